@@ -194,6 +194,14 @@ void Invariants::CheckVictims(const OpenScale& scale) {
   }
 }
 
+// Its node belongs to another pool of nodes: ready or not, its creation has failed (C15).
+bool Invariants::IsElsewhere(const std::string& uid, const Vm& vm) const {
+  const auto nodes = harvester::ParseNodesRecord(AnnotationOf(cluster_.Vm(vm.name), Key("nodes")));
+  const json node = cluster_.Node(cluster_.NodeIdOfVm(uid));
+  return nodes.ok() && node.is_object() && nodes->node_class.has_value() &&
+         base::GetString(node, "NodeClass") != *nodes->node_class;
+}
+
 // C12: each VM that was never ready is counted once at most.
 void Invariants::NoteBackOff(const Event& event) {
   if (event.actor != Actor::kApi) return;
@@ -210,7 +218,7 @@ void Invariants::NoteBackOff(const Event& event) {
     failures_[pool] += more;
     std::set<std::string>& never_ready = never_ready_[pool];
     for (const auto& [uid, vm] : vms_) {
-      if (vm.pool == pool && !vm.ready) never_ready.insert(uid);
+      if (vm.pool == pool && (!vm.ready || IsElsewhere(uid, vm))) never_ready.insert(uid);
     }
     if (std::cmp_greater(failures_[pool], never_ready.size())) {
       Violate(event, "C12: a VM that was never ready was counted more than once");

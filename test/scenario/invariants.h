@@ -131,6 +131,7 @@ class Invariants {
   void CheckReady(const simulator::Event& event, const Vm& vm);
   void CheckDelivery(const OpenScale& scale);
   void CheckVictims(const OpenScale& scale);
+  bool IsElsewhere(const std::string& uid, const Vm& vm) const;
   void NoteBackOff(const simulator::Event& event);
   void NoteLease(const simulator::Event& event);
   void NoteLateAction(const simulator::Event& event, const std::string& pool,
