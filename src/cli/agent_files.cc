@@ -339,8 +339,9 @@ absl::StatusOr<FilePolicies> ReadPolicyFile(const std::string& file) {
       {"scaling",
        1,
        {{"policy", 0, {{"schedule", 0}, {"check", 1, {{"strategy", 1}}}, {"target", 1}}}}}};
-  NH_RETURN_IF_ERROR(
-      ReadOneFile(file, schema, [&](const Source& source, const AgentBlock& content) {
+  NH_RETURN_IF_ERROR(ReadOneFile(
+      file, schema,
+      [&](const Source& source, const AgentBlock& content) {
         for (const char* const type : {"target", "apm", "nomad"}) {
           const auto blocks = content.BlocksOf(type);
           if (blocks.empty()) continue;
@@ -359,7 +360,8 @@ absl::StatusOr<FilePolicies> ReadPolicyFile(const std::string& file) {
           if (!policy.target.empty()) found.policies.push_back(std::move(policy));
         }
         return absl::OkStatus();
-      }, &found.warnings));
+      },
+      &found.warnings));
   return found;
 }
 

@@ -109,7 +109,8 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
       app, invocation,
       {.name = "resume",
        .description = "End a pause of a pool.",
-       .exit_codes = "Exit: 0 resumed, or not paused; 1 the pool's Lease could not be written, 2 usage.",
+       .exit_codes =
+           "Exit: 0 resumed, or not paused; 1 the pool's Lease could not be written, 2 usage.",
        .use = PolicyUse::kPool,
        .task = [errors = invocation.Errors("resume")](const scaling::Maintenance& maintenance,
                                                       const runtime::Context& context,

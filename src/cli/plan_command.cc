@@ -38,8 +38,9 @@ absl::Status CheckCountOf(const Settings& settings, std::int64_t count) {
   const bool too_many = count > limits.max;
   if (!too_many && count >= limits.min) return absl::OkStatus();
   return base::InvalidArgument(
-      "--count: " + std::to_string(count) + " is " + (too_many ? "more than max" : "less than min") +
-      " of " + limits.policy + ", " + std::to_string(too_many ? limits.max : limits.min) +
+      "--count: " + std::to_string(count) + " is " +
+      (too_many ? "more than max" : "less than min") + " of " + limits.policy + ", " +
+      std::to_string(too_many ? limits.max : limits.min) +
       ", to which the agent would scale back; give a count from " + std::to_string(limits.min) +
       " to " + std::to_string(limits.max) + ", or change the policy");
 }

@@ -35,8 +35,8 @@ struct ScaleParts {
   std::size_t width = 0;  // of the terminal to which it prints; 0: no limit
 };
 
-// 0: done. 1: not or partly done. 2: CheckCountOf, or VMs would be removed and nobody can be asked. 130: the
-// context was cancelled.
+// 0: done. 1: not or partly done. 2: CheckCountOf, or VMs would be removed and nobody can be asked.
+// 130: the context was cancelled.
 int ScalePool(const scaling::Maintenance& maintenance, const runtime::Context& context,
               const Settings& settings, const ScaleArguments& arguments, const ScaleParts& parts);
 

@@ -98,9 +98,9 @@ bool HoldsPolicy(const StringMap& policy) {
 // Keys that name the same credential, or the cluster that another key names: if the first is given,
 // the environment's of the second has no effect.
 constexpr std::pair<const char*, const char*> kReplaces[] = {
-    {"auth_token", "auth_token_file"},         {"auth_token_file", "auth_token"},
-    {"nomad_token", "nomad_token_file"},       {"nomad_token_file", "nomad_token"},
-    {"harvester_kubeconfig", "harvester_url"}, {"harvester_kubeconfig", "auth_token"},
+    {"auth_token", "auth_token_file"},          {"auth_token_file", "auth_token"},
+    {"nomad_token", "nomad_token_file"},        {"nomad_token_file", "nomad_token"},
+    {"harvester_kubeconfig", "harvester_url"},  {"harvester_kubeconfig", "auth_token"},
     {"harvester_kubeconfig", "auth_token_file"}};
 
 std::vector<std::string> VariablesOf(std::string_view key) {
@@ -248,9 +248,8 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.claimed = files.pools;
   settings.policy_block = Merged(given.policy, files.policy);
   if (use == PolicyUse::kChecked) TakeMissingCas(origins, &settings);
-  auto plugin =
-      config::ParsePluginConfig(settings.plugin_block, LookUpIn(settings.environment),
-                                config::TemplateVariablesOf(settings.environment));
+  auto plugin = config::ParsePluginConfig(settings.plugin_block, LookUpIn(settings.environment),
+                                          config::TemplateVariablesOf(settings.environment));
   if (!plugin.ok()) problems.push_back(WithOrigins(base::Message(plugin.status()), origins));
   StringMap values = settings.policy_block;
   const bool whole = use != PolicyUse::kOptional || HoldsPolicy(values);

@@ -49,7 +49,8 @@ enum class PolicyUse {
   kRequired,  // a pool and the identity of its nodes
   kOptional,  // one pool with or without its policy, or every pool of a namespace
   kWhole,     // everything that a new VM needs, inline templates included
-  kChecked,   // the same, but a file of CAs that is missing hides nothing else: Settings::missing_cas
+  kChecked,   // the same, but a file of CAs that is missing hides nothing else:
+              // Settings::missing_cas
 };
 
 // Whether `pairs` has the pool's name, so that no policy has to be looked for.
@@ -60,10 +61,10 @@ struct PluginSettings {
   config::StringMap block;
   std::vector<std::string> warnings;
   std::map<std::string, std::string> origins;  // of the block's keys that come from files
-  config::StringMap environment;  // without what --set replaces
+  config::StringMap environment;               // without what --set replaces
 };
-// `pairs`, of which the last one of a key counts, on top of `environment` and `files`. INVALID_ARGUMENT with every problem of their form, one line each; the
-// values are not checked.
+// `pairs`, of which the last one of a key counts, on top of `environment` and `files`.
+// INVALID_ARGUMENT with every problem of their form, one line each; the values are not checked.
 absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>& pairs,
                                                   const FileSettings& files,
                                                   const config::StringMap& environment);
@@ -75,8 +76,8 @@ std::string WithOrigins(const std::string& problems,
 
 // INVALID_ARGUMENT with every problem, one line each; that of a key from a file ends with the place
 // of the key. config::OptionTable determines the block of a key of `pairs`, which replaces that of
-// `files` and `environment`; of two of one key the last one counts. Keys for new VMs are checked if given, and may be omitted unless the policy is needed
-// whole.
+// `files` and `environment`; of two of one key the last one counts. Keys for new VMs are checked if
+// given, and may be omitted unless the policy is needed whole.
 absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
                                       const FileSettings& files, PolicyUse use,
                                       const config::StringMap& environment);

@@ -156,8 +156,8 @@ ValueOr<std::int64_t> BytesFrom(const std::string& text, std::int64_t least,
 
 std::string WithUnit(const std::string& text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-  const bool is_bare = end > 0 && text[0] != '0' && (end == text.size() || text[end] == '@' ||
-                                                     text[end] == ':');
+  const bool is_bare =
+      end > 0 && text[0] != '0' && (end == text.size() || text[end] == '@' || text[end] == ':');
   return is_bare ? text.substr(0, end) + "Gi" + text.substr(end) : "";
 }
 

@@ -59,8 +59,8 @@ bool IsTlsRefusal(const CurlFailure& failure) {
 
 // A server that speaks TLS answers a plain request by closing the connection, or by an alert.
 bool MayBeTlsPort(const CurlFailure& failure) {
-  return failure.peer.starts_with("http://") && (failure.code == CURLE_GOT_NOTHING ||
-                                                 failure.code == CURLE_UNSUPPORTED_PROTOCOL);
+  return failure.peer.starts_with("http://") &&
+         (failure.code == CURLE_GOT_NOTHING || failure.code == CURLE_UNSUPPORTED_PROTOCOL);
 }
 
 struct TlsAdvice {

@@ -65,13 +65,11 @@ std::string AddressHint(std::string_view text_of_body, std::string_view system,
 
 absl::Status Undecodable(std::string_view purpose, const HttpResponse& response,
                          const absl::Status& why, std::string_view key) {
-  const bool is_page =
-      IsPage(TextOfBody(response.body)) ||
-      response.headers.Find("Content-Type").value_or("").starts_with("text/html");
-  absl::Status status =
-      base::Internal(std::string(purpose) + ": " +
-                     (is_page ? "the reply is an HTML page" : base::Message(why)) +
-                     "; check that " + std::string(key) + " is the address of the API");
+  const bool is_page = IsPage(TextOfBody(response.body)) ||
+                       response.headers.Find("Content-Type").value_or("").starts_with("text/html");
+  absl::Status status = base::Internal(
+      std::string(purpose) + ": " + (is_page ? "the reply is an HTML page" : base::Message(why)) +
+      "; check that " + std::string(key) + " is the address of the API");
   if (is_page) status.SetPayload(kPage, absl::Cord());
   return status;
 }

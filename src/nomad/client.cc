@@ -76,8 +76,7 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
 }
 
 absl::Status Undecodable(const Call& call, const CallerReply& reply, const absl::Status& why) {
-  const http::HttpResponse response = {
-      .status = 200, .headers = reply.headers, .body = reply.body};
+  const http::HttpResponse response = {.status = 200, .headers = reply.headers, .body = reply.body};
   return http::Undecodable(call.purpose, response, why, "nomad_address");
 }
 

@@ -444,8 +444,8 @@ TEST(CheckCommand, of_a_tls_that_fails_names_the_cure_of_what_failed) {
 }
 
 TEST(CheckCommand, of_another_server_at_an_address_names_the_address_and_no_firewall) {
-  const http::LoopbackServer login(http::ServerReply{
-      .headers = {{"Content-Type", "text/html"}}, .body = "<html><title>Login</title></html>"});
+  const http::LoopbackServer login(http::ServerReply{.headers = {{"Content-Type", "text/html"}},
+                                                     .body = "<html><title>Login</title></html>"});
   EXPECT_THAT(CheckOfServer(login.url(), {}),
               AllOf(HasSubstr("FAIL     Harvester's URL: "), HasSubstr("the reply is an HTML page"),
                     HasSubstr("-> harvester_url must be the base URL of the Kubernetes API"),

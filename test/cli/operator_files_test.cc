@@ -352,8 +352,9 @@ TEST_F(OperatorFilesTest, the_limits_of_an_enabled_policy_are_known) {
 
 TEST_F(OperatorFilesTest, jsonencode_in_a_policy_is_a_warning_because_agents_of_today_refuse_it) {
   const std::string path =
-      Write("policy.hcl", "scaling \"web\" {\n  max = 5\n  policy {\n    target \"harvester\" {\n"
-                          "      labels = jsonencode({ a = 1 })\n    }\n  }\n}\n");
+      Write("policy.hcl",
+            "scaling \"web\" {\n  max = 5\n  policy {\n    target \"harvester\" {\n"
+            "      labels = jsonencode({ a = 1 })\n    }\n  }\n}\n");
   const FileSettings settings = Read({.policy = path});
   EXPECT_THAT(settings.policy, Contains(Pair("labels", R"({"a":1})")));
   EXPECT_THAT(settings.warnings,

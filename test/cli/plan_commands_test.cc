@@ -81,8 +81,8 @@ class PlanCommands : public testing::Test {
   }
 
   int Plan(std::int64_t count, const std::string& output = "text") {
-    return ShowPlan(*maintenance_, work_.context(), settings_, count, output, Out(),
-                    Errors("plan"), width_);
+    return ShowPlan(*maintenance_, work_.context(), settings_, count, output, Out(), Errors("plan"),
+                    width_);
   }
   json PlanOf(std::int64_t count) {
     EXPECT_EQ(Plan(count, "json"), 0) << err_.str();

@@ -145,10 +145,10 @@ TEST(Settings, set_wins_over_the_environment_and_the_last_one_of_a_key_counts) {
 }
 
 TEST(Settings, a_token_that_is_set_replaces_the_files_token_file) {
-  const auto settings = ReadSettings({"harvester_url=http://h", "node_group_name=web",
-                                      "node_class=web", "auth_token=mine-and-not-a-file"},
-                                     {.plugin = {{"auth_token_file", "/nowhere"}}},
-                                     PolicyUse::kRequired, {});
+  const auto settings =
+      ReadSettings({"harvester_url=http://h", "node_group_name=web", "node_class=web",
+                    "auth_token=mine-and-not-a-file"},
+                   {.plugin = {{"auth_token_file", "/nowhere"}}}, PolicyUse::kRequired, {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->plugin.harvester.token_file, "");
 }
@@ -165,8 +165,8 @@ TEST(Settings, given_ones_replace_those_of_files) {
                            .policy = {{"node_group_name", "web"}, {"node_class", "file"}},
                            .origins = {},
                            .warnings = {"a warning"}};
-  const auto settings = ReadSettings({"harvester_url=http://set", "node_class=set"}, files,
-                                     PolicyUse::kOptional, {});
+  const auto settings =
+      ReadSettings({"harvester_url=http://set", "node_class=set"}, files, PolicyUse::kOptional, {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->plugin.harvester.url, "http://set");
   EXPECT_EQ(settings->plugin.max_concurrency, 3);
@@ -257,11 +257,11 @@ TEST(ReadPluginSettings, tells_which_is_used_where_a_file_and_the_environment_di
           "which differs; --set auth_token_file=VALUE overrides both",
           "nomad_address: agent.hcl:4:3 is used, and not NOMAD_ADDR of the environment, which "
           "differs; --set nomad_address=VALUE overrides both"));
-  EXPECT_THAT(ReadPluginSettings({"harvester_url=http://x", "auth_token_file=x",
-                                  "nomad_address=http://x"},
-                                 files, environment)
-                  ->warnings,
-              ElementsAre("of a file"));
+  EXPECT_THAT(
+      ReadPluginSettings({"harvester_url=http://x", "auth_token_file=x", "nomad_address=http://x"},
+                         files, environment)
+          ->warnings,
+      ElementsAre("of a file"));
 }
 
 TEST(ReadPluginSettings, takes_the_files_under_what_is_set_but_not_their_log_level) {

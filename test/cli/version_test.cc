@@ -26,10 +26,12 @@ std::vector<std::string> Lines() {
 TEST(VersionText, begins_with_version_commit_and_kind_of_the_libraries) {
   const std::vector<std::string> lines = Lines();
   ASSERT_GT(lines.size(), 3U);
-  EXPECT_THAT(std::vector(lines.begin(), lines.begin() + 3),
-              ElementsAre(MatchesRegex("harvester [0-9]+\\.[0-9]+\\.[0-9]+(\\+git\\.[0-9a-f]{7}|\\+unknown)?"),
-                          MatchesRegex("commit ([0-9a-f]{12}|unknown)"),
-                          MatchesRegex("libraries (static|shared)")));
+  EXPECT_THAT(
+      std::vector(lines.begin(), lines.begin() + 3),
+      ElementsAre(
+          MatchesRegex("harvester [0-9]+\\.[0-9]+\\.[0-9]+(\\+git\\.[0-9a-f]{7}|\\+unknown)?"),
+          MatchesRegex("commit ([0-9a-f]{12}|unknown)"),
+          MatchesRegex("libraries (static|shared)")));
 }
 
 // Without the tag the build is newer than the release, and says of which commit it is.

@@ -129,9 +129,9 @@ TEST(CurlError, of_a_plain_request_to_a_port_of_tls_says_to_write_https) {
   failure.peer = "http://h:6443";
   for (const CURLcode code : {CURLE_GOT_NOTHING, CURLE_UNSUPPORTED_PROTOCOL}) {
     failure.code = code;
-    EXPECT_THAT(CurlErrorStatus(failure),
-                StatusIs(StatusCode::kUnavailable,
-                         HasSubstr("; if this port speaks TLS, write https://")));
+    EXPECT_THAT(
+        CurlErrorStatus(failure),
+        StatusIs(StatusCode::kUnavailable, HasSubstr("; if this port speaks TLS, write https://")));
   }
   failure.peer = "https://h:443";
   EXPECT_THAT(CurlErrorStatus(failure),

@@ -132,8 +132,10 @@ TEST(NomadErrors, pages_redirects_and_refused_credentials_are_told_as_harvesters
   EXPECT_EQ(text({404, {}, "<html><title>Not here</title>"}),
             "list Nomad nodes: an HTML page: Not here (HTTP 404); this is not Nomad's API: check "
             "nomad_address");
-  EXPECT_EQ(text({400, {}, "<html><title>400 The plain HTTP request was sent to HTTPS port"
-                           "</title>"}),
+  EXPECT_EQ(text({400,
+                  {},
+                  "<html><title>400 The plain HTTP request was sent to HTTPS port"
+                  "</title>"}),
             "list Nomad nodes: an HTML page: 400 The plain HTTP request was sent to HTTPS port "
             "(HTTP 400); this port speaks TLS: write https:// in nomad_address");
   http::HttpResponse redirect;

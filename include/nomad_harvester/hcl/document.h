@@ -73,8 +73,9 @@ struct BlockSchema {
 // by kMaxDepth.
 absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockSchema>& blocks);
 
-// The same, where the native syntax has the function jsonencode, too: hashicorp/nomad-autoscaler#1320
-// gives it to policies, after 0.5.0. `calls` gets the offset of each call.
+// The same, where the native syntax has the function jsonencode, too:
+// hashicorp/nomad-autoscaler#1320 gives it to policies, after 0.5.0. `calls` gets the offset of
+// each call.
 absl::StatusOr<Body> ReadDocumentWithJsonencode(const Source& source,
                                                 const std::vector<BlockSchema>& blocks,
                                                 std::vector<std::size_t>* calls);

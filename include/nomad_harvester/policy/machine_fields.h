@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys of a policy whose value goes to one place of each VM. A row of the table is all that such a
-// key needs: `config` reads and documents it; `harvester` writes it into the VM, gives it precedence
-// over a template, and hashes it. Thread-safe.
+// key needs: `config` reads and documents it; `harvester` writes it into the VM, gives it
+// precedence over a template, and hashes it. Thread-safe.
 #ifndef NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_
 #define NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_
 

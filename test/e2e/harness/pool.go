@@ -4,6 +4,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -39,6 +40,8 @@ func (s *Stack) Settled(count int) error {
 			return fmt.Errorf("VM %s is marked: %s", vm.Name(), vm.Annotation(MarkAnnotation))
 		case vm.Annotation("nomad-harvester-autoscaler/joined-at") == "":
 			return fmt.Errorf("VM %s has not joined", vm.Name())
+		case slices.Contains([]string{"", "not-yet"}, vm.Annotation("nomad-harvester-autoscaler/ready-at")):
+			return fmt.Errorf("VM %s was not recorded as ready", vm.Name())
 		case vm.Annotation("nomad-harvester-autoscaler/nomad-cluster") == "":
 			return fmt.Errorf("VM %s does not say to which Nomad cluster it belongs", vm.Name())
 		}
