@@ -13,6 +13,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server_builder.h"
 #include "host_services.h"
+#include "proto/base.grpc.pb.h"  // grpc::Service
 
 namespace nomad_harvester::plugin {
 namespace {
