@@ -18,7 +18,8 @@ var tested = []struct {
 	modules []string
 }{
 	{"Kubernetes' API server", "k8s.io/kubernetes", []string{"parts/kube"}},
-	{"KubeVirt", "kubevirt.io/kubevirt", []string{"parts/kubevirt"}},
+	{"Harvester", "github.com/harvester/harvester", []string{"parts/harvester"}},
+	{"KubeVirt", "kubevirt.io/kubevirt", []string{"parts/kubevirt", "parts/kubevirt17"}},
 	{"Nomad", "github.com/hashicorp/nomad", []string{"parts/nomad", "parts/nomad111"}},
 	{"Nomad Autoscaler", "github.com/hashicorp/nomad-autoscaler", []string{"parts/agent", "parts/agent046", "contract"}},
 	{"Prometheus", "github.com/prometheus/prometheus", []string{"examples"}},
