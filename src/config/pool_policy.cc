@@ -187,7 +187,7 @@ ValueOr<std::int64_t> Seconds(const std::string& text) {
 }
 
 std::vector<std::string> Names(std::string_view choices) {
-  return absl::StrSplit(absl::string_view(choices.data(), choices.size()), ',');
+  return absl::StrSplit(base::ToAbsl(choices), ',');
 }
 
 template <typename T, typename Parse>

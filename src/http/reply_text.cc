@@ -51,6 +51,10 @@ std::string TextOfBody(std::string_view body) {
   return "an HTML page: " + std::string(body.substr(begin + 1, end - begin - 1));
 }
 
+std::string NotTheApi(std::string_view system, std::string_view key) {
+  return "this is not " + std::string(system) + "'s API: check " + std::string(key);
+}
+
 std::string AddressHint(std::string_view text_of_body, std::string_view system,
                         std::string_view key) {
   // golang/go:src/net/http/server.go, and nginx/nginx:src/http/ngx_http_special_response.c.
@@ -59,8 +63,7 @@ std::string AddressHint(std::string_view text_of_body, std::string_view system,
     if (text_of_body.find(plain) == std::string_view::npos) continue;
     return "this port speaks TLS: write https:// in " + std::string(key);
   }
-  if (!IsPage(text_of_body)) return "";
-  return "this is not " + std::string(system) + "'s API: check " + std::string(key);
+  return IsPage(text_of_body) ? NotTheApi(system, key) : "";
 }
 
 absl::Status Undecodable(std::string_view purpose, const HttpResponse& response,

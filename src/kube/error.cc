@@ -180,7 +180,7 @@ std::string CureOf(const KubeError& error) {
   if (error.http_status >= 500) return "";
   const std::string hint = http::AddressHint(error.message, "Harvester", kKey);
   const bool unknown_path = error.http_status == 404 && !error.is_status;
-  return hint.empty() && unknown_path ? http::AddressHint("an HTML page", "Harvester", kKey) : hint;
+  return hint.empty() && unknown_path ? http::NotTheApi("Harvester", kKey) : hint;
 }
 
 std::string Text(const http::HttpResponse& response, const KubeError& error) {

@@ -125,8 +125,10 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
         "or NOMAD_TOKEN";
   }
   // What Go's HTTP server says of a path that it does not have is as good as a page.
-  const std::string body = error.text == "404 page not found" ? "an HTML page" : error.text;
-  const std::string hint = http::AddressHint(body, "Nomad", "nomad_address");
+  constexpr char kKey[] = "nomad_address";
+  const std::string hint = error.text == "404 page not found"
+                               ? http::NotTheApi("Nomad", kKey)
+                               : http::AddressHint(error.text, "Nomad", kKey);
   if (error.http_status < 500 && !hint.empty()) message += "; " + hint;
   absl::Status status = base::MakeStatus(code, message);
   const nlohmann::json payload = {

@@ -940,51 +940,29 @@ TEST_F(WholeCommands, status_names_the_address_of_a_nomad_that_hangs_and_the_lim
                                   nomad.url() + " \\(4 attempts\\)\n"));
 }
 
+// harvester scale to one VM of pool web, which is delivered once it exists; and more settings.
+std::vector<std::string> ScaleToOne(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"scale", "--count", "1"};
+  std::vector<std::string> pairs = {"node_group_name=web",
+                                    "node_class=web",
+                                    "cpu_request=1",
+                                    "memory_request=1Gi",
+                                    "image=default/ubuntu-24.04",
+                                    "networks=default/vlan100",
+                                    "wait_for=created"};
+  pairs.insert(pairs.end(), more.begin(), more.end());
+  for (const std::string& pair : pairs) arguments.insert(arguments.end(), {"--set", pair});
+  return arguments;
+}
+
 TEST_F(WholeCommands, set_wins_over_the_environment_for_scale_as_well) {
   credential_ = {"NOMAD_TOKEN_FILE", "/nowhere/token"};
-  EXPECT_EQ(Call({"scale",
-                  "--count",
-                  "1",
-                  "--set",
-                  "nomad_token=of-nomad",
-                  "--set",
-                  "auth_token=of-harvester",
-                  "--set",
-                  "node_group_name=web",
-                  "--set",
-                  "node_class=web",
-                  "--set",
-                  "cpu_request=1",
-                  "--set",
-                  "memory_request=1Gi",
-                  "--set",
-                  "image=default/ubuntu-24.04",
-                  "--set",
-                  "networks=default/vlan100",
-                  "--set",
-                  "wait_for=created"}),
-            0)
-      << err_;
+  EXPECT_EQ(Call(ScaleToOne({"nomad_token=of-nomad", "auth_token=of-harvester"})), 0) << err_;
   EXPECT_THAT(out_, testing::EndsWith("done\n"));
 }
 
 TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {
-  const std::vector<std::string> pool = {"--set", "node_group_name=web", "--set", "node_class=web"};
-  std::vector<std::string> scale = {"scale",
-                                    "--count",
-                                    "1",
-                                    "--set",
-                                    "cpu_request=1",
-                                    "--set",
-                                    "memory_request=1Gi",
-                                    "--set",
-                                    "image=default/ubuntu-24.04",
-                                    "--set",
-                                    "networks=default/vlan100",
-                                    "--set",
-                                    "wait_for=created"};
-  scale.insert(scale.end(), pool.begin(), pool.end());
-  ASSERT_EQ(Call(scale), 0) << err_;
+  ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
   EXPECT_EQ(Call({"__names", "vms", "--", "status", "--set", "node_group_name", "=", "web", "-o"}),
             0)
       << err_;

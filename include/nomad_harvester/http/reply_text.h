@@ -23,8 +23,11 @@ inline bool IsPage(std::string_view text_of_body) {
   return text_of_body.starts_with("an HTML page");
 }
 
+// "this is not Nomad's API: check nomad_address".
+std::string NotTheApi(std::string_view system, std::string_view key);
+
 // What the text of a body says of the address in `key`: "this port speaks TLS: write https:// in
-// nomad_address", or that a page is not the API of `system`; empty: nothing.
+// nomad_address", or NotTheApi of a page; empty: nothing.
 std::string AddressHint(std::string_view text_of_body, std::string_view system,
                         std::string_view key);
 

@@ -86,13 +86,7 @@ func StartWith(t *testing.T, nomad NomadOptions) *Stack {
 // StartHarvester is Start with Harvester's and KubeVirt's own programs.
 func StartHarvester(t *testing.T) *Stack {
 	t.Helper()
-	return StartHarvesterWith(t, NomadOptions{Part: "nomad"})
-}
-
-// StartHarvesterWith is StartHarvester with another Nomad.
-func StartHarvesterWith(t *testing.T, nomad NomadOptions) *Stack {
-	t.Helper()
-	return startStack(t, nomad, true)
+	return startStack(t, NomadOptions{Part: "nomad"}, true)
 }
 
 func startStack(t *testing.T, nomad NomadOptions, real bool) *Stack {
