@@ -186,7 +186,7 @@ VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& confi
                                       : vm.held != 0  ? "Paused"
                                                       : "Running";
   view.node_gone = vm.node_gone != 0;
-  view.marked_for = std::chrono::hours(24);  // the model's processes watch long enough
+  view.drain_known_for = std::chrono::hours(24);  // the model's processes watch long enough
   if (vm.runs != Answer::kUnknown) view.instance_runs = vm.runs == Answer::kYes;
   if (vm.failing != 0) view.start_failure = harvester::StartFailure{.reason = "no image"};
   return view;

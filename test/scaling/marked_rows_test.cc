@@ -193,6 +193,19 @@ TEST(MarkedLate, C9_a_drain_that_never_began_is_rolled_back_ten_seconds_after_it
   EXPECT_THAT(step.reason, HasSubstr("did not begin before its deadline"));
 }
 
+TEST(MarkedLate, L3_the_mark_of_a_vm_that_is_of_no_use_stays_until_its_drain_is_accepted) {
+  for (const auto reason : {harvester::MarkReason::kBroken, harvester::MarkReason::kUnhealthy}) {
+    for (const base::Duration passed : {base::Duration(seconds(10)), base::Duration(minutes(6))}) {
+      World world = DeadlinePassedBy(passed, Node("a").Initializing());
+      world.Raw().vms[0].vm.Change().mark->reason = reason;
+      EXPECT_EQ(RowOf(world), "marked-start-drain");
+      World silent = DeadlinePassedBy(passed, Node("a").Status(NodeStatus::kDisconnected));
+      silent.Raw().vms[0].vm.Change().mark->reason = reason;
+      EXPECT_EQ(RowOf(silent), passed < minutes(5) ? "marked-waiting" : "marked-late");
+    }
+  }
+}
+
 TEST(MarkedLate, C9_a_drain_of_another_action_is_not_the_beginning_of_this_one) {
   World world = DeadlinePassedBy(seconds(10), Node("a").Drained("a", "old"));
   EXPECT_EQ(RowOf(world), "marked-late");

@@ -672,7 +672,7 @@ TEST(NextStep, C4_the_node_of_a_gone_vm_of_another_pool_or_namespace_is_not_purg
 
 TEST(NextStep, C9_a_drain_that_runs_is_late_only_if_two_clocks_say_so) {
   const auto row = [](base::Duration known, bool complete, bool force) {
-    Vm vm = Vm("a").Joined().Marked().Late().MarkedFor(known);
+    Vm vm = Vm("a").Joined().Marked().Late().DrainKnownFor(known);
     if (!force) vm.NoForce();
     World world;
     world.With(vm).With(complete ? Node("a").Drained("a") : Node("a").Draining("a"));
@@ -691,7 +691,7 @@ TEST(NextStep, C9_a_drain_that_runs_is_late_only_if_two_clocks_say_so) {
     EXPECT_EQ(row(mark.grace, true, force), ends) << "Nomad's own deadline has passed";
   }
   World none;
-  none.With(Vm("a").Joined().Marked().Late().MarkedFor({})).With(Node("a"));
+  none.With(Vm("a").Joined().Marked().Late().DrainKnownFor({})).With(Node("a"));
   EXPECT_EQ(none.StepOf("a").row, Row::kMarkedLate) << "there is no drain to end early";
 }
 

@@ -328,15 +328,20 @@ TEST(IsGone, C15_only_a_404_of_a_nomad_that_is_as_new_as_the_vm_proves_that_a_no
   EXPECT_FALSE(IsGone(absl::OkStatus(), vm));
 }
 
-TEST_F(ObserverMemoryTest, C9_a_mark_is_known_since_it_was_first_seen_and_another_one_anew) {
-  const World marked = World().With(Vm("a").Joined().Marked()).With(Node("a"));
-  EXPECT_EQ(Observe(seconds(0), marked).vms[0].marked_for, seconds(0));
-  EXPECT_EQ(Observe(minutes(7), marked).vms[0].marked_for, minutes(7));
-  World other = marked;
-  other.Raw().vms[0].vm.Change().mark->action = "another";
-  EXPECT_EQ(Observe(minutes(8), other).vms[0].marked_for, seconds(0));
-  Observe(minutes(9), World().With(Vm("a").Joined()).With(Node("a")));
-  EXPECT_EQ(Observe(minutes(10), other).vms[0].marked_for, seconds(0)) << "it was removed";
+TEST_F(ObserverMemoryTest, C9_a_drain_is_known_since_it_was_first_seen_and_another_one_anew) {
+  const Vm vm = Vm("a").Joined().Marked();
+  const auto known = [&](base::Duration time, const Vm& observed, const Node& node) {
+    return Observe(time, World().With(observed).With(node)).vms[0].drain_known_for;
+  };
+  EXPECT_EQ(known(seconds(0), vm, Node("a")), seconds(0)) << "marked, and not drained yet";
+  EXPECT_EQ(known(minutes(5), vm, Node("a").Draining("a")), seconds(0));
+  EXPECT_EQ(known(minutes(7), vm, Node("a").Draining("a")), minutes(2));
+  EXPECT_EQ(known(minutes(8), vm, Node("a").Drained("a")), minutes(3)) << "complete";
+  const Vm other = Vm("a").Joined().Marked("other");
+  EXPECT_EQ(known(minutes(9), other, Node("a").Draining("a", "other")), seconds(0));
+  EXPECT_EQ(known(minutes(10), Vm("a").Joined(), Node("a").Draining("a", "other")), seconds(0))
+      << "the mark was removed";
+  EXPECT_EQ(known(minutes(11), other, Node("a").Draining("a", "other")), seconds(0));
 }
 
 }  // namespace

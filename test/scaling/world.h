@@ -115,9 +115,10 @@ class Vm {
   Vm& ForBeingBroken() { return vm_.mark->reason = harvester::MarkReason::kBroken, *this; }
   Vm& Late() {
     vm_.mark->drain_deadline.at = kNow - std::chrono::minutes(6);
-    return MarkedFor(std::chrono::hours(1));
+    return DrainKnownFor(std::chrono::hours(1));
   }
-  Vm& MarkedFor(base::Duration time) { return marked_ = time, *this; }
+  // This process has known the drain of its mark for that long.
+  Vm& DrainKnownFor(base::Duration time) { return drain_known_ = time, *this; }
   Vm& NoForce() { return vm_.mark->force = false, *this; }
   Vm& NoDrainDeadline() {
     vm_.mark->drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNone};
@@ -131,7 +132,7 @@ class Vm {
     view.member = member_;
     view.node_gone = node_gone_;
     view.node_down_for = down_;
-    view.marked_for = marked_;
+    view.drain_known_for = drain_known_;
     view.instance_runs = runs_;
     view.host = host_;
     view.host_zone = host_zone_;
@@ -144,7 +145,7 @@ class Vm {
   bool member_ = true;
   bool node_gone_ = false;
   base::Duration down_{};
-  base::Duration marked_{};
+  base::Duration drain_known_{};
   std::optional<bool> runs_;
   std::string host_;
   std::optional<std::string> host_zone_;

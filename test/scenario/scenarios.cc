@@ -167,9 +167,6 @@ void OneIsDead(Harness& h) {
   h.Tick(seconds(60));
 }
 
-// Each is ready about a minute after it registered: one is initializing until then, one has its
-// driver late, one starts ineligible, and an operator enables whatever does so. A client that
-// registers after that is not enabled.
 // As an operator does who knows that new clients start ineligible.
 void EnableNewClients(Harness& h) {
   h.clock.After(seconds(60), [&h] {
@@ -182,6 +179,8 @@ void EnableNewClients(Harness& h) {
   });
 }
 
+// Each is ready about a minute after it registered: one is initializing until then, one has its
+// driver late, one starts ineligible.
 void ClientsThatComeLate(Harness& h) {
   h.RequireDocker();
   h.policy["join_timeout"] = "3m";
@@ -194,6 +193,18 @@ void ClientsThatComeLate(Harness& h) {
 void OneStaysInitializing(Harness& h) {
   h.policy["join_timeout"] = "2m";
   h.cluster.SetNextClients(1, support::NeverReady());
+}
+
+// Nomad calls its node ready, so that it is drained before the VM is removed.
+void OneNeverGetsItsDriver(Harness& h) {
+  h.RequireDocker();
+  h.policy["join_timeout"] = "2m";
+  h.cluster.SetNextClients(1, support::NeverDocker());
+}
+
+void OneIsNeverEnabled(Harness& h) {
+  h.policy["join_timeout"] = "2m";
+  h.cluster.SetNextClients(1, support::StartsIneligible());
 }
 
 // One of three has fallen back to initializing, and holds up its pool no longer.
@@ -308,6 +319,14 @@ std::vector<Scenario> MakeScenarios() {
       {.name = "out_clients_come_late", .prepare = ClientsThatComeLate, .count = 3},
       {.name = "out_one_stays_initializing",
        .prepare = OneStaysInitializing,
+       .count = 2,
+       .succeeds = false},
+      {.name = "out_one_never_gets_its_driver",
+       .prepare = OneNeverGetsItsDriver,
+       .count = 2,
+       .succeeds = false},
+      {.name = "out_one_is_never_enabled",
+       .prepare = OneIsNeverEnabled,
        .count = 2,
        .succeeds = false},
       {.name = "in_one_fell_back", .prepare = OneFellBack, .count = 1},

@@ -110,9 +110,10 @@ struct Facts {
   // removed (rule L3).
   bool removal_refused = false;
   // Past the drain's deadline and grace by the API server's clock, and, if the drain runs, by this
-  // process' own, too.
+  // process' own, too. A removal for another reason than scale-in is not late while its drain can
+  // still be posted (rule L3).
   bool late = false;
-  // Past a timed deadline by 10 s, and no drain of ours was ever posted (rule C9).
+  // For scale-in, past a timed deadline by 10 s, and no drain of ours was ever posted (rule C9).
   bool never_begun = false;
   bool force = false;
 

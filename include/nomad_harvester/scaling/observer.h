@@ -64,7 +64,7 @@ class ObserverMemory {
   void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view)
       NH_REQUIRES(mutex_);
   void ApplyNode(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
-  void ApplyMark(base::MonoTime now, VmView* view) NH_REQUIRES(mutex_);
+  void ApplyDrain(base::MonoTime now, const nomad::Node* node, VmView* view) NH_REQUIRES(mutex_);
   void ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
   void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
 
@@ -85,11 +85,11 @@ class ObserverMemory {
   std::map<std::string, UnhealthySince> unhealthy_since_ NH_GUARDED_BY(mutex_);     // by VM uid
   std::map<std::string, NodeSince> drained_since_ NH_GUARDED_BY(mutex_);            // by VM uid
   std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);  // by node ID
-  struct MarkSince {
+  struct DrainSince {
     std::string action;
     base::MonoTime since{};
   };
-  std::map<std::string, MarkSince> marked_since_ NH_GUARDED_BY(mutex_);  // by VM uid
+  std::map<std::string, DrainSince> drain_known_since_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
   std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid

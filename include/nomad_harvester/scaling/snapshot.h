@@ -108,9 +108,10 @@ struct VmView {
   // zone. The zone is unset if it is not known.
   std::string host{};
   std::optional<std::string> host_zone{};
-  // For how long this process has known it, and its mark.
+  // For how long this process has known it.
   base::Duration known_for{};
-  base::Duration marked_for{};
+  // For how long this process has known the drain of its mark, whether it runs or is complete.
+  base::Duration drain_known_for{};
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
   // When the introduction token of a VM that has not booted is to be looked after; unset: this

@@ -62,15 +62,22 @@ base::Duration ObserverMemory::For(std::map<std::string, NodeSince>* all, const 
   return now - entry->second.since;
 }
 
-void ObserverMemory::ApplyMark(base::MonoTime now, VmView* view) {
-  if (!view->vm->mark.has_value()) {
-    marked_since_.erase(view->vm->uid);
+void ObserverMemory::ApplyDrain(base::MonoTime now, const nomad::Node* node, VmView* view) {
+  const std::string& uid = view->vm->uid;
+  const std::optional<harvester::Mark>& mark = view->vm->mark;
+  if (node == nullptr || !mark.has_value() || !nodepool::IsDrainOf(*node, mark->action, uid)) {
+    drain_known_since_.erase(uid);
+    drained_since_.erase(uid);
     return;
   }
-  const std::string& action = view->vm->mark->action;
-  const auto known = marked_since_.try_emplace(view->vm->uid, MarkSince{action, now}).first;
-  if (known->second.action != action) known->second = {action, now};
-  view->marked_for = now - known->second.since;
+  const auto known = drain_known_since_.try_emplace(uid, DrainSince{mark->action, now}).first;
+  if (known->second.action != mark->action) known->second = {mark->action, now};
+  view->drain_known_for = now - known->second.since;
+  if (node->draining) {
+    drained_since_.erase(uid);
+  } else {
+    view->node_drained_for = For(&drained_since_, uid, node, now);
+  }
 }
 
 void ObserverMemory::ApplyNode(base::MonoTime now, const Look& look, VmView* view) {
@@ -78,14 +85,7 @@ void ObserverMemory::ApplyNode(base::MonoTime now, const Look& look, VmView* vie
   if (node != nullptr && nodepool::IsSilent(*node)) {
     view->node_down_for = For(&down_since_, node->id, node, now);
   }
-  const std::optional<harvester::Mark>& mark = view->vm->mark;
-  const bool drained = node != nullptr && mark.has_value() && !node->draining &&
-                       nodepool::IsDrainOf(*node, mark->action, view->vm->uid);
-  if (drained) {
-    view->node_drained_for = For(&drained_since_, view->vm->uid, node, now);
-  } else {
-    drained_since_.erase(view->vm->uid);
-  }
+  ApplyDrain(now, node, view);
 }
 
 void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) {
@@ -157,7 +157,6 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
       look->nomad_unreadable_for[view.vm->name] = unreadable;
     }
     ApplyStartFailure(now, look->now, &view);
-    ApplyMark(now, &view);
     ApplyNode(now, *look, &view);
     ApplyUnhealthy(now, *look, &view);
     const auto token = tokens_.find(view.vm->uid);
@@ -169,7 +168,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     EraseUnless(&known_, uids);
     EraseUnless(&unhealthy_since_, uids);
     EraseUnless(&failing_, uids);
-    EraseUnless(&marked_since_, uids);
+    EraseUnless(&drain_known_since_, uids);
     EraseUnless(&drained_since_, uids);
     EraseUnless(&tokens_, uids);
   }

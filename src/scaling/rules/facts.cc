@@ -151,7 +151,8 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->ineligible_by_others = !node.eligible && !by_us;
   const bool due = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt &&
                    seen.now() >= mark.drain_deadline.at + kBeginningMargin;
-  facts->never_begun = due && !facts->ours && CanDrain(node);
+  facts->never_begun =
+      due && !facts->ours && CanDrain(node) && mark.reason == MarkReason::kScaleIn;
   const Allocations* allocations = seen.AllocationsOf(node.id);
   if (allocations == nullptr) return;
   // A token that does not read every namespace proves no absence.
@@ -168,8 +169,8 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
                       !node.draining && nodepool::IsIdle(*allocations, false);
 }
 
-// For how long this process must have known the mark of a drain that runs before it is late: the
-// clock of one API server may be wrong. Once Nomad says that the drain is complete, its grace.
+// For how long this process must have known a drain before it is late: the clock of one API server
+// may be wrong. Once Nomad says that the drain is complete, its grace.
 base::Duration TimeToWatch(const harvester::Mark& mark, bool complete) {
   const bool timed = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt;
   if (!timed || complete || mark.drain_deadline.at <= mark.marked_at) return mark.grace;
@@ -199,7 +200,11 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   if (facts->node == nullptr) return;
   SetMarksNode(seen, mark, *facts->node, facts);
   const bool runs = facts->ours && (facts->node->draining || facts->complete);
-  if (runs && view.marked_for < TimeToWatch(mark, facts->complete)) facts->late = false;
+  if (runs && view.drain_known_for < TimeToWatch(mark, facts->complete)) facts->late = false;
+  // The removal of a VM that is of no use does not end because its drain is refused (rule L3).
+  if (mark.reason != MarkReason::kScaleIn && !facts->ours && CanDrain(*facts->node)) {
+    facts->late = false;
+  }
 }
 
 }  // namespace
