@@ -3,8 +3,6 @@
 #ifndef NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
 #define NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
 
-#include <map>
-#include <set>
 #include <string>
 
 #include "nomad_harvester/harvester/vm_store.h"
@@ -18,36 +16,12 @@
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "execution/pool_metrics.h"
+#include "execution/pool_troubles.h"
 #include "execution/vm_events.h"
 #include "observation/hosts.h"
 #include "observation/nomad_reads.h"
-#include "rules/retries.h"
-#include "rules/tracker.h"
 
 namespace nomad_harvester::scaling {
-
-// What a pool remembers from run to run, in this process. The pool's gate lets one loop use it at a
-// time.
-struct PoolTroubles {
-  explicit PoolTroubles(runtime::Random& random) : retries(random) {}
-
-  Retries retries;
-  Leftovers leftovers;  // as the last sweep found them
-  // How often the removal of a VM was refused, by name: another one is tried before it.
-  struct Refusals {
-    int count = 0;
-    base::MonoTime last{};
-  };
-  std::map<std::string, Refusals> removal_refusals;
-  // What an operator was told about VMs that stay as they are, by uid: not again by every round.
-  std::map<std::string, std::string> reported;
-  // The VMs, by name, that the back-off of starts or joins has counted: not again (rule C12).
-  std::set<std::string> counted;
-  // When a VM last could not start, by zone.
-  std::map<std::string, base::MonoTime> zone_failures;
-  // Since when VMs that left something have been gone.
-  std::map<std::string, base::MonoTime> gone_since;
-};
 
 // References to objects that outlive one run of the loop. Cheap to copy.
 struct PoolDependencies {

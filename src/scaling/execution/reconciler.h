@@ -15,9 +15,7 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/status/statusor.h"
-#include "execution/creation.h"
-#include "execution/executor.h"
-#include "execution/gone_vms.h"
+#include "execution/pass_task.h"
 #include "execution/pool_dependencies.h"
 #include "execution/publication.h"
 #include "rules/tracker.h"
@@ -50,17 +48,12 @@ class Reconciler {
   // the pool's other VMs need, until it has ended. `first` is the observation that it was planned
   // from. `creation` may be null if the action creates nothing. Returns only the context's errors;
   // systems that do not reply are waited for.
-  struct Action {
-    Tracker& tracker;
-    const CreationPlan* creation = nullptr;
-    // Nodes of victims that were read in full just now, by ID; null: none. For the first pass.
-    const NodesRead* nodes = nullptr;
-  };
-  absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, Action action);
+  absl::Status RunScale(const runtime::Context& context, PoolSnapshot first,
+                        RunningAction action);
   // What a creation without a VM may have left, or may leave when a late request lands, is the
   // background's to clean up (rule C10).
   void LeaveToBackground(const Tracker& tracker) {
-    gone_.LeaveToBackground(tracker, *last_, deps_.clock.Now());
+    run_.gone.LeaveToBackground(tracker, *run_.last, deps_.clock.Now());
   }
   // A Secret that this run created has no owner yet.
   bool has_unowned_secret() const { return unowned_; }
@@ -82,21 +75,10 @@ class Reconciler {
   }
 
   // The API server's time of the newest action that took effect in this run.
-  std::optional<base::WallTime> last_event() const { return last_event_; }
-  const std::optional<Decisions>& last() const { return last_; }
+  std::optional<base::WallTime> last_event() const { return run_.last_event; }
+  const std::optional<Decisions>& last() const { return run_.last; }
 
  private:
-  // One thing to do in a pass.
-  struct Task {
-    enum class Kind { kStep, kMark, kMake, kPurge };
-    Kind kind = Kind::kStep;
-    std::string vm;
-    const Decisions::Entry* entry = nullptr;  // kStep, kMark
-    const NodeOfGoneVm* gone = nullptr;       // kPurge
-    Retries::Key key;
-    Effect effect{};
-    std::optional<CreatedVm> created{};  // kMake
-  };
   // What a pass has achieved.
   struct Pass {
     base::MonoTime began{};  // what was due then was tried
@@ -113,46 +95,34 @@ class Reconciler {
   Observer MakeObserver() const;
   absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
                                     Observer::BlockingWait blocking);
-  PoolSnapshot WithRecord(PoolSnapshot snapshot) const;
   // Why no step of this kind is carried out now; null if it may be.
   const char* WhyWaits(StepKind kind) const;
   // Why a removal that is due waits; null if none is due, or it may go on.
   const char* RemovalWaits() const;
   // `publications`: the entries whose step the pass does not wait for.
-  std::vector<Task> TasksOf(const Decisions& decisions, base::MonoTime now,
-                            std::vector<const Decisions::Entry*>* publications);
-  Task StepTask(const Decisions::Entry& entry) const;
-  absl::Status WriteAhead(const runtime::Context& context, const std::vector<Task>& tasks);
-  void Carry(const runtime::Context& context, std::vector<Task>* tasks);
-  // Called in parallel: it changes the task alone. `named`: the pool with the record that was
-  // stored.
-  Effect CarryOne(const runtime::Context& context, const PoolSnapshot& named, Task* task) const;
-  Effect Make(const runtime::Context& context, Task* task) const;
-  void OwnSecrets(const runtime::Context& context, const std::vector<Task>& tasks);
-  void Note(const Task& task, base::MonoTime now, Pass* pass);
+  PassTasks TasksOf(const Decisions& decisions, base::MonoTime now,
+                    std::vector<const Decisions::Entry*>* publications);
+  absl::Status WriteAhead(const runtime::Context& context, const PassTasks& tasks);
+  void CarryOut(const runtime::Context& context, const PassTasks& tasks, Pass* pass);
+  void OwnSecrets(const runtime::Context& context, const PassTasks& tasks);
+  void Conclude(const PassTask& task, const Effect& effect, Pass* pass);
   absl::StatusOr<Pass> RunPass(const runtime::Context& context, std::optional<PoolSnapshot> look);
-  void Prune();
   bool IsInProgress(base::MonoTime now) const;
   absl::Status WaitingForAttempts() const;
   absl::Status Wait(const runtime::Context& context, const Pass& pass);
   void LogDecision(const Step& step, const VmView& view);
-  void LogTrouble(const Task& task);
+  void LogTrouble(const PassTask& task, const Effect& effect);
 
-  const PoolDependencies deps_;
+  Run run_;
+  const PoolDependencies& deps_ = run_.deps;
   const SharedPolicy policy_;
-  std::optional<Action> action_;                    // of a Scale
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
-  std::set<std::string> failures_;  // causes of back_off.h of VMs that were marked as broken
-  std::string broken_;              // what was said of them
-  std::optional<base::WallTime> last_event_;
-  std::optional<Decisions> last_;
   Observer::BlockingWait next_wait_;
   int idle_passes_ = 0;
   base::MonoTime paced_until_{};  // what the passes so far are worth, at one per kPause
   std::optional<PoolRecord> closed_record_;
   bool unowned_ = false;
-  GoneVms gone_;
-  Publications publications_;  // the last member: they use the others
+  Publications publications_{deps_};  // the last member: they use the others
 };
 
 }  // namespace nomad_harvester::scaling

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/pass_task.h"
+
+#include <utility>
+
+#include "rules/vm_story.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+bool IsTrouble(const Attempt& attempt) {
+  return attempt.effect.verdict == Verdict::kRefused || attempt.effect.verdict == Verdict::kFailed;
+}
+
+// The Event of a removal that is refused.
+void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm,
+                 std::string_view step, const Run& run) {
+  if (!attempt.is_news || attempt.effect.verdict != Verdict::kRefused) return;
+  run.deps.Tell(StoryOfRefusal(vm, step, attempt.effect.status));
+}
+
+class StepTask final : public PassTask {
+ public:
+  explicit StepTask(const Decisions::Entry& entry)
+      : PassTask(entry.view->vm->name, KeyOfStep(entry)), entry_(entry) {}
+
+  Effect CarryOut(const runtime::Context& context, const Run& run) override {
+    return Execute(context, run.deps, *run.last, *entry_.view, entry_.step);
+  }
+
+  void Conclude(const Attempt& attempt, Run* run) const override {
+    if (attempt.effect.verdict == Verdict::kDone) {
+      run->deps.metrics().Done(entry_.step, *entry_.view, run->snapshot().now());
+      run->deps.Notify({.vm = vm(), .step = entry_.step});
+      if (entry_.step.kind == StepKind::kMarkBroken) CountBroken(attempt, run);
+      if (joins() && run->action.has_value()) {
+        const bool ready = entry_.step.kind == StepKind::kRecordReady || entry_.step.node_is_ready;
+        run->action->tracker.NoteJoined(vm(), entry_.step.node_id, ready);
+      }
+    } else if (attempt.is_news && IsTrouble(attempt)) {
+      run->deps.Notify({.vm = vm(), .step = entry_.step, .outcome = attempt.effect.status});
+    }
+    if (removes()) TellRefusal(attempt, *entry_.view->vm, key().first, *run);
+    if (joins()) run->deps.troubles.zone_failures.erase(entry_.view->vm->zone);
+  }
+
+  const Decisions::Entry* intent() const override { return &entry_; }
+  bool removes() const override { return IsRemoval(entry_.step.kind); }
+  bool joins() const override { return IsJoin(entry_.step.kind); }
+  bool is_silent() const override { return entry_.step.kind == StepKind::kRecordCluster; }
+  std::vector<log::Field> fields() const override {
+    return {{"row", RowName(entry_.step.row)}, {"why", entry_.step.reason}};
+  }
+
+ private:
+  void CountBroken(const Attempt& attempt, Run* run) const {
+    const VmView& view = *entry_.view;
+    PoolTroubles& troubles = run->deps.troubles;
+    // Another process may have counted what it marked.
+    const bool is_first = !view.vm->removal_undone.has_value();
+    if (is_first && troubles.counted.insert(vm()).second) {
+      run->failures.insert(CauseOfBroken(view));
+    }
+    run->broken += (run->broken.empty() ? "" : "\n") + vm() + ": " + entry_.step.reason;
+    if (view.start_failure.has_value()) troubles.zone_failures[view.vm->zone] = attempt.ended;
+  }
+
+  const Decisions::Entry& entry_;
+};
+
+class MarkTask final : public PassTask {
+ public:
+  explicit MarkTask(const Decisions::Entry& entry)
+      : PassTask(entry.view->vm->name, {kMark, entry.view->vm->uid}), entry_(entry) {}
+
+  Effect CarryOut(const runtime::Context& context, const Run& run) override {
+    const Tracker& tracker = run.action->tracker;
+    return MarkVictim(context, run.deps, *run.recorded, *entry_.view, tracker.action_id(),
+                      tracker.parts().at(vm()).node_id, run.action->nodes);
+  }
+
+  void Conclude(const Attempt& attempt, Run* run) const override {
+    Tracker& tracker = run->action->tracker;
+    if (attempt.effect.verdict == Verdict::kDone) {
+      run->deps.logger.Info("Marked a VM for removal",
+                            {{"vm", vm()}, {"action_id", tracker.action_id()}});
+    }
+    TellRefusal(attempt, *entry_.view->vm, key().first, *run);
+    tracker.NoteMark(vm(), attempt.effect, attempt.refused_for_good);
+  }
+
+  bool removes() const override { return true; }
+
+ private:
+  const Decisions::Entry& entry_;
+};
+
+class CreationTask final : public PassTask {
+ public:
+  explicit CreationTask(const std::string& vm) : PassTask(vm, {"create", vm}) {}
+
+  Effect CarryOut(const runtime::Context& context, const Run& run) override {
+    const PoolDependencies& deps = run.deps;
+    const Tracker& tracker = run.action->tracker;
+    const Part& part = tracker.parts().at(vm());
+    const std::string& id = part.creation_id;
+    deps.logger.Info("Creating a VM", {{"vm", vm()}, {"action_id", id}});
+    const bool left_over = id != tracker.action_id();
+    if (left_over) {
+      absl::Status cleared = ClearLeftoverSecret(context, deps, vm());
+      if (!cleared.ok()) return EffectOf(std::move(cleared));
+    }
+    auto created = CreateVm(context, deps, *run.action->creation,
+                            {.name = vm(), .action_id = id, .zone = part.zone},
+                            run.snapshot().now());
+    if (!created.ok()) return EffectOf(created.status());
+    deps.Tell(StoryOfCreation(vm(), created->uid, deps.key, run.snapshot().action, id,
+                              deps.agents_reason));
+    deps.metrics().Created(left_over);
+    created_ = *std::move(created);
+    return {Verdict::kDone};
+  }
+
+  void Conclude(const Attempt& attempt, Run* run) const override {
+    Tracker& tracker = run->action->tracker;
+    tracker.NoteMake(vm(), attempt.effect);
+    // What a creation that failed may have left is swept.
+    if (tracker.parts().at(vm()).state == OutcomeState::kFailed) run->gone.RequestSweep();
+  }
+
+  const CreatedVm* created() const override {
+    return created_.has_value() ? &*created_ : nullptr;
+  }
+
+ private:
+  std::optional<CreatedVm> created_;
+};
+
+class PurgeTask final : public PassTask {
+ public:
+  explicit PurgeTask(const NodeOfGoneVm& gone)
+      : PassTask(std::string(gone.mark.vm), {StepName(StepKind::kPurge), gone.node->id}),
+        gone_(gone) {}
+
+  Effect CarryOut(const runtime::Context& context, const Run& run) override {
+    run.deps.logger.Info(
+        "Purging the node of a deleted VM",
+        {{"vm", vm()}, {"node_id", gone_.node->id}, {"action_id", gone_.mark.action}});
+    return Purge(context, run.deps, *run.last, gone_);
+  }
+
+  void Conclude(const Attempt& attempt, Run* run) const override {
+    if (!attempt.is_news && !attempt.effect.status.ok()) return;
+    run->deps.Notify({.kind = ReconcileEvent::Kind::kPurge,
+                      .vm = vm(),
+                      .object = gone_.node->id,
+                      .outcome = attempt.effect.status});
+  }
+
+ private:
+  const NodeOfGoneVm& gone_;
+};
+
+}  // namespace
+
+PoolSnapshot Run::WithRecord(PoolSnapshot seen) const {
+  PoolRecord record = deps.lease.record();
+  seen.lease_used = deps.lease.used();
+  seen.action = std::move(record.action);
+  seen.lease_cluster = std::move(record.nomad_cluster);
+  seen.collected = deps.collects;
+  return seen;
+}
+
+Retries::Key KeyOfStep(const Decisions::Entry& entry) {
+  return {StepName(entry.step.kind), entry.view->vm->uid};
+}
+
+std::unique_ptr<PassTask> MakeStepTask(const Decisions::Entry& entry) {
+  return std::make_unique<StepTask>(entry);
+}
+
+std::unique_ptr<PassTask> MakeMarkTask(const Decisions::Entry& entry) {
+  return std::make_unique<MarkTask>(entry);
+}
+
+std::unique_ptr<PassTask> MakeCreationTask(const std::string& vm) {
+  return std::make_unique<CreationTask>(vm);
+}
+
+std::unique_ptr<PassTask> MakePurgeTask(const NodeOfGoneVm& gone) {
+  return std::make_unique<PurgeTask>(gone);
+}
+
+}  // namespace nomad_harvester::scaling
