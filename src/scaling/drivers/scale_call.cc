@@ -22,12 +22,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// What was read ahead is too old if the Lease or roll-backs took longer.
-constexpr base::Duration kAheadFor = std::chrono::seconds(5);
-// A growth's sources are read ahead for so long: it may turn out that no VM is made.
-constexpr base::Duration kSourcesFor = std::chrono::seconds(20);
-// Which hosts are cordoned is worth waiting for, but not for longer.
-constexpr base::Duration kCordonedLimit = std::chrono::seconds(3);
+// The nodes of the first victims are read beside the write of the Lease, which may take long.
+constexpr base::Duration kVictimsGoodFor = std::chrono::seconds(5);
 // Another policy's Scale within this time is reported.
 constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
@@ -65,71 +61,8 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
       request_(std::move(request)),
       memory_(memory),
       action_id_(deps_.call),
-      reconciler_(deps_, policy_) {}
-
-bool ScaleCall::MayGrow() const {
-  const PoolRecord record = deps_.lease.record();
-  const base::WallTime now = deps_.clock.WallNow();
-  return request_.count > request_.last_count.value_or(0) && !record.paused.HoldsAt(now) &&
-         CheckCreation(record.back_off, now).ok();
-}
-
-void ScaleCall::ReadAhead(const runtime::Context& context) {
-  ahead_.began = deps_.clock.Now();
-  // The longest lists first. Errors are left to the observation, which reads again what is missing.
-  std::vector<std::function<void()>> reads = {[&] {
-    auto guests = reconciler_.ReadGuests(context);
-    if (guests.ok()) ahead_.observed.guests = *std::move(guests);
-  }};
-  const std::int64_t last = request_.last_count.value_or(request_.count);
-  const bool needs_allocations =
-      request_.count < last && nodepool::NeedsAllocations(policy_.selector);
-  if (needs_allocations) {
-    reads.emplace_back([&] { ahead_.allocations.emplace(reconciler_.ReadAllocations(context)); });
-  }
-  reads.emplace_back([&] {
-    const auto nodes = deps_.nodes.ListNodes(context);
-    if (nodes.ok()) ahead_.observed.nodes = {NodesOf(*nodes), (*nodes)->index};
-  });
-  if (request_.count < last) {
-    reads.emplace_back([&] { ahead_.cordoned_hosts = ReadCordonedHosts(context); });
-  }
-  if (request_.count != last) {
-    reads.emplace_back([&] {
-      ahead_.rules.emplace(kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
-    });
-  }
-  if (MayGrow()) {
-    reads.emplace_back([&] { ReadCreationAhead(context); });
-  }
-  if (needs_allocations && !deps_.clients.config->allow_unverified_read_job) {
-    reads.emplace_back([&] { ahead_.read_job.emplace(deps_.nomad().VerifyReadJob(context)); });
-  }
-  runtime::ForEachBounded(context, deps_.executor, reads.size(), reads.size(), [&](std::size_t i) {
-    reads[i]();
-    return absl::OkStatus();
-  });
-}
-
-// A refusal of the list, or none within the limit, changes nothing: the right is optional.
-std::set<std::string> ScaleCall::ReadCordonedHosts(const runtime::Context& context) const {
-  std::set<std::string> cordoned;
-  const auto hosts =
-      harvester::ListHosts(context.WithTimeout(kCordonedLimit), *deps_.clients.kube_urgent);
-  if (!hosts.ok()) {
-    deps_.logger.Debug("Which hosts are cordoned is not known", {{"error", hosts.status()}});
-    return cordoned;
-  }
-  for (const harvester::Host& host : *hosts) {
-    if (host.cordoned) cordoned.insert(host.name);
-  }
-  return cordoned;
-}
-
-void ScaleCall::ForgetObserved() {
-  ahead_.observed = {};
-  ahead_.allocations.reset();
-}
+      reconciler_(deps_, policy_),
+      reads_(deps_, policy_, request_.count, request_.last_count, request_.policy_id) {}
 
 absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                                    std::map<std::string, std::string> left_out) {
@@ -143,36 +76,12 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
   range_ = {.from = CountOf(snapshot), .to = request_.count};
   if (request_.count < range_->from && nodepool::NeedsAllocations(policy_.selector)) {
-    NH_ASSIGN_OR_RETURN(AllocationList allocations, ReadAllocations(context, snapshot));
+    NH_ASSIGN_OR_RETURN(AllocationList allocations, reads_.Allocations(context, snapshot));
     allocations_incomplete_ = allocations.incomplete;
     inputs_.allocations = std::move(allocations.by_node);
   }
-  if (request_.count < range_->from) {
-    inputs_.cordoned_hosts =
-        ahead_.cordoned_hosts.has_value() ? *ahead_.cordoned_hosts : ReadCordonedHosts(context);
-  }
+  if (request_.count < range_->from) inputs_.cordoned_hosts = reads_.CordonedHosts(context);
   return absl::OkStatus();
-}
-
-// The list of the region may be too large; that of each node is not.
-absl::StatusOr<AllocationList> ScaleCall::ReadAllocations(const runtime::Context& context,
-                                                          const PoolSnapshot& snapshot) {
-  auto all = ahead_.allocations.has_value() ? std::move(*ahead_.allocations)
-                                            : reconciler_.ReadAllocations(context);
-  if (all.ok() || MayPass(all.status())) return all;
-  deps_.logger.Warn("Could not list all allocations; asking for those of each node of the pool",
-                    {{"action_id", action_id_}, {"error", all.status()}});
-  std::vector<std::string> nodes;
-  for (const VmView* view : snapshot.vms()) {
-    const nomad::Node* node = LinkedNode(*view, snapshot);
-    if (view->member && node != nullptr) nodes.push_back(node->id);
-  }
-  auto read = ReadAllocationsOf(context, deps_.executor, deps_.nomad(), nodes, deps_.parallelism());
-  AllocationList list;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    NH_ASSIGN_OR_RETURN(list.by_node[nodes[i]], std::move(read[i]));
-  }
-  return list;
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {
@@ -204,9 +113,7 @@ absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const Scal
   }
   nomad::ReadJob read_job = nomad::ReadJob::kDenied;
   if (!allocations_incomplete_) {
-    NH_ASSIGN_OR_RETURN(read_job, ahead_.read_job.has_value()
-                                      ? *ahead_.read_job
-                                      : deps_.nomad().VerifyReadJob(context));
+    NH_ASSIGN_OR_RETURN(read_job, reads_.ReadJob(context));
   }
   if (read_job == nomad::ReadJob::kEverywhere) return absl::OkStatus();
   return base::FailedPrecondition(
@@ -219,10 +126,7 @@ absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const Scal
 }
 
 absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) const {
-  NH_ASSIGN_OR_RETURN(const kube::AccessRules rules,
-                      ahead_.rules.has_value()
-                          ? *ahead_.rules
-                          : kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
+  NH_ASSIGN_OR_RETURN(const kube::AccessRules rules, reads_.Rules(context));
   NH_ASSIGN_OR_RETURN(const std::vector<Right> missing,
                       MissingRights(context, *deps_.clients.kube, rules, deps_.key.ns,
                                     plan.create.empty() ? RemovalRights() : CreationRights()));
@@ -257,31 +161,6 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   return absl::OkStatus();
 }
 
-// What a context that ended has not read may not be needed, and is read again if it is.
-void ScaleCall::ReadSourcesAhead(const runtime::Context& caller) {
-  if (!MayGrow()) return;
-  ahead_.sources_asked = true;
-  const runtime::Context context = caller.WithTimeout(kSourcesFor);
-  CreationSources sources = ReadSources(context, deps_, policy_);
-  if (!context.Done()) ahead_.sources = std::move(sources);
-}
-
-void ScaleCall::ForgetSources() {
-  ahead_.sources_asked = false;
-  ahead_.sources.reset();
-}
-
-void ScaleCall::ReadCreationAhead(const runtime::Context& caller) {
-  if (!ahead_.sources_asked) ReadSourcesAhead(caller);
-  if (!ahead_.sources.has_value()) return;
-  const auto plan = PlanCreation(deps_, policy_, *ahead_.sources, 0, request_.policy_id);
-  if (!plan.ok()) return;
-  const runtime::Context context = caller.WithTimeout(kSourcesFor);
-  absl::Status admitted = DryRunCreation(context, deps_, policy_, *plan);
-  // What may have passed by then is tried again.
-  if (admitted.ok() || kube::IsRefused(admitted)) ahead_.admitted = std::move(admitted);
-}
-
 // Once per growth what is not as in the template; once what cannot be checked.
 void ScaleCall::WarnOfCreations() {
   if (!creation_->template_notes.empty()) {
@@ -303,22 +182,10 @@ void ScaleCall::WarnOfCreations() {
   memory_->unread_classes = std::move(unread);
 }
 
-// Everything of Harvester that can refuse a VM, by what was read ahead or is read now. A problem of
-// what was read ahead may have passed: it is read again.
+// Everything of Harvester that can refuse a VM.
 absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
                                        const PoolSnapshot& snapshot) {
-  const auto plan = [&]() -> absl::StatusOr<CreationPlan> {
-    if (!ahead_.sources.has_value()) return base::Unavailable("the sources are not read yet");
-    return PlanCreation(deps_, policy_, *ahead_.sources, snapshot.look().nomad_index,
-                        request_.policy_id);
-  };
-  auto planned = plan();
-  if (!planned.ok()) {
-    ahead_.sources = ReadSources(context, deps_, policy_);
-    NH_RETURN_IF_ERROR(context.Check());
-    planned = plan();
-  }
-  NH_ASSIGN_OR_RETURN(creation_, std::move(planned));
+  NH_ASSIGN_OR_RETURN(creation_, reads_.Creation(context, snapshot.look().nomad_index));
   if (snapshot.look().nomad_cluster.has_value()) {
     // What the look has may be older than a Nomad that was rebuilt.
     NH_ASSIGN_OR_RETURN(creation_->vm_spec.nomad_cluster, deps_.nodes.ReadCluster(context));
@@ -331,8 +198,7 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   WarnOfCreations();
   memory_->template_hash = creation_->vm_spec.template_hash;
   memory_->template_parts = creation_->vm_spec.template_parts;
-  return ahead_.admitted.has_value() ? *ahead_.admitted
-                                     : DryRunCreation(context, deps_, policy_, *creation_);
+  return reads_.Admit(context, *creation_);
 }
 
 // After all that Harvester may refuse: only a creation makes tokens, and this makes one of a
@@ -351,7 +217,7 @@ absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
 
 // Creates as many VMs as fit; for the rest the action returns an error.
 absl::Status ScaleCall::CheckQuotas(ScalePlan* plan) {
-  const auto& quotas = ahead_.sources->quotas;
+  const auto& quotas = reads_.quotas();
   if (!quotas.ok()) {
     // The right to read quotas is optional, and Harvester enforces them in any case (rule C3).
     deps_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas.status()}});
@@ -487,12 +353,9 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
 }
 
 absl::Status ScaleCall::Act(const runtime::Context& context) {
-  const base::MonoTime now = deps_.clock.Now();
-  // What can refuse the action is not older than the call; what it acts on must be recent.
-  if (now - ahead_.began > kAheadFor) ForgetObserved();
   NH_ASSIGN_OR_RETURN(Reconciler::Settled settled,
-                      reconciler_.FinishRollBacks(context, std::exchange(ahead_.observed, {})));
-  if (deps_.clock.Now() - now > kAheadFor) ahead_ = {};
+                      reconciler_.FinishRollBacks(context, reads_.TakeObserved()));
+  reads_.ForgetIfLate();
   const PoolSnapshot& snapshot = settled.snapshot;
   if (absl::Status paused = CheckPaused(snapshot.now()); !paused.ok()) {
     told_by_record_ = true;
@@ -521,7 +384,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
-  if (deps_.clock.Now() - reads_began > kAheadFor) nodes.clear();
+  if (deps_.clock.Now() - reads_began > kVictimsGoodFor) nodes.clear();
   leaves_work_ = acted_ = true;
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,

@@ -7,11 +7,11 @@
 #include <set>
 #include <string>
 
-#include "nomad_harvester/kube/access.h"
 #include "nomad_harvester/scaling/proposal.h"
 #include "nomad_harvester/scaling/target_service.h"
 
 #include "absl/status/status.h"
+#include "drivers/scale_reads.h"
 #include "execution/pool_dependencies.h"
 #include "execution/pool_metrics.h"
 #include "execution/reconciler.h"
@@ -26,7 +26,7 @@ struct ScaleRequest {
   // The node that the autoscaler itself runs on; empty: none, or unknown because of the problem.
   std::string own_node_id;
   absl::Status own_node_problem{};
-  // The count of the last Status: what the checks of such a change need is read ahead.
+  // The count of the last Status: what the checks of such a change need is read in advance.
   std::optional<std::int64_t> last_count{};
   // Unset: what the plan says may be removed.
   std::optional<RemovalConsent> consent{};
@@ -46,16 +46,8 @@ class ScaleCall {
   ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
             ScaleMemory* memory);
 
-  // Reads, all at once, what will probably be needed: the pool, and what can refuse the action. Not
-  // required before Run. If the Lease was not acquired yet, and another process may have acted on
-  // the pool before it was, what was observed must be forgotten.
-  void ReadAhead(const runtime::Context& context);
-  void ForgetObserved();
-  // The part of ReadAhead that does not depend on who holds the Lease: what a growth is made of.
-  // What `context` did not let arrive is not asked for again ahead. To be forgotten if the Lease
-  // has to be waited for.
-  void ReadSourcesAhead(const runtime::Context& context);
-  void ForgetSources();
+  // What Run needs and may be read before it, beside the acquisition of the Lease.
+  ScaleReads& reads() { return reads_; }
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).
@@ -82,19 +74,11 @@ class ScaleCall {
   // them.
   absl::Status ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                           std::map<std::string, std::string> left_out);
-  absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context,
-                                                 const PoolSnapshot& snapshot);
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
-  // One list; empty without the right to read hosts.
-  std::set<std::string> ReadCordonedHosts(const runtime::Context& context) const;
   // FAILED_PRECONDITION: it removes another VM than was agreed to.
   absl::Status KeepToConsent(ScalePlan* plan) const;
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
-  // Whether the request will probably create VMs.
-  bool MayGrow() const;
-  // The sources, and then whether Harvester would accept such a VM.
-  void ReadCreationAhead(const runtime::Context& context);
   void WarnOfCreations();
   absl::Status CheckCreations(const runtime::Context& context, const PoolSnapshot& snapshot);
   absl::Status CheckTokens(const runtime::Context& context);
@@ -118,20 +102,8 @@ class ScaleCall {
   ScaleMemory* const memory_;
   const std::string action_id_;
   Reconciler reconciler_;
+  ScaleReads reads_;
   PlanInputs inputs_;
-  // Read ahead; unset: to be read.
-  struct Ahead {
-    base::MonoTime began{};
-    Observer::BlockingWait observed;
-    std::optional<absl::StatusOr<AllocationList>> allocations;
-    std::optional<absl::StatusOr<nomad::ReadJob>> read_job;
-    std::optional<absl::StatusOr<kube::AccessRules>> rules;
-    bool sources_asked = false;
-    std::optional<CreationSources> sources;
-    std::optional<absl::Status> admitted;  // a VM that is made of them
-    std::optional<std::set<std::string>> cordoned_hosts;
-  };
-  Ahead ahead_;
   std::optional<CreationPlan> creation_;
   bool allocations_incomplete_ = false;
   bool leaves_work_ = false;

@@ -143,8 +143,9 @@ class Service final : public TargetService {
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                          ScaleFacts* facts);
-  absl::StatusOr<std::unique_ptr<LeaseHold>> AcquireAndReadAhead(const Context& context,
-                                                                 PoolLease& lease, ScaleCall* call);
+  absl::StatusOr<std::unique_ptr<LeaseHold>> AcquireAndPrefetch(const Context& context,
+                                                                PoolLease& lease,
+                                                                ScaleReads& reads);
   void NoteRefusal(const ScaleAction& action, const ScaleFacts& facts, const absl::Status& outcome);
 
   const ServiceOptions options_;
@@ -496,15 +497,15 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
 // At the same time if the Lease is free, else one after the other: a pool on which another
 // process acts costs one request. One that this process has never read is probably free, and what
 // a growth is made of does not depend on it.
-absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Context& context,
-                                                                        PoolLease& lease,
-                                                                        ScaleCall* call) {
+absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndPrefetch(const Context& context,
+                                                                       PoolLease& lease,
+                                                                       ScaleReads& reads) {
   if (!lease.IsLikelyFree()) {
-    const std::size_t reads = lease.is_known() ? 1 : 2;
+    const std::size_t parallel = lease.is_known() ? 1 : 2;
     const runtime::CancelSource reading(context.WithTimeout(kBesideFirstLease));
-    runtime::ForEachBounded(context, *options_.foreground, reads, reads, [&](std::size_t i) {
+    runtime::ForEachBounded(context, *options_.foreground, parallel, parallel, [&](std::size_t i) {
       if (i == 1) {
-        call->ReadSourcesAhead(reading.context());
+        reads.PrefetchSources(reading.context());
         return absl::OkStatus();
       }
       lease.Prefetch(context);
@@ -513,10 +514,10 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Co
     });
   }
   if (!lease.IsLikelyFree()) {
-    call->ForgetSources();
+    reads.ForgetSources();
     NH_ASSIGN_OR_RETURN(std::unique_ptr<LeaseHold> hold,
                         LeaseHold::Acquire(lease, context, LeaseUser::kScale));
-    call->ReadAhead(hold->context());
+    reads.Prefetch(hold->context());
     return hold;
   }
   absl::StatusOr<std::unique_ptr<LeaseHold>> hold = base::Unavailable("not acquired");
@@ -524,7 +525,7 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Co
   const auto outcomes = runtime::ForEachBounded(
       context, *options_.foreground, 2, 2, [&](std::size_t i) -> absl::Status {
         if (i == 1) {
-          call->ReadAhead(reading.context());
+          reads.Prefetch(reading.context());
           return absl::OkStatus();
         }
         hold = LeaseHold::Acquire(lease, context, LeaseUser::kScale);
@@ -532,7 +533,7 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Co
         return hold.status();
       });
   NH_RETURN_IF_ERROR(outcomes[0]);
-  if (!lease.was_free()) call->ForgetObserved();
+  if (!lease.was_free()) reads.ForgetObserved();
   return hold;
 }
 
@@ -568,7 +569,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
                  std::move(request), &memory);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
-                      AcquireAndReadAhead(guard->context(), *access->lease, &call));
+                      AcquireAndPrefetch(guard->context(), *access->lease, call.reads()));
   metrics::Sink* const sink = session->clients().metrics_sink.get();
   const ShowLeaseHeld shown(PoolMetrics(sink, pool.key), access->lease->used());
   absl::Status outcome = call.Run(hold->context());

@@ -13,8 +13,8 @@ bool IsTrouble(const Attempt& attempt) {
 }
 
 // The Event of a removal that is refused.
-void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm,
-                 std::string_view step, const Run& run) {
+void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm, std::string_view step,
+                 const Run& run) {
   if (!attempt.is_news || attempt.effect.verdict != Verdict::kRefused) return;
   run.deps.Tell(StoryOfRefusal(vm, step, attempt.effect.status));
 }
@@ -110,9 +110,9 @@ class CreationTask final : public PassTask {
       absl::Status cleared = ClearLeftoverSecret(context, deps, vm());
       if (!cleared.ok()) return EffectOf(std::move(cleared));
     }
-    auto created = CreateVm(context, deps, *run.action->creation,
-                            {.name = vm(), .action_id = id, .zone = part.zone},
-                            run.snapshot().now());
+    auto created =
+        CreateVm(context, deps, *run.action->creation,
+                 {.name = vm(), .action_id = id, .zone = part.zone}, run.snapshot().now());
     if (!created.ok()) return EffectOf(created.status());
     deps.Tell(StoryOfCreation(vm(), created->uid, deps.key, run.snapshot().action, id,
                               deps.agents_reason));
@@ -128,9 +128,7 @@ class CreationTask final : public PassTask {
     if (tracker.parts().at(vm()).state == OutcomeState::kFailed) run->gone.RequestSweep();
   }
 
-  const CreatedVm* created() const override {
-    return created_.has_value() ? &*created_ : nullptr;
-  }
+  const CreatedVm* created() const override { return created_.has_value() ? &*created_ : nullptr; }
 
  private:
   std::optional<CreatedVm> created_;

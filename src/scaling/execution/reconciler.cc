@@ -66,20 +66,12 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
     deps_.hosts.Note(deps_.key.ns, began, &look);
   }
   return run_.WithRecord({.key = deps_.key,
-                     .seen = std::make_shared<const Snapshot>(std::move(look)),
-                     .policy = policy_});
+                          .seen = std::make_shared<const Snapshot>(std::move(look)),
+                          .policy = policy_});
 }
 
 absl::StatusOr<PoolSnapshot> Reconciler::Observe(const runtime::Context& context) {
   return Look(context, {});
-}
-
-absl::StatusOr<Observer::Guests> Reconciler::ReadGuests(const runtime::Context& context) {
-  return MakeObserver().ReadGuests(context, /*with_instances=*/true);
-}
-
-absl::StatusOr<AllocationList> Reconciler::ReadAllocations(const runtime::Context& context) {
-  return MakeObserver().ReadAllocations(context);
 }
 
 absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::Context& context,
@@ -293,7 +285,8 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
     look = *std::move(seen);
   }
   // The Lease's action and what is left of VMs are another agent's, too.
-  if (std::string problem = OtherClusterProblem(*look); !run_.action.has_value() && !problem.empty()) {
+  if (std::string problem = OtherClusterProblem(*look);
+      !run_.action.has_value() && !problem.empty()) {
     return base::Unavailable(std::move(problem));
   }
   const Decisions& decisions = run_.last.emplace(*std::move(look));
@@ -318,7 +311,8 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   if (run_.gone.IsSweepDue(tracker)) {
     pass.Note(run_.gone.Sweep(context, decisions.snapshot(), tracker));
     if (run_.action.has_value()) {
-      run_.action->tracker.Observe(decisions, troubles.retries, troubles.leftovers, deps_.clock.Now());
+      run_.action->tracker.Observe(decisions, troubles.retries, troubles.leftovers,
+                                   deps_.clock.Now());
     }
   }
   troubles.ForgetWhatIsGone(decisions, deps_.key,

@@ -29,11 +29,6 @@ class Reconciler {
 
   // Observes without acting.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
-  // The VMs and instances of one observation, for FinishRollBacks.
-  absl::StatusOr<Observer::Guests> ReadGuests(const runtime::Context& context);
-  // The allocations that a selection by load needs; one request.
-  absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context);
-
   // The pool without a roll-back that is due, so that a plan can be made (rule C14).
   struct Settled {
     PoolSnapshot snapshot;
@@ -48,8 +43,7 @@ class Reconciler {
   // the pool's other VMs need, until it has ended. `first` is the observation that it was planned
   // from. `creation` may be null if the action creates nothing. Returns only the context's errors;
   // systems that do not reply are waited for.
-  absl::Status RunScale(const runtime::Context& context, PoolSnapshot first,
-                        RunningAction action);
+  absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, RunningAction action);
   // What a creation without a VM may have left, or may leave when a late request lands, is the
   // background's to clean up (rule C10).
   void LeaveToBackground(const Tracker& tracker) {
