@@ -98,6 +98,32 @@ void SetClass(const std::string& id, const absl::Status& status,
   }
 }
 
+// The size of the root disk is a matter of the image's line.
+absl::Status CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
+                            const CreationSources& sources) {
+  policy.disk_bytes.reset();
+  return PlanCreation(deps, policy, WithoutProblems(sources), 0, "").status();
+}
+
+void CheckImage(const config::PoolPolicy& policy, const absl::StatusOr<harvester::Image>& image,
+                CheckLines* lines) {
+  constexpr char kId[] = "harvester.image";
+  if (image.ok() && policy.disk_bytes.has_value()) {
+    const absl::Status fits = harvester::RootDiskBytes(*image, &*policy.disk_bytes).status();
+    if (!fits.ok()) {
+      lines->Set(kId, CheckOutcome::kFail, base::Message(fits), "give disk_size at least that size");
+      return;
+    }
+  }
+  SetSource(kId, image.status(),
+            image.ok() && !image->name.empty() ? "imported: " + image->ns + "/" + image->name +
+                                                     ", \"" + image->display_name + "\""
+                                               : "as the template says",
+            "upload it, wait for its import, or correct the key image: `kubectl get "
+            "virtualmachineimages.harvesterhci.io -A` lists what there is",
+            "virtualmachineimages", lines);
+}
+
 void CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, CheckLines* lines) {
   constexpr char kId[] = "harvester.devices";
   if (!reads.sources.gpus_are_host_devices.ok()) {
@@ -199,8 +225,11 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
   }
   lines->Set("harvester.upgrade", CheckOutcome::kWarn,
              "they cannot migrate: " + absl::StrJoin(reasons, "; ") +
-                 ": Harvester refuses an upgrade, or waits for such VMs, while they run",
-             "before an upgrade set the pool's count to 0, or change what is named here");
+                 ": while they run, Harvester refuses an upgrade, or stops them for it if restoreVM of "
+                 "its setting upgrade-config is true; volumes that one host can write may hold it up",
+             "before an upgrade set the pool's count to 0; or set restoreVM; or, from Harvester 1.7 "
+             "on, let the upgrade pause at each host (nodeUpgradeOption of that setting) and remove "
+             "that host's VMs; or change what is named here");
 }
 
 void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPlan>& plan,
@@ -280,14 +309,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
               "name one that `kubectl get virtualmachinetemplates.harvesterhci.io -A` lists",
               "virtualmachinetemplates and virtualmachinetemplateversions", lines);
   }
-  SetSource("harvester.image", sources.image.status(),
-            sources.image.ok() && !sources.image->name.empty()
-                ? "imported: " + sources.image->ns + "/" + sources.image->name + ", \"" +
-                      sources.image->display_name + "\""
-                : "as the template says",
-            "upload it, wait for its import, or correct the key image: `kubectl get "
-            "virtualmachineimages.harvesterhci.io -A` lists what there is",
-            "virtualmachineimages", lines);
+  CheckImage(policy, sources.image, lines);
   if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
     SetClass("harvester.storage_classes", sources.storage_classes, sources.unread_storage,
              "storageclasses.storage.k8s.io", lines);
@@ -305,8 +327,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
   }
   if (!DevicesOf(policy).empty()) CheckDevices(policy, reads, lines);
   if (sources.vm_template.ok()) {
-    const absl::Status rendered =
-        PlanCreation(deps, policy, WithoutProblems(sources), 0, "").status();
+    const absl::Status rendered = CheckTemplates(deps, policy, sources);
     if (rendered.ok()) {
       lines->Set("harvester.templates", CheckOutcome::kPass, "they render");
     } else {

@@ -70,6 +70,8 @@ NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
 // One request, if the configuration uses the Lease.
 LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
                     const log::Logger& logger);
+// DEADLINE_EXCEEDED: the time of the command ended with that request. It names what did not answer.
+absl::Status CheckAnswered(const runtime::Context& context, const LeaseView& lease);
 
 }  // namespace nomad_harvester::scaling
 

@@ -44,6 +44,12 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   return view;
 }
 
+absl::Status CheckAnswered(const runtime::Context& context, const LeaseView& lease) {
+  const absl::Status ended = context.Check();
+  if (!absl::IsDeadlineExceeded(ended)) return absl::OkStatus();
+  return base::MakeStatus(ended.code(), "Harvester cannot be read: " + lease.problem);
+}
+
 NamespaceView MissingNamespace(const std::string& ns) {
   return {.is_known = true,
           .problem = "it does not exist",
@@ -135,9 +141,7 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   snapshot.key = {.ns = policy.ns, .pool = policy.pool};
   snapshot.policy = policy;
   inspection.lease = ReadLease(context, clients_, snapshot.key, options_.logger);
-  if (const absl::Status ended = context.Check(); absl::IsDeadlineExceeded(ended)) {
-    return base::MakeStatus(ended.code(), "Harvester cannot be read: " + inspection.lease.problem);
-  }
+  NH_RETURN_IF_ERROR(CheckAnswered(context, inspection.lease));
   snapshot.lease_used = inspection.lease.problem.empty();
   snapshot.action = inspection.lease.record.action;
   snapshot.lease_cluster = inspection.lease.record.nomad_cluster;

@@ -21,6 +21,7 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
   CommandRun run(options_, clients_, {.ns = policy.ns, .pool = policy.pool});
   const LeaseView lease = ReadLease(context, clients_, run.key, options_.logger);
+  NH_RETURN_IF_ERROR(CheckAnswered(context, lease));
   if (absl::Status read = run.lease.Refresh(context); !read.ok()) {
     return base::Annotate(read, "Harvester cannot be read");
   }
