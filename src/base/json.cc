@@ -19,14 +19,14 @@ namespace {
 using nlohmann::json;
 
 // Of a UTF-8 sequence, after table 3-7 of the Unicode standard.
-struct Lead {
+struct Utf8Sequence {
   std::size_t length = 0;
   // Bounds of the second byte: they exclude overlong forms, surrogates and values past U+10FFFF.
   unsigned char second_min = 0x80;
   unsigned char second_max = 0xbf;
 };
 
-Lead Classify(unsigned char lead) {
+Utf8Sequence Classify(unsigned char lead) {
   if (lead < 0x80) return {1};
   if (lead >= 0xc2 && lead <= 0xdf) return {2};
   if (lead == 0xe0) return {3, 0xa0};
@@ -153,7 +153,7 @@ std::vector<std::string> GetStrings(const json& object, std::string_view key) {
 std::size_t Utf8CharacterLength(std::string_view text) {
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const Lead lead = Classify(byte(0));
+  const Utf8Sequence lead = Classify(byte(0));
   if (lead.length > text.size()) return 0;
   for (std::size_t i = 1; i < lead.length; ++i) {
     const unsigned char min = i == 1 ? lead.second_min : 0x80;

@@ -37,15 +37,15 @@ struct LongestFirst {
 // One entry for each Secret content that can be recognised by the text.
 using Forms = std::multiset<std::string, LongestFirst>;
 
-struct Known {
+struct KnownSecrets {
   Mutex mutex;
   Forms forms NH_GUARDED_BY(mutex);
   std::atomic<std::size_t> count = 0;  // of forms: read without the mutex
 };
 
 // Never destroyed: threads of libraries that log outlive main.
-Known& TheKnown() {
-  static Known& known = *new Known;
+KnownSecrets& Secrets() {
+  static KnownSecrets& known = *new KnownSecrets;
   return known;
 }
 
@@ -132,7 +132,7 @@ class Secret::Content {
  public:
   explicit Content(std::string value) : value_(std::move(value)) {}
   ~Content() {
-    Known& known = TheKnown();
+    KnownSecrets& known = Secrets();
     const MutexLock lock(known.mutex);
     for (const Forms::iterator& form : forms_) known.forms.erase(form);
     known.count = known.forms.size();
@@ -144,7 +144,7 @@ class Secret::Content {
   void Register() {
     std::set<std::string> forms = FormsOf(value_);
     forms_.reserve(forms.size());
-    Known& known = TheKnown();
+    KnownSecrets& known = Secrets();
     const MutexLock lock(known.mutex);
     for (const std::string& form : forms) forms_.push_back(known.forms.insert(form));
     known.count = known.forms.size();
@@ -170,7 +170,7 @@ const std::string& Secret::Reveal() const {
 }
 
 std::string WithoutSecrets(std::string text) {
-  Known& known = TheKnown();
+  KnownSecrets& known = Secrets();
   if (known.count.load() == 0) return text;
   const bool has_escapes = text.find_first_of("%+") != std::string::npos;
   const MutexLock lock(known.mutex);

@@ -61,38 +61,39 @@ ConfigReader::ConfigReader(Section section, const StringMap& values, Environment
     : section_(section), values_(values), environment_(std::move(environment)) {
   for (const Option& option : OptionsOf(section_)) {
     if (option.type != OptionType::kSecret) continue;
-    if (const std::optional<Given> given = FindInEnvironment(option.key)) AddSecret(given->value);
+    if (const std::optional<GivenValue> given = FindInEnvironment(option.key))
+      AddSecret(given->value);
     const auto in_map = values_.find(std::string(option.key));
     if (in_map != values_.end()) AddSecret(in_map->second);
   }
 }
 
-std::optional<Given> ConfigReader::FindInMap(std::string_view key) {
+std::optional<GivenValue> ConfigReader::FindInMap(std::string_view key) {
   consumed_.emplace(key);
   const auto found = values_.find(std::string(key));
   if (found == values_.end()) return std::nullopt;
   const Option* const option = FindOption(section_, key);
   if (found->second.empty() && option != nullptr && option->empty_is_absent) return std::nullopt;
-  return Given{.value = found->second, .variable = {}};
+  return GivenValue{.value = found->second, .variable = {}};
 }
 
 // An empty variable counts as unset, as in Nomad's client and Go's standard library.
-std::optional<Given> ConfigReader::FindInEnvironment(std::string_view key) const {
+std::optional<GivenValue> ConfigReader::FindInEnvironment(std::string_view key) const {
   const Option* const option = FindOption(section_, key);
   if (!environment_ || option == nullptr) return std::nullopt;
   const std::vector<std::string> names =
       absl::StrSplit(base::ToAbsl(option->environment), ',', absl::SkipEmpty());
   for (const std::string& name : names) {
     const std::optional<std::string> value = environment_(name);
-    if (value && !value->empty()) return Given{.value = *value, .variable = name};
+    if (value && !value->empty()) return GivenValue{.value = *value, .variable = name};
   }
   return std::nullopt;
 }
 
-std::optional<Given> ConfigReader::Find(std::string_view key) {
+std::optional<GivenValue> ConfigReader::Find(std::string_view key) {
   const Option* const option = FindOption(section_, key);
-  std::optional<Given> in_map = FindInMap(key);
-  std::optional<Given> in_environment = FindInEnvironment(key);
+  std::optional<GivenValue> in_map = FindInMap(key);
+  std::optional<GivenValue> in_environment = FindInEnvironment(key);
   if (in_environment && (!in_map || option->environment_wins)) return in_environment;
   if (!in_map && option != nullptr && option->required) {
     AddProblem(key, "required, but absent",
@@ -108,7 +109,7 @@ std::optional<std::string> ConfigReader::DefaultOf(std::string_view key) const {
   return std::string(option->default_text);
 }
 
-void ConfigReader::AddFault(std::string_view key, const Fault& fault, const Given& given) {
+void ConfigReader::AddFault(std::string_view key, const Fault& fault, const GivenValue& given) {
   const Option* const option = FindOption(section_, key);
   const bool secret = option == nullptr || option->type == OptionType::kSecret;
   std::string what = fault.what;

@@ -21,7 +21,7 @@
 namespace nomad_harvester::config {
 
 // A value and its source.
-struct Given {
+struct GivenValue {
   std::string value;
   std::string variable;  // the environment variable; empty: the map
 };
@@ -53,7 +53,7 @@ class ConfigReader {
   // default. `parse` takes a const std::string& and returns ValueOr<T>.
   template <typename Target, typename Parse>
   void Read(std::string_view key, Parse parse, Target* target) {
-    const std::optional<Given> given = Find(key);
+    const std::optional<GivenValue> given = Find(key);
     if (!given) {
       if (const std::optional<std::string> text = DefaultOf(key)) Take(key, parse(*text), target);
       return;
@@ -63,7 +63,7 @@ class ConfigReader {
 
   // Stores a parsed value in *target, or reports its fault.
   template <typename T, typename Target>
-  void Take(std::string_view key, ValueOr<T> parsed, Target* target, const Given& given = {}) {
+  void Take(std::string_view key, ValueOr<T> parsed, Target* target, const GivenValue& given = {}) {
     if (const Fault* const fault = std::get_if<Fault>(&parsed)) {
       AddFault(key, *fault, given);
     } else {
@@ -72,13 +72,13 @@ class ConfigReader {
   }
 
   // The unparsed value, from the source that the table defines; an absent required key is an error.
-  std::optional<Given> Find(std::string_view key);
+  std::optional<GivenValue> Find(std::string_view key);
   // The value from one source only, for keys with special rules.
-  std::optional<Given> FindInMap(std::string_view key);
-  std::optional<Given> FindInEnvironment(std::string_view key) const;
+  std::optional<GivenValue> FindInMap(std::string_view key);
+  std::optional<GivenValue> FindInEnvironment(std::string_view key) const;
 
   // The message quotes `given`, unless the option is a secret or the fault hides the value.
-  void AddFault(std::string_view key, const Fault& fault, const Given& given);
+  void AddFault(std::string_view key, const Fault& fault, const GivenValue& given);
   // An error that does not concern a single value.
   void AddProblem(std::string_view key, std::string_view what, std::string_view hint);
   void AddWarning(std::string_view key, std::string_view text);

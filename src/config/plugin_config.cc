@@ -107,7 +107,7 @@ void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const s
 
 // A file with a token: if it is missing, that is only a warning. The messages omit any value that
 // could be the token itself, given in the wrong key.
-void ReadTokenFile(ConfigReader& reader, std::string_view key, const Given& given,
+void ReadTokenFile(ConfigReader& reader, std::string_view key, const GivenValue& given,
                    std::string* path) {
   ValueOr<std::string> path_or_fault = RegularFile(given.value);
   if (Fault* const fault = std::get_if<Fault>(&path_or_fault)) {
@@ -131,10 +131,10 @@ constexpr char kTokenFile[] = "auth_token_file";
 // A token or token file from the environment overrides both keys of the map. A source that has both
 // is an error.
 void ReadCredentials(ConfigReader& reader, HarvesterSettings* settings) {
-  std::optional<Given> token = reader.FindInEnvironment(kToken);
-  std::optional<Given> file = reader.FindInEnvironment(kTokenFile);
-  const std::optional<Given> token_in_map = reader.FindInMap(kToken);
-  const std::optional<Given> file_in_map = reader.FindInMap(kTokenFile);
+  std::optional<GivenValue> token = reader.FindInEnvironment(kToken);
+  std::optional<GivenValue> file = reader.FindInEnvironment(kTokenFile);
+  const std::optional<GivenValue> token_in_map = reader.FindInMap(kToken);
+  const std::optional<GivenValue> file_in_map = reader.FindInMap(kTokenFile);
   if (token && file) {
     reader.AddProblem(kToken, token->variable + " and " + file->variable + " are both set",
                       "unset one of them");
@@ -180,7 +180,7 @@ void ReadNomadSettings(ConfigReader& reader, NomadSettings* settings) {
   reader.Read("nomad_region", Text, &settings->region);
   reader.Read("nomad_namespace", Text, &settings->ns);
   reader.Read("nomad_token", Token, &settings->token);
-  if (const std::optional<Given> file = reader.Find("nomad_token_file")) {
+  if (const std::optional<GivenValue> file = reader.Find("nomad_token_file")) {
     ReadTokenFile(reader, "nomad_token_file", *file, &settings->token_file);
   }
   reader.Read("nomad_http-auth", SecretText, &settings->http_auth);

@@ -333,7 +333,7 @@ absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values, const Templa
   reader.Read("node_group_name", PoolLabel, &policy.pool);
   reader.Read("namespace", Namespace, &policy.ns);
   reader.Read("dry-run", Boolean, &policy.dry_run);
-  if (const std::optional<Given> given = reader.Find("dry-run");
+  if (const std::optional<GivenValue> given = reader.Find("dry-run");
       policy.dry_run && given->value != "true") {
     // hashicorp/nomad-autoscaler:policy/handler.go compares with "true".
     reader.AddWarning("dry-run", "the agent accepts no other value than \"true\"");

@@ -31,13 +31,13 @@ struct EventRecord {
   SeenEvent event;
 };
 
-void NoteTime(EventRecord& record, const base::JsonEvent& event) {
+void SetTime(EventRecord& record, const base::JsonEvent& event) {
   if (const auto at = TimeOf(event); at.has_value()) {
     record.event.last = std::max(record.event.last, *at);
   }
 }
 
-void NoteCount(EventRecord& record, const base::JsonEvent& event) {
+void SetCount(EventRecord& record, const base::JsonEvent& event) {
   if (event.kind == base::JsonEvent::Kind::kInt) {
     record.event.count = std::max(record.event.count, event.integer);
   }
@@ -61,11 +61,11 @@ const base::JsonFields<EventRecord>& EventFields() {
        [](EventRecord& record, const base::JsonEvent& event) {
          record.created = TimeOf(event).value_or(base::WallTime{});
        }},
-      {"eventTime", &NoteTime},
-      {"deprecatedLastTimestamp", &NoteTime},
-      {"series.lastObservedTime", &NoteTime},
-      {"deprecatedCount", &NoteCount},
-      {"series.count", &NoteCount},
+      {"eventTime", &SetTime},
+      {"deprecatedLastTimestamp", &SetTime},
+      {"series.lastObservedTime", &SetTime},
+      {"deprecatedCount", &SetCount},
+      {"series.count", &SetCount},
   });
   return *kFields;
 }

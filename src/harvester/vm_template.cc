@@ -25,13 +25,13 @@ constexpr char kClaimsAnnotation[] = "harvesterhci.io/volumeClaimTemplates";
 constexpr char kImageAnnotation[] = "harvesterhci.io/imageId";
 
 // Reading one version: what is left of its spec, what it gives, and why it cannot be used.
-struct Draft {
+struct VersionReading {
   json spec;
   VmTemplate result;
   std::vector<std::string> refused;
 
   void Refuse(std::string why) { refused.push_back(std::move(why)); }
-  void Note(std::string what) { result.notes.push_back(std::move(what)); }
+  void AddNote(std::string what) { result.notes.push_back(std::move(what)); }
 };
 
 json* Find(json* value, Path path) {
@@ -155,23 +155,23 @@ std::map<std::string, std::string> Shared(std::map<std::string, std::string> val
 // Annotations that Harvester's UI writes for access credentials, which are not taken over.
 constexpr char kDynamicKeys[] = "harvesterhci.io/dynamic-ssh-key-";
 
-void ReadMetadata(const json& vm, Draft* draft) {
+void ReadMetadata(const json& vm, VersionReading* reading) {
   const json* const metadata = base::FindMember(vm, "metadata");
   const json* const annotations =
       metadata == nullptr ? nullptr : base::FindMember(*metadata, "annotations");
-  draft->result.annotations = Shared(TextsOf(annotations));
-  draft->result.labels =
+  reading->result.annotations = Shared(TextsOf(annotations));
+  reading->result.labels =
       Shared(TextsOf(metadata == nullptr ? nullptr : base::FindMember(*metadata, "labels")));
-  std::erase_if(draft->result.annotations, [draft](const auto& entry) {
+  std::erase_if(reading->result.annotations, [reading](const auto& entry) {
     // harvester/harvester:pkg/util/constants.go, StaticIPAnnotationKeyPrefix.
     if (!entry.first.starts_with("static-ip.harvesterhci.io/")) return false;
-    draft->Note("the static address " + entry.first);
+    reading->AddNote("the static address " + entry.first);
     return true;
   });
-  draft->result.hotplug =
+  reading->result.hotplug =
       annotations != nullptr &&
       base::GetString(*annotations, "harvesterhci.io/enableCPUAndMemoryHotplug") == "true";
-  json* const guest_metadata = Find(&draft->spec, {"template", "metadata"});
+  json* const guest_metadata = Find(&reading->spec, {"template", "metadata"});
   for (const char* const kind : {"labels", "annotations"}) {
     std::map<std::string, std::string> shared = Shared(TextsOf(Find(guest_metadata, {kind})));
     std::erase_if(shared, [](const auto& e) { return e.first.starts_with(kDynamicKeys); });
@@ -181,15 +181,16 @@ void ReadMetadata(const json& vm, Draft* draft) {
 
 // Harvester computes requests and the guest's memory from the limits unless both can be changed
 // while the VM runs (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
-void ReadSize(Draft* draft) {
-  json* const limits = Find(&draft->spec, {"template", "spec", "domain", "resources", "limits"});
-  draft->result.cpu_cores = QuantityOf(Find(limits, {"cpu"}));
-  draft->result.memory_bytes = QuantityOf(Find(limits, {"memory"}));
-  Drop(&draft->spec, {"template", "spec", "domain", "resources", "requests"}, {"cpu", "memory"});
-  const json requests = Take(&draft->spec, {"template", "spec", "domain", "resources"}, "requests");
+void ReadSize(VersionReading* reading) {
+  json* const limits = Find(&reading->spec, {"template", "spec", "domain", "resources", "limits"});
+  reading->result.cpu_cores = QuantityOf(Find(limits, {"cpu"}));
+  reading->result.memory_bytes = QuantityOf(Find(limits, {"memory"}));
+  Drop(&reading->spec, {"template", "spec", "domain", "resources", "requests"}, {"cpu", "memory"});
+  const json requests =
+      Take(&reading->spec, {"template", "spec", "domain", "resources"}, "requests");
   if (!requests.empty())
-    draft->spec["template"]["spec"]["domain"]["resources"]["requests"] = requests;
-  json* const cpu = Find(&draft->spec, kCpu);
+    reading->spec["template"]["spec"]["domain"]["resources"]["requests"] = requests;
+  json* const cpu = Find(&reading->spec, kCpu);
   std::int64_t product = 1;
   bool counted = false;
   for (const char* const count : {"cores", "sockets", "threads"}) {
@@ -202,21 +203,21 @@ void ReadSize(Draft* draft) {
   for (const char* const count : {"cores", "sockets", "threads"}) {
     if (counted && !cpu->contains(count)) (*cpu)[count] = 1;
   }
-  if (draft->result.cpu_cores == 0 && counted) draft->result.cpu_cores = product;
-  if (draft->result.hotplug) return;
-  Drop(&draft->spec, kCpu, {"maxSockets"});
-  Drop(&draft->spec, {"template", "spec", "domain", "memory"}, {"guest", "maxGuest"});
+  if (reading->result.cpu_cores == 0 && counted) reading->result.cpu_cores = product;
+  if (reading->result.hotplug) return;
+  Drop(&reading->spec, kCpu, {"maxSockets"});
+  Drop(&reading->spec, {"template", "spec", "domain", "memory"}, {"guest", "maxGuest"});
 }
 
 // The templates of claims, by the claim's name.
-std::map<std::string, json> ClaimsOf(const json& vm, Draft* draft) {
+std::map<std::string, json> ClaimsOf(const json& vm, VersionReading* reading) {
   std::map<std::string, json> claims;
   const json* const annotations = base::FindPath(vm, {"metadata", "annotations"});
   const std::string text =
       annotations == nullptr ? "" : base::GetString(*annotations, kClaimsAnnotation);
   auto list = base::ParseJson(text.empty() ? "[]" : text, "the annotation");
   if (!list.ok() || !list->is_array()) {
-    draft->Refuse(std::string("its annotation ") + kClaimsAnnotation + " cannot be read");
+    reading->Refuse(std::string("its annotation ") + kClaimsAnnotation + " cannot be read");
     return claims;
   }
   DropNulls(&*list);
@@ -229,7 +230,8 @@ std::map<std::string, json> ClaimsOf(const json& vm, Draft* draft) {
 }
 
 // A claim's own name and size, image and class are members of the disk; what else it says remains.
-void ReadClaim(const std::string& disk_name, json claim, Draft* draft, VmBase::Disk* disk) {
+void ReadClaim(const std::string& disk_name, json claim, VersionReading* reading,
+               VmBase::Disk* disk) {
   json* const annotations = Find(&claim, {"metadata", "annotations"});
   const json image = Take(annotations, {}, kImageAnnotation);
   disk->from_image = !image.is_null();
@@ -241,7 +243,7 @@ void ReadClaim(const std::string& disk_name, json claim, Draft* draft, VmBase::D
   }
   const json storage = Take(&claim, {"spec", "resources", "requests"}, "storage");
   disk->bytes = QuantityOf(storage.is_null() ? nullptr : &storage);
-  if (disk->bytes == 0) draft->Refuse("volume " + disk_name + " has no size");
+  if (disk->bytes == 0) reading->Refuse("volume " + disk_name + " has no size");
   if (const json* const spec = Find(&claim, {"spec"}); spec != nullptr) {
     const std::vector<std::string> modes = base::GetStrings(*spec, "accessModes");
     disk->read_write_once = std::find(modes.begin(), modes.end(), "ReadWriteOnce") != modes.end();
@@ -252,7 +254,8 @@ void ReadClaim(const std::string& disk_name, json claim, Draft* draft, VmBase::D
     const json taken = Take(&claim, {"spec"}, source);
     // Harvester's UI leaves it out, too (harvester/harvester-ui-extension:pkg/harvester/edit/
     // kubevirt.io.virtualmachine/index.vue).
-    if (!taken.is_null()) draft->Note("the " + std::string(source) + " of volume " + disk_name);
+    if (!taken.is_null())
+      reading->AddNote("the " + std::string(source) + " of volume " + disk_name);
   }
   Drop(&claim, {"spec"}, {"volumeName"});
   for (const char* const kind : {"labels", "annotations"}) {
@@ -275,23 +278,23 @@ bool IsCloudInit(const json& volume) {
 
 // `device` or `volume` may be null: a file system has no device, an empty CD-ROM drive no volume.
 void AddDisk(const std::string& name, json device, json volume,
-             const std::map<std::string, json>& claims, Draft* draft) {
+             const std::map<std::string, json>& claims, VersionReading* reading) {
   VmBase::Disk disk;
   if (volume.contains("dataVolume")) {
-    return draft->Refuse("volume " + name + " is a DataVolume, which one VM can use");
+    return reading->Refuse("volume " + name + " is a DataVolume, which one VM can use");
   }
   if (json* const source = Find(&volume, {"persistentVolumeClaim"}); source != nullptr) {
     const std::string claim_name = base::GetString(*source, "claimName");
     const auto claim = claims.find(claim_name);
     if (claim == claims.end()) {
-      return draft->Refuse("volume " + name + " is the existing claim " + claim_name +
-                           ", which one VM can use");
+      return reading->Refuse("volume " + name + " is the existing claim " + claim_name +
+                             ", which one VM can use");
     }
     Drop(source, {}, {"claimName"});
-    ReadClaim(name, claim->second, draft, &disk);
+    ReadClaim(name, claim->second, reading, &disk);
   }
   if (device.is_null() && IsDiskName(name)) {
-    return draft->Refuse("volume " + name + " has no disk, and a name that the VMs' disks have");
+    return reading->Refuse("volume " + name + " has no disk, and a name that the VMs' disks have");
   }
   if (!device.is_null()) {
     // KubeVirt takes a device that does not say what it is for a hard disk.
@@ -302,32 +305,32 @@ void AddDisk(const std::string& name, json device, json volume,
     disk.device = std::make_shared<const json>(std::move(device));
   }
   if (volume.is_object()) disk.volume = std::make_shared<const json>(std::move(volume));
-  draft->result.base.disks.push_back(std::move(disk));
+  reading->result.base.disks.push_back(std::move(disk));
 }
 
 // The root disk becomes the first one: the first hard disk from an image, though the image may be
 // left to whoever uses the template.
-void OrderDisks(Draft* draft) {
-  std::vector<VmBase::Disk>& disks = draft->result.base.disks;
+void OrderDisks(VersionReading* reading) {
+  std::vector<VmBase::Disk>& disks = reading->result.base.disks;
   const auto root = std::find_if(disks.begin(), disks.end(), [](const VmBase::Disk& disk) {
     return disk.hard_disk && disk.from_image;
   });
   if (root == disks.end()) {
-    return draft->Refuse(
+    return reading->Refuse(
         "it has no hard disk from an image, only what would have to be installed first");
   }
   std::rotate(disks.begin(), root, root + 1);
   for (auto disk = disks.begin() + 1; disk != disks.end(); ++disk) {
     if (disk->from_image && disk->image.name.empty()) {
-      draft->Refuse("a disk beside the root disk is to be from an image, but names none");
+      reading->Refuse("a disk beside the root disk is to be from an image, but names none");
     }
   }
 }
 
-void ReadDisks(const json& vm, Draft* draft) {
-  const std::map<std::string, json> claims = ClaimsOf(vm, draft);
-  const json devices = Take(&draft->spec, kDevices, "disks");
-  const json volumes = Take(&draft->spec, kGuest, "volumes");
+void ReadDisks(const json& vm, VersionReading* reading) {
+  const std::map<std::string, json> claims = ClaimsOf(vm, reading);
+  const json devices = Take(&reading->spec, kDevices, "disks");
+  const json volumes = Take(&reading->spec, kGuest, "volumes");
   std::map<std::string, json> by_name;
   if (volumes.is_array()) {
     for (const json& volume : volumes) by_name.emplace(base::GetString(volume, "name"), volume);
@@ -338,32 +341,32 @@ void ReadDisks(const json& vm, Draft* draft) {
       const std::string name = base::GetString(device, "name");
       auto volume = by_name.extract(name);
       if (!volume.empty() && IsCloudInit(volume.mapped())) continue;
-      AddDisk(name, device, volume.empty() ? json() : volume.mapped(), claims, draft);
+      AddDisk(name, device, volume.empty() ? json() : volume.mapped(), claims, reading);
     }
   }
   for (const auto& [name, volume] : by_name) {
-    if (!IsCloudInit(volume)) AddDisk(name, nullptr, volume, claims, draft);
+    if (!IsCloudInit(volume)) AddDisk(name, nullptr, volume, claims, reading);
   }
-  OrderDisks(draft);
+  OrderDisks(reading);
 }
 
-void ReadNetworks(const std::string& ns, Draft* draft) {
+void ReadNetworks(const std::string& ns, VersionReading* reading) {
   json* const interfaces =
-      Find(&draft->spec, {"template", "spec", "domain", "devices", "interfaces"});
+      Find(&reading->spec, {"template", "spec", "domain", "devices", "interfaces"});
   if (interfaces != nullptr && interfaces->is_array()) {
     for (json& one : *interfaces) Drop(&one, {}, {"macAddress"});
   }
-  json* const networks = Find(&draft->spec, {"template", "spec", "networks"});
+  json* const networks = Find(&reading->spec, {"template", "spec", "networks"});
   if (networks == nullptr || !networks->is_array()) return;
   for (json& network : *networks) {
     if (network.is_object() && network.contains("pod")) {
-      draft->result.networks.push_back({.management = true, .ns = {}, .name = {}});
+      reading->result.networks.push_back({.management = true, .ns = {}, .name = {}});
       continue;
     }
     json* const name = Find(&network, {"multus", "networkName"});
     if (name == nullptr || !name->is_string()) {
-      draft->Refuse("network " + base::GetString(network, "name") +
-                    " is neither the pod network nor one of Multus");
+      reading->Refuse("network " + base::GetString(network, "name") +
+                      " is neither the pod network nor one of Multus");
       continue;
     }
     // A bare name is one of the VM's namespace
@@ -372,22 +375,22 @@ void ReadNetworks(const std::string& ns, Draft* draft) {
     if (full.find('/') == std::string::npos) full = ns + "/" + full;
     *name = full;
     const std::size_t slash = full.find('/');
-    draft->result.networks.push_back(
+    reading->result.networks.push_back(
         {.management = false, .ns = full.substr(0, slash), .name = full.substr(slash + 1)});
   }
 }
 
 // The names of devices are free; what else a device says belongs to one of Harvester's releases or
 // to one device of one host.
-std::vector<policy::DeviceRequest> TakeDevices(const char* kind, Draft* draft) {
+std::vector<policy::DeviceRequest> TakeDevices(const char* kind, VersionReading* reading) {
   std::vector<policy::DeviceRequest> requests;
-  const json devices = Take(&draft->spec, kDevices, kind);
+  const json devices = Take(&reading->spec, kDevices, kind);
   if (!devices.is_array()) return requests;
   for (const json& device : devices) {
     const std::string resource = base::GetString(device, "deviceName");
     if (resource.empty() || device.size() > 2) {
-      draft->Refuse(std::string(kind) + ": " + base::GetString(device, "name") +
-                    " says more than a deviceName, which cannot be given to several VMs");
+      reading->Refuse(std::string(kind) + ": " + base::GetString(device, "name") +
+                      " says more than a deviceName, which cannot be given to several VMs");
       continue;
     }
     const auto same =
@@ -402,34 +405,34 @@ std::vector<policy::DeviceRequest> TakeDevices(const char* kind, Draft* draft) {
   return requests;
 }
 
-void ReadPlacement(Draft* draft) {
-  const json selector = Take(&draft->spec, kGuest, "nodeSelector");
-  draft->result.node_selector = TextsOf(&selector);
-  json* const guest = Find(&draft->spec, kGuest);
+void ReadPlacement(VersionReading* reading) {
+  const json selector = Take(&reading->spec, kGuest, "nodeSelector");
+  reading->result.node_selector = TextsOf(&selector);
+  json* const guest = Find(&reading->spec, kGuest);
   for (const policy::MachineField& field : policy::MachineFields()) {
     if (!field.taken_from_template) continue;
     const json value = TakeAt(guest, field.path);
-    if (value.is_string()) draft->result.machine.emplace(field.key, value.get<std::string>());
+    if (value.is_string()) reading->result.machine.emplace(field.key, value.get<std::string>());
   }
 }
 
-void ReadRunStrategy(Draft* draft) {
-  const json running = Take(&draft->spec, {}, "running");
-  const json taken = Take(&draft->spec, {}, "runStrategy");
+void ReadRunStrategy(VersionReading* reading) {
+  const json running = Take(&reading->spec, {}, "running");
+  const json taken = Take(&reading->spec, {}, "runStrategy");
   std::string name = taken.is_string() ? taken.get<std::string>() : "";
   if (running.is_boolean()) name = running.get<bool>() ? "Always" : "Halted";
   if (name.empty()) return;
   for (const auto& choice : policy::kRunStrategies) {
-    if (choice.name == name) draft->result.run_strategy = choice.value;
+    if (choice.name == name) reading->result.run_strategy = choice.value;
   }
-  if (!draft->result.run_strategy.has_value()) {
-    draft->Note("the run strategy " + name + ", with which a VM does not boot");
+  if (!reading->result.run_strategy.has_value()) {
+    reading->AddNote("the run strategy " + name + ", with which a VM does not boot");
   }
 }
 
-void ReadCredentials(const json& version, const json& vm, Draft* draft) {
-  const json credentials = Take(&draft->spec, kGuest, "accessCredentials");
-  if (!credentials.is_null() && !credentials.empty()) draft->Note("the access credentials");
+void ReadCredentials(const json& version, const json& vm, VersionReading* reading) {
+  const json credentials = Take(&reading->spec, kGuest, "accessCredentials");
+  if (!credentials.is_null() && !credentials.empty()) reading->AddNote("the access credentials");
   std::set<std::string> keys;
   const json* const spec = base::FindMember(version, "spec");
   for (const std::string& key : base::GetStrings(*spec, "keyPairIds")) keys.insert(key);
@@ -442,7 +445,7 @@ void ReadCredentials(const json& version, const json& vm, Draft* draft) {
       if (name.is_string()) keys.insert(name.get<std::string>());
     }
   }
-  draft->result.ssh_keys.assign(keys.begin(), keys.end());
+  reading->result.ssh_keys.assign(keys.begin(), keys.end());
 }
 
 // The rest is used as it is: what is not an object cannot be merged.
@@ -458,36 +461,36 @@ bool IsComplete(json* spec) {
 }  // namespace
 
 absl::StatusOr<VmTemplate> ReadVmTemplate(const json& version, const std::string& ns) {
-  Draft draft;
+  VersionReading reading;
   const json* const metadata = base::FindMember(version, "metadata");
   const json* const vm = base::FindPath(version, {"spec", "vm"});
   const json* const spec = vm == nullptr ? nullptr : base::FindMember(*vm, "spec");
-  if (spec != nullptr) draft.spec = *spec;
-  DropNulls(&draft.spec);
-  if (metadata == nullptr || !IsComplete(&draft.spec)) {
+  if (spec != nullptr) reading.spec = *spec;
+  DropNulls(&reading.spec);
+  if (metadata == nullptr || !IsComplete(&reading.spec)) {
     return base::FailedPrecondition("it describes no VM");
   }
-  draft.result.id = base::GetString(*metadata, "namespace") + "/" +
-                    base::GetString(*metadata, "name") + " (" + base::GetString(*metadata, "uid") +
-                    ")";
-  ReadMetadata(*vm, &draft);
-  ReadSize(&draft);
-  ReadDisks(*vm, &draft);
-  ReadNetworks(ns, &draft);
-  draft.result.host_devices = TakeDevices("hostDevices", &draft);
-  draft.result.gpus = TakeDevices("gpus", &draft);
-  ReadPlacement(&draft);
-  ReadRunStrategy(&draft);
-  ReadCredentials(version, *vm, &draft);
-  Drop(&draft.spec, kGuest, {"hostname"});
-  Drop(&draft.spec, {"template", "spec", "domain", "firmware"}, {"uuid", "serial"});
-  if (const json volumes = Take(&draft.spec, {}, "dataVolumeTemplates");
+  reading.result.id = base::GetString(*metadata, "namespace") + "/" +
+                      base::GetString(*metadata, "name") + " (" +
+                      base::GetString(*metadata, "uid") + ")";
+  ReadMetadata(*vm, &reading);
+  ReadSize(&reading);
+  ReadDisks(*vm, &reading);
+  ReadNetworks(ns, &reading);
+  reading.result.host_devices = TakeDevices("hostDevices", &reading);
+  reading.result.gpus = TakeDevices("gpus", &reading);
+  ReadPlacement(&reading);
+  ReadRunStrategy(&reading);
+  ReadCredentials(version, *vm, &reading);
+  Drop(&reading.spec, kGuest, {"hostname"});
+  Drop(&reading.spec, {"template", "spec", "domain", "firmware"}, {"uuid", "serial"});
+  if (const json volumes = Take(&reading.spec, {}, "dataVolumeTemplates");
       !volumes.is_null() && !volumes.empty()) {
-    draft.Refuse("it has dataVolumeTemplates, whose names one VM can use");
+    reading.Refuse("it has dataVolumeTemplates, whose names one VM can use");
   }
-  draft.result.base.spec = std::make_shared<const json>(std::move(draft.spec));
-  if (draft.refused.empty()) return std::move(draft.result);
-  return base::FailedPrecondition(absl::StrJoin(draft.refused, "; "));
+  reading.result.base.spec = std::make_shared<const json>(std::move(reading.spec));
+  if (reading.refused.empty()) return std::move(reading.result);
+  return base::FailedPrecondition(absl::StrJoin(reading.refused, "; "));
 }
 
 VmBase Override(const VmBase& base, const TemplateOverrides& overrides) {

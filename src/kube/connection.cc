@@ -97,7 +97,7 @@ class Resolver {
       tls.ca_pem = problems_.ValueOr(http::LoadSystemCas(), "harvester_ca_cert");
     }
     if (!ExplicitCertificate()) return;
-    NoteCertificate("the client certificate " + options_.client_cert_file);
+    AddCertificate("the client certificate " + options_.client_cert_file);
     if (options_.client_key_file.empty()) {
       problems_.Add("harvester_client_key", "required with harvester_client_cert");
     } else {
@@ -115,7 +115,7 @@ class Resolver {
   void Note(const std::string& credential) {
     connection_.credential += (connection_.credential.empty() ? "" : " and ") + credential;
   }
-  void NoteCertificate(const std::string& certificate) {
+  void AddCertificate(const std::string& certificate) {
     if (server_ && server_->https) Note(certificate);  // it is a part of TLS
   }
 
@@ -138,7 +138,7 @@ class Resolver {
     if (!context_ || !kubeconfig_credentials_) return;
     UserCredentials user = ReadUser(*context_, !ExplicitCertificate(), problems_);
     const std::string of_kubeconfig = " of kubeconfig " + options_.kubeconfig_path;
-    if (!user.client_cert_pem.empty()) NoteCertificate("the client certificate" + of_kubeconfig);
+    if (!user.client_cert_pem.empty()) AddCertificate("the client certificate" + of_kubeconfig);
     if (!user.username.empty()) Note("the user name and password" + of_kubeconfig);
     if (!user.token.empty() || !user.token_file.empty()) Note("the token" + of_kubeconfig);
     if (!ExplicitCertificate()) {

@@ -34,21 +34,21 @@ struct Refused {
 
 // The size of a value: the number of values, itself and nested ones, and the bytes of their
 // strings.
-struct Cost {
+struct ValueSize {
   std::size_t values = 0;
   std::size_t bytes = 0;
 };
 
-Cost CostOf(const Json& value) {
-  Cost cost{1, 0};
-  if (value.is_string()) cost.bytes = value.get_ref<const std::string&>().size();
-  if (!value.is_structured()) return cost;
+ValueSize SizeOf(const Json& value) {
+  ValueSize size{1, 0};
+  if (value.is_string()) size.bytes = value.get_ref<const std::string&>().size();
+  if (!value.is_structured()) return size;
   for (const auto& [key, child] : value.items()) {
-    const Cost below = CostOf(child);
-    cost.values += below.values;
-    cost.bytes += below.bytes + (value.is_object() ? key.size() : 0);
+    const ValueSize below = SizeOf(child);
+    size.values += below.values;
+    size.bytes += below.bytes + (value.is_object() ? key.size() : 0);
   }
-  return cost;
+  return size;
 }
 
 // Builds a JSON value from yaml-cpp's events, without a YAML::Node, so that the expansion of
@@ -70,7 +70,7 @@ class Builder final : public YAML::EventHandler {
     // Inside the anchored value itself, the anchor is not complete yet.
     if (found == anchors_.end()) throw Refused(mark, "an alias refers to itself");
     // Charged before the copy: a short text of nested aliases can expand exponentially.
-    Charge(mark, CostOf(found->second));
+    Charge(mark, SizeOf(found->second));
     Add(mark, YAML::NullAnchor, found->second);
   }
 
@@ -95,9 +95,9 @@ class Builder final : public YAML::EventHandler {
     std::optional<std::string> key;  // in an object, once it has been read
   };
 
-  void Charge(const YAML::Mark& mark, const Cost& cost) {
-    cost_.values += cost.values;
-    cost_.bytes += cost.bytes;
+  void Charge(const YAML::Mark& mark, const ValueSize& size) {
+    cost_.values += size.values;
+    cost_.bytes += size.bytes;
     if (cost_.values > kMaxValues) {
       throw Refused(mark, "it expands to more than " + std::to_string(kMaxValues) + " values");
     }
@@ -122,7 +122,7 @@ class Builder final : public YAML::EventHandler {
   void Add(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
     Charge(mark, {1, 0});
     if (anchor != YAML::NullAnchor) {
-      Charge(mark, CostOf(value));  // stored twice
+      Charge(mark, SizeOf(value));  // stored twice
       anchors_[anchor] = value;
     }
     if (levels_.empty()) {
@@ -146,7 +146,7 @@ class Builder final : public YAML::EventHandler {
   Json root_;
   std::vector<Level> levels_;
   std::map<YAML::anchor_t, Json> anchors_;
-  Cost cost_;
+  ValueSize cost_;
 };
 
 absl::Status NotYaml(int line, const std::string& why) {

@@ -20,7 +20,7 @@ namespace nomad_harvester::metrics {
 namespace {
 
 // One row with its family, of which the others are null.
-struct Kept {
+struct RegisteredRow {
   const MetricRow* row = nullptr;
   prometheus::Family<prometheus::Gauge>* gauges = nullptr;
   prometheus::Family<prometheus::Counter>* counters = nullptr;
@@ -36,30 +36,30 @@ class PrometheusRegistry final : public Registry {
  public:
   PrometheusRegistry() {
     for (const MetricRow& row : MetricTable()) {
-      Kept kept{.row = &row};
+      RegisteredRow registered{.row = &row};
       switch (row.type) {
         case Type::kGauge:
-          kept.gauges = &Register(prometheus::BuildGauge(), row, registry_);
+          registered.gauges = &Register(prometheus::BuildGauge(), row, registry_);
           break;
         case Type::kCounter:
-          kept.counters = &Register(prometheus::BuildCounter(), row, registry_);
+          registered.counters = &Register(prometheus::BuildCounter(), row, registry_);
           break;
         case Type::kHistogram:
-          kept.histograms = &Register(prometheus::BuildHistogram(), row, registry_);
+          registered.histograms = &Register(prometheus::BuildHistogram(), row, registry_);
           break;
       }
-      kept_.push_back(kept);
+      registered_.push_back(registered);
     }
   }
 
   void Set(Metric metric, Values values, double value) override {
-    const Kept& kept = Find(metric);
-    kept.gauges->Add(LabelsOf(*kept.row, values)).Set(value);
+    const RegisteredRow& registered = Find(metric);
+    registered.gauges->Add(LabelsOf(*registered.row, values)).Set(value);
   }
 
   void Add(Metric metric, Values values, double amount) override {
-    const Kept& kept = Find(metric);
-    kept.counters->Add(LabelsOf(*kept.row, values)).Increment(amount);
+    const RegisteredRow& registered = Find(metric);
+    registered.counters->Add(LabelsOf(*registered.row, values)).Increment(amount);
   }
 
   void Observe(Metric metric, Values values, base::Duration duration) override {
@@ -77,12 +77,15 @@ class PrometheusRegistry final : public Registry {
 
  private:
   prometheus::Histogram& Histogram(Metric metric, Values values) {
-    const Kept& kept = Find(metric);
-    const std::vector<double> buckets(kept.row->buckets.begin(), kept.row->buckets.end());
-    return kept.histograms->Add(LabelsOf(*kept.row, values), buckets);
+    const RegisteredRow& registered = Find(metric);
+    const std::vector<double> buckets(registered.row->buckets.begin(),
+                                      registered.row->buckets.end());
+    return registered.histograms->Add(LabelsOf(*registered.row, values), buckets);
   }
 
-  const Kept& Find(Metric metric) const { return kept_[static_cast<std::size_t>(metric)]; }
+  const RegisteredRow& Find(Metric metric) const {
+    return registered_[static_cast<std::size_t>(metric)];
+  }
 
   static prometheus::Labels LabelsOf(const MetricRow& row, Values values) {
     assert(values.size() == row.labels.size());
@@ -95,7 +98,7 @@ class PrometheusRegistry final : public Registry {
   }
 
   prometheus::Registry registry_;
-  std::vector<Kept> kept_;
+  std::vector<RegisteredRow> registered_;
 };
 
 }  // namespace

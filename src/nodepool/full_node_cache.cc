@@ -6,8 +6,8 @@ namespace nomad_harvester::nodepool {
 bool FullNodeCache::Complete(nomad::Node* stub) const {
   if (stub->full) return true;
   const base::MutexLock lock(mutex_);
-  const auto found = known_.find(stub->id);
-  if (found == known_.end() || found->second.modify_index != stub->modify_index) return false;
+  const auto found = entries_.find(stub->id);
+  if (found == entries_.end() || found->second.modify_index != stub->modify_index) return false;
   stub->attributes = found->second.attributes;
   stub->meta = found->second.meta;
   stub->full = true;
@@ -16,9 +16,9 @@ bool FullNodeCache::Complete(nomad::Node* stub) const {
 
 void FullNodeCache::Remember(const nomad::Node& full) {
   if (!full.full) return;
-  Known known{full.modify_index, full.attributes, full.meta};
+  Entry known{full.modify_index, full.attributes, full.meta};
   const base::MutexLock lock(mutex_);
-  Known& entry = known_[full.id];
+  Entry& entry = entries_[full.id];
   if (entry == known) return;
   entry = std::move(known);
   ++version_;
@@ -30,14 +30,14 @@ std::uint64_t FullNodeCache::version() const {
 }
 
 void FullNodeCache::Keep(const std::vector<nomad::Node>& listed) {
-  std::map<std::string, Known> kept;
+  std::map<std::string, Entry> kept;
   const base::MutexLock lock(mutex_);
   for (const nomad::Node& node : listed) {
-    const auto found = known_.find(node.id);
-    if (found == known_.end() || found->second.modify_index < node.modify_index) continue;
-    kept.insert(known_.extract(found));
+    const auto found = entries_.find(node.id);
+    if (found == entries_.end() || found->second.modify_index < node.modify_index) continue;
+    kept.insert(entries_.extract(found));
   }
-  known_.swap(kept);
+  entries_.swap(kept);
 }
 
 }  // namespace nomad_harvester::nodepool

@@ -88,7 +88,7 @@ TEST(ConfigReader, a_required_key_that_is_absent_is_a_problem) {
 TEST(ConfigReader, the_environment_wins_if_the_table_defines_it) {
   const StringMap values = {{"harvester_url", "https://map"}};
   ConfigReader reader(Section::kPlugin, values, EnvironmentOf({{"HARVESTER_URL", "https://env"}}));
-  const std::optional<Given> given = reader.Find("harvester_url");
+  const std::optional<GivenValue> given = reader.Find("harvester_url");
   ASSERT_TRUE(given);
   EXPECT_EQ(given->value, "https://env");
   EXPECT_EQ(given->variable, "HARVESTER_URL");

@@ -244,7 +244,8 @@ Violation CheckKnown(const Act& act, const Known& known) {
   if (act.kind != ActKind::kStartDrain) return Violation::kNone;
   // What was placed while its drain began is stopped even after the deadline.
   const bool again = act.row == static_cast<Bits>(scaling::Row::kMarkedDrainAgain);
-  if (known.vm.due != 0 && !again) return Violation::kDrainTooLate;
+  const bool for_scale_in = known.vm.mark_reason == Reason::kScaleIn;
+  if (for_scale_in && known.vm.due != 0 && !again) return Violation::kDrainTooLate;
   const bool never_used =
       known.vm.was_ready == 0 && IsInitializing(power) && known.node.work == Work::kIdle;
   return never_used && known.vm.mark_reason == Reason::kBroken ? Violation::kDrainedForNothing

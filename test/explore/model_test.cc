@@ -233,12 +233,12 @@ TEST(Rule, L3_what_was_refused_is_remembered_until_the_process_is_killed_or_the_
     return worker.AdviceOn(0).row;
   };
   EXPECT_EQ(looks(), scaling::Row::kMarkedStartDrain);
-  worker.NoteReply(0, ActOn(ActKind::kStartDrain), true);
+  worker.RecordReply(0, ActOn(ActKind::kStartDrain), true);
   worker.Release();
   EXPECT_EQ(looks(), scaling::Row::kMarkedRefused);
   State unmarked = state;
   const Worker rolled_back(two, cache, &unmarked, 0);
-  rolled_back.NoteReply(0, ActOn(ActKind::kRemoveMark), false);
+  rolled_back.RecordReply(0, ActOn(ActKind::kRemoveMark), false);
   EXPECT_EQ(rolled_back.AdviceOn(0).row, scaling::Row::kMarkedStartDrain);
   worker.Forget();
   EXPECT_EQ(looks(), scaling::Row::kMarkedStartDrain);

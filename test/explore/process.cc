@@ -262,7 +262,7 @@ class ProcessSteps {
       const bool drains = act.kind == ActKind::kMark && act.flag != 0 && act.stale == 0 &&
                           state_.slots[i].vm.Stands() && process_.mode != Mode::kSuperseded;
       applied.violation = Apply(configuration_, static_cast<int>(i), act, &applied.state);
-      On(&applied.state).NoteReply(i, act, false);
+      On(&applied.state).RecordReply(i, act, false);
       // If another process acts, too, it sees this one's writes as external changes.
       const bool alone = configuration_.lease && process_.mode != Mode::kSuperseded;
       if (!alone) Excuse(&applied.state.slots[i]);
@@ -278,7 +278,7 @@ class ProcessSteps {
         Successor& refused = Add(EventKind::kActRefused, i);
         refused.event.act = act;
         --refused.state.budgets.refused;
-        On(&refused.state).NoteReply(i, act, true);
+        On(&refused.state).RecordReply(i, act, true);
         Finish(i, false, &refused.state);
       }
       if (CanBeLate(i)) {

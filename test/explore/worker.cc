@@ -202,7 +202,7 @@ Act Worker::PurgeOf(const std::array<bool, kNodesPerVm>& purge) {
   return act;
 }
 
-void Worker::NoteReply(std::size_t index, const Act& act, bool refused) const {
+void Worker::RecordReply(std::size_t index, const Act& act, bool refused) const {
   Intent& intent = state_.slots[index].observations[p_].intent;
   const bool tried = act.kind == ActKind::kStartDrain || act.kind == ActKind::kDelete;
   const bool conflict = act.kind != ActKind::kStartDrain && act.stale != 0;
@@ -236,7 +236,7 @@ void Worker::Read(std::size_t index) const {
   const Act act = observation.act;
   const bool goes_on = Proceed(index);
   if (!goes_on) {
-    NoteReply(index, act, false);
+    RecordReply(index, act, false);
     observation.act = {};
   }
   EndPassIfDone();

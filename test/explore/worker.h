@@ -65,7 +65,7 @@ class Worker {
   static Act PurgeOf(const std::array<bool, kNodesPerVm>& purge);
 
   // The reply to the act: what it says about refusals is remembered.
-  void NoteReply(std::size_t index, const Act& act, bool refused) const;
+  void RecordReply(std::size_t index, const Act& act, bool refused) const;
 
   // After the mark, the victim's drain begins immediately (MarkAndDrain): the reply holds the VM.
   void DrainAfterMark(std::size_t index) const;

@@ -15,25 +15,25 @@ class EdgeCases : public TrackerTest {};
 
 TEST_F(EdgeCases, L2_a_failure_that_follows_conflicts_is_worth_a_line_when_it_begins) {
   const Retries::Key key("delete", "uid-a");
-  for (int i = 0; i < 8; ++i) retries_.Note(key, Conflict(), now_);
-  EXPECT_TRUE(retries_.Note(key, Failure(), now_));
+  for (int i = 0; i < 8; ++i) retries_.Record(key, Conflict(), now_);
+  EXPECT_TRUE(retries_.Record(key, Failure(), now_));
 }
 
 TEST_F(EdgeCases, L2_conflicts_alone_end_without_a_line) {
   const Retries::Key key("delete", "uid-a");
-  retries_.Note(key, Conflict(), now_);
-  EXPECT_FALSE(retries_.Note(key, Done(), now_));
+  retries_.Record(key, Conflict(), now_);
+  EXPECT_FALSE(retries_.Record(key, Done(), now_));
 }
 
 TEST_F(EdgeCases, L5_a_victim_whose_mark_has_an_unknown_outcome_is_never_replaced) {
   Track(ToRemove({"a"}, {"b"}));
-  tracker_->NoteMark("a", EffectOf(absl::DeadlineExceededError("no answer")), false);
+  tracker_->RecordMark("a", EffectOf(absl::DeadlineExceededError("no answer")), false);
   ToMark(World()
              .With(Vm("a").Joined())
              .With(Node("a").Class("db"))
              .With(Vm("b").Joined())
              .With(Node("b")));
-  EXPECT_FALSE(tracker_->parts().contains("b"));
+  EXPECT_FALSE(tracker_->outcomes().contains("b"));
   EXPECT_EQ(StateOf("a"), OutcomeState::kFailed);
 }
 
@@ -41,13 +41,13 @@ TEST_F(EdgeCases, L5_a_victim_whose_node_could_not_be_read_before_its_mark_is_re
   Track(ToRemove({"a"}, {"b"}));
   Effect unread = EffectOf(absl::DeadlineExceededError("no answer"));
   unread.sent = false;
-  tracker_->NoteMark("a", unread, false);
+  tracker_->RecordMark("a", unread, false);
   ToMark(World()
              .With(Vm("a").Joined())
              .With(Node("a").Class("db"))
              .With(Vm("b").Joined())
              .With(Node("b")));
-  EXPECT_TRUE(tracker_->parts().contains("b"));
+  EXPECT_TRUE(tracker_->outcomes().contains("b"));
 }
 
 TEST_F(EdgeCases, C15_a_look_without_nomad_gives_a_rolled_back_removal_no_outcome) {
@@ -59,15 +59,15 @@ TEST_F(EdgeCases, C15_a_look_without_nomad_gives_a_rolled_back_removal_no_outcom
 
 TEST_F(EdgeCases, failures_with_different_codes_are_internal) {
   Track(ToCreate({"a", "b"}));
-  tracker_->NoteMake("a", EffectOf(absl::InvalidArgumentError("no disk")));
-  tracker_->NoteMake("b", EffectOf(absl::FailedPreconditionError("no image")));
+  tracker_->RecordMake("a", EffectOf(absl::InvalidArgumentError("no disk")));
+  tracker_->RecordMake("b", EffectOf(absl::FailedPreconditionError("no image")));
   EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()), StatusIs(absl::StatusCode::kInternal));
 }
 
 TEST_F(EdgeCases, C12_one_that_was_refused_and_one_that_failed_otherwise_were_not_all_refused) {
   Track(ToRemove({"a", "b"}));
-  tracker_->NoteMark("a", Refusal("denied"), true);
-  tracker_->NoteMark(
+  tracker_->RecordMark("a", Refusal("denied"), true);
+  tracker_->RecordMark(
       "b", {.verdict = Verdict::kUnsuitable, .status = absl::FailedPreconditionError("protected")},
       false);
   See(World().With(Vm("a").Joined()).With(Vm("b").Joined()));
@@ -76,7 +76,7 @@ TEST_F(EdgeCases, C12_one_that_was_refused_and_one_that_failed_otherwise_were_no
 
 TEST_F(EdgeCases, L3_a_removal_that_is_still_under_way_leaves_the_back_off_alone) {
   Track(ToRemove({"a", "b"}));
-  tracker_->NoteMark("a", Refusal("denied"), true);
+  tracker_->RecordMark("a", Refusal("denied"), true);
   See(World().With(Vm("a").Joined()).With(Vm("b").Joined().Marked()).With(Node("b").Draining("b")));
   EXPECT_THAT(Failures(), IsEmpty());
 }

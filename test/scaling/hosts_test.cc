@@ -40,7 +40,7 @@ class HostsMemory : public ::testing::Test {
   }
   void Remember(const std::string& host) {
     Look look = Seen("a", host);
-    hosts_.Note("nomad", clock_.Now(), &look);
+    hosts_.Record("nomad", clock_.Now(), &look);
   }
   void ReplyZone(const std::string& zone) {
     transport_->Reply(200, R"({"kind":"Node","metadata":{"name":"h","labels":)"
@@ -81,7 +81,7 @@ TEST_F(HostsMemory, a_list_that_began_earlier_does_not_replace_a_newer_one) {
   const base::MonoTime began = clock_.Now();
   clock_.Advance(seconds(1));
   Remember("h2");
-  hosts_.Note("nomad", began, &early);
+  hosts_.Record("nomad", began, &early);
   EXPECT_EQ(Known("a").host, "h2");
 }
 
@@ -89,7 +89,7 @@ TEST_F(HostsMemory, a_look_without_instances_forgets_nothing) {
   Remember("h1");
   World world;
   Look blind = world.With(Vm("a").Joined()).Linked();
-  hosts_.Note("nomad", clock_.Now(), &blind);
+  hosts_.Record("nomad", clock_.Now(), &blind);
   EXPECT_EQ(Known("a").host, "h1");
 }
 
@@ -165,7 +165,7 @@ TEST_F(HostsMemory, of_several_zones_that_are_due_the_one_that_was_read_first_is
   World world;
   world.With(Vm("a").Joined().InstanceRuns(true).RunsOn("h1"));
   world.With(Vm("b").Joined().InstanceRuns(true).RunsOn("h2"));
-  hosts_.Note("nomad", clock_.Now(), &world.Linked());
+  hosts_.Record("nomad", clock_.Now(), &world.Linked());
   for (const char* const host : {"h1", "h2"}) {
     ReplyZone("z1");
     EXPECT_THAT(hosts_.ZoneOf(context_, host), IsOkAndHolds("z1"));

@@ -52,7 +52,7 @@ class PoolFixture : public testing::Test {
             .nodes = nodes_,
             .hosts = hosts_,
             .memory = memory_,
-            .troubles = troubles_,
+            .backlog = troubles_,
             .lease = lease_,
             .clock = clock_,
             .random = *random_,
@@ -283,7 +283,7 @@ class PoolFixture : public testing::Test {
   NomadReads nodes_{clients_.nomad_urgent};
   Hosts hosts_{clients_.kube_urgent, log::Logger()};
   ObserverMemory memory_;
-  PoolTroubles troubles_{*random_};
+  PoolBacklog troubles_{*random_};
   PoolLease lease_{clients_.kube_urgent, key_, clock_, {.holder = "me"}, logger_};
   runtime::InlineExecutor executor_;
   std::vector<ReconcileEvent> events_;

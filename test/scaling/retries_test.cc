@@ -48,7 +48,7 @@ std::vector<base::Duration> WaitsOf(Retries* retries, int times, const Retries::
   std::vector<base::Duration> waits;
   base::MonoTime now = kStart;
   for (int i = 0; i < times; ++i) {
-    retries->Note(key, Failure(), now);
+    retries->Record(key, Failure(), now);
     waits.push_back(*retries->NextAttempt(now) - now);
     now = *retries->NextAttempt(now);
   }
@@ -57,8 +57,8 @@ std::vector<base::Duration> WaitsOf(Retries* retries, int times, const Retries::
 
 class RetriesTest : public testing::Test {
  protected:
-  bool Note(const Effect& effect, base::Duration at, const Retries::Key& key = kDrain) {
-    return retries_.Note(key, effect, kStart + at);
+  bool Record(const Effect& effect, base::Duration at, const Retries::Key& key = kDrain) {
+    return retries_.Record(key, effect, kStart + at);
   }
   base::Duration RefusedFor(base::Duration at, const Retries::Key& key = kDrain) const {
     return retries_.RefusedFor(key, kStart + at);
@@ -79,13 +79,13 @@ TEST_F(RetriesTest, L2_the_wait_doubles_from_one_second_to_sixty) {
 
 TEST_F(RetriesTest, L2_an_object_may_be_tried_when_its_wait_is_over_and_not_before) {
   EXPECT_TRUE(MayTry(seconds(0))) << "nothing has failed";
-  Note(Failure(), seconds(0));
+  Record(Failure(), seconds(0));
   EXPECT_FALSE(MayTry(milliseconds(999)));
   EXPECT_TRUE(MayTry(seconds(1)));
 }
 
 TEST_F(RetriesTest, L1_each_object_and_each_thing_to_do_waits_on_its_own) {
-  Note(Failure(), seconds(0));
+  Record(Failure(), seconds(0));
   EXPECT_TRUE(MayTry(seconds(0), {"start-drain", "uid-b"}));
   EXPECT_TRUE(MayTry(seconds(0), {"delete", "uid-a"}));
 }
@@ -93,7 +93,7 @@ TEST_F(RetriesTest, L1_each_object_and_each_thing_to_do_waits_on_its_own) {
 TEST_F(RetriesTest, L2_refusals_failures_and_conflicts_wait_alike) {
   for (const Effect& effect : {Refusal(), Failure(), Conflict()}) {
     Retries retries(random_);
-    retries.Note(kDrain, effect, kStart);
+    retries.Record(kDrain, effect, kStart);
     EXPECT_EQ(retries.NextAttempt(kStart), kStart + seconds(1));
   }
 }
@@ -101,22 +101,22 @@ TEST_F(RetriesTest, L2_refusals_failures_and_conflicts_wait_alike) {
 TEST_F(RetriesTest, a_success_ends_the_wait_and_the_next_failure_begins_anew) {
   for (const Verdict verdict : {Verdict::kDone, Verdict::kNotWanted}) {
     WaitsOf(&retries_, 5);
-    Note({.verdict = verdict}, seconds(0));
+    Record({.verdict = verdict}, seconds(0));
     EXPECT_TRUE(MayTry(seconds(0)));
     EXPECT_EQ(retries_.NextAttempt(kStart), std::nullopt);
     EXPECT_THAT(WaitsOf(&retries_, 2), ElementsAre(seconds(1), seconds(2)));
-    Note({.verdict = verdict}, seconds(0));
+    Record({.verdict = verdict}, seconds(0));
   }
 }
 
 TEST_F(RetriesTest, an_attempt_that_was_cancelled_or_found_an_unsuitable_vm_changes_nothing) {
   for (const Verdict verdict : {Verdict::kCancelled, Verdict::kUnsuitable}) {
-    EXPECT_FALSE(Note({.verdict = verdict, .status = absl::CancelledError("stop")}, seconds(0)));
+    EXPECT_FALSE(Record({.verdict = verdict, .status = absl::CancelledError("stop")}, seconds(0)));
     EXPECT_TRUE(MayTry(seconds(0))) << "no trouble begins";
   }
-  Note(Refusal(), seconds(0));
+  Record(Refusal(), seconds(0));
   for (const Verdict verdict : {Verdict::kCancelled, Verdict::kUnsuitable}) {
-    Note({.verdict = verdict, .status = absl::CancelledError("stop")}, seconds(5));
+    Record({.verdict = verdict, .status = absl::CancelledError("stop")}, seconds(5));
     EXPECT_EQ(retries_.NextAttempt(kStart), kStart + seconds(1)) << "and none ends";
     EXPECT_EQ(RefusedFor(seconds(10)), seconds(10));
   }
@@ -159,86 +159,86 @@ TEST(RetriesJitter, L2_jitter_does_not_add_up_from_wait_to_wait) {
 
 TEST_F(RetriesTest, L3_refused_for_runs_from_the_first_refusal) {
   EXPECT_EQ(RefusedFor(seconds(0)), seconds(0));
-  Note(Refusal(), seconds(10));
-  Note(Refusal(), seconds(30));
+  Record(Refusal(), seconds(10));
+  Record(Refusal(), seconds(30));
   EXPECT_EQ(RefusedFor(seconds(40)), seconds(30));
 }
 
 TEST_F(RetriesTest, L3_an_object_that_was_just_refused_counts_as_refused) {
-  Note(Refusal(), seconds(10));
+  Record(Refusal(), seconds(10));
   EXPECT_GT(RefusedFor(seconds(10)), base::Duration::zero());
 }
 
 TEST_F(RetriesTest, L3_conflicts_and_transient_failures_in_between_do_not_reset_it) {
-  Note(Refusal(), seconds(0));
-  Note(Conflict(), seconds(10));
-  Note(Failure(), seconds(20));
-  Note(EffectOf(absl::UnavailableError("connection reset")), seconds(30));
+  Record(Refusal(), seconds(0));
+  Record(Conflict(), seconds(10));
+  Record(Failure(), seconds(20));
+  Record(EffectOf(absl::UnavailableError("connection reset")), seconds(30));
   EXPECT_EQ(RefusedFor(seconds(45)), seconds(45));
-  Note(Refusal(), seconds(50));
+  Record(Refusal(), seconds(50));
   EXPECT_EQ(RefusedFor(seconds(60)), seconds(60));
 }
 
 TEST_F(RetriesTest, L3_transient_failures_alone_are_no_refusal_however_long_they_last) {
-  Note(Failure(), seconds(0));
-  Note(Conflict(), seconds(300));
+  Record(Failure(), seconds(0));
+  Record(Conflict(), seconds(300));
   EXPECT_EQ(RefusedFor(seconds(600)), seconds(0));
   EXPECT_EQ(retries_.FailingFor(kDrain, kStart + seconds(600)), seconds(600));
 }
 
 TEST_F(RetriesTest, L3_failures_before_the_first_refusal_do_not_count_as_refused) {
-  Note(Failure(), seconds(0));
-  Note(Refusal(), seconds(40));
+  Record(Failure(), seconds(0));
+  Record(Refusal(), seconds(40));
   EXPECT_EQ(RefusedFor(seconds(60)), seconds(20));
   EXPECT_EQ(retries_.FailingFor(kDrain, kStart + seconds(60)), seconds(60));
 }
 
 TEST_F(RetriesTest, L3_an_acceptance_ends_it) {
-  Note(Refusal(), seconds(0));
-  Note(Done(), seconds(30));
+  Record(Refusal(), seconds(0));
+  Record(Done(), seconds(30));
   EXPECT_EQ(RefusedFor(seconds(40)), seconds(0));
-  Note(Refusal(), seconds(50));
+  Record(Refusal(), seconds(50));
   EXPECT_EQ(RefusedFor(seconds(60)), seconds(10));
 }
 
 TEST_F(RetriesTest, L3_a_refusal_is_for_good_after_a_minute) {
-  Note(Refusal(), seconds(0));
+  Record(Refusal(), seconds(0));
   EXPECT_FALSE(retries_.IsRefusedForGood(kDrain, kStart + milliseconds(59'999)));
   EXPECT_TRUE(retries_.IsRefusedForGood(kDrain, kStart + seconds(60)));
 }
 
 TEST_F(RetriesTest, the_last_error_is_kept_until_a_success) {
   EXPECT_THAT(retries_.LastOf(kDrain), IsOk());
-  Note(Refusal("first"), seconds(0));
-  Note(Refusal("second"), seconds(1));
+  Record(Refusal("first"), seconds(0));
+  Record(Refusal("second"), seconds(1));
   EXPECT_THAT(base::Message(retries_.LastOf(kDrain)), HasSubstr("second"));
-  Note(Done(), seconds(2));
+  Record(Done(), seconds(2));
   EXPECT_THAT(retries_.LastOf(kDrain), IsOk());
 }
 
 TEST_F(RetriesTest, L2_a_refusal_is_worth_a_line_when_it_begins_at_each_doubling_and_when_it_ends) {
   std::vector<bool> lines;
   lines.reserve(9);
-  for (int i = 0; i < 9; ++i) lines.push_back(Note(Refusal(), seconds(60 * i)));
+  for (int i = 0; i < 9; ++i) lines.push_back(Record(Refusal(), seconds(60 * i)));
   EXPECT_THAT(lines, ElementsAre(true, true, true, true, true, true, true, false, false));
-  EXPECT_TRUE(Note(Done(), seconds(600)));
-  EXPECT_FALSE(Note(Done(), seconds(601))) << "nothing ends";
+  EXPECT_TRUE(Record(Done(), seconds(600)));
+  EXPECT_FALSE(Record(Done(), seconds(601))) << "nothing ends";
 }
 
 TEST_F(RetriesTest, L2_a_refusal_after_failures_is_worth_a_line_although_the_wait_stays) {
-  for (int i = 0; i < 9; ++i) Note(Failure(), seconds(60 * i));
-  EXPECT_TRUE(Note(Refusal(), seconds(600)));
-  EXPECT_FALSE(Note(Refusal(), seconds(660)));
+  for (int i = 0; i < 9; ++i) Record(Failure(), seconds(60 * i));
+  EXPECT_TRUE(Record(Refusal(), seconds(600)));
+  EXPECT_FALSE(Record(Refusal(), seconds(660)));
 }
 
 TEST_F(RetriesTest, a_conflict_is_never_worth_a_line) {
-  for (int i = 0; i < 4; ++i) EXPECT_FALSE(Note(Conflict(), seconds(i)));
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(Record(Conflict(), seconds(i)));
 }
 
 TEST_F(RetriesTest, what_is_forgotten_begins_anew_and_nothing_else_does) {
   const Retries::Key other{"delete", "uid-a"};
-  Note(Refusal(), seconds(0));
-  Note(Refusal(), seconds(0), other);
+  Record(Refusal(), seconds(0));
+  Record(Refusal(), seconds(0), other);
   retries_.Forget(kDrain);
   EXPECT_TRUE(MayTry(seconds(0)));
   EXPECT_EQ(RefusedFor(seconds(30)), seconds(0));
@@ -248,21 +248,21 @@ TEST_F(RetriesTest, what_is_forgotten_begins_anew_and_nothing_else_does) {
 
 TEST_F(RetriesTest, the_next_attempt_is_the_earliest_of_all) {
   EXPECT_EQ(retries_.NextAttempt(kStart), std::nullopt);
-  Note(Failure(), seconds(5));
-  Note(Failure(), seconds(0), {"start-drain", "uid-b"});
+  Record(Failure(), seconds(5));
+  Record(Failure(), seconds(0), {"start-drain", "uid-b"});
   EXPECT_EQ(retries_.NextAttempt(kStart), kStart + seconds(1));
 }
 
 TEST_F(RetriesTest, L2_what_was_due_and_is_not_tried_is_no_next_attempt) {
-  Note(Failure(), seconds(0));
-  Note(Failure(), seconds(5), {"start-drain", "uid-b"});
+  Record(Failure(), seconds(0));
+  Record(Failure(), seconds(5), {"start-drain", "uid-b"});
   EXPECT_EQ(retries_.NextAttempt(kStart + seconds(1)), kStart + seconds(6));
   EXPECT_EQ(retries_.NextAttempt(kStart + seconds(6)), std::nullopt);
 }
 
 TEST_F(RetriesTest, troubles_of_objects_that_are_gone_are_forgotten) {
-  Note(Refusal(), seconds(0), {"delete", "uid-a"});
-  Note(Refusal(), seconds(0), {"delete", "uid-b"});
+  Record(Refusal(), seconds(0), {"delete", "uid-a"});
+  Record(Refusal(), seconds(0), {"delete", "uid-b"});
   retries_.KeepOnly({"uid-b"}, false);
   EXPECT_THAT(retries_.LastOf({"delete", "uid-a"}), IsOk());
   EXPECT_FALSE(retries_.LastOf({"delete", "uid-b"}).ok());
@@ -271,8 +271,8 @@ TEST_F(RetriesTest, troubles_of_objects_that_are_gone_are_forgotten) {
 TEST_F(RetriesTest, L4_troubles_of_claims_and_secrets_are_kept_while_there_are_leftovers) {
   const std::vector<Retries::Key> clean_up = {
       {kDeleteClaim, "claim"}, {kDeleteSecret, "secret"}, {kSetSecretOwner, "secret"}};
-  for (const Retries::Key& key : clean_up) Note(Refusal(), seconds(0), key);
-  Note(Refusal(), seconds(0), {"purge", "node-a"});
+  for (const Retries::Key& key : clean_up) Record(Refusal(), seconds(0), key);
+  Record(Refusal(), seconds(0), {"purge", "node-a"});
   retries_.KeepOnly({}, true);
   for (const Retries::Key& key : clean_up) {
     EXPECT_EQ(RefusedFor(seconds(30), key), seconds(30)) << key.first;
@@ -291,12 +291,12 @@ TEST_F(RetriesTest, L3_each_vm_of_a_look_learns_of_its_own_refusals) {
                   .With(Vm("other"))
                   .With(Vm("none"))
                   .Raw();
-  Note(Refusal(), seconds(0), {"start-drain", "uid-drain"});
-  Note(Refusal(), seconds(10), {"delete", "uid-delete"});
-  Note(Refusal(), seconds(20), {"start-drain", "uid-both"});
-  Note(Refusal(), seconds(30), {"delete", "uid-both"});
-  Note(Refusal(), seconds(0), {"roll-back", "uid-unmark"});
-  Note(Refusal(), seconds(0), {"record-join", "uid-other"});
+  Record(Refusal(), seconds(0), {"start-drain", "uid-drain"});
+  Record(Refusal(), seconds(10), {"delete", "uid-delete"});
+  Record(Refusal(), seconds(20), {"start-drain", "uid-both"});
+  Record(Refusal(), seconds(30), {"delete", "uid-both"});
+  Record(Refusal(), seconds(0), {"roll-back", "uid-unmark"});
+  Record(Refusal(), seconds(0), {"record-join", "uid-other"});
   retries_.Apply(kStart + seconds(60), &look);
   const auto view = [&](const std::string& name) {
     return *std::find_if(look.vms.begin(), look.vms.end(),

@@ -60,7 +60,7 @@ class ScaleCallTest : public PoolFixture {
 
 TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_not_read_again) {
   request_.last_count = 1;
-  ASSERT_THAT(Scale(0, [&] { call_->ReadAhead(context()); }), IsOk());
+  ASSERT_THAT(Scale(0, [&] { call_->reads().Prefetch(context()); }), IsOk());
   EXPECT_EQ(Times("list nodes"), 2) << "Nomad's, and Harvester's hosts";
   EXPECT_EQ(Times("list virtualmachines"), 1);
   ASSERT_THAT(Scale(0), IsOk());
@@ -68,7 +68,7 @@ TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_not_read_again) {
 }
 
 TEST_F(ScaleCallTest, C2_the_sources_of_a_growth_are_read_ahead_and_tried) {
-  ASSERT_THAT(Scale(1, [&] { call_->ReadAhead(context()); }), IsOk());
+  ASSERT_THAT(Scale(1, [&] { call_->reads().Prefetch(context()); }), IsOk());
   for (const char* const request :
        {"ask selfsubjectrulesreviews", "get virtualmachineimages", "list resourcequotas",
         "get network-attachment-definitions", "try virtualmachines", "patch secrets"}) {
@@ -81,7 +81,7 @@ TEST_F(ScaleCallTest, C2_a_refusal_that_was_read_ahead_refuses_the_action) {
       Scale(1,
             [&] {
               Next("try virtualmachines", Refused());
-              call_->ReadAhead(context());
+              call_->reads().Prefetch(context());
             }),
       StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("Harvester would refuse the VM")));
   EXPECT_THAT(effects_, IsEmpty());
@@ -91,7 +91,7 @@ TEST_F(ScaleCallTest, C2_a_trial_that_got_no_answer_ahead_refuses_nothing_and_is
   EXPECT_THAT(Scale(1,
                     [&] {
                       Always("try virtualmachines", simulator::Fault::Delay(std::chrono::hours(1)));
-                      call_->ReadAhead(context());
+                      call_->reads().Prefetch(context());
                       Next("try virtualmachines", simulator::Fault::None());
                       Forget();
                     }),
@@ -105,7 +105,7 @@ TEST_F(ScaleCallTest, L3_trouble_of_what_is_read_ahead_that_passes_refuses_nothi
     EXPECT_THAT(Scale(1,
                       [&] {
                         Next(request, busy);
-                        call_->ReadAhead(context());
+                        call_->reads().Prefetch(context());
                       }),
                 IsOk())
         << request;
@@ -116,7 +116,7 @@ TEST_F(ScaleCallTest, L3_trouble_of_what_is_read_ahead_that_passes_refuses_nothi
 
 TEST_F(ScaleCallTest, L10_a_paused_pool_reads_no_sources_ahead) {
   AnnotateLease(harvester::kLeasePausedAnnotation, "true");
-  EXPECT_FALSE(Scale(1, [&] { call_->ReadAhead(context()); }).ok());
+  EXPECT_FALSE(Scale(1, [&] { call_->reads().Prefetch(context()); }).ok());
   EXPECT_EQ(Times("get virtualmachineimages"), 0);
   EXPECT_EQ(Times("try virtualmachines"), 0);
 }
@@ -124,10 +124,10 @@ TEST_F(ScaleCallTest, L10_a_paused_pool_reads_no_sources_ahead) {
 TEST_F(ScaleCallTest, C3_what_waits_or_does_not_grow_reads_no_sources) {
   AddVm("web-a");
   request_.last_count = 1;
-  ASSERT_THAT(Scale(1, [&] { call_->ReadAhead(context()); }), IsOk());
+  ASSERT_THAT(Scale(1, [&] { call_->reads().Prefetch(context()); }), IsOk());
   EXPECT_EQ(Times("get virtualmachineimages"), 0);
   BackOffFor("create", 1);
-  EXPECT_FALSE(Scale(2, [&] { call_->ReadAhead(context()); }).ok());
+  EXPECT_FALSE(Scale(2, [&] { call_->reads().Prefetch(context()); }).ok());
   EXPECT_EQ(Times("get virtualmachineimages"), 0);
   EXPECT_EQ(Times("try virtualmachines"), 0);
 }
@@ -135,8 +135,8 @@ TEST_F(ScaleCallTest, C3_what_waits_or_does_not_grow_reads_no_sources) {
 TEST_F(ScaleCallTest, C11_what_was_observed_is_forgotten_if_another_process_may_have_acted) {
   ASSERT_THAT(Scale(0,
                     [&] {
-                      call_->ReadAhead(context());
-                      call_->ForgetObserved();
+                      call_->reads().Prefetch(context());
+                      call_->reads().ForgetObserved();
                     }),
               IsOk());
   EXPECT_EQ(Times("list nodes"), 2);
@@ -146,7 +146,7 @@ TEST_F(ScaleCallTest, C11_what_was_observed_is_forgotten_if_another_process_may_
 TEST_F(ScaleCallTest, C2_what_was_read_long_before_the_lease_was_ours_is_read_again) {
   ASSERT_THAT(Scale(0,
                     [&] {
-                      call_->ReadAhead(context());
+                      call_->reads().Prefetch(context());
                       clock_.Advance(seconds(6));
                     }),
               IsOk());
@@ -158,7 +158,7 @@ TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_read_again_after_slow_roll_backs
   Drain("web-a");
   request_.last_count = 1;
   After("update drain", [&] { clock_.Advance(seconds(6)); });
-  ASSERT_THAT(Scale(2, [&] { call_->ReadAhead(context()); }), IsOk());
+  ASSERT_THAT(Scale(2, [&] { call_->reads().Prefetch(context()); }), IsOk());
   for (const char* const request :
        {"ask selfsubjectrulesreviews", "list resourcequotas", "get virtualmachineimages"}) {
     EXPECT_EQ(Times(request), 2) << request;
@@ -182,9 +182,9 @@ TEST_F(ScaleCallTest, C11_allocations_are_forgotten_too_if_another_process_may_h
   request_.last_count = 1;
   ASSERT_THAT(Scale(0,
                     [&] {
-                      call_->ReadAhead(context());
+                      call_->reads().Prefetch(context());
                       EXPECT_EQ(Times("list allocations"), 1);
-                      call_->ForgetObserved();
+                      call_->reads().ForgetObserved();
                       Forget();
                     }),
               IsOk());
@@ -449,7 +449,7 @@ TEST_F(ScaleCallTest, what_is_not_as_in_the_template_is_one_warning_of_a_growth)
             {{"annotations", {{"harvesterhci.io/volumeClaimTemplates", claims.dump()}}}}},
            {"spec", {{"runStrategy", "Halted"}, {"template", {{"spec", guest}}}}}}}}}});
   policy_.vm_template = config::TemplateRef{.name = {"default", "worker"}, .version = {}};
-  EXPECT_THAT(Scale(1, [&] { call_->ReadAhead(context()); }), IsOk());
+  EXPECT_THAT(Scale(1, [&] { call_->reads().Prefetch(context()); }), IsOk());
   EXPECT_EQ(Logged("WARN The VMs are not in every way like their template"), 1U);
   EXPECT_EQ(cluster_.Vms().size(), 1U);
 }

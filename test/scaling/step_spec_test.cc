@@ -149,9 +149,9 @@ TEST(ReadsOf, writes_with_a_precondition_of_their_own_and_steps_without_a_write_
 
 TEST(StepSpec, L1_only_what_is_published_is_carried_out_aside) {
   for (const StepKind kind : kKinds) {
-    EXPECT_EQ(IsAside(kind), kind == StepKind::kPublishHost || kind == StepKind::kUnpublishHost)
+    EXPECT_EQ(IsDeferred(kind), kind == StepKind::kPublishHost || kind == StepKind::kUnpublishHost)
         << StepName(kind);
-    if (!IsAside(kind)) continue;
+    if (!IsDeferred(kind)) continue;
     EXPECT_THAT(ReadsOf({.kind = kind, .node_id = "node-a"}), IsEmpty());
   }
 }

@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 
 class TrackerEndTest : public TrackerTest {
  protected:
-  void Remove(const std::string& vm) { tracker_->NoteMark(vm, Done(), false); }
+  void Remove(const std::string& vm) { tracker_->RecordMark(vm, Done(), false); }
 };
 
 Vm BrokenA() { return Vm("a").Age(minutes(1)).FailsToStart("no such image"); }
@@ -102,7 +102,7 @@ TEST_F(TrackerEndTest, L4_what_is_left_of_a_vm_is_no_error) {
 
 TEST_F(TrackerEndTest, C3_a_partial_failure_names_each_vm_with_its_own_reason) {
   Track(ToCreate({"a", "b", "c"}));
-  tracker_->NoteMake("c", EffectOf(absl::InvalidArgumentError("the template has no disk")));
+  tracker_->RecordMake("c", EffectOf(absl::InvalidArgumentError("the template has no disk")));
   See(World().With(BrokenA()).With(Vm("b").Joined()));
   EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()),
               StatusIs(absl::StatusCode::kInternal,
@@ -115,7 +115,7 @@ TEST_F(TrackerEndTest, C3_a_partial_failure_names_each_vm_with_its_own_reason) {
 TEST_F(TrackerEndTest, if_every_vm_failed_with_one_code_the_call_has_it) {
   Track(ToCreate({"a", "b"}));
   for (const char* vm : {"a", "b"}) {
-    tracker_->NoteMake(vm, EffectOf(absl::InvalidArgumentError("no disk")));
+    tracker_->RecordMake(vm, EffectOf(absl::InvalidArgumentError("no disk")));
   }
   EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -124,15 +124,15 @@ TEST_F(TrackerEndTest, if_every_vm_failed_with_one_code_the_call_has_it) {
 
 TEST_F(TrackerEndTest, C11_the_code_for_busy_is_never_that_of_a_failed_vm) {
   Track(ToRemove({"a"}));
-  tracker_->NoteMark("a", {.verdict = Verdict::kRefused, .status = absl::AbortedError("odd")},
-                     true);
+  tracker_->RecordMark("a", {.verdict = Verdict::kRefused, .status = absl::AbortedError("odd")},
+                       true);
   EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()),
               StatusIs(absl::StatusCode::kInternal, "1 of 1 VMs failed:\na: failed: odd"));
 }
 
 TEST_F(TrackerEndTest, C16_a_call_that_ended_early_says_why_and_one_line_per_vm) {
   Track(ToCreate({"a", "b", "c", "d"}));
-  tracker_->NoteMake("c", EffectOf(absl::InvalidArgumentError("no disk")));
+  tracker_->RecordMake("c", EffectOf(absl::InvalidArgumentError("no disk")));
   See(World().With(Vm("a").Joined()).With(Vm("b").Age(minutes(1))));
   EXPECT_THAT(
       tracker_->FinalStatus(absl::DeadlineExceededError("scale_timeout (10m) is over")),
@@ -147,7 +147,7 @@ TEST_F(TrackerEndTest, C16_a_call_that_ended_early_says_why_and_one_line_per_vm)
 
 TEST_F(TrackerEndTest, C12_one_removal_that_succeeded_clears_the_back_off_of_removals) {
   Track(ToRemove({"a", "b"}));
-  tracker_->NoteMark("b", Refusal("denied"), true);
+  tracker_->RecordMark("b", Refusal("denied"), true);
   See(World().With(Vm("b").Joined()).With(Node("b")));  // a is gone
   const RunSummary run = Summary();
   EXPECT_TRUE(run.removed);
@@ -156,15 +156,15 @@ TEST_F(TrackerEndTest, C12_one_removal_that_succeeded_clears_the_back_off_of_rem
 
 TEST_F(TrackerEndTest, C12_an_action_of_which_every_removal_was_refused_has_a_cause_of_its_own) {
   Track(ToRemove({"a", "b"}));
-  tracker_->NoteMark("a", Refusal("denied"), true);
-  tracker_->NoteMark("b", Refusal("denied"), true);
+  tracker_->RecordMark("a", Refusal("denied"), true);
+  tracker_->RecordMark("b", Refusal("denied"), true);
   See(World().With(Vm("a").Joined()).With(Vm("b").Joined()));
   EXPECT_THAT(Failures(), ElementsAre("refused"));
 }
 
 TEST_F(TrackerEndTest, C12_removals_that_failed_otherwise_back_off_as_removals) {
   Track(ToRemove({"a"}));
-  tracker_->NoteMark(
+  tracker_->RecordMark(
       "a", {.verdict = Verdict::kUnsuitable, .status = absl::FailedPreconditionError("protected")},
       false);
   See(World().With(Vm("a").Joined().Protected()));
@@ -173,14 +173,14 @@ TEST_F(TrackerEndTest, C12_removals_that_failed_otherwise_back_off_as_removals) 
 
 TEST_F(TrackerEndTest, C12_refusals_that_do_not_last_record_nothing) {
   Track(ToRemove({"a"}));
-  tracker_->NoteMark("a", Refusal("denied"), false);
+  tracker_->RecordMark("a", Refusal("denied"), false);
   See(World().With(Vm("a").Joined()));
   EXPECT_THAT(Failures(), IsEmpty());
 }
 
 TEST_F(TrackerEndTest, C12_each_creation_that_failed_has_its_cause) {
   Track(ToCreate({"a", "b", "c", "d"}));
-  tracker_->NoteMake("c", EffectOf(absl::InvalidArgumentError("no disk")));
+  tracker_->RecordMake("c", EffectOf(absl::InvalidArgumentError("no disk")));
   See(World().With(BrokenA()).With(Vm("b").Age(minutes(16))).With(Vm("d").Joined()));
   const RunSummary run = Summary();
   EXPECT_THAT(run.failures, ElementsAre("create", "join", "start"));

@@ -46,7 +46,7 @@ class TrackerTest : public testing::Test {
   }
   void TrackUntilAccepted(const ScalePlan& plan) { Track(plan, true); }
 
-  // The world as the loop sees it: with what the troubles say about its VMs.
+  // The world as the loop sees it: with what the backlog say about its VMs.
   const Decisions& Look(World world) {
     retries_.Apply(now_, &world.Raw());
     decisions_ = std::make_unique<Decisions>(world.Snapshot());
@@ -61,12 +61,12 @@ class TrackerTest : public testing::Test {
   // A minute of refusals of what is done to VM a.
   void RefuseForAMinute(StepKind kind, const std::string& message = "denied by policy") {
     const Retries::Key key(StepName(kind), "uid-a");
-    retries_.Note(key, Refusal(message), now_);
+    retries_.Record(key, Refusal(message), now_);
     now_ += kRefusedForGood;
-    retries_.Note(key, Refusal(message), now_);
+    retries_.Record(key, Refusal(message), now_);
   }
 
-  const Part& PartOf(const std::string& vm) const { return tracker_->parts().at(vm); }
+  const VmOutcome& PartOf(const std::string& vm) const { return tracker_->outcomes().at(vm); }
   OutcomeState StateOf(const std::string& vm) const { return PartOf(vm).state; }
   std::string ErrorOf(const std::string& vm) const { return base::Message(PartOf(vm).error); }
   RunSummary Summary() const {

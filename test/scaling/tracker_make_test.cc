@@ -155,7 +155,7 @@ TEST_F(TrackerMakeTest, every_answer_to_its_post_has_its_outcome) {
   for (const Case& each : cases) {
     SCOPED_TRACE(each.what);
     Track(ToCreate({"a"}));
-    tracker_->NoteMake("a", each.effect);
+    tracker_->RecordMake("a", each.effect);
     EXPECT_EQ(StateOf("a"), each.state);
     EXPECT_EQ(PartOf("a").begun, each.begun);
     EXPECT_EQ(!tracker_->ToMake().empty(), each.is_repeated);
@@ -168,12 +168,12 @@ TEST_F(TrackerMakeTest, every_answer_to_its_post_has_its_outcome) {
 }
 
 TEST_F(TrackerMakeTest, C3_the_reason_of_a_post_that_is_repeated_is_told) {
-  tracker_->NoteMake("a", Failure());
+  tracker_->RecordMake("a", Failure());
   EXPECT_THAT(PartOf("a").text, HasSubstr("busy"));
 }
 
 TEST_F(TrackerMakeTest, a_vm_that_was_accepted_and_is_gone_has_failed) {
-  tracker_->NoteMake("a", Done());
+  tracker_->RecordMake("a", Done());
   See(World());
   EXPECT_THAT(PartOf("a").error, StatusIs(absl::StatusCode::kInternal, "the VM is gone"));
   EXPECT_THAT(Failures(), ElementsAre("create"));
@@ -187,7 +187,7 @@ TEST_F(TrackerMakeTest, a_vm_that_is_deleted_while_it_joins_tells_what_it_waited
 }
 
 TEST_F(TrackerMakeTest, C3_a_vm_that_exists_although_its_post_failed_goes_on) {
-  tracker_->NoteMake("a", EffectOf(KubeAnswer(409, "AlreadyExists")));
+  tracker_->RecordMake("a", EffectOf(KubeAnswer(409, "AlreadyExists")));
   ASSERT_EQ(StateOf("a"), OutcomeState::kFailed);
   See(World().With(YoungVm()));
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);
@@ -215,7 +215,7 @@ TEST_F(TrackerMakeTest, an_outcome_stays_once_it_is_done) {
 
 TEST_F(TrackerMakeTest, L3_a_join_that_cannot_be_recorded_for_a_minute_fails_the_creation) {
   const World joins = World().With(YoungVm()).With(Node("a"));
-  retries_.Note({"record-join", "uid-a"}, Refusal("denied by policy"), now_);
+  retries_.Record({"record-join", "uid-a"}, Refusal("denied by policy"), now_);
   now_ += std::chrono::seconds(59);
   See(joins);
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);
@@ -229,9 +229,9 @@ TEST_F(TrackerMakeTest, L3_a_join_that_cannot_be_recorded_for_a_minute_fails_the
 TEST_F(TrackerMakeTest, C10_a_name_whose_vm_has_existed_is_told_and_no_other) {
   See(World());
   EXPECT_THAT(Summary().seen, IsEmpty());
-  tracker_->NoteMake("a", Failure());
+  tracker_->RecordMake("a", Failure());
   EXPECT_THAT(Summary().seen, IsEmpty()) << "its VM may still be created under this name";
-  tracker_->NoteMake("a", Done());
+  tracker_->RecordMake("a", Done());
   EXPECT_THAT(Summary().seen, ElementsAre("a")) << "its POST was accepted";
   Track(ToCreate({"a"}));
   See(World().With(YoungVm()));
@@ -240,7 +240,7 @@ TEST_F(TrackerMakeTest, C10_a_name_whose_vm_has_existed_is_told_and_no_other) {
 
 TEST_F(TrackerMakeTest, L1_each_creation_has_its_own_outcome) {
   Track(ToCreate({"a", "b", "c"}));
-  tracker_->NoteMake("c", Refusal());
+  tracker_->RecordMake("c", Refusal());
   See(World().With(YoungVm().Joined()).With(Vm("b").Age(minutes(1))));
   EXPECT_EQ(StateOf("a"), OutcomeState::kDone);
   EXPECT_EQ(StateOf("b"), OutcomeState::kPending);

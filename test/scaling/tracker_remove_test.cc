@@ -96,7 +96,7 @@ TEST_F(TrackerRemoveTest, every_answer_to_its_mark_has_its_outcome) {
   for (const Case& each : cases) {
     SCOPED_TRACE(each.what);
     Track(ToRemove({"a"}));
-    tracker_->NoteMark("a", each.effect, each.for_good);
+    tracker_->RecordMark("a", each.effect, each.for_good);
     EXPECT_EQ(StateOf("a"), each.state);
     EXPECT_EQ(PartOf("a").begun, each.begun);
     EXPECT_THAT(PartOf("a").text, HasSubstr(each.text));
@@ -109,7 +109,7 @@ TEST_F(TrackerRemoveTest, every_answer_to_its_mark_has_its_outcome) {
 }
 
 TEST_F(TrackerRemoveTest, the_mark_tells_under_which_action_it_is_removed) {
-  tracker_->NoteMark("a", Done(), false);
+  tracker_->RecordMark("a", Done(), false);
   EXPECT_EQ(PartOf("a").action, "act");
   Track(ToRemove({"a"}));
   See(World().With(Vm("a").Joined().Marked("earlier")).With(Node("a")));
@@ -177,7 +177,7 @@ TEST_F(TrackerRemoveTest, L4_leftovers_of_other_vms_hold_nothing) {
 TEST_F(TrackerRemoveTest, L4_leftovers_of_a_vm_are_refused_for_good_only_if_all_are) {
   const Retries::Key refused(kDeleteClaim, "claim-1");
   const Retries::Key progressing(kDeleteClaim, "claim-2");
-  retries_.Note(refused, Refusal(), now_);
+  retries_.Record(refused, Refusal(), now_);
   now_ += kRefusedForGood;
   AddLeftover("a", "volume claim-1", retries_, refused, now_, &leftovers_);
   EXPECT_TRUE(leftovers_["a"].refused_for_good);
@@ -220,7 +220,7 @@ TEST_F(TrackerRemoveTest, L3_a_drain_that_is_refused_for_a_minute_is_rolled_back
 TEST_F(TrackerRemoveTest,
        L3_a_drain_that_was_refused_until_its_deadline_is_told_with_the_roll_back) {
   const World late = World().With(LeavingVm().Late()).With(Node("a"));
-  retries_.Note({"start-drain", "uid-a"}, Refusal("denied by policy"), now_);
+  retries_.Record({"start-drain", "uid-a"}, Refusal("denied by policy"), now_);
   now_ += seconds(20);
   See(late);
   ASSERT_EQ(decisions_->Find("a")->step.kind, StepKind::kRollBack);
@@ -236,8 +236,8 @@ TEST_F(TrackerRemoveTest,
   const World standing = World().With(StandingVm()).With(Node("a"));
   See(standing);
   const Effect refusal = Refusal("denied by policy");
-  retries_.Note({"mark", "uid-a"}, refusal, now_);
-  tracker_->NoteMark("a", refusal, false);
+  retries_.Record({"mark", "uid-a"}, refusal, now_);
+  tracker_->RecordMark("a", refusal, false);
   now_ += kRefusedForGood - seconds(1);
   See(standing);
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);
@@ -249,7 +249,7 @@ TEST_F(TrackerRemoveTest,
 }
 
 TEST_F(TrackerRemoveTest, L3_a_mark_that_an_earlier_action_was_refused_is_tried_again) {
-  retries_.Note({"mark", "uid-a"}, Refusal(), now_);
+  retries_.Record({"mark", "uid-a"}, Refusal(), now_);
   now_ += minutes(5);
   See(World().With(StandingVm()).With(Node("a")));
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);
@@ -271,7 +271,7 @@ TEST_F(TrackerRemoveTest, L3_an_unmarking_that_is_refused_too_fails_with_the_fir
   const World marked = World().With(LeavingVm()).With(Node("a"));
   See(marked);
   RefuseForAMinute(StepKind::kStartDrain);
-  retries_.Note({"roll-back", "uid-a"}, Refusal("no un-marking"), now_);
+  retries_.Record({"roll-back", "uid-a"}, Refusal("no un-marking"), now_);
   See(marked);
   EXPECT_EQ(StateOf("a"), OutcomeState::kFailed);
   EXPECT_THAT(ErrorOf("a"), HasSubstr("denied by policy"));
@@ -280,7 +280,7 @@ TEST_F(TrackerRemoveTest, L3_an_unmarking_that_is_refused_too_fails_with_the_fir
 TEST_F(TrackerRemoveTest, L3_a_refusal_that_does_not_last_fails_nothing) {
   const World marked = World().With(LeavingVm()).With(Node("a"));
   See(marked);
-  retries_.Note({"start-drain", "uid-a"}, Refusal(), now_);
+  retries_.Record({"start-drain", "uid-a"}, Refusal(), now_);
   now_ += seconds(59);
   See(marked);
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);

@@ -76,10 +76,10 @@ TEST_F(TrackerReplaceTest, C7_the_autoscalers_own_node_replaces_the_victim) {
 }
 
 TEST_F(TrackerReplaceTest, L5_a_vm_that_turned_out_unsuitable_just_before_its_mark_is_replaced) {
-  tracker_->NoteMark("a",
-                     {.verdict = Verdict::kUnsuitable,
-                      .status = absl::FailedPreconditionError("protected by its annotation")},
-                     false);
+  tracker_->RecordMark("a",
+                       {.verdict = Verdict::kUnsuitable,
+                        .status = absl::FailedPreconditionError("protected by its annotation")},
+                       false);
   EXPECT_THAT(tracker_->Names(), ElementsAre("b"));
 }
 
@@ -131,13 +131,13 @@ TEST_F(TrackerReplaceTest, L5_a_victim_that_is_gone_or_terminating_by_then_is_ne
 }
 
 TEST_F(TrackerReplaceTest, L5_a_vm_that_is_marked_is_never_replaced) {
-  tracker_->NoteMark("a", Done(), false);
+  tracker_->RecordMark("a", Done(), false);
   EXPECT_THAT(ToMark(Protected()), IsEmpty()) << "an old look";
   EXPECT_THAT(tracker_->Names(), ElementsAre("a"));
 }
 
 TEST_F(TrackerReplaceTest, L5_a_conflict_while_marking_tries_the_same_vm_again) {
-  tracker_->NoteMark("a", Conflict(), false);
+  tracker_->RecordMark("a", Conflict(), false);
   EXPECT_THAT(ToMark(WithA(Vm("a").Joined())), ElementsAre("a"));
 }
 
@@ -148,7 +148,7 @@ TEST_F(TrackerReplaceTest, C15_nothing_is_marked_or_replaced_while_nomad_cannot_
 }
 
 TEST_F(TrackerReplaceTest, L3_a_mark_that_is_refused_for_good_is_a_failure_and_not_replaced) {
-  tracker_->NoteMark("a", Refusal("denied"), true);
+  tracker_->RecordMark("a", Refusal("denied"), true);
   EXPECT_THAT(ToMark(WithA(Vm("a").Joined())), IsEmpty());
   EXPECT_EQ(StateOf("a"), OutcomeState::kFailed);
   See(WithA(Vm("a").Joined()));

@@ -113,7 +113,7 @@ TEST_F(TrackerTakeBackTest, L6_nothing_is_created_before_every_one_has_its_outco
 
 TEST_F(TrackerTakeBackTest, L6_one_that_is_refused_for_a_minute_has_failed_with_the_refusal) {
   const World marked = Back(MarkedA(), Node("a").Draining("a"));
-  retries_.Note({"roll-back", "uid-a"}, Refusal("denied by policy"), now_);
+  retries_.Record({"roll-back", "uid-a"}, Refusal("denied by policy"), now_);
   now_ += std::chrono::seconds(59);
   See(marked);
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);

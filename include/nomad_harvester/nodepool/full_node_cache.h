@@ -34,15 +34,15 @@ class FullNodeCache {
   void Keep(const std::vector<nomad::Node>& listed);
 
  private:
-  struct Known {
+  struct Entry {
     std::uint64_t modify_index = 0;
     std::map<std::string, std::string> attributes;
     std::map<std::string, std::string> meta;
     // NOLINTNEXTLINE(modernize-use-nullptr)
-    friend bool operator==(const Known&, const Known&) = default;
+    friend bool operator==(const Entry&, const Entry&) = default;
   };
   mutable base::Mutex mutex_;
-  std::map<std::string, Known> known_ NH_GUARDED_BY(mutex_);
+  std::map<std::string, Entry> entries_ NH_GUARDED_BY(mutex_);
   std::uint64_t version_ NH_GUARDED_BY(mutex_) = 0;
 };
 

@@ -31,14 +31,14 @@ class ObserverMemory {
   // must be linked.
   void Apply(base::MonoTime now, Look* look);
   // When the introduction token of a VM is to be looked after, by the API server's clock.
-  void NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
+  void RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
   // The nodes that are not to be read in full yet, because that has failed, by ID, and why. The
   // wait doubles from a second to a minute.
   std::map<std::string, std::string> UnreadUntil(base::MonoTime now) const;
   // Nodes whose reading has `failed` now, by ID, and why: a WARN when that begins. Forgets those
   // that are not `unread` any more.
-  void NoteUnread(base::MonoTime now, const std::map<std::string, std::string>& failed,
-                  const std::map<std::string, std::string>& unread, const log::Logger& logger);
+  void RecordUnread(base::MonoTime now, const std::map<std::string, std::string>& failed,
+                    const std::map<std::string, std::string>& unread, const log::Logger& logger);
   // The uid of the namespace, once it is known or is known to be forbidden (""). Apply fills it in.
   bool KnowsHarvester() const;
   void SetHarvester(std::string uid);
@@ -109,7 +109,7 @@ class ObserverMemory {
 class Observer {
  public:
   // VMs and their instances; an error: those cannot be listed.
-  struct Guests {
+  struct VmsAndInstances {
     harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
     absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
   };
@@ -123,7 +123,7 @@ class Observer {
     base::Duration nodes_limit = base::Duration::max();
     // Lists that were read just now: none is requested.
     std::optional<nomad::Indexed<NodeList>> nodes{};
-    std::optional<Guests> guests{};
+    std::optional<VmsAndInstances> lists{};
   };
 
   Observer(const nomad::NomadClient& nomad, NomadReads& reads, const harvester::VmStore& vms,
@@ -141,7 +141,8 @@ class Observer {
   absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context) const;
 
   // Two lists at once, or only that of VMs. An error: Harvester cannot be read.
-  absl::StatusOr<Guests> ReadGuests(const runtime::Context& context, bool with_instances) const;
+  absl::StatusOr<VmsAndInstances> ReadVmsAndInstances(const runtime::Context& context,
+                                                      bool with_instances) const;
 
  private:
   void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);

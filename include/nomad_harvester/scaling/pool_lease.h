@@ -170,7 +170,7 @@ class PoolLease {
   // The Lease as it was without a holder, returned once: if its resourceVersion still matches, no
   // other process has held it since, so it is acquired without a read.
   std::optional<kube::Lease> TakeFree();
-  base::WallTime NoteAttempt(base::WallTime acquire_time, int transitions, base::MonoTime sent);
+  base::WallTime RecordAttempt(base::WallTime acquire_time, int transitions, base::MonoTime sent);
   // Whether an acquisition of ours has not been answered, so recently that its hold could go on.
   bool AwaitsAnswer() const NH_REQUIRES(mutex_);
   // Holds the Lease if it is as such an acquisition has left it: nobody has written it since, so
@@ -185,8 +185,8 @@ class PoolLease {
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
   // What every reply tells while the Lease is ours: its version, what others write, the server's
   // time.
-  void NoteReply(const kube::Lease& lease) NH_REQUIRES(mutex_);
-  void NoteServerTime(const kube::Lease& lease) const NH_REQUIRES(mutex_);
+  void RecordReply(const kube::Lease& lease) NH_REQUIRES(mutex_);
+  void RecordServerTime(const kube::Lease& lease) const NH_REQUIRES(mutex_);
   // The API server's time now, estimated from its replies: other processes compare renewTime with
   // it. Up to a second early, and by a reply's travel: MayBeAlive allows for it.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
@@ -199,7 +199,7 @@ class PoolLease {
   absl::StatusOr<kube::Lease> PatchOurs(const runtime::Context& context,
                                         kube::LeaseChange change) const;
   void SetWasFree(bool was_free);
-  void NoteReleased(const kube::Lease& lease, bool is_free, const PoolRecord* record);
+  void RecordReleased(const kube::Lease& lease, bool is_free, const PoolRecord* record);
   void StartRenewal(std::function<void()> on_lost);
   // Ends the renewal, and with it all permission to write.
   void EndHold();

@@ -57,7 +57,7 @@ std::vector<Read> ReadsOf(const Step& step);
 std::string_view StepName(StepKind kind);
 // Steps that change something on a VM or its node; purges are not among them.
 bool IsAct(StepKind kind);
-bool IsAside(StepKind kind);
+bool IsDeferred(StepKind kind);
 // A record that a new VM's node has registered, or is ready.
 bool IsJoin(StepKind kind);
 bool IsRepair(StepKind kind);

@@ -21,7 +21,7 @@ struct CommandRun {
         vms(clients.kube, key.ns),
         nodes(clients.nomad_urgent),
         hosts(clients.kube_urgent, options.logger),
-        troubles(*options.random),
+        backlog(*options.random),
         lease(clients.kube_urgent, key, *options.clock,
               LeaseOptions(*clients.config, options.holder, waits),
               options.logger.With({{"pool", key.ToString()}})) {}
@@ -42,7 +42,7 @@ struct CommandRun {
             .nodes = nodes,
             .hosts = hosts,
             .memory = memory,
-            .troubles = troubles,
+            .backlog = backlog,
             .lease = lease,
             .clock = *options.clock,
             .random = *options.random,
@@ -57,7 +57,7 @@ struct CommandRun {
   NomadReads nodes;
   Hosts hosts;
   ObserverMemory memory;
-  PoolTroubles troubles;
+  PoolBacklog backlog;
   PoolLease lease;
 };
 

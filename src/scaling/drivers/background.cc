@@ -221,7 +221,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   base::MutexLock lock(pool.mutex);
   PoolState& state = pool.state;
   if (acquired) {
-    state.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
+    state.leftovers = static_cast<std::int64_t>(pool.backlog.leftovers.size());
     if (resumed.last_event.has_value()) state.last_event = resumed.last_event;
     state.inspected = done;
   }

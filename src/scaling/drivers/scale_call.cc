@@ -67,10 +67,10 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
 absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                                    std::map<std::string, std::string> left_out) {
   inputs_ = {.own_node_id = request_.own_node_id, .left_out = std::move(left_out)};
-  for (const auto& [vm, refused] : deps_.troubles.removal_refusals) {
+  for (const auto& [vm, refused] : deps_.backlog.removal_refusals) {
     if (deps_.clock.Now() - refused.last < kGoesLastFor) inputs_.refusals[vm] = refused.count;
   }
-  for (const auto& [zone, at] : deps_.troubles.zone_failures) {
+  for (const auto& [zone, at] : deps_.backlog.zone_failures) {
     if (deps_.clock.Now() - at < kZoneAvoidedFor) inputs_.failing_zones.insert(zone);
   }
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
@@ -270,7 +270,7 @@ absl::Status ScaleCall::CheckPaused(base::WallTime now) const {
 
 // Two policies that scale one pool take turns in changing its size (rule L11). A policy's id may
 // change when the agent restarts: nothing is refused, and a new id alone tells nothing.
-void ScaleCall::NotePolicy(base::WallTime now, PoolRecord* record) const {
+void ScaleCall::RecordPolicy(base::WallTime now, PoolRecord* record) const {
   if (request_.policy_id.empty()) return;
   const std::optional<harvester::PolicyRecord>& last = record->policy;
   const bool changes = last.has_value() && last->id != request_.policy_id;
@@ -319,7 +319,7 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
     action.unknown_members = record.action->unknown_members;
   }
   record.action = std::move(action);
-  NotePolicy(snapshot.now(), &record);
+  RecordPolicy(snapshot.now(), &record);
   // Of the cluster whose nodes the plan was made from.
   return deps_.lease.Store(context, record, snapshot.look().nomad_cluster.value_or(""));
 }
@@ -401,7 +401,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   reconciler_.LeaveToBackground(tracker);
   absl::Status final_status = tracker.FinalStatus(ended);
   leaves_work_ =
-      reconciler_.has_unowned_secret() || !final_status.ok() || !deps_.troubles.leftovers.empty();
+      reconciler_.has_unowned_secret() || !final_status.ok() || !deps_.backlog.leftovers.empty();
   if (final_status.ok()) final_status = deferred_;
   deps_.logger.Log(final_status.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
                    {{"action_id", action_id_},

@@ -89,7 +89,7 @@ class ScaleCall {
                          const PoolSnapshot& snapshot);
   absl::Status Act(const runtime::Context& context);
   absl::Status CheckPaused(base::WallTime now) const;
-  void NotePolicy(base::WallTime now, PoolRecord* record) const;
+  void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
                            const PoolSnapshot& snapshot);
   // The same, and beside it reads the nodes of the first victims in full.

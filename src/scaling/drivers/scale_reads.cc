@@ -41,8 +41,8 @@ void ScaleReads::Prefetch(const runtime::Context& context) {
   const bool needs_allocations = shrinks && nodepool::NeedsAllocations(policy_.selector);
   // The longest lists first.
   std::vector<std::function<void()>> reads = {[&] {
-    auto guests = MakeObserver().ReadGuests(context, /*with_instances=*/true);
-    if (guests.ok()) read_.observed.guests = *std::move(guests);
+    auto lists = MakeObserver().ReadVmsAndInstances(context, /*with_instances=*/true);
+    if (lists.ok()) read_.observed.lists = *std::move(lists);
   }};
   if (needs_allocations) {
     reads.emplace_back([&] { read_.allocations.emplace(MakeObserver().ReadAllocations(context)); });

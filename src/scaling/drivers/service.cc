@@ -127,13 +127,13 @@ class Service final : public TargetService {
   absl::Status Configure(const StringMap& values);
   // Of the present configuration; null: none.
   std::shared_ptr<metrics::Sink> Metrics();
-  void NoteFiles(Pool& pool, const config::PoolPolicy& policy);
+  void WarnOfFiles(Pool& pool, const config::PoolPolicy& policy);
   void SetOwnNode(const Context& context, Session& session, Pool& pool, ScaleRequest* request);
 
   absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
                                             const SharedPolicy& policy);
   TargetStatus Unready(Pool& pool, const std::string& reason);
-  void NoteReadiness(Pool& pool, const StatusReport& report);
+  void LogReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(const PoolRecord& record, Pool& pool, const PoolSnapshot& snapshot);
   PoolRecord RecordFor(const Context& context, Session& session, const Pool& pool,
                        const PoolSnapshot& snapshot);
@@ -146,7 +146,7 @@ class Service final : public TargetService {
   absl::StatusOr<std::unique_ptr<LeaseHold>> AcquireAndPrefetch(const Context& context,
                                                                 PoolLease& lease,
                                                                 ScaleReads& reads);
-  void NoteRefusal(const ScaleAction& action, const ScaleFacts& facts, const absl::Status& outcome);
+  void LogRefusal(const ScaleAction& action, const ScaleFacts& facts, const absl::Status& outcome);
 
   const ServiceOptions options_;
   const runtime::CancelSource root_;
@@ -294,7 +294,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
                       .lease_cluster = std::move(by_lease)};
 }
 
-void Service::NoteFiles(Pool& pool, const config::PoolPolicy& policy) {
+void Service::WarnOfFiles(Pool& pool, const config::PoolPolicy& policy) {
   const std::vector<std::string> missing = MissingFiles(policy);
   pools_.WarnOnce(pool, missing);
   if (!missing.empty()) CountError(Metrics().get(), error_class::kFile);
@@ -307,12 +307,12 @@ TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
     base::MutexLock lock(pool.mutex);
     report.status.count = pool.state.last_count;
   }
-  NoteReadiness(pool, report);
+  LogReadiness(pool, report);
   return report.status;
 }
 
 // One WARN per change of the reason, not one per tick.
-void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
+void Service::LogReadiness(Pool& pool, const StatusReport& report) {
   bool reason_changed = false;
   bool warning_changed = false;
   bool drift_changed = false;
@@ -374,7 +374,7 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   NH_ASSIGN_OR_RETURN(const SharedPolicy policy, std::move(parsed));
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
-  NoteFiles(*pool, *policy);
+  WarnOfFiles(*pool, *policy);
   const PoolMetrics metrics(session->clients().metrics_sink.get(), pool->key);
   base::Duration budget =
       std::min(context.Remaining(), policy->grpc_timeout.value_or(kStatusBudget));
@@ -392,7 +392,7 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   const StatusReport report = ReportStatus(*snapshot, inputs);
   metrics.Observed(*snapshot);
   metrics.Reported(report, record, inputs.leftovers, snapshot->now());
-  NoteReadiness(*pool, report);
+  LogReadiness(*pool, report);
   background_.ReportUnclaimed(*session, *snapshot);
   background_.Wake(session, *snapshot);
   return report.status;
@@ -421,13 +421,13 @@ absl::Status Service::Scale(const Context& context, const ScaleAction& action,
     PoolMetrics(Metrics().get(), facts.pool)
         .Scaled(facts.range, outcome, options_.clock->Now() - begin);
   }
-  NoteRefusal(action, facts, outcome);
+  LogRefusal(action, facts, outcome);
   return outcome;
 }
 
 // One WARN per change: the agent repeats a refused Scale at every tick.
-void Service::NoteRefusal(const ScaleAction& action, const ScaleFacts& facts,
-                          const absl::Status& outcome) {
+void Service::LogRefusal(const ScaleAction& action, const ScaleFacts& facts,
+                         const absl::Status& outcome) {
   // A busy pool and a cancelled call are not refusals, and do not end one.
   if (absl::IsAborted(outcome) || absl::IsCancelled(outcome)) return;
   bool changed = false;
@@ -468,7 +468,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   NH_RETURN_IF_ERROR(meta);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
-  NoteFiles(*pool, *policy);
+  WarnOfFiles(*pool, *policy);
   ScaleRequest request{.count = action.count,
                        .dry_run = meta->dry_run || policy->dry_run || action.count == -1,
                        .reason = action.reason,
@@ -556,8 +556,8 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     const std::unique_ptr<PoolLease> inspected = session->MakeLease(pool);
     NH_RETURN_IF_ERROR(inspected->Refresh(reading));
     // The pool's own belong to the loop inside the gate, which may run at the same time.
-    PoolTroubles troubles(*options_.random);
-    ScaleCall call(session->DependenciesFor(pool, *access, *inspected, &troubles), policy,
+    PoolBacklog backlog(*options_.random);
+    ScaleCall call(session->DependenciesFor(pool, *access, *inspected, &backlog), policy,
                    std::move(request), &memory);
     absl::Status outcome = call.DryRun(reading);
     facts->range = call.range();
@@ -599,7 +599,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
       state.inspected = false;
       state.rounds.Finished();
     }
-    state.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
+    state.leftovers = static_cast<std::int64_t>(pool.backlog.leftovers.size());
     if (call.last_event().has_value()) state.last_event = call.last_event();
   }
   return outcome;

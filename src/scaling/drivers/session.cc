@@ -128,14 +128,14 @@ std::shared_ptr<PoolAccess> Session::AccessTo(const Pool& pool) {
 }
 
 PoolDependencies Session::DependenciesFor(Pool& pool, const PoolAccess& access, PoolLease& lease,
-                                          PoolTroubles* troubles) {
+                                          PoolBacklog* backlog) {
   return {.key = pool.key,
           .clients = access.clients,
           .vms = access.vms,
           .nodes = nomad_,
           .hosts = hosts_,
           .memory = pool.memory,
-          .troubles = troubles != nullptr ? *troubles : pool.troubles,
+          .backlog = backlog != nullptr ? *backlog : pool.backlog,
           .lease = lease,
           .clock = *options_.clock,
           .random = *options_.random,

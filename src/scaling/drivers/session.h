@@ -86,11 +86,11 @@ struct PoolState {
 
 // A pool, for as long as the process lives.
 struct Pool {
-  Pool(PoolKey k, runtime::Random& random) : key(std::move(k)), troubles(random) {}
+  Pool(PoolKey k, runtime::Random& random) : key(std::move(k)), backlog(random) {}
   const PoolKey key;
   PoolGate gate;
   ObserverMemory memory;
-  PoolTroubles troubles;  // of the loop that is inside the gate
+  PoolBacklog backlog;  // of the loop that is inside the gate
   // PoolLease::Options::was_held.
   const std::shared_ptr<std::atomic<bool>> lease_was_held =
       std::make_shared<std::atomic<bool>>(false);
@@ -167,9 +167,9 @@ class Session {
   // for until it is.
   absl::StatusOr<std::string> OwnNode(const runtime::Context& context);
   // All of them must outlive what they are given to.
-  // `troubles`: instead of the pool's, for a call outside of its gate.
+  // `backlog`: instead of the pool's, for a call outside of its gate.
   PoolDependencies DependenciesFor(Pool& pool, const PoolAccess& access, PoolLease& lease,
-                                   PoolTroubles* troubles = nullptr);
+                                   PoolBacklog* backlog = nullptr);
 
  private:
   struct NamespaceMemory {

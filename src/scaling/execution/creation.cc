@@ -400,7 +400,8 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   NH_ASSIGN_OR_RETURN(const auto vm, deps.vms.CreateVm(context, objects.vm));
   created.uid = vm.value.uid;
   if (created.secret.token_expires.has_value()) {
-    deps.memory.NoteTokenOf(created.uid, TokenIsLookedAfterAt(now, *created.secret.token_expires));
+    deps.memory.RecordTokenOf(created.uid,
+                              TokenIsLookedAfterAt(now, *created.secret.token_expires));
   }
   return created;
 }

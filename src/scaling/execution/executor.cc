@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_join.h"
 #include "execution/creation.h"
-#include "rules/vm_story.h"
+#include "rules/event_text.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -99,7 +99,7 @@ class Act {
     auto marked = WriteMark(
         MakeMark(snapshot, seen_.view(), snapshot.now(), action_id, MarkReason::kScaleIn, node_id));
     if (!marked.ok()) return EffectOf(marked.status());
-    deps_.Tell(StoryOfChoice(marked->name, marked->uid, deps_.key, snapshot.action, action_id,
+    deps_.Tell(EventOfChoice(marked->name, marked->uid, deps_.key, snapshot.action, action_id,
                              deps_.agents_reason));
     if (linked) BeginDrain(*std::move(marked));
     return {.verdict = Verdict::kDone};
@@ -108,9 +108,9 @@ class Act {
  private:
   void TellOf(const Step& step) const {
     const VmView& view = seen_.view();
-    if (step.row == Row::kMarkedIdle) deps_.Tell(StoryOfDrained(step, view, seen_.snapshot()));
-    if (!HasStory(step.kind)) return;
-    deps_.Tell(StoryOf(step, view, seen_.snapshot()));
+    if (step.row == Row::kMarkedIdle) deps_.Tell(EventOfDrained(step, view, seen_.snapshot()));
+    if (!HasEvent(step.kind)) return;
+    deps_.Tell(EventOf(step, view, seen_.snapshot()));
   }
 
   // False: the VM no longer exists.
@@ -287,13 +287,13 @@ class Act {
     const auto secret = deps_.vms.GetSecret(context_, harvester::SecretName(vm.name));
     if (!secret.ok() && !kube::IsNotFound(secret.status())) return EffectOf(secret.status());
     if (!secret.ok() || !secret->token_expires.has_value()) {
-      deps_.memory.NoteTokenOf(vm.uid, base::WallTime::max());
+      deps_.memory.RecordTokenOf(vm.uid, base::WallTime::max());
       return kNotWanted;
     }
     const bool known = seen_.view().look_after_token_at.has_value();
     if (const base::WallTime at = *secret->token_expires - kTokenForABoot;
         !known && seen_.now() < at) {
-      deps_.memory.NoteTokenOf(vm.uid, at);
+      deps_.memory.RecordTokenOf(vm.uid, at);
       return kNotWanted;
     }
     const auto token =
@@ -302,7 +302,7 @@ class Act {
     if (!token.ok()) return EffectOf(token.status());
     absl::Status replaced = deps_.vms.ReplaceIntroToken(context_, *secret, *token);
     if (replaced.ok()) {
-      deps_.memory.NoteTokenOf(vm.uid, TokenIsLookedAfterAt(seen_.now(), token->expires));
+      deps_.memory.RecordTokenOf(vm.uid, TokenIsLookedAfterAt(seen_.now(), token->expires));
     }
     return EffectOf(std::move(replaced));
   }

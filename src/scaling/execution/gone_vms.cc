@@ -24,8 +24,8 @@ void GoneVms::Observe(const Decisions& decisions, base::MonoTime now) {
     if (view->member && view->vm->has_mark) marked_.insert(view->vm->name);
   }
   const auto gone = [&](const std::string& vm) {
-    deps_.troubles.gone_since.try_emplace(vm, now);
-    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "volumes and Secret"});
+    deps_.backlog.gone_since.try_emplace(vm, now);
+    deps_.backlog.leftovers.try_emplace(vm, Leftover{.what = "volumes and Secret"});
   };
   std::erase_if(marked_, [&](const std::string& vm) {
     const Decisions::Entry* entry = decisions.Find(vm);
@@ -42,23 +42,23 @@ void GoneVms::Observe(const Decisions& decisions, base::MonoTime now) {
 
 void GoneVms::LeaveToBackground(const Tracker& tracker, const Decisions& decisions,
                                 base::MonoTime now) {
-  for (const auto& [vm, part] : tracker.parts()) {
-    if (part.aim != Aim::kMake || part.state == OutcomeState::kDone) continue;
+  for (const auto& [vm, outcome] : tracker.outcomes()) {
+    if (outcome.goal != Goal::kMake || outcome.state == OutcomeState::kDone) continue;
     if (decisions.Find(vm) != nullptr) continue;
-    deps_.troubles.gone_since.try_emplace(vm, now);
-    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "Secret"});
+    deps_.backlog.gone_since.try_emplace(vm, now);
+    deps_.backlog.leftovers.try_emplace(vm, Leftover{.what = "Secret"});
   }
 }
 
 bool GoneVms::IsSweepDue(const Tracker* tracker) const {
   if (sweep_requested_) return true;
-  return tracker != nullptr ? !tracker->Gone().empty() : !deps_.troubles.leftovers.empty();
+  return tracker != nullptr ? !tracker->Gone().empty() : !deps_.backlog.leftovers.empty();
 }
 
 // What every sweep looks for: what VMs left that are gone, and Secrets that the Lease names.
 SweepScope GoneVms::Scope() const {
   SweepScope scope;
-  for (const auto& [vm, since] : deps_.troubles.gone_since) scope.deleted.insert(vm);
+  for (const auto& [vm, since] : deps_.backlog.gone_since) scope.deleted.insert(vm);
   if (const auto action = deps_.lease.record().action; action.has_value()) {
     scope.named_by_action = action->names;
     for (const auto& [vm, id] : action->create) scope.named_by_action.insert(vm);
@@ -71,60 +71,60 @@ void GoneVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
     const std::string vm(gone.mark.vm);
     if (!gone.mark.purge || gone.mark.pool != deps_.key.ToString()) continue;
-    if (!deps_.troubles.gone_since.contains(vm)) continue;
-    AddLeftover(vm, "Nomad node " + gone.node->id, deps_.troubles.retries,
+    if (!deps_.backlog.gone_since.contains(vm)) continue;
+    AddLeftover(vm, "Nomad node " + gone.node->id, deps_.backlog.retries,
                 {StepName(StepKind::kPurge), gone.node->id}, deps_.clock.Now(),
-                &deps_.troubles.leftovers);
+                &deps_.backlog.leftovers);
   }
 }
 
 Effect GoneVms::Sweep(const runtime::Context& context, const PoolSnapshot& snapshot,
                       const Tracker* tracker) {
-  PoolTroubles& troubles = deps_.troubles;
+  PoolBacklog& backlog = deps_.backlog;
   SweepScope scope = Scope();
   if (tracker != nullptr) {
     scope.deleted.merge(tracker->Gone());
-    for (const auto& [vm, part] : tracker->parts()) {
-      const bool makes = part.aim == Aim::kMake && part.state == OutcomeState::kPending;
+    for (const auto& [vm, outcome] : tracker->outcomes()) {
+      const bool makes = outcome.goal == Goal::kMake && outcome.state == OutcomeState::kPending;
       if (makes) scope.being_created.insert(vm);
     }
   }
   const Retries::Key key(kListLeftovers, deps_.key.pool);
   const base::MonoTime now = deps_.clock.Now();
-  if (!troubles.retries.MayTry(key, now)) {
-    return {Verdict::kRefused, troubles.retries.LastOf(key)};
+  if (!backlog.retries.MayTry(key, now)) {
+    return {Verdict::kRefused, backlog.retries.LastOf(key)};
   }
   auto swept = SweepLeftovers(context, deps_, scope);
   Effect effect = EffectOf(swept.ok() ? absl::OkStatus() : swept.status());
   if (effect.verdict == Verdict::kCancelled) return effect;
-  const bool worth_a_line = troubles.retries.Note(key, effect, now);
+  const bool worth_a_line = backlog.retries.Record(key, effect, now);
   if (!swept.ok()) {
     if (worth_a_line) {
       deps_.logger.Warn("Could not look for leftovers; trying again later",
                         {{"error", swept.status()}});
     }
     for (const std::string& vm : scope.deleted) {
-      troubles.leftovers[vm] = {.what = "volumes and Secret, which cannot be listed",
-                                .refused_for_good = troubles.retries.IsRefusedForGood(key, now),
-                                .in_trouble = true};
+      backlog.leftovers[vm] = {.what = "volumes and Secret, which cannot be listed",
+                               .refused_for_good = backlog.retries.IsRefusedForGood(key, now),
+                               .in_trouble = true};
     }
     return effect;
   }
   sweep_requested_ = !swept->unowned.ok();
-  troubles.leftovers = std::move(swept->left);
+  backlog.leftovers = std::move(swept->left);
   AddNodesToPurge(snapshot);
-  for (const auto& [vm, leftover] : troubles.leftovers) troubles.gone_since.try_emplace(vm, now);
-  std::erase_if(troubles.gone_since,
-                [&](const auto& entry) { return !troubles.leftovers.contains(entry.first); });
+  for (const auto& [vm, leftover] : backlog.leftovers) backlog.gone_since.try_emplace(vm, now);
+  std::erase_if(backlog.gone_since,
+                [&](const auto& entry) { return !backlog.leftovers.contains(entry.first); });
   if (!swept->unowned.ok()) return {Verdict::kRefused, swept->unowned};
   return effect;
 }
 
 bool GoneVms::IsCleanUpInProgress(base::MonoTime now) const {
-  const PoolTroubles& troubles = deps_.troubles;
-  return std::any_of(troubles.leftovers.begin(), troubles.leftovers.end(), [&](const auto& entry) {
-    const auto since = troubles.gone_since.find(entry.first);
-    return !entry.second.in_trouble && since != troubles.gone_since.end() &&
+  const PoolBacklog& backlog = deps_.backlog;
+  return std::any_of(backlog.leftovers.begin(), backlog.leftovers.end(), [&](const auto& entry) {
+    const auto since = backlog.gone_since.find(entry.first);
+    return !entry.second.in_trouble && since != backlog.gone_since.end() &&
            now - since->second < kLeftoversTimeout;
   });
 }

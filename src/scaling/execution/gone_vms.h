@@ -16,7 +16,7 @@
 namespace nomad_harvester::scaling {
 
 // Of one run of the loop, which is the only one that uses it. Which VMs have left something, and
-// since when, is in the pool's troubles, which outlive the run.
+// since when, is in the pool's backlog, which outlive the run.
 class GoneVms {
  public:
   // `deps` must outlive it.

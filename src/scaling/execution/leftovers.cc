@@ -97,7 +97,7 @@ class Sweep {
           return deps_.vms.SetSecretOwner(context_, IdentityFor(vm, secret.action_id),
                                           found->second->uid);
         });
-        const absl::Status trouble = deps_.troubles.retries.LastOf(key);
+        const absl::Status trouble = deps_.backlog.retries.LastOf(key);
         if (!trouble.ok()) result_.unowned = trouble;
       }
       return;
@@ -118,9 +118,9 @@ class Sweep {
   template <typename Act>
   void Do(const Retries::Key& key, ReconcileEvent::Kind kind, const std::string& vm, Act act) {
     const base::MonoTime now = context_.clock().Now();
-    if (!scope_.dry_run && !deps_.troubles.retries.MayTry(key, now)) return;
+    if (!scope_.dry_run && !deps_.backlog.retries.MayTry(key, now)) return;
     const Effect effect = scope_.dry_run ? Effect{} : EffectOf(act());
-    const bool worth_a_line = deps_.troubles.retries.Note(key, effect, now);
+    const bool worth_a_line = deps_.backlog.retries.Record(key, effect, now);
     if (worth_a_line || effect.status.ok()) {
       deps_.Notify({.kind = kind, .vm = vm, .object = key.second, .outcome = effect.status});
     }
@@ -130,7 +130,7 @@ class Sweep {
   }
 
   void AddLeft(const std::string& vm, const Retries::Key& key, const std::string& what) {
-    AddLeftover(vm, what, deps_.troubles.retries, key, context_.clock().Now(), &result_.left);
+    AddLeftover(vm, what, deps_.backlog.retries, key, context_.clock().Now(), &result_.left);
   }
 
   const runtime::Context& context_;

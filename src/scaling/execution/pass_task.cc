@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "rules/vm_story.h"
+#include "rules/event_text.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -16,7 +16,7 @@ bool IsTrouble(const Attempt& attempt) {
 void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm, std::string_view step,
                  const Run& run) {
   if (!attempt.is_news || attempt.effect.verdict != Verdict::kRefused) return;
-  run.deps.Tell(StoryOfRefusal(vm, step, attempt.effect.status));
+  run.deps.Tell(EventOfRefusal(vm, step, attempt.effect.status));
 }
 
 class StepTask final : public PassTask {
@@ -35,13 +35,13 @@ class StepTask final : public PassTask {
       if (entry_.step.kind == StepKind::kMarkBroken) CountBroken(attempt, run);
       if (joins() && run->action.has_value()) {
         const bool ready = entry_.step.kind == StepKind::kRecordReady || entry_.step.node_is_ready;
-        run->action->tracker.NoteJoined(vm(), entry_.step.node_id, ready);
+        run->action->tracker.RecordJoined(vm(), entry_.step.node_id, ready);
       }
     } else if (attempt.is_news && IsTrouble(attempt)) {
       run->deps.Notify({.vm = vm(), .step = entry_.step, .outcome = attempt.effect.status});
     }
     if (removes()) TellRefusal(attempt, *entry_.view->vm, key().first, *run);
-    if (joins()) run->deps.troubles.zone_failures.erase(entry_.view->vm->zone);
+    if (joins()) run->deps.backlog.zone_failures.erase(entry_.view->vm->zone);
   }
 
   const Decisions::Entry* intent() const override { return &entry_; }
@@ -55,14 +55,14 @@ class StepTask final : public PassTask {
  private:
   void CountBroken(const Attempt& attempt, Run* run) const {
     const VmView& view = *entry_.view;
-    PoolTroubles& troubles = run->deps.troubles;
+    PoolBacklog& backlog = run->deps.backlog;
     // Another process may have counted what it marked.
     const bool is_first = !view.vm->removal_undone.has_value();
-    if (is_first && troubles.counted.insert(vm()).second) {
+    if (is_first && backlog.counted.insert(vm()).second) {
       run->failures.insert(CauseOfBroken(view));
     }
     run->broken += (run->broken.empty() ? "" : "\n") + vm() + ": " + entry_.step.reason;
-    if (view.start_failure.has_value()) troubles.zone_failures[view.vm->zone] = attempt.ended;
+    if (view.start_failure.has_value()) backlog.zone_failures[view.vm->zone] = attempt.ended;
   }
 
   const Decisions::Entry& entry_;
@@ -76,7 +76,7 @@ class MarkTask final : public PassTask {
   Effect CarryOut(const runtime::Context& context, const Run& run) override {
     const Tracker& tracker = run.action->tracker;
     return MarkVictim(context, run.deps, *run.recorded, *entry_.view, tracker.action_id(),
-                      tracker.parts().at(vm()).node_id, run.action->nodes);
+                      tracker.outcomes().at(vm()).node_id, run.action->nodes);
   }
 
   void Conclude(const Attempt& attempt, Run* run) const override {
@@ -86,7 +86,7 @@ class MarkTask final : public PassTask {
                             {{"vm", vm()}, {"action_id", tracker.action_id()}});
     }
     TellRefusal(attempt, *entry_.view->vm, key().first, *run);
-    tracker.NoteMark(vm(), attempt.effect, attempt.refused_for_good);
+    tracker.RecordMark(vm(), attempt.effect, attempt.refused_for_good);
   }
 
   bool removes() const override { return true; }
@@ -102,8 +102,8 @@ class CreationTask final : public PassTask {
   Effect CarryOut(const runtime::Context& context, const Run& run) override {
     const PoolDependencies& deps = run.deps;
     const Tracker& tracker = run.action->tracker;
-    const Part& part = tracker.parts().at(vm());
-    const std::string& id = part.creation_id;
+    const VmOutcome& outcome = tracker.outcomes().at(vm());
+    const std::string& id = outcome.creation_id;
     deps.logger.Info("Creating a VM", {{"vm", vm()}, {"action_id", id}});
     const bool left_over = id != tracker.action_id();
     if (left_over) {
@@ -112,9 +112,9 @@ class CreationTask final : public PassTask {
     }
     auto created =
         CreateVm(context, deps, *run.action->creation,
-                 {.name = vm(), .action_id = id, .zone = part.zone}, run.snapshot().now());
+                 {.name = vm(), .action_id = id, .zone = outcome.zone}, run.snapshot().now());
     if (!created.ok()) return EffectOf(created.status());
-    deps.Tell(StoryOfCreation(vm(), created->uid, deps.key, run.snapshot().action, id,
+    deps.Tell(EventOfCreation(vm(), created->uid, deps.key, run.snapshot().action, id,
                               deps.agents_reason));
     deps.metrics().Created(left_over);
     created_ = *std::move(created);
@@ -123,9 +123,9 @@ class CreationTask final : public PassTask {
 
   void Conclude(const Attempt& attempt, Run* run) const override {
     Tracker& tracker = run->action->tracker;
-    tracker.NoteMake(vm(), attempt.effect);
+    tracker.RecordMake(vm(), attempt.effect);
     // What a creation that failed may have left is swept.
-    if (tracker.parts().at(vm()).state == OutcomeState::kFailed) run->gone.RequestSweep();
+    if (tracker.outcomes().at(vm()).state == OutcomeState::kFailed) run->gone.RequestSweep();
   }
 
   const CreatedVm* created() const override { return created_.has_value() ? &*created_ : nullptr; }

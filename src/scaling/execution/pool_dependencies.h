@@ -15,8 +15,8 @@
 #include "nomad_harvester/scaling/reconcile_event.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
+#include "execution/pool_backlog.h"
 #include "execution/pool_metrics.h"
-#include "execution/pool_troubles.h"
 #include "execution/vm_events.h"
 #include "observation/hosts.h"
 #include "observation/nomad_reads.h"
@@ -31,7 +31,7 @@ struct PoolDependencies {
   NomadReads& nodes;
   Hosts& hosts;
   ObserverMemory& memory;
-  PoolTroubles& troubles;
+  PoolBacklog& backlog;
   PoolLease& lease;
   runtime::Clock& clock;
   runtime::Random& random;

@@ -177,7 +177,7 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   std::optional<kube::Lease> lease;
   if (!absent) lease = kube::ParseLease(*observed);
   base::MutexLock lock(mutex_);
-  if (lease.has_value()) NoteServerTime(*lease);
+  if (lease.has_value()) RecordServerTime(*lease);
   absent_ = absent;
   free_.reset();
   if (lease.has_value() && lease->holder.empty()) free_ = lease;
@@ -271,20 +271,20 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   absent_ = false;
   free_.reset();
   attempt_.reset();
-  NoteReply(lease);
+  RecordReply(lease);
   record_ = std::move(record);
   observed_holder_.reset();
 }
 
-void PoolLease::NoteReply(const kube::Lease& lease) {
+void PoolLease::RecordReply(const kube::Lease& lease) {
   resource_version_ = lease.resource_version;
   // Operators write these while the Lease is ours (rules L10, C15).
   record_.paused = PauseIn(lease);
   record_.nomad_cluster = ClusterIn(lease);
-  NoteServerTime(lease);
+  RecordServerTime(lease);
 }
 
-void PoolLease::NoteServerTime(const kube::Lease& lease) const {
+void PoolLease::RecordServerTime(const kube::Lease& lease) const {
   if (!lease.server_time.has_value()) return;
   server_time_ = lease.server_time;
   server_time_at_ = clock_.Now();
@@ -299,7 +299,7 @@ absl::Status PoolLease::Create(const runtime::Context& context) {
   const base::MonoTime sent = clock_.Now();
   const auto created =
       client_->Create(context, kube::kLeases, key_.ns,
-                      NewLease(key_, options_.holder, NoteAttempt(clock_.WallNow(), 0, sent)));
+                      NewLease(key_, options_.holder, RecordAttempt(clock_.WallNow(), 0, sent)));
   if (kube::IsNotFound(created.status())) {
     return base::Annotate(created.status(), "namespace " + key_.ns +
                                                 " does not exist: create it, or correct the key "
@@ -318,7 +318,7 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
   change.transitions = lease.transitions + 1;
   change.renew_time = change.acquire_time =
-      NoteAttempt(lease.server_time.value_or(clock_.WallNow()), lease.transitions + 1, sent);
+      RecordAttempt(lease.server_time.value_or(clock_.WallNow()), lease.transitions + 1, sent);
   const auto patched =
       client_->MergePatch(context, kube::kLeases, key_.ns, lease.name, kube::LeasePatch(change));
   NH_ASSIGN_OR_RETURN(const kube::Lease held, WrittenLease(patched, "patch", key_));
@@ -327,8 +327,8 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
 }
 
 // MicroTime has six digits (kubernetes/apimachinery:pkg/apis/meta/v1/micro_time.go).
-base::WallTime PoolLease::NoteAttempt(base::WallTime acquire_time, int transitions,
-                                      base::MonoTime sent) {
+base::WallTime PoolLease::RecordAttempt(base::WallTime acquire_time, int transitions,
+                                        base::MonoTime sent) {
   base::MutexLock lock(mutex_);
   attempt_ = Attempt{.acquire_time = std::chrono::floor<std::chrono::microseconds>(acquire_time),
                      .transitions = transitions,
@@ -537,7 +537,7 @@ bool PoolLease::RenewOnce(const runtime::Context& context) {
     permit_->Renewed(sent);
     base::MutexLock lock(mutex_);
     renewal_problem_ = absl::OkStatus();
-    NoteReply(*renewed);
+    RecordReply(*renewed);
     return false;
   }
   if (absl::IsCancelled(renewed.status())) return false;  // the hold has ended
@@ -559,7 +559,7 @@ bool PoolLease::RenewOnce(const runtime::Context& context) {
     return false;
   }
   base::MutexLock lock(mutex_);
-  NoteReply(**lease);
+  RecordReply(**lease);
   return true;
 }
 
@@ -583,7 +583,7 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
                       PatchOurs(context.WithWritePermit(permit_), std::move(change)));
   base::MutexLock lock(mutex_);
   record_ = record;
-  NoteReply(stored);
+  RecordReply(stored);
   return absl::OkStatus();
 }
 
@@ -638,7 +638,7 @@ bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last)
     both.annotations = RecordAnnotations(*last);
     const auto patched = PatchOurs(context, std::move(both));
     if (patched.ok()) {
-      NoteReleased(*patched, releases, last);
+      RecordReleased(*patched, releases, last);
       return true;
     }
     logger_.Warn("Could not close the action on the pool's Lease; the background closes it",
@@ -649,7 +649,7 @@ bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last)
       last == nullptr ? context : runtime::Context::Background(clock_).WithTimeout(kPlainRelease),
       std::move(change));
   if (released.ok()) {
-    NoteReleased(*released, releases, nullptr);
+    RecordReleased(*released, releases, nullptr);
   } else {
     logger_.Debug("Could not release the pool's Lease; it will expire",
                   {{"error", released.status()}});
@@ -657,10 +657,10 @@ bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last)
   return last == nullptr;
 }
 
-void PoolLease::NoteReleased(const kube::Lease& lease, bool is_free, const PoolRecord* record) {
+void PoolLease::RecordReleased(const kube::Lease& lease, bool is_free, const PoolRecord* record) {
   base::MutexLock lock(mutex_);
   if (record != nullptr) record_ = *record;
-  NoteReply(lease);
+  RecordReply(lease);
   if (is_free) free_ = lease;
 }
 

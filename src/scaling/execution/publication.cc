@@ -59,7 +59,7 @@ void Publications::Start(const runtime::Context& context,
   wait_ = false;
   for (const Decisions::Entry* entry : due) {
     Retries::Key key(StepName(entry->step.kind), entry->view->vm->uid);
-    if (begun_.contains(key) || !deps_.troubles.retries.MayTry(key, now)) continue;
+    if (begun_.contains(key) || !deps_.backlog.retries.MayTry(key, now)) continue;
     const std::shared_ptr<void> turn = deps_.hosts.BeginPublication();
     wait_ = turn == nullptr;
     if (wait_) return;
@@ -68,8 +68,8 @@ void Publications::Start(const runtime::Context& context,
                      // The snapshot keeps the view.
                      [this, context, key, turn, seen, view = entry->view,
                       step = entry->step](const runtime::Context& asking) {
-                       return AsideTasks::Ended{key, view->vm->name, step,
-                                                Publish(asking, context, deps_, *view, step)};
+                       return DeferredTasks::Ended{key, view->vm->name, step,
+                                                   Publish(asking, context, deps_, *view, step)};
                      });
     // Without a thread for it, it is due in the next pass; nothing waits for it.
     if (!begun) return;
@@ -80,17 +80,17 @@ void Publications::Start(const runtime::Context& context,
 std::vector<Effect> Publications::TakeEnded() {
   const base::MonoTime now = deps_.clock.Now();
   std::vector<Effect> effects;
-  for (AsideTasks::Ended& ended : tasks_.TakeEnded()) {
+  for (DeferredTasks::Ended& ended : tasks_.TakeEnded()) {
     begun_.erase(ended.key);
     deps_.metrics().Troubled(ended.effect.verdict);
     if (ended.effect.status.ok()) deps_.Notify({.vm = ended.vm, .step = ended.step});
-    if (deps_.troubles.retries.Note(ended.key, ended.effect, now)) Log(ended);
+    if (deps_.backlog.retries.Record(ended.key, ended.effect, now)) Log(ended);
     effects.push_back(std::move(ended.effect));
   }
   return effects;
 }
 
-void Publications::Log(const AsideTasks::Ended& ended) const {
+void Publications::Log(const DeferredTasks::Ended& ended) const {
   if (ended.effect.status.ok()) {
     deps_.logger.Info("A step that was refused or failed has succeeded",
                       {{"vm", ended.vm}, {"step", ended.key.first}});

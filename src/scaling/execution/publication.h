@@ -9,7 +9,7 @@
 
 #include "nomad_harvester/scaling/rules.h"
 
-#include "execution/aside_tasks.h"
+#include "execution/deferred_tasks.h"
 #include "execution/pool_dependencies.h"
 #include "rules/retries.h"
 
@@ -38,17 +38,17 @@ class Publications {
   std::vector<Effect> TakeEnded();
   // Whether one runs, or waits for its turn.
   bool any() const { return wait_ || tasks_.any(); }
-  // See AsideTasks.
+  // See DeferredTasks.
   void Await() { tasks_.Await(); }
   void End() { tasks_.End(); }
 
  private:
-  void Log(const AsideTasks::Ended& ended) const;
+  void Log(const DeferredTasks::Ended& ended) const;
 
   const PoolDependencies& deps_;
   std::set<Retries::Key> begun_;
-  bool wait_ = false;  // some could not be started yet
-  AsideTasks tasks_;   // the last member: its tasks use the others
+  bool wait_ = false;    // some could not be started yet
+  DeferredTasks tasks_;  // the last member: its tasks use the others
 };
 
 }  // namespace nomad_harvester::scaling

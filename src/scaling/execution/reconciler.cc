@@ -11,8 +11,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "execution/executor.h"
 #include "execution/publication.h"
+#include "rules/event_text.h"
 #include "rules/pool_record.h"
-#include "rules/vm_story.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -35,7 +35,7 @@ constexpr base::Duration kRollBacksTimeout = std::chrono::minutes(2);
 Reconciler::Reconciler(PoolDependencies deps, SharedPolicy policy)
     : run_(std::move(deps)), policy_(std::move(policy)) {}
 
-void Reconciler::Pass::Note(const Effect& effect) {
+void Reconciler::Pass::Add(const Effect& effect) {
   const bool failed = effect.verdict == Verdict::kFailed;
   if (effect.verdict == Verdict::kConflict) ++conflicts;
   if (!failed && effect.verdict != Verdict::kRefused) return;
@@ -59,11 +59,11 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
     const nomad::Node* node = LinkedNode(view, look);
     if (node == nullptr || !view.vm->mark.has_value()) continue;
     if (!nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid)) continue;
-    deps_.troubles.retries.Forget({StepName(StepKind::kStartDrain), view.vm->uid});
+    deps_.backlog.retries.Forget({StepName(StepKind::kStartDrain), view.vm->uid});
   }
-  deps_.troubles.retries.Apply(deps_.clock.Now(), &look);
+  deps_.backlog.retries.Apply(deps_.clock.Now(), &look);
   if (policy_.has_value() && policy_->publish_host) {
-    deps_.hosts.Note(deps_.key.ns, began, &look);
+    deps_.hosts.Record(deps_.key.ns, began, &look);
   }
   return run_.WithRecord({.key = deps_.key,
                           .seen = std::make_shared<const Snapshot>(std::move(look)),
@@ -89,7 +89,7 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
     bool due = false;
     for (const Decisions::Entry& entry : decisions.all()) {
       if (!IsRepair(entry.step.kind)) continue;
-      const Retries& retries = deps_.troubles.retries;
+      const Retries& retries = deps_.backlog.retries;
       const Retries::Key key = KeyOfStep(entry);
       if (retries.FailingFor(key, now) >= kRefusedForGood || now - began >= kRollBacksTimeout) {
         settled.left_out[entry.view->vm->name] =
@@ -109,7 +109,7 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
   }
 }
 
-const char* Reconciler::WhyWaits(StepKind kind) const {
+const char* Reconciler::ReasonToWait(StepKind kind) const {
   if (!IsRemoval(kind) && !IsUpkeep(kind)) return nullptr;
   // A Scale that is open when the pool is paused ends what it has begun.
   if (!run_.action.has_value() && deps_.lease.record().paused.HoldsAt(run_.snapshot().now())) {
@@ -130,20 +130,20 @@ PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
   PassTasks tasks;
   publications->clear();
   const auto add = [&](std::unique_ptr<PassTask> task) {
-    if (deps_.troubles.retries.MayTry(task->key(), now)) tasks.push_back(std::move(task));
+    if (deps_.backlog.retries.MayTry(task->key(), now)) tasks.push_back(std::move(task));
   };
   std::set<std::string> to_mark;
   if (run_.action.has_value()) to_mark = run_.action->tracker.ToMark(decisions);
   for (const Decisions::Entry& entry : decisions.all()) {
     Step step = entry.step;
-    if (const char* why = WhyWaits(step.kind); why != nullptr) {
+    if (const char* why = ReasonToWait(step.kind); why != nullptr) {
       step.kind = StepKind::kWait;
       step.reason += std::string("; it waits, because ") + why;
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
     // One write for one VM: a victim's mark comes before what else is to be recorded on it.
     if (!IsAct(step.kind) || to_mark.contains(entry.view->vm->name)) continue;
-    if (IsAside(step.kind)) {
+    if (IsDeferred(step.kind)) {
       publications->push_back(&entry);
     } else {
       add(MakeStepTask(entry));
@@ -207,12 +207,12 @@ void Reconciler::OwnSecrets(const runtime::Context& context, const PassTasks& ta
 }
 
 void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass) {
-  PoolTroubles& troubles = deps_.troubles;
+  PoolBacklog& backlog = deps_.backlog;
   Attempt attempt{.effect = effect, .ended = deps_.clock.Now()};
-  attempt.is_news = troubles.retries.Note(task.key(), effect, attempt.ended);
-  attempt.refused_for_good = troubles.retries.IsRefusedForGood(task.key(), attempt.ended);
+  attempt.is_news = backlog.retries.Record(task.key(), effect, attempt.ended);
+  attempt.refused_for_good = backlog.retries.IsRefusedForGood(task.key(), attempt.ended);
   deps_.metrics().Troubled(effect.verdict);
-  pass->Note(effect);
+  pass->Add(effect);
   if (effect.verdict == Verdict::kDone) {
     ++pass->effects;
     if (task.joins()) ++pass->joins;
@@ -223,7 +223,7 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
     }
   }
   if (effect.verdict == Verdict::kRefused && task.removes()) {
-    PoolTroubles::Refusals& refusals = troubles.removal_refusals[task.vm()];
+    PoolBacklog::Refusals& refusals = backlog.removal_refusals[task.vm()];
     ++refusals.count;
     refusals.last = attempt.ended;
   }
@@ -253,10 +253,10 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   }
   // An act is reported once it is done. A VM that has yet to join is not worth a line.
   if (!reported) {
-    deps_.troubles.reported.erase(view.vm->uid);
-  } else if (std::exchange(deps_.troubles.reported[view.vm->uid], RowName(step.row)) !=
+    deps_.backlog.reported.erase(view.vm->uid);
+  } else if (std::exchange(deps_.backlog.reported[view.vm->uid], RowName(step.row)) !=
              RowName(step.row)) {
-    deps_.Tell(StoryOf(step, view, run_.snapshot()));
+    deps_.Tell(EventOf(step, view, run_.snapshot()));
   }
   if (reported || (step.kind == StepKind::kWait && view.vm->has_mark)) {
     deps_.Notify({.vm = view.vm->name, .step = step});
@@ -290,12 +290,12 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
     return base::Unavailable(std::move(problem));
   }
   const Decisions& decisions = run_.last.emplace(*std::move(look));
-  PoolTroubles& troubles = deps_.troubles;
+  PoolBacklog& backlog = deps_.backlog;
   const base::MonoTime now = deps_.clock.Now();
   deps_.metrics().Observed(decisions.snapshot());
   run_.gone.Observe(decisions, now);
   if (run_.action.has_value()) {
-    run_.action->tracker.Observe(decisions, troubles.retries, troubles.leftovers, now);
+    run_.action->tracker.Observe(decisions, backlog.retries, backlog.leftovers, now);
   }
   Pass pass{.began = now, .readable = decisions.snapshot().look().nomad_readable};
   std::vector<const Decisions::Entry*> publications;
@@ -305,18 +305,18 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   CarryOut(context, tasks, &pass);
   // If nothing else goes on, this saves another look.
   if (!run_.action.has_value() && tasks.empty() && !IsInProgress(now)) publications_.Await();
-  for (const Effect& effect : publications_.TakeEnded()) pass.Note(effect);
+  for (const Effect& effect : publications_.TakeEnded()) pass.Add(effect);
   NH_RETURN_IF_ERROR(context.Check());
   const Tracker* const tracker = run_.action.has_value() ? &run_.action->tracker : nullptr;
   if (run_.gone.IsSweepDue(tracker)) {
-    pass.Note(run_.gone.Sweep(context, decisions.snapshot(), tracker));
+    pass.Add(run_.gone.Sweep(context, decisions.snapshot(), tracker));
     if (run_.action.has_value()) {
-      run_.action->tracker.Observe(decisions, troubles.retries, troubles.leftovers,
+      run_.action->tracker.Observe(decisions, backlog.retries, backlog.leftovers,
                                    deps_.clock.Now());
     }
   }
-  troubles.ForgetWhatIsGone(decisions, deps_.key,
-                            tracker == nullptr ? std::set<std::string>() : tracker->Names());
+  backlog.ForgetWhatIsGone(decisions, deps_.key,
+                           tracker == nullptr ? std::set<std::string>() : tracker->Names());
   NH_RETURN_IF_ERROR(context.Check());
   return pass;
 }
@@ -329,7 +329,7 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
   const base::MonoTime now = deps_.clock.Now();
   base::Duration wait =
       pass.effects > 0 ? kPause : std::min(kLongestWait, kFirstWait * idle_passes_);
-  if (const auto next = deps_.troubles.retries.NextAttempt(pass.began);
+  if (const auto next = deps_.backlog.retries.NextAttempt(pass.began);
       next.has_value() && pass.effects == 0) {
     wait = std::clamp(base::Duration(*next - now), kFirstWait, wait);
   }
@@ -356,7 +356,7 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
       NH_RETURN_IF_ERROR(context.Sleep(kLongestWait));
       continue;
     }
-    const bool ended = action.tracker.Ended(*run_.last, deps_.troubles.retries, deps_.clock.Now());
+    const bool ended = action.tracker.Ended(*run_.last, deps_.backlog.retries, deps_.clock.Now());
     if (ended && pass->effects == pass->joins) return absl::OkStatus();
     NH_RETURN_IF_ERROR(Wait(context, *pass));
   }
@@ -399,7 +399,7 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
       continue;
     }
     if (pass->readable && !effective && pass->conflicts == 0 && trouble.ok() && !in_progress) {
-      if (const char* why = RemovalWaits(); why != nullptr) {
+      if (const char* why = ReasonRemovalWaits(); why != nullptr) {
         return base::Unavailable(std::string(why) + ": nothing is removed");
       }
       CloseRecord(nullptr);
@@ -409,9 +409,9 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
   }
 }
 
-const char* Reconciler::RemovalWaits() const {
+const char* Reconciler::ReasonRemovalWaits() const {
   for (const Decisions::Entry& entry : run_.last->all()) {
-    if (IsRemoval(entry.step.kind)) return WhyWaits(entry.step.kind);
+    if (IsRemoval(entry.step.kind)) return ReasonToWait(entry.step.kind);
   }
   return nullptr;
 }
@@ -420,10 +420,10 @@ const char* Reconciler::RemovalWaits() const {
 absl::Status Reconciler::WaitingForAttempts() const {
   for (const Decisions::Entry& entry : run_.last->all()) {
     if (!IsAct(entry.step.kind)) continue;
-    absl::Status last = deps_.troubles.retries.LastOf(KeyOfStep(entry));
+    absl::Status last = deps_.backlog.retries.LastOf(KeyOfStep(entry));
     if (!last.ok()) return last;
   }
-  for (const auto& [vm, leftover] : deps_.troubles.leftovers) {
+  for (const auto& [vm, leftover] : deps_.backlog.leftovers) {
     return base::Unavailable("VM " + vm +
                              " is gone, but something is left of it: " + leftover.what);
   }
@@ -437,9 +437,9 @@ void Reconciler::CloseRecord(const Tracker* tracker) {
   run.failures = run_.failures;
   if (tracker != nullptr) {
     tracker->AddTo(&run);
-    deps_.troubles.counted.merge(tracker->FailedVms());
+    deps_.backlog.counted.merge(tracker->FailedVms());
   }
-  for (const auto& [vm, leftover] : deps_.troubles.leftovers) run.leftovers.insert(vm);
+  for (const auto& [vm, leftover] : deps_.backlog.leftovers) run.leftovers.insert(vm);
   const PoolRecord before = deps_.lease.record();
   PoolRecord after = RecordAfter(before, run);
   if (after != before) closed_record_ = std::move(after);
@@ -470,7 +470,7 @@ absl::Status Reconciler::Preview(const runtime::Context& context) {
   for (const auto& [view, step] : decisions.all()) {
     const bool waits_to_join = step.kind == StepKind::kWait && !view->vm->has_mark;
     if (step.kind == StepKind::kNothing || waits_to_join) continue;
-    if (WhyWaits(step.kind) == nullptr) deps_.Notify({.vm = view->vm->name, .step = step});
+    if (ReasonToWait(step.kind) == nullptr) deps_.Notify({.vm = view->vm->name, .step = step});
   }
   for (const NodeOfGoneVm& gone : decisions.to_purge()) {
     deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,

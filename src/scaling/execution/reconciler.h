@@ -83,16 +83,16 @@ class Reconciler {
     absl::Status trouble{};  // the first refusal or failure of this pass
     bool only_refusals = true;
 
-    void Note(const Effect& effect);
+    void Add(const Effect& effect);
   };
 
   Observer MakeObserver() const;
   absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
                                     Observer::BlockingWait blocking);
   // Why no step of this kind is carried out now; null if it may be.
-  const char* WhyWaits(StepKind kind) const;
+  const char* ReasonToWait(StepKind kind) const;
   // Why a removal that is due waits; null if none is due, or it may go on.
-  const char* RemovalWaits() const;
+  const char* ReasonRemovalWaits() const;
   // `publications`: the entries whose step the pass does not wait for.
   PassTasks TasksOf(const Decisions& decisions, base::MonoTime now,
                     std::vector<const Decisions::Entry*>* publications);

@@ -174,10 +174,10 @@ absl::Status VmEvents::Write(const Next& next) const {
 void VmEvents::Send(const Next& next) {
   const absl::Status outcome = Write(next);
   if (context_.Done()) return;
-  NoteSent(next, outcome);
+  RecordSent(next, outcome);
 }
 
-void VmEvents::NoteSent(const Next& next, const absl::Status& outcome) {
+void VmEvents::RecordSent(const Next& next, const absl::Status& outcome) {
   // Somebody has deleted the object: the next equal event is a new one.
   const bool gone = next.series.sent && kube::IsNotFound(outcome);
   const bool refused = !gone && IsRefusedForAll(outcome);

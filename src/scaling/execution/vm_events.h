@@ -89,7 +89,7 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
   std::optional<Next> Take(base::MonoTime now, std::optional<base::MonoTime>* wake);
   void Send(const Next& next);
   absl::Status Write(const Next& next) const;
-  void NoteSent(const Next& next, const absl::Status& outcome);
+  void RecordSent(const Next& next, const absl::Status& outcome);
   void DropAll();
   static void Forget(base::MonoTime now, PoolEvents* pool);
 

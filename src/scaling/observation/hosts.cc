@@ -133,7 +133,7 @@ bool Hosts::IsDenied(base::MonoTime now) const {
   return denied_at_.has_value() && now - *denied_at_ < kZoneFor;
 }
 
-void Hosts::Note(const std::string& ns, base::MonoTime began, Look* look) {
+void Hosts::Record(const std::string& ns, base::MonoTime began, Look* look) {
   std::map<std::string, std::string> host_of;
   bool were_read = false;
   for (const VmView& view : look->vms) {

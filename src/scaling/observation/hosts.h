@@ -43,7 +43,7 @@ class Hosts {
   void RefreshZone(const runtime::Context& context);
 
   // Takes the hosts of a look of the loop, whose reads began at `began`, and fills its zones.
-  void Note(const std::string& ns, base::MonoTime began, Look* look);
+  void Record(const std::string& ns, base::MonoTime began, Look* look);
   // Fills hosts and zones of a look that has no instances.
   void Apply(const std::string& ns, Look* look) const;
 

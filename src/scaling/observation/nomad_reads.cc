@@ -31,11 +31,11 @@ bool Proves(const nomad::Indexed<std::vector<nomad::Node>>& first,
 }  // namespace
 
 template <typename List>
-typename SharedList<List>::Result SharedList<List>::Lead(const runtime::Context& context,
-                                                         const nomad::ReadOptions& options,
-                                                         Slot* slot) {
-  const Slot flight = *slot = std::make_shared<Flight>();
-  flight->index = options.index;
+typename SharedList<List>::Result SharedList<List>::ReadForAll(const runtime::Context& context,
+                                                               const nomad::ReadOptions& options,
+                                                               Slot* slot) {
+  const Slot in_flight = *slot = std::make_shared<InFlightRead>();
+  in_flight->index = options.index;
   std::exception_ptr thrown;
   absl::StatusOr<List> read = base::Internal("the list was not read");
   mutex_.unlock();
@@ -45,30 +45,30 @@ typename SharedList<List>::Result SharedList<List>::Lead(const runtime::Context&
     thrown = std::current_exception();
   }
   mutex_.lock();
-  flight->abandoned = thrown != nullptr || (!read.ok() && context.Done());
+  in_flight->abandoned = thrown != nullptr || (!read.ok() && context.Done());
   if (read.ok()) {
-    flight->result = std::make_shared<const List>(*std::move(read));
+    in_flight->result = std::make_shared<const List>(*std::move(read));
   } else {
-    flight->result = read.status();
+    in_flight->result = read.status();
   }
-  flight->done = true;
+  in_flight->done = true;
   *slot = nullptr;
   changed_.NotifyAll();
   if (thrown != nullptr) std::rethrow_exception(thrown);
-  return flight->result;
+  return in_flight->result;
 }
 
 template <typename List>
 bool SharedList<List>::WaitFor(const runtime::Context& context, base::MonoTime until,
-                               Flight& flight) {
-  while (!flight.done) {
+                               InFlightRead& in_flight) {
+  while (!in_flight.done) {
     const base::MonoTime now = context.clock().Now();
     if (context.Done() || now >= until) return false;
     const base::Duration left = std::min(until - now, context.Remaining());
     changed_.WaitUntil(
         mutex_, context.stop_token(),
         std::chrono::steady_clock::now() + std::clamp(left, kShortestSlice, kLongestSlice),
-        [&] { return flight.done; });
+        [&] { return in_flight.done; });
   }
   return true;
 }
@@ -79,10 +79,10 @@ typename SharedList<List>::Result SharedList<List>::Get(const runtime::Context& 
   base::MutexLock lock(mutex_);
   Slot too_early = or_running ? nullptr : plain_;
   for (;;) {
-    const Slot flight = plain_;
-    if (flight == nullptr) return Lead(context, {}, &plain_);
-    if (!WaitFor(context, base::MonoTime::max(), *flight)) return context.Check();
-    if (flight != too_early && !flight->abandoned) return flight->result;
+    const Slot in_flight = plain_;
+    if (in_flight == nullptr) return ReadForAll(context, {}, &plain_);
+    if (!WaitFor(context, base::MonoTime::max(), *in_flight)) return context.Check();
+    if (in_flight != too_early && !in_flight->abandoned) return in_flight->result;
   }
 }
 
@@ -94,20 +94,20 @@ typename SharedList<List>::Result SharedList<List>::Await(const runtime::Context
     base::MutexLock lock(mutex_);
     for (;;) {
       const base::Duration left = until - context.clock().Now();
-      const Slot flight = blocking_;
+      const Slot in_flight = blocking_;
       if (left <= base::Duration::zero()) break;
-      if (flight == nullptr) {
-        return Lead(context, {.index = options.index, .wait = left}, &blocking_);
+      if (in_flight == nullptr) {
+        return ReadForAll(context, {.index = options.index, .wait = left}, &blocking_);
       }
       // The caller's list is older than what the others wait to see changed.
-      if (flight->index > options.index) break;
-      if (!WaitFor(context, until, *flight)) break;
-      if (flight->abandoned) continue;
+      if (in_flight->index > options.index) break;
+      if (!WaitFor(context, until, *in_flight)) break;
+      if (in_flight->abandoned) continue;
       // Without a change, the wait is over when half of it is: who waits together goes on together.
       const bool goes_on = until - context.clock().Now() <= options.wait / 2;
-      if (!flight->result.ok() || (*flight->result)->index > options.index ||
-          (goes_on && (*flight->result)->index == options.index)) {
-        return flight->result;
+      if (!in_flight->result.ok() || (*in_flight->result)->index > options.index ||
+          (goes_on && (*in_flight->result)->index == options.index)) {
+        return in_flight->result;
       }
     }
   }

@@ -44,17 +44,17 @@ class SharedList {
   Result Await(const runtime::Context& context, const nomad::ReadOptions& options);
 
  private:
-  struct Flight {
+  struct InFlightRead {
     std::uint64_t index = 0;  // that a blocking query waits on
     bool done = false;
     bool abandoned = false;  // its caller gave up
     Result result{};
   };
-  using Slot = std::shared_ptr<Flight>;
-  Result Lead(const runtime::Context& context, const nomad::ReadOptions& options, Slot* slot)
+  using Slot = std::shared_ptr<InFlightRead>;
+  Result ReadForAll(const runtime::Context& context, const nomad::ReadOptions& options, Slot* slot)
       NH_REQUIRES(mutex_);
   // False: the context ended, or `until` came.
-  bool WaitFor(const runtime::Context& context, base::MonoTime until, Flight& flight)
+  bool WaitFor(const runtime::Context& context, base::MonoTime until, InFlightRead& in_flight)
       NH_REQUIRES(mutex_);
 
   const Read read_;

@@ -301,7 +301,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
     look->SetNodes(std::move(nodes));
     Link(look);
   }
-  memory_.NoteUnread(context.clock().Now(), failed, unread, logger_);
+  memory_.RecordUnread(context.clock().Now(), failed, unread, logger_);
   NameUnread(unread, look);
 }
 
@@ -370,9 +370,9 @@ void Observer::ReadHarvester(const runtime::Context& context) const {
     memory_.SetHarvester(std::move(uid).value_or(""));
 }
 
-absl::StatusOr<Observer::Guests> Observer::ReadGuests(const runtime::Context& context,
-                                                      bool with_instances) const {
-  Guests guests{.vms = {}, .instances = base::Unavailable("not read")};
+absl::StatusOr<Observer::VmsAndInstances> Observer::ReadVmsAndInstances(
+    const runtime::Context& context, bool with_instances) const {
+  VmsAndInstances lists{.vms = {}, .instances = base::Unavailable("not read")};
   const std::size_t reads = !with_instances ? 1 : memory_.KnowsHarvester() ? 2 : 3;
   const auto read =
       runtime::ForEachBounded(context, executor_, reads, reads, [&](std::size_t i) -> absl::Status {
@@ -381,17 +381,17 @@ absl::StatusOr<Observer::Guests> Observer::ReadGuests(const runtime::Context& co
           return absl::OkStatus();
         }
         if (i == 1) {
-          guests.instances = vms_.ListInstances(context);
-          return guests.instances.status();
+          lists.instances = vms_.ListInstances(context);
+          return lists.instances.status();
         }
-        NH_ASSIGN_OR_RETURN(guests.vms, vms_.ListAll(context));
+        NH_ASSIGN_OR_RETURN(lists.vms, vms_.ListAll(context));
         return absl::OkStatus();
       });
   if (!read[0].ok()) return Unreadable("Harvester", read[0]);
-  if (!with_instances || read[1].ok()) return guests;
+  if (!with_instances || read[1].ok()) return lists;
   if (context.Done()) return Unreadable("Harvester", read[1]);
   logger_.Debug("Could not list instances", {{"error", read[1]}});
-  return guests;
+  return lists;
 }
 
 // Identity hints for every link, whether the guest of a down node runs, and where it does. Without
@@ -436,21 +436,20 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
                                        BlockingWait blocking) {
   Look look = std::move(base);
   ReadNodes(context, blocking, &look);
-  if (!blocking.guests.has_value()) {
-    NH_ASSIGN_OR_RETURN(blocking.guests, ReadGuests(context, look.nomad_readable));
+  if (!blocking.lists.has_value()) {
+    NH_ASSIGN_OR_RETURN(blocking.lists, ReadVmsAndInstances(context, look.nomad_readable));
   }
-  Guests guests = *std::move(blocking.guests);
+  VmsAndInstances lists = *std::move(blocking.lists);
   look.own_now = context.clock().WallNow();
-  look.now = guests.vms.server_time.value_or(look.own_now);
-  SetVms(
-      std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(guests.vms.value)),
-      &look);
+  look.now = lists.vms.server_time.value_or(look.own_now);
+  SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(lists.vms.value)),
+         &look);
   if (ListIsOlderThanVms(look)) {
     ReadNodes(context, {.after_index = 0, .wait = {}, .nodes_limit = blocking.nodes_limit}, &look);
   }
   CheckIndex(&look);
-  if (look.nomad_readable && guests.instances.ok()) {
-    SetInstances(*std::move(guests.instances), &look);
+  if (look.nomad_readable && lists.instances.ok()) {
+    SetInstances(*std::move(lists.instances), &look);
   }
   Link(&look);
   // A start that fails is judged by what its pod says.

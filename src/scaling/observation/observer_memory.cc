@@ -18,8 +18,8 @@ constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 // Between two observations of a node that changes; what is longer is a gap.
 constexpr base::Duration kLongestGap = std::chrono::minutes(2);
 // Before a node that could not be read in full is read again.
-constexpr base::Duration kFirstWait = std::chrono::seconds(1);
-constexpr base::Duration kLongestWait = std::chrono::minutes(1);
+constexpr base::Duration kFirstRetryOfRead = std::chrono::seconds(1);
+constexpr base::Duration kLongestRetryOfRead = std::chrono::minutes(1);
 
 template <typename Map>
 void EraseUnless(Map* map, const std::unordered_set<std::string_view>& keep) {
@@ -118,7 +118,7 @@ void ObserverMemory::ApplyInitializing(base::MonoTime now, Look* look) {
   initializing_since_ = std::move(since);
 }
 
-void ObserverMemory::NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at) {
+void ObserverMemory::RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at) {
   base::MutexLock lock(mutex_);
   tokens_[vm_uid] = look_after_at;
 }
@@ -191,10 +191,10 @@ std::map<std::string, std::string> ObserverMemory::UnreadUntil(base::MonoTime no
   return waiting;
 }
 
-void ObserverMemory::NoteUnread(base::MonoTime now,
-                                const std::map<std::string, std::string>& failed,
-                                const std::map<std::string, std::string>& unread,
-                                const log::Logger& logger) {
+void ObserverMemory::RecordUnread(base::MonoTime now,
+                                  const std::map<std::string, std::string>& failed,
+                                  const std::map<std::string, std::string>& unread,
+                                  const log::Logger& logger) {
   std::vector<std::string> begun;
   {
     const base::MutexLock lock(mutex_);
@@ -203,7 +203,7 @@ void ObserverMemory::NoteUnread(base::MonoTime now,
       const auto [entry, is_new] = unread_.try_emplace(id);
       Unread& node = entry->second;
       node.why = why;
-      node.wait = is_new ? kFirstWait : std::min(2 * node.wait, kLongestWait);
+      node.wait = is_new ? kFirstRetryOfRead : std::min(2 * node.wait, kLongestRetryOfRead);
       node.next = now + node.wait;
       if (is_new) begun.push_back(id);
     }

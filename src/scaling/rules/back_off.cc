@@ -9,7 +9,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-struct Pace {
+struct WaitRange {
   std::string_view cause;
   base::Duration first;
   base::Duration longest;
@@ -17,7 +17,7 @@ struct Pace {
 };
 // kJoin waits longest: each VM that never joins already costs its join timeout, so only few
 // attempts fit into a night.
-constexpr std::array<Pace, 5> kPaces = {{
+constexpr std::array<WaitRange, 5> kWaitRanges = {{
     {cause::kCreate, std::chrono::seconds(30), std::chrono::minutes(30), "creating VMs"},
     {cause::kStart, std::chrono::minutes(1), std::chrono::hours(1), "starting new VMs"},
     {cause::kJoin, std::chrono::minutes(1), std::chrono::hours(4), "the join of new VMs"},
@@ -25,16 +25,16 @@ constexpr std::array<Pace, 5> kPaces = {{
     {cause::kRefused, std::chrono::seconds(30), std::chrono::minutes(30), "removing VMs"},
 }};
 
-const Pace& PaceOf(std::string_view cause) {
-  const auto* found = std::find_if(kPaces.begin(), kPaces.end(),
-                                   [&](const Pace& pace) { return pace.cause == cause; });
-  return found == kPaces.end() ? kPaces.front() : *found;
+const WaitRange& WaitRangeOf(std::string_view cause) {
+  const auto* found = std::find_if(kWaitRanges.begin(), kWaitRanges.end(),
+                                   [&](const WaitRange& range) { return range.cause == cause; });
+  return found == kWaitRanges.end() ? kWaitRanges.front() : *found;
 }
 
-base::Duration WaitAfter(const Pace& pace, std::int64_t failures) {
-  base::Duration wait = pace.first;
-  for (std::int64_t i = 1; i < failures && wait < pace.longest; ++i) wait *= 2;
-  return std::min(wait, pace.longest);
+base::Duration WaitAfter(const WaitRange& range, std::int64_t failures) {
+  base::Duration wait = range.first;
+  for (std::int64_t i = 1; i < failures && wait < range.longest; ++i) wait *= 2;
+  return std::min(wait, range.longest);
 }
 
 constexpr std::array<std::string_view, 3> kCreationCauses = {cause::kCreate, cause::kStart,
@@ -44,7 +44,7 @@ absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, b
   const auto entry = back_off.find(std::string(cause));
   if (entry == back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
   return absl::Status(absl::StatusCode::kResourceExhausted,
-                      std::string(PaceOf(cause).what) + " failed " +
+                      std::string(WaitRangeOf(cause).what) + " failed " +
                           std::to_string(entry->second.failures) +
                           (entry->second.failures == 1 ? " time" : " times in a row") +
                           " and is tried again at " + base::FormatRfc3339(entry->second.retry_at));
@@ -57,7 +57,7 @@ void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::W
   harvester::BackOffEntry& entry = (*back_off)[std::string(cause)];
   if (entry.failures == 0 && !remembered) entry.failures = 1;
   ++entry.failures;
-  entry.retry_at = now + WaitAfter(PaceOf(cause), entry.failures);
+  entry.retry_at = now + WaitAfter(WaitRangeOf(cause), entry.failures);
 }
 
 void RecordCreationSuccess(harvester::BackOff* back_off) {

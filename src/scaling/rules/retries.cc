@@ -35,7 +35,7 @@ bool Retries::MayTry(const Key& key, base::MonoTime now) const {
   return trouble == nullptr || now >= trouble->next;
 }
 
-bool Retries::Note(const Key& key, const Effect& effect, base::MonoTime now) {
+bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
   switch (effect.verdict) {
     case Verdict::kDone:
     case Verdict::kNotWanted: {

@@ -41,7 +41,7 @@ inline constexpr std::string_view kDeleteClaim = "delete-claim";
 inline constexpr std::string_view kDeleteSecret = "delete-secret";
 inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
 
-// The troubles of one pool, by what was to be done and the object that it concerns. Kept from run
+// The backlog of one pool, by what was to be done and the object that it concerns. Kept from run
 // to run in this process; after a restart the times count anew. Not thread-safe: the pool's gate
 // lets one loop use it at a time.
 class Retries {
@@ -55,7 +55,7 @@ class Retries {
   bool MayTry(const Key& key, base::MonoTime now) const;
   // Records the effect of an attempt. True if it is worth a line in the log: the trouble begins,
   // has doubled its wait, or (for a success) ends.
-  bool Note(const Key& key, const Effect& effect, base::MonoTime now);
+  bool Record(const Key& key, const Effect& effect, base::MonoTime now);
 
   // The object's trouble with this is over: what comes next begins anew.
   void Forget(const Key& key) { troubles_.erase(key); }

@@ -98,7 +98,7 @@ bool IsAct(StepKind kind) {
   const StepCategory category = SpecOf(kind).category;
   return category != StepCategory::kNone && category != StepCategory::kCleanUp;
 }
-bool IsAside(StepKind kind) { return SpecOf(kind).aside; }
+bool IsDeferred(StepKind kind) { return SpecOf(kind).aside; }
 bool IsJoin(StepKind kind) {
   return kind == StepKind::kRecordJoin || kind == StepKind::kRecordReady;
 }

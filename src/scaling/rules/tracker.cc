@@ -19,9 +19,9 @@ using Entry = Decisions::Entry;
 // How long what is left of a VM is waited for beyond its termination grace period.
 constexpr base::Duration kLeftoversMargin = std::chrono::minutes(2);
 
-void Fail(absl::Status error, Part* part) {
-  part->state = OutcomeState::kFailed;
-  part->error = std::move(error);
+void Fail(absl::Status error, VmOutcome* outcome) {
+  outcome->state = OutcomeState::kFailed;
+  outcome->error = std::move(error);
 }
 
 // The refusal of the VM's next step, if it has lasted; else OK.
@@ -47,7 +47,7 @@ bool IsTransient(const absl::Status& status) {
          absl::IsDeadlineExceeded(status);
 }
 
-// The step that a part waits for, and since when it has failed.
+// The step that a outcome waits for, and since when it has failed.
 std::string TextOf(const Entry& entry, const Retries& retries, base::MonoTime now) {
   const Retries::Key key(StepName(entry.step.kind), entry.view->vm->uid);
   const absl::Status last = retries.LastOf(key);
@@ -86,21 +86,21 @@ void AddLeftover(const std::string& vm, const std::string& what, const Retries& 
 Tracker::Tracker(Options options, const ScalePlan& plan)
     : options_(std::move(options)), reserve_(plan.reserve), passed_over_(plan.passed_over) {
   for (const std::string& vm : plan.cancel_removals) {
-    parts_[vm] = {.aim = Aim::kTakeBack, .action = options_.action_id};
+    outcomes_[vm] = {.goal = Goal::kTakeBack, .action = options_.action_id};
   }
   for (const PlannedRemoval& removal : plan.remove) {
-    parts_[removal.vm] = {.aim = Aim::kRemove, .node_id = removal.node_id};
+    outcomes_[removal.vm] = {.goal = Goal::kRemove, .node_id = removal.node_id};
   }
   for (const PlannedCreation& creation : plan.create) {
-    parts_[creation.name] = {
-        .aim = Aim::kMake, .creation_id = creation.action_id, .zone = creation.zone};
+    outcomes_[creation.name] = {
+        .goal = Goal::kMake, .creation_id = creation.action_id, .zone = creation.zone};
   }
 }
 
 std::set<std::string> Tracker::Names() const {
   std::set<std::string> names;
-  for (const auto& [vm, part] : parts_) {
-    if (part.state == OutcomeState::kPending) names.insert(vm);
+  for (const auto& [vm, outcome] : outcomes_) {
+    if (outcome.state == OutcomeState::kPending) names.insert(vm);
   }
   return names;
 }
@@ -112,17 +112,17 @@ void Tracker::Observe(const Decisions& decisions, const Retries& retries,
   } else if (!mass_loss_since_.has_value()) {
     mass_loss_since_ = now;
   }
-  for (auto& [vm, part] : parts_) {
+  for (auto& [vm, outcome] : outcomes_) {
     const Entry* entry = decisions.Find(vm);
-    switch (part.aim) {
-      case Aim::kMake:
-        ObserveMake(vm, entry, decisions, retries, now, &part);
+    switch (outcome.goal) {
+      case Goal::kMake:
+        ObserveMake(vm, entry, decisions, retries, now, &outcome);
         break;
-      case Aim::kRemove:
-        ObserveRemove(vm, entry, decisions, retries, leftovers, now, &part);
+      case Goal::kRemove:
+        ObserveRemove(vm, entry, decisions, retries, leftovers, now, &outcome);
         break;
-      case Aim::kTakeBack:
-        ObserveTakeBack(entry, decisions, retries, now, &part);
+      case Goal::kTakeBack:
+        ObserveTakeBack(entry, decisions, retries, now, &outcome);
         break;
     }
   }
@@ -134,115 +134,116 @@ bool Tracker::WaitsForNodes(const Step& step, base::MonoTime now) const {
 }
 
 void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decisions& decisions,
-                          const Retries& retries, base::MonoTime now, Part* part) {
+                          const Retries& retries, base::MonoTime now, VmOutcome* outcome) {
   const PoolSnapshot& snapshot = decisions.snapshot();
   if (entry == nullptr) {
-    if (part->state != OutcomeState::kPending || !part->begun) return;
-    Fail(base::Internal(part->text.empty() ? "the VM is gone" : part->text), part);
+    if (outcome->state != OutcomeState::kPending || !outcome->begun) return;
+    Fail(base::Internal(outcome->text.empty() ? "the VM is gone" : outcome->text), outcome);
     return;
   }
   const VmView& view = *entry->view;
-  part->begun = true;
-  if (part->state == OutcomeState::kDone) return;
+  outcome->begun = true;
+  if (outcome->state == OutcomeState::kDone) return;
   if (view.vm->has_mark || harvester::IsTerminating(view.vm)) {
-    if (part->state == OutcomeState::kFailed) return;
-    Fail(base::Internal(part->text.empty() ? "the VM is being removed"
-                                           : part->text + "; it is removed"),
-         part);
+    if (outcome->state == OutcomeState::kFailed) return;
+    Fail(base::Internal(outcome->text.empty() ? "the VM is being removed"
+                                              : outcome->text + "; it is removed"),
+         outcome);
     return;
   }
   if (IsBroken(view, snapshot)) {
     // It is about to be removed, or kept and reported: in both cases it was not delivered.
-    part->text = entry->step.reason;
+    outcome->text = entry->step.reason;
     failed_[CauseOfBroken(view)].insert(vm);
     Fail(view.start_failure.has_value()
-             ? base::FailedPrecondition(part->text)
-             : base::MakeStatus(absl::StatusCode::kDeadlineExceeded, part->text),
-         part);
+             ? base::FailedPrecondition(outcome->text)
+             : base::MakeStatus(absl::StatusCode::kDeadlineExceeded, outcome->text),
+         outcome);
     return;
   }
   const nomad::Node* node = LinkedNode(view, snapshot);
   if (node != nullptr && snapshot.policy.has_value() && !BelongsToPool(*node, view, snapshot)) {
     failed_[std::string(cause::kJoin)].insert(vm);
     Fail(base::FailedPrecondition("its node joined another pool: " + WrongPool(*node, snapshot)),
-         part);
+         outcome);
     return;
   }
   const std::string& node_id = view.vm->joined_node_id;
-  if (harvester::WasReady(view.vm)) return SetMade(vm, node_id, "A new VM is ready", part);
-  if (harvester::HasJoined(view.vm)) NoteRegistered(vm, node_id, part);
+  if (harvester::WasReady(view.vm)) return SetMade(vm, node_id, "A new VM is ready", outcome);
+  if (harvester::HasJoined(view.vm)) RecordRegistered(vm, node_id, outcome);
   if (view.vm->join_timeout.has_value() && view.vm->join_timeout->none) {
-    return SetMade(vm, node_id, "A new VM is delivered; its node is not waited for", part);
+    return SetMade(vm, node_id, "A new VM is delivered; its node is not waited for", outcome);
   }
   // The token that it has may last until it boots: only its join deadline decides.
   const bool renews = entry->step.kind == StepKind::kRenewToken;
   absl::Status refused = renews ? absl::OkStatus() : RefusedForGood(*entry, retries, now);
   if (!refused.ok()) {
     failed_[std::string(cause::kJoin)].insert(vm);
-    Fail(std::move(refused), part);
+    Fail(std::move(refused), outcome);
     return;
   }
   // It exists although its POST got no reply. Without Nomad it is not known to be healthy again.
-  if (snapshot.look().nomad_readable) part->state = OutcomeState::kPending;
-  part->text = TextOf(*entry, retries, now);
+  if (snapshot.look().nomad_readable) outcome->state = OutcomeState::kPending;
+  outcome->text = TextOf(*entry, retries, now);
 }
 
-void Tracker::NoteRegistered(const std::string& vm, const std::string& node_id, Part* part) {
-  if (std::exchange(part->registered, true)) return;
+void Tracker::RecordRegistered(const std::string& vm, const std::string& node_id,
+                               VmOutcome* outcome) {
+  if (std::exchange(outcome->registered, true)) return;
   options_.logger.Info("The node of a new VM has registered",
-                       {{"vm", vm}, {"node_id", node_id}, {"action_id", part->creation_id}});
+                       {{"vm", vm}, {"node_id", node_id}, {"action_id", outcome->creation_id}});
 }
 
 void Tracker::SetMade(const std::string& vm, const std::string& node_id, std::string_view message,
-                      Part* part) {
-  part->state = OutcomeState::kDone;
-  part->error = absl::OkStatus();
+                      VmOutcome* outcome) {
+  outcome->state = OutcomeState::kDone;
+  outcome->error = absl::OkStatus();
   for (auto& [cause, vms] : failed_) vms.erase(vm);
   options_.logger.Info(message,
-                       {{"vm", vm}, {"node_id", node_id}, {"action_id", part->creation_id}});
+                       {{"vm", vm}, {"node_id", node_id}, {"action_id", outcome->creation_id}});
 }
 
 void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
-                          Part* part) {
-  if (!part->gone_since.has_value()) {
+                          VmOutcome* outcome) {
+  if (!outcome->gone_since.has_value()) {
     // What is left of it is looked up first, unless the call does not wait for it.
-    part->gone_since = now;
-    if (part->begun && !options_.until_accepted) return;
+    outcome->gone_since = now;
+    if (outcome->begun && !options_.until_accepted) return;
   }
   const auto left = leftovers.find(vm);
   if (left != leftovers.end() && !options_.until_accepted) {
     const bool for_good = left->second.refused_for_good;
-    if (!for_good && now - *part->gone_since < part->leftovers_limit) {
-      part->text = "waiting for its " + left->second.what;
+    if (!for_good && now - *outcome->gone_since < outcome->leftovers_limit) {
+      outcome->text = "waiting for its " + left->second.what;
       return;
     }
-    part->left = left->second.what;
+    outcome->left = left->second.what;
     options_.logger.Warn("Removed a VM, but something is left of it; the background goes on",
-                         {{"vm", vm}, {"left", part->left}, {"action_id", part->action}});
+                         {{"vm", vm}, {"left", outcome->left}, {"action_id", outcome->action}});
   }
-  part->state = OutcomeState::kDone;
-  options_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", part->action}});
+  outcome->state = OutcomeState::kDone;
+  options_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", outcome->action}});
 }
 
 void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Decisions& decisions,
                             const Retries& retries, const Leftovers& leftovers, base::MonoTime now,
-                            Part* part) {
-  if (part->state != OutcomeState::kPending) return;
+                            VmOutcome* outcome) {
+  if (outcome->state != OutcomeState::kPending) return;
   const PoolSnapshot& snapshot = decisions.snapshot();
-  if (entry == nullptr) return ObserveGone(vm, leftovers, now, part);
+  if (entry == nullptr) return ObserveGone(vm, leftovers, now, outcome);
   const VmView& view = *entry->view;
-  part->leftovers_limit = view.vm->termination_grace + kLeftoversMargin;
+  outcome->leftovers_limit = view.vm->termination_grace + kLeftoversMargin;
   if (harvester::IsTerminating(view.vm)) {
-    part->begun = true;
-    if (IsStuckInDeletion(view.vm, snapshot.now())) Fail(Stuck(view.vm), part);
+    outcome->begun = true;
+    if (IsStuckInDeletion(view.vm, snapshot.now())) Fail(Stuck(view.vm), outcome);
     return;
   }
   const Step& step = entry->step;
   absl::Status refused = RemovalRefused(*entry, retries, now);
   if (view.vm->has_mark) {
-    part->begun = true;
-    part->text = TextOf(*entry, retries, now);
-    if (view.vm->mark.has_value()) part->action = view.vm->mark->action;
+    outcome->begun = true;
+    outcome->text = TextOf(*entry, retries, now);
+    if (view.vm->mark.has_value()) outcome->action = view.vm->mark->action;
     const nomad::Node* node = LinkedNode(view, snapshot);
     const bool accepted = view.vm->mark.has_value() && node != nullptr &&
                           nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
@@ -250,56 +251,57 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     const bool cannot_begin = step.kind == StepKind::kWait && snapshot.look().nomad_readable;
     // The background removes nothing during a mass loss.
     const bool may_leave = options_.until_accepted && !decisions.pool().mass_loss.alarming;
-    if (may_leave && (accepted || cannot_begin)) part->state = OutcomeState::kDone;
+    if (may_leave && (accepted || cannot_begin)) outcome->state = OutcomeState::kDone;
     if (WaitsForNodes(step, now)) {
       return Fail(base::Unavailable("its removal waits, because too many VMs have lost their Nomad "
                                     "nodes at once; the background goes on when they are back"),
-                  part);
+                  outcome);
     }
     const Retries::Key drain(StepName(StepKind::kStartDrain), view.vm->uid);
-    if (step.row == Row::kMarkedLate && part->error.ok() && !retries.LastOf(drain).ok()) {
+    if (step.row == Row::kMarkedLate && outcome->error.ok() && !retries.LastOf(drain).ok()) {
       // Its deadline came before the refusal had lasted.
-      part->error = base::Annotate(retries.LastOf(drain), step.reason);
-      part->refused = retries.RefusedFor(drain, now) > base::Duration::zero();
+      outcome->error = base::Annotate(retries.LastOf(drain), step.reason);
+      outcome->refused = retries.RefusedFor(drain, now) > base::Duration::zero();
     }
     if (refused.ok()) return;
-    // The refusal is the part's error; a mark that can be removed goes first.
-    part->error = refused;
-    part->refused = true;
+    // The refusal is the outcome's error; a mark that can be removed goes first.
+    outcome->error = refused;
+    outcome->refused = true;
     const bool rolls_back = step.kind == StepKind::kRollBack && !view.unmarking_refused;
-    if (!rolls_back) Fail(std::move(refused), part);
+    if (!rolls_back) Fail(std::move(refused), outcome);
     return;
   }
   const Retries::Key marking(kMark, view.vm->uid);
-  if (part->mark_refused && !part->begun && !part->unknown &&
+  if (outcome->mark_refused && !outcome->begun && !outcome->unknown &&
       retries.IsRefusedForGood(marking, now)) {
-    part->refused = true;
-    return Fail(retries.LastOf(marking), part);
+    outcome->refused = true;
+    return Fail(retries.LastOf(marking), outcome);
   }
-  if (!part->begun || !snapshot.look().nomad_readable) return;
+  if (!outcome->begun || !snapshot.look().nomad_readable) return;
   // The mark was removed, by us or by an operator. Wait until its drain is rolled back, too.
   const absl::Status undoing = RefusedForGood(*entry, retries, now);
   if (IsRepair(step.kind) && undoing.ok()) return;
-  if (part->error.ok()) part->error = undoing;
+  if (outcome->error.ok()) outcome->error = undoing;
   options_.logger.Warn("Rolled back the removal of a VM",
-                       {{"vm", vm}, {"why", part->text}, {"action_id", part->action}});
-  const std::string why = part->text.empty() ? std::string() : ": " + part->text;
-  Fail(part->error.ok() ? base::FailedPrecondition("rolled back" + why)
-                        : base::Annotate(part->error, "rolled back"),
-       part);
+                       {{"vm", vm}, {"why", outcome->text}, {"action_id", outcome->action}});
+  const std::string why = outcome->text.empty() ? std::string() : ": " + outcome->text;
+  Fail(outcome->error.ok() ? base::FailedPrecondition("rolled back" + why)
+                           : base::Annotate(outcome->error, "rolled back"),
+       outcome);
 }
 
 void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
-                              const Retries& retries, base::MonoTime now, Part* part) {
-  if (part->state != OutcomeState::kPending || !decisions.snapshot().look().nomad_readable) return;
+                              const Retries& retries, base::MonoTime now, VmOutcome* outcome) {
+  if (outcome->state != OutcomeState::kPending || !decisions.snapshot().look().nomad_readable)
+    return;
   if (entry == nullptr || harvester::IsTerminating(entry->view->vm)) {
-    Fail(base::FailedPrecondition("its removal could not be cancelled: it is gone"), part);
+    Fail(base::FailedPrecondition("its removal could not be cancelled: it is gone"), outcome);
     return;
   }
   const VmView& view = *entry->view;
-  part->text = TextOf(*entry, retries, now);
+  outcome->text = TextOf(*entry, retries, now);
   if (absl::Status refused = RefusedForGood(*entry, retries, now); !refused.ok()) {
-    Fail(std::move(refused), part);
+    Fail(std::move(refused), outcome);
     return;
   }
   // Its own Nomad knows whether its node is ready, and still drains.
@@ -309,13 +311,13 @@ void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
     if (!IsReadable(view, decisions.snapshot().look())) return;
     const nomad::Node* node = LinkedNode(view, decisions.snapshot());
     if (node != nullptr && node->status == nomad::NodeStatus::kReady) return;
-    Fail(base::FailedPrecondition("its removal goes on: its node is not ready any more"), part);
+    Fail(base::FailedPrecondition("its removal goes on: its node is not ready any more"), outcome);
     return;
   }
   if (IsRepair(entry->step.kind)) return;
-  part->state = OutcomeState::kDone;
+  outcome->state = OutcomeState::kDone;
   options_.logger.Info("Cancelled the removal of a VM",
-                       {{"vm", view.vm->name}, {"action_id", part->action}});
+                       {{"vm", view.vm->name}, {"action_id", outcome->action}});
 }
 
 bool Tracker::Replace(const std::string& vm, const std::string& why) {
@@ -325,8 +327,8 @@ bool Tracker::Replace(const std::string& vm, const std::string& why) {
   if (reserve_.empty()) return false;
   const PlannedRemoval next = std::move(reserve_.front());
   reserve_.erase(reserve_.begin());
-  parts_.erase(vm);
-  parts_[next.vm] = {.aim = Aim::kRemove, .node_id = next.node_id};
+  outcomes_.erase(vm);
+  outcomes_[next.vm] = {.goal = Goal::kRemove, .node_id = next.node_id};
   options_.logger.Info("Another victim takes its place",
                        {{"vm", next.vm}, {"why", next.reason}, {"action_id", options_.action_id}});
   return true;
@@ -337,8 +339,9 @@ std::set<std::string> Tracker::ToMark(const Decisions& decisions) {
   std::set<std::string> to_mark;
   if (!snapshot.look().nomad_readable) return to_mark;
   std::vector<std::pair<std::string, std::string>> unsuitable;
-  for (const auto& [vm, part] : parts_) {
-    if (part.aim != Aim::kRemove || part.state != OutcomeState::kPending || part.begun) continue;
+  for (const auto& [vm, outcome] : outcomes_) {
+    if (outcome.goal != Goal::kRemove || outcome.state != OutcomeState::kPending || outcome.begun)
+      continue;
     const Entry* entry = decisions.Find(vm);
     if (entry == nullptr || harvester::IsTerminating(entry->view->vm)) continue;
     const nomad::Node* node = LinkedNode(*entry->view, snapshot);
@@ -350,41 +353,43 @@ std::set<std::string> Tracker::ToMark(const Decisions& decisions) {
     }
   }
   for (const auto& [vm, why] : unsuitable) {
-    NoteMark(vm, {.verdict = Verdict::kUnsuitable, .status = base::FailedPrecondition(why)}, false);
+    RecordMark(vm, {.verdict = Verdict::kUnsuitable, .status = base::FailedPrecondition(why)},
+               false);
   }
   return to_mark;
 }
 
 std::vector<std::string> Tracker::ToMake() const {
   std::vector<std::string> to_make;
-  for (const auto& [vm, part] : parts_) {
-    if (part.aim == Aim::kTakeBack && part.state == OutcomeState::kPending) return {};
-    const bool makes = part.aim == Aim::kMake && part.state == OutcomeState::kPending;
-    if (makes && !part.begun) to_make.push_back(vm);
+  for (const auto& [vm, outcome] : outcomes_) {
+    if (outcome.goal == Goal::kTakeBack && outcome.state == OutcomeState::kPending) return {};
+    const bool makes = outcome.goal == Goal::kMake && outcome.state == OutcomeState::kPending;
+    if (makes && !outcome.begun) to_make.push_back(vm);
   }
   return to_make;
 }
 
-void Tracker::NoteMark(const std::string& vm, const Effect& effect, bool refused_for_good) {
-  Part& part = parts_.at(vm);
+void Tracker::RecordMark(const std::string& vm, const Effect& effect, bool refused_for_good) {
+  VmOutcome& outcome = outcomes_.at(vm);
   switch (effect.verdict) {
     case Verdict::kDone:
-      part.begun = true;
-      part.action = options_.action_id;
+      outcome.begun = true;
+      outcome.action = options_.action_id;
       break;
     case Verdict::kUnsuitable:
       // One whose mark may still land is never replaced (rule I2).
-      if (part.unknown || !Replace(vm, base::Message(effect.status))) Fail(effect.status, &part);
+      if (outcome.unknown || !Replace(vm, base::Message(effect.status)))
+        Fail(effect.status, &outcome);
       break;
     case Verdict::kRefused:
-      part.text = base::Message(effect.status);
-      part.mark_refused = true;
-      part.refused = refused_for_good;
-      if (refused_for_good) Fail(effect.status, &part);
+      outcome.text = base::Message(effect.status);
+      outcome.mark_refused = true;
+      outcome.refused = refused_for_good;
+      if (refused_for_good) Fail(effect.status, &outcome);
       break;
     case Verdict::kFailed:
-      part.text = base::Message(effect.status);
-      part.unknown = part.unknown || effect.sent;
+      outcome.text = base::Message(effect.status);
+      outcome.unknown = outcome.unknown || effect.sent;
       break;
     case Verdict::kNotWanted:
     case Verdict::kConflict:
@@ -393,22 +398,22 @@ void Tracker::NoteMark(const std::string& vm, const Effect& effect, bool refused
   }
 }
 
-void Tracker::NoteMake(const std::string& vm, const Effect& effect) {
-  Part& part = parts_.at(vm);
+void Tracker::RecordMake(const std::string& vm, const Effect& effect) {
+  VmOutcome& outcome = outcomes_.at(vm);
   switch (effect.verdict) {
     case Verdict::kDone:
-      part.begun = true;
+      outcome.begun = true;
       break;
     case Verdict::kConflict:
     case Verdict::kFailed:
       // The POST is repeated with the same name until it is answered (rule C3).
-      part.text = base::Message(effect.status);
+      outcome.text = base::Message(effect.status);
       if (IsTransient(effect.status)) break;
       [[fallthrough]];
     case Verdict::kRefused:
     case Verdict::kUnsuitable:
       failed_[std::string(cause::kCreate)].insert(vm);
-      Fail(effect.status, &part);
+      Fail(effect.status, &outcome);
       break;
     case Verdict::kNotWanted:
     case Verdict::kCancelled:
@@ -416,23 +421,23 @@ void Tracker::NoteMake(const std::string& vm, const Effect& effect) {
   }
 }
 
-void Tracker::NoteJoined(const std::string& vm, const std::string& node_id, bool ready) {
-  const auto found = parts_.find(vm);
-  if (found == parts_.end() || found->second.aim != Aim::kMake) return;
+void Tracker::RecordJoined(const std::string& vm, const std::string& node_id, bool ready) {
+  const auto found = outcomes_.find(vm);
+  if (found == outcomes_.end() || found->second.goal != Goal::kMake) return;
   if (found->second.state != OutcomeState::kPending) return;
   if (ready) return SetMade(vm, node_id, "A new VM is ready", &found->second);
-  NoteRegistered(vm, node_id, &found->second);
+  RecordRegistered(vm, node_id, &found->second);
 }
 
 bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const {
-  for (const auto& [vm, part] : parts_) {
-    if (part.state == OutcomeState::kPending) return false;
+  for (const auto& [vm, outcome] : outcomes_) {
+    if (outcome.state == OutcomeState::kPending) return false;
     // A failed creation has ended when its VM no longer exists, or stays for an operator.
-    const bool failed_make = part.aim == Aim::kMake && part.state == OutcomeState::kFailed;
+    const bool failed_make = outcome.goal == Goal::kMake && outcome.state == OutcomeState::kFailed;
     if (!failed_make || options_.until_accepted) continue;
     const Entry* entry = decisions.Find(vm);
     if (entry == nullptr) continue;
-    const bool acts = IsAct(entry->step.kind) && !IsAside(entry->step.kind);
+    const bool acts = IsAct(entry->step.kind) && !IsDeferred(entry->step.kind);
     if (!acts && !entry->view->vm->has_mark) continue;
     const bool stays = WaitsForNodes(entry->step, now) ||
                        IsStuckInDeletion(entry->view->vm, decisions.snapshot().now()) ||
@@ -445,8 +450,8 @@ bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::Mo
 
 std::set<std::string> Tracker::Gone() const {
   std::set<std::string> gone;
-  for (const auto& [vm, part] : parts_) {
-    if (part.gone_since.has_value() && part.state == OutcomeState::kPending) gone.insert(vm);
+  for (const auto& [vm, outcome] : outcomes_) {
+    if (outcome.gone_since.has_value() && outcome.state == OutcomeState::kPending) gone.insert(vm);
   }
   return gone;
 }
@@ -455,13 +460,13 @@ void Tracker::AddTo(RunSummary* run) const {
   bool removal_failed = false;
   bool removal_pending = false;
   bool all_refused = true;
-  for (const auto& [vm, part] : parts_) {
-    const bool done = part.state == OutcomeState::kDone;
-    const bool failed = part.state == OutcomeState::kFailed;
-    switch (part.aim) {
-      case Aim::kMake: {
+  for (const auto& [vm, outcome] : outcomes_) {
+    const bool done = outcome.state == OutcomeState::kDone;
+    const bool failed = outcome.state == OutcomeState::kFailed;
+    switch (outcome.goal) {
+      case Goal::kMake: {
         // Its POST was accepted, or it was observed: the name is never used again (rule C10).
-        if (part.begun) run->seen.insert(vm);
+        if (outcome.begun) run->seen.insert(vm);
         run->created = run->created || done;
         // The VM appeared and was deleted without a cause that we know.
         const bool explained = std::any_of(
@@ -470,13 +475,13 @@ void Tracker::AddTo(RunSummary* run) const {
         if (failed && !explained) run->failures.insert(std::string(cause::kCreate));
         break;
       }
-      case Aim::kRemove:
+      case Goal::kRemove:
         run->removed = run->removed || done;
         removal_failed = removal_failed || failed;
-        removal_pending = removal_pending || part.state == OutcomeState::kPending;
-        all_refused = all_refused && (!failed || part.refused);
+        removal_pending = removal_pending || outcome.state == OutcomeState::kPending;
+        all_refused = all_refused && (!failed || outcome.refused);
         break;
-      case Aim::kTakeBack:
+      case Goal::kTakeBack:
         break;
     }
   }
@@ -501,29 +506,30 @@ absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
   int failed = 0;
   int done = 0;
   int pending = 0;
-  for (const auto& [vm, part] : parts_) {
+  for (const auto& [vm, outcome] : outcomes_) {
     lines += "\n" + vm + ": ";
-    switch (part.state) {
+    switch (outcome.state) {
       case OutcomeState::kDone:
         ++done;
         lines += "done";
         break;
       case OutcomeState::kPending:
         ++pending;
-        lines += "unfinished" + (part.text.empty() ? std::string() : ", " + part.text);
+        lines += "unfinished" + (outcome.text.empty() ? std::string() : ", " + outcome.text);
         break;
       case OutcomeState::kFailed:
         ++failed;
-        if (first_failure.ok()) first_failure = part.error;
-        all_alike = all_alike && part.error.code() == first_failure.code();
-        lines += "failed: " + base::Message(part.error);
+        if (first_failure.ok()) first_failure = outcome.error;
+        all_alike = all_alike && outcome.error.code() == first_failure.code();
+        lines += "failed: " + base::Message(outcome.error);
         break;
     }
   }
   if (!ended.ok()) return base::MakeStatus(ended.code(), base::Message(ended) + lines);
   if (failed == 0 && pending == 0) return absl::OkStatus();
   for (const PassedOver& passed : passed_over_) {
-    if (!parts_.contains(passed.vm)) lines += "\n" + passed.vm + ": passed over, " + passed.reason;
+    if (!outcomes_.contains(passed.vm))
+      lines += "\n" + passed.vm + ": passed over, " + passed.reason;
   }
   // If nothing succeeded and all failures have the same code, return that code. ABORTED is reserved
   // for "busy".

@@ -19,15 +19,15 @@
 
 namespace nomad_harvester::scaling {
 
-enum class Aim { kMake, kRemove, kTakeBack };
+enum class Goal { kMake, kRemove, kTakeBack };
 enum class OutcomeState { kPending, kDone, kFailed };
 
-// One VM of an action.
-struct Part {
-  Aim aim = Aim::kRemove;
+// One VM of an action, and how far it is.
+struct VmOutcome {
+  Goal goal = Goal::kRemove;
   OutcomeState state = OutcomeState::kPending;
   absl::Status error{};       // kFailed
-  std::string text{};         // the latest reason of a part that is pending
+  std::string text{};         // why it is pending
   std::string action{};       // of its mark, if observed
   std::string node_id{};      // kRemove: of the plan
   std::string creation_id{};  // kMake: the id under which it is made
@@ -42,7 +42,7 @@ struct Part {
   // kRemove: since when the VM is gone, and how long its leftovers are waited for (rule L4).
   std::optional<base::MonoTime> gone_since{};
   base::Duration leftovers_limit = std::chrono::minutes(4);
-  std::string left{};  // what is left of it although the part is done
+  std::string left{};  // what is left of it although it is done
 };
 
 // What remains of VMs that are gone, by VM name (rule L4).
@@ -72,7 +72,7 @@ class Tracker {
   };
   Tracker(Options options, const ScalePlan& plan);
 
-  const std::map<std::string, Part>& parts() const { return parts_; }
+  const std::map<std::string, VmOutcome>& outcomes() const { return outcomes_; }
   const std::string& action_id() const { return options_.action_id; }
   bool despite_mass_loss() const { return options_.despite_mass_loss; }
 
@@ -90,13 +90,13 @@ class Tracker {
   // VMs that are to be created now: none before every VM that is taken back has its outcome (L6).
   std::vector<std::string> ToMake() const;
 
-  void NoteMark(const std::string& vm, const Effect& effect, bool refused_for_good);
-  void NoteMake(const std::string& vm, const Effect& effect);
+  void RecordMark(const std::string& vm, const Effect& effect, bool refused_for_good);
+  void RecordMake(const std::string& vm, const Effect& effect);
   // The join of a VM that the last look showed as healthy was recorded: a VM that this action makes
   // is done, without another look.
-  void NoteJoined(const std::string& vm, const std::string& node_id, bool ready);
+  void RecordJoined(const std::string& vm, const std::string& node_id, bool ready);
 
-  // Every part has its outcome, and what is broken of its creations is gone, or waits for others.
+  // Every VM has its outcome, and what is broken of its creations is gone, or waits for others.
   bool Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const;
   // VMs of this action that are gone and whose leftovers it waits for.
   std::set<std::string> Gone() const;
@@ -110,24 +110,24 @@ class Tracker {
 
  private:
   void ObserveMake(const std::string& vm, const Decisions::Entry* entry, const Decisions& decisions,
-                   const Retries& retries, base::MonoTime now, Part* part);
+                   const Retries& retries, base::MonoTime now, VmOutcome* outcome);
   void ObserveRemove(const std::string& vm, const Decisions::Entry* entry,
                      const Decisions& decisions, const Retries& retries, const Leftovers& leftovers,
-                     base::MonoTime now, Part* part);
-  void NoteRegistered(const std::string& vm, const std::string& node_id, Part* part);
+                     base::MonoTime now, VmOutcome* outcome);
+  void RecordRegistered(const std::string& vm, const std::string& node_id, VmOutcome* outcome);
   void SetMade(const std::string& vm, const std::string& node_id, std::string_view message,
-               Part* part);
+               VmOutcome* outcome);
   void ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
-                   Part* part);
+                   VmOutcome* outcome);
   void ObserveTakeBack(const Decisions::Entry* entry, const Decisions& decisions,
-                       const Retries& retries, base::MonoTime now, Part* part);
+                       const Retries& retries, base::MonoTime now, VmOutcome* outcome);
   bool Replace(const std::string& vm, const std::string& why);
   // Whether the step has waited for a minute because too many VMs have lost their nodes: this
   // action ends, and a later one goes on.
   bool WaitsForNodes(const Step& step, base::MonoTime now) const;
 
   const Options options_;
-  std::map<std::string, Part> parts_;
+  std::map<std::string, VmOutcome> outcomes_;
   std::vector<PlannedRemoval> reserve_;  // in order; taken from the front
   std::vector<PassedOver> passed_over_;
   std::optional<base::MonoTime> mass_loss_since_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/pool_troubles.h"
+#include "execution/pool_backlog.h"
 
 #include "nomad_harvester/scaling/step_spec.h"
 
 namespace nomad_harvester::scaling {
 
-void PoolTroubles::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool,
-                                    std::set<std::string> of_scale) {
+void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool,
+                                   std::set<std::string> of_scale) {
   const PoolSnapshot& snapshot = decisions.snapshot();
   std::set<std::string> objects = std::move(of_scale);
   objects.insert(pool.pool);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/aside_tasks.h"
+#include "execution/deferred_tasks.h"
 
 #include <utility>
 
@@ -7,11 +7,11 @@
 
 namespace nomad_harvester::scaling {
 
-AsideTasks::AsideTasks() : state_(std::make_shared<State>()) {}
+DeferredTasks::DeferredTasks() : state_(std::make_shared<State>()) {}
 
-AsideTasks::~AsideTasks() { End(); }
+DeferredTasks::~DeferredTasks() { End(); }
 
-bool AsideTasks::RunNext(State& state, const runtime::Context& context) {
+bool DeferredTasks::RunNext(State& state, const runtime::Context& context) {
   Task task;
   {
     base::MutexLock lock(state.mutex);
@@ -32,7 +32,7 @@ bool AsideTasks::RunNext(State& state, const runtime::Context& context) {
   return true;
 }
 
-bool AsideTasks::Start(const runtime::Context& context, runtime::Executor& executor, Task task) {
+bool DeferredTasks::Start(const runtime::Context& context, runtime::Executor& executor, Task task) {
   if (!source_.has_value()) source_.emplace(context);
   {
     base::MutexLock lock(state_->mutex);
@@ -49,17 +49,17 @@ bool AsideTasks::Start(const runtime::Context& context, runtime::Executor& execu
   return false;
 }
 
-std::vector<AsideTasks::Ended> AsideTasks::TakeEnded() {
+std::vector<DeferredTasks::Ended> DeferredTasks::TakeEnded() {
   base::MutexLock lock(state_->mutex);
   return std::exchange(state_->ended, {});
 }
 
-bool AsideTasks::any() const {
+bool DeferredTasks::any() const {
   base::MutexLock lock(state_->mutex);
   return state_->running > 0 || !state_->waiting.empty();
 }
 
-void AsideTasks::Await() {
+void DeferredTasks::Await() {
   if (!source_.has_value()) return;
   while (RunNext(*state_, source_->context())) {
   }
@@ -68,7 +68,7 @@ void AsideTasks::Await() {
                        [this]() NH_REQUIRES(state_->mutex) { return state_->running == 0; });
 }
 
-void AsideTasks::End() {
+void DeferredTasks::End() {
   std::deque<Task> dropped;  // destroyed without the lock
   if (source_.has_value()) source_->Cancel(runtime::CancelReason::kNone);
   base::MutexLock lock(state_->mutex);

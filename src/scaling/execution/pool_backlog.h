@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pool's loop remembers of what was refused, failed or is left. Private to module scaling.
-#ifndef NOMAD_HARVESTER_SCALING_POOL_TROUBLES_H_
-#define NOMAD_HARVESTER_SCALING_POOL_TROUBLES_H_
+#ifndef NOMAD_HARVESTER_SCALING_POOL_BACKLOG_H_
+#define NOMAD_HARVESTER_SCALING_POOL_BACKLOG_H_
 
 #include <map>
 #include <set>
@@ -17,8 +17,8 @@ namespace nomad_harvester::scaling {
 
 // What a pool remembers from run to run, in this process. The pool's gate lets one loop use it at a
 // time.
-struct PoolTroubles {
-  explicit PoolTroubles(runtime::Random& random) : retries(random) {}
+struct PoolBacklog {
+  explicit PoolBacklog(runtime::Random& random) : retries(random) {}
 
   // Keeps only what concerns the objects of this look, and the VMs of a Scale by name.
   void ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool,
@@ -44,4 +44,4 @@ struct PoolTroubles {
 
 }  // namespace nomad_harvester::scaling
 
-#endif  // NOMAD_HARVESTER_SCALING_POOL_TROUBLES_H_
+#endif  // NOMAD_HARVESTER_SCALING_POOL_BACKLOG_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/vm_story.h"
+#include "rules/event_text.h"
 
 #include <algorithm>
 #include <array>
@@ -12,13 +12,13 @@ namespace {
 
 using harvester::VmEvent;
 
-struct Telling {
+struct EventRow {
   StepKind kind;
   const char* reason;
   const char* action;
   bool warning;
 };
-constexpr std::array<Telling, 10> kTellings = {{
+constexpr std::array<EventRow, 10> kEventRows = {{
     {StepKind::kCancelDrain, "DrainCancelled", "CancelDrain", false},
     {StepKind::kEnable, "NodeEnabled", "Enable", false},
     {StepKind::kReport, "NeedsOperator", "Report", true},
@@ -31,14 +31,14 @@ constexpr std::array<Telling, 10> kTellings = {{
     {StepKind::kDelete, "Deleted", "Delete", false},
 }};
 
-const Telling* FindTelling(StepKind kind) {
-  const auto* const found = std::find_if(kTellings.begin(), kTellings.end(),
-                                         [&](const Telling& t) { return t.kind == kind; });
-  return found == kTellings.end() ? nullptr : found;
+const EventRow* FindEventRow(StepKind kind) {
+  const auto* const found = std::find_if(kEventRows.begin(), kEventRows.end(),
+                                         [&](const EventRow& t) { return t.kind == kind; });
+  return found == kEventRows.end() ? nullptr : found;
 }
 
 // What is told otherwise than by the kind of step alone.
-std::string_view ReasonOf(const Telling& telling, const Step& step, const VmView& view) {
+std::string_view ReasonOf(const EventRow& row, const Step& step, const VmView& view) {
   if (step.node_is_ready) return "Ready";
   switch (step.row) {
     case Row::kMarkedTakenBack:
@@ -49,7 +49,7 @@ std::string_view ReasonOf(const Telling& telling, const Step& step, const VmView
     case Row::kUnmarkedBrokenKept:
       return view.start_failure.has_value() ? "StartFailed" : "JoinTimeout";
     default:
-      return telling.reason;
+      return row.reason;
   }
 }
 
@@ -57,7 +57,7 @@ std::string WithAction(std::string note, const std::string& action) {
   return action.empty() ? note : std::move(note) + "; action " + action;
 }
 
-std::string NoteOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
+std::string TextOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
   std::string note = step.reason;
   if (!step.node_id.empty() && note.find(step.node_id) == std::string::npos) {
     note += "; Nomad node " + step.node_id;
@@ -85,27 +85,27 @@ std::string ActionOf(const Step& step, const VmView& view, const PoolSnapshot& s
   return ours ? std::string(drain->action) : view.vm->action_id;
 }
 
-bool HasStory(StepKind kind) { return FindTelling(kind) != nullptr; }
+bool HasEvent(StepKind kind) { return FindEventRow(kind) != nullptr; }
 
-VmEvent StoryOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
-  const Telling& telling = *FindTelling(step.kind);
+VmEvent EventOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
+  const EventRow& row = *FindEventRow(step.kind);
   return {.vm = view.vm->name,
           .uid = view.vm->uid,
-          .reason = std::string(ReasonOf(telling, step, view)),
-          .action = telling.action,
-          .note = NoteOf(step, view, snapshot),
-          .warning = telling.warning && step.row != Row::kMarkedTakenBack};
+          .reason = std::string(ReasonOf(row, step, view)),
+          .action = row.action,
+          .note = TextOf(step, view, snapshot),
+          .warning = row.warning && step.row != Row::kMarkedTakenBack};
 }
 
-VmEvent StoryOfDrained(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
+VmEvent EventOfDrained(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
   return {.vm = view.vm->name,
           .uid = view.vm->uid,
           .reason = "Drained",
           .action = "Drain",
-          .note = NoteOf(step, view, snapshot)};
+          .note = TextOf(step, view, snapshot)};
 }
 
-VmEvent StoryOfCreation(const std::string& vm, const std::string& uid, const PoolKey& pool,
+VmEvent EventOfCreation(const std::string& vm, const std::string& uid, const PoolKey& pool,
                         const std::optional<harvester::LeaseAction>& action,
                         const std::string& action_id, const std::string& reason) {
   return {.vm = vm,
@@ -115,7 +115,7 @@ VmEvent StoryOfCreation(const std::string& vm, const std::string& uid, const Poo
           .note = "created: " + OfPool(pool, action, action_id, reason)};
 }
 
-VmEvent StoryOfChoice(const std::string& vm, const std::string& uid, const PoolKey& pool,
+VmEvent EventOfChoice(const std::string& vm, const std::string& uid, const PoolKey& pool,
                       const std::optional<harvester::LeaseAction>& action,
                       const std::string& action_id, const std::string& reason) {
   return {.vm = vm,
@@ -125,7 +125,7 @@ VmEvent StoryOfChoice(const std::string& vm, const std::string& uid, const PoolK
           .note = "chosen for removal: " + OfPool(pool, action, action_id, reason)};
 }
 
-VmEvent StoryOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
+VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
                        const absl::Status& refusal) {
   return {
       .vm = vm.name,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/vm_story.h"
+#include "rules/event_text.h"
 
 #include <set>
 #include <string>
@@ -35,22 +35,22 @@ VmView Marked() {
 }
 
 VmEvent Story(StepKind kind, Row row, const VmView& view = View(), const std::string& node = "") {
-  return StoryOf({.kind = kind, .row = row, .node_id = node, .reason = "because"}, view,
+  return EventOf({.kind = kind, .row = row, .node_id = node, .reason = "because"}, view,
                  EmptySnapshot());
 }
 
-TEST(VmStory, T1_every_act_but_a_note_of_the_plugins_own_has_one) {
+TEST(EventText, T1_every_act_but_a_note_of_the_plugins_own_has_one) {
   const std::set<StepKind> own_notes = {StepKind::kRecordRolledBack,  StepKind::kRecordCluster,
                                         StepKind::kForgetJoinTimeout, StepKind::kRenewToken,
                                         StepKind::kPublishHost,       StepKind::kUnpublishHost};
   for (int i = 0; i <= static_cast<int>(StepKind::kPurge); ++i) {
     const auto kind = static_cast<StepKind>(i);
     const bool expected = kind == StepKind::kReport || (IsAct(kind) && !own_notes.contains(kind));
-    EXPECT_EQ(HasStory(kind), expected) << StepName(kind);
+    EXPECT_EQ(HasEvent(kind), expected) << StepName(kind);
   }
 }
 
-TEST(VmStory, T1_says_what_was_done_why_on_which_node_and_by_which_action) {
+TEST(EventText, T1_says_what_was_done_why_on_which_node_and_by_which_action) {
   const VmEvent event = Story(StepKind::kStartDrain, Row::kMarkedStartDrain, Marked(), "n-1");
   EXPECT_EQ(event.vm, "web-1");
   EXPECT_EQ(event.uid, "u-1");
@@ -60,23 +60,23 @@ TEST(VmStory, T1_says_what_was_done_why_on_which_node_and_by_which_action) {
   EXPECT_FALSE(event.warning);
 }
 
-TEST(VmStory, a_join_belongs_to_the_action_that_made_the_vm) {
+TEST(EventText, a_join_belongs_to_the_action_that_made_the_vm) {
   EXPECT_EQ(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).reason, "Registered");
   Step ready{.kind = StepKind::kRecordJoin, .row = Row::kUnmarkedJoins};
   ready.node_is_ready = true;
-  EXPECT_EQ(StoryOf(ready, View(), PoolSnapshot{}).reason, "Ready");
+  EXPECT_EQ(EventOf(ready, View(), PoolSnapshot{}).reason, "Ready");
   EXPECT_EQ(Story(StepKind::kRecordReady, Row::kUnmarkedReady).reason, "Ready");
   EXPECT_THAT(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).note, HasSubstr("action a-made"));
 }
 
-TEST(VmStory, a_removal_that_is_taken_back_is_no_failure) {
+TEST(EventText, a_removal_that_is_taken_back_is_no_failure) {
   EXPECT_EQ(Story(StepKind::kRollBack, Row::kMarkedTakenBack, Marked()).reason, "TakenBack");
   EXPECT_FALSE(Story(StepKind::kRollBack, Row::kMarkedTakenBack, Marked()).warning);
   EXPECT_EQ(Story(StepKind::kRollBack, Row::kMarkedLate, Marked()).reason, "RolledBack");
   EXPECT_TRUE(Story(StepKind::kRollBack, Row::kMarkedLate, Marked()).warning);
 }
 
-TEST(VmStory, a_broken_vm_has_missed_its_deadline_or_does_not_start) {
+TEST(EventText, a_broken_vm_has_missed_its_deadline_or_does_not_start) {
   VmView fails = View();
   fails.start_failure = harvester::StartFailure{.reason = "no host"};
   for (const auto& [kind, row] : {std::pair(StepKind::kMarkBroken, Row::kUnmarkedBroken),
@@ -87,27 +87,27 @@ TEST(VmStory, a_broken_vm_has_missed_its_deadline_or_does_not_start) {
   }
 }
 
-TEST(VmStory, what_only_an_operator_can_solve_is_a_warning) {
+TEST(EventText, what_only_an_operator_can_solve_is_a_warning) {
   EXPECT_EQ(Story(StepKind::kReport, Row::kUnmarkedTwoReady).reason, "NeedsOperator");
   EXPECT_TRUE(Story(StepKind::kReport, Row::kUnmarkedTwoReady).warning);
   EXPECT_EQ(Story(StepKind::kReport, Row::kUnmarkedUnhealthyKept).reason, "Unhealthy");
 }
 
-TEST(VmStory, T1_creation_and_choice_say_from_to_and_the_agents_reason) {
+TEST(EventText, T1_creation_and_choice_say_from_to_and_the_agents_reason) {
   const PoolKey pool{.ns = "nomad", .pool = "web"};
   const harvester::LeaseAction action{.id = "a-1", .from = 2, .to = 5};
-  EXPECT_EQ(StoryOfCreation("web-1", "u-1", pool, action, "a-1", "load is high").note,
+  EXPECT_EQ(EventOfCreation("web-1", "u-1", pool, action, "a-1", "load is high").note,
             "created: pool nomad/web from 2 to 5; load is high; action a-1");
-  EXPECT_EQ(StoryOfChoice("web-1", "u-1", pool, action, "a-1", "").note,
+  EXPECT_EQ(EventOfChoice("web-1", "u-1", pool, action, "a-1", "").note,
             "chosen for removal: pool nomad/web from 2 to 5; action a-1");
-  EXPECT_EQ(StoryOfCreation("web-1", "u-1", pool, action, "a-0", "").note,
+  EXPECT_EQ(EventOfCreation("web-1", "u-1", pool, action, "a-0", "").note,
             "created: pool nomad/web; action a-0")
       << "a name that an earlier action left over";
 }
 
-TEST(VmStory, L3_a_refusal_says_what_was_refused_and_by_what_error) {
+TEST(EventText, L3_a_refusal_says_what_was_refused_and_by_what_error) {
   const VmEvent event =
-      StoryOfRefusal(View().vm, "delete", absl::PermissionDeniedError("not allowed"));
+      EventOfRefusal(View().vm, "delete", absl::PermissionDeniedError("not allowed"));
   EXPECT_EQ(event.reason, "RemovalRefused");
   EXPECT_TRUE(event.warning);
   EXPECT_THAT(event.note, HasSubstr("delete is refused"));

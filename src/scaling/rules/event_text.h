@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a VM's Kubernetes Events say (rule T1). Pure. Private to module scaling.
-#ifndef NOMAD_HARVESTER_SCALING_VM_STORY_H_
-#define NOMAD_HARVESTER_SCALING_VM_STORY_H_
+#ifndef NOMAD_HARVESTER_SCALING_EVENT_TEXT_H_
+#define NOMAD_HARVESTER_SCALING_EVENT_TEXT_H_
 
 #include <optional>
 #include <string>
@@ -19,27 +19,27 @@ namespace nomad_harvester::scaling {
 std::string ActionOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot);
 
 // Whether there is an Event about such a step once it is done (kReport: once it is decided).
-bool HasStory(StepKind kind);
-// That Event; requires HasStory.
-harvester::VmEvent StoryOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot);
+bool HasEvent(StepKind kind);
+// That Event; requires HasEvent.
+harvester::VmEvent EventOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot);
 // Beside it, of a deletion that waited for a drain.
-harvester::VmEvent StoryOfDrained(const Step& step, const VmView& view,
+harvester::VmEvent EventOfDrained(const Step& step, const VmView& view,
                                   const PoolSnapshot& snapshot);
 
 // A VM that an action created, and one that it chose for removal. `action`: of the pool's Lease.
 // `reason`: why the agent scales.
-harvester::VmEvent StoryOfCreation(const std::string& vm, const std::string& uid,
+harvester::VmEvent EventOfCreation(const std::string& vm, const std::string& uid,
                                    const PoolKey& pool,
                                    const std::optional<harvester::LeaseAction>& action,
                                    const std::string& action_id, const std::string& reason);
-harvester::VmEvent StoryOfChoice(const std::string& vm, const std::string& uid, const PoolKey& pool,
+harvester::VmEvent EventOfChoice(const std::string& vm, const std::string& uid, const PoolKey& pool,
                                  const std::optional<harvester::LeaseAction>& action,
                                  const std::string& action_id, const std::string& reason);
 
 // A step of a removal, by its name in the log, that was refused.
-harvester::VmEvent StoryOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
+harvester::VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
                                   const absl::Status& refusal);
 
 }  // namespace nomad_harvester::scaling
 
-#endif  // NOMAD_HARVESTER_SCALING_VM_STORY_H_
+#endif  // NOMAD_HARVESTER_SCALING_EVENT_TEXT_H_

@@ -2,7 +2,7 @@
 //
 // Steps that the loop does not wait for, on real threads.
 
-#include "execution/aside_tasks.h"
+#include "execution/deferred_tasks.h"
 
 #include <atomic>
 #include <string>
@@ -20,24 +20,24 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-class AsideTasksTest : public ::testing::Test {
+class DeferredTasksTest : public ::testing::Test {
  protected:
-  static AsideTasks::Ended Done(const std::string& vm) {
+  static DeferredTasks::Ended Done(const std::string& vm) {
     return {{"publish-host", vm}, vm, {}, {.verdict = Verdict::kDone}};
   }
   // Like a client that hangs: ends when its context does.
-  static AsideTasks::Task Hangs(const std::string& vm, std::atomic<bool>* begun) {
+  static DeferredTasks::Task Hangs(const std::string& vm, std::atomic<bool>* begun) {
     return [vm, begun](const runtime::Context& context) {
       *begun = true;
       begun->notify_all();
-      AsideTasks::Ended ended = Done(vm);
+      DeferredTasks::Ended ended = Done(vm);
       ended.effect = EffectOf(context.Sleep(std::chrono::hours(1)));
       return ended;
     };
   }
-  static std::vector<std::string> Names(const std::vector<AsideTasks::Ended>& all) {
+  static std::vector<std::string> Names(const std::vector<DeferredTasks::Ended>& all) {
     std::vector<std::string> names;
-    for (const AsideTasks::Ended& ended : all) names.push_back(ended.vm);
+    for (const DeferredTasks::Ended& ended : all) names.push_back(ended.vm);
     return names;
   }
 
@@ -46,10 +46,10 @@ class AsideTasksTest : public ::testing::Test {
   runtime::WorkerPool pool_{{.threads = 4, .queue_limit = 16, .on_exception = {}}};
 };
 
-TEST_F(AsideTasksTest, L1_one_that_hangs_does_not_hold_up_who_started_it) {
+TEST_F(DeferredTasksTest, L1_one_that_hangs_does_not_hold_up_who_started_it) {
   std::atomic<bool> begun = false;
   {
-    AsideTasks tasks;
+    DeferredTasks tasks;
     tasks.Start(context_, pool_, Hangs("a", &begun));
     begun.wait(false);
     EXPECT_TRUE(tasks.any());
@@ -58,10 +58,10 @@ TEST_F(AsideTasksTest, L1_one_that_hangs_does_not_hold_up_who_started_it) {
   EXPECT_TRUE(begun);
 }
 
-TEST_F(AsideTasksTest, L9_the_end_cancels_what_runs_and_drops_what_has_not_begun) {
+TEST_F(DeferredTasksTest, L9_the_end_cancels_what_runs_and_drops_what_has_not_begun) {
   support::ManualExecutor later;
   std::atomic<bool> begun = false;
-  AsideTasks tasks;
+  DeferredTasks tasks;
   tasks.Start(context_, later, Hangs("never", &begun));
   tasks.End();
   later.RunAll();
@@ -69,19 +69,19 @@ TEST_F(AsideTasksTest, L9_the_end_cancels_what_runs_and_drops_what_has_not_begun
   EXPECT_FALSE(tasks.any());
 }
 
-TEST_F(AsideTasksTest, the_executor_may_call_after_the_tasks_are_gone) {
+TEST_F(DeferredTasksTest, the_executor_may_call_after_the_tasks_are_gone) {
   support::ManualExecutor later;
   std::atomic<bool> begun = false;
   {
-    AsideTasks tasks;
+    DeferredTasks tasks;
     tasks.Start(context_, later, Hangs("never", &begun));
   }
   EXPECT_EQ(later.RunAll(), 1U);
   EXPECT_FALSE(begun);
 }
 
-TEST_F(AsideTasksTest, who_awaits_them_has_them_all_once) {
-  AsideTasks tasks;
+TEST_F(DeferredTasksTest, who_awaits_them_has_them_all_once) {
+  DeferredTasks tasks;
   for (const char* vm : {"a", "b", "c"}) {
     tasks.Start(context_, pool_, [vm](const runtime::Context&) { return Done(vm); });
   }
@@ -91,13 +91,13 @@ TEST_F(AsideTasksTest, who_awaits_them_has_them_all_once) {
   EXPECT_THAT(tasks.TakeEnded(), IsEmpty());
 }
 
-TEST_F(AsideTasksTest, L1_one_for_which_the_executor_has_no_room_is_gone_and_holds_nothing) {
+TEST_F(DeferredTasksTest, L1_one_for_which_the_executor_has_no_room_is_gone_and_holds_nothing) {
   support::ManualExecutor executor;
   const auto turn = std::make_shared<int>(1);
   const auto holds = [turn](const std::string& vm) {
     return [turn, vm](const runtime::Context&) { return Done(vm); };
   };
-  AsideTasks tasks;
+  DeferredTasks tasks;
   EXPECT_TRUE(tasks.Start(context_, executor, holds("first")));
   executor.set_refusal(absl::ResourceExhaustedError("full"));
   EXPECT_FALSE(tasks.Start(context_, executor, holds("second")));
@@ -107,19 +107,19 @@ TEST_F(AsideTasksTest, L1_one_for_which_the_executor_has_no_room_is_gone_and_hol
   EXPECT_EQ(turn.use_count(), 2) << "this one and the test's own";
 }
 
-TEST_F(AsideTasksTest, who_awaits_them_runs_those_that_have_not_begun) {
+TEST_F(DeferredTasksTest, who_awaits_them_runs_those_that_have_not_begun) {
   support::ManualExecutor later;
-  AsideTasks tasks;
+  DeferredTasks tasks;
   EXPECT_TRUE(tasks.Start(context_, later, [](const runtime::Context&) { return Done("a"); }));
   EXPECT_TRUE(tasks.any());
   tasks.Await();
   EXPECT_THAT(tasks.TakeEnded(), SizeIs(1));
 }
 
-TEST_F(AsideTasksTest, L9_a_context_that_ends_ends_them) {
+TEST_F(DeferredTasksTest, L9_a_context_that_ends_ends_them) {
   const runtime::CancelSource call(context_);
   std::atomic<bool> begun = false;
-  AsideTasks tasks;
+  DeferredTasks tasks;
   tasks.Start(call.context(), pool_, Hangs("a", &begun));
   begun.wait(false);
   call.Cancel(runtime::CancelReason::kClient);

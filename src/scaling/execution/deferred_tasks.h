@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps that are carried out beside the passes of a loop. Private to module scaling.
-#ifndef NOMAD_HARVESTER_SRC_SCALING_ASIDE_TASKS_H_
-#define NOMAD_HARVESTER_SRC_SCALING_ASIDE_TASKS_H_
+#ifndef NOMAD_HARVESTER_SRC_SCALING_DEFERRED_TASKS_H_
+#define NOMAD_HARVESTER_SRC_SCALING_DEFERRED_TASKS_H_
 
 #include <deque>
 #include <functional>
@@ -20,7 +20,7 @@
 namespace nomad_harvester::scaling {
 
 // Used by one thread; the tasks run on the executor. The loop's passes do not wait for them.
-class AsideTasks {
+class DeferredTasks {
  public:
   struct Ended {
     Retries::Key key;
@@ -30,11 +30,11 @@ class AsideTasks {
   };
   using Task = std::function<Ended(const runtime::Context&)>;
 
-  AsideTasks();
+  DeferredTasks();
   // End().
-  ~AsideTasks();
-  AsideTasks(const AsideTasks&) = delete;
-  AsideTasks& operator=(const AsideTasks&) = delete;
+  ~DeferredTasks();
+  DeferredTasks(const DeferredTasks&) = delete;
+  DeferredTasks& operator=(const DeferredTasks&) = delete;
 
   // Runs the task with a child of `context`, which must be that of all others. False: the executor
   // has no room, and the task is gone.
@@ -67,4 +67,4 @@ class AsideTasks {
 
 }  // namespace nomad_harvester::scaling
 
-#endif  // NOMAD_HARVESTER_SRC_SCALING_ASIDE_TASKS_H_
+#endif  // NOMAD_HARVESTER_SRC_SCALING_DEFERRED_TASKS_H_
