@@ -270,6 +270,18 @@ TEST_F(ExecutorTest, C9_a_drain_gets_the_time_that_is_left_and_names_vm_action_a
   EXPECT_TRUE(mark->purge);
 }
 
+TEST_F(ExecutorTest, L3_the_drain_of_a_broken_vm_begins_however_late_it_is_accepted) {
+  AddVm("a");
+  HoldLease({"a"});
+  policy_.ready_drivers = {"docker"};
+  cluster_.EditAnnotation("a", harvester::kReadyAtAnnotation, harvester::kNotReadyYet);
+  Mark("a", [](harvester::Mark& mark) { mark.reason = harvester::MarkReason::kBroken; });
+  clock_.Advance(minutes(50));
+  EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
+  EXPECT_EQ(Body("update drain")["DrainSpec"]["Deadline"],
+            std::chrono::nanoseconds(seconds(1)).count());
+}
+
 TEST_F(ExecutorTest, C9_a_drain_whose_reply_is_lost_is_posted_once) {
   AddVm("a");
   HoldLease({"a"});

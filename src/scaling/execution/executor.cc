@@ -346,9 +346,11 @@ class Act {
     const nodepool::PostedDeadline posted = nodepool::DeadlineToPost(
         mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
         mark.drain_deadline.kind == DrainDeadline::Kind::kNow, mark.drain_deadline.at, seen_.now());
-    // What was placed late is stopped even after the deadline.
-    const bool again = step.row == Row::kMarkedDrainAgain;
-    if (!posted.post && !again) return kNotWanted;
+    // What was placed late is stopped even after the deadline; and the removal of a VM that is of
+    // no use goes on, however late its drain is accepted (rule L3).
+    const bool however_late =
+        step.row == Row::kMarkedDrainAgain || mark.reason != MarkReason::kScaleIn;
+    if (!posted.post && !however_late) return kNotWanted;
     const std::string pool = deps_.key.ToString();
     const nodepool::DrainMark meta{.action = mark.action,
                                    .vm = seen_.view().vm->name,

@@ -113,18 +113,18 @@ Step WaitForNode(const Facts& facts) {
                   &node);
 }
 
-std::string UntilWhen(const harvester::DrainDeadline& deadline) {
+std::string UntilWhen(const harvester::DrainDeadline& deadline, base::WallTime now) {
   using Kind = harvester::DrainDeadline::Kind;
   if (deadline.kind == Kind::kNone) return ", for as long as it takes";
-  if (deadline.kind == Kind::kNow) return " at once";
+  if (deadline.kind == Kind::kNow || deadline.at <= now) return " at once";
   return ", until " + base::FormatRfc3339(deadline.at) + " at the latest";
 }
 
 Step StartDrain(const Facts& facts) {
-  Step step = MakeStep(
-      StepKind::kStartDrain,
-      Named(*facts.node) + " is to be drained" + UntilWhen(ViewOf(facts).vm->mark->drain_deadline),
-      facts.node);
+  Step step = MakeStep(StepKind::kStartDrain,
+                       Named(*facts.node) + " is to be drained" +
+                           UntilWhen(ViewOf(facts).vm->mark->drain_deadline, facts.seen->now()),
+                       facts.node);
   step.was_ineligible = facts.ineligible_by_others;
   return step;
 }
