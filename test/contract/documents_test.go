@@ -178,7 +178,7 @@ func TestEveryCommandInTheDocumentsExistsWithItsOptions(t *testing.T) {
 }
 
 // Each block whose commands are the executable's runs as it stands, in a simulated world of its own,
-// with the example files beside it. What asks is told yes; Kubernetes' own commands do nothing here.
+// with the example files beside it. What asks is told yes; the commands of Kubernetes and Nomad do nothing here.
 func TestTheCommandsInTheDocumentsWork(t *testing.T) {
 	ran := 0
 	for _, file := range documents(t) {
@@ -209,6 +209,7 @@ harvester() {
   esac
 }
 kubectl() { :; }
+nomad() { :; }
 `
 
 func runBlock(t *testing.T, text string) {
