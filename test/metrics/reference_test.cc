@@ -86,7 +86,7 @@ TEST(MetricsPage, the_table_of_docs_metrics_md_is_the_table_of_metrics) {
 }
 
 TEST(MetricsPage, the_documents_name_no_metric_that_does_not_exist) {
-  for (const char* page : {"docs/metrics.md", "docs/operations.md"}) {
+  for (const char* page : {"docs/metrics.md", "docs/operations.md", "docs/troubleshooting.md"}) {
     EXPECT_THAT(MetricsIn(Read(page)), IsSubsetOf(AllNames())) << page;
   }
 }
