@@ -33,10 +33,11 @@ constexpr Default kNone = InWords("");
 constexpr Default kRequired = {"", true};
 constexpr Default kUnlessTemplate = InWords("**required** without `vm_template`");
 
-// A row of the plugin's config block (SetConfig).
+// A row of the plugin's config block (SetConfig). Of an enumeration `values` are its names, else an
+// example, for an option without a default.
 constexpr Option Plugin(std::string_view group, std::string_view key, OptionType type,
                         const Default& absent, std::string_view environment,
-                        std::string_view documentation, std::string_view enum_values = {}) {
+                        std::string_view documentation, std::string_view values = {}) {
   return {.section = Section::kPlugin,
           .group = group,
           .key = key,
@@ -46,14 +47,15 @@ constexpr Option Plugin(std::string_view group, std::string_view key, OptionType
           .environment = environment,
           .required = absent.required,
           .documentation = documentation,
-          .enum_values = enum_values};
+          .enum_values = type == kEnum ? values : "",
+          .example = type == kEnum ? "" : values};
 }
 
 // A row of a policy's target block (Status and Scale).
 constexpr Option Policy(std::string_view group, std::string_view key, OptionType type,
                         const Default& absent, std::string_view documentation,
-                        std::string_view enum_values = {}) {
-  Option option = Plugin(group, key, type, absent, "", documentation, enum_values);
+                        std::string_view values = {}) {
+  Option option = Plugin(group, key, type, absent, "", documentation, values);
   option.section = Section::kPolicy;
   return option;
 }
@@ -72,7 +74,8 @@ constexpr char kRemediation[] = "Replacing unhealthy VMs";
 // fills what is absent (hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go,
 // hashicorp/nomad:api/api.go DefaultConfig).
 constexpr Option Inherited(std::string_view key, OptionType type, std::string_view environment,
-                           std::string_view documentation, std::string_view default_text = {}) {
+                           std::string_view documentation, std::string_view default_text = {},
+                           std::string_view example = {}) {
   return {.section = Section::kPlugin,
           .group = kNomad,
           .key = key,
@@ -81,7 +84,8 @@ constexpr Option Inherited(std::string_view key, OptionType type, std::string_vi
           .environment = environment,
           .environment_wins = false,
           .empty_is_absent = type != kBool && type != kDuration,
-          .documentation = documentation};
+          .documentation = documentation,
+          .example = example};
 }
 
 constexpr Option kOptions[] = {
@@ -89,31 +93,38 @@ constexpr Option kOptions[] = {
            "Base URL of the Kubernetes API: `https://VIP`, `https://VIP:6443` or "
            "`https://RANCHER/k8s/clusters/ID`; a path is kept. Required unless a kubeconfig is "
            "given. It overrides the kubeconfig's server; if host or port differ, the "
-           "kubeconfig's credentials are not used."),
+           "kubeconfig's credentials are not used.",
+           "https://10.0.0.10:6443"),
     Plugin(kHarvester, "auth_token", kSecret, kNone, "HARVESTER_TOKEN",
-           "Bearer token. Not together with `auth_token_file`."),
+           "Bearer token. Not together with `auth_token_file`.", "token-abcde:SECRET"),
     Plugin(kHarvester, "auth_token_file", kPath, kNone, "HARVESTER_TOKEN_FILE",
            "File with the bearer token, read again when it changes and after a 401. It may be "
-           "created later: if it is missing when the configuration is read, that is a warning."),
+           "created later: if it is missing when the configuration is read, that is a warning.",
+           "/etc/nomad-autoscaler/harvester.token"),
     Plugin(kHarvester, "harvester_kubeconfig", kPath, kNone, "HARVESTER_KUBECONFIG",
            "Path of a kubeconfig. Server, CA, token, token file, client certificate, "
            "`insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`, `username` and "
            "`password` are honoured; an `exec` or `auth-provider` entry is an error, as is a CA "
            "together with `insecure-skip-tls-verify`, unless `harvester_ca_cert` or "
-           "`harvester_skip_verify` replaces both."),
+           "`harvester_skip_verify` replaces both.",
+           "/etc/nomad-autoscaler/harvester.kubeconfig"),
     Plugin(kHarvester, "harvester_kubeconfig_context", kString, InWords("its current context"), "",
-           "Context of the kubeconfig. An error without one."),
+           "Context of the kubeconfig. An error without one.", "lab"),
     Plugin(kHarvester, "harvester_ca_cert", kPath, InWords("the system's CAs"), "",
            "File of PEM certificates for the verification of Harvester's certificate. Otherwise: "
            "`SSL_CERT_FILE`, `SSL_CERT_DIR`, the well-known bundles of Debian, Alpine, SUSE and "
            "RHEL. If none of these exists, an error names this key. It wins over a kubeconfig's CA "
-           "and its `insecure-skip-tls-verify`."),
+           "and its `insecure-skip-tls-verify`.",
+           "/etc/nomad-autoscaler/harvester-ca.pem"),
     Plugin(kHarvester, "harvester_client_cert", kPath, kNone, "",
-           "PEM file with a client certificate. Only together with `harvester_client_key`."),
+           "PEM file with a client certificate. Only together with `harvester_client_key`.",
+           "/etc/nomad-autoscaler/client.pem"),
     Plugin(kHarvester, "harvester_client_key", kPath, kNone, "",
-           "PEM file with the key of the client certificate."),
+           "PEM file with the key of the client certificate.",
+           "/etc/nomad-autoscaler/client-key.pem"),
     Plugin(kHarvester, "harvester_tls_server_name", kString, InWords("the URL's host"), "",
-           "Name that Harvester's certificate must contain, for a VIP that it does not contain."),
+           "Name that Harvester's certificate must contain, for a VIP that it does not contain.",
+           "harvester.example.org"),
     Plugin(kHarvester, "harvester_skip_verify", kBool, "false", "",
            "Accept any certificate. The token can then be intercepted between the plugin and "
            "Harvester."),
@@ -122,11 +133,12 @@ constexpr Option kOptions[] = {
               "Address of Nomad's HTTP API: `http://`, `https://` or `unix:///path`.",
               "http://127.0.0.1:4646"),
     Inherited("nomad_region", kString, "NOMAD_REGION",
-              "Region of the pools' nodes; absent: that of the Nomad agent at `nomad_address`."),
+              "Region of the pools' nodes; absent: that of the Nomad agent at `nomad_address`.", "",
+              "global"),
     Inherited("nomad_namespace", kString, "NOMAD_NAMESPACE",
-              "Namespace sent with requests; nodes have none."),
+              "Namespace sent with requests; nodes have none.", "", "default"),
     Inherited("nomad_token", kSecret, "NOMAD_TOKEN",
-              "ACL token: node write, and `read-job` in every namespace."),
+              "ACL token: node write, and `read-job` in every namespace.", "", "SECRET_ID"),
     {.group = kNomad,
      .key = "nomad_token_file",
      .type = kPath,
@@ -135,20 +147,27 @@ constexpr Option kOptions[] = {
      .documentation =
          "File with the ACL token, read again when it changes and after a 401 or 403: workload "
          "identities expire. Takes precedence over `nomad_token`, which the agent may inject. If "
-         "it is missing when the configuration is read, that is a warning."},
+         "it is missing when the configuration is read, that is a warning.",
+     .example = "/secrets/nomad_token"},
     Inherited(
         "nomad_http-auth", kSecret, "NOMAD_HTTP_AUTH",
         "HTTP basic authentication, `user`, `user:password` or `:password`, for a proxy in front "
-        "of Nomad."),
+        "of Nomad.",
+        "", "user:password"),
     Inherited("nomad_ca-cert", kPath, "NOMAD_CACERT",
-              "File of PEM certificates for the verification of Nomad's certificate."),
-    Inherited("nomad_ca-path", kPath, "NOMAD_CAPATH", "Directory of such files."),
+              "File of PEM certificates for the verification of Nomad's certificate.", "",
+              "/etc/nomad.d/ca.pem"),
+    Inherited("nomad_ca-path", kPath, "NOMAD_CAPATH", "Directory of such files.", "",
+              "/etc/nomad.d/ca"),
     Inherited("nomad_client-cert", kPath, "NOMAD_CLIENT_CERT",
-              "PEM file with a client certificate. Only together with `nomad_client-key`."),
+              "PEM file with a client certificate. Only together with `nomad_client-key`.", "",
+              "/etc/nomad.d/client.pem"),
     Inherited("nomad_client-key", kPath, "NOMAD_CLIENT_KEY",
-              "PEM file with the key of the client certificate."),
+              "PEM file with the key of the client certificate.", "",
+              "/etc/nomad.d/client-key.pem"),
     Inherited("nomad_tls-server-name", kString, "NOMAD_TLS_SERVER_NAME",
-              "Name that Nomad's certificate must contain, such as `server.global.nomad`."),
+              "Name that Nomad's certificate must contain, such as `server.global.nomad`.", "",
+              "server.global.nomad"),
     Inherited("nomad_skip-verify", kBool, "NOMAD_SKIP_VERIFY", "Accept any certificate of Nomad.",
               "false"),
     Inherited("nomad_block-query-wait-time", kDuration, "",
@@ -183,14 +202,16 @@ constexpr Option kOptions[] = {
            "`IP:PORT`, such as `127.0.0.1:9464`: serve Prometheus' `GET /metrics` there "
            "([metrics.md](metrics.md)); `[IPv6]:PORT` and `localhost:PORT` are taken, too. Anybody "
            "who reaches the port can read. A port that is in use is one warning, and is tried "
-           "again: each `target` block is a process of its own and needs a port of its own."),
+           "again: each `target` block is a process of its own and needs a port of its own.",
+           "127.0.0.1:9464"),
     Plugin(kWork, "log_level", kEnum,
            InWords("`debug` under the agent, which filters; `info` in dev mode"), "",
            "Lowest level that is written.", "trace,debug,info,warn,error"),
 
     Policy(kPool, "node_group_name", kString, kRequired,
            "Name of the pool: a label of its VMs, and the default of `name_prefix`. A DNS label "
-           "of at most 40 characters."),
+           "of at most 40 characters.",
+           "batch"),
     Policy(kPool, "namespace", kString, "default",
            "Harvester namespace of the VMs. Pool names are unique within it."),
     Policy(kPool, "dry-run", kBool, "false",
@@ -203,9 +224,10 @@ constexpr Option kOptions[] = {
     Policy(kNodes, "node_class", kString, kNone,
            "Node class of the pool's nodes; `autoscaler-default-pool` selects the nodes without "
            "class. At least one of `node_class`, `datacenter` and `node_pool` is required; a "
-           "node must match all that are given."),
-    Policy(kNodes, "datacenter", kString, kNone, "Nomad datacenter of the pool's nodes."),
-    Policy(kNodes, "node_pool", kString, kNone, "Nomad node pool of the pool's nodes."),
+           "node must match all that are given.",
+           "batch"),
+    Policy(kNodes, "datacenter", kString, kNone, "Nomad datacenter of the pool's nodes.", "dc1"),
+    Policy(kNodes, "node_pool", kString, kNone, "Nomad node pool of the pool's nodes.", "default"),
     Policy(kNodes, "node_attribute", kString, "unique.hostname",
            "Node attribute, or `meta.KEY`, that contains the VM's name. Host names are compared "
            "by their first label, ignoring case."),
@@ -225,40 +247,51 @@ constexpr Option kOptions[] = {
         kMachines, "vm_template", kString, kNone,
         "`NAMESPACE/NAME` or `NAMESPACE/NAME:VERSION`: a Harvester VirtualMachineTemplate as the "
         "base of the VMs ([below](#virtual-machine-templates)), in its version VERSION or else "
-        "its default one. The keys of this table take precedence over it."),
+        "its default one. The keys of this table take precedence over it.",
+        "default/nomad-worker:3"),
     Policy(kMachines, "image", kString, kUnlessTemplate,
            "`NAMESPACE/IMAGE`: the resource name of a Harvester image, otherwise its display "
-           "name; exactly one image must match."),
+           "name; exactly one image must match.",
+           "default/ubuntu-24.04"),
     Policy(kMachines, "cpu_request", kCount, kUnlessTemplate,
            "Cores of a VM, its CPU limit. Harvester derives the request from its overcommit "
-           "settings."),
+           "settings.",
+           "4"),
     Policy(kMachines, "memory_request", kQuantity, kUnlessTemplate,
            "Memory of a VM, such as `8Gi`, its memory limit; at least `64Mi`, because a number "
-           "without a suffix is one of bytes. The request is derived likewise."),
+           "without a suffix is one of bytes. The request is derived likewise.",
+           "8Gi"),
     Policy(kMachines, "disk_size", kQuantity,
            InWords("the larger of `10Gi` and the image's virtual size"),
            "Size of the root disk; at least `1Mi`, because a number without a suffix is one of "
-           "bytes. Smaller than the image's virtual size is an error."),
+           "bytes. Smaller than the image's virtual size is an error.",
+           "40Gi"),
     Policy(kMachines, "data_disks", kList, kNone,
            "Empty volumes beside the root disk, in the order of the guest's disks: "
            "`SIZE[@STORAGECLASS][:rwo]`, such as `100Gi@fast`; without a class, Harvester's "
            "default one. They are removed with their VM. `:rwo` makes a volume ReadWriteOnce, "
-           "which LVM's class needs: its VM cannot be live-migrated, which a warning says."),
+           "which LVM's class needs: its VM cannot be live-migrated, which a warning says.",
+           "100Gi@fast,20Gi"),
     Policy(kMachines, "networks", kList, kUnlessTemplate,
            "Networks in the order of the interfaces: `NAMESPACE/NETWORK`, or `management` for "
-           "the pod network (masquerade)."),
+           "the pod network (masquerade).",
+           "default/vlan10"),
     Policy(kMachines, "user_data", kString, kNone,
            "cloud-init user data, a template (see below). The agent logs the whole block of a "
            "policy at every evaluation, so inline user data is visible in its log: prefer "
            "`user_data_file`. At most one of the two; without either, the user data is "
-           "`#cloud-config`."),
+           "`#cloud-config`.",
+           "#cloud-config"),
     Policy(kMachines, "user_data_file", kPath, kNone,
-           "File with such a template, on the machine of the agent."),
+           "File with such a template, on the machine of the agent.",
+           "/etc/nomad-autoscaler/cloud-init.yaml"),
     Policy(kMachines, "network_data", kString, kNone,
            "cloud-init network data, version 1 or 2, a template likewise. At most one of the two; "
-           "without either, cloud-init configures DHCP."),
+           "without either, cloud-init configures DHCP.",
+           "{version: 2, ethernets: {enp1s0: {dhcp4: true}}}"),
     Policy(kMachines, "network_data_file", kPath, kNone,
-           "File with such a template, on the machine of the agent."),
+           "File with such a template, on the machine of the agent.",
+           "/etc/nomad-autoscaler/network.yaml"),
     Policy(
         kMachines, "nomad_intro_token", kEnum, "off",
         "A client introduction token of Nomad 1.11 and newer for each new VM, as "
@@ -267,19 +300,23 @@ constexpr Option kOptions[] = {
         "off,auto,required"),
     Policy(kMachines, "ssh_keys", kList, kNone,
            "`NAMESPACE/KEYPAIR` of Harvester: public keys merged into the user data, which must "
-           "then be `#cloud-config` or absent."),
+           "then be `#cloud-config` or absent.",
+           "default/operators"),
     Policy(kMachines, "name_prefix", kString, InWords("`node_group_name`"),
            "VM names are `PREFIX-RANDOM`, 50 characters at most; the random part takes 8, which "
-           "leaves 41 for the prefix, a DNS label."),
+           "leaves 41 for the prefix, a DNS label.",
+           "batch"),
     Policy(kMachines, "labels", kMap, kNone,
            "Labels of the VMs. Keys that Harvester, KubeVirt and the plugin write themselves are "
            "refused: `nomad-harvester-autoscaler/…`, `harvesterhci.io/…`, "
            "`network.harvesterhci.io/…`, `kubevirt.io/…`, "
-           "`app.kubernetes.io/managed-by`."),
+           "`app.kubernetes.io/managed-by`.",
+           "team=data,environment=production"),
     Policy(kMachines, "annotations", kMap, kNone,
-           "Annotations of the VMs; the same keys are refused."),
+           "Annotations of the VMs; the same keys are refused.", "example.org/owner=data"),
     Policy(kMachines, "tags", kMap, kNone,
-           "Harvester's tags: each becomes the label `tag.harvesterhci.io/KEY`."),
+           "Harvester's tags: each becomes the label `tag.harvesterhci.io/KEY`.",
+           "nomad-pool=batch"),
     Policy(kMachines, "firmware", kEnum, InWords("`bios`, or the template's"),
            "`bios`, `uefi`, or `uefi-secure`: UEFI with secure boot, which the image must support. "
            "UEFI's variables are not kept across a restart.",
@@ -287,10 +324,12 @@ constexpr Option kOptions[] = {
     Policy(kMachines, "host_devices", kList, kNone,
            "Devices of the host, passed through: `RESOURCE[:COUNT]`, such as "
            "`intel.com/X710:2`, with the resource name of Harvester's PCI or USB device. Such a VM "
-           "cannot be live-migrated, which a warning says."),
+           "cannot be live-migrated, which a warning says.",
+           "intel.com/X710:2"),
     Policy(kMachines, "gpus", kList, kNone,
            "GPUs and vGPUs likewise. Harvester 1.7 and older gets them as `gpus`, newer ones as "
-           "`hostDevices`, as they require."),
+           "`hostDevices`, as they require.",
+           "nvidia.com/GA102GL_A10:1"),
     Policy(kMachines, "host_spread", kEnum, "preferred",
            "Whether the VMs of the pool are kept apart on different Harvester hosts. With "
            "`required` there are never more VMs than hosts, and they can block maintenance and "
@@ -299,10 +338,12 @@ constexpr Option kOptions[] = {
     Policy(kMachines, "node_selector", kMap, kNone,
            "Labels that the Harvester host of a VM must have. Becomes required node affinity, "
            "because Harvester's upgrade does not migrate a VM with a `nodeSelector`. Keys "
-           "`network.harvesterhci.io/…` are refused: Harvester sets them itself."),
+           "`network.harvesterhci.io/…` are refused: Harvester sets them itself.",
+           "gpu.example.org/model=a10"),
     Policy(kMachines, "availability_zones", kList, kNone,
            "Zones of Harvester's hosts, values of their label `topology.kubernetes.io/zone`, in "
-           "which the VMs may run (required node affinity)."),
+           "which the VMs may run (required node affinity).",
+           "zone1,zone2"),
     Policy(kMachines, "evenly_split_zones", kBool, "true",
            "Give each VM one of `availability_zones` (`{{zone}}`), and keep the zones even when "
            "VMs are created and removed. A zone in which a VM could not start gets no new ones "
@@ -317,7 +358,8 @@ constexpr Option kOptions[] = {
            "created,running,nomad"),
     Policy(kGrowing, "ready_drivers", kList, kNone,
            "Task drivers, such as `docker,exec`, that a new VM's node must have, detected and "
-           "healthy, to count as ready."),
+           "healthy, to count as ready.",
+           "docker,exec"),
     Policy(kGrowing, "join_timeout", kDuration, "15m",
            "A VM that has not been delivered by then is broken, or, once its node has registered, "
            "one that was not ready by then."),
@@ -326,7 +368,7 @@ constexpr Option kOptions[] = {
            "not grow.",
            "delete,keep"),
     Policy(kGrowing, "max_scale_out", kCount, InWords("no limit"),
-           "Maximum number of VMs created in one action."),
+           "Maximum number of VMs created in one action.", "5"),
 
     Policy(kShrinking, "host_volumes", kEnum, "protect",
            "With `protect`, a VM whose Nomad node holds a dynamic host volume is never removed: "
@@ -353,14 +395,15 @@ constexpr Option kOptions[] = {
            "With `false`, Scale returns once every victim is marked and its drain accepted; the "
            "rest runs in the background, so that growth during a long drain can cancel removals."),
     Policy(kShrinking, "max_scale_in", kCount, InWords("no limit"),
-           "Maximum number of VMs removed in one action."),
+           "Maximum number of VMs removed in one action.", "2"),
 
     Policy(kRemediation, "replace_unhealthy_after", kDuration, InWords("off"),
            "Opt-in: a VM whose node was ready, and was then not ready for this time (down, "
            "disconnected, initializing, gone), whether the VM runs or not, is marked, drained if "
            "Nomad can, and removed; the next Scale creates a new one. This includes VMs that an "
            "operator stopped: annotate those `protect`. An outage of Nomad's clients that ends "
-           "within this time replaces nothing."),
+           "within this time replaces nothing.",
+           "30m"),
     Policy(kRemediation, "max_unhealthy", kShare, "20%",
            "How many VMs may be removed as unhealthy at once: a number, or a percentage of the "
            "pool, rounded up."),
@@ -389,8 +432,9 @@ std::vector<Option> WithMachineFields() {
   auto end = std::find_if(all.begin(), all.end(),
                           [](const Option& option) { return option.group == kGrowing; });
   for (const policy::MachineField& field : policy::MachineFields()) {
-    end = all.insert(end, Policy(kMachines, field.key, TypeOf(field.type), InWords(field.absent),
-                                 field.documentation, field.choices));
+    end = all.insert(
+        end, Policy(kMachines, field.key, TypeOf(field.type), InWords(field.absent),
+                    field.documentation, field.choices.empty() ? field.example : field.choices));
     ++end;
   }
   return all;

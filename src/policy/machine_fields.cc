@@ -13,6 +13,7 @@ constexpr MachineField kFields[] = {
      .absent = "Harvester's",
      .documentation =
          "`host-model`, `host-passthrough`, or a CPU model of KubeVirt, such as `EPYC-Rome`.",
+     .example = "EPYC-Rome",
      .path = "/domain/cpu/model",
      .part = "cpu"},
     // Harvester's UI calls it CPU pinning; KubeVirt looks for hosts with the label cpumanager
@@ -33,6 +34,7 @@ constexpr MachineField kFields[] = {
      .documentation =
          "Part of `memory_request` that the guest does not get, for what runs beside it in the "
          "VM's pod, such as `256Mi`. Harvester refuses a VM whose guest would get nothing.",
+     .example = "256Mi",
      .place = kAnnotation,
      .path = "harvesterhci.io/reservedMemory",
      .part = "memory"},
@@ -46,6 +48,7 @@ constexpr MachineField kFields[] = {
     {.key = "priority_class",
      .type = kObjectName,
      .documentation = "Kubernetes priority class of the VM's pod.",
+     .example = "batch",
      .path = "/priorityClassName",
      .part = "placement",
      .taken_from_template = true},
@@ -65,6 +68,7 @@ constexpr MachineField kFields[] = {
      .absent = "Harvester's",
      .documentation =
          "How long the guest may take to shut down before it is killed; whole seconds.",
+     .example = "5m",
      .path = "/terminationGracePeriodSeconds"},
 };
 

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -18,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/config/option_table.h"
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/config/pool_policy.h"
 
@@ -31,6 +33,21 @@ inline Environment EnvironmentOf(StringMap variables) {
     if (found == variables.end()) return std::nullopt;
     return found->second;
   };
+}
+
+// A valid value of the option: that of its row, the opposite of the default, another name, or the
+// default.
+inline std::string ExampleOf(const Option& option) {
+  if (!option.example.empty()) return std::string(option.example);
+  if (option.type == OptionType::kBool) return option.default_text == "true" ? "false" : "true";
+  if (option.type != OptionType::kEnum) return std::string(option.default_text);
+  std::string_view names = option.enum_values;
+  std::string_view name = names.substr(0, names.find(','));
+  if (name == option.default_text) {
+    names.remove_prefix(name.size() + 1);
+    name = names.substr(0, names.find(','));
+  }
+  return std::string(name);
 }
 
 inline StringMap MinimalPlugin() { return {{"harvester_url", "https://10.0.0.10:6443"}}; }

@@ -19,41 +19,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A value that is valid for the option, independent of the other options.
+// The option's example, or a file that exists.
 std::string GoodValue(const Option& option, const TemporaryDirectory& directory) {
   if (option.key == "nomad_ca-path") return directory.path();
-  if (option.key == "vm_template" || option.key == "image" || option.key == "ssh_keys" ||
-      option.key == "networks") {
-    return "default/name";
-  }
-  if (option.key == "data_disks") return "10Gi";
-  if (option.key == "metrics_address") return "127.0.0.1:9464";
-  if (option.key == "host_devices" || option.key == "gpus") return "example.org/device";
-  switch (option.type) {
-    case OptionType::kBool:
-      return "true";
-    case OptionType::kDuration:
-    case OptionType::kSignedDuration:
-      return "7s";
-    case OptionType::kCount:
-    case OptionType::kShare:
-      return "3";
-    case OptionType::kQuantity:
-      return "64Gi";
-    case OptionType::kMap:
-      return "a=b";
-    case OptionType::kEnum:
-      return std::string(option.enum_values.substr(0, option.enum_values.find(',')));
-    case OptionType::kPath:
-      return directory.Write("file");
-    case OptionType::kUrl:
-      return "http://host:1";
-    case OptionType::kString:
-    case OptionType::kSecret:
-    case OptionType::kList:
-      return "abc";
-  }
-  return "";
+  return option.type == OptionType::kPath ? directory.Write("file") : ExampleOf(option);
 }
 
 TEST(OptionTable, no_key_is_in_a_section_twice) {
@@ -64,10 +33,11 @@ TEST(OptionTable, no_key_is_in_a_section_twice) {
   EXPECT_GT(seen.size(), 60U);
 }
 
-TEST(OptionTable, every_option_is_described_in_one_paragraph_that_fits_a_table) {
+TEST(OptionTable, every_option_has_an_example_and_is_described_in_one_paragraph_that_fits_a_table) {
   for (const Option& option : OptionTable()) {
     EXPECT_FALSE(option.documentation.empty()) << option.key;
     EXPECT_FALSE(option.group.empty()) << option.key;
+    EXPECT_FALSE(ExampleOf(option).empty()) << option.key;
     for (const std::string_view text : {option.documentation, option.default_note}) {
       EXPECT_EQ(text.find_first_of("|\n"), std::string_view::npos) << option.key;
       EXPECT_EQ(text.find("  "), std::string_view::npos) << option.key;
@@ -100,7 +70,7 @@ TEST(OptionTable, an_enumeration_has_names_and_others_have_none) {
   }
 }
 
-TEST(OptionTable, every_plugin_key_is_read_and_its_good_value_accepted) {
+TEST(OptionTable, every_plugin_key_is_read_and_its_example_accepted) {
   const TemporaryDirectory directory;
   for (const Option& option : OptionsOf(Section::kPlugin)) {
     StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
@@ -117,11 +87,13 @@ TEST(OptionTable, every_plugin_key_is_read_and_its_good_value_accepted) {
   }
 }
 
-TEST(OptionTable, every_policy_key_is_read_and_its_good_value_accepted) {
+TEST(OptionTable, every_policy_key_is_read_and_its_example_accepted) {
   const TemporaryDirectory directory;
   for (const Option& option : OptionsOf(Section::kPolicy)) {
-    const absl::StatusOr<PoolPolicy> policy =
-        ParsePolicy({{std::string(option.key), GoodValue(option, directory)}});
+    StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
+    // The key and the variable come together.
+    if (option.key == "nomad_intro_token") values["user_data"] = "# {{nomad_intro_token}}";
+    const absl::StatusOr<PoolPolicy> policy = ParsePolicy(values);
     EXPECT_TRUE(policy.ok()) << option.key << ": " << policy.status();
   }
 }

@@ -74,8 +74,9 @@ std::string DefaultText(const Option& option) {
 
 // The column of variables appears only if the section has any; a policy has none.
 std::string Row(const Option& option, bool with_environment) {
-  std::string row =
-      "| " + Code(option.key) + " | " + TypeText(option) + " | " + DefaultText(option) + " | ";
+  const std::string key(option.key);
+  std::string row = "| <a id=\"" + key + "\"></a>" + Code(key) + " | " + TypeText(option) + " | " +
+                    DefaultText(option) + " | " + Code("\"" + ExampleOf(option) + "\"") + " | ";
   if (with_environment) {
     row += option.environment.empty() ? "–" : CodeList(option.environment);
     if (!option.environment.empty() && !option.environment_wins) row += " (if the key is absent)";
@@ -93,9 +94,11 @@ std::vector<std::string> RenderGroups() {
     if (option.group != group) {
       group = option.group;
       groups.push_back("\n### " + std::string(group) + "\n\n");
-      groups.back() += with_environment ? "| Key | Type | Default | Environment | Meaning |\n"
-                                          "|---|---|---|---|---|\n"
-                                        : "| Key | Type | Default | Meaning |\n|---|---|---|---|\n";
+      groups.back() += with_environment
+                           ? "| Key | Type | Default | Example | Environment | Meaning |\n"
+                             "|---|---|---|---|---|---|\n"
+                           : "| Key | Type | Default | Example | Meaning |\n"
+                             "|---|---|---|---|---|\n";
     }
     groups.back() += Row(option, with_environment);
   }
@@ -147,15 +150,19 @@ TEST(Reference, every_option_has_a_row_and_no_other_table_has_keys) {
   EXPECT_EQ(tables, RenderGroups().size());
 }
 
-TEST(Reference, rows_state_type_default_and_environment) {
+TEST(Reference, rows_state_type_default_example_and_environment) {
   const std::string text = Page();
-  EXPECT_THAT(text, HasSubstr("| `auth_token` | secret | – | `HARVESTER_TOKEN` | "));
-  EXPECT_THAT(text, HasSubstr("| `nomad_address` | URL | `http://127.0.0.1:4646` | `NOMAD_ADDR`, "
+  EXPECT_THAT(text, HasSubstr("`auth_token` | secret | – | `\"token-abcde:SECRET\"` | "
+                              "`HARVESTER_TOKEN` | "));
+  EXPECT_THAT(text, HasSubstr("`nomad_address` | URL | `http://127.0.0.1:4646` | "
+                              "`\"http://127.0.0.1:4646\"` | `NOMAD_ADDR`, "
                               "`NOMAD_UNIX_ADDR` (if the key is absent) | "));
-  EXPECT_THAT(text, HasSubstr("| `node_group_name` | string | **required** | "));
-  EXPECT_THAT(text, HasSubstr("| `wait_for` | `created`, `running`, `nomad` | `nomad` | "));
-  EXPECT_THAT(text, HasSubstr("| `node_drain_deadline` | duration, any sign | `15m` | "));
-  EXPECT_THAT(text, HasSubstr("| `max_scale_out` | whole number | no limit | "));
+  EXPECT_THAT(text, HasSubstr("<a id=\"node_group_name\"></a>`node_group_name` | string | "
+                              "**required** | `\"batch\"` | "));
+  EXPECT_THAT(text, HasSubstr("`wait_for` | `created`, `running`, `nomad` | `nomad` | "
+                              "`\"created\"` | "));
+  EXPECT_THAT(text, HasSubstr("`node_drain_deadline` | duration, any sign | `15m` | `\"15m\"` | "));
+  EXPECT_THAT(text, HasSubstr("`max_scale_out` | whole number | no limit | `\"5\"` | "));
 }
 
 // Renderers cut or break a row whose number of cells differs from its header.

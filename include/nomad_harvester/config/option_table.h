@@ -46,6 +46,8 @@ struct Option {
   bool empty_is_absent = false;
   std::string_view documentation = {};  // Markdown, one paragraph
   std::string_view enum_values = {};    // comma-separated, for kEnum
+  // A valid value, for the reference; empty if the default or the type gives one.
+  std::string_view example = {};
 };
 
 // Every supported key: those of the plugin block, then those of a policy. A key that is not in the

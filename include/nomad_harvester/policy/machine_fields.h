@@ -32,6 +32,7 @@ struct MachineField {
   std::string_view absent = {};
   std::string_view documentation;
   std::string_view choices = {};  // comma-separated, of a kChoice
+  std::string_view example = {};  // for the reference, unless kChoice or kFlag
   FieldPlace place = FieldPlace::kGuest;
   // kGuest: a JSON pointer (RFC 6901); else the name of the label or annotation.
   std::string_view path;
