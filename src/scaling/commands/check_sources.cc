@@ -111,14 +111,15 @@ void CheckImage(const config::PoolPolicy& policy, const absl::StatusOr<harvester
   if (image.ok() && policy.disk_bytes.has_value()) {
     const absl::Status fits = harvester::RootDiskBytes(*image, &*policy.disk_bytes).status();
     if (!fits.ok()) {
-      lines->Set(kId, CheckOutcome::kFail, base::Message(fits), "give disk_size at least that size");
+      lines->Set(kId, CheckOutcome::kFail, base::Message(fits),
+                 "give disk_size at least that size");
       return;
     }
   }
   SetSource(kId, image.status(),
-            image.ok() && !image->name.empty() ? "imported: " + image->ns + "/" + image->name +
-                                                     ", \"" + image->display_name + "\""
-                                               : "as the template says",
+            image.ok() && !image->name.empty()
+                ? "imported: " + image->ns + "/" + image->name + ", \"" + image->display_name + "\""
+                : "as the template says",
             "upload it, wait for its import, or correct the key image: `kubectl get "
             "virtualmachineimages.harvesterhci.io -A` lists what there is",
             "virtualmachineimages", lines);
@@ -223,13 +224,14 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
     lines->Set("harvester.upgrade", CheckOutcome::kPass, "nothing keeps them on their host");
     return;
   }
-  lines->Set("harvester.upgrade", CheckOutcome::kWarn,
-             "they cannot migrate: " + absl::StrJoin(reasons, "; ") +
-                 ": while they run, Harvester refuses an upgrade, or stops them for it if restoreVM of "
-                 "its setting upgrade-config is true; volumes that one host can write may hold it up",
-             "before an upgrade set the pool's count to 0; or set restoreVM; or, from Harvester 1.7 "
-             "on, let the upgrade pause at each host (nodeUpgradeOption of that setting) and remove "
-             "that host's VMs; or change what is named here");
+  lines->Set(
+      "harvester.upgrade", CheckOutcome::kWarn,
+      "they cannot migrate: " + absl::StrJoin(reasons, "; ") +
+          ": while they run, Harvester refuses an upgrade, or stops them for it if restoreVM of "
+          "its setting upgrade-config is true; volumes that one host can write may hold it up",
+      "before an upgrade set the pool's count to 0; or set restoreVM; or, from Harvester 1.7 "
+      "on, let the upgrade pause at each host (nodeUpgradeOption of that setting) and remove "
+      "that host's VMs; or change what is named here");
 }
 
 void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPlan>& plan,
