@@ -273,7 +273,7 @@ TEST_F(ExecutorTest, C9_a_drain_gets_the_time_that_is_left_and_names_vm_action_a
 TEST_F(ExecutorTest, L3_the_drain_of_a_broken_vm_begins_however_late_it_is_accepted) {
   AddVm("a");
   HoldLease({"a"});
-  policy_.ready_drivers = {"docker"};
+  policy_.ready_drivers = {"podman"};
   cluster_.EditAnnotation("a", harvester::kReadyAtAnnotation, harvester::kNotReadyYet);
   Mark("a", [](harvester::Mark& mark) { mark.reason = harvester::MarkReason::kBroken; });
   clock_.Advance(minutes(50));

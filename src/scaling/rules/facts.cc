@@ -151,8 +151,7 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->ineligible_by_others = !node.eligible && !by_us;
   const bool due = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt &&
                    seen.now() >= mark.drain_deadline.at + kBeginningMargin;
-  facts->never_begun =
-      due && !facts->ours && CanDrain(node) && mark.reason == MarkReason::kScaleIn;
+  facts->never_begun = due && !facts->ours && CanDrain(node) && mark.reason == MarkReason::kScaleIn;
   const Allocations* allocations = seen.AllocationsOf(node.id);
   if (allocations == nullptr) return;
   // A token that does not read every namespace proves no absence.
