@@ -137,7 +137,7 @@ double Decide(bool pass, World* world) {
   auto nodes = world->nodes;
   auto addresses = world->addresses;
   const double began = CpuMs();
-  Look look = LookFor("global", policy);
+  Look look = LookFor("global", "", policy);
   look.now = kNow;
   look.nomad_readable = true;
   look.nomad_index = 1'000'000;

@@ -257,7 +257,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   if (view.named != 0 || view.create != 0 || view.back != 0) {
     snapshot.action = harvester::LeaseAction{};
   }
-  scaling::Look look = scaling::LookFor("", snapshot.policy);
+  scaling::Look look = scaling::LookFor("", "", snapshot.policy);
   look.now = kNow;
   look.nomad_readable = view.readable != 0;
   look.allocations_complete = true;

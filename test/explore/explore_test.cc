@@ -85,7 +85,7 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kMarkedIdle, "endless", Violation::kMarkLeft},
       {Row::kMarkedRecovered, "unhealthy", Violation::kHealthyDrained},
       {Row::kMarkedNeverReady, "unready", Violation::kDrainedForNothing},
-      {Row::kMarkedCutOff, "fallen", Violation::kRestless},
+      {Row::kMarkedCutOff, "fallen", Violation::kMarkLeft},
       {Row::kMarkedRecovered, "unready", Violation::kHealthyDrained},
       {Row::kMarkedDrainAgain, "endless", Violation::kMarkLeft},
       {Row::kUnmarkedBroken, "unready", Violation::kBrokenLeft},

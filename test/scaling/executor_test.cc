@@ -326,14 +326,29 @@ TEST_F(ExecutorTest, C4_a_mark_stands_although_its_drain_does_not_begin) {
   EXPECT_EQ(Logged("INFO Could not start the drain; retrying"), 1U);
 }
 
-TEST_F(ExecutorTest, C4_a_victim_without_a_node_is_marked_by_one_request) {
+TEST_F(ExecutorTest, C15_a_victim_without_a_node_is_marked_only_by_the_word_of_its_own_nomad) {
   AddVm("a");
   cluster_.StopVm("a");
   clock_.Advance(seconds(20));
   cluster_.PurgeNode("a");
   HoldLease({"a"});
+  const std::string keys = "get jwks.json";
+  Next(keys, RefusedByNomad());
+  EXPECT_NE(MarkNow("a").verdict, Verdict::kDone);
+  EXPECT_FALSE(IsMarked("a"));
   EXPECT_EQ(MarkNow("a").verdict, Verdict::kDone);
-  EXPECT_THAT(Sent(), ElementsAre("patch virtualmachines"));
+  EXPECT_THAT(Sent(), ElementsAre(keys, "patch virtualmachines"));
+}
+
+// The first attempt failed, and the API server that answers the second one is far ahead.
+TEST_F(ExecutorTest, C9_one_wrong_clock_shortens_no_drain) {
+  AddVm("a");
+  HoldLease({"a"});
+  Mark("a");
+  cluster_.SetClockSkews({minutes(14) + seconds(50)});
+  EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
+  EXPECT_EQ(Body("update drain")["DrainSpec"]["Deadline"],
+            std::chrono::nanoseconds(minutes(15)).count());
 }
 
 TEST_F(ExecutorTest, L5_an_unsuitable_victim_is_not_marked_and_says_why) {

@@ -295,6 +295,14 @@ TEST_F(ObserverMemoryTest, after_an_unobserved_recovery_the_time_of_an_unhealthy
 }
 
 TEST_F(ObserverMemoryTest,
+       C17_a_node_that_is_gone_has_not_changed_however_seldom_it_is_looked_for) {
+  const World gone = World().With(Vm("a").Joined());
+  for (int i = 0; i <= 4; ++i) {
+    EXPECT_EQ(Observe(minutes(3 * i), gone).vms[0].unhealthy_for, minutes(3 * i));
+  }
+}
+
+TEST_F(ObserverMemoryTest,
        C17_a_node_that_flaps_is_unhealthy_all_the_time_that_nobody_saw_it_ready) {
   for (int i = 0; i <= 10; ++i) {
     World world = Sick(true, false);

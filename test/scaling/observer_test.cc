@@ -21,7 +21,7 @@ class ObserverTest : public PoolFixture {
  protected:
   absl::StatusOr<scaling::Look> TryLook(const Observer::BlockingWait& blocking = {}) {
     Forget();
-    return MakeObserver().Observe(context(), LookFor("", policy_), blocking);
+    return MakeObserver().Observe(context(), LookFor("", "", policy_), blocking);
   }
   scaling::Look Look() {
     auto look = TryLook();
@@ -97,7 +97,7 @@ TEST_F(ObserverTest, C16_a_call_that_ends_says_so_wherever_it_ends) {
     const runtime::CancelSource call(runtime::Context::Background(clock_));
     Next(read, Fault::BeforeReply([&] { call.Cancel(runtime::CancelReason::kClient); }));
     Forget();
-    const auto look = MakeObserver().Observe(call.context(), LookFor("", policy_), {});
+    const auto look = MakeObserver().Observe(call.context(), LookFor("", "", policy_), {});
     EXPECT_THAT(look, StatusIs(absl::StatusCode::kCancelled,
                                testing::Not(HasSubstr("Harvester cannot be read"))))
         << read;
@@ -327,8 +327,8 @@ TEST_F(ObserverTest, S3_a_nomad_that_does_not_reply_leaves_time_for_harvester) {
                    .verb = "list",
                    .kind = simulator::Refusal::kNone,
                    .takes = seconds(60)});
-  const auto look = MakeObserver().Observe(context().WithTimeout(seconds(4)), LookFor("", policy_),
-                                           {.nodes_limit = seconds(2)});
+  const auto look = MakeObserver().Observe(context().WithTimeout(seconds(4)),
+                                           LookFor("", "", policy_), {.nodes_limit = seconds(2)});
   ASSERT_THAT(look, IsOk());
   EXPECT_FALSE(look->nomad_readable);
   EXPECT_THAT(look->vms, SizeIs(1));

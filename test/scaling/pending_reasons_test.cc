@@ -60,7 +60,7 @@ class PendingReasonsTest : public PoolFixture {
             {{{"type", "PodScheduled"}, {"status", "False"}, {"message", message}}}}}}}));
   }
   VmView ViewOf(const std::string& vm) {
-    const auto look = MakeObserver().Observe(context(), LookFor("", policy_), {});
+    const auto look = MakeObserver().Observe(context(), LookFor("", "", policy_), {});
     EXPECT_THAT(look, support::IsOk());
     for (const VmView& view : look->vms) {
       if (view.vm->name == vm) return view;

@@ -51,6 +51,24 @@ VmState StateOfFirst(World& world) {
   return StateOf(*snapshot.vms().at(0), snapshot);
 }
 
+TEST(Readiness, C17_a_broken_vm_that_is_cut_off_is_kept_while_its_work_may_come_back) {
+  World world;
+  world.With(Vm("a").Registered().Age(kOld))
+      .With(Node("a").Status(nomad::NodeStatus::kDisconnected));
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedCutOff) << "its allocations are read first";
+  nomad::Allocation allocation;
+  allocation.node_id = "node-a";
+  allocation.client_status = nomad::ClientStatus::kUnknown;
+  world.Raw().allocations["node-a"] = {allocation};
+  const Step kept = world.StepOf("a");
+  EXPECT_EQ(kept.row, Row::kUnmarkedBrokenKept);
+  EXPECT_THAT(kept.reason, HasSubstr("within the time that its group gives it"));
+  world.Raw().allocations["node-a"].clear();
+  const Step marks = world.StepOf("a");
+  EXPECT_EQ(marks.row, Row::kUnmarkedCutOff);
+  EXPECT_EQ(marks.kind, StepKind::kMarkBroken);
+}
+
 TEST(Readiness, C17_a_join_is_recorded_whether_its_node_is_ready_or_not) {
   for (const Node& node : {Node("a"), Node("a").Initializing(), Node("a").Ineligible()}) {
     World world;

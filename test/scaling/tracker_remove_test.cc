@@ -298,6 +298,24 @@ TEST_F(TrackerRemoveTest, C4_a_removal_that_was_rolled_back_fails_with_the_reaso
   EXPECT_THAT(Failures(), ElementsAre("remove"));
 }
 
+TEST_F(TrackerRemoveTest, T1_a_vm_that_left_its_pool_is_not_called_removed) {
+  const auto without_member = [this](const World& world) {
+    Track(ToRemove({"a"}));
+    See(World().With(LeavingVm()).With(Node("a").Draining("a")));
+    See(world);
+    return ErrorOf("a");
+  };
+  World other_pool;
+  other_pool.With(LeavingVm()).With(Node("a").Draining("a"));
+  other_pool.Raw().vms[0].vm.Change().pool = "other";
+  EXPECT_THAT(without_member(other_pool),
+              HasSubstr("it stands, and is no VM of the pool any more"));
+  EXPECT_THAT(without_member(World().With(LeavingVm().Unmanaged()).With(Node("a").Draining("a"))),
+              HasSubstr("it stands"));
+  other_pool.Raw().vms[0].vm.Change().deleted_at = kNow;
+  EXPECT_EQ(without_member(other_pool), "") << "it is being deleted";
+}
+
 TEST_F(TrackerRemoveTest, C4_it_has_failed_only_when_its_drain_is_undone_too) {
   Begin();
   See(World().With(StandingVm()).With(Node("a").Draining("a")));

@@ -264,6 +264,24 @@ TEST(Unhealthy, C9_a_list_that_may_be_filtered_proves_no_absence) {
   EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
 }
 
+TEST(Unhealthy, C9_without_a_proof_that_nothing_runs_a_vm_that_is_cut_off_is_kept_and_reported) {
+  World world = OneSick(Node("a").Status(nomad::NodeStatus::kDisconnected));
+  world.Idle("a");
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedCutOff);
+  world.Raw().allocations_complete = false;
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.row, Row::kUnmarkedUnhealthyKept);
+  EXPECT_THAT(step.reason, HasSubstr("the Nomad token is not proved to read the allocations"));
+}
+
+// Nomad's servers are two hours behind Harvester.
+TEST(Unhealthy, C9_a_cancelled_drain_is_respected_whatever_nomads_clock_says) {
+  World world = OneSick(Node("a").Initializing().DrainCancelled("a"));
+  world.Nodes()[0].last_drain->updated_at = kNow - minutes(121);
+  world.Raw().vms[0].vm.Change().removal_undone = {kNow - minutes(1), "it was cancelled"};
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthyKept);
+}
+
 TEST(Unhealthy, C17_only_what_would_be_replaced_takes_a_place_of_max_unhealthy) {
   World world = Replacing({.value = 1});
   world.With(Vm("a").Joined()).With(Node("a").Down());

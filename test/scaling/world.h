@@ -313,7 +313,7 @@ class World {
     look_.linker.reset();
     look_.SetNodes(nodes_);
     pool_.policy = policy_;
-    look_.policy_nodes = scaling::LookFor(look_.region, policy_).policy_nodes;
+    look_.policy_nodes = scaling::LookFor(look_.region, "", policy_).policy_nodes;
   }
 
   Look look_;

@@ -59,6 +59,7 @@ struct Facts {
   bool joined = false;     // its node has registered
   bool was_ready = false;  // … and was ready at some time
   bool is_ready = false;   // its node is ready by rule C17
+  bool recovered = false;  // likewise, or, without a policy, apart from its drivers
   bool is_protected = false;
   bool has_deadline = false;  // to be ready
   bool broken = false;
@@ -66,8 +67,12 @@ struct Facts {
   bool ran = false;         // wait_for = "running", and its instance has run
   bool token_ends = false;  // it has not booted; its introduction token may end before it does
   bool unhealthy = false;
-  // Its node is disconnected, and, as far as its allocations were read, none is within the time
-  // that its group gives it.
+  // Its node is disconnected, and an allocation on it is within the time that its group gives it.
+  bool may_come_back = false;
+  // Its node is disconnected, and the token is not proved to read the allocations of every
+  // namespace.
+  bool unproven = false;
+  // Its node is disconnected, and it is neither of both, as far as its allocations were read.
   bool cut_off = false;
   // Its node drains, and not for it.
   bool maintained = false;

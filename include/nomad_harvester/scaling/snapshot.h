@@ -154,6 +154,9 @@ struct Look {
   bool harvester_unread = false;
   // All VMs of the namespace that were read, of whatever pool.
   std::vector<VmView> vms;
+  // The pool that is looked at: another one, with its agent and its Nomad, must not hold it up.
+  // Empty: all of them.
+  std::string pool;
   // The nodes that the reader's policy selects: a VM without a record of its own is linked by it.
   std::optional<harvester::NodesRecord> policy_nodes;
   // That policy's; unset: it replaces none.
@@ -192,8 +195,8 @@ struct Look {
   }
 };
 
-// An empty look of a reader with this region and policy.
-Look LookFor(const std::string& region, const SharedPolicy& policy);
+// An empty look at a pool, of a reader with this region and policy.
+Look LookFor(const std::string& region, const std::string& pool, const SharedPolicy& policy);
 // Replaces the VMs of a look by what a list returned, and keeps that list. Not null.
 using VmList = std::shared_ptr<const std::vector<harvester::VirtualMachine>>;
 void SetVms(const VmList& vms, Look* look);
@@ -204,6 +207,9 @@ void Link(Look* look);
 
 // The node that the VM links to; null unless the link is unambiguous.
 const nomad::Node* LinkedNode(const VmView& view, const Look& look);
+// Whether that drain is of a VM of this Harvester cluster, as far as it is known: another one may
+// have a pool of the same name.
+bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Look& look);
 // Whether the look knows whether the VM has a node: Nomad could be read, and no node that could be
 // the VM's is missing. Otherwise it is neither broken nor unhealthy nor lost.
 bool IsReadable(const VmView& view, const Look& look);

@@ -2,6 +2,9 @@
 // Gives a pool to the Nomad cluster that is configured, at an operator's request: Nomad was
 // rebuilt, or restored from a backup.
 
+#include <set>
+#include <string_view>
+
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/scaling/maintenance.h"
@@ -51,22 +54,37 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
   const auto nodes = clients_.nomad->ListNodes(context);
   if (!nodes.ok()) return base::Annotate(nodes.status(), "Nomad cannot be read");
   adoption.index = nodes->index;
-  Look look = LookFor(clients_.config->nomad.region, {});
+  Look look = LookFor(clients_.config->nomad.region, key.pool, {});
   look.nomad_cluster = adoption.cluster;
   NH_ASSIGN_OR_RETURN(auto vms, harvester::VmStore(clients_.kube, key.ns).ListAll(context));
+  std::set<std::string_view> ids;
+  for (const nomad::Node& node : nodes->value) ids.insert(node.id);
+  bool exists = false;
   for (harvester::VirtualMachine& vm : vms.value) {
     const bool of_pool = vm.pool == key.pool && harvester::IsMember(vm);
+    exists |= of_pool;
+    if (of_pool && harvester::HasJoined(vm)) {
+      ++adoption.joined;
+      if (ids.contains(vm.joined_node_id)) ++adoption.known;
+    }
     // Another region has another index, and other keys.
     const bool newer =
         vm.nodes.has_value() && vm.nodes->index > adoption.index && !IsOtherNomad(vm, look);
     if (of_pool && (newer || IsOtherCluster(vm, look))) adoption.vms.emplace_back(std::move(vm));
   }
-  if (!clients_.config->pool_lease) return adoption;
+  const absl::Status missing = base::NotFound("no VM and no Lease of pool " + key.ToString() +
+                                              " exists: correct node_group_name or "
+                                              "namespace");
+  if (!clients_.config->pool_lease) {
+    if (!exists) return missing;
+    return adoption;
+  }
   const LeaseView lease = ReadLease(context, clients_, key, options_.logger);
   if (!lease.problem.empty()) {
     return base::Unavailable("the pool's Lease cannot be read: " + lease.problem +
                              "; if none guards the pool, give --set pool_lease=false");
   }
+  if (!exists && !lease.present) return missing;
   if (IsOtherCluster(lease.record.nomad_cluster, look)) {
     adoption.lease_cluster = lease.record.nomad_cluster;
   }

@@ -29,7 +29,7 @@ std::vector<Unfinished> FindUnfinished(const Decisions& decisions) {
   for (const auto& [view, step] : decisions.all()) {
     if (!IsPoolMember(*view, snapshot)) continue;
     // A finished run leaves only marks that it must not or cannot remove.
-    const bool still_marked = step.kind == StepKind::kWait && view->vm->has_mark;
+    const bool still_marked = view->vm->has_mark && step.kind != StepKind::kReport;
     if (still_marked) {
       unfinished.push_back({view->vm->name, step.reason});
     } else if (step.kind == StepKind::kReport && !IsKeptOnPurpose(step, snapshot)) {

@@ -149,9 +149,10 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   CommandRun run(options_, clients_, snapshot.key);
   Observer observer(*clients_.nomad, run.nodes, run.vms, run.memory, *options_.executor,
                     options_.logger);
-  NH_ASSIGN_OR_RETURN(Look look,
-                      observer.Observe(context, LookFor(clients_.config->nomad.region, policy),
-                                       {.nodes_limit = context.Remaining() / 2}));
+  NH_ASSIGN_OR_RETURN(
+      Look look,
+      observer.Observe(context, LookFor(clients_.config->nomad.region, policy.pool, policy),
+                       {.nodes_limit = context.Remaining() / 2}));
   snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
 
   StatusInputs inputs;

@@ -234,7 +234,7 @@ void Service::SetOwnNode(const Context& context, Session& session, Pool& pool,
 
 absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
                                                    Pool& pool, const SharedPolicy& policy) {
-  Look look = LookFor(session.clients().config->nomad.region, policy);
+  Look look = LookFor(session.clients().config->nomad.region, pool.key.pool, policy);
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> seen =
       base::Unavailable("not read");
   SharedList<NomadReads::Nodes>::Result nodes = base::Unavailable("not read");

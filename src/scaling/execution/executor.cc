@@ -95,6 +95,12 @@ class Act {
         return {.verdict = Verdict::kUnsuitable, .status = std::move(fits)};
       }
     }
+    if (!linked) {
+      // That it has no node may be another Nomad's word.
+      if (absl::Status same = ReadOne(Read::kCluster, node_id); !same.ok()) {
+        return EffectOf(std::move(same));
+      }
+    }
     const PoolSnapshot& snapshot = seen_.snapshot();
     auto marked = WriteMark(
         MakeMark(snapshot, seen_.view(), snapshot.now(), action_id, MarkReason::kScaleIn, node_id));
@@ -343,9 +349,12 @@ class Act {
 
   Effect StartDrain(const Step& step) {
     const Mark& mark = *seen_.view().vm->mark;
-    const nodepool::PostedDeadline posted = nodepool::DeadlineToPost(
-        mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
-        mark.drain_deadline.kind == DrainDeadline::Kind::kNow, mark.drain_deadline.at, seen_.now());
+    // One wrong clock shortens no drain: the one that leaves more time counts.
+    const base::WallTime now = std::min(seen_.now(), seen_.snapshot().look().own_now);
+    const nodepool::PostedDeadline posted =
+        nodepool::DeadlineToPost(mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
+                                 mark.drain_deadline.kind == DrainDeadline::Kind::kNow,
+                                 mark.drain_deadline.at, std::max(now, mark.marked_at));
     // What was placed late is stopped even after the deadline; and the removal of a VM that is of
     // no use goes on, however late its drain is accepted (rule L3).
     const bool however_late =

@@ -52,7 +52,8 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
   const base::MonoTime began = deps_.clock.Now();
   NH_ASSIGN_OR_RETURN(
       scaling::Look look,
-      MakeObserver().Observe(context, LookFor(deps_.clients.config->nomad.region, policy_),
+      MakeObserver().Observe(context,
+                             LookFor(deps_.clients.config->nomad.region, deps_.key.pool, policy_),
                              std::move(blocking)));
   // A drain that runs was accepted, although no reply may have said so.
   for (const VmView& view : look.vms) {
@@ -216,7 +217,11 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
   if (effect.verdict == Verdict::kDone) {
     ++pass->effects;
     if (task.joins()) ++pass->joins;
-    if (!task.is_silent()) run_.last_event = run_.snapshot().now();
+    // The agent compares it with the clock of this machine: no wrong clock may lead it into the
+    // future.
+    if (!task.is_silent()) {
+      run_.last_event = std::min(run_.snapshot().now(), run_.snapshot().look().own_now);
+    }
     if (attempt.is_news) {
       deps_.logger.Info("A step that was refused or failed has succeeded",
                         {{"vm", task.vm()}, {"step", task.key().first}});

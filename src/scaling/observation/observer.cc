@@ -81,14 +81,15 @@ void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
 }
 
 // A marked VM whose node completed our drain, was never ready, or is disconnected, or one that
-// would be replaced because it is disconnected: its allocations decide the next step.
+// would be removed while it is disconnected: its allocations decide the next step.
 bool AwaitsIdle(const VmView& view, const Look& look) {
   const nomad::Node* node = LinkedNode(view, look);
   if (!view.member || node == nullptr || node->draining) return false;
   if (!view.vm->has_mark) {
-    return node->status == nomad::NodeStatus::kDisconnected &&
-           look.replace_unhealthy_after.has_value() &&
-           view.unhealthy_for >= *look.replace_unhealthy_after;
+    if (node->status != nomad::NodeStatus::kDisconnected) return false;
+    const bool is_broken = !harvester::WasReady(view.vm) && IsPastJoinDeadline(view, look);
+    return is_broken || (look.replace_unhealthy_after.has_value() &&
+                         view.unhealthy_for >= *look.replace_unhealthy_after);
   }
   if (!view.vm->mark.has_value()) return false;
   const harvester::MarkReason reason = view.vm->mark->reason;
@@ -191,8 +192,9 @@ absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t 
 
 namespace {
 
-absl::Status CheckListIndexOfAll(const Look& look) {
+absl::Status CheckListIndexOfPool(const Look& look) {
   for (const VmView& view : look.vms) {
+    if (!look.pool.empty() && view.vm->pool != look.pool) continue;
     NH_RETURN_IF_ERROR(CheckListIndex(view, look, look.nomad_index));
   }
   return absl::OkStatus();
@@ -201,7 +203,7 @@ absl::Status CheckListIndexOfAll(const Look& look) {
 }  // namespace
 
 bool ListIsOlderThanVms(const Look& look) {
-  return look.nomad_readable && !CheckListIndexOfAll(look).ok();
+  return look.nomad_readable && !CheckListIndexOfPool(look).ok();
 }
 
 void CheckIndex(Look* look) {
@@ -213,7 +215,7 @@ void CheckIndex(Look* look) {
   if (compares && !look->nomad_cluster.has_value()) {
     return SetUnreadable(base::Unavailable(look->cluster_problem), look);
   }
-  if (const absl::Status usable = CheckListIndexOfAll(*look); !usable.ok()) {
+  if (const absl::Status usable = CheckListIndexOfPool(*look); !usable.ok()) {
     SetUnreadable(usable, look);
   }
 }
@@ -325,7 +327,7 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
     const nomad::Node& node = *LinkedNode(view, *look);
     awaited.insert(node.id);
     without_drain |=
-        view.vm->has_mark && !nodepool::IsDrainOf(node, view.vm->mark->action, view.vm->uid);
+        !view.vm->has_mark || !nodepool::IsDrainOf(node, view.vm->mark->action, view.vm->uid);
   }
   if (awaited.empty()) return absl::OkStatus();
   // Nomad completes no drain there: the list alone has to prove that nothing runs.

@@ -99,7 +99,7 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView
   const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
   UnhealthySince& known =
       unhealthy_since_.try_emplace(view->vm->uid, UnhealthySince{now, now, index}).first->second;
-  const bool unchanged = node != nullptr && index == known.modify_index;
+  const bool unchanged = index == known.modify_index;
   if (!unchanged && now - known.last_seen > kLongestGap) known.since = now;
   known.last_seen = now;
   known.modify_index = index;

@@ -94,8 +94,11 @@ bool IsOnKeptNode(const Node* node, const PoolSnapshot& snapshot) {
 bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) {
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
-  return drain.status == DrainStatus::kCanceled && drain.updated_at.has_value() &&
-         now - *drain.updated_at < kGoesLastFor;
+  if (drain.status != DrainStatus::kCanceled) return false;
+  // Nomad's clock may be wrong: what the roll-back wrote is by Harvester's.
+  const std::optional<harvester::UndoneRemoval>& undone = view.vm->removal_undone;
+  return (drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor) ||
+         (undone.has_value() && now - undone->at < kGoesLastFor);
 }
 
 // Somebody else drains the node: its VM would be marked, rolled back at once, and marked again.
@@ -110,8 +113,10 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   facts->unhealthy = IsUnhealthy(view, facts->node, snapshot);
   if (facts->node != nullptr && facts->node->status == NodeStatus::kDisconnected) {
     const Allocations* allocations = seen.AllocationsOf(facts->node->id);
-    facts->cut_off = allocations == nullptr || !IsWithinItsTime(*allocations);
-    facts->unhealthy = facts->unhealthy && facts->cut_off;
+    facts->may_come_back = allocations != nullptr && IsWithinItsTime(*allocations);
+    facts->unproven = allocations != nullptr && !snapshot.look().allocations_complete;
+    facts->cut_off = !facts->may_come_back && !facts->unproven;
+    facts->unhealthy = facts->unhealthy && !facts->may_come_back;
   }
   facts->is_protected |= IsOnKeptNode(facts->node, snapshot);
   facts->has_deadline = JoinDeadline(view, snapshot.look()).has_value();
@@ -123,10 +128,11 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   facts->maintained = IsMaintained(facts->node);
   facts->canceled_lately = IsCanceledLately(view, facts->node, seen.now());
   facts->may_remove_broken =
-      !policy.dry_run && !facts->maintained && !facts->canceled_lately &&
+      !policy.dry_run && !facts->maintained && !facts->canceled_lately && !facts->may_come_back &&
+      !facts->unproven &&
       (facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete);
   SetPublishing(view, policy, facts);
-  if (!facts->unhealthy || facts->maintained || facts->canceled_lately) return;
+  if (!facts->unhealthy || facts->maintained || facts->canceled_lately || facts->unproven) return;
   facts->may_replace =
       (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm->uid);
 }
@@ -200,10 +206,9 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   SetMarksNode(seen, mark, *facts->node, facts);
   const bool runs = facts->ours && (facts->node->draining || facts->complete);
   if (runs && view.drain_known_for < TimeToWatch(mark, facts->complete)) facts->late = false;
-  // The removal of a VM that is of no use does not end because its drain is refused (rule L3).
-  if (mark.reason != MarkReason::kScaleIn && !facts->ours && CanDrain(*facts->node)) {
-    facts->late = false;
-  }
+  // The removal of a VM that is of no use does not end because its drain is refused, or its node is
+  // away (rule L3).
+  if (mark.reason != MarkReason::kScaleIn && !facts->ours) facts->late = false;
 }
 
 }  // namespace
@@ -224,7 +229,8 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snap
       // Only what would be replaced takes a place.
       const Overlay seen(snapshot, *view);
       const Facts facts = FactsOf(seen, this);
-      const bool is_kept = facts.is_protected || facts.maintained || facts.canceled_lately;
+      const bool is_kept =
+          facts.is_protected || facts.maintained || facts.canceled_lately || facts.unproven;
       if (facts.unhealthy && !is_kept && facts.candidate == nullptr) unhealthy.push_back(view);
     }
   }
@@ -251,8 +257,9 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.node = seen.node();
   // Which drivers a node must have before it was ever ready, only a policy says.
   const bool can_tell = facts.was_ready || seen.snapshot().policy.has_value();
-  facts.is_ready =
-      can_tell && facts.node != nullptr && WhyNotReady(view, *facts.node, seen.snapshot()).empty();
+  facts.recovered =
+      facts.node != nullptr && WhyNotReady(view, *facts.node, seen.snapshot()).empty();
+  facts.is_ready = can_tell && facts.recovered;
   facts.record_cluster = ShouldRecordCluster(view.vm, facts.node != nullptr, look);
   facts.is_protected = view.vm->protect.HoldsAt(seen.now()) ||
                        (facts.node != nullptr && nodepool::IsProtected(*facts.node));
@@ -282,12 +289,7 @@ Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
   facts.nomad_problem = &snapshot.look().nomad_problem;
   facts.node = gone.node;
   facts.vm_gone = true;
-  // Another Harvester cluster may have a pool of the same name.
-  const Look& look = snapshot.look();
-  const bool of_this_harvester = gone.mark.harvester.empty() ||
-                                 gone.mark.harvester == look.harvester ||
-                                 (look.harvester.empty() && !look.harvester_unread);
-  facts.purge_wanted = of_this_harvester && gone.mark.purge &&
+  facts.purge_wanted = IsOfThisHarvester(gone.mark, snapshot.look()) && gone.mark.purge &&
                        gone.mark.pool == snapshot.key.ToString() && IsComplete(*gone.node) &&
                        gone.node->status == NodeStatus::kDown;
   return facts;

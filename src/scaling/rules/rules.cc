@@ -86,12 +86,20 @@ Step RecordRolledBack(const Facts& facts) {
 std::string WhyKept(const Facts& facts) {
   if (facts.maintained) return "; it is kept while another client drains its node";
   if (facts.canceled_lately) return "; it is kept for an hour, because its drain was cancelled";
+  if (facts.may_come_back) {
+    return "; it is kept while an allocation on its node is within the time that its group gives "
+           "it";
+  }
+  if (facts.unproven) {
+    return "; it is kept: its node is disconnected, and the Nomad token is not proved to read the "
+           "allocations of every namespace, so that work may be there";
+  }
   return "; it is kept";
 }
 
 Step KeepUnhealthy(const Facts& facts) {
-  const bool by_limit =
-      !facts.is_protected && !facts.dry_run && !facts.maintained && !facts.canceled_lately;
+  const bool by_limit = !facts.is_protected && !facts.dry_run && !facts.maintained &&
+                        !facts.canceled_lately && !facts.unproven;
   return MakeStep(
       StepKind::kReport,
       CauseOfUnhealthy(facts) +
@@ -102,6 +110,10 @@ Step KeepUnhealthy(const Facts& facts) {
 
 Step MarkUnhealthy(const Facts& facts) {
   return MakeStep(StepKind::kMarkUnhealthy, CauseOfUnhealthy(facts), facts.node);
+}
+
+Step MarkBroken(const Facts& facts) {
+  return MakeStep(StepKind::kMarkBroken, CauseOfBroken(facts), facts.node);
 }
 
 Step WaitForNode(const Facts& facts) {
@@ -229,11 +241,15 @@ constexpr std::array<Rule, 50> kTable = {{
        return !f.marked && f.unhealthy && (f.is_protected || f.dry_run || !f.may_replace);
      },
      KeepUnhealthy},
-    {Row::kUnmarkedCutOff, "unmarked-cut-off", "no mark, unhealthy",
+    {Row::kUnmarkedCutOff, "unmarked-cut-off",
+     "no mark, unhealthy; or broken, not protected, and the policy removes such VMs",
      "disconnected, and no allocation on it is within its time",
-     "name it on the Lease, then mark it",
-     [](const Facts& f) { return !f.marked && f.unhealthy && f.cut_off; },
-     MarkUnhealthy},
+     "mark it; an unhealthy one after it is named on the Lease",
+     [](const Facts& f) {
+       return !f.marked && f.cut_off &&
+              (f.unhealthy || (f.broken && f.may_remove_broken && !f.is_protected));
+     },
+     [](const Facts& f) { return f.unhealthy ? MarkUnhealthy(f) : MarkBroken(f); }},
     {Row::kUnmarkedUnhealthy, "unmarked-unhealthy", "no mark, unhealthy", "not ready, or none",
      "name it on the Lease, then mark it", [](const Facts& f) { return !f.marked && f.unhealthy; },
      MarkUnhealthy},
@@ -241,7 +257,7 @@ constexpr std::array<Rule, 50> kTable = {{
      "no mark, broken; not protected, and the policy removes such VMs",
      "none, or it has joined, is not ready, and nobody else drains it", "mark it",
      [](const Facts& f) { return !f.marked && f.broken && f.may_remove_broken && !f.is_protected; },
-     [](const Facts& f) { return MakeStep(StepKind::kMarkBroken, CauseOfBroken(f), f.node); }},
+     MarkBroken},
     {Row::kUnmarkedBrokenKept, "unmarked-broken-kept", "no mark, broken",
      "none, or it has joined and is not ready", "report",
      [](const Facts& f) { return !f.marked && f.broken; },
@@ -415,7 +431,7 @@ constexpr std::array<Rule, 50> kTable = {{
     {Row::kMarkedRecovered, "marked-recovered", "marked for being broken or unhealthy",
      "ready, not draining, no drain of ours", "roll back",
      [](const Facts& f) {
-       return (f.for_unhealthy || f.for_broken) && f.is_ready && !f.ours && !f.node->draining;
+       return (f.for_unhealthy || f.for_broken) && f.recovered && !f.ours && !f.node->draining;
      },
      [](const Facts& f) {
        return MakeStep(StepKind::kRollBack, Named(*f.node) + " is ready by now", f.node);

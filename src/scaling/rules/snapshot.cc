@@ -49,9 +49,10 @@ std::vector<nodepool::Link> LinkNodes(const Look& vms, Look* look) {
 
 }  // namespace
 
-Look LookFor(const std::string& region, const SharedPolicy& policy) {
+Look LookFor(const std::string& region, const std::string& pool, const SharedPolicy& policy) {
   Look look;
   look.region = region;
+  look.pool = pool;
   if (!policy.has_value()) return look;
   look.policy_nodes = harvester::NodesRecord{.region = region,
                                              .node_class = policy->node_class,
@@ -208,6 +209,11 @@ bool IsUnhealthyNode(const VmView& view, const nomad::Node* node) {
 
 }  // namespace
 
+bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Look& look) {
+  return drain.harvester.empty() || drain.harvester == look.harvester ||
+         (look.harvester.empty() && !look.harvester_unread);
+}
+
 bool LooksUnhealthy(const VmView& view, const Look& look) {
   return MayBeUnhealthy(view, look) && IsUnhealthyNode(view, LinkedNode(view, look));
 }
@@ -215,8 +221,10 @@ bool LooksUnhealthy(const VmView& view, const Look& look) {
 namespace {
 
 // Whether the drain was for the VM of this name and pool that was there before it was restored.
-bool IsForPredecessor(const nodepool::DrainMark& mark, const harvester::VirtualMachine& vm) {
-  return mark.vm == vm.name && mark.vm_uid != vm.uid && mark.pool == vm.ns + "/" + vm.pool;
+bool IsForPredecessor(const nodepool::DrainMark& mark, const harvester::VirtualMachine& vm,
+                      const Look& look) {
+  return mark.vm == vm.name && mark.vm_uid != vm.uid && mark.pool == vm.ns + "/" + vm.pool &&
+         IsOfThisHarvester(mark, look);
 }
 
 }  // namespace
@@ -234,7 +242,7 @@ NodeSet::NodeSet(Look* look, const Snapshot& vms)
     const VmView* vm = vms.FindVmByUid(mark->vm_uid);
     if (vm == nullptr) {
       const VmView* named = vms.FindVm(mark->vm);
-      if (named != nullptr && IsForPredecessor(*mark, named->vm)) vm = named;
+      if (named != nullptr && IsForPredecessor(*mark, named->vm, *look)) vm = named;
     }
     if (vm != nullptr) {
       drained_.emplace_back(vms.IndexOf(*vm), i);
@@ -358,7 +366,8 @@ std::vector<const nomad::Node*> Overlay::NodesDrainedForIt() const {
     if (replaced_ != index) drained.push_back(&nodes_->all()[index]);
   }
   const auto mark = node_.has_value() ? nodepool::ParseDrainMark(*node_) : std::nullopt;
-  if (mark.has_value() && (mark->vm_uid == view().vm->uid || IsForPredecessor(*mark, view().vm))) {
+  if (mark.has_value() &&
+      (mark->vm_uid == view().vm->uid || IsForPredecessor(*mark, view().vm, snapshot_.look()))) {
     drained.push_back(&*node_);
   }
   return drained;

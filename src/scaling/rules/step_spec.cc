@@ -43,6 +43,8 @@ constexpr auto kReads = std::to_array<ReadRow>({
     {StepKind::kEnable, Read::kNode, Only::kAlways},
     {StepKind::kStartDrain, Read::kNode, Only::kAlways},
     {StepKind::kMarkBroken, Read::kCluster, Only::kWithoutNode},
+    {StepKind::kMarkBroken, Read::kNode, Only::kCutOffRow},
+    {StepKind::kMarkBroken, Read::kAllocations, Only::kCutOffRow},
     {StepKind::kMarkUnhealthy, Read::kNode, Only::kWithNode},
     {StepKind::kMarkUnhealthy, Read::kNodes, Only::kWithoutNode},
     {StepKind::kMarkUnhealthy, Read::kMarksNode, Only::kWithoutNode},

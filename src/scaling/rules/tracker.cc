@@ -230,6 +230,15 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
                             VmOutcome* outcome) {
   if (outcome->state != OutcomeState::kPending) return;
   const PoolSnapshot& snapshot = decisions.snapshot();
+  const VmView* const standing = snapshot.seen->FindVm(vm);
+  if (standing != nullptr && (entry == nullptr || !standing->member)) {
+    if (harvester::IsTerminating(standing->vm)) return;
+    return Fail(base::FailedPrecondition(
+                    "it stands, and is no VM of the pool any more: its labels or its annotation " +
+                    std::string(harvester::kSelfAnnotation) +
+                    " were changed; nothing more is done with it. Restore them, or delete it"),
+                outcome);
+  }
   if (entry == nullptr) return ObserveGone(vm, leftovers, now, outcome);
   const VmView& view = *entry->view;
   outcome->leftovers_limit = view.vm->termination_grace + kLeftoversMargin;
