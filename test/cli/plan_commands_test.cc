@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // harvester plan, scale and render against the simulated systems: output, exit codes, effects.
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <random>
 #include <regex>
@@ -23,12 +20,12 @@
 #include "nomad_harvester/simulator/cluster.h"
 
 #include "absl/strings/str_split.h"
+#include "cli/golden.h"
 #include "cli/operator.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "scale_command.h"
 #include "support/fake_clock.h"
-#include "support/source_tree.h"
 #include "terminal.h"
 #include "yaml.h"
 
@@ -899,14 +896,7 @@ TEST_F(PlanCommands, the_rendered_objects_are_those_of_the_golden_file) {
   const std::string text = WithoutSamples(
       ToYaml(rendering->lease) + "---\n" + ToYaml(secret) + "---\n" + ToYaml(rendering->vm),
       rendering->vm);
-  const std::string path = support::SourcePath("test/cli/golden/render.yaml");
-  if (std::getenv("NOMAD_HARVESTER_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path, std::ios::binary) << text;
-  }
-  std::ifstream file(path, std::ios::binary);
-  const std::string stored{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_EQ(text, stored) << "if that is on purpose, run cli_maintenance_test with "
-                             "NOMAD_HARVESTER_UPDATE_GOLDEN=1, and commit the file";
+  ExpectGolden("render.yaml", text);
 }
 
 TEST_F(PlanCommands, the_rendered_vm_and_secret_are_what_scale_creates) {

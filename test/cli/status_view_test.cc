@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/golden.h"
 #include "nlohmann/json.hpp"
 #include "scaling/world.h"
 #include "status_trouble.h"
@@ -33,6 +34,89 @@ scaling::Inspection Inspect(World& world) {
 }
 
 nlohmann::json Json(World& world) { return nlohmann::json::parse(*StatusJson(Inspect(world))); }
+
+// A pool that has everything that the output can tell.
+scaling::Inspection FullInspection() {
+  World world;
+  world.Policy().ready_drivers = {"docker"};
+  world.With(Vm("web-a").Joined().Marked().RunsOn("rack1"))
+      .With(Node("web-a", "a0000000-0000").Draining("web-a").Driver("exec", true));
+  world.With(Vm("web-b").Joined().Protected().DeleteFirst())
+      .With(Node("web-b").Driver("docker", true));
+  world.With(Vm("web-c").Age(minutes(6)));
+  world.With(Vm("web-d").Joined().UnreadableMark()).With(Node("web-d").Driver("docker", true));
+  world.With(Vm("web-e").Joined().Marked().NoDrainDeadline().NoForce())
+      .With(Node("web-e").Driver("docker", false, "no daemon: \u00e4"));
+  world.With(Node("stranger", "b1111111").Ineligible()).With(Node("theirs", "c2222222"));
+  std::vector<scaling::VmView>& vms = world.Raw().vms;
+  vms[0].addresses = {"10.0.0.1", "fe80::1"};
+  vms[0].vm.Change().printable_status = "Stopping \xff";
+  vms[1].vm.Change().ready_at = scaling::kNow - minutes(40);
+  vms[1].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "v2:old";
+  vms[1].vm.Change().annotations[harvester::kTemplatePartsAnnotation] = R"({"cpu": "1"})";
+  scaling::Inspection inspection = Inspect(world);
+  inspection.template_hash = "v2:new";
+  inspection.template_parts = R"({"cpu": "2"})";
+  inspection.growth_problem = "image: there is none";
+  inspection.report.warning = "stopped: web-x";
+  inspection.report.drift = "web-b (cpu)";
+  inspection.foreign_nodes = {"c2222222"};
+  inspection.unclaimed[{.ns = "default", .pool = "db"}] = {
+      {.vm = "db-a", .what = "a drain", .since = scaling::kNow - minutes(30)},
+      {.vm = "db-b", .what = "a mark", .since = std::nullopt}};
+  inspection.lease.present = true;
+  inspection.lease.holder = "host_1_x";
+  inspection.lease.renewed_at = scaling::kNow - seconds(90);
+  scaling::PoolRecord& record = inspection.lease.record;
+  record.action = harvester::LeaseAction{.id = "act",
+                                         .from = 4,
+                                         .to = 3,
+                                         .names = {"web-a", "web-e", "web-n"},
+                                         .create = {{"web-n", "act"}},
+                                         .back = {"web-e"}};
+  record.back_off["create"] = {.failures = 2, .retry_at = scaling::kNow + minutes(1)};
+  record.back_off["join"] = {.failures = 1, .retry_at = scaling::kNow - minutes(1)};
+  record.last_event = scaling::kNow - minutes(5);
+  record.policy = {.id = "p1", .at = scaling::kNow - minutes(6)};
+  record.last_error = {.action = "old", .at = scaling::kNow - minutes(50), .text = "no:\nweb-z"};
+  record.paused.until = scaling::kNow + minutes(10);
+  record.nomad_cluster = "key-1";
+  return inspection;
+}
+
+scaling::EventsView FullEvents() {
+  return {.problem = "",
+          .events = {{.type = "Warning",
+                      .reason = "Failed",
+                      .note = "no\nroom",
+                      .count = 3,
+                      .last = scaling::kNow - minutes(2)},
+                     {.type = "Normal", .reason = "Started", .last = scaling::kNow}},
+          .earlier = 4};
+}
+
+TEST(StatusJson, of_everything_is_that_of_the_golden_file) {
+  ExpectGolden("status.json", *StatusJson(FullInspection()));
+  ExpectGolden("status-vm.json", *StatusJson(FullInspection(), "web-a", FullEvents()));
+}
+
+TEST(StatusYaml, of_everything_is_that_of_the_golden_file) {
+  ExpectGolden("status.yaml", *StatusYaml(FullInspection()));
+  ExpectGolden("status-vm.yaml", *StatusYaml(FullInspection(), "web-b", FullEvents()));
+}
+
+TEST(StatusTable, of_everything_is_that_of_the_golden_file) {
+  ExpectGolden("status.txt", StatusTable(FullInspection()));
+  ExpectGolden("status-wide.txt", StatusTable(FullInspection(), StatusDetail::kWide));
+}
+
+TEST(VmStory, of_everything_is_that_of_the_golden_file) {
+  std::string stories;
+  for (const char* const vm : {"web-a", "web-b", "web-c", "web-d", "web-e"}) {
+    stories += *VmStory(FullInspection(), vm, FullEvents()) + "\n";
+  }
+  ExpectGolden("status-vms.txt", stories);
+}
 
 TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
   World world;
