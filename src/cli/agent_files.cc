@@ -66,6 +66,16 @@ absl::Status ReadOneFile(const std::string& file, const Schema& schema, const Re
   return read(source, AgentBlock(source, body, 0));
 }
 
+// Zero if it is missing or empty.
+absl::StatusOr<base::Duration> ReadDuration(const AgentBlock& block, const char* name) {
+  NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
+  if (text.empty()) return base::Duration::zero();
+  auto read = base::ParseGoDuration(text);
+  if (read.ok()) return read;
+  return base::InvalidArgument(block.Where(name) + ": " + name + ": " +
+                               base::Message(read.status()));
+}
+
 // The agent's block nomad, by the keys that the plugin gets (hashicorp/nomad-autoscaler:
 // sdk/helper/nomad/config.go, MergeMapWithAgentConfig).
 class NomadBlock {
@@ -119,15 +129,9 @@ class NomadBlock {
 
   absl::Status ReadWait(const AgentBlock& block) {
     constexpr char kName[] = "block_query_wait_time";
-    NH_ASSIGN_OR_RETURN(const std::string text, block.Text(kName));
-    if (text.empty()) return absl::OkStatus();
-    const auto wait = base::ParseGoDuration(text);
-    if (!wait.ok()) {
-      return base::InvalidArgument(block.Where(kName) + ": " + kName + ": " +
-                                   base::Message(wait.status()));
-    }
-    if (wait->count() != 0) {
-      Set("nomad_block-query-wait-time", base::FormatGoDuration(*wait), block.Where(kName));
+    NH_ASSIGN_OR_RETURN(const base::Duration wait, ReadDuration(block, kName));
+    if (wait.count() != 0) {
+      Set("nomad_block-query-wait-time", base::FormatGoDuration(wait), block.Where(kName));
     }
     return absl::OkStatus();
   }
@@ -201,18 +205,6 @@ const std::vector<std::string>& AgentBlocks() {
   return *kNames;
 }
 
-absl::Status ReadDuration(const AgentBlock& block, const char* name, base::Duration* duration) {
-  NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
-  if (text.empty()) return absl::OkStatus();
-  const auto read = base::ParseGoDuration(text);
-  if (!read.ok()) {
-    return base::InvalidArgument(block.Where(name) + ": " + name + ": " +
-                                 base::Message(read.status()));
-  }
-  *duration = *read;
-  return absl::OkStatus();
-}
-
 // "a" or "b" or nothing, of what the agent does after an error.
 absl::Status ReadOnError(const AgentBlock& block, const char* name,
                          std::vector<std::string>* refusals) {
@@ -257,16 +249,13 @@ absl::StatusOr<PolicyCheck> ReadCheck(const AgentBlock& block, std::vector<std::
   NH_ASSIGN_OR_RETURN(check.source, block.Text("source"));
   // hashicorp/nomad-autoscaler:policy/policy.go, CanonicalizeCheck.
   if (check.source.empty()) check.source = kNomadApm;
-  NH_ASSIGN_OR_RETURN(check.query, block.Text("query"));
-  const base::Duration unset = check.window;
+  NH_RETURN_IF_ERROR(block.Text("query").status());
   NH_ASSIGN_OR_RETURN(const std::string window, block.Text("query_window"));
-  // hashicorp/nomad-autoscaler:sdk/policy.go, Translate, and policy/check.go, queryMetrics.
-  check.instant = window == "instant";
-  if (!check.instant) NH_RETURN_IF_ERROR(ReadDuration(block, "query_window", &check.window));
-  // policy/policy.go, ApplyPolicyDefaults.
-  if (check.window == base::Duration::zero()) check.window = unset;
-  NH_RETURN_IF_ERROR(ReadDuration(block, "query_window_offset", &check.offset));
-  NH_ASSIGN_OR_RETURN(check.strategy, ReadStrategy(block, check.instant, refusals));
+  // hashicorp/nomad-autoscaler:sdk/policy.go, Translate.
+  const bool instant = window == "instant";
+  if (!instant) NH_RETURN_IF_ERROR(ReadDuration(block, "query_window").status());
+  NH_RETURN_IF_ERROR(ReadDuration(block, "query_window_offset").status());
+  NH_ASSIGN_OR_RETURN(check.strategy, ReadStrategy(block, instant, refusals));
   NH_RETURN_IF_ERROR(ReadOnError(block, "on_error", refusals));
   return check;
 }
@@ -287,9 +276,8 @@ absl::Status ReadPolicyBody(const AgentBlock& block, std::vector<std::string>* w
   if (policy->checks.empty()) {
     policy->refusals.push_back(block.Where("check") + ": there is no block check");
   }
-  base::Duration any{};
   for (const char* const name : {"cooldown", "cooldown_on_scale_up", "evaluation_interval"}) {
-    NH_RETURN_IF_ERROR(ReadDuration(block, name, &any));
+    NH_RETURN_IF_ERROR(ReadDuration(block, name).status());
   }
   NH_RETURN_IF_ERROR(ReadOnError(block, "on_check_error", &policy->refusals));
   NH_ASSIGN_OR_RETURN(const Block* const target, block.OnlyBlock("target"));

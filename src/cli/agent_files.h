@@ -3,13 +3,11 @@
 #ifndef NOMAD_HARVESTER_CLI_AGENT_FILES_H_
 #define NOMAD_HARVESTER_CLI_AGENT_FILES_H_
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
 
 #include "absl/status/status.h"
@@ -39,17 +37,12 @@ struct AgentConfig {
   std::vector<std::string> warnings;  // what is not known here, and therefore not read
 };
 
-// check "NAME" { source, query, … } of a policy.
+// check "NAME" { source, strategy "NAME", … } of a policy.
 struct PolicyCheck {
   std::string name;
   std::string where;  // of its block
   std::string source;
-  std::string query;
   std::string strategy;
-  // The query is for now, less the offset, alone, or for this long until then.
-  bool instant = false;
-  base::Duration window = std::chrono::minutes(1);
-  base::Duration offset{};
 };
 
 // A policy of a file, whose target block is `target`.

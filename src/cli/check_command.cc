@@ -18,7 +18,6 @@
 #include "nomad_harvester/scaling/check.h"
 
 #include "command.h"
-#include "metric_query.h"
 #include "nlohmann/json.hpp"
 #include "terminal.h"
 #include "text.h"
@@ -93,6 +92,48 @@ std::string JsonOf(const std::vector<CheckResult>& results) {
   return PrintableJson({{"ok", Passes(results)}, {"checks", std::move(checks)}});
 }
 
+// What the files tell about the query of one check. Only the agent runs it.
+CheckResult ResultOf(const MetricQuery& query) {
+  const PolicyCheck& check = query.check;
+  const auto result = [&](CheckOutcome outcome, const std::string& text, const std::string& cure) {
+    return CheckResult{.id = "metrics.query",
+                       .subject = "check \"" + check.name + "\" of policy \"" + query.policy + "\"",
+                       .outcome = outcome,
+                       .text = text,
+                       .cure = cure};
+  };
+  // By the name alone (hashicorp/nomad-autoscaler:policy/mutators.go, NomadAPMMutator).
+  if (check.source == "nomad-apm" && query.from_zero) {
+    return result(CheckOutcome::kWarn,
+                  "its source is Nomad's own data (nomad-apm), which cannot scale from zero: the "
+                  "agent raises min to 1",
+                  "set min = 1, or another source");
+  }
+  // hashicorp/nomad-autoscaler:policy/handler.go, loadCheckRunners.
+  if (check.strategy == "fixed-value") {
+    return result(CheckOutcome::kPass, "its strategy is fixed-value: the agent asks no source", "");
+  }
+  const std::string source = "\"" + check.source + "\"";
+  if (!query.apms_are_known) {
+    return result(CheckOutcome::kUnknown, "its source is " + source + ", of which nothing is known",
+                  "give the agent's configuration, too: --agent-config");
+  }
+  if (!query.apm.has_value()) {
+    return result(CheckOutcome::kFail,
+                  "the agent's configuration has no apm block " + source + ", which is its source",
+                  "add the block, or correct source");
+  }
+  const auto& [driver, config] = *query.apm;
+  // hashicorp/nomad-autoscaler:plugins/builtin/apm/prometheus/plugin/plugin.go, SetConfig.
+  const auto address = config.values.find("address");
+  if (driver == "prometheus" && (address == config.values.end() || address->second.empty())) {
+    return result(CheckOutcome::kFail, "the apm block " + source + " has no address",
+                  "add the address of Prometheus to the block");
+  }
+  return result(CheckOutcome::kUnknown,
+                "only the agent asks its source " + source + " (driver " + driver + ")", "");
+}
+
 }  // namespace
 
 int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::Context& context,
@@ -115,8 +156,7 @@ int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::C
                        .text = refusal,
                        .cure = "correct it: the agent does not scale by this policy"});
   }
-  std::vector<CheckResult> of_queries = CheckMetricQueries(context, settings.queries);
-  std::move(of_queries.begin(), of_queries.end(), std::back_inserter(results));
+  for (const MetricQuery& query : settings.queries) results.push_back(ResultOf(query));
   out << (output == "json" ? JsonOf(results) : TextOf(results)) << std::flush;
   return Passes(results) ? kExitOk : kExitFailure;
 }

@@ -29,7 +29,7 @@ struct OperatorFiles {
   bool needs_policy = false;
 };
 
-// A check of the chosen policy, and whom the agent would ask.
+// A check of the chosen policy, and where the agent sends its query.
 struct MetricQuery {
   std::string policy;
   bool from_zero = false;  // the policy is of type "cluster", and its min is 0

@@ -391,6 +391,72 @@ TEST(CheckCommand, fails_for_a_policy_that_the_agent_does_not_take) {
   EXPECT_THAT(world.Ids("fail"), ElementsAre("policy.agent"));
 }
 
+MetricQuery QueryOf(const std::string& source, const std::string& driver) {
+  return {.policy = "web",
+          .from_zero = true,
+          .check = {.name = "load", .source = source, .strategy = "target-value"},
+          .apm = AgentPlugin{.driver = driver, .config = {}},
+          .apms_are_known = true};
+}
+
+// The line about the query of the policy's check.
+json LineOf(const MetricQuery& query) {
+  CheckedPool world({}, NewestNomad(), {.queries = {query}});
+  world.Check("json");
+  const json document = json::parse(world.out());
+  for (const json& check : document["checks"]) {
+    if (check["id"] == "metrics.query") return check;
+  }
+  return {};
+}
+
+TEST(CheckCommand, says_of_a_query_that_only_the_agent_runs_it) {
+  MetricQuery query = QueryOf("prom", "prometheus");
+  query.apm->config.values["address"] = "http://prometheus.test:9090";
+  EXPECT_EQ(LineOf(query), (json{{"id", "metrics.query"},
+                                 {"subject", "check \"load\" of policy \"web\""},
+                                 {"outcome", "unknown"},
+                                 {"text",
+                                  "only the agent asks its source \"prom\" (driver "
+                                  "prometheus)"},
+                                 {"cure", ""}}));
+}
+
+TEST(CheckCommand, fails_for_a_query_to_a_prometheus_without_an_address) {
+  const json line = LineOf(QueryOf("prom", "prometheus"));
+  EXPECT_EQ(line["outcome"], "fail");
+  EXPECT_EQ(line["text"], "the apm block \"prom\" has no address");
+}
+
+TEST(CheckCommand, fails_for_a_query_to_a_source_that_the_agent_does_not_have) {
+  MetricQuery query = QueryOf("prom", "prometheus");
+  query.apm.reset();
+  EXPECT_EQ(LineOf(query)["outcome"], "fail");
+  EXPECT_THAT(LineOf(query)["text"].get<std::string>(), HasSubstr("has no apm block \"prom\""));
+  query.apms_are_known = false;
+  EXPECT_EQ(LineOf(query)["outcome"], "unknown");
+  EXPECT_THAT(LineOf(query)["cure"].get<std::string>(), HasSubstr("--agent-config"));
+}
+
+TEST(CheckCommand, warns_of_a_pool_of_zero_vms_that_scales_by_nomads_own_data) {
+  MetricQuery query = QueryOf("nomad-apm", "nomad-apm");
+  EXPECT_EQ(LineOf(query)["outcome"], "warn");
+  EXPECT_THAT(LineOf(query)["text"].get<std::string>(), HasSubstr("raises min to 1"));
+  query.check.strategy = "fixed-value";
+  EXPECT_EQ(LineOf(query)["outcome"], "warn") << "min is raised whatever the strategy is";
+  query.from_zero = false;
+  EXPECT_EQ(LineOf(query)["outcome"], "pass");
+}
+
+TEST(CheckCommand, passes_for_a_fixed_value_because_the_agent_asks_no_source) {
+  MetricQuery query = QueryOf("prom", "prometheus");
+  query.check.strategy = "fixed-value";
+  query.apm.reset();
+  EXPECT_EQ(LineOf(query)["outcome"], "pass");
+  query.apms_are_known = false;
+  EXPECT_EQ(LineOf(query)["outcome"], "pass");
+}
+
 // Of a server of its own at `url`, by real connections.
 std::string CheckOfServer(const std::string& url, const Values& tls) {
   std::vector<std::string> pairs = {

@@ -260,6 +260,10 @@ TEST_F(OperatorFilesTest, mistakes_in_a_policy_have_their_place) {
       {"  max = 5\n  policy {\n    cooldown = \"5\"\n  }", ":4:5: cooldown: time: missing unit"},
       {"  max = 5\n  policy {\n    cooldown_on_scale_up = \"x\"\n  }", ":4:5: cooldown_on_"},
       {"  max = 5\n  policy {\n    evaluation_interval = 5\n  }", ":4:5: evaluation_interval: "},
+      {"  max = 5\n  policy {\n    check \"a\" {\n      query_window = \"5\"\n    }\n  }",
+       ":5:7: query_window: time: missing unit"},
+      {"  max = 5\n  policy {\n    check \"a\" {\n      query_window_offset = \"x\"\n    }\n  }",
+       ":5:7: query_window_offset: "},
       {"  max = 5\n  policy {\n    check \"a\" {\n      strategy {}\n    }\n  }",
        ":5:7: block strategy has one label"},
   };
@@ -348,6 +352,45 @@ TEST_F(OperatorFilesTest, the_limits_of_an_enabled_policy_are_known) {
   EXPECT_EQ(limits("true")->max, 5);
   EXPECT_THAT(limits("true")->policy, AllOf(StartsWith("policy \"web\" ("), EndsWith(":1:1)")));
   EXPECT_FALSE(limits("false").has_value());
+}
+
+TEST_F(OperatorFilesTest, each_check_of_a_policy_comes_with_its_source) {
+  const std::string agent = Write("agent.hcl",
+                                  "apm \"prom\" {\n  driver = \"prometheus\"\n"
+                                  "  config = { address = \"http://p:9090\" }\n}\n" +
+                                      Target("harvester", ""));
+  const std::string policy =
+      Write("policy.hcl",
+            "scaling \"web\" {\n  max = 5\n  min = 1\n  policy {\n"
+            "    check \"a\" {\n      source = \"prom\"\n      query = \"q\"\n"
+            "      query_window = \"5m\"\n      strategy \"pass-through\" {}\n    }\n"
+            "    check \"b\" {\n      query = \"r\"\n      query_window = \"instant\"\n"
+            "      strategy \"pass-through\" {}\n    }\n    target \"harvester\" {}\n  }\n}\n");
+  const FileSettings files = Read({.agent_config = agent, .policy = policy});
+  ASSERT_EQ(files.queries.size(), 2U);
+  const MetricQuery& first = files.queries[0];
+  EXPECT_EQ(first.policy, "web");
+  EXPECT_THAT(first.check.where, EndsWith("policy.hcl:5:5"));
+  EXPECT_EQ(first.check.source, "prom");
+  ASSERT_TRUE(first.apm.has_value());
+  EXPECT_EQ(first.apm->config.values.at("address"), "http://p:9090");
+  EXPECT_EQ(files.queries[1].check.source, "nomad-apm") << "the agent's default";
+  EXPECT_EQ(files.queries[1].apm.value().driver, "nomad-apm");
+}
+
+// MutatePolicy of the agent's policy/mutators.go.
+TEST_F(OperatorFilesTest, only_the_policy_of_a_cluster_scales_from_zero) {
+  const auto from_zero = [&](const std::string& arguments) {
+    const std::string path =
+        Write("policy.hcl", "scaling \"web\" {\n  max = 5\n" + arguments +
+                                "  policy {\n    check \"a\" {\n      strategy \"pass-through\" "
+                                "{}\n    }\n    target \"harvester\" {}\n  }\n}\n");
+    return Read({.policy = path}).queries.at(0).from_zero;
+  };
+  EXPECT_TRUE(from_zero(""));
+  EXPECT_TRUE(from_zero("  type = \"cluster\"\n"));
+  EXPECT_FALSE(from_zero("  min = 1\n"));
+  EXPECT_FALSE(from_zero("  type = \"horizontal\"\n"));
 }
 
 TEST_F(OperatorFilesTest, jsonencode_in_a_policy_is_a_warning_because_agents_of_today_refuse_it) {
