@@ -16,8 +16,6 @@
 
 #include "command.h"
 #include "runtime_parts.h"
-#include "terminal.h"
-#include "wait_line.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -133,8 +131,7 @@ void AddFileOptions(CLI::App& command, OperatorFiles& files) {
 int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                        const config::StringMap& environment, const MaintenanceTask& task) {
   Interrupt interrupt(errors);
-  WaitLine waiting(TerminalOf(STDERR_FILENO, environment));
-  RuntimeParts parts(waiting.Around(log::MakePlainSink()), log::Level::kWarn, environment);
+  RuntimeParts parts(log::MakePlainSink(), log::Level::kWarn, environment);
   OperatorFiles named = arguments.files;
   named.needs_policy = use != PolicyUse::kOptional && !NamesPool(arguments.pairs);
   const auto files = ReadOperatorFiles(named);
@@ -144,12 +141,6 @@ int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& argume
   const auto config = std::make_shared<const config::PluginConfig>(settings->plugin);
   auto transports = scaling::MakeCurlTransports(*config);
   if (!transports.ok()) return errors.Refuse(transports.status(), kExitUsage);
-  const auto watch = [&](std::shared_ptr<http::HttpTransport>* transport, const char* system,
-                         const std::string& url) {
-    *transport = WithOpenRequests(std::move(*transport), system + url, waiting.requests());
-  };
-  watch(&transports->harvester, "Harvester at ", transports->harvester_url);
-  watch(&transports->nomad, "Nomad at ", transports->nomad_url);
   const scaling::MaintenanceOptions options = parts.MakeMaintenance(*config);
   for (const std::string& warning : WarningsOf(*config, *transports, use)) {
     options.logger.Warn(warning);

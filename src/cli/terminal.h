@@ -14,12 +14,11 @@ namespace nomad_harvester::cli {
 // Where a stream leads to.
 struct Terminal {
   std::size_t width = 0;  // columns; 0: no limit, because it is no terminal
-  bool colour = false;
-  bool redraws = false;  // a line may be erased and written again
+  bool redraws = false;   // a line may be erased and written again
 };
 
 // `columns`: as the kernel says, 0 if it does not know; then COLUMNS of the environment, else 80.
-// Neither colour nor redrawing with TERM=dumb, no colour if NO_COLOR is set and not empty.
+// Nothing is redrawn with TERM=dumb.
 Terminal DescribeTerminal(bool is_terminal, std::size_t columns,
                           const config::StringMap& environment);
 // The same of a file descriptor.
@@ -28,8 +27,9 @@ Terminal TerminalOf(int fd, const config::StringMap& environment);
 // Columns of UTF-8 text: one for each character, none for a combining accent.
 std::size_t DisplayWidth(std::string_view text);
 
-// Breaks each line of `text` at spaces so that it fits into `width` columns (0: no limit); what
-// follows a break is indented. A word that is longer than the line is kept whole.
+// CLI11 does not break lines, and terminals break them within words. Breaks each line of `text` at
+// spaces so that it fits into `width` columns (0: no limit); what follows a break is indented. A
+// word that is longer than the line is kept whole.
 std::string Fold(std::string_view text, std::size_t width, std::size_t indent);
 
 }  // namespace nomad_harvester::cli

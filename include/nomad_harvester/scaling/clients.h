@@ -56,9 +56,6 @@ struct Clients {
 struct RawTransports {
   std::shared_ptr<http::HttpTransport> harvester;
   std::shared_ptr<http::HttpTransport> nomad;
-  // Where they lead to, for people.
-  std::string harvester_url = {};
-  std::string nomad_url = {};
   std::vector<std::string> warnings = {};
 };
 // Builds the transports of a configuration. INVALID_ARGUMENT lists every problem. Opens no

@@ -45,10 +45,8 @@ template <typename Connection>
 absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(const char* system,
                                                              absl::StatusOr<Connection> connection,
                                                              const http::TokenHeader& header,
-                                                             std::string* url,
                                                              std::vector<std::string>* warnings) {
   NH_RETURN_IF_ERROR(connection);
-  *url = connection->curl.base_url;
   warnings->insert(warnings->end(), connection->warnings.begin(), connection->warnings.end());
   absl::StatusOr<std::shared_ptr<http::HttpTransport>> made =
       http::MakeCurlTransport(connection->curl);
@@ -64,10 +62,9 @@ absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(const char* system,
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config) {
   RawTransports transports;
   auto harvester = Connect("Harvester", kube::ResolveConnection(KubeOptions(config.harvester)),
-                           {.name = "Authorization", .prefix = "Bearer "},
-                           &transports.harvester_url, &transports.warnings);
+                           {.name = "Authorization", .prefix = "Bearer "}, &transports.warnings);
   auto nomad = Connect("Nomad", nomad::ResolveConnection(NomadOptions(config.nomad)),
-                       nomad::NomadTokenHeader(), &transports.nomad_url, &transports.warnings);
+                       nomad::NomadTokenHeader(), &transports.warnings);
   std::string problems;
   for (const absl::Status& status : {harvester.status(), nomad.status()}) {
     if (status.ok()) continue;
