@@ -13,18 +13,13 @@
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/log/sinks.h"
+#include "nomad_harvester/plugin/plugin_process.h"
 
 #include "command.h"
 #include "runtime_parts.h"
 
 namespace nomad_harvester::cli {
 namespace {
-
-// SIGHUP of a process that was started under nohup stays ignored.
-bool IgnoresHangup() {
-  struct sigaction action {};
-  return sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
 
 // Ctrl-C, SIGTERM and a closed terminal end a command gracefully: waiting requests end, and Leases
 // are released. The second Ctrl-C or SIGTERM ends the process; both the kernel and the shell send
@@ -37,7 +32,7 @@ class Interrupt {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGTERM);
-    if (!IgnoresHangup()) sigaddset(&signals_, SIGHUP);
+    if (!plugin::IsIgnored(SIGHUP)) sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
   ~Interrupt() {

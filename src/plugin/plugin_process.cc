@@ -159,6 +159,11 @@ bool StartedByHost(const config::Environment& environment) {
   return environment(kCookieKey) == kCookieValue;
 }
 
+bool IsIgnored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   const HostWatch host(SystemProcessTable());  // created first: the host may die at any time
   // Ctrl-C is sent to the whole process group; the host then shuts the plugin down itself. So is

@@ -82,11 +82,6 @@ std::string_view StopRequest::Wait(const HostWatch* host) const {
   }
 }
 
-bool IsIgnored(int signal) {
-  struct sigaction action {};
-  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 void IgnoreSignal(int signal) {
   struct sigaction action {};
   action.sa_handler = SIG_IGN;

@@ -44,7 +44,6 @@ class StopRequest {
   std::atomic<const char*> reason_{nullptr};
 };
 
-bool IsIgnored(int signal);
 void IgnoreSignal(int signal);
 
 // The host allows 2 s (rule P1); a graceful stop takes up to 1.5 s.

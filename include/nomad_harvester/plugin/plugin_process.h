@@ -25,6 +25,9 @@ inline constexpr char kCookieValue[] =
 // Whether the environment contains the right cookie.
 bool StartedByHost(const config::Environment& environment);
 
+// Whether this process ignores the signal, as SIGHUP under nohup.
+bool IsIgnored(int signal);
+
 struct ProcessOptions {
   config::Environment environment;
   log::Logger logger;
