@@ -3,7 +3,6 @@
 #include <csignal>
 #include <iostream>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -70,25 +69,6 @@ class Interrupt {
   std::thread watcher_;
 };
 
-// A token's file that is missing is told once: by the configuration, and of `check` by its lines,
-// which have the cure.
-std::vector<std::string> WarningsOf(const config::PluginConfig& config,
-                                    const scaling::RawTransports& transports, PolicyUse use) {
-  std::vector<std::string> warnings;
-  std::set<std::string> missing;  // keys
-  for (const std::string& warning : config.warnings) {
-    const std::size_t key = warning.find(": no such file yet");
-    if (key != std::string::npos) missing.insert(warning.substr(0, key));
-    if (key == std::string::npos || use != PolicyUse::kChecked) warnings.push_back(warning);
-  }
-  for (const std::string& warning : transports.warnings) {
-    const bool is_told = warning.ends_with(" does not exist yet") &&
-                         missing.contains(warning.substr(0, warning.find(':')));
-    if (!is_told) warnings.push_back(warning);
-  }
-  return warnings;
-}
-
 }  // namespace
 
 ErrorWriter Invocation::Errors(const std::string& command) const {
@@ -137,9 +117,12 @@ int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& argume
   auto transports = scaling::MakeCurlTransports(*config);
   if (!transports.ok()) return errors.Refuse(transports.status(), kExitUsage);
   const scaling::MaintenanceOptions options = parts.MakeMaintenance(*config);
-  for (const std::string& warning : WarningsOf(*config, *transports, use)) {
-    options.logger.Warn(warning);
-  }
+  std::vector<std::string> warnings = config->warnings;
+  // `check` has a line for each, with the cure.
+  const std::vector<std::string>& missing = config->missing_token_files;
+  if (use != PolicyUse::kChecked) warnings.insert(warnings.end(), missing.begin(), missing.end());
+  warnings.insert(warnings.end(), transports->warnings.begin(), transports->warnings.end());
+  for (const std::string& warning : warnings) options.logger.Warn(warning);
   const scaling::Maintenance maintenance(
       options,
       scaling::MakeClients(config, *std::move(transports), parts.random(), options.logger));

@@ -199,6 +199,8 @@ class Scaling {
 std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
                                             const Settings& settings) {
   std::vector<std::string> said = settings.plugin.warnings;
+  const std::vector<std::string>& missing = settings.plugin.missing_token_files;
+  said.insert(said.end(), missing.begin(), missing.end());
   const std::vector<std::string>& of_policy = settings.policy->warnings;
   said.insert(said.end(), of_policy.begin(), of_policy.end());
   return std::make_shared<ProgressSink>(out, err, std::move(said));

@@ -108,14 +108,14 @@ void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const s
 // A file with a token: if it is missing, that is only a warning. The messages omit any value that
 // could be the token itself, given in the wrong key.
 void ReadTokenFile(ConfigReader& reader, std::string_view key, const GivenValue& given,
-                   std::string* path) {
+                   std::string* path, std::vector<std::string>* missing) {
   ValueOr<std::string> path_or_fault = RegularFile(given.value);
   if (Fault* const fault = std::get_if<Fault>(&path_or_fault)) {
     const bool shown = LooksLikePath(given.value);
     if (fault->what == kNoFile) {
-      reader.AddWarning(key, std::string(kNoFile) + " yet" +
-                                 (shown ? ": " + Quote(given.value)
-                                        : "; the value is not shown, it may be the token itself"));
+      missing->push_back(std::string(key) + ": " + kNoFile + " yet" +
+                         (shown ? ": " + Quote(given.value)
+                                : "; the value is not shown, it may be the token itself"));
       path_or_fault = given.value;
       if (!shown) reader.AddSecret(given.value);
     } else {
@@ -130,7 +130,8 @@ constexpr char kTokenFile[] = "auth_token_file";
 
 // A token or token file from the environment overrides both keys of the map. A source that has both
 // is an error.
-void ReadCredentials(ConfigReader& reader, HarvesterSettings* settings) {
+void ReadCredentials(ConfigReader& reader, PluginConfig* config) {
+  HarvesterSettings* const settings = &config->harvester;
   std::optional<GivenValue> token = reader.FindInEnvironment(kToken);
   std::optional<GivenValue> file = reader.FindInEnvironment(kTokenFile);
   const std::optional<GivenValue> token_in_map = reader.FindInMap(kToken);
@@ -147,13 +148,16 @@ void ReadCredentials(ConfigReader& reader, HarvesterSettings* settings) {
     file = file_in_map;
   }
   if (token) reader.Take(kToken, Token(token->value), &settings->token, *token);
-  if (file) ReadTokenFile(reader, kTokenFile, *file, &settings->token_file);
+  if (file) {
+    ReadTokenFile(reader, kTokenFile, *file, &settings->token_file, &config->missing_token_files);
+  }
 }
 
-void ReadHarvesterSettings(ConfigReader& reader, HarvesterSettings* settings) {
+void ReadHarvesterSettings(ConfigReader& reader, PluginConfig* config) {
+  HarvesterSettings* const settings = &config->harvester;
   const bool has_url = reader.Find("harvester_url").has_value();
   reader.Read("harvester_url", HttpUrl, &settings->url);
-  ReadCredentials(reader, settings);
+  ReadCredentials(reader, config);
   const bool has_kubeconfig = reader.Find("harvester_kubeconfig").has_value();
   reader.Read("harvester_kubeconfig", RegularFile, &settings->kubeconfig_path);
   reader.Read("harvester_kubeconfig_context", Text, &settings->kubeconfig_context);
@@ -175,13 +179,15 @@ void ReadHarvesterSettings(ConfigReader& reader, HarvesterSettings* settings) {
   }
 }
 
-void ReadNomadSettings(ConfigReader& reader, NomadSettings* settings) {
+void ReadNomadSettings(ConfigReader& reader, PluginConfig* config) {
+  NomadSettings* const settings = &config->nomad;
   reader.Read("nomad_address", NomadAddress, &settings->address);
   reader.Read("nomad_region", Text, &settings->region);
   reader.Read("nomad_namespace", Text, &settings->ns);
   reader.Read("nomad_token", Token, &settings->token);
   if (const std::optional<GivenValue> file = reader.Find("nomad_token_file")) {
-    ReadTokenFile(reader, "nomad_token_file", *file, &settings->token_file);
+    ReadTokenFile(reader, "nomad_token_file", *file, &settings->token_file,
+                  &config->missing_token_files);
   }
   reader.Read("nomad_http-auth", SecretText, &settings->http_auth);
   reader.Read("nomad_ca-cert", RegularFile, &settings->ca_cert);
@@ -212,8 +218,8 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
                                                const StringMap& template_environment) {
   ConfigReader reader(Section::kPlugin, values, environment);
   PluginConfig config;
-  ReadHarvesterSettings(reader, &config.harvester);
-  ReadNomadSettings(reader, &config.nomad);
+  ReadHarvesterSettings(reader, &config);
+  ReadNomadSettings(reader, &config);
   reader.Read("allow_unverified_read_job", Boolean, &config.allow_unverified_read_job);
   reader.Read("request_timeout", PositiveDuration, &config.request_timeout);
   reader.Read("max_concurrency", Concurrency, &config.max_concurrency);

@@ -14,6 +14,8 @@
 namespace nomad_harvester::kube {
 namespace {
 
+constexpr std::string_view kTokenFileKey = "auth_token_file";
+
 class Resolver {
  public:
   explicit Resolver(const ConnectionOptions& options) : options_(options) {}
@@ -130,7 +132,7 @@ class Resolver {
     if (ExplicitToken()) {
       // At the API server a client certificate of the kubeconfig would take precedence over the
       // token.
-      UseToken(options_.token, options_.token_file, "auth_token", "auth_token_file");
+      UseToken(options_.token, options_.token_file, "auth_token", kTokenFileKey);
       Note(options_.token_file.empty() ? "the token of auth_token or HARVESTER_TOKEN"
                                        : "the token of auth_token_file " + options_.token_file);
       return;
@@ -170,11 +172,14 @@ class Resolver {
   // The file may be written later, or be empty for a moment; a directory can never become a token.
   void CheckTokenFile(const std::string& path, std::string_view key) {
     const absl::StatusOr<std::string> text = base::ReadFile(path);
-    if (!text.ok() && !absl::IsNotFound(text.status())) {
+    const bool is_missing = absl::IsNotFound(text.status());
+    // The configuration has warned of a missing auth_token_file.
+    if (is_missing && key == kTokenFileKey) return;
+    if (!text.ok() && !is_missing) {
       problems_.Add(key, base::Message(text.status()));
-    } else if (!text.ok() || base::TrimAsciiSpace(*text).empty()) {
+    } else if (is_missing || base::TrimAsciiSpace(*text).empty()) {
       connection_.warnings.push_back(std::string(key) + ": the token file " + path +
-                                     (text.ok() ? " is still empty" : " does not exist yet"));
+                                     (is_missing ? " does not exist yet" : " is still empty"));
     }
   }
 

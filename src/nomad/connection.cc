@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/http/base_url.h"
 #include "nomad_harvester/http/connection_parts.h"
@@ -44,11 +43,6 @@ class Resolver {
 
   void Credentials() {
     if (!options_.token_file.empty()) {
-      // The file may be written later, so its absence is not an error.
-      if (!base::StampFile(options_.token_file).has_value()) {
-        connection_.warnings.push_back("nomad_token_file: " + options_.token_file +
-                                       " does not exist yet");
-      }
       connection_.token = http::MakeFileToken(options_.token_file);
       return;
     }

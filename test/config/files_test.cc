@@ -24,7 +24,7 @@ class Files : public ::testing::Test {
   }
   std::string TokenFile(const std::string& path) {
     absl::StatusOr<PluginConfig> config = ParsePlugin({{"auth_token_file", path}});
-    warnings_ = config.ok() ? config->warnings : std::vector<std::string>{};
+    warnings_ = config.ok() ? config->missing_token_files : std::vector<std::string>{};
     return Problem(config);
   }
   static std::string Problem(const absl::StatusOr<PluginConfig>& config) {

@@ -70,6 +70,8 @@ struct PluginConfig {
   std::vector<base::Secret> secrets;
   // Each is logged once at WARN. They never hold secrets.
   std::vector<std::string> warnings;
+  // The same, of token files that do not exist yet and may be written later.
+  std::vector<std::string> missing_token_files;
 };
 
 // The variables of an environment that user data may use (HARVESTER_TEMPLATE_*), by name.

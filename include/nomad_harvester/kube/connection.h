@@ -37,9 +37,9 @@ struct Connection {
   // What is sent to prove who asks, for people: "the token of auth_token_file PATH". Empty:
   // nothing.
   std::string credential;
-  // To be logged as WARN: no credentials at all, a token file that does not exist yet, credentials
-  // of a kubeconfig that are not sent because the server is another one, a certificate that is not
-  // verified.
+  // To be logged as WARN: no credentials at all, a token file that is empty, a tokenFile of the
+  // kubeconfig that does not exist yet, credentials of a kubeconfig that are not sent because the
+  // server is another one, a certificate that is not verified.
   std::vector<std::string> warnings;
 };
 
