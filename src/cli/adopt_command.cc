@@ -1,51 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <iostream>
 #include <memory>
+#include <ostream>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
-#include "nomad_harvester/base/status.h"
-
 #include "command.h"
-#include "confirm.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
 
-int AdoptPool(const scaling::Maintenance& maintenance, const runtime::Context& context,
-              const config::PoolPolicy& policy, bool dry_run, const Asking& asking,
-              const ErrorWriter& errors) {
+int AdoptPool(const CommandRun& run, const RepairArguments& arguments) {
+  const config::PoolPolicy& policy = *run.settings.policy;
   const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
-  const auto adoption = maintenance.FindAdoption(context.WithTimeout(kOperatorBudget), key);
-  if (!adoption.ok()) return errors.Refuse(base::Message(adoption.status()), kExitFailure);
+  const auto adoption = run.maintenance.FindAdoption(run.context.WithTimeout(kOperatorBudget), key);
+  if (!adoption.ok()) return run.errors.Refuse(adoption.status(), kExitFailure);
   for (const scaling::SharedVm& vm : adoption->vms) {
-    asking.out << Printable(vm->name) << ": "
-               << (vm->nomad_cluster.empty() ? "made at a higher index than this Nomad has"
-                                             : "recorded keys " + Printable(vm->nomad_cluster))
-               << "\n";
+    run.out << Printable(vm->name) << ": "
+            << (vm->nomad_cluster.empty() ? "made at a higher index than this Nomad has"
+                                          : "recorded keys " + Printable(vm->nomad_cluster))
+            << "\n";
   }
   if (!adoption->lease_cluster.empty()) {
-    asking.out << "its Lease: recorded keys " << Printable(adoption->lease_cluster) << "\n";
+    run.out << "its Lease: recorded keys " << Printable(adoption->lease_cluster) << "\n";
   }
   if (!adoption->IsNeeded()) {
-    asking.out << "pool " << key.ToString() << " belongs to this Nomad cluster\n";
+    run.out << "pool " << key.ToString() << " belongs to this Nomad cluster\n";
     return kExitOk;
   }
-  asking.out << "this Nomad cluster has keys " << Printable(adoption->cluster) << "\n";
-  if (dry_run) return kExitOk;
+  run.out << "this Nomad cluster has keys " << Printable(adoption->cluster) << "\n";
+  if (arguments.dry_run) return kExitOk;
   const std::string act = "record this Nomad cluster in " + std::to_string(adoption->vms.size()) +
                           " VMs" + (adoption->lease_cluster.empty() ? "" : " and on the Lease") +
                           " of pool " + key.ToString();
-  if (const int answer = Confirm(context, asking, act, errors); answer != kExitOk) return answer;
-  const absl::Status written = maintenance.Adopt(context, *adoption);
-  if (!written.ok()) return errors.Refuse(base::Message(written), kExitFailure);
-  asking.out << "pool " << key.ToString() << " belongs to this Nomad cluster now\n";
+  if (const int answer = Confirm(run, arguments.yes, act); answer != kExitOk) return answer;
+  const absl::Status written = run.maintenance.Adopt(run.context, *adoption);
+  if (!written.ok()) return run.errors.Refuse(written, kExitFailure);
+  run.out << "pool " << key.ToString() << " belongs to this Nomad cluster now\n";
   return kExitOk;
 }
 
 void AddAdoptCommand(CLI::App& app, const Invocation& invocation) {
-  const auto dry_run = std::make_shared<bool>(false);
-  const auto yes = std::make_shared<bool>(false);
+  const auto arguments = std::make_shared<RepairArguments>();
   CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "adopt",
@@ -54,16 +50,9 @@ void AddAdoptCommand(CLI::App& app, const Invocation& invocation) {
            "VMs of a pool and on its Lease. While they name another one, the pool is not ready.",
        .exit_codes = "Exit: 0 the pool belongs to this cluster, 1 something was not done, 2 usage.",
        .use = PolicyUse::kRequired,
-       .task = [dry_run, yes, invocation](const scaling::Maintenance& maintenance,
-                                          const runtime::Context& context,
-                                          const Settings& settings) {
-         return AdoptPool(
-             maintenance, context, *settings.policy, *dry_run,
-             {.yes = *yes, .interactive = IsInteractive(), .read_line = ReadLine, .out = std::cout},
-             invocation.Errors("adopt"));
-       }});
-  command->add_flag("--dry-run", *dry_run, "Only print what belongs to another cluster");
-  command->add_flag("--yes", *yes, "Do not ask");
+       .task = [arguments](const CommandRun& run) { return AdoptPool(run, *arguments); }});
+  command->add_flag("--dry-run", arguments->dry_run, "Only print what belongs to another cluster");
+  command->add_flag("--yes", arguments->yes, "Do not ask");
 }
 
 }  // namespace nomad_harvester::cli

@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <iostream>
 #include <iterator>
 #include <memory>
-#include <sstream>
+#include <ostream>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -136,8 +134,8 @@ CheckResult ResultOf(const MetricQuery& query) {
 
 }  // namespace
 
-int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                       const Settings& settings, const std::string& output, std::ostream& out) {
+int CheckPreconditions(const CommandRun& run, const std::string& output) {
+  const Settings& settings = run.settings;
   std::vector<CheckResult> results;
   for (const auto& [key, problem] : settings.missing_cas) {
     results.push_back({.id = "files.ca",
@@ -147,7 +145,7 @@ int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::C
                        .cure = "write the CA there, or correct the path, as the agent sees it"});
   }
   std::vector<CheckResult> of_systems =
-      maintenance.Check(context.WithTimeout(kOperatorBudget), *settings.policy);
+      run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy);
   std::move(of_systems.begin(), of_systems.end(), std::back_inserter(results));
   for (const std::string& refusal : settings.refusals) {
     results.push_back({.id = "policy.agent",
@@ -157,7 +155,9 @@ int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::C
                        .cure = "correct it: the agent does not scale by this policy"});
   }
   for (const MetricQuery& query : settings.queries) results.push_back(ResultOf(query));
-  out << (output == "json" ? JsonOf(results) : TextOf(results)) << std::flush;
+  run.out << (output == "json" ? JsonOf(results)
+                               : Fold(TextOf(results), run.terminal.width, kWordWidth))
+          << std::flush;
   return Passes(results) ? kExitOk : kExitFailure;
 }
 
@@ -172,16 +172,7 @@ void AddCheckCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 nothing failed (warn and unknown are no failures), 1 a failure, "
                      "2 usage.",
        .use = PolicyUse::kChecked,
-       .task =
-           [output, invocation](const scaling::Maintenance& maintenance,
-                                const runtime::Context& context, const Settings& settings) {
-             std::ostringstream text;
-             const int exit_code =
-                 CheckPreconditions(maintenance, context, settings, *output, text);
-             const std::size_t width = TerminalOf(STDOUT_FILENO, invocation.environment).width;
-             std::cout << (*output == "json" ? text.str() : Fold(text.str(), width, kWordWidth));
-             return exit_code;
-           }})
+       .task = [output](const CommandRun& run) { return CheckPreconditions(run, *output); }})
       ->add_option("--output", *output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();

@@ -4,7 +4,6 @@
 #ifndef NOMAD_HARVESTER_CLI_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_COMMAND_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -77,43 +76,48 @@ void AddRenderCommand(CLI::App& app, const Invocation& invocation);
 inline constexpr char kNamesCommand[] = "__names";
 void AddNamesCommand(CLI::App& app, const Invocation& invocation);
 
-// The commands with their dependencies given; each returns the exit code.
+// One run of a command that connects to both systems.
+struct CommandRun {
+  const scaling::Maintenance& maintenance;
+  const runtime::Context& context;  // Ctrl-C, SIGTERM and SIGHUP cancel it
+  const Settings& settings;
+  std::ostream& out;
+  std::ostream& err;  // for what was not done with single objects; see Invocation for the rest
+  const ErrorWriter& errors;
+  Terminal terminal = {};  // to which `out` leads
+  Asking asking = {};
+};
+
+// The commands; each returns the exit code.
 //
 // 0: nothing failed. 1: something did. The policy must be whole.
-int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                       const Settings& settings, const std::string& output, std::ostream& out);
+int CheckPreconditions(const CommandRun& run, const std::string& output);
 struct StatusArguments {
   std::string output = "table";  // or wide, json, yaml
   std::string vm;                // empty: the pool
   bool watch = false;            // until the context ends
   base::Duration interval = std::chrono::seconds(2);
-  Terminal terminal;
 };
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM.
-int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
-               const Settings& settings, const StatusArguments& arguments, std::ostream& out,
-               const ErrorWriter& errors);
-// 0: everything is clean. 1: something was not done. Prints a line to `asking.out` for each thing
-// done, and to `err` for each thing not done. Asks before it takes every pool of a namespace,
-// and before it deletes something of one pool.
-int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                   const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
-                   const ErrorWriter& errors);
-
+int ShowStatus(const CommandRun& run, const StatusArguments& arguments);
+struct RepairArguments {
+  bool dry_run = false;
+  bool yes = false;  // does not ask
+};
+// 0: everything is clean. 1: something was not done. Prints a line for each thing done, and one to
+// `err` for each thing not done. Asks before it takes every pool of a namespace, and before it
+// deletes something of one pool.
+int CollectGarbage(const CommandRun& run, const RepairArguments& arguments);
 // 0: the pool belongs to this Nomad. 1: something was not done. Asks before it writes.
-int AdoptPool(const scaling::Maintenance& maintenance, const runtime::Context& context,
-              const config::PoolPolicy& policy, bool dry_run, const Asking& asking,
-              const ErrorWriter& errors);
-
+int AdoptPool(const CommandRun& run, const RepairArguments& arguments);
+struct PlanArguments {
+  std::int64_t count = 0;
+  std::string output = "text";  // or json
+};
 // 0: planned, whether it would be refused or not. 1: a system cannot be read. 2: CheckCountOf.
-// `width`: of the terminal; 0: no limit.
-int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
-             const Settings& settings, std::int64_t count, const std::string& output,
-             std::ostream& out, const ErrorWriter& errors, std::size_t width = 0);
+int ShowPlan(const CommandRun& run, const PlanArguments& arguments);
 // 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
-int RenderPolicy(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                 const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
-                 const ErrorWriter& errors);
+int RenderPolicy(const CommandRun& run, const std::string& output);
 
 // Why the agent would never ask for this count, by the policy's file: it does not take the policy,
 // or the count is outside of min and max. OK: it may, or there is no file.
@@ -131,9 +135,7 @@ CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files);
 // That one, --policy and --policy-name.
 void AddFileOptions(CLI::App& command, OperatorFiles& files);
 
-using MaintenanceTask =
-    std::function<int(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                      const Settings& settings)>;
+using Task = std::function<int(const CommandRun& run)>;
 
 // What an operator says on the command line about the cluster and the pool.
 struct SettingArguments {
@@ -145,8 +147,8 @@ struct SettingArguments {
 // systems and runs the task under a context that Ctrl-C, SIGTERM and SIGHUP cancel: the exit code
 // is then kExitSignal and the signal's number, whatever the task returns. A second Ctrl-C or
 // SIGTERM ends the process at once. Warnings go to standard error.
-int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
-                       const config::StringMap& environment, const MaintenanceTask& task);
+int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
+                 const config::StringMap& environment, const Task& task);
 
 // A subcommand that does that with its options --agent-config, --policy, --policy-name and --set.
 struct MaintenanceCommand {
@@ -154,7 +156,7 @@ struct MaintenanceCommand {
   std::string description;
   std::string exit_codes;  // the last line of its help
   PolicyUse use;
-  MaintenanceTask task;
+  Task task;
   // Checks further options first; anything but kExitOk ends the command.
   std::function<int()> check = nullptr;
 };

@@ -103,8 +103,8 @@ void AddFileOptions(CLI::App& command, OperatorFiles& files) {
       ->type_name("NAME");
 }
 
-int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
-                       const config::StringMap& environment, const MaintenanceTask& task) {
+int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
+                 const config::StringMap& environment, const Task& task) {
   Interrupt interrupt(errors);
   RuntimeParts parts(log::MakePlainSink(), log::Level::kWarn, environment);
   OperatorFiles named = arguments.files;
@@ -129,7 +129,15 @@ int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& argume
   const auto work =
       std::make_shared<runtime::CancelSource>(runtime::Context::Background(parts.clock()));
   interrupt.Cancels(work);
-  return errors.ExitCode(task(maintenance, work->context(), *settings));
+  const runtime::Context context = work->context();
+  return errors.ExitCode(task({.maintenance = maintenance,
+                               .context = context,
+                               .settings = *settings,
+                               .out = std::cout,
+                               .err = std::cerr,
+                               .errors = errors,
+                               .terminal = TerminalOf(STDOUT_FILENO, environment),
+                               .asking = AskOnTerminal()}));
 }
 
 CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
@@ -145,8 +153,8 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
   added->callback([command, arguments, invocation] {
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check();
     if (invocation.exit_code != kExitOk) return;
-    invocation.exit_code = RunWithMaintenance(invocation.Errors(command.name), *arguments,
-                                              command.use, invocation.environment, command.task);
+    invocation.exit_code = RunConnected(invocation.Errors(command.name), *arguments, command.use,
+                                        invocation.environment, command.task);
   });
   return added;
 }

@@ -10,8 +10,7 @@
 #include "text.h"
 
 namespace nomad_harvester::cli {
-
-bool IsInteractive() { return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1; }
+namespace {
 
 // Ctrl-C is taken by a thread that waits for it, and ends no read: so none is begun without input.
 std::string ReadLine(const runtime::Context& context) {
@@ -24,20 +23,26 @@ std::string ReadLine(const runtime::Context& context) {
   return line;
 }
 
-int Confirm(const runtime::Context& context, const Asking& asking, const std::string& act,
-            const ErrorWriter& errors) {
-  if (asking.yes) return kExitOk;
-  if (!asking.interactive) {
-    return errors.Refuse("it would " + act + ", and there is no terminal to ask on: give --yes",
-                         kExitUsage);
+}  // namespace
+
+Asking AskOnTerminal() {
+  return {.interactive = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1,
+          .read_line = ReadLine};
+}
+
+int Confirm(const CommandRun& run, bool yes, const std::string& act) {
+  if (yes) return kExitOk;
+  if (!run.asking.interactive) {
+    return run.errors.Refuse("it would " + act + ", and there is no terminal to ask on: give --yes",
+                             kExitUsage);
   }
   std::string question = Printable(act);
   question.front() = absl::ascii_toupper(static_cast<unsigned char>(question.front()));
-  asking.out << "\n" << question << "? [y/N] " << std::flush;
-  const std::string answer = asking.read_line(context);
+  run.out << "\n" << question << "? [y/N] " << std::flush;
+  const std::string answer = run.asking.read_line(run.context);
   if (answer == "y" || answer == "Y" || answer == "yes") return kExitOk;
-  if (context.Done()) asking.out << "\n";
-  return errors.Refuse("nothing was done", kExitFailure);
+  if (run.context.Done()) run.out << "\n";
+  return run.errors.Refuse("nothing was done", kExitFailure);
 }
 
 }  // namespace nomad_harvester::cli

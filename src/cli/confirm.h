@@ -4,31 +4,26 @@
 #define NOMAD_HARVESTER_CLI_CONFIRM_H_
 
 #include <functional>
-#include <iosfwd>
 #include <string>
 
 #include "nomad_harvester/runtime/context.h"
 
-#include "error_writer.h"
-
 namespace nomad_harvester::cli {
 
+struct CommandRun;  // command.h
+
 struct Asking {
-  bool yes = false;          // --yes
   bool interactive = false;  // standard input and output are terminals
   // A line of the input without its end; empty at its end, and once the context has ended.
   std::function<std::string(const runtime::Context& context)> read_line;
-  std::ostream& out;
 };
 
-// Of this process' standard input and output.
-bool IsInteractive();
-std::string ReadLine(const runtime::Context& context);
+// By this process' standard input and output.
+Asking AskOnTerminal();
 
-// kExitOk: go on. kExitFailure: the answer was not yes. kExitUsage: nobody can be asked, and --yes
-// is missing. `act`: "remove 2 VMs", the question and what an error says.
-int Confirm(const runtime::Context& context, const Asking& asking, const std::string& act,
-            const ErrorWriter& errors);
+// kExitOk: go on, as with --yes. kExitFailure: the answer was not yes. kExitUsage: nobody can be
+// asked. `act`: "remove 2 VMs", the question and what an error says.
+int Confirm(const CommandRun& run, bool yes, const std::string& act);
 
 }  // namespace nomad_harvester::cli
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <iostream>
 #include <memory>
+#include <optional>
+#include <ostream>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,6 @@
 
 #include "absl/strings/str_join.h"
 #include "command.h"
-#include "confirm.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -120,39 +120,30 @@ bool Deletes(const ReconcileEvent& event) {
 
 class Gc {
  public:
-  Gc(const scaling::Maintenance& maintenance, const runtime::Context& context,
-     const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
-     const ErrorWriter& errors)
-      : maintenance_(maintenance),
-        context_(context),
-        settings_(settings),
-        dry_run_(dry_run),
-        asking_(asking),
-        out_(asking.out),
-        err_(err),
-        errors_(errors) {}
+  Gc(const CommandRun& run, const RepairArguments& arguments) : run_(run), arguments_(arguments) {}
 
-  int Run() {
-    const auto found = maintenance_.FindPools(context_, settings_.ns);
-    if (!found.ok()) return Fail(settings_.ns, found.status());
+  int Collect() {
+    const Settings& settings = run_.settings;
+    const auto found = run_.maintenance.FindPools(run_.context, settings.ns);
+    if (!found.ok()) return Fail(settings.ns, found.status());
     std::set<PoolKey> pools = *found;
-    if (!settings_.pool.empty()) {
-      std::erase_if(pools, [this](const PoolKey& key) { return key.pool != settings_.pool; });
+    if (!settings.pool.empty()) {
+      std::erase_if(pools, [&](const PoolKey& key) { return key.pool != settings.pool; });
     }
     if (const int answer = Confirm(pools); answer != kExitOk) return answer;
     if (pools.empty()) {
-      const scaling::NamespaceView ns = maintenance_.ReadNamespace(context_, settings_.ns);
+      const scaling::NamespaceView ns = run_.maintenance.ReadNamespace(run_.context, settings.ns);
       if (!ns.problem.empty()) {
-        return errors_.Refuse("namespace " + settings_.ns + ": " + ns.problem + "; " + ns.cure,
-                              kExitFailure);
+        return run_.errors.Refuse("namespace " + settings.ns + ": " + ns.problem + "; " + ns.cure,
+                                  kExitFailure);
       }
-      out_ << "nothing of " << (settings_.pool.empty() ? "the plugin" : "pool " + settings_.pool)
-           << " was found in namespace " << settings_.ns << "\n";
+      run_.out << "nothing of " << (settings.pool.empty() ? "the plugin" : "pool " + settings.pool)
+               << " was found in namespace " << settings.ns << "\n";
     }
     int worst = kExitOk;
     for (const PoolKey& pool : pools) {
       worst = std::max(worst, RunPool(pool));
-      if (context_.Done()) break;
+      if (run_.context.Done()) break;
     }
     return worst;
   }
@@ -160,19 +151,20 @@ class Gc {
  private:
   // A pool that was asked for by its name is looked at first: undoing and recording harm nothing.
   int Confirm(const std::set<PoolKey>& pools) {
-    if (dry_run_ || asking_.yes || pools.empty()) return kExitOk;
-    if (!settings_.pool.empty()) {
+    const Settings& settings = run_.settings;
+    if (arguments_.dry_run || arguments_.yes || pools.empty()) return kExitOk;
+    if (!settings.pool.empty()) {
       std::vector<std::string> lines;
       bool deletes = false;
-      const Collection preview = maintenance_.Preview(
-          context_, *pools.begin(), settings_.policy, [&](const ReconcileEvent& event) {
+      const Collection preview = run_.maintenance.Preview(
+          run_.context, *pools.begin(), settings.policy, [&](const ReconcileEvent& event) {
             lines.push_back(EventLine(event, /*dry_run=*/true));
             deletes |= Deletes(event);
           });
       if (!preview.outcome.ok()) return Fail(pools.begin()->ToString(), preview.outcome);
       if (!deletes) return kExitOk;
       for (const std::string& line : lines) {
-        if (asking_.interactive) Print(out_, *pools.begin(), line);
+        if (run_.asking.interactive) Print(run_.out, *pools.begin(), line);
       }
     }
     std::vector<std::string> names;
@@ -180,43 +172,48 @@ class Gc {
     for (const PoolKey& pool : pools) names.push_back(pool.pool);
     const std::string act = "collect what is left of " +
                             std::string(names.size() == 1 ? "pool " : "pools ") +
-                            absl::StrJoin(names, ", ") + " in namespace " + settings_.ns;
-    return cli::Confirm(context_, asking_, act, errors_);
+                            absl::StrJoin(names, ", ") + " in namespace " + settings.ns;
+    return cli::Confirm(run_, arguments_.yes, act);
   }
 
   int RunPool(const PoolKey& pool) {
+    const bool dry_run = arguments_.dry_run;
+    const std::optional<config::PoolPolicy>& policy = run_.settings.policy;
     int printed = 0;
     const auto print_event = [&](const ReconcileEvent& event) {
       // What had to be left alone is printed at the end.
       const bool is_report =
           event.kind == ReconcileEvent::Kind::kStep && event.step.kind == StepKind::kReport;
-      if (is_report && !dry_run_) return;
-      Print(event.outcome.ok() ? out_ : err_, pool, EventLine(event, dry_run_));
+      if (is_report && !dry_run) return;
+      Print(event.outcome.ok() ? run_.out : run_.err, pool, EventLine(event, dry_run));
       ++printed;
     };
     const auto print_wait = [&](const std::string& holder, base::WallTime until) {
-      Print(out_, pool,
+      Print(run_.out, pool,
             "waiting for the Lease of " + holder +
                 ", which no longer renews it; it is taken over by " + base::FormatRfc3339(until));
     };
     const Collection collection =
-        dry_run_ ? maintenance_.Preview(context_, pool, settings_.policy, print_event)
-                 : maintenance_.Collect(context_, pool, settings_.policy, print_event, print_wait);
+        dry_run ? run_.maintenance.Preview(run_.context, pool, policy, print_event)
+                : run_.maintenance.Collect(run_.context, pool, policy, print_event, print_wait);
     if (!collection.outcome.ok()) return Fail(pool.ToString(), collection.outcome);
     for (const scaling::Unfinished& unfinished : collection.unfinished) {
-      Print(err_, pool, unfinished.vm + ": not done: " + unfinished.why);
+      Print(run_.err, pool, unfinished.vm + ": not done: " + unfinished.why);
     }
     if (!collection.unfinished.empty()) return kExitFailure;
-    Print(out_, pool, !dry_run_ ? "clean" : printed == 0 ? "nothing to do" : "nothing was changed");
+    Print(run_.out, pool,
+          !dry_run       ? "clean"
+          : printed == 0 ? "nothing to do"
+                         : "nothing was changed");
     return kExitOk;
   }
 
   int Fail(const std::string& what, const absl::Status& why) {
     if (absl::IsCancelled(why)) {
-      err_ << what << ": interrupted; the plugin's next Status or the next gc continues\n";
+      run_.err << what << ": interrupted; the plugin's next Status or the next gc continues\n";
     } else {
-      err_ << what << (absl::IsAborted(why) ? ": skipped: " : ": not done: ")
-           << Printable(base::Message(why)) << "\n";
+      run_.err << what << (absl::IsAborted(why) ? ": skipped: " : ": not done: ")
+               << Printable(base::Message(why)) << "\n";
     }
     return kExitFailure;
   }
@@ -225,27 +222,18 @@ class Gc {
     to << pool.ToString() << ": " << Printable(text) << "\n" << std::flush;
   }
 
-  const scaling::Maintenance& maintenance_;
-  const runtime::Context& context_;
-  const Settings& settings_;
-  const bool dry_run_;
-  const Asking& asking_;
-  std::ostream& out_;
-  std::ostream& err_;
-  const ErrorWriter& errors_;
+  const CommandRun& run_;
+  const RepairArguments& arguments_;
 };
 
 }  // namespace
 
-int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                   const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
-                   const ErrorWriter& errors) {
-  return Gc(maintenance, context, settings, dry_run, asking, err, errors).Run();
+int CollectGarbage(const CommandRun& run, const RepairArguments& arguments) {
+  return Gc(run, arguments).Collect();
 }
 
 void AddGcCommand(CLI::App& app, const Invocation& invocation) {
-  const auto dry_run = std::make_shared<bool>(false);
-  const auto yes = std::make_shared<bool>(false);
+  const auto arguments = std::make_shared<RepairArguments>();
   CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "gc",
@@ -255,17 +243,10 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
            "namespace.",
        .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage.",
        .use = PolicyUse::kOptional,
-       .task = [dry_run, yes, invocation](const scaling::Maintenance& maintenance,
-                                          const runtime::Context& context,
-                                          const Settings& settings) {
-         return CollectGarbage(
-             maintenance, context, settings, *dry_run,
-             {.yes = *yes, .interactive = IsInteractive(), .read_line = ReadLine, .out = std::cout},
-             std::cerr, invocation.Errors("gc"));
-       }});
-  command->add_flag("--dry-run", *dry_run,
+       .task = [arguments](const CommandRun& run) { return CollectGarbage(run, *arguments); }});
+  command->add_flag("--dry-run", arguments->dry_run,
                     "Only print what would be done first, and why; takes no Lease");
-  command->add_flag("--yes", *yes,
+  command->add_flag("--yes", arguments->yes,
                     "Do not ask before something is deleted, or every pool is taken");
 }
 

@@ -61,13 +61,12 @@ int PrintPolicies(const OperatorFiles& files, const ErrorWriter& errors) {
   return kExitOk;
 }
 
-int PrintVms(const scaling::Maintenance& maintenance, const runtime::Context& context,
-             const Settings& settings, const ErrorWriter& errors) {
-  const auto seen = maintenance.Inspect(context.WithTimeout(kNamesWithin), *settings.policy,
-                                        /*tells_vms=*/false);
-  if (!seen.ok()) return errors.Refuse(seen.status(), kExitFailure);
+int PrintVms(const CommandRun& run) {
+  const auto seen = run.maintenance.Inspect(run.context.WithTimeout(kNamesWithin),
+                                            *run.settings.policy, /*tells_vms=*/false);
+  if (!seen.ok()) return run.errors.Refuse(seen.status(), kExitFailure);
   for (const scaling::VmView* const view : seen->snapshot.vms()) {
-    std::cout << Printable(view->vm->name) << "\n";
+    run.out << Printable(view->vm->name) << "\n";
   }
   return kExitOk;
 }
@@ -84,15 +83,9 @@ void AddNamesCommand(CLI::App& app, const Invocation& invocation) {
   command->callback([kind, words, invocation] {
     const ErrorWriter errors = invocation.Errors(kNamesCommand);
     const SettingArguments arguments = ArgumentsOf(*words);
-    invocation.exit_code =
-        *kind == "policies"
-            ? PrintPolicies(arguments.files, errors)
-            : RunWithMaintenance(
-                  errors, arguments, PolicyUse::kPool, invocation.environment,
-                  [errors](const scaling::Maintenance& maintenance, const runtime::Context& context,
-                           const Settings& settings) {
-                    return PrintVms(maintenance, context, settings, errors);
-                  });
+    invocation.exit_code = *kind == "policies" ? PrintPolicies(arguments.files, errors)
+                                               : RunConnected(errors, arguments, PolicyUse::kPool,
+                                                              invocation.environment, PrintVms);
   });
 }
 

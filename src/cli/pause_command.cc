@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
-#include <iostream>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -19,11 +19,10 @@ namespace {
 // Why the pool is not paused: nothing of this name is in its namespace, and no policy of a file has
 // the name. Its new Lease would make a mistyped name a pool. Empty: there is something, or that is
 // not known: a pause is not refused because a system does not answer.
-std::string WhyMistyped(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                        const Settings& settings, const scaling::PoolKey& key) {
+std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
   constexpr base::Duration kLimit = std::chrono::seconds(5);
-  if (settings.claimed.contains(key)) return "";
-  const auto pools = maintenance.FindPools(context.WithTimeout(kLimit), key.ns);
+  if (run.settings.claimed.contains(key)) return "";
+  const auto pools = run.maintenance.FindPools(run.context.WithTimeout(kLimit), key.ns);
   if (!pools.ok() || pools->contains(key)) return "";
   std::vector<std::string> names;
   for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
@@ -34,31 +33,31 @@ std::string WhyMistyped(const scaling::Maintenance& maintenance, const runtime::
 }
 
 // Nothing in `hold` resumes.
-int SetPaused(const scaling::Maintenance& maintenance, const runtime::Context& context,
-              const Settings& settings, const std::optional<harvester::Hold>& hold,
-              const ErrorWriter& errors) {
-  const scaling::PoolKey key{.ns = settings.policy->ns, .pool = settings.policy->pool};
+int SetPaused(const CommandRun& run, const std::optional<harvester::Hold>& hold) {
+  const config::PoolPolicy& policy = *run.settings.policy;
+  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
   if (hold.has_value()) {
-    const std::string mistyped = WhyMistyped(maintenance, context, settings, key);
-    if (!mistyped.empty()) return errors.Refuse(mistyped, kExitFailure);
+    const std::string mistyped = WhyMistyped(run, key);
+    if (!mistyped.empty()) return run.errors.Refuse(mistyped, kExitFailure);
   }
   const absl::StatusOr<bool> written =
-      maintenance.Pause(context.WithTimeout(kOperatorBudget), key, hold);
+      run.maintenance.Pause(run.context.WithTimeout(kOperatorBudget), key, hold);
   if (!written.ok()) {
-    return errors.Refuse(base::Annotate(written.status(), "the Lease of pool " + key.ToString() +
-                                                              " could not be written"),
-                         kExitFailure);
+    return run.errors.Refuse(
+        base::Annotate(written.status(),
+                       "the Lease of pool " + key.ToString() + " could not be written"),
+        kExitFailure);
   }
   const std::string pool = "pool " + key.ToString();
   if (!hold.has_value()) {
-    std::cout << pool << (*written ? " resumed\n" : " was not paused: it has no Lease\n");
+    run.out << pool << (*written ? " resumed\n" : " was not paused: it has no Lease\n");
   } else {
-    std::cout << pool << " is paused until "
-              << (hold->always ? "harvester resume" : base::FormatRfc3339(*hold->until)) << "\n";
+    run.out << pool << " is paused until "
+            << (hold->always ? "harvester resume" : base::FormatRfc3339(*hold->until)) << "\n";
   }
   if (!*written) {
-    std::cout << "Note: no process has scaled it yet; harvester status names the pools of the "
-                 "namespace\n";
+    run.out << "Note: no process has scaled it yet; harvester status names the pools of the "
+               "namespace\n";
   }
   return kExitOk;
 }
@@ -94,11 +93,7 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
            "clean-ups go on. A Scale that is open ends what it has begun.",
        .exit_codes = "Exit: 0 paused, 1 the pool's Lease could not be written, 2 usage.",
        .use = PolicyUse::kPool,
-       .task =
-           [hold, errors](const scaling::Maintenance& maintenance, const runtime::Context& context,
-                          const Settings& settings) {
-             return SetPaused(maintenance, context, settings, *hold, errors);
-           },
+       .task = [hold](const CommandRun& run) { return SetPaused(run, *hold); },
        .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
       ->add_option("--until", *until, "End by itself at this time, such as 2026-03-01T08:00:00Z")
       ->type_name("TIME");
@@ -112,11 +107,7 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes =
            "Exit: 0 resumed, or not paused; 1 the pool's Lease could not be written, 2 usage.",
        .use = PolicyUse::kPool,
-       .task = [errors = invocation.Errors("resume")](const scaling::Maintenance& maintenance,
-                                                      const runtime::Context& context,
-                                                      const Settings& settings) {
-         return SetPaused(maintenance, context, settings, std::nullopt, errors);
-       }});
+       .task = [](const CommandRun& run) { return SetPaused(run, std::nullopt); }});
 }
 
 }  // namespace nomad_harvester::cli

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <iostream>
 #include <memory>
+#include <ostream>
 #include <string>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -12,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "command.h"
 #include "plan_view.h"
-#include "terminal.h"
 
 namespace nomad_harvester::cli {
 
@@ -45,29 +43,27 @@ absl::Status CheckCountOf(const Settings& settings, std::int64_t count) {
       " to " + std::to_string(limits.max) + ", or change the policy");
 }
 
-int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
-             const Settings& settings, std::int64_t count, const std::string& output,
-             std::ostream& out, const ErrorWriter& errors, std::size_t width) {
-  if (const absl::Status outside = CheckCountOf(settings, count); !outside.ok()) {
-    return errors.Refuse(outside, kExitUsage);
-  }
-  const auto proposal =
-      maintenance.Plan(context.WithTimeout(kOperatorBudget), *settings.policy, count);
+int ShowPlan(const CommandRun& run, const PlanArguments& arguments) {
+  const absl::Status outside = CheckCountOf(run.settings, arguments.count);
+  if (!outside.ok()) return run.errors.Refuse(outside, kExitUsage);
+  const auto proposal = run.maintenance.Plan(run.context.WithTimeout(kOperatorBudget),
+                                             *run.settings.policy, arguments.count);
   if (!proposal.ok()) {
-    return errors.Refuse(context.Done()
-                             ? base::Annotate(proposal.status(), "interrupted; nothing was changed")
-                             : proposal.status(),
-                         kExitFailure);
+    return run.errors.Refuse(
+        run.context.Done() ? base::Annotate(proposal.status(), "interrupted; nothing was changed")
+                           : proposal.status(),
+        kExitFailure);
   }
-  out << (output == "json" ? PlanJson(*proposal)
-                           : PlanText(*proposal, width) + RefusalText(*proposal, width))
-      << std::flush;
+  const std::size_t width = run.terminal.width;
+  run.out << (arguments.output == "json"
+                  ? PlanJson(*proposal)
+                  : PlanText(*proposal, width) + RefusalText(*proposal, width))
+          << std::flush;
   return kExitOk;
 }
 
 void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
-  const auto count = std::make_shared<std::int64_t>(0);
-  const auto output = std::make_shared<std::string>("text");
+  const auto arguments = std::make_shared<PlanArguments>();
   CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "plan",
@@ -79,15 +75,9 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes =
            "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage.",
        .use = PolicyUse::kWhole,
-       .task = [count, output, invocation](const scaling::Maintenance& maintenance,
-                                           const runtime::Context& context,
-                                           const Settings& settings) {
-         return ShowPlan(maintenance, context, settings, *count, *output, std::cout,
-                         invocation.Errors("plan"),
-                         TerminalOf(STDOUT_FILENO, invocation.environment).width);
-       }});
-  AddCountOption(*command, *count);
-  command->add_option("--output", *output, "text or json")
+       .task = [arguments](const CommandRun& run) { return ShowPlan(run, *arguments); }});
+  AddCountOption(*command, arguments->count);
+  command->add_option("--output", arguments->output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <iostream>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/secret.h"
-#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/rendering.h"
 
 #include "command.h"
@@ -51,14 +50,13 @@ std::string RenderingYaml(const scaling::Rendering& rendering, const config::Poo
 
 }  // namespace
 
-int RenderPolicy(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                 const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
-                 const ErrorWriter& errors) {
-  const auto rendering = maintenance.Render(context.WithTimeout(kOperatorBudget), policy);
-  if (!rendering.ok()) return errors.Refuse(rendering.status(), kExitFailure);
-  out << base::WithoutSecrets(output == "json" ? RenderingJson(*rendering)
-                                               : RenderingYaml(*rendering, policy))
-      << std::flush;
+int RenderPolicy(const CommandRun& run, const std::string& output) {
+  const config::PoolPolicy& policy = *run.settings.policy;
+  const auto rendering = run.maintenance.Render(run.context.WithTimeout(kOperatorBudget), policy);
+  if (!rendering.ok()) return run.errors.Refuse(rendering.status(), kExitFailure);
+  run.out << base::WithoutSecrets(output == "json" ? RenderingJson(*rendering)
+                                                   : RenderingYaml(*rendering, policy))
+          << std::flush;
   return kExitOk;
 }
 
@@ -73,12 +71,7 @@ void AddRenderCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes =
            "Exit: 0 printed, 1 Harvester cannot be read or would not get such a VM, 2 usage.",
        .use = PolicyUse::kWhole,
-       .task =
-           [output, invocation](const scaling::Maintenance& maintenance,
-                                const runtime::Context& context, const Settings& settings) {
-             return RenderPolicy(maintenance, context, *settings.policy, *output, std::cout,
-                                 invocation.Errors("render"));
-           }})
+       .task = [output](const CommandRun& run) { return RenderPolicy(run, *output); }})
       ->add_option("--output", *output, "yaml or json")
       ->check(CLI::IsMember({"yaml", "json"}))
       ->capture_default_str();

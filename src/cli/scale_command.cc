@@ -2,10 +2,10 @@
 #include "scale_command.h"
 
 #include <algorithm>
-#include <iostream>
+#include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
-#include <unistd.h>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,7 +18,6 @@
 #include "absl/strings/str_join.h"
 #include "plan_view.h"
 #include "runtime_parts.h"
-#include "terminal.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -90,33 +89,32 @@ config::StringMap PluginBlock(const Settings& settings) {
 
 class Scaling {
  public:
-  Scaling(const runtime::Context& context, const Settings& settings,
-          const ScaleArguments& arguments, const ScaleParts& parts)
-      : context_(context), settings_(settings), arguments_(arguments), parts_(parts) {}
+  Scaling(const CommandRun& run, const ScaleArguments& arguments, const MakeService& make_service)
+      : run_(run), arguments_(arguments), make_service_(make_service) {}
 
-  int Run(const scaling::Maintenance& maintenance) {
-    const absl::Status outside = CheckCountOf(settings_, arguments_.count);
-    if (!outside.ok()) return parts_.errors.Refuse(outside, kExitUsage);
-    const auto proposal = maintenance.Plan(context_.WithTimeout(kOperatorBudget), *settings_.policy,
-                                           arguments_.count);
+  int Scale() {
+    const absl::Status outside = CheckCountOf(run_.settings, arguments_.count);
+    if (!outside.ok()) return run_.errors.Refuse(outside, kExitUsage);
+    const auto proposal = run_.maintenance.Plan(run_.context.WithTimeout(kOperatorBudget),
+                                                *run_.settings.policy, arguments_.count);
     if (!proposal.ok()) return Fail(proposal.status());
-    parts_.asking.out << PlanText(*proposal, parts_.width) << std::flush;
+    run_.out << PlanText(*proposal, run_.terminal.width) << std::flush;
     if (!proposal->refusal.ok()) return Fail(proposal->refusal);
-    if (settings_.policy->dry_run) {
-      return parts_.errors.Refuse(
+    if (run_.settings.policy->dry_run) {
+      return run_.errors.Refuse(
           "nothing was done: the policy says dry-run = \"true\"; give --set dry-run=false to act",
           kExitFailure);
     }
     if (const int answer = Confirm(*proposal); answer != kExitOk) return answer;
     const int outcome = Act(*proposal);
-    return outcome == kExitOk ? Finish(maintenance, *proposal) : outcome;
+    return outcome == kExitOk ? Finish(*proposal) : outcome;
   }
 
  private:
   int Confirm(const scaling::Proposal& proposal) {
     const std::size_t removals = proposal.plan.remove.size() + proposal.replaced.size();
     if (removals == 0) return kExitOk;
-    return cli::Confirm(context_, parts_.asking, "remove " + VmsText(removals), parts_.errors);
+    return cli::Confirm(run_, arguments_.yes, "remove " + VmsText(removals));
   }
 
   // Without a question, whatever is planned when the Scale begins.
@@ -129,26 +127,27 @@ class Scaling {
   }
 
   int Act(const scaling::Proposal& proposal) {
-    const std::unique_ptr<scaling::TargetService> service = parts_.make_service();
-    absl::Status outcome = service->SetConfig(PluginBlock(settings_));
+    const runtime::Context background = runtime::Context::Background(run_.context.clock());
+    const std::unique_ptr<scaling::TargetService> service = make_service_();
+    absl::Status outcome = service->SetConfig(PluginBlock(run_.settings));
     if (outcome.ok()) {
-      outcome = service->Scale(context_,
+      outcome = service->Scale(run_.context,
                                {.count = arguments_.count,
                                 .reason = "harvester scale",
                                 .meta_json = "",
                                 .consent = ConsentTo(proposal.plan),
                                 .of_command = true},
-                               settings_.policy_block);
+                               run_.settings.policy_block);
     }
-    service->Flush(runtime::Context::Background(context_.clock()).WithTimeout(kFlushBudget));
-    service->Stop(runtime::Context::Background(context_.clock()).WithTimeout(kStopBudget));
+    service->Flush(background.WithTimeout(kFlushBudget));
+    service->Stop(background.WithTimeout(kStopBudget));
     return outcome.ok() ? kExitOk : Fail(outcome);
   }
 
   // A Scale is done with its own VMs: those that an interrupted one has marked may still drain.
-  int Finish(const scaling::Maintenance& maintenance, const scaling::Proposal& proposal) {
-    const auto left = maintenance.Inspect(context_.WithTimeout(kOperatorBudget), *settings_.policy,
-                                          /*tells_vms=*/false);
+  int Finish(const scaling::Proposal& proposal) {
+    const auto left = run_.maintenance.Inspect(run_.context.WithTimeout(kOperatorBudget),
+                                               *run_.settings.policy, /*tells_vms=*/false);
     if (!left.ok()) return Fail(base::Annotate(left.status(), "whether it is done is not known"));
     std::vector<std::string> marked;
     for (const scaling::VmView* const view : left->snapshot.vms()) {
@@ -158,23 +157,22 @@ class Scaling {
     }
     const std::string names = absl::StrJoin(marked, ", ");
     constexpr char kWhoGoesOn[] = "; the plugin's Status goes on with that, or harvester gc";
-    if (!marked.empty() && settings_.policy->scale_in_wait) {
-      return parts_.errors.Refuse("the count is reached, but an earlier action has not ended: " +
-                                      names + " still to be removed" + kWhoGoesOn,
-                                  kExitFailure);
+    if (!marked.empty() && run_.settings.policy->scale_in_wait) {
+      return run_.errors.Refuse("the count is reached, but an earlier action has not ended: " +
+                                    names + " still to be removed" + kWhoGoesOn,
+                                kExitFailure);
     }
     const std::string limit = LimitText(proposal);
-    parts_.asking.out << (marked.empty() ? "done" : "draining: " + Printable(names) + kWhoGoesOn)
-                      << (limit.empty() ? ""
-                                        : ", as far as one action goes (" + limit + "): repeat it")
-                      << "\n"
-                      << std::flush;
+    run_.out << (marked.empty() ? "done" : "draining: " + Printable(names) + kWhoGoesOn)
+             << (limit.empty() ? "" : ", as far as one action goes (" + limit + "): repeat it")
+             << "\n"
+             << std::flush;
     return kExitOk;
   }
 
   int Fail(const absl::Status& why) {
-    if (context_.Done()) {
-      return parts_.errors.Refuse(
+    if (run_.context.Done()) {
+      return run_.errors.Refuse(
           "interrupted; what was begun is finished or undone by the plugin's next Status, or by "
           "harvester gc",
           kExitFailure);
@@ -185,13 +183,12 @@ class Scaling {
           "\nnothing was done: repeat it when that process has ended its action; ten seconds "
           "after a process was killed it is not waited for any more";
     }
-    return parts_.errors.Refuse(text, kExitFailure);
+    return run_.errors.Refuse(text, kExitFailure);
   }
 
-  const runtime::Context& context_;
-  const Settings& settings_;
+  const CommandRun& run_;
   const ScaleArguments& arguments_;
-  const ScaleParts& parts_;
+  const MakeService& make_service_;
 };
 
 }  // namespace
@@ -206,9 +203,9 @@ std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err
   return std::make_shared<ProgressSink>(out, err, std::move(said));
 }
 
-int ScalePool(const scaling::Maintenance& maintenance, const runtime::Context& context,
-              const Settings& settings, const ScaleArguments& arguments, const ScaleParts& parts) {
-  return Scaling(context, settings, arguments, parts).Run(maintenance);
+int ScalePool(const CommandRun& run, const ScaleArguments& arguments,
+              const MakeService& make_service) {
+  return Scaling(run, arguments, make_service).Scale();
 }
 
 void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
@@ -222,18 +219,10 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 done, or done as far as one action goes, which the last line says; 1 "
                      "not or partly done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kWhole,
-       .task = [arguments, invocation](const scaling::Maintenance& maintenance,
-                                       const runtime::Context& context, const Settings& settings) {
-         RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings), log::Level::kDebug,
-                              settings.environment);
-         return ScalePool(maintenance, context, settings, *arguments,
-                          {.make_service = [&runtime] { return runtime.MakeService(); },
-                           .asking = {.yes = arguments->yes,
-                                      .interactive = IsInteractive(),
-                                      .read_line = ReadLine,
-                                      .out = std::cout},
-                           .errors = invocation.Errors("scale"),
-                           .width = TerminalOf(STDOUT_FILENO, invocation.environment).width});
+       .task = [arguments](const CommandRun& run) {
+         RuntimeParts runtime(MakeProgressSink(run.out, run.err, run.settings), log::Level::kDebug,
+                              run.settings.environment);
+         return ScalePool(run, *arguments, [&runtime] { return runtime.MakeService(); });
        }});
   AddCountOption(*command, arguments->count);
   command->add_flag("--yes", arguments->yes, "Remove VMs without asking");

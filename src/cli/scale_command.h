@@ -3,7 +3,7 @@
 #ifndef NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
 
-#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -26,19 +26,12 @@ struct ScaleArguments {
   bool yes = false;  // removes VMs without a question
 };
 
-// What the command uses besides the maintenance.
-struct ScaleParts {
-  // The plugin's service, whose log goes to a progress sink; not configured yet.
-  std::function<std::unique_ptr<scaling::TargetService>()> make_service;
-  Asking asking;  // with what the command prints
-  ErrorWriter errors;
-  std::size_t width = 0;  // of the terminal to which it prints; 0: no limit
-};
+// The plugin's service, whose log goes to a progress sink; not configured yet.
+using MakeService = std::function<std::unique_ptr<scaling::TargetService>()>;
 
 // 0: done. 1: not or partly done. 2: CheckCountOf, or VMs would be removed and nobody can be asked.
-// 130: the context was cancelled.
-int ScalePool(const scaling::Maintenance& maintenance, const runtime::Context& context,
-              const Settings& settings, const ScaleArguments& arguments, const ScaleParts& parts);
+int ScalePool(const CommandRun& run, const ScaleArguments& arguments,
+              const MakeService& make_service);
 
 }  // namespace nomad_harvester::cli
 

@@ -25,14 +25,13 @@ namespace {
 constexpr char kRedraw[] = "\x1b[H\x1b[J";
 
 std::optional<std::string> Shown(const scaling::Inspection& inspection,
-                                 const StatusArguments& arguments,
+                                 const StatusArguments& arguments, std::size_t width,
                                  const scaling::EventsView& events) {
   if (arguments.output == "json") return StatusJson(inspection, arguments.vm, events);
   if (arguments.output == "yaml") return StatusYaml(inspection, arguments.vm, events);
   if (!arguments.vm.empty()) return VmStory(inspection, arguments.vm, events);
-  return StatusTable(inspection,
-                     arguments.output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual,
-                     arguments.terminal.width);
+  return StatusTable(
+      inspection, arguments.output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual, width);
 }
 
 std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& vm) {
@@ -77,37 +76,33 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
 
 class StatusRun {
  public:
-  StatusRun(const scaling::Maintenance& maintenance, const runtime::Context& context,
-            const Settings& settings, const StatusArguments& arguments, std::ostream& out,
-            const ErrorWriter& errors)
-      : maintenance_(maintenance),
-        context_(context),
-        settings_(settings),
-        arguments_(arguments),
-        out_(out),
-        errors_(errors) {}
+  StatusRun(const CommandRun& run, const StatusArguments& arguments)
+      : run_(run), arguments_(arguments) {}
 
   int Once() {
-    const runtime::Context limited = context_.WithTimeout(kOperatorBudget);
+    const Settings& settings = run_.settings;
+    const runtime::Context limited = run_.context.WithTimeout(kOperatorBudget);
     auto inspection =
-        maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms, settings_.claimed);
+        run_.maintenance.Inspect(limited, *settings.policy, settings.tells_vms, settings.claimed);
     if (!inspection.ok()) return Refuse(base::Message(inspection.status()));
     // A name that is spelt wrong must not read as a healthy pool.
     scaling::StatusReport& report = inspection->report;
     if (report.status.ready) report.reason = NothingExists(*inspection);
     report.status.ready = report.reason.empty();
     if (!inspection->snapshot.look().nomad_readable) {
-      inspection->hosts = maintenance_.HostsOf(limited, inspection->snapshot.key.ns);
+      inspection->hosts = run_.maintenance.HostsOf(limited, inspection->snapshot.key.ns);
     }
     const scaling::EventsView events = EventsOf(limited, *inspection);
-    const std::optional<std::string> text = Shown(*inspection, arguments_, events);
+    const std::optional<std::string> text =
+        Shown(*inspection, arguments_, run_.terminal.width, events);
     if (!text.has_value()) return Refuse(NoSuchVm(*inspection, arguments_.vm));
     std::string all = *text;
     const bool for_people = arguments_.output == "table" || arguments_.output == "wide";
-    if (for_people && arguments_.vm.empty()) all += WhatThereIs(maintenance_, limited, *inspection);
+    if (for_people && arguments_.vm.empty())
+      all += WhatThereIs(run_.maintenance, limited, *inspection);
     // A break within a text would be part of what another program reads.
     const bool folds = arguments_.output != "json" && arguments_.output != "yaml";
-    Print(folds ? Fold(all, arguments_.terminal.width, kIndent) : all,
+    Print(folds ? Fold(all, run_.terminal.width, kIndent) : all,
           StateWithoutTimes(*inspection, events));
     if (!inspection->snapshot.look().nomad_readable) return kExitFailure;
     return inspection->report.status.ready ? kExitOk : kExitNotReady;
@@ -117,7 +112,7 @@ class StatusRun {
   int Watch() {
     for (;;) {
       const int exit_code = Once();
-      if (!context_.Sleep(arguments_.interval).ok() || !out_.good()) return exit_code;
+      if (!run_.context.Sleep(arguments_.interval).ok() || !run_.out.good()) return exit_code;
     }
   }
 
@@ -130,7 +125,7 @@ class StatusRun {
       return view->vm->name == arguments_.vm;
     });
     if (!exists) return {};
-    return maintenance_.EventsOf(context, inspection.snapshot.key.ns, arguments_.vm);
+    return run_.maintenance.EventsOf(context, inspection.snapshot.key.ns, arguments_.vm);
   }
 
   // Below the texts of the lines.
@@ -139,14 +134,14 @@ class StatusRun {
   // The age of a VM is no change.
   void Print(const std::string& text, const std::string& state) {
     last_error_.clear();
-    if (arguments_.watch && arguments_.terminal.redraws) {
-      out_ << kRedraw;
+    if (arguments_.watch && run_.terminal.redraws) {
+      run_.out << kRedraw;
     } else if (arguments_.watch && state == last_state_) {
       return;
     } else if (!last_state_.empty()) {
-      out_ << "\n";
+      run_.out << "\n";
     }
-    out_ << text << std::flush;
+    run_.out << text << std::flush;
     last_state_ = state;
   }
 
@@ -155,29 +150,23 @@ class StatusRun {
     std::string error = problem;
     std::replace_if(
         error.begin(), error.end(), [](unsigned char c) { return absl::ascii_isdigit(c); }, '#');
-    if (error == last_error_) return errors_.ExitCode(kExitFailure);
+    if (error == last_error_) return run_.errors.ExitCode(kExitFailure);
     last_error_ = error;
     last_state_ = problem;  // once it is gone the pool is shown again
-    return errors_.Refuse(problem, kExitFailure);
+    return run_.errors.Refuse(problem, kExitFailure);
   }
 
-  const scaling::Maintenance& maintenance_;
-  const runtime::Context& context_;
-  const Settings& settings_;
+  const CommandRun& run_;
   const StatusArguments& arguments_;
-  std::ostream& out_;
-  const ErrorWriter& errors_;
   std::string last_state_;
   std::string last_error_;
 };
 
 }  // namespace
 
-int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
-               const Settings& settings, const StatusArguments& arguments, std::ostream& out,
-               const ErrorWriter& errors) {
-  StatusRun run(maintenance, context, settings, arguments, out, errors);
-  return arguments.watch ? run.Watch() : run.Once();
+int ShowStatus(const CommandRun& run, const StatusArguments& arguments) {
+  StatusRun status(run, arguments);
+  return arguments.watch ? status.Watch() : status.Once();
 }
 
 void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
@@ -191,13 +180,7 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
            "it; or everything about one VM. Only reads.",
        .exit_codes = "Exit: 0 ready, 3 not ready, 1 cannot be read, 2 usage, 130 interrupted.",
        .use = PolicyUse::kRequired,
-       .task =
-           [arguments, invocation](const scaling::Maintenance& maintenance,
-                                   const runtime::Context& context, const Settings& settings) {
-             arguments->terminal = TerminalOf(STDOUT_FILENO, invocation.environment);
-             return ShowStatus(maintenance, context, settings, *arguments, std::cout,
-                               invocation.Errors("status"));
-           },
+       .task = [arguments](const CommandRun& run) { return ShowStatus(run, *arguments); },
        .check =
            [arguments, interval, invocation] {
              const auto parsed = base::ParseGoDuration(*interval);

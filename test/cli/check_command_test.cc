@@ -40,6 +40,18 @@ simulator::Options NewestNomad() {
   return options;
 }
 
+int RunCheck(const scaling::Maintenance& maintenance, const runtime::Context& context,
+             const Settings& settings, const std::string& output, std::ostream& out) {
+  const ErrorWriter errors("check", {}, out);
+  return CheckPreconditions({.maintenance = maintenance,
+                             .context = context,
+                             .settings = settings,
+                             .out = out,
+                             .err = out,
+                             .errors = errors},
+                            output);
+}
+
 // Both systems, a policy, and an operator who checks it.
 class CheckedPool {
  public:
@@ -69,8 +81,8 @@ class CheckedPool {
 
   int Check(const std::string& output = "table") {
     std::ostringstream out;
-    const int code = CheckPreconditions(*maintenance_, runtime::Context::Background(clock_),
-                                        settings_, output, out);
+    const int code =
+        RunCheck(*maintenance_, runtime::Context::Background(clock_), settings_, output, out);
     out_ = out.str();
     return code;
   }
@@ -479,8 +491,7 @@ std::string CheckOfServer(const std::string& url, const Values& tls) {
       options,
       scaling::MakeClients(config, *std::move(transports), options.random, options.logger));
   std::ostringstream out;
-  EXPECT_EQ(CheckPreconditions(maintenance, runtime::Context::Background(*clock), *settings,
-                               "table", out),
+  EXPECT_EQ(RunCheck(maintenance, runtime::Context::Background(*clock), *settings, "table", out),
             kExitFailure);
   return out.str();
 }

@@ -104,35 +104,37 @@ class MaintenanceCommands : public testing::Test {
       return hangs ? simulator::Fault::Delay(std::chrono::hours(1)) : simulator::Fault::None();
     });
   }
+  // A command that prints into out_ and err_.
+  int Call(const std::string& command, const Task& task) {
+    out_ = std::ostringstream();
+    err_ = std::ostringstream();
+    const ErrorWriter errors(command, {}, err_);
+    const runtime::Context context = work_.context();
+    return task({.maintenance = *maintenance_,
+                 .context = context,
+                 .settings = settings_,
+                 .out = out_,
+                 .err = err_,
+                 .errors = errors,
+                 .terminal = terminal_,
+                 .asking = {.interactive = interactive_,
+                            .read_line = [this](const runtime::Context&) { return answer_; }}});
+  }
   int Status(const std::string& output = "table") {
-    Out();
-    return ShowStatus(*maintenance_, work_.context(), settings_,
-                      {.output = output, .vm = vm_, .watch = watch_, .terminal = terminal_}, out_,
-                      Errors("status"));
+    return Call("status", [&](const CommandRun& run) {
+      return ShowStatus(run, {.output = output, .vm = vm_, .watch = watch_});
+    });
   }
   int Gc(bool dry_run = false) {
-    Out();
-    const ErrorWriter errors = Errors("gc");
-    return CollectGarbage(*maintenance_, work_.context(), settings_, dry_run,
-                          {.yes = yes_,
-                           .interactive = interactive_,
-                           .read_line = [this](const runtime::Context&) { return answer_; },
-                           .out = out_},
-                          err_, errors);
+    return Call("gc", [&](const CommandRun& run) {
+      return CollectGarbage(run, {.dry_run = dry_run, .yes = yes_});
+    });
   }
   int Adopt(bool dry_run = false) {
-    Out();
-    const ErrorWriter errors = Errors("adopt");
-    return AdoptPool(*maintenance_, work_.context(), *settings_.policy, dry_run,
-                     {.yes = yes_,
-                      .interactive = interactive_,
-                      .read_line = [this](const runtime::Context&) { return answer_; },
-                      .out = out_},
-                     errors);
+    return Call("adopt", [&](const CommandRun& run) {
+      return AdoptPool(run, {.dry_run = dry_run, .yes = yes_});
+    });
   }
-  std::ostream& Out() { return out_ = std::ostringstream(); }
-  std::ostream& Err() { return err_ = std::ostringstream(); }
-  ErrorWriter Errors(const std::string& command) { return ErrorWriter(command, {}, Err()); }
 
   support::FakeClock clock_;
   std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
@@ -525,7 +527,7 @@ TEST_F(MaintenanceCommands, C15_adopt_needs_a_nomad_that_tells_its_keys_and_can_
 TEST_F(MaintenanceCommands, C15_check_warns_of_a_stray_vm_and_fails_if_the_pool_is_another_nomads) {
   ASSERT_TRUE(Scale(2).ok());
   const auto check = [this] {
-    CheckPreconditions(*maintenance_, work_.context(), settings_, "table", Out());
+    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, "table"); });
     return out_.str();
   };
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
@@ -749,7 +751,7 @@ TEST_F(MaintenanceCommands, gc_of_one_pool_does_not_ask_before_it_undoes) {
 TEST_F(MaintenanceCommands, check_warns_of_a_join_timeout_that_joins_nearly_use_up) {
   ASSERT_TRUE(Scale(1).ok());
   const auto check = [this] {
-    CheckPreconditions(*maintenance_, work_.context(), settings_, "table", Out());
+    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, "table"); });
     return out_.str();
   };
   settings_.policy->join_timeout = std::chrono::seconds(10);

@@ -77,9 +77,25 @@ class PlanCommands : public testing::Test {
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
   }
 
+  // A command that prints into out_ and err_.
+  int Call(const std::string& command, const Task& task, const Asking& asking = {}) {
+    out_ = std::ostringstream();
+    err_ = std::ostringstream();
+    const ErrorWriter errors(command, {}, err_);
+    const runtime::Context context = work_.context();
+    return task({.maintenance = *maintenance_,
+                 .context = context,
+                 .settings = settings_,
+                 .out = out_,
+                 .err = err_,
+                 .errors = errors,
+                 .terminal = terminal_,
+                 .asking = asking});
+  }
   int Plan(std::int64_t count, const std::string& output = "text") {
-    return ShowPlan(*maintenance_, work_.context(), settings_, count, output, Out(), Errors("plan"),
-                    width_);
+    return Call("plan", [&](const CommandRun& run) {
+      return ShowPlan(run, {.count = count, .output = output});
+    });
   }
   json PlanOf(std::int64_t count) {
     EXPECT_EQ(Plan(count, "json"), 0) << err_.str();
@@ -92,56 +108,43 @@ class PlanCommands : public testing::Test {
     return text.substr(text.rfind('\n', text.size() - 2) + 1);
   }
 
-  ErrorWriter Errors(const std::string& command) { return ErrorWriter(command, {}, Err()); }
-
   // With an answer: somebody can be asked.
   int Scale(const ScaleArguments& arguments, const std::optional<std::string>& answer = {}) {
-    Out();
-    const ErrorWriter errors = Errors("scale");
     const std::string client = "command-" + std::to_string(++commands_);
-    return ScalePool(
-        *maintenance_, work_.context(), settings_, arguments,
-        {.make_service =
-             [&] {
-               if (const auto act = std::exchange(meanwhile_, nullptr)) {
-                 EXPECT_TRUE(act());
-               }
-               scaling::ServiceOptions options;
-               options.clock = &clock_;
-               options.random =
-                   runtime::MakeSeededRandom(static_cast<std::uint64_t>(100 + commands_));
-               options.logger =
-                   log::Logger(MakeProgressSink(out_, err_, settings_), log::Level::kDebug);
-               options.environment = [this](const std::string& name) {
-                 const auto found = environment_.find(name);
-                 return found == environment_.end() ? std::nullopt : std::optional(found->second);
-               };
-               options.template_environment = environment_;
-               options.transports = [this, client](const config::PluginConfig&) {
-                 return absl::StatusOr<scaling::RawTransports>(TransportsOf(cluster_, client));
-               };
-               options.foreground = options.background = &executor_;
-               options.holder = client;
-               options.set_log_level = [this](std::optional<log::Level> level) {
-                 if (level.has_value()) levels_.push_back(*level);
-               };
-               return scaling::MakeTargetService(std::move(options));
-             },
-         .asking = {.yes = arguments.yes,
-                    .interactive = answer.has_value(),
-                    .read_line =
-                        [&](const runtime::Context&) {
-                          if (answer == "^C") work_.Cancel(runtime::CancelReason::kShutdown);
-                          return *answer;
-                        },
-                    .out = out_},
-         .errors = errors});
+    const MakeService make_service = [&] {
+      if (const auto act = std::exchange(meanwhile_, nullptr)) {
+        EXPECT_TRUE(act());
+      }
+      scaling::ServiceOptions options;
+      options.clock = &clock_;
+      options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(100 + commands_));
+      options.logger = log::Logger(MakeProgressSink(out_, err_, settings_), log::Level::kDebug);
+      options.environment = [this](const std::string& name) {
+        const auto found = environment_.find(name);
+        return found == environment_.end() ? std::nullopt : std::optional(found->second);
+      };
+      options.template_environment = environment_;
+      options.transports = [this, client](const config::PluginConfig&) {
+        return absl::StatusOr<scaling::RawTransports>(TransportsOf(cluster_, client));
+      };
+      options.foreground = options.background = &executor_;
+      options.holder = client;
+      options.set_log_level = [this](std::optional<log::Level> level) {
+        if (level.has_value()) levels_.push_back(*level);
+      };
+      return scaling::MakeTargetService(std::move(options));
+    };
+    return Call("scale",
+                [&](const CommandRun& run) { return ScalePool(run, arguments, make_service); },
+                {.interactive = answer.has_value(), .read_line = [&](const runtime::Context&) {
+                   if (answer == "^C") work_.Cancel(runtime::CancelReason::kShutdown);
+                   return *answer;
+                 }});
   }
   int ScaleTo(std::int64_t count) { return Scale({.count = count, .yes = true}); }
 
   int Render(const std::string& output) {
-    return RenderPolicy(*maintenance_, work_.context(), *settings_.policy, output, Out(),
-                        Errors("render"));
+    return Call("render", [&](const CommandRun& run) { return RenderPolicy(run, output); });
   }
 
   std::set<std::string> VmNames() const {
@@ -157,8 +160,6 @@ class PlanCommands : public testing::Test {
     lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
     ASSERT_TRUE(cluster_.PutObject(lease));
   }
-  std::ostream& Out() { return out_ = std::ostringstream(); }
-  std::ostream& Err() { return err_ = std::ostringstream(); }
 
   support::FakeClock clock_;
   std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
@@ -170,7 +171,7 @@ class PlanCommands : public testing::Test {
   std::unique_ptr<scaling::Maintenance> maintenance_;
   std::ostringstream out_;
   std::ostringstream err_;
-  std::size_t width_ = 0;  // of plan's terminal
+  Terminal terminal_;
   int commands_ = 0;
   std::vector<log::Level> levels_;   // that a configuration has set
   std::function<bool()> meanwhile_;  // called once, when a plan was agreed to
@@ -217,14 +218,11 @@ class ToldService final : public scaling::TargetService {
 
 TEST_F(PlanCommands, T1_scale_sends_its_events_within_a_limit_before_it_ends) {
   std::string calls;
-  const ErrorWriter errors = Errors("scale");
-  EXPECT_EQ(ScalePool(*maintenance_, work_.context(), settings_, {.count = 1, .yes = true},
-                      {.make_service = [&] { return std::make_unique<ToldService>(calls); },
-                       .asking = {.yes = true,
-                                  .interactive = false,
-                                  .read_line = [](const runtime::Context&) { return ""; },
-                                  .out = Out()},
-                       .errors = errors}),
+  const MakeService make_service = [&] { return std::make_unique<ToldService>(calls); };
+  EXPECT_EQ(Call("scale",
+                 [&](const CommandRun& run) {
+                   return ScalePool(run, {.count = 1, .yes = true}, make_service);
+                 }),
             0);
   EXPECT_EQ(calls, "config scale flush stop");
 }
@@ -233,12 +231,12 @@ TEST_F(PlanCommands, plan_on_a_terminal_keeps_the_cells_of_a_row_together) {
   ASSERT_EQ(ScaleTo(2), 0);
   EXPECT_EQ(Plan(1), 0);
   EXPECT_THAT(out_.str(), HasSubstr("\nREMOVE\n#  VM"));
-  width_ = 40;
+  terminal_.width = 40;
   EXPECT_EQ(Plan(1), 0);
   EXPECT_THAT(out_.str(), testing::ContainsRegex("\nREMOVE\n#:     1\nVM:    web-.*\nNODE:  .*\n"
                                                  "WHY:   "));
   const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n');
-  for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width_) << line;
+  for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), terminal_.width) << line;
 }
 
 TEST_F(PlanCommands, plan_of_a_growth_has_the_zones) {
@@ -843,11 +841,7 @@ TEST_F(PlanCommands, a_pool_gets_other_vms_by_doubling_it_and_removing_the_oldes
 TEST_F(PlanCommands, a_pool_that_ends_leaves_its_lease_alone) {
   ASSERT_EQ(ScaleTo(2), 0);
   ASSERT_EQ(ScaleTo(0), 0) << err_.str();
-  Out();
-  EXPECT_EQ(CollectGarbage(*maintenance_, work_.context(), settings_, false,
-                           {.yes = true, .interactive = false, .read_line = nullptr, .out = out_},
-                           Err(), Errors("gc")),
-            0)
+  EXPECT_EQ(Call("gc", [](const CommandRun& run) { return CollectGarbage(run, {.yes = true}); }), 0)
       << err_.str();
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
   EXPECT_THAT(cluster_.Claims(), IsEmpty());
