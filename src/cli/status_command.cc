@@ -13,7 +13,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "command.h"
-#include "status_trouble.h"
 #include "status_view.h"
 #include "terminal.h"
 #include "text.h"
@@ -82,16 +81,9 @@ class StatusRun {
   int Once() {
     const Settings& settings = run_.settings;
     const runtime::Context limited = run_.context.WithTimeout(kOperatorBudget);
-    auto inspection =
+    const auto inspection =
         run_.maintenance.Inspect(limited, *settings.policy, settings.tells_vms, settings.claimed);
     if (!inspection.ok()) return Refuse(base::Message(inspection.status()));
-    // A name that is spelt wrong must not read as a healthy pool.
-    scaling::StatusReport& report = inspection->report;
-    if (report.status.ready) report.reason = NothingExists(*inspection);
-    report.status.ready = report.reason.empty();
-    if (!inspection->snapshot.look().nomad_readable) {
-      inspection->hosts = run_.maintenance.HostsOf(limited, inspection->snapshot.key.ns);
-    }
     const scaling::EventsView events = EventsOf(limited, *inspection);
     const std::optional<std::string> text =
         Shown(*inspection, arguments_, run_.terminal.width, events);

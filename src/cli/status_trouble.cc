@@ -135,7 +135,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   for (const auto& [cause, entry] : lease.record.back_off) {
     if (now < entry.retry_at) add(BackOffText(cause, entry, now));
   }
-  if (const std::string nothing = NothingExists(inspection); !nothing.empty()) add(nothing);
+  if (!inspection.nothing_exists.empty()) add(inspection.nothing_exists);
   if (!inspection.growth_problem.empty()) {
     add("a growth would be refused: " + inspection.growth_problem);
   }
@@ -182,14 +182,6 @@ std::vector<Trouble> FindTroubles(const Inspection& inspection) {
     troubles[known->second].vms.push_back(view->vm->name);
   }
   return troubles;
-}
-
-std::string NothingExists(const Inspection& inspection) {
-  if (!inspection.ns.has_value() || !inspection.lease.problem.empty()) return "";
-  return "no VM and no Lease of pool " + inspection.snapshot.key.pool + " exist in namespace " +
-         inspection.snapshot.key.ns +
-         (inspection.ns->is_known ? ": it was never scaled, or its name is wrong"
-                                  : "; the namespace could not be read");
 }
 
 std::string UnclaimedCure(const scaling::PoolKey& pool) {

@@ -24,10 +24,6 @@ struct Trouble {
 // not repeated, and nothing is said about nodes while Nomad cannot be read. Pure.
 std::vector<Trouble> FindTroubles(const scaling::Inspection& inspection);
 
-// Why the pool may not exist: it has neither a VM nor a Lease. Empty: it has, or its Lease is not
-// known. The plugin's Status calls such a pool ready, so that it can grow from nothing.
-std::string NothingExists(const scaling::Inspection& inspection);
-
 // "creating VMs failed 2 times in a row; it is tried again at …".
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
                         base::WallTime now);

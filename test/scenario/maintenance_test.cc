@@ -326,6 +326,16 @@ TEST(Inspection, agrees_with_status_and_changes_nothing) {
   }
 }
 
+TEST(Inspection, of_a_pool_that_was_never_scaled_is_not_ready) {
+  Harness h;
+  Operator person(h);
+  const auto seen = person.Inspect();
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_FALSE(seen->report.status.ready);
+  EXPECT_THAT(seen->report.reason, HasSubstr("no VM and no Lease of pool web exist"));
+  EXPECT_EQ(seen->report.reason, seen->nothing_exists);
+}
+
 TEST(Inspection, shows_the_open_action_and_the_back_off_of_the_lease) {
   Harness h;
   h.cluster.NeverJoin(1);
@@ -382,6 +392,7 @@ TEST(Inspection, fails_without_harvester_and_reports_a_missing_nomad) {
   ASSERT_TRUE(half.ok()) << half.status();
   EXPECT_FALSE(half->snapshot.look().nomad_readable);
   EXPECT_FALSE(half->report.status.ready);
+  EXPECT_THAT(half->hosts, testing::Contains(testing::Key(h.VmNames()[0])));
   h.cluster.SetHarvesterReachable(false);
   const auto none = person.Inspect();
   EXPECT_THAT(none.status().ToString(), HasSubstr("Harvester cannot be read"));

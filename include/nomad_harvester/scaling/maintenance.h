@@ -62,8 +62,8 @@ struct NamespaceView {
 struct Inspection {
   PoolSnapshot snapshot;
   LeaseView lease;
-  // What Status would report. While a live process holds the Lease for an action, a Scale counts as
-  // open.
+  // What Status would report, except for `ns` and `nothing_exists`. While a live process holds the
+  // Lease for an action, a Scale counts as open.
   StatusReport report;
   // Nodes of the policy without a VM, by ID, whose metadata says that they are another namespace's
   // VMs, or none of the plugin's, as far as they were read.
@@ -73,12 +73,16 @@ struct Inspection {
   std::string template_hash;
   std::string template_parts;
   std::string growth_problem;
-  // The hosts of VMs, by the VM's name, as of HostsOf. Unset by Inspect: without Nomad a snapshot
-  // has no instances, and with it the views have the hosts.
+  // The hosts of the namespace's VMs, by the VM's name, while Nomad cannot be read: the snapshot
+  // then has no instances, and otherwise its views have the hosts.
   std::map<std::string, std::string> hosts;
   // Read only if the pool has neither a VM nor a Lease. The pool is not ready while it has a
   // problem, which Status does not look for.
   std::optional<NamespaceView> ns;
+  // Why the pool may not exist: it has neither a VM nor a Lease. Such a pool is not ready here,
+  // because its name may be wrong; the plugin's Status calls it ready, so that it can grow from
+  // nothing. Empty: it exists, or its Lease is not known.
+  std::string nothing_exists;
   // Of the other pools of the namespace, of which no policy is known: the removals that have been
   // unfinished for ten minutes, as far as their age is known (rule S5).
   std::map<PoolKey, std::vector<UnfinishedRemoval>> unclaimed;
@@ -151,11 +155,6 @@ class Maintenance {
 
   // One request. The right to read a namespace is optional.
   NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;
-
-  // On which host of Harvester each VM of the namespace runs, by the VM's name. One request; empty
-  // if the instances cannot be listed.
-  std::map<std::string, std::string> HostsOf(const runtime::Context& context,
-                                             const std::string& ns) const;
 
   // At most kMostEvents. One request of Harvester, and within a few seconds: that they may not be
   // listed, or cannot be read, is no error.

@@ -127,6 +127,38 @@ std::map<PoolKey, std::vector<UnfinishedRemoval>> OldUnclaimed(const PoolSnapsho
   return unclaimed;
 }
 
+// Empty if the instances cannot be listed.
+std::map<std::string, std::string> HostsOf(const runtime::Context& context, const Clients& clients,
+                                           const std::string& ns) {
+  std::map<std::string, std::string> hosts;
+  const auto instances = harvester::VmStore(clients.kube, ns).ListInstances(context);
+  if (!instances.ok()) return hosts;
+  for (const harvester::VirtualMachineInstance& instance : *instances) {
+    if (harvester::IsRunning(instance)) hosts[instance.name] = instance.host;
+  }
+  return hosts;
+}
+
+// Of a pool without a VM and a Lease, in a namespace that was read.
+void DescribeNothing(Inspection* inspection) {
+  const PoolKey& key = inspection->snapshot.key;
+  StatusReport& report = inspection->report;
+  const auto refuse = [&](const std::string& reason) {
+    report.status.ready = false;
+    report.reason = reason;
+  };
+  const NamespaceView& ns = *inspection->ns;
+  if (!ns.problem.empty()) {
+    refuse("namespace " + key.ns + ": " + ns.problem + "; " + ns.cure);
+  } else if (inspection->lease.problem.empty()) {
+    inspection->nothing_exists = "no VM and no Lease of pool " + key.pool + " exist in namespace " +
+                                 key.ns +
+                                 (ns.is_known ? ": it was never scaled, or its name is wrong"
+                                              : "; the namespace could not be read");
+    if (report.status.ready) refuse(inspection->nothing_exists);
+  }
+}
+
 // What is asked explains; the rest of the output does not wait for it for long.
 constexpr base::Duration kEventsLimit = std::chrono::seconds(5);
 
@@ -168,11 +200,10 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inspection.unclaimed = OldUnclaimed(snapshot, claimed);
   if (snapshot.vms().empty() && !inspection.lease.present) {
     inspection.ns = ReadNamespace(context, policy.ns);
-    if (!inspection.ns->problem.empty()) {
-      inspection.report.status.ready = false;
-      inspection.report.reason =
-          "namespace " + policy.ns + ": " + inspection.ns->problem + "; " + inspection.ns->cure;
-    }
+    DescribeNothing(&inspection);
+  }
+  if (!snapshot.look().nomad_readable) {
+    inspection.hosts = HostsOf(context, clients_, policy.ns);
   }
   return inspection;
 }
@@ -181,18 +212,6 @@ NamespaceView Maintenance::ReadNamespace(const runtime::Context& caller,
                                          const std::string& ns) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
   return NamespaceViewOf(clients_.kube->Get(context, kube::kNamespaces, "", ns), ns);
-}
-
-std::map<std::string, std::string> Maintenance::HostsOf(const runtime::Context& caller,
-                                                        const std::string& ns) const {
-  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
-  std::map<std::string, std::string> hosts;
-  const auto instances = harvester::VmStore(clients_.kube, ns).ListInstances(context);
-  if (!instances.ok()) return hosts;
-  for (const harvester::VirtualMachineInstance& instance : *instances) {
-    if (harvester::IsRunning(instance)) hosts[instance.name] = instance.host;
-  }
-  return hosts;
 }
 
 EventsView Maintenance::EventsOf(const runtime::Context& caller, const std::string& ns,
