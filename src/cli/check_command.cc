@@ -11,7 +11,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/scaling/check.h"
 
@@ -82,10 +81,10 @@ std::string JsonOf(const std::vector<CheckResult>& results) {
   Json checks = Json::array();
   for (const CheckResult& result : results) {
     checks.push_back({{"id", result.id},
-                      {"subject", base::ToValidUtf8(result.subject)},
+                      {"subject", result.subject},
                       {"outcome", NamesOf(result.outcome).in_json},
-                      {"text", base::ToValidUtf8(result.text)},
-                      {"cure", base::ToValidUtf8(result.cure)}});
+                      {"text", result.text},
+                      {"cure", result.cure}});
   }
   return PrintableJson({{"ok", Passes(results)}, {"checks", std::move(checks)}});
 }

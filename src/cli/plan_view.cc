@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/policy/strategies.h"
 
@@ -154,9 +153,7 @@ std::string Lines(const Proposal& proposal) {
 Json RemovalsOf(const std::vector<scaling::PlannedRemoval>& removals) {
   Json list = Json::array();
   for (const scaling::PlannedRemoval& removal : removals) {
-    list.push_back({{"vm", base::ToValidUtf8(removal.vm)},
-                    {"node", base::ToValidUtf8(removal.node_id)},
-                    {"why", base::ToValidUtf8(removal.reason)}});
+    list.push_back({{"vm", removal.vm}, {"node", removal.node_id}, {"why", removal.reason}});
   }
   return list;
 }
@@ -164,14 +161,14 @@ Json RemovalsOf(const std::vector<scaling::PlannedRemoval>& removals) {
 Json PassedOf(const std::vector<scaling::PassedOver>& passed) {
   Json list = Json::array();
   for (const scaling::PassedOver& one : passed) {
-    list.push_back({{"vm", base::ToValidUtf8(one.vm)}, {"why", base::ToValidUtf8(one.reason)}});
+    list.push_back({{"vm", one.vm}, {"why", one.reason}});
   }
   return list;
 }
 
 // Null: nothing would refuse it.
 Json RefusalOf(const absl::Status& refusal) {
-  return refusal.ok() ? Json() : Json(base::ToValidUtf8(base::Message(refusal)));
+  return refusal.ok() ? Json() : Json(base::Message(refusal));
 }
 
 std::string Refusal(const Proposal& proposal) {
@@ -225,35 +222,26 @@ std::string PlanJson(const Proposal& proposal) {
   const ScalePlan& plan = proposal.plan;
   Json create = Json::array();
   for (const scaling::PlannedCreation& creation : plan.create) {
-    create.push_back(
-        {{"zone", base::ToValidUtf8(creation.zone)}, {"name", base::ToValidUtf8(creation.name)}});
+    create.push_back({{"zone", creation.zone}, {"name", creation.name}});
   }
-  Json unmark = Json::array();
-  for (const std::string& vm : plan.cancel_removals) unmark.push_back(base::ToValidUtf8(vm));
-  Json notes = Json::array();
-  for (const std::string& note : proposal.notes) notes.push_back(base::ToValidUtf8(note));
-  Json being_removed = Json::array();
-  for (const std::string& vm : BeingRemoved(proposal))
-    being_removed.push_back(base::ToValidUtf8(vm));
-  const Json document = {{"namespace", proposal.snapshot.key.ns},
-                         {"node_group_name", proposal.snapshot.key.pool},
-                         {"direction", DirectionName(plan.direction)},
-                         {"from", plan.from},
-                         {"to", plan.to},
-                         {"desired", plan.desired},
-                         {"limited", base::ToValidUtf8(LimitOf(proposal))},
-                         {"missing_victims", plan.missing_victims},
-                         {"roll_backs", PassedOf(proposal.roll_backs)},
-                         {"replaced", PassedOf(proposal.replaced)},
-                         {"remove", RemovalsOf(plan.remove)},
-                         {"reserve", RemovalsOf(plan.reserve)},
-                         {"passed_over", PassedOf(plan.passed_over)},
-                         {"being_removed", std::move(being_removed)},
-                         {"unmark", std::move(unmark)},
-                         {"create", std::move(create)},
-                         {"notes", std::move(notes)},
-                         {"refusal", RefusalOf(proposal.refusal)}};
-  return PrintableJson(document);
+  return PrintableJson({{"namespace", proposal.snapshot.key.ns},
+                        {"node_group_name", proposal.snapshot.key.pool},
+                        {"direction", DirectionName(plan.direction)},
+                        {"from", plan.from},
+                        {"to", plan.to},
+                        {"desired", plan.desired},
+                        {"limited", LimitOf(proposal)},
+                        {"missing_victims", plan.missing_victims},
+                        {"roll_backs", PassedOf(proposal.roll_backs)},
+                        {"replaced", PassedOf(proposal.replaced)},
+                        {"remove", RemovalsOf(plan.remove)},
+                        {"reserve", RemovalsOf(plan.reserve)},
+                        {"passed_over", PassedOf(plan.passed_over)},
+                        {"being_removed", BeingRemoved(proposal)},
+                        {"unmark", plan.cancel_removals},
+                        {"create", std::move(create)},
+                        {"notes", proposal.notes},
+                        {"refusal", RefusalOf(proposal.refusal)}});
 }
 
 }  // namespace nomad_harvester::cli

@@ -10,7 +10,6 @@
 
 #include "command.h"
 #include "text.h"
-#include "yaml.h"
 
 namespace nomad_harvester::cli {
 namespace {

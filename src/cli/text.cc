@@ -2,12 +2,16 @@
 #include "text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
+
+#include <yaml-cpp/yaml.h>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/secret.h"
 
+#include "absl/strings/ascii.h"
 #include "nlohmann/json.hpp"
 #include "terminal.h"
 
@@ -16,6 +20,7 @@ namespace {
 
 constexpr char kEmptyCell[] = "-";
 
+using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
 std::string Blocks(const Rows& rows) {
@@ -34,24 +39,79 @@ std::string Blocks(const Rows& rows) {
   return text;
 }
 
+// In valid UTF-8: texts of other systems may be anything.
+Json WithoutSecretsIn(Json document) {
+  if (document.is_string()) {
+    return base::WithoutSecrets(base::ToValidUtf8(document.get_ref<const std::string&>()));
+  }
+  if (document.is_structured()) {
+    for (Json& value : document) value = WithoutSecretsIn(std::move(value));
+  }
+  return document;
+}
+
+// Whether every reader takes the text for a text although it is not quoted: it begins with a
+// letter, has no sign of YAML's, and YAML 1.1 does not read it as a bool or null.
+bool IsPlain(const std::string& text) {
+  constexpr std::array<std::string_view, 9> kWords = {"true", "false", "yes", "no", "on",
+                                                      "off",  "null",  "y",   "n"};
+  const bool harmless = std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("._/-").find(c) != std::string_view::npos;
+  });
+  return harmless && !text.empty() &&
+         absl::ascii_isalpha(static_cast<unsigned char>(text.front())) &&
+         std::find(kWords.begin(), kWords.end(), absl::AsciiStrToLower(text)) == kWords.end();
+}
+
+// yaml-cpp leaves "12" and "yes" plain, which other readers take for a number and a bool.
+void WriteText(const std::string& text, YAML::Emitter& out) {
+  if (!IsPlain(text)) out << YAML::DoubleQuoted;
+  out << text;
+}
+
+void Write(const Json& value, YAML::Emitter& out) {
+  if (value.is_structured() && value.empty()) out << YAML::Flow;
+  if (value.is_array()) {
+    out << YAML::BeginSeq;
+    for (const Json& item : value) Write(item, out);
+    out << YAML::EndSeq;
+  } else if (value.is_object()) {
+    out << YAML::BeginMap;
+    for (const auto& [key, member] : value.items()) {
+      out << YAML::Key;
+      WriteText(key, out);
+      out << YAML::Value;
+      Write(member, out);
+    }
+    out << YAML::EndMap;
+  } else if (value.is_string()) {
+    WriteText(value.get_ref<const std::string&>(), out);
+  } else if (value.is_null()) {
+    out << YAML::Null;
+  } else {
+    out << value.dump();  // numbers, true and false are YAML's, too
+  }
+}
+
 }  // namespace
 
 std::string Printable(std::string_view text) {
   return base::EscapeControls(base::WithoutSecrets(std::string(text)));
 }
 
-nlohmann::ordered_json WithoutSecretsIn(nlohmann::ordered_json document) {
-  if (document.is_string()) return base::WithoutSecrets(document.get<std::string>());
-  if (document.is_structured()) {
-    for (nlohmann::ordered_json& value : document) value = WithoutSecretsIn(std::move(value));
-  }
-  return document;
+std::string PrintableJson(Json document) {
+  return WithoutSecretsIn(std::move(document)).dump(2, ' ', true, Json::error_handler_t::replace) +
+         "\n";
 }
 
-std::string PrintableJson(nlohmann::ordered_json document) {
-  return WithoutSecretsIn(std::move(document))
-             .dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+std::string PrintableYaml(Json document) { return ToYaml(WithoutSecretsIn(std::move(document))); }
+
+std::string ToYaml(const Json& document) {
+  YAML::Emitter out;
+  out.SetOutputCharset(YAML::EscapeNonAscii);
+  Write(document, out);
+  return std::string(out.c_str()) + "\n";
 }
 
 std::string ShortId(std::string_view id) {

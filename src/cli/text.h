@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for terminals. Private to module cli.
+// Text for terminals, and documents for programs. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_TEXT_H_
 #define NOMAD_HARVESTER_CLI_TEXT_H_
 
@@ -15,11 +15,12 @@ namespace nomad_harvester::cli {
 // One line, without control sequences and secrets: text from other systems may contain anything.
 std::string Printable(std::string_view text);
 
-// The document without secrets in its texts; names of members are its own.
-nlohmann::ordered_json WithoutSecretsIn(nlohmann::ordered_json document);
-// The same as text, in ASCII, so that no control character of any kind reaches a terminal. With
-// a newline at its end.
+// The document in ASCII, so that no control character of any kind reaches a terminal, and without
+// secrets in its texts; names of members are its own. With a newline at its end.
 std::string PrintableJson(nlohmann::ordered_json document);
+std::string PrintableYaml(nlohmann::ordered_json document);
+// The same with its secrets: one document in block style, without "---".
+std::string ToYaml(const nlohmann::ordered_json& document);
 
 // Enough of a node's ID for people to identify it.
 std::string ShortId(std::string_view id);

@@ -27,7 +27,7 @@
 #include "scale_command.h"
 #include "support/fake_clock.h"
 #include "terminal.h"
-#include "yaml.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
