@@ -82,9 +82,9 @@ struct CommandRun {
   const runtime::Context& context;  // Ctrl-C, SIGTERM and SIGHUP cancel it
   const Settings& settings;
   std::ostream& out;
-  std::ostream& err;  // for what was not done with single objects; see Invocation for the rest
-  const ErrorWriter& errors;
-  Terminal terminal = {};  // to which `out` leads
+  std::ostream& err;          // a line for each object that something was not done with
+  const ErrorWriter& errors;  // the command's own
+  Terminal terminal = {};     // to which `out` leads
   Asking asking = {};
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
-#include <iostream>
 #include <memory>
-#include <unistd.h>
+#include <ostream>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -13,6 +14,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "command.h"
+#include "nlohmann/json.hpp"
+#include "pool_status.h"
+#include "status_document.h"
 #include "status_view.h"
 #include "terminal.h"
 #include "text.h"
@@ -23,30 +27,25 @@ namespace {
 // Clears the terminal from its first line on, without a trace in what scrolls.
 constexpr char kRedraw[] = "\x1b[H\x1b[J";
 
-std::optional<std::string> Shown(const scaling::Inspection& inspection,
-                                 const StatusArguments& arguments, std::size_t width,
-                                 const scaling::EventsView& events) {
-  if (arguments.output == "json") return StatusJson(inspection, arguments.vm, events);
-  if (arguments.output == "yaml") return StatusYaml(inspection, arguments.vm, events);
-  if (!arguments.vm.empty()) return VmStory(inspection, arguments.vm, events);
-  return StatusTable(
-      inspection, arguments.output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual, width);
+std::string Shown(const PoolStatus& status, const VmStatus* vm, const scaling::EventsView& events,
+                  const std::string& output, std::size_t width) {
+  if (output == "json" || output == "yaml") {
+    const auto document = vm == nullptr ? StatusDocument(status) : VmDocument(*vm, events);
+    return output == "json" ? PrintableJson(document) : PrintableYaml(document);
+  }
+  if (vm != nullptr) return VmStory(status, *vm, events);
+  return StatusTable(status, output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual, width);
 }
 
-std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& vm) {
+std::string NoSuchVm(const PoolStatus& status, const std::string& vm) {
   std::vector<std::string> names;
-  names.reserve(inspection.snapshot.vms().size());
-  for (const scaling::VmView* view : inspection.snapshot.vms()) names.push_back(view->vm->name);
-  std::string text = "pool " + inspection.snapshot.key.ToString() + " has no VM " + vm;
+  names.reserve(status.vms.size());
+  for (const VmStatus& known : status.vms) names.push_back(known.vm().name);
+  std::string text = "pool " + status.inspection.snapshot.key.ToString() + " has no VM " + vm;
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
     text += "; did you mean " + *nearest + "?";
   } else if (!names.empty()) {
-    constexpr std::size_t kMost = 5;
-    std::sort(names.begin(), names.end());
-    const std::size_t more = names.size() - std::min(names.size(), kMost);
-    names.resize(names.size() - more);
-    text += "; it has " + absl::StrJoin(names, ", ") +
-            (more == 0 ? "" : " and " + std::to_string(more) + " more");
+    text += "; it has " + FirstFew(names);
   }
   return text;
 }
@@ -81,23 +80,28 @@ class StatusRun {
   int Once() {
     const Settings& settings = run_.settings;
     const runtime::Context limited = run_.context.WithTimeout(kOperatorBudget);
-    const auto inspection =
+    auto inspection =
         run_.maintenance.Inspect(limited, *settings.policy, settings.tells_vms, settings.claimed);
     if (!inspection.ok()) return Refuse(base::Message(inspection.status()));
-    const scaling::EventsView events = EventsOf(limited, *inspection);
-    const std::optional<std::string> text =
-        Shown(*inspection, arguments_, run_.terminal.width, events);
-    if (!text.has_value()) return Refuse(NoSuchVm(*inspection, arguments_.vm));
-    std::string all = *text;
-    const bool for_people = arguments_.output == "table" || arguments_.output == "wide";
-    if (for_people && arguments_.vm.empty())
-      all += WhatThereIs(run_.maintenance, limited, *inspection);
+    const PoolStatus status = DescribePool(*std::move(inspection));
+    const auto vm =
+        std::find_if(status.vms.begin(), status.vms.end(),
+                     [this](const VmStatus& each) { return each.vm().name == arguments_.vm; });
+    const bool of_vm = !arguments_.vm.empty();
+    if (of_vm && vm == status.vms.end()) return Refuse(NoSuchVm(status, arguments_.vm));
+    scaling::EventsView events;
+    if (of_vm) events = run_.maintenance.EventsOf(limited, settings.policy->ns, arguments_.vm);
+    const std::string& output = arguments_.output;
+    const std::size_t width = run_.terminal.width;
+    std::string text = Shown(status, of_vm ? &*vm : nullptr, events, output, width);
     // A break within a text would be part of what another program reads.
-    const bool folds = arguments_.output != "json" && arguments_.output != "yaml";
-    Print(folds ? Fold(all, run_.terminal.width, kIndent) : all,
-          StateWithoutTimes(*inspection, events));
-    if (!inspection->snapshot.look().nomad_readable) return kExitFailure;
-    return inspection->report.status.ready ? kExitOk : kExitNotReady;
+    if (output != "json" && output != "yaml") {
+      if (!of_vm) text += WhatThereIs(run_.maintenance, limited, status.inspection);
+      text = Fold(text, width, kIndent);
+    }
+    Print(text, StateWithoutTimes(status, events));
+    if (!status.inspection.snapshot.look().nomad_readable) return kExitFailure;
+    return status.inspection.report.status.ready ? kExitOk : kExitNotReady;
   }
 
   // Until the context ends, or nobody reads any more.
@@ -109,17 +113,6 @@ class StatusRun {
   }
 
  private:
-  // Only of a VM that there is.
-  scaling::EventsView EventsOf(const runtime::Context& context,
-                               const scaling::Inspection& inspection) const {
-    const std::vector<const scaling::VmView*> vms = inspection.snapshot.vms();
-    const bool exists = std::any_of(vms.begin(), vms.end(), [this](const scaling::VmView* view) {
-      return view->vm->name == arguments_.vm;
-    });
-    if (!exists) return {};
-    return run_.maintenance.EventsOf(context, inspection.snapshot.key.ns, arguments_.vm);
-  }
-
   // Below the texts of the lines.
   static constexpr std::size_t kIndent = 12;
 

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What harvester status knows of a pool, as data. Private to module cli.
+// What harvester status prints for programs. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_DOCUMENT_H_
 #define NOMAD_HARVESTER_CLI_STATUS_DOCUMENT_H_
 
-#include "nomad_harvester/scaling/maintenance.h"
+#include <string>
 
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
+#include "pool_status.h"
 
 namespace nomad_harvester::cli {
 
-// The document of --output json and yaml. Other programs depend on its members: they may become
-// more, and none changes its name or meaning. Nothing is said about nodes while Nomad cannot be
-// read. In UTF-8; secrets are not removed yet.
-nlohmann::ordered_json StatusDocument(const scaling::Inspection& inspection);
-// Of a VM; null: they are not known.
-nlohmann::ordered_json EventsDocument(const scaling::EventsView& events);
+// The members are documented in docs/operations.md. Other programs depend on them: there may be
+// more of them, and none changes its name or meaning. Secrets are not removed yet.
+nlohmann::ordered_json StatusDocument(const PoolStatus& status);
+// The VM's element of `vms`, and its events, which are null if they are not known.
+nlohmann::ordered_json VmDocument(const VmStatus& vm, const scaling::EventsView& events);
+
+// Differs if something has happened: everything but what merely goes on with the clock.
+std::string StateWithoutTimes(PoolStatus status, const scaling::EventsView& events = {});
 
 }  // namespace nomad_harvester::cli
 

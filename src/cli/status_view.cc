@@ -2,29 +2,23 @@
 #include "status_view.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <chrono>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "nlohmann/json.hpp"
-#include "status_document.h"
-#include "status_trouble.h"
+#include "status_fields.h"
 #include "text.h"
-#include "yaml.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using scaling::Inspection;
-using scaling::PoolSnapshot;
+using Rows = std::vector<std::vector<std::string>>;
 
 // A text of several lines stays under its first one.
 std::string Line(const std::string& label, const std::string& text) {
@@ -36,6 +30,15 @@ std::string Line(const std::string& label, const std::string& text) {
     parts.push_back(Printable({part.data(), part.size()}));
   }
   return line + absl::StrJoin(parts, "\n" + std::string(kColumn, ' ')) + "\n";
+}
+
+// Nothing if the text is empty.
+std::string LineIf(const std::string& label, const std::string& text) {
+  return text.empty() ? "" : Line(label, text);
+}
+
+std::string TimeText(const std::optional<base::WallTime>& time) {
+  return time.has_value() ? base::FormatRfc3339(*time) : "";
 }
 
 std::string LeaseText(const scaling::LeaseView& lease, base::WallTime now) {
@@ -61,180 +64,102 @@ std::string ActionText(const harvester::LeaseAction& action) {
   return text;
 }
 
-std::string Counters(const Json& counters) {
+// Without those that are 0.
+std::string CountersText(const PoolStatus& status) {
   std::string text;
-  for (const auto& [name, value] : counters.items()) {
-    if (value != 0) text += (text.empty() ? "" : ", ") + value.dump() + " " + name;
+  for (const auto& [name, value] : status.counters) {
+    if (value != 0) text += (text.empty() ? "" : ", ") + std::to_string(value) + " " + name;
   }
   return text;
 }
 
-std::string TextOf(const Json& object, const char* member) {
-  return object.at(member).get<std::string>();
+std::string TroubleText(const Trouble& trouble) {
+  const std::vector<std::string>& vms = trouble.vms;
+  if (vms.empty()) return trouble.text;
+  if (vms.size() == 1) return vms[0] + ": " + trouble.text;
+  return std::to_string(vms.size()) + " VMs (" + FirstFew(vms) + "): " + trouble.text;
 }
 
-std::string NodeText(const Json& node) {
-  if (node.is_null()) return "";
-  return TextOf(node, "status") + (node.at("draining") == true ? ", draining" : "") +
-         (node.at("eligible") == true ? ", eligible" : ", ineligible");
+std::string UnclaimedText(const scaling::PoolKey& key,
+                          const std::vector<scaling::UnfinishedRemoval>& removals) {
+  std::vector<std::string> parts;
+  parts.reserve(removals.size());
+  for (const scaling::UnfinishedRemoval& removal : removals) {
+    const std::string since = TimeText(removal.since);
+    parts.push_back(removal.vm + " (" + removal.what + (since.empty() ? "" : ", since " + since) +
+                    ")");
+  }
+  return "pool " + key.ToString() +
+         ", of which no policy was given, has unfinished removals: " + FirstFew(parts) + "; " +
+         UnclaimedCure(key);
+}
+
+Rows VmRows(const PoolStatus& status, StatusDetail detail) {
+  std::vector<const VmField*> columns;
+  for (const bool wide : {false, true}) {
+    if (wide && detail != StatusDetail::kWide) break;
+    for (const VmField& field : VmFields()) {
+      if (field.title != nullptr && field.wide == wide) columns.push_back(&field);
+    }
+  }
+  Rows rows(1 + status.vms.size());
+  for (const VmField* const column : columns) {
+    rows[0].emplace_back(column->title);
+    for (std::size_t i = 0; i < status.vms.size(); ++i) {
+      rows[i + 1].push_back(column->Cell(status.vms[i]));
+    }
+  }
+  return rows;
+}
+
+Rows UnlinkedRows(const PoolStatus& status) {
+  Rows rows = {{"NODE WITHOUT A VM", "NAME", "NODE STATE"}};
+  for (const nomad::Node* const node : status.unlinked) {
+    const bool foreign = status.inspection.foreign_nodes.contains(node->id);
+    rows.push_back({ShortId(node->id), node->name,
+                    NodeText(*node) + (foreign ? ", not of this namespace" : "")});
+  }
+  return rows;
+}
+
+// Nothing if it has no other rows than its heading.
+std::string Section(const Rows& rows, std::size_t width) {
+  return rows.size() == 1 ? std::string() : "\n" + Table(rows, width);
 }
 
 // "docker not healthy: Failed to connect to docker daemon; exec healthy".
-std::string DriversText(const Json& drivers) {
+std::string DriversText(const nomad::Node& node) {
   std::vector<std::string> texts;
-  for (const auto& [name, driver] : drivers.items()) {
-    const std::string description = TextOf(driver, "description");
-    const bool healthy = driver.at("healthy") == true;
-    texts.push_back(name +
-                    (driver.at("detected") == false ? " not detected"
-                     : healthy                      ? " healthy"
-                                                    : " not healthy") +
-                    (healthy || description.empty() ? "" : ": " + description));
+  texts.reserve(node.drivers.size());
+  for (const nomad::Driver& driver : node.drivers) {
+    texts.push_back(
+        driver.name +
+        (!driver.detected ? " not detected"
+         : driver.healthy ? " healthy"
+                          : " not healthy") +
+        (driver.healthy || driver.description.empty() ? "" : ": " + driver.description));
   }
   return absl::StrJoin(texts, "; ");
 }
 
-std::string NodeId(const Json& node) { return node.is_null() ? "" : ShortId(TextOf(node, "id")); }
-
-std::string MarkText(const Json& mark) {
-  if (mark.is_null()) return "";
-  if (mark.at("readable") == false) return "unreadable";
-  const std::string deadline = TextOf(mark, "drain_deadline");
-  return TextOf(mark, "reason") + (deadline == "none"  ? ", no deadline"
-                                   : deadline == "now" ? ", immediately"
-                                                       : ", until " + deadline);
+// What the pool's action wants of the VM.
+std::string ActionsPart(const std::optional<harvester::LeaseAction>& action,
+                        const std::string& vm) {
+  if (!action.has_value()) return "";
+  if (action->create.contains(vm)) return "action " + action->id + " creates it";
+  if (action->back.contains(vm)) return "action " + action->id + " takes back its removal";
+  if (action->names.contains(vm)) return "action " + action->id + " names it";
+  return "";
 }
 
-// A table with a heading, or nothing if it has no other rows.
-std::string Section(const std::vector<std::vector<std::string>>& rows, std::size_t width) {
-  return rows.size() == 1 ? std::string() : "\n" + Table(rows, width);
-}
-
-// The two largest units that are not 0: "3d4h", "5m".
-std::string AgeText(base::Duration age) {
-  constexpr std::pair<std::int64_t, char> kUnits[] = {
-      {86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
-  std::int64_t left =
-      std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
-  std::string text;
-  int units = 0;
-  for (const auto& [seconds, unit] : kUnits) {
-    const std::int64_t count = left / seconds;
-    left -= count * seconds;
-    if (count > 0) text += std::to_string(count) + unit;
-    if (!text.empty() && ++units == 2) break;
-  }
-  return text.empty() ? "0s" : text;
-}
-
-// Since a time of the document; empty: it has none.
-std::string AgeSince(const Json& time, base::WallTime now) {
-  if (!time.is_string()) return "";
-  const auto at = base::ParseRfc3339(time.get<std::string>());
-  return at.ok() ? AgeText(now - *at) : "";
-}
-
-std::string DriftText(const Json& drift) {
-  if (drift.is_null()) return "";
-  std::vector<std::string> parts;
-  parts.reserve(drift.size());
-  for (const Json& part : drift) parts.push_back(part.get<std::string>());
-  return parts.empty() ? "yes" : absl::StrJoin(parts, ",");
-}
-
-std::string NodeCell(const Json& node) {
-  return node.is_null() ? "" : NodeId(node) + " " + NodeText(node);
-}
-
-// At most five, and how many more.
-std::string NamesText(const Json& names) {
-  constexpr std::size_t kMost = 5;
-  std::vector<std::string> first;
-  for (const Json& name : names) {
-    if (first.size() < kMost) first.push_back(name.get<std::string>());
-  }
-  return absl::StrJoin(first, ", ") +
-         (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
-}
-
-// One line per reason.
-std::string Troubles(const Json& troubles) {
-  std::string text;
-  for (const Json& trouble : troubles) {
-    const Json& vms = trouble.at("vms");
-    std::string who;
-    if (vms.size() == 1) who = NamesText(vms) + ": ";
-    if (vms.size() > 1) who = std::to_string(vms.size()) + " VMs (" + NamesText(vms) + "): ";
-    text += Line("Trouble", who + TextOf(trouble, "text"));
-  }
-  return text;
-}
-
-// One line per pool, which names each VM.
-std::string Unclaimed(const Json& pools) {
-  std::string text;
-  for (const Json& pool : pools) {
-    std::vector<std::string> parts;
-    for (const Json& removal : pool.at("unfinished")) {
-      const Json& since = removal.at("since");
-      parts.push_back(TextOf(removal, "vm") + " (" + TextOf(removal, "what") +
-                      (since.is_null() ? "" : ", since " + since.get<std::string>()) + ")");
-    }
-    constexpr std::size_t kMost = 5;
-    const std::size_t more = parts.size() - std::min(parts.size(), kMost);
-    parts.resize(parts.size() - more);
-    text += Line("Unclaimed", "pool " + TextOf(pool, "namespace") + "/" +
-                                  TextOf(pool, "node_group_name") +
-                                  ", of which no policy was given, has unfinished removals: " +
-                                  absl::StrJoin(parts, ", ") +
-                                  (more == 0 ? "" : " and " + std::to_string(more) + " more") +
-                                  "; " + TextOf(pool, "cure"));
-  }
-  return text;
-}
-
-// The VMs, with what the background work of Status does next or waits for if wide, and the nodes
-// without a VM.
-std::string Sections(const Json& document, base::WallTime now, StatusDetail detail,
-                     std::size_t width) {
-  const bool wide = detail == StatusDetail::kWide;
-  std::vector<std::vector<std::string>> vms = {{"VM", "STATE", "AGE", "HOST", "NODE", "MARK"}};
-  if (wide) vms[0].insert(vms[0].end(), {"HARVESTER", "LINK", "DRIFT", "NEXT STEP", "WHY"});
-  for (const Json& vm : document.at("vms")) {
-    vms.push_back({TextOf(vm, "name"), TextOf(vm, "state"), AgeSince(vm.at("created_at"), now),
-                   TextOf(vm, "host"), NodeCell(vm.at("node")), MarkText(vm.at("mark"))});
-    if (wide) {
-      vms.back().insert(vms.back().end(),
-                        {TextOf(vm, "harvester_status"), TextOf(vm, "link"),
-                         DriftText(vm.at("drift")), TextOf(vm, "next_step"), TextOf(vm, "why")});
-    }
-  }
-  std::vector<std::vector<std::string>> unlinked = {{"NODE WITHOUT A VM", "NAME", "NODE STATE"}};
-  for (const Json& node : document.at("unlinked_nodes")) {
-    unlinked.push_back(
-        {NodeId(node), TextOf(node, "name"),
-         NodeText(node) + (node.at("foreign") == true ? ", not of this namespace" : "")});
-  }
-  return Section(vms, width) + Section(unlinked, width);
-}
-
-const Json* FindVm(const Json& document, const std::string& name) {
-  for (const Json& vm : document.at("vms")) {
-    if (vm.at("name") == name) return &vm;
-  }
-  return nullptr;
-}
-
-// The document, or the part of it about one VM.
-std::optional<Json> PartOf(const Inspection& inspection, const std::string& vm,
-                           const scaling::EventsView& events) {
-  Json document = StatusDocument(inspection);
-  if (vm.empty()) return document;
-  const Json* const found = FindVm(document, vm);
-  if (found == nullptr) return std::nullopt;
-  Json part = *found;
-  part["events"] = EventsDocument(events);
-  return part;
+std::string MarkStory(const harvester::VirtualMachine& vm) {
+  if (!vm.mark.has_value()) return MarkText(vm);
+  const harvester::Mark& mark = *vm.mark;
+  return MarkText(vm) + "; action " + mark.action + ", set at " +
+         base::FormatRfc3339(mark.marked_at) + ", grace " + base::FormatGoDuration(mark.grace) +
+         (mark.force ? ", deleted even if the drain does not end"
+                     : ", rolled back if the drain does not end") +
+         (mark.purge ? ", its node is purged" : "");
 }
 
 // "5m ago: Warning FailedCreate (3 times): …".
@@ -258,139 +183,72 @@ std::string EventLines(const scaling::EventsView& view, base::WallTime now) {
   return text;
 }
 
-// What the pool's action wants of it.
-std::string ActionsPart(const harvester::LeaseAction& action, const std::string& vm) {
-  if (action.create.contains(vm)) return "action " + action.id + " creates it";
-  if (action.back.contains(vm)) return "action " + action.id + " takes back its removal";
-  if (action.names.contains(vm)) return "action " + action.id + " names it";
-  return "";
-}
-
-std::string MarkStory(const Json& mark) {
-  if (mark.is_null() || mark.at("readable") == false) return MarkText(mark);
-  return MarkText(mark) + "; action " + TextOf(mark, "action") + ", set at " +
-         TextOf(mark, "marked_at") + ", grace " + TextOf(mark, "grace") +
-         (mark.at("force") == true ? ", deleted even if the drain does not end"
-                                   : ", rolled back if the drain does not end") +
-         (mark.at("purge") == true ? ", its node is purged" : "");
+std::string WithReason(const std::string& what, const std::string& why) {
+  return why.empty() ? what : what + ": " + why;
 }
 
 }  // namespace
 
-std::optional<std::string> StatusJson(const Inspection& inspection, const std::string& vm,
-                                      const scaling::EventsView& events) {
-  const std::optional<Json> part = PartOf(inspection, vm, events);
-  if (!part.has_value()) return std::nullopt;
-  return PrintableJson(*part);
-}
-
-std::string StateWithoutTimes(const Inspection& inspection, const scaling::EventsView& events) {
-  Json document = StatusDocument(inspection);
-  document["events"] = EventsDocument(events);
-  document.erase("time");
-  document["lease"].erase("renewed_at");
-  if (!inspection.snapshot.look().nomad_readable) {
-    // They say how long Nomad was waited for.
-    document.erase("reason");
-    document.erase("trouble");
-    for (Json& vm : document["vms"]) vm.erase("why");
-  }
-  return document.dump(-1, ' ', true);
-}
-
-std::optional<std::string> StatusYaml(const Inspection& inspection, const std::string& vm,
-                                      const scaling::EventsView& events) {
-  const std::optional<Json> part = PartOf(inspection, vm, events);
-  if (!part.has_value()) return std::nullopt;
-  return ToYaml(WithoutSecretsIn(*part));
-}
-
-std::optional<std::string> VmStory(const Inspection& inspection, const std::string& name,
-                                   const scaling::EventsView& events) {
-  const Json document = StatusDocument(inspection);
-  const Json* const vm = FindVm(document, name);
-  if (vm == nullptr) return std::nullopt;
-  const base::WallTime now = inspection.snapshot.now();
-  const auto line = [](const std::string& label, const std::string& text) {
-    return text.empty() ? std::string() : Line(label, text);
-  };
-  const auto when = [&](const char* member) {
-    const Json& time = vm->at(member);
-    return time.is_null() ? "" : time.get<std::string>();
-  };
-  std::string story = line("VM", inspection.snapshot.key.ns + "/" + name);
-  story += line("State",
-                TextOf(*vm, "state") + (vm->at("counts") == true ? "" : ", not part of the count"));
-  for (const Json& trouble : document.at("trouble")) {
-    const Json& vms = trouble.at("vms");
-    if (std::find(vms.begin(), vms.end(), name) != vms.end()) {
-      story += line("Trouble", TextOf(trouble, "text"));
+std::string VmStory(const PoolStatus& status, const VmStatus& vm,
+                    const scaling::EventsView& events) {
+  const harvester::VirtualMachine& object = vm.vm();
+  std::string story = Line("VM", status.inspection.snapshot.key.ns + "/" + object.name);
+  story += Line("State",
+                std::string(VmStateName(vm.state)) + (vm.counts ? "" : ", not part of the count"));
+  for (const Trouble& trouble : status.troubles) {
+    const auto& vms = trouble.vms;
+    if (std::find(vms.begin(), vms.end(), object.name) != vms.end()) {
+      story += Line("Trouble", trouble.text);
     }
   }
-  story +=
-      line("Created", when("created_at") + ", " + AgeSince(vm->at("created_at"), now) + " ago");
-  story += line("Registered", when("joined_at"));
-  story += line("Ready", when("ready_at"));
-  story += line("Ready by", when("join_deadline"));
-  story += line("Harvester", TextOf(*vm, "harvester_status"));
-  story += line("Host", TextOf(*vm, "host"));
-  std::vector<std::string> addresses;
-  addresses.reserve(vm->at("addresses").size());
-  for (const Json& address : vm->at("addresses")) addresses.push_back(address.get<std::string>());
-  story += line("Address", absl::StrJoin(addresses, ", "));
-  const Json& node = vm->at("node");
-  if (!node.is_null()) {
-    story +=
-        line("Node", TextOf(node, "name") + " (" + TextOf(node, "id") + "), " + NodeText(node));
-    story += line("Not ready", TextOf(*vm, "not_ready"));
-    story += line("Drivers", DriversText(node.at("drivers")));
+  story += Line("Created", TimeText(object.created_at) + ", " + AgeText(vm.age) + " ago");
+  story += LineIf("Registered", TimeText(object.joined_at));
+  story += LineIf("Ready", TimeText(object.ready_at));
+  story += LineIf("Ready by", TimeText(vm.ready_by));
+  story += LineIf("Harvester", object.printable_status);
+  story += LineIf("Host", vm.host);
+  story += LineIf("Address", absl::StrJoin(vm.view->addresses, ", "));
+  if (const nomad::Node* const node = vm.node; node != nullptr) {
+    story += Line("Node", node->name + " (" + node->id + "), " + NodeText(*node));
+    story += LineIf("Not ready", vm.not_ready);
+    story += LineIf("Drivers", DriversText(*node));
   }
-  const std::string explanation = TextOf(*vm, "link_explanation");
-  story += line("Link", TextOf(*vm, "link") + (explanation.empty() ? "" : ": " + explanation));
-  story += line("Mark", MarkStory(vm->at("mark")));
-  if (const auto& action = inspection.lease.record.action; action.has_value()) {
-    story += line("Lease", ActionsPart(*action, name));
-  }
-  if (vm->at("protected") == true) story += line("Protected", "by its annotation");
-  if (vm->at("delete_first") == true) story += line("Removal", "before others, by its annotation");
-  story += line("Drift", DriftText(vm->at("drift")));
-  const std::string why = TextOf(*vm, "why");
-  story += line("Next step", TextOf(*vm, "next_step") + (why.empty() ? "" : ": " + why) +
-                                 " (rule " + TextOf(*vm, "row") + ")");
-  return story + EventLines(events, now);
+  story += Line("Link", WithReason(std::string(vm.link), vm.link_explanation));
+  story += LineIf("Mark", MarkStory(object));
+  story += LineIf("Lease", ActionsPart(status.inspection.lease.record.action, object.name));
+  if (vm.is_protected) story += Line("Protected", "by its annotation");
+  if (object.delete_first) story += Line("Removal", "before others, by its annotation");
+  story += LineIf("Drift", DriftText(vm));
+  story += Line("Next step", WithReason(std::string(StepName(vm.step.kind)), vm.step.reason) +
+                                 " (rule " + std::string(RowName(vm.step.row)) + ")");
+  return story + EventLines(events, status.time);
 }
 
-std::string StatusTable(const Inspection& inspection, StatusDetail detail, std::size_t width) {
-  const PoolSnapshot& snapshot = inspection.snapshot;
+std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size_t width) {
+  const scaling::Inspection& inspection = status.inspection;
   const scaling::StatusReport& report = inspection.report;
   const scaling::PoolRecord& lease = inspection.lease.record;
-  const Json document = StatusDocument(inspection);
-  std::string text = Line("Pool", snapshot.key.ToString());
+  std::string text = Line("Pool", inspection.snapshot.key.ToString());
   text += Line("Ready", report.status.ready ? "yes" : "no: " + report.reason);
-  text += Troubles(document.at("trouble"));
+  for (const Trouble& trouble : status.troubles) text += Line("Trouble", TroubleText(trouble));
   text += Line("Count", std::to_string(report.status.count));
-  if (const std::string counters = Counters(document.at("counters")); !counters.empty()) {
-    text += Line("Counters", counters);
-  }
-  if (!report.drift.empty()) text += Line("Drift", report.drift);
-  text += Line("Lease", LeaseText(inspection.lease, snapshot.now()));
-  if (lease.action.has_value()) {
-    text += Line("Action", ActionText(*lease.action));
-  }
+  text += LineIf("Counters", CountersText(status));
+  text += LineIf("Drift", report.drift);
+  text += Line("Lease", LeaseText(inspection.lease, status.time));
+  if (lease.action.has_value()) text += Line("Action", ActionText(*lease.action));
   if (lease.policy.has_value()) {
-    const harvester::PolicyRecord& policy = *lease.policy;
-    text += Line("Policy", policy.id + ", scaled at " + base::FormatRfc3339(policy.at));
+    text += Line("Policy", lease.policy->id + ", scaled at " + TimeText(lease.policy->at));
   }
   for (const auto& [cause, entry] : lease.back_off) {
-    if (snapshot.now() >= entry.retry_at) {
-      text += Line("Back-off", BackOffText(cause, entry, snapshot.now()));
+    if (status.time >= entry.retry_at) {
+      text += Line("Back-off", BackOffText(cause, entry, status.time));
     }
   }
-  if (lease.last_event.has_value()) {
-    text += Line("Last act", base::FormatRfc3339(*lease.last_event));
+  text += LineIf("Last act", TimeText(lease.last_event));
+  for (const auto& [key, removals] : inspection.unclaimed) {
+    text += Line("Unclaimed", UnclaimedText(key, removals));
   }
-  text += Unclaimed(document.at("unclaimed"));
-  return text + Sections(document, snapshot.now(), detail, width);
+  return text + Section(VmRows(status, detail), width) + Section(UnlinkedRows(status), width);
 }
 
 }  // namespace nomad_harvester::cli

@@ -12,6 +12,7 @@
 #include "nomad_harvester/base/secret.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "terminal.h"
 
@@ -117,6 +118,14 @@ std::string ToYaml(const Json& document) {
 std::string ShortId(std::string_view id) {
   constexpr std::size_t kLength = 8;
   return std::string(id.substr(0, kLength));
+}
+
+std::string FirstFew(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 5;
+  const std::vector<std::string> first(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
+  return absl::StrJoin(first, ", ") +
+         (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
 }
 
 std::string Table(const Rows& rows, std::size_t width) {

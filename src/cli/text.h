@@ -25,6 +25,9 @@ std::string ToYaml(const nlohmann::ordered_json& document);
 // Enough of a node's ID for people to identify it.
 std::string ShortId(std::string_view id);
 
+// "a, b": at most five, and how many more there are.
+std::string FirstFew(const std::vector<std::string>& names);
+
 // Columns, two spaces apart; the last one is not padded, and an empty cell is a "-". The first row
 // is the heading. Each line ends with a newline.
 //

@@ -2,6 +2,7 @@
 // The output of harvester status for states that are hard to produce.
 #include "status_view.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,7 +13,8 @@
 #include "cli/golden.h"
 #include "nlohmann/json.hpp"
 #include "scaling/world.h"
-#include "status_trouble.h"
+#include "status_document.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -33,7 +35,31 @@ scaling::Inspection Inspect(World& world) {
   return inspection;
 }
 
-nlohmann::json Json(World& world) { return nlohmann::json::parse(*StatusJson(Inspect(world))); }
+PoolStatus Describe(World& world) { return DescribePool(Inspect(world)); }
+
+std::string TableOf(const scaling::Inspection& inspection,
+                    StatusDetail detail = StatusDetail::kUsual, std::size_t width = 0) {
+  return StatusTable(DescribePool(inspection), detail, width);
+}
+std::string TableOf(World& world, StatusDetail detail = StatusDetail::kUsual,
+                    std::size_t width = 0) {
+  return TableOf(Inspect(world), detail, width);
+}
+
+nlohmann::json Json(const scaling::Inspection& inspection) {
+  return nlohmann::json::parse(PrintableJson(StatusDocument(DescribePool(inspection))));
+}
+nlohmann::json Json(World& world) { return Json(Inspect(world)); }
+
+// The VM must exist.
+const VmStatus& VmOf(const PoolStatus& status, const std::string& name) {
+  return *std::find_if(status.vms.begin(), status.vms.end(),
+                       [&](const VmStatus& vm) { return vm.vm().name == name; });
+}
+std::string Story(const PoolStatus& status, const std::string& vm,
+                  const scaling::EventsView& events = {}) {
+  return VmStory(status, VmOf(status, vm), events);
+}
 
 // A pool that has everything that the output can tell.
 scaling::Inspection FullInspection() {
@@ -96,25 +122,26 @@ scaling::EventsView FullEvents() {
 }
 
 TEST(StatusJson, of_everything_is_that_of_the_golden_file) {
-  ExpectGolden("status.json", *StatusJson(FullInspection()));
-  ExpectGolden("status-vm.json", *StatusJson(FullInspection(), "web-a", FullEvents()));
+  const PoolStatus status = DescribePool(FullInspection());
+  ExpectGolden("status.json", PrintableJson(StatusDocument(status)));
+  ExpectGolden("status-vm.json", PrintableJson(VmDocument(VmOf(status, "web-a"), FullEvents())));
 }
 
 TEST(StatusYaml, of_everything_is_that_of_the_golden_file) {
-  ExpectGolden("status.yaml", *StatusYaml(FullInspection()));
-  ExpectGolden("status-vm.yaml", *StatusYaml(FullInspection(), "web-b", FullEvents()));
+  const PoolStatus status = DescribePool(FullInspection());
+  ExpectGolden("status.yaml", PrintableYaml(StatusDocument(status)));
+  ExpectGolden("status-vm.yaml", PrintableYaml(VmDocument(VmOf(status, "web-b"), FullEvents())));
 }
 
 TEST(StatusTable, of_everything_is_that_of_the_golden_file) {
-  ExpectGolden("status.txt", StatusTable(FullInspection()));
-  ExpectGolden("status-wide.txt", StatusTable(FullInspection(), StatusDetail::kWide));
+  ExpectGolden("status.txt", TableOf(FullInspection()));
+  ExpectGolden("status-wide.txt", TableOf(FullInspection(), StatusDetail::kWide));
 }
 
 TEST(VmStory, of_everything_is_that_of_the_golden_file) {
+  const PoolStatus status = DescribePool(FullInspection());
   std::string stories;
-  for (const char* const vm : {"web-a", "web-b", "web-c", "web-d", "web-e"}) {
-    stories += *VmStory(FullInspection(), vm, FullEvents()) + "\n";
-  }
+  for (const VmStatus& vm : status.vms) stories += VmStory(status, vm, FullEvents()) + "\n";
   ExpectGolden("status-vms.txt", stories);
 }
 
@@ -124,7 +151,7 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a", "a0000000").Draining("web-a"));
   world.With(Vm("web-c").Age(minutes(1)));
   world.With(Node("other", "b1111111").Ineligible());
-  EXPECT_EQ(StatusTable(Inspect(world)),
+  EXPECT_EQ(TableOf(world),
             "Pool:       default/web\n"
             "Ready:      no: waiting to join Nomad: web-c\n"
             "Trouble:    nodes of the pool without a VM of ours: other\n"
@@ -141,7 +168,7 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
             "NODE WITHOUT A VM  NAME   NODE STATE\n"
             "b1111111           other  ready, ineligible\n");
   EXPECT_THAT(
-      StatusTable(Inspect(world), StatusDetail::kWide),
+      TableOf(world, StatusDetail::kWide),
       AllOf(HasSubstr("  wait       node web-a (a0000000) drains\n"),
             HasSubstr("  wait       it has not joined yet: its guest runs and no Nomad node "
                       "has its name\n")));
@@ -151,9 +178,9 @@ TEST(StatusTable, has_a_block_for_each_vm_on_a_terminal_that_is_narrower_than_th
   World world;
   world.With(Vm("web-a").Joined().Age(minutes(1 + 60 * 74))).With(Node("web-a", "a0000000"));
   world.With(Vm("web-b").Age(minutes(1)));
-  const std::string whole = StatusTable(Inspect(world));
-  EXPECT_EQ(StatusTable(Inspect(world), StatusDetail::kUsual, 80), whole);
-  EXPECT_THAT(StatusTable(Inspect(world), StatusDetail::kUsual, 40),
+  const std::string whole = TableOf(world);
+  EXPECT_EQ(TableOf(world, StatusDetail::kUsual, 80), whole);
+  EXPECT_THAT(TableOf(world, StatusDetail::kUsual, 40),
               testing::EndsWith("\n"
                                 "VM:     web-a\n"
                                 "STATE:  ready\n"
@@ -178,7 +205,7 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   lease.record.back_off["create"] = {.failures = 2, .retry_at = scaling::kNow + minutes(1)};
   lease.record.back_off["join"] = {.failures = 1, .retry_at = scaling::kNow - minutes(1)};
   lease.record.last_event = scaling::kNow - minutes(5);
-  const std::string text = StatusTable(inspection);
+  const std::string text = TableOf(inspection);
   EXPECT_THAT(text, HasSubstr("Lease:      held by host_1_x, renewed 2s ago\n"));
   EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be created)\n"));
   EXPECT_THAT(text, HasSubstr("Trouble:    creating VMs failed 2 times in a row; it is tried "
@@ -186,9 +213,9 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   EXPECT_THAT(text, HasSubstr("Back-off:   joining Nomad failed 1 time; it may be tried again\n"));
   EXPECT_THAT(text, HasSubstr("Last act:   2026-03-01T11:55:00Z\n"));
   lease.live = false;
-  EXPECT_THAT(StatusTable(inspection), HasSubstr("2s ago: no longer renewed\n"));
+  EXPECT_THAT(TableOf(inspection), HasSubstr("2s ago: no longer renewed\n"));
   lease.problem = "forbidden";
-  EXPECT_THAT(StatusTable(inspection), HasSubstr("Lease:      not used: forbidden\n"));
+  EXPECT_THAT(TableOf(inspection), HasSubstr("Lease:      not used: forbidden\n"));
 }
 
 TEST(Troubles, are_one_line_for_each_reason_however_many_vms_share_it) {
@@ -200,7 +227,7 @@ TEST(Troubles, are_one_line_for_each_reason_however_many_vms_share_it) {
   world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
   world.With(Vm("well").Joined()).With(Node("well"));
   world.With(Vm("clone").Joined().Unmanaged());
-  const std::string text = StatusTable(Inspect(world));
+  const std::string text = TableOf(world);
   EXPECT_THAT(text, HasSubstr("Trouble:    6 VMs (web-a, web-b, web-c, web-d, web-e and 1 more): "
                               "it has not joined yet: its guest runs"));
   EXPECT_THAT(text,
@@ -218,7 +245,7 @@ TEST(Troubles, of_nodes_without_a_vm_leave_out_those_of_vms_that_were_removed) {
   World world;
   world.With(Node("stranger", "b1111111"));
   world.With(Node("web-gone", "c2222222").Drained("web-gone"));
-  EXPECT_THAT(StatusTable(Inspect(world)),
+  EXPECT_THAT(TableOf(world),
               HasSubstr("Trouble:    nodes of the pool without a VM of ours: stranger\n"));
 }
 
@@ -226,11 +253,11 @@ TEST(Troubles, of_a_node_in_another_pool_name_what_it_has_and_what_the_policy_sa
   World world;
   world.With(Vm("web-a").Joined()).With(Node("web-a"));
   world.Policy().node_class = "wbe";
-  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr("Trouble:    web-a: its node is not one of "
-                                                     "the policy's: node node-web-a is "
-                                                     "node_class=web"));
+  EXPECT_THAT(TableOf(world), HasSubstr("Trouble:    web-a: its node is not one of "
+                                        "the policy's: node node-web-a is "
+                                        "node_class=web"));
   EXPECT_THAT(
-      StatusTable(Inspect(world)),
+      TableOf(world),
       HasSubstr("; check the policy's key node_class: every node of the pool has class web; "
                 "if that is not meant, the client configuration in user_data\n"));
 }
@@ -241,15 +268,14 @@ TEST(Troubles, of_a_node_in_another_pool_name_user_data_unless_all_nodes_agree_o
   world.With(Vm("web-a").Joined()).With(Node("web-a"));
   world.With(Vm("web-b").Joined()).With(Node("web-b"));
   world.Policy().node_class = "wbe";
-  EXPECT_THAT(StatusTable(Inspect(world)), Not(HasSubstr(cure)));
+  EXPECT_THAT(TableOf(world), Not(HasSubstr(cure)));
   world.Nodes()[1].node_class = "wbe";
-  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure)) << "one is as the policy says";
+  EXPECT_THAT(TableOf(world), HasSubstr(cure)) << "one is as the policy says";
   world.Nodes()[1].node_class = "db";
-  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure)) << "they differ";
+  EXPECT_THAT(TableOf(world), HasSubstr(cure)) << "they differ";
   world.Nodes()[1].node_class = "web";
   world.Policy().node_pool = "gpu";
-  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure))
-      << "the class alone does not explain it";
+  EXPECT_THAT(TableOf(world), HasSubstr(cure)) << "the class alone does not explain it";
 }
 
 struct TroubleCase {
@@ -302,7 +328,7 @@ TEST(Troubles, of_a_vm_are_told_in_words) {
     World world;
     row.arrange(world);
     std::string texts;
-    for (const Trouble& trouble : FindTroubles(Inspect(world))) {
+    for (const Trouble& trouble : Describe(world).troubles) {
       if (!trouble.vms.empty()) texts += trouble.text + "\n";
     }
     if (*row.text == '\0') {
@@ -319,14 +345,14 @@ TEST(Troubles, say_nothing_of_nodes_while_nomad_cannot_be_read) {
   for (const char* name : {"a", "b", "c", "d"}) world.With(Vm(name).Joined());
   world.With(Vm("late").Age(minutes(20))).With(Node("other")).NomadUnreadable();
   const scaling::Inspection inspection = Inspect(world);
-  EXPECT_TRUE(FindTroubles(inspection).empty());
+  EXPECT_TRUE(DescribePool(inspection).troubles.empty());
   EXPECT_EQ(inspection.report.warning, "");
 }
 
 TEST(Troubles, C13_tell_of_a_policy_that_changes_nothing) {
   World world;
   world.Policy().dry_run = true;
-  const std::vector<Trouble> troubles = FindTroubles(Inspect(world));
+  const std::vector<Trouble> troubles = Describe(world).troubles;
   ASSERT_EQ(troubles.size(), 1U);
   EXPECT_THAT(troubles[0].text, HasSubstr("dry-run = \"true\""));
 }
@@ -337,24 +363,22 @@ TEST(Troubles, have_the_same_text_in_json_and_yaml_and_in_the_story_of_their_vm)
   const scaling::Inspection inspection = Inspect(world);
   EXPECT_EQ(Json(world)["trouble"][0]["vms"], nlohmann::json::array({"v"}));
   EXPECT_THAT(
-      *StatusYaml(inspection),
+      PrintableYaml(StatusDocument(DescribePool(inspection))),
       HasSubstr("trouble:\n  - text: \"it is stopped, and counts; start it, or delete it\"\n"
                 "    vms:\n      - v\n"));
-  EXPECT_THAT(*VmStory(inspection, "v"), HasSubstr("Trouble:    it is stopped"));
-  EXPECT_FALSE(VmStory(inspection, "w").has_value());
-  EXPECT_FALSE(StatusJson(inspection, "w").has_value());
+  EXPECT_THAT(Story(DescribePool(inspection), "v"), HasSubstr("Trouble:    it is stopped"));
 }
 
 TEST(StateWithoutTimes, differs_if_something_has_happened_and_not_with_the_clock) {
   World world;
   world.With(Vm("v").Joined()).With(Node("v"));
-  const std::string before = StateWithoutTimes(Inspect(world));
+  const std::string before = StateWithoutTimes(Describe(world));
   world.Raw().now += seconds(7);
   scaling::Inspection later = Inspect(world);
   later.lease.renewed_at = scaling::kNow;
-  EXPECT_EQ(StateWithoutTimes(later), before);
+  EXPECT_EQ(StateWithoutTimes(DescribePool(later)), before);
   world.Nodes()[0].eligible = false;
-  EXPECT_NE(StateWithoutTimes(Inspect(world)), before);
+  EXPECT_NE(StateWithoutTimes(Describe(world)), before);
 }
 
 TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
@@ -365,12 +389,12 @@ TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
   inspection.lease.holder = "host_1_x";
   inspection.lease.live = false;
   inspection.lease.record.paused.always = true;
-  EXPECT_THAT(StatusTable(inspection),
+  EXPECT_THAT(TableOf(inspection),
               AllOf(HasSubstr("Trouble:    pool default/web is paused"),
                     HasSubstr("Trouble:    the process that holds the Lease, host_1_x, no longer "
                               "renews it")));
   inspection.report.reason = PausedText(inspection.snapshot.key, inspection.lease.record.paused);
-  EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("Trouble:    pool default/web is paused")));
+  EXPECT_THAT(TableOf(inspection), Not(HasSubstr("Trouble:    pool default/web is paused")));
 }
 
 TEST(StatusTable, C17_a_vm_that_has_registered_says_since_when_and_why_it_is_not_ready) {
@@ -381,10 +405,9 @@ TEST(StatusTable, C17_a_vm_that_has_registered_says_since_when_and_why_it_is_not
   const std::string why =
       "its node node-web-a registered at 2026-03-01T11:10:00Z, but its driver docker is not "
       "healthy: no daemon";
-  EXPECT_THAT(StatusTable(Inspect(world)),
-              HasSubstr("Trouble:    web-a: it is not ready yet: " + why));
+  EXPECT_THAT(TableOf(world), HasSubstr("Trouble:    web-a: it is not ready yet: " + why));
   EXPECT_THAT(
-      *VmStory(Inspect(world), "web-a", {}),
+      Story(Describe(world), "web-a"),
       AllOf(HasSubstr("State:      registered\n"), HasSubstr("Registered: 2026-03-01T11:10:00Z\n"),
             HasSubstr("Ready by:   2026-03-01T12:09:00Z\n"),
             HasSubstr("Not ready:  its driver docker is not healthy: no daemon\n"),
@@ -399,7 +422,7 @@ TEST(StatusTable, wide_has_what_harvester_says_the_link_the_drift_and_the_next_s
   World world;
   world.With(Vm("web-a").Joined().RunsOn("rack1")).With(Node("web-a"));
   EXPECT_THAT(
-      StatusTable(Inspect(world), StatusDetail::kWide),
+      TableOf(world, StatusDetail::kWide),
       HasSubstr("VM     STATE  AGE  HOST   NODE                      MARK  HARVESTER  LINK  "
                 "  DRIFT  NEXT STEP  WHY\n"
                 "web-a  ready  1h   rack1  node-web ready, eligible  -     Running    "
@@ -412,8 +435,7 @@ TEST(StatusTable,
   world.With(Vm("web-a").Joined()).NomadUnreadable();
   scaling::Inspection inspection = Inspect(world);
   inspection.report.reason = "a Scale is open on the pool";
-  EXPECT_THAT(StatusTable(inspection),
-              HasSubstr("\nTrouble:    Nomad cannot be read: no leader\n"));
+  EXPECT_THAT(TableOf(inspection), HasSubstr("\nTrouble:    Nomad cannot be read: no leader\n"));
 }
 
 TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
@@ -421,7 +443,7 @@ TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
   world.With(Vm("web-a").Joined()).With(Vm("web-b").Joined()).NomadUnreadable();
   // From a list that was read before Nomad became unreadable.
   world.With(Node("other")).With(Node("web-a"));
-  EXPECT_EQ(StatusTable(Inspect(world)),
+  EXPECT_EQ(TableOf(world),
             "Pool:       default/web\n"
             "Ready:      no: Nomad cannot be read: no leader\n"
             "Count:      2\n"
@@ -451,12 +473,12 @@ TEST(StatusTable, shows_why_the_last_action_failed_what_drifted_and_what_would_r
   World world;
   world.With(Vm("web-a").Joined()).With(Node("web-a"));
   scaling::Inspection inspection = Inspect(world);
-  EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("the last action failed")));
+  EXPECT_THAT(TableOf(inspection), Not(HasSubstr("the last action failed")));
   inspection.lease.record.last_error = {
       .action = "act", .at = scaling::kNow - minutes(50), .text = "1 of 2 VMs failed:\nweb-b: no"};
   inspection.growth_problem = "image: default/x: there is none";
   inspection.report.drift = "web-a (cpu)";
-  const std::string text = StatusTable(inspection);
+  const std::string text = TableOf(inspection);
   EXPECT_THAT(text,
               HasSubstr("Trouble:    the last action failed at 2026-03-01T11:10:00Z, action act: 1 "
                         "of 2 VMs failed:\n"
@@ -464,7 +486,7 @@ TEST(StatusTable, shows_why_the_last_action_failed_what_drifted_and_what_would_r
   EXPECT_THAT(
       text, HasSubstr("Trouble:    a growth would be refused: image: default/x: there is none\n"));
   EXPECT_THAT(text, HasSubstr("Drift:      web-a (cpu)\n"));
-  const auto json = nlohmann::json::parse(*StatusJson(inspection));
+  const auto json = Json(inspection);
   EXPECT_EQ(json["lease"]["last_error"]["action"], "act");
   EXPECT_EQ(json["growth_problem"], "image: default/x: there is none");
 }
@@ -476,11 +498,10 @@ TEST(StatusJson, has_the_parts_in_which_a_vm_drifted) {
   annotations[harvester::kTemplateHashAnnotation] = "v2:old";
   annotations[harvester::kTemplatePartsAnnotation] = R"({"cpu": "1"})";
   scaling::Inspection inspection = Inspect(world);
-  EXPECT_TRUE(nlohmann::json::parse(*StatusJson(inspection))["vms"][0]["drift"].is_null());
+  EXPECT_TRUE(Json(inspection)["vms"][0]["drift"].is_null());
   inspection.template_hash = "v2:new";
   inspection.template_parts = R"({"cpu": "2"})";
-  EXPECT_EQ(nlohmann::json::parse(*StatusJson(inspection))["vms"][0]["drift"],
-            nlohmann::json::array({"cpu"}));
+  EXPECT_EQ(Json(inspection)["vms"][0]["drift"], nlohmann::json::array({"cpu"}));
 }
 
 TEST(StatusTable, removes_control_sequences) {
@@ -488,7 +509,7 @@ TEST(StatusTable, removes_control_sequences) {
   Vm vm("web-a");
   world.With(vm.Joined());
   world.Raw().vms[0].vm.Change().printable_status = "\x1b[2Jgone\n";
-  const std::string text = StatusTable(Inspect(world), StatusDetail::kWide);
+  const std::string text = TableOf(world, StatusDetail::kWide);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, HasSubstr("\\x1b[2Jgone\\n"));
 }

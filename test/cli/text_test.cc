@@ -30,6 +30,12 @@ TEST(Table, that_is_too_wide_is_a_block_for_each_row) {
             "WHY:   next\n");
 }
 
+TEST(FirstFew, are_five_and_the_number_of_the_others) {
+  EXPECT_EQ(FirstFew({}), "");
+  EXPECT_EQ(FirstFew({"a", "b", "c", "d", "e"}), "a, b, c, d, e");
+  EXPECT_EQ(FirstFew({"a", "b", "c", "d", "e", "f", "g"}), "a, b, c, d, e and 2 more");
+}
+
 TEST(PrintableJson, P3_holds_no_secret_that_JSON_would_escape) {
   const base::Secret password("p\"ssw\u00f6rd");
   EXPECT_EQ(PrintableJson({{"text", {"it is p\"ssw\u00f6rd", 7}}, {"ok", true}}),

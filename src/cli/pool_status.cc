@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "status_trouble.h"
+#include "pool_status.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <cstddef>
 #include <utility>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
@@ -20,13 +22,13 @@ using scaling::VmState;
 using scaling::VmView;
 
 // What two VMs have in common of such a text: without names, times, addresses and numbers.
-std::string Kind(const std::string& text, const VmView& view, const nomad::Node* node) {
+std::string Kind(const std::string& text, const VmStatus& vm) {
   std::string kind;
   std::string word;
   const auto end_word = [&] {
     const bool varies = std::any_of(word.begin(), word.end(),
                                     [](unsigned char c) { return absl::ascii_isdigit(c); }) ||
-                        word == view.vm->name || (node != nullptr && word == node->name);
+                        word == vm.vm().name || (vm.node != nullptr && word == vm.node->name);
     kind += (varies ? "#" : word) + " ";
     word.clear();
   };
@@ -42,8 +44,7 @@ std::string Kind(const std::string& text, const VmView& view, const nomad::Node*
 }
 
 // What an operator, or a refusal, has left on the VM; empty: nothing.
-std::string TroubleOfAnnotations(const VmView& view, base::WallTime now) {
-  const harvester::VirtualMachine& vm = view.vm;
+std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::WallTime now) {
   if (vm.has_mark && !vm.mark.has_value()) {
     return "its mark cannot be read, and is removed; it is not the plugin's spelling";
   }
@@ -65,10 +66,10 @@ std::string WhyLost(const VmView& view, const nomad::Node* node) {
 }
 
 // Of one VM; empty: none.
-std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
+std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
   const bool readable = snapshot.look().nomad_readable;
-  const scaling::Step step = NextStep(view, snapshot);
-  const nomad::Node* const node = readable ? LinkedNode(view, snapshot) : nullptr;
+  const VmView& view = *vm.view;
+  const nomad::Node* const node = vm.node;
   if (node != nullptr && view.member && snapshot.policy.has_value() &&
       !scaling::IdentityOf(*snapshot.policy).Contains(*node)) {
     return "its node is not one of the policy's: " + WrongPool(*node, snapshot);
@@ -84,20 +85,20 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
   if (readable && view.member && ambiguous) {
     return "which node it has is not certain: " + view.link.explanation;
   }
-  switch (StateOf(view, snapshot)) {
+  switch (vm.state) {
     case VmState::kStopped:
       return "it is stopped, and counts; start it, or delete it";
     case VmState::kLost:
       return readable ? "it has joined, and has no live node: " + WhyLost(view, node) : "";
     case VmState::kUnready:
-      return "its node " + node->id + " is not ready: " + WhyNotReady(view, *node, snapshot);
+      return "its node " + node->id + " is not ready: " + vm.not_ready;
     case VmState::kPending:
     case VmState::kRegistered:
-      return readable && snapshot.now() - view.vm->created_at >= kJoinsWithin ? step.reason : "";
+      return readable && vm.age >= kJoinsWithin ? vm.step.reason : "";
     case VmState::kStuck:
       return "it is stuck in its deletion: its finalizers are Harvester's to remove";
     case VmState::kBroken:
-      return readable || view.start_failure.has_value() ? step.reason : "";
+      return readable || view.start_failure.has_value() ? vm.step.reason : "";
     case VmState::kUnmanaged:
       return "it has the pool's label and is no member: a clone, or a restored copy";
     case VmState::kDeleting:
@@ -106,8 +107,14 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
     case VmState::kCreated:
       break;
   }
-  if (step.kind == scaling::StepKind::kReport) return step.reason;
-  return TroubleOfAnnotations(view, snapshot.now());
+  if (vm.step.kind == scaling::StepKind::kReport) return vm.step.reason;
+  return TroubleOfAnnotations(vm.vm(), snapshot.now());
+}
+
+// "2026-03-01T11:10:00Z, action act: …".
+std::string ErrorText(const harvester::ErrorRecord& error) {
+  return base::FormatRfc3339(error.at) + (error.action.empty() ? "" : ", action " + error.action) +
+         ": " + error.text;
 }
 
 void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
@@ -158,40 +165,90 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   if (!nodes.empty()) add("nodes of the pool without a VM of ours: " + nodes);
 }
 
+std::vector<Trouble> FindTroubles(const PoolStatus& status) {
+  std::vector<Trouble> troubles;
+  AddPools(status.inspection, &troubles);
+  std::map<std::string, std::size_t> by_kind;  // index into troubles
+  for (const VmStatus& vm : status.vms) {
+    std::string text = TroubleOf(vm, status.inspection.snapshot);
+    if (text.empty()) continue;
+    const auto [known, is_new] = by_kind.try_emplace(Kind(text, vm), troubles.size());
+    if (is_new) troubles.push_back({.text = std::move(text), .vms = {}});
+    troubles[known->second].vms.push_back(vm.vm().name);
+  }
+  return troubles;
+}
+
+// "pending" for the member "harvester.pending" of Status' meta.
+std::map<std::string, std::int64_t> CountersOf(const scaling::StringMap& meta) {
+  constexpr std::string_view kPrefix = "harvester.";
+  std::map<std::string, std::int64_t> counters;
+  for (const auto& [key, value] : meta) {
+    if (!key.starts_with(kPrefix)) continue;
+    const std::string name = key.substr(kPrefix.size());
+    if (name == "leftovers") continue;  // only the plugin's process knows
+    if (const auto number = base::ParseInt(value); number.ok()) counters[name] = *number;
+  }
+  return counters;
+}
+
+std::string_view LinkName(nodepool::LinkState state) {
+  constexpr std::array<std::string_view, 4> kNames = {"none", "linked", "two-ready",
+                                                      "contradicted"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
+  const PoolSnapshot& snapshot = inspection.snapshot;
+  const harvester::VirtualMachine& vm = view.vm;
+  // A part of Nomad may have been read all the same.
+  const bool readable = snapshot.look().nomad_readable;
+  VmStatus status{
+      .view = &view,
+      .node = readable ? LinkedNode(view, snapshot) : nullptr,
+      .state = StateOf(view, snapshot),
+      .counts = Counts(view, snapshot),
+      .age = snapshot.now() - vm.created_at,
+      .host = view.host,
+      .link = readable ? LinkName(view.link.state) : "unknown",
+      .link_explanation = readable ? view.link.explanation : "",
+      .is_protected = vm.protect.HoldsAt(snapshot.now()),
+      .drift = scaling::DriftOf(vm, inspection.template_hash, inspection.template_parts),
+      .step = NextStep(view, snapshot)};
+  if (status.node != nullptr) status.not_ready = WhyNotReady(view, *status.node, snapshot);
+  if (!harvester::WasReady(vm)) status.ready_by = JoinDeadline(view, snapshot.look());
+  const auto host = inspection.hosts.find(vm.name);
+  if (view.host.empty() && host != inspection.hosts.end()) status.host = host->second;
+  return status;
+}
+
 }  // namespace
+
+PoolStatus DescribePool(Inspection inspection) {
+  PoolStatus status{.inspection = std::move(inspection)};
+  const PoolSnapshot& snapshot = status.inspection.snapshot;
+  status.time = snapshot.now();
+  status.counters = CountersOf(status.inspection.report.status.meta);
+  for (const VmView* const view : snapshot.vms()) {
+    status.vms.push_back(DescribeVm(*view, status.inspection));
+  }
+  std::sort(status.vms.begin(), status.vms.end(),
+            [](const auto& a, const auto& b) { return a.vm().name < b.vm().name; });
+  if (snapshot.look().nomad_readable) status.unlinked = UnlinkedNodes(snapshot);
+  std::sort(status.unlinked.begin(), status.unlinked.end(),
+            [](const auto* a, const auto* b) { return a->name < b->name; });
+  status.troubles = FindTroubles(status);
+  return status;
+}
 
 std::string_view NodeStatusName(nomad::NodeStatus status) {
   if (status == nomad::NodeStatus::kUnknown) return "unknown";
   return nomad::kNodeStatusNames[static_cast<std::size_t>(status)];
 }
 
-std::vector<Trouble> FindTroubles(const Inspection& inspection) {
-  std::vector<Trouble> troubles;
-  AddPools(inspection, &troubles);
-  const PoolSnapshot& snapshot = inspection.snapshot;
-  std::vector<const VmView*> views = snapshot.vms();
-  std::sort(views.begin(), views.end(),
-            [](const auto* a, const auto* b) { return a->vm->name < b->vm->name; });
-  std::map<std::string, std::size_t> by_kind;  // index into troubles
-  for (const VmView* view : views) {
-    std::string text = TroubleOf(*view, snapshot);
-    if (text.empty()) continue;
-    const auto [known, is_new] =
-        by_kind.try_emplace(Kind(text, *view, LinkedNode(*view, snapshot)), troubles.size());
-    if (is_new) troubles.push_back({.text = std::move(text), .vms = {}});
-    troubles[known->second].vms.push_back(view->vm->name);
-  }
-  return troubles;
-}
-
 std::string UnclaimedCure(const scaling::PoolKey& pool) {
   return "unless an agent has a policy for it, finish it with harvester gc --set namespace=" +
          pool.ns + " --set node_group_name=" + pool.pool;
-}
-
-std::string ErrorText(const harvester::ErrorRecord& error) {
-  return base::FormatRfc3339(error.at) + (error.action.empty() ? "" : ", action " + error.action) +
-         ": " + error.text;
 }
 
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What harvester status shows, as data: its text, JSON and YAML are renderings of it. Private to
+// module cli.
+#ifndef NOMAD_HARVESTER_CLI_POOL_STATUS_H_
+#define NOMAD_HARVESTER_CLI_POOL_STATUS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nomad_harvester/scaling/maintenance.h"
+#include "nomad_harvester/scaling/rules.h"
+
+namespace nomad_harvester::cli {
+
+// A VM that is younger has no trouble yet with joining.
+inline constexpr base::Duration kJoinsWithin = std::chrono::minutes(5);
+
+// What needs somebody: one reason, however many VMs share it.
+struct Trouble {
+  std::string text;              // of the first VM, if there are several
+  std::vector<std::string> vms;  // sorted; empty: it concerns the pool
+};
+
+// While Nomad cannot be read, nothing is said about nodes.
+struct VmStatus {
+  const scaling::VmView* view = nullptr;  // of the snapshot
+  const nomad::Node* node = nullptr;      // null: it links to none
+  scaling::VmState state = scaling::VmState::kUnmanaged;
+  bool counts = false;
+  base::Duration age{};
+  std::string host{};  // empty: not known
+  std::optional<base::WallTime> ready_by{};
+  std::string_view link{};
+  std::string link_explanation{};
+  std::string not_ready{};  // why its node is not
+  bool is_protected = false;
+  std::optional<std::vector<std::string>> drift{};  // unset: none, or not known
+  scaling::Step step{};                             // what the background work of Status does next
+
+  const harvester::VirtualMachine& vm() const { return *view->vm; }
+};
+
+struct PoolStatus {
+  scaling::Inspection inspection;
+  base::WallTime time{};
+  // First what concerns the pool, then the VMs' by their names. What the report's reason says is
+  // not repeated.
+  std::vector<Trouble> troubles{};
+  std::map<std::string, std::int64_t> counters{};  // Status', such as "pending"
+  std::vector<VmStatus> vms{};                     // by name
+  std::vector<const nomad::Node*> unlinked{};      // nodes without a VM, by name
+};
+
+PoolStatus DescribePool(scaling::Inspection inspection);
+
+// "creating VMs failed 2 times in a row; it is tried again at …".
+std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
+                        base::WallTime now);
+// As Nomad spells it.
+std::string_view NodeStatusName(nomad::NodeStatus status);
+// What to do about removals that are unfinished in a pool for which no policy was given.
+std::string UnclaimedCure(const scaling::PoolKey& pool);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_POOL_STATUS_H_
