@@ -82,7 +82,7 @@ struct CommandRun {
   const runtime::Context& context;  // Ctrl-C, SIGTERM and SIGHUP cancel it
   const Settings& settings;
   std::ostream& out;
-  std::ostream& err;          // a line for each object that something was not done with
+  std::ostream& err;          // a line for each object that was not handled
   const ErrorWriter& errors;  // the command's own
   Terminal terminal = {};     // to which `out` leads
   Asking asking = {};

@@ -19,7 +19,7 @@ namespace nomad_harvester::cli {
 // A VM that is younger has no trouble yet with joining.
 inline constexpr base::Duration kJoinsWithin = std::chrono::minutes(5);
 
-// What needs somebody: one reason, however many VMs share it.
+// What an operator should look at: one reason, however many VMs share it.
 struct Trouble {
   std::string text;              // of the first VM, if there are several
   std::vector<std::string> vms;  // sorted; empty: it concerns the pool

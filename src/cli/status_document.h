@@ -16,7 +16,7 @@ nlohmann::ordered_json StatusDocument(const PoolStatus& status);
 // The VM's element of `vms`, and its events, which are null if they are not known.
 nlohmann::ordered_json VmDocument(const VmStatus& vm, const scaling::EventsView& events);
 
-// Differs if something has happened: everything but what merely goes on with the clock.
+// Everything that is shown, except for what changes with the clock alone.
 std::string StateWithoutTimes(PoolStatus status, const scaling::EventsView& events = {});
 
 }  // namespace nomad_harvester::cli
