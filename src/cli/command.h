@@ -102,7 +102,8 @@ struct StatusArguments {
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments);
 struct RepairArguments {
   bool dry_run = false;
-  bool yes = false;  // does not ask
+  bool yes = false;            // does not ask
+  bool without_nodes = false;  // of adopt: also if Nomad knows no node of the pool
 };
 // 0: everything is clean. 1: something was not done. Prints a line for each thing done, and one to
 // `err` for each thing not done. Asks before it takes every pool of a namespace, and before it

@@ -132,7 +132,7 @@ class MaintenanceCommands : public testing::Test {
   }
   int Adopt(bool dry_run = false) {
     return Call("adopt", [&](const CommandRun& run) {
-      return AdoptPool(run, {.dry_run = dry_run, .yes = yes_});
+      return AdoptPool(run, {.dry_run = dry_run, .yes = yes_, .without_nodes = without_nodes_});
     });
   }
 
@@ -150,6 +150,7 @@ class MaintenanceCommands : public testing::Test {
   Terminal terminal_;
   // Of gc's question.
   bool yes_ = true;
+  bool without_nodes_ = false;
   bool interactive_ = false;
   std::string answer_;
 };
@@ -505,6 +506,25 @@ TEST_F(MaintenanceCommands, C15_adopt_gives_the_pool_to_a_nomad_that_was_rebuilt
   EXPECT_EQ(cluster_.EffectCount(), effects + 3) << "one write for each VM, and the Lease's";
   EXPECT_THAT(out_.str(), testing::EndsWith("pool nomad/web belongs to this Nomad cluster now\n"));
   EXPECT_EQ(Status(), 0);
+}
+
+TEST_F(MaintenanceCommands, C15_adopt_refuses_a_nomad_that_knows_no_node_of_the_pool) {
+  ASSERT_TRUE(Scale(2).ok());
+  cluster_.RestoreNomad(/*agents_return=*/false);
+  cluster_.SetNomadKeys({"another"});
+  const int effects = cluster_.EffectCount();
+  EXPECT_EQ(Adopt(), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("of the 2 VMs that had a node, it knows the nodes of 0\n"));
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("Check nomad_address"), HasSubstr("--without-nodes")));
+  EXPECT_EQ(cluster_.EffectCount(), effects);
+  without_nodes_ = true;
+  EXPECT_EQ(Adopt(), 0);
+}
+
+TEST_F(MaintenanceCommands, C15_adopt_refuses_a_pool_of_which_nothing_exists) {
+  settings_.policy->pool = "wbe";
+  EXPECT_EQ(Adopt(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("no VM and no Lease of pool nomad/wbe exists"));
 }
 
 TEST_F(MaintenanceCommands, C15_adopt_needs_a_nomad_that_tells_its_keys_and_can_be_repeated) {

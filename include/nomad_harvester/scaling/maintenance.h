@@ -112,7 +112,8 @@ struct Adoption {
   std::uint64_t index = 0;      // of its list of nodes
   std::vector<SharedVm> vms;    // those of another cluster, or made at a higher index
   std::string lease_cluster{};  // the Lease's keys, if they are another cluster's
-  // The VMs of the pool that had a node, and how many of those nodes this Nomad knows, by ID.
+  // The VMs of the pool that had a node, and how many of those nodes this Nomad knows, by ID or
+  // name.
   std::size_t joined = 0;
   std::size_t known = 0;
 

@@ -3,10 +3,11 @@
 // rebuilt, or restored from a backup.
 
 #include <set>
-#include <string_view>
+#include <string>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
 #include "commands/command_run.h"
@@ -57,15 +58,18 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
   Look look = LookFor(clients_.config->nomad.region, key.pool, {});
   look.nomad_cluster = adoption.cluster;
   NH_ASSIGN_OR_RETURN(auto vms, harvester::VmStore(clients_.kube, key.ns).ListAll(context));
-  std::set<std::string_view> ids;
-  for (const nomad::Node& node : nodes->value) ids.insert(node.id);
+  std::set<std::string> known;
+  for (const nomad::Node& node : nodes->value) {
+    known.insert(node.id);
+    known.insert(nodepool::ShortHostName(node.name));
+  }
   bool exists = false;
   for (harvester::VirtualMachine& vm : vms.value) {
     const bool of_pool = vm.pool == key.pool && harvester::IsMember(vm);
     exists |= of_pool;
     if (of_pool && harvester::HasJoined(vm)) {
       ++adoption.joined;
-      if (ids.contains(vm.joined_node_id)) ++adoption.known;
+      if (known.contains(vm.joined_node_id) || known.contains(vm.name)) ++adoption.known;
     }
     // Another region has another index, and other keys.
     const bool newer =
