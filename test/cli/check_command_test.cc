@@ -692,6 +692,18 @@ TEST(CheckCommand, tells_of_nodes_their_volumes_and_a_pool_that_does_not_exist) 
               AllOf(testing::Contains("nomad.nodes"), testing::Contains("nomad.node_pool")));
 }
 
+TEST(CheckCommand, C17_tells_of_a_driver_that_no_node_of_the_pool_has) {
+  CheckedPool world(Values{{"ready_drivers", "docker,dokcer"}});
+  EXPECT_THAT(world.Ids("unknown"), testing::Contains("pool.ready_drivers")) << "there is no node";
+  world.cluster().AddForeignNode({.name = "web-1", .node_class = "web"});
+  const std::vector<json> failed = world.Lines("fail");
+  ASSERT_EQ(failed.size(), 1U) << world.out();
+  EXPECT_EQ(failed[0]["id"], "pool.ready_drivers");
+  EXPECT_EQ(failed[0]["text"],
+            "dokcer: no node of the pool has it; they have docker, exec: no new VM would become "
+            "ready");
+}
+
 TEST(CheckCommand, tells_of_clocks_that_differ) {
   CheckedPool world;
   world.cluster().SetClockSkews({std::chrono::minutes(5)});

@@ -115,7 +115,9 @@ TEST(Readiness, C17_what_is_not_ready_by_its_join_deadline_is_broken_and_says_ho
   EXPECT_EQ(step.row, Row::kUnmarkedBroken);
   EXPECT_EQ(step.node_id, "node-a");
   EXPECT_THAT(step.reason, HasSubstr("its node node-a registered at"));
-  EXPECT_THAT(step.reason, HasSubstr("but it is initializing (its deadline came 10m0s later)"));
+  EXPECT_THAT(
+      step.reason,
+      HasSubstr("but it is initializing (join_timeout ended 10m0s after its registration)"));
   EXPECT_FALSE(FirstCounts(world));
 }
 

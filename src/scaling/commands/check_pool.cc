@@ -2,6 +2,7 @@
 // What a pool's VMs and nodes of today say of its policy.
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "nomad_harvester/base/time.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr char kBootTime[] = "pool.boot_time";
 constexpr char kTokenLifetime[] = "pool.token_lifetime";
 constexpr char kHostVolumes[] = "pool.host_volumes";
+constexpr char kReadyDrivers[] = "pool.ready_drivers";
 constexpr char kCluster[] = "pool.nomad_cluster";
 constexpr char kClocks[] = "clocks";
 constexpr char kDryRun[] = "pool.dry_run";
@@ -101,6 +103,32 @@ void CheckHostVolumes(const config::PoolPolicy& policy, const std::vector<nomad:
   }
 }
 
+// A name that no node of the pool has is probably a mistake: its VMs would never be ready.
+void CheckReadyDrivers(const config::PoolPolicy& policy, const std::vector<nomad::Node>& nodes,
+                       CheckLines* lines) {
+  std::set<std::string> detected;
+  for (const nomad::Node& node : nodes) {
+    for (const nomad::Driver& driver : node.drivers) {
+      if (driver.detected) detected.insert(driver.name);
+    }
+  }
+  std::vector<std::string> missing;
+  for (const std::string& driver : policy.ready_drivers) {
+    if (!detected.contains(driver)) missing.push_back(driver);
+  }
+  if (detected.empty()) {
+    lines->Set(kReadyDrivers, CheckOutcome::kUnknown,
+               "the pool has no node that tells its drivers");
+  } else if (missing.empty()) {
+    lines->Set(kReadyDrivers, CheckOutcome::kPass, "nodes of the pool have them");
+  } else {
+    lines->Set(kReadyDrivers, CheckOutcome::kFail,
+               absl::StrJoin(missing, ", ") + ": no node of the pool has it; they have " +
+                   absl::StrJoin(detected, ", ") + ": no new VM would become ready",
+               "correct ready_drivers, or let the image have that driver");
+  }
+}
+
 // What the rules would say of the pool (rule C15).
 void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const NomadFacts& nomad,
                   CheckLines* lines) {
@@ -178,6 +206,9 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
   const bool has_tokens = policy.intro_token != config::IntroToken::kOff;
   if (has_tokens) lines.Expect(kTokenLifetime, "introduction tokens' time to live");
   lines.Expect(kHostVolumes, "dynamic host volumes");
+  if (!policy.ready_drivers.empty()) {
+    lines.Expect(kReadyDrivers, "ready_drivers " + absl::StrJoin(policy.ready_drivers, ", "));
+  }
   lines.Expect(kCluster, "Nomad's cluster");
   lines.Expect(kClocks, "clocks");
   if (policy.dry_run) {
@@ -190,7 +221,10 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
     CheckBootTime(policy, joins, &lines);
     if (has_tokens) CheckTokenLifetime(policy, joins, &lines);
   }
-  if (nomad.nodes.has_value()) CheckHostVolumes(policy, *nomad.nodes, &lines);
+  if (nomad.nodes.has_value()) {
+    CheckHostVolumes(policy, *nomad.nodes, &lines);
+    if (!policy.ready_drivers.empty()) CheckReadyDrivers(policy, *nomad.nodes, &lines);
+  }
   if (harvester.vms.has_value() && nomad.cluster.has_value()) {
     CheckCluster({.ns = policy.ns, .pool = policy.pool}, harvester, nomad, &lines);
   }

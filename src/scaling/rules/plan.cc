@@ -64,7 +64,9 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
       const Step step = NextStep(view, snapshot);
       if (step.kind == StepKind::kMarkBroken) continue;
       return base::FailedPrecondition("the pool does not grow while VM " + view.vm->name +
-                                      " is broken and stays: " + step.reason);
+                                      " is broken and stays: " + step.reason +
+                                      "; repair it or delete it: kubectl -n " + view.vm->ns +
+                                      " delete vm " + view.vm->name);
     }
     const bool other_identifiers =
         view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes) != wanted;

@@ -73,7 +73,7 @@ std::string DescribeLateReadiness(const VmView& view, const nomad::Node* node,
   if (!deadline.has_value() || !view.vm->joined_at.has_value()) return text;
   const auto time = std::chrono::floor<std::chrono::seconds>(*deadline - *view.vm->joined_at);
   if (time <= base::Duration::zero()) return text;
-  return text + " (its deadline came " + base::FormatGoDuration(time) + " later)";
+  return text + " (join_timeout ended " + base::FormatGoDuration(time) + " after its registration)";
 }
 
 std::string AdviceToJoin(const VmView& view, const PoolSnapshot& snapshot) {
