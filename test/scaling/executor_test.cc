@@ -231,6 +231,21 @@ TEST_F(ExecutorTest, C5_a_vm_that_is_gone_is_not_wanted_and_one_of_its_name_is_n
   EXPECT_THAT(Effects(), IsEmpty());
 }
 
+TEST_F(ExecutorTest, C5_a_vm_is_not_deleted_for_another_node_than_the_one_that_was_decided_on) {
+  AddVm("a");
+  HoldLease({"a"});
+  Mark("a");
+  cluster_.SetNodeStatus(NodeOf("a"), "down");
+  Look();
+  clock_.Advance(minutes(2));
+  const auto register_again = [&] {
+    cluster_.SetNodeStatus(cluster_.AddForeignNode({.name = "a", .node_class = "web"}), "down");
+  };
+  EXPECT_EQ(Act("a", Row::kMarkedDown, register_again).verdict, Verdict::kNotWanted)
+      << "that one has only just gone down";
+  EXPECT_THAT(Effects(), IsEmpty());
+}
+
 TEST_F(ExecutorTest, C5_a_change_after_the_last_read_is_a_conflict_and_the_vm_stands) {
   AddVm("a");
   HoldLease({"a"});
@@ -280,6 +295,15 @@ TEST_F(ExecutorTest, L3_the_drain_of_a_broken_vm_begins_however_late_it_is_accep
   EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
   EXPECT_EQ(Body("update drain")["DrainSpec"]["Deadline"],
             std::chrono::nanoseconds(seconds(1)).count());
+}
+
+TEST_F(ExecutorTest, C4_a_drain_says_that_its_node_was_ineligible_before) {
+  AddVm("a");
+  HoldLease({"a"});
+  Mark("a");
+  cluster_.SetEligible(NodeOf("a"), false);
+  EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
+  EXPECT_EQ(Body("update drain")["Meta"]["was"], "ineligible");
 }
 
 TEST_F(ExecutorTest, C9_a_drain_whose_reply_is_lost_is_posted_once) {
@@ -375,6 +399,18 @@ TEST_F(ExecutorTest, L5_an_unsuitable_victim_is_not_marked_and_says_why) {
   }
 }
 
+TEST_F(ExecutorTest, L5_a_victim_whose_name_has_passed_to_another_node_is_not_marked) {
+  AddVm("a");
+  HoldLease({"a"});
+  cluster_.SetNodeStatus(cluster_.AddForeignNode({.name = "a", .node_class = "web"}), "down");
+  const Effect effect = MarkNow("a", [&] {
+    cluster_.ReRegister(NodeOf("a"), [](simulator::NodeSpec& node) { node.name = "renamed"; });
+  });
+  EXPECT_EQ(effect.verdict, Verdict::kUnsuitable);
+  EXPECT_THAT(effect.status.ToString(), HasSubstr("is not this VM's"));
+  EXPECT_FALSE(IsMarked("a"));
+}
+
 TEST_F(ExecutorTest, L5_a_victim_whose_node_cannot_be_read_or_that_has_changed_is_not_marked) {
   AddVm("a");
   HoldLease({"a"});
@@ -400,6 +436,13 @@ TEST_F(ExecutorTest, C4_a_purge_needs_the_word_of_both_systems_and_one_that_was_
   EXPECT_EQ(PurgeNow([&] { Next("update purge", RefusedByNomad()); }).verdict, Verdict::kRefused);
   EXPECT_EQ(PurgeNow([&] { After("get node", [&] { cluster_.PurgeNode(gone_node_); }); }).verdict,
             Verdict::kDone);
+}
+
+TEST_F(ExecutorTest, C15_no_node_is_purged_in_another_nomad_than_the_one_that_was_observed) {
+  AddGone();
+  const Effect effect = PurgeNow([&] { cluster_.SetNomadKeys({"other"}); });
+  EXPECT_THAT(effect.status.ToString(), HasSubstr("another Nomad cluster answers"));
+  EXPECT_EQ(Count("update purge"), 0U);
 }
 
 TEST_F(ExecutorTest, C4_a_node_that_is_ready_again_or_gone_is_not_purged) {

@@ -640,6 +640,14 @@ TEST(NextStep, a_drain_remembers_that_the_node_was_ineligible_before) {
       << "ineligible by an unrecorded drain of our own";
 }
 
+TEST(NextStep, C4_a_drain_remembers_that_an_operator_made_the_node_ineligible_after_a_roll_back) {
+  EXPECT_TRUE(World()
+                  .With(Vm("a").Joined().RolledBack("old@2026-03-01T11:59:00Z").Marked("new"))
+                  .With(Node("a").Drained("a", "old"))
+                  .StepOf("a")
+                  .was_ineligible);
+}
+
 TEST(NextStep, C4_the_node_of_a_gone_vm_is_purged_only_if_it_is_down_and_our_drain_is_complete) {
   World world;
   const PoolSnapshot& snapshot = world.Snapshot();

@@ -315,6 +315,18 @@ TEST_F(ObserverMemoryTest,
   EXPECT_EQ(Observe(minutes(13), std::move(later)).vms[0].unhealthy_for, minutes(0)) << "a gap";
 }
 
+TEST_F(ObserverMemoryTest,
+       C17_a_node_that_has_not_changed_since_the_last_look_is_unhealthy_all_the_time) {
+  const auto unhealthy_for = [&](base::Duration time, std::uint64_t index) {
+    World world = Sick(true, false);
+    world.Nodes()[0].modify_index = index;
+    return Observe(time, std::move(world)).vms[0].unhealthy_for;
+  };
+  unhealthy_for(minutes(0), 100);
+  unhealthy_for(minutes(1), 101);
+  EXPECT_EQ(unhealthy_for(minutes(11), 101), minutes(11)) << "nobody looked for ten minutes";
+}
+
 TEST_F(ObserverMemoryTest, C15_time_without_nomad_makes_no_vm_unhealthy) {
   Observe(minutes(0), Sick(true, false));
   Observe(minutes(30), Sick(true, false, false));

@@ -277,6 +277,16 @@ TEST_F(TrackerRemoveTest, L3_an_unmarking_that_is_refused_too_fails_with_the_fir
   EXPECT_THAT(ErrorOf("a"), HasSubstr("denied by policy"));
 }
 
+TEST_F(TrackerRemoveTest, L3_an_unmarking_that_is_refused_for_a_minute_ends_the_removal) {
+  const World marked = World().With(LeavingVm().Protected()).With(Node("a"));
+  See(marked);
+  RefuseForAMinute(StepKind::kRollBack, "no un-marking");
+  See(marked);
+  ASSERT_EQ(decisions_->Find("a")->step.row, Row::kMarkedProtected);
+  EXPECT_EQ(StateOf("a"), OutcomeState::kFailed);
+  EXPECT_THAT(ErrorOf("a"), HasSubstr("no un-marking"));
+}
+
 TEST_F(TrackerRemoveTest, L3_a_refusal_that_does_not_last_fails_nothing) {
   const World marked = World().With(LeavingVm()).With(Node("a"));
   See(marked);
