@@ -252,6 +252,17 @@ TEST(Zones, C8_balance_comes_after_vms_that_go_first_and_counts_them) {
   EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 3, world.Inputs())), ElementsAre("e", "b", "d"));
 }
 
+TEST(Zones, C8_balance_does_not_choose_a_vm_that_came_back_or_was_refused_before_others) {
+  World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z1"}, {"d", "z2"}});
+  PlanInputs refused = world.Inputs();
+  refused.refusals = {{"b", 1}, {"c", 1}};
+  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 2, refused)), ElementsAre("a", "d"));
+  for (const std::size_t vm : {1U, 2U}) {
+    world.Raw().vms[vm].vm.Change().removal_undone = {kNow - std::chrono::minutes(59), "why"};
+  }
+  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 2, world.Inputs())), ElementsAre("a", "d"));
+}
+
 TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_the_strategy) {
   World world = JoinedPool({"busy", "idle"});
   world.Running("busy", 500);
@@ -343,6 +354,21 @@ TEST(ChooseVictims, C8_vms_rolled_back_within_the_hour_are_chosen_last) {
   EXPECT_EQ(Victims(*plan).back(), "back");
 }
 
+TEST(ChooseVictims, C8_after_an_hour_a_drain_that_was_undone_decides_nothing_any_more) {
+  const std::vector<std::pair<Vm, Node>> undone = {
+      {Vm("back").Joined(), Node("back").DrainCancelled("back")},
+      {Vm("back").Joined().RolledBack("act@2026-03-01T11:59:00Z"), Node("back").Drained("back")}};
+  for (auto [vm, node] : undone) {
+    World world = JoinedPool({"a"});
+    world.With(vm).With(node.Eligible().Index(999)).Idle("back");
+    const auto victims = [&] { return Victims(*PlanScale(world.Snapshot(), 0, world.Inputs())); };
+    world.Nodes()[1].last_drain->updated_at = kNow - std::chrono::minutes(59);
+    EXPECT_THAT(victims(), ElementsAre("a", "back"));
+    world.Nodes()[1].last_drain->updated_at = kNow - std::chrono::minutes(60);
+    EXPECT_THAT(victims(), ElementsAre("back", "a"));
+  }
+}
+
 TEST(ChooseVictims, empty_offers_only_empty_nodes) {
   World world = JoinedPool({"a", "b"});
   world.Policy().selector = policy::SelectorStrategy::kEmpty;
@@ -353,16 +379,6 @@ TEST(ChooseVictims, empty_offers_only_empty_nodes) {
   EXPECT_EQ(plan->missing_victims, 1);
 }
 
-TEST(ChooseVictims, C8_a_paused_guest_whose_node_is_down_is_passed_over) {
-  World world;
-  world.With(Vm("a").Joined().Paused()).With(Node("a").Down());
-  world.With(Vm("b").Joined()).With(Node("b"));
-  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  ASSERT_EQ(plan->remove.size(), 1U);
-  EXPECT_EQ(plan->remove[0].vm, "b");
-}
-
 // Why VM a of the world is passed over when one of two VMs goes.
 std::string WhyNotA(World world) {
   world.With(Vm("b").Joined()).With(Node("b"));
@@ -370,6 +386,12 @@ std::string WhyNotA(World world) {
   EXPECT_TRUE(plan.ok());
   EXPECT_EQ(plan->remove.at(0).vm, "b");
   return plan->passed_over.empty() ? "" : plan->passed_over[0].reason;
+}
+
+TEST(ChooseVictims, C8_a_paused_guest_whose_node_is_down_or_gone_is_passed_over) {
+  const std::string why = "its guest is paused or migrates, so that its node cannot be drained";
+  EXPECT_EQ(WhyNotA(World().With(Vm("a").Joined().Paused()).With(Node("a").Down())), why);
+  EXPECT_EQ(WhyNotA(World().With(Vm("a").Joined().Paused())), why);
 }
 
 TEST(ChooseVictims, C8_what_would_be_rolled_back_anyway_is_passed_over) {
