@@ -231,6 +231,22 @@ TEST_F(ExecutorTest, C5_a_vm_that_is_gone_is_not_wanted_and_one_of_its_name_is_n
   EXPECT_THAT(Effects(), IsEmpty());
 }
 
+TEST_F(ExecutorTest, C9_a_drain_that_an_operator_has_begun_since_the_look_is_not_undone) {
+  AddVm("a");
+  AddVm("b");
+  HoldLease();
+  Drain("a");
+  const auto drain = [&](const std::string& vm) {
+    cluster_.OperatorDrain(NodeOf(vm), minutes(60), {{"message", "maintenance"}});
+  };
+  EXPECT_EQ(Act("a", Row::kUnmarkedDraining, [&] { drain("a"); }).verdict, Verdict::kNotWanted);
+  EXPECT_THAT(Effects(), IsEmpty());
+  Drain("b");
+  clock_.Advance(seconds(2));
+  EXPECT_EQ(Act("b", Row::kUnmarkedDrained, [&] { drain("b"); }).verdict, Verdict::kNotWanted);
+  EXPECT_THAT(Effects(), IsEmpty());
+}
+
 TEST_F(ExecutorTest, C5_a_vm_is_not_deleted_for_another_node_than_the_one_that_was_decided_on) {
   AddVm("a");
   HoldLease({"a"});

@@ -254,6 +254,18 @@ TEST_F(ReconcilerTest, L3_the_trouble_of_an_un_marking_ends_when_an_operator_rem
   EXPECT_THAT(troubles_.retries.LastOf(key), IsOk());
 }
 
+TEST_F(ReconcilerTest, L3_the_trouble_of_a_mark_ends_when_the_vm_is_not_to_be_marked_any_more) {
+  AddBroken("web-a");
+  HoldLease();
+  Always("patch virtualmachines", Refused());
+  EXPECT_FALSE(Resume().ok());
+  const Retries::Key key = KeyFor(StepKind::kMarkBroken, "web-a");
+  EXPECT_FALSE(troubles_.retries.LastOf(key).ok());
+  cluster_.EditAnnotation("web-a", harvester::kProtectAnnotation, "true");
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(troubles_.retries.LastOf(key), IsOk());
+}
+
 TEST_F(ReconcilerTest, C15_a_resumption_ends_after_three_passes_in_which_a_system_is_silent) {
   AddVm("web-a");
   HoldLease({"web-a"});
@@ -312,6 +324,39 @@ TEST_F(ReconcilerTest, C12_without_a_lease_the_back_off_begins_at_its_second_ste
   ASSERT_FALSE(lease_.used());
   EXPECT_THAT(Resume(), IsOk());
   EXPECT_EQ(lease_.record().back_off.at("join").failures, 2);
+}
+
+TEST_F(ReconcilerTest, C12_a_vm_that_a_scale_has_counted_is_not_counted_again_when_it_is_marked) {
+  cluster_.NeverJoin(1);
+  HoldLease({"web-b"});
+  Always("patch virtualmachines", Refused());
+  EXPECT_THAT(Run(ToMake("web-b")), IsOk());
+  scale_->CloseRecord(&*tracker_);
+  Close(scale_->closed_record());
+  EXPECT_EQ(lease_.record().back_off.at("join").failures, 1);
+  Next("patch virtualmachines", Fault::None());
+  clock_.Advance(minutes(2));
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_TRUE(cluster_.Vm("web-b").is_null());
+  EXPECT_EQ(lease_.record().back_off.at("join").failures, 1);
+}
+
+TEST_F(ReconcilerTest, C12_a_vm_that_is_marked_again_after_a_roll_back_is_not_counted_again) {
+  AddBroken("web-a");
+  cluster_.EditAnnotation("web-a", harvester::kRemovalUndoneAnnotation,
+                          base::FormatRfc3339(clock_.WallNow()) + " it was protected");
+  HoldLease();
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_TRUE(cluster_.Vm("web-a").is_null());
+  EXPECT_THAT(lease_.record().back_off, IsEmpty());
+}
+
+TEST_F(ReconcilerTest, a_vm_that_started_and_did_not_join_does_not_block_its_zone) {
+  AddBroken("web-a");
+  cluster_.EditAnnotation("web-a", harvester::kZoneAnnotation, "z1");
+  HoldLease();
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(troubles_.zone_failures, IsEmpty());
 }
 
 TEST_F(ReconcilerTest, L4_the_background_waits_four_minutes_for_a_volume_that_only_needs_time) {

@@ -1117,6 +1117,14 @@ TEST_F(ServiceTest, L1_an_image_that_did_not_answer_beside_the_Lease_is_read_aga
   EXPECT_THAT(Scale(1), IsOk());
 }
 
+TEST_F(ServiceTest, C2_quotas_that_did_not_come_beside_the_Lease_are_read_again_for_the_growth) {
+  ASSERT_THAT(Configure(), IsOk());
+  Next("list resourcequotas", Fault::Delay(std::chrono::hours(1)));
+  EXPECT_THAT(Scale(1), IsOk());
+  const Strings sent = Sent();
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), "list resourcequotas"), 2);
+}
+
 TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_ends_what_is_read_beside_it) {
   ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Scale(0), IsOk());
