@@ -176,22 +176,6 @@ TEST_F(ScaleCallTest, C12_after_removals_that_were_all_refused_one_vm_alone_is_r
   EXPECT_EQ(cluster_.Vms().size(), 1U);
 }
 
-TEST_F(ScaleCallTest, a_zone_in_which_a_vm_did_not_start_gets_none_for_two_hours) {
-  policy_.zones = {"z1", "z2"};
-  troubles_.zone_failures["z1"] = clock_.Now();
-  const auto vms_of = [&](const std::string& zone) {
-    const std::vector<nlohmann::json> vms = cluster_.Vms();
-    return std::count_if(vms.begin(), vms.end(), [&](const nlohmann::json& vm) {
-      return vm["metadata"]["annotations"][harvester::kZoneAnnotation] == zone;
-    });
-  };
-  ASSERT_THAT(Scale(2), IsOk());
-  EXPECT_EQ(vms_of("z1"), 0);
-  clock_.Advance(std::chrono::hours(2));
-  ASSERT_THAT(Scale(3), IsOk());
-  EXPECT_EQ(vms_of("z1"), 1);
-}
-
 TEST_F(ScaleCallTest, C7_a_victims_node_that_was_read_beside_a_slow_intent_is_read_again) {
   AddVm("web-a");
   After("patch leases", [&] { clock_.Advance(seconds(6)); });
