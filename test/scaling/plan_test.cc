@@ -405,6 +405,10 @@ TEST(ChooseVictims, C8_what_would_be_rolled_back_anyway_is_passed_over) {
                           .With(Vm("a").Joined("node-x"))
                           .With(Node("renamed", "node-x").Status(nomad::NodeStatus::kDown))),
               testing::HasSubstr("its node node-x has another name now, renamed"));
+  EXPECT_THAT(
+      WhyNotA(World().With(Vm("a").Joined("node-x").Stopped()).With(Node("clone", "node-x"))),
+      testing::HasSubstr("its node node-x has another name now, clone"))
+      << "a clone took over its client";
 }
 
 TEST(ChooseVictims, C8_a_stopped_vm_is_a_victim_whatever_younger_node_there_is) {

@@ -54,7 +54,7 @@ std::string ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapsho
     return "no node has its name, but node " + other->name + " (" + other->id + ") could be it";
   }
   const std::optional<std::size_t> joined = snapshot.seen->nodes().Find(view.vm->joined_node_id);
-  if (!joined.has_value() || !MayHaveInstance(view)) return "";
+  if (!joined.has_value()) return "";
   return "its node " + view.vm->joined_node_id + " has another name now, " +
          snapshot.nodes()[*joined].name;
 }
