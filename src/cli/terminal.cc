@@ -65,6 +65,7 @@ Terminal DescribeTerminal(bool is_terminal, std::size_t columns,
   }
   const std::string kind = Variable(environment, "TERM");
   terminal.redraws = !kind.empty() && kind != "dumb";
+  terminal.colour = terminal.redraws && Variable(environment, "NO_COLOR").empty();
   return terminal;
 }
 

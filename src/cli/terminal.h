@@ -14,11 +14,13 @@ namespace nomad_harvester::cli {
 // Where a stream leads to.
 struct Terminal {
   std::size_t width = 0;  // columns; 0: no limit, because it is no terminal
+  bool colour = false;    // of the demo: no command uses it
   bool redraws = false;   // a line may be erased and written again
 };
 
 // `columns`: as the kernel says, 0 if it does not know; then COLUMNS of the environment, else 80.
-// Nothing is redrawn with TERM=dumb.
+// Nothing is redrawn or coloured with TERM=dumb, and nothing coloured if NO_COLOR is set and not
+// empty.
 Terminal DescribeTerminal(bool is_terminal, std::size_t columns,
                           const config::StringMap& environment);
 // The same of a file descriptor.

@@ -6,9 +6,10 @@
 namespace nomad_harvester::cli {
 namespace {
 
-TEST(Terminal, what_is_none_has_no_limit_and_redraws_nothing) {
+TEST(Terminal, what_is_none_has_no_limit_and_no_colour) {
   const Terminal pipe = DescribeTerminal(false, 60, {{"COLUMNS", "40"}, {"TERM", "xterm"}});
   EXPECT_EQ(pipe.width, 0U);
+  EXPECT_FALSE(pipe.colour);
   EXPECT_FALSE(pipe.redraws);
 }
 
@@ -21,10 +22,17 @@ TEST(Terminal, its_width_is_the_kernels_then_that_of_COLUMNS_then_80) {
   EXPECT_EQ(DescribeTerminal(true, 0, {}).width, 80U);
 }
 
-TEST(Terminal, redraws_unless_it_is_dumb_or_of_no_kind) {
-  EXPECT_TRUE(DescribeTerminal(true, 80, {{"TERM", "xterm"}}).redraws);
-  EXPECT_FALSE(DescribeTerminal(true, 80, {{"TERM", "dumb"}}).redraws);
-  EXPECT_FALSE(DescribeTerminal(true, 80, {}).redraws);
+TEST(Terminal, NO_COLOR_ends_colour_unless_it_is_empty_and_a_dumb_terminal_redraws_nothing) {
+  EXPECT_TRUE(DescribeTerminal(true, 80, {{"TERM", "xterm"}}).colour);
+  EXPECT_TRUE(DescribeTerminal(true, 80, {{"TERM", "xterm"}, {"NO_COLOR", ""}}).colour);
+  const Terminal plain = DescribeTerminal(true, 80, {{"TERM", "xterm"}, {"NO_COLOR", "1"}});
+  EXPECT_FALSE(plain.colour);
+  EXPECT_TRUE(plain.redraws);
+  for (const config::StringMap& environment : {config::StringMap{{"TERM", "dumb"}}, {}}) {
+    const Terminal dumb = DescribeTerminal(true, 80, environment);
+    EXPECT_FALSE(dumb.colour);
+    EXPECT_FALSE(dumb.redraws);
+  }
 }
 
 TEST(DisplayWidth, counts_characters_and_no_combining_accents) {
