@@ -39,7 +39,7 @@ using testing::StartsWith;
 constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
 
 // A pool of one VM, and an operator who runs commands while the plugin exists.
-class MaintenanceCommands : public testing::Test {
+class MaintenanceCommands : public OperatorTest {
  protected:
   MaintenanceCommands() {
     const auto parsed = ReadSettings(
@@ -96,58 +96,34 @@ class MaintenanceCommands : public testing::Test {
     return cluster_.Vms().at(0)["metadata"]["name"];
   }
 
-  // One of the two systems accepts requests and never replies.
-  void Hang(simulator::System system, const std::string& resource = "") {
-    cluster_.SetFaultHook([system, resource](const simulator::RequestInfo& request) {
-      const bool hangs =
-          request.system == system && (resource.empty() || request.resource == resource);
-      return hangs ? simulator::Fault::Delay(std::chrono::hours(1)) : simulator::Fault::None();
-    });
-  }
-  // A command that prints into out_ and err_.
-  int Call(const std::string& command, const Task& task) {
-    out_ = std::ostringstream();
-    err_ = std::ostringstream();
-    const ErrorWriter errors(command, {}, err_);
-    const runtime::Context context = work_.context();
-    return task({.maintenance = *maintenance_,
-                 .context = context,
-                 .settings = settings_,
-                 .out = out_,
-                 .err = err_,
-                 .errors = errors,
-                 .terminal = terminal_,
-                 .asking = {.interactive = interactive_,
-                            .read_line = [this](const runtime::Context&) { return answer_; }}});
-  }
   int Status(const std::string& output = "table") {
     return Call("status", [&](const CommandRun& run) {
       return ShowStatus(run, {.output = output, .vm = vm_, .watch = watch_});
     });
   }
+  Asking Question() {
+    return {.interactive = interactive_,
+            .read_line = [this](const runtime::Context&) { return answer_; }};
+  }
   int Gc(bool dry_run = false) {
-    return Call("gc", [&](const CommandRun& run) {
-      return CollectGarbage(run, {.dry_run = dry_run, .yes = yes_});
-    });
+    return Call(
+        "gc",
+        [&](const CommandRun& run) {
+          return CollectGarbage(run, {.dry_run = dry_run, .yes = yes_});
+        },
+        Question());
   }
   int Adopt(bool dry_run = false) {
-    return Call("adopt", [&](const CommandRun& run) {
-      return AdoptPool(run, {.dry_run = dry_run, .yes = yes_, .without_nodes = without_nodes_});
-    });
+    return Call(
+        "adopt",
+        [&](const CommandRun& run) {
+          return AdoptPool(run, {.dry_run = dry_run, .yes = yes_, .without_nodes = without_nodes_});
+        },
+        Question());
   }
 
-  support::FakeClock clock_;
-  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
-  simulator::Cluster cluster_{clock_, *random_};
-  runtime::InlineExecutor executor_;
-  runtime::CancelSource work_{runtime::Context::Background(clock_)};
-  Settings settings_;
-  std::unique_ptr<scaling::Maintenance> maintenance_;
-  std::ostringstream out_;
-  std::ostringstream err_;
   std::string vm_;  // of status
   bool watch_ = false;
-  Terminal terminal_;
   // Of gc's question.
   bool yes_ = true;
   bool without_nodes_ = false;

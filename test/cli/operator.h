@@ -4,15 +4,20 @@
 #define NOMAD_HARVESTER_TEST_CLI_OPERATOR_H_
 
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/maintenance.h"
 #include "nomad_harvester/simulator/cluster.h"
 
+#include "command.h"
 #include "settings.h"
+#include "support/fake_clock.h"
 
 namespace nomad_harvester::cli {
 
@@ -38,6 +43,45 @@ inline std::unique_ptr<scaling::Maintenance> MakeMaintenance(simulator::Cluster&
       scaling::MakeClients(std::make_shared<config::PluginConfig>(settings.plugin),
                            TransportsOf(cluster, "operator"), options.random, options.logger));
 }
+
+// Commands against simulated systems. A test's settings and maintenance are its own.
+class OperatorTest : public testing::Test {
+ protected:
+  // A command that prints into out_ and err_.
+  int Call(const std::string& command, const Task& task, const Asking& asking = {}) {
+    out_ = std::ostringstream();
+    err_ = std::ostringstream();
+    const ErrorWriter errors(command, {}, err_);
+    const runtime::Context context = work_.context();
+    return task({.maintenance = *maintenance_,
+                 .context = context,
+                 .settings = settings_,
+                 .out = out_,
+                 .err = err_,
+                 .errors = errors,
+                 .terminal = terminal_,
+                 .asking = asking});
+  }
+  // One of the two systems accepts requests and never replies.
+  void Hang(simulator::System system, const std::string& resource = "") {
+    cluster_.SetFaultHook([system, resource](const simulator::RequestInfo& request) {
+      const bool hangs =
+          request.system == system && (resource.empty() || request.resource == resource);
+      return hangs ? simulator::Fault::Delay(std::chrono::hours(1)) : simulator::Fault::None();
+    });
+  }
+
+  support::FakeClock clock_;
+  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  simulator::Cluster cluster_{clock_, *random_};
+  runtime::InlineExecutor executor_;
+  runtime::CancelSource work_{runtime::Context::Background(clock_)};
+  Settings settings_;
+  std::unique_ptr<scaling::Maintenance> maintenance_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Terminal terminal_;
+};
 
 }  // namespace nomad_harvester::cli
 

@@ -46,7 +46,7 @@ constexpr char kProtect[] = "nomad-harvester-autoscaler/protect";
 constexpr char kRefused[] = "would be refused: ";
 
 // A pool, and an operator who plans and scales while no agent runs.
-class PlanCommands : public testing::Test {
+class PlanCommands : public OperatorTest {
  protected:
   PlanCommands() { Configure({}); }
 
@@ -77,21 +77,6 @@ class PlanCommands : public testing::Test {
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
   }
 
-  // A command that prints into out_ and err_.
-  int Call(const std::string& command, const Task& task, const Asking& asking = {}) {
-    out_ = std::ostringstream();
-    err_ = std::ostringstream();
-    const ErrorWriter errors(command, {}, err_);
-    const runtime::Context context = work_.context();
-    return task({.maintenance = *maintenance_,
-                 .context = context,
-                 .settings = settings_,
-                 .out = out_,
-                 .err = err_,
-                 .errors = errors,
-                 .terminal = terminal_,
-                 .asking = asking});
-  }
   int Plan(std::int64_t count, const std::string& output = "text") {
     return Call("plan", [&](const CommandRun& run) {
       return ShowPlan(run, {.count = count, .output = output});
@@ -161,17 +146,7 @@ class PlanCommands : public testing::Test {
     ASSERT_TRUE(cluster_.PutObject(lease));
   }
 
-  support::FakeClock clock_;
-  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
-  simulator::Cluster cluster_{clock_, *random_};
-  runtime::InlineExecutor executor_;
-  runtime::CancelSource work_{runtime::Context::Background(clock_)};
   config::StringMap environment_;
-  Settings settings_;
-  std::unique_ptr<scaling::Maintenance> maintenance_;
-  std::ostringstream out_;
-  std::ostringstream err_;
-  Terminal terminal_;
   int commands_ = 0;
   std::vector<log::Level> levels_;   // that a configuration has set
   std::function<bool()> meanwhile_;  // called once, when a plan was agreed to
@@ -616,10 +591,7 @@ TEST_F(PlanCommands, plan_is_1_if_either_system_cannot_be_read) {
 }
 
 TEST_F(PlanCommands, plan_names_the_system_that_hangs) {
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "leases" ? simulator::Fault::Delay(std::chrono::hours(1))
-                                        : simulator::Fault::None();
-  });
+  Hang(simulator::System::kHarvester, "leases");
   EXPECT_EQ(Plan(1), 1);
   EXPECT_THAT(err_.str(), AllOf(testing::StartsWith("harvester plan: Harvester cannot be read: "),
                                 HasSubstr("attempts)")));
