@@ -78,8 +78,10 @@ struct Facts {
   bool maintained = false;
   // The drain of its removal was cancelled within the last hour.
   bool canceled_lately = false;
+  // One of maintained, canceled_lately, may_come_back and unproven: it is kept for now.
+  bool kept = false;
   // The policy removes broken VMs like this one, or unhealthy ones; never in a dry run, nor while
-  // the VM is maintained or its removal was cancelled lately.
+  // the VM is kept.
   bool may_remove_broken = false;
   bool may_replace = false;
   bool dry_run = false;

@@ -53,6 +53,10 @@ struct ScalePlan {
 // VMs whose removal was refused, rolled back or cancelled are last in the order for this long, so
 // that the same ones are not drained over and over (rule C8).
 inline constexpr base::Duration kGoesLastFor = std::chrono::hours(1);
+// Whether a removal of the VM was rolled back within that time, by its annotation.
+inline bool IsUndoneLately(const harvester::VirtualMachine& vm, base::WallTime now) {
+  return vm.removal_undone.has_value() && now - vm.removal_undone->at < kGoesLastFor;
+}
 // A zone in which a VM could not start gets no new ones for so long, while others can: longer than
 // the longest back-off, so that one zone without room never stops the pool.
 inline constexpr base::Duration kZoneAvoidedFor = std::chrono::hours(2);

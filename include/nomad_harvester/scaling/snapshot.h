@@ -7,6 +7,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 #define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -361,6 +362,9 @@ struct PoolSnapshot {
 
   const Look& look() const { return seen->look(); }
   base::WallTime now() const { return look().now; }
+  // When something that was done by this look has happened, for the agent, which compares it with
+  // the clock of this machine: no wrong clock of an API server may lead it into the future.
+  base::WallTime event_time() const { return std::min(look().now, look().own_now); }
   const std::vector<nomad::Node>& nodes() const { return seen->nodes().all(); }
   // The VMs that carry the pool's label, members or not.
   const std::vector<const VmView*>& vms() const { return seen->VmsOfPool(key.pool); }

@@ -22,8 +22,6 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// The nodes of the first victims are read beside the write of the Lease, which may take long.
-constexpr base::Duration kVictimsGoodFor = std::chrono::seconds(5);
 // Another policy's Scale within this time is reported.
 constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
@@ -384,7 +382,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
-  if (deps_.clock.Now() - reads_began > kVictimsGoodFor) nodes.clear();
+  if (deps_.clock.Now() - reads_began > ScaleReads::kGoodFor) nodes.clear();
   leaves_work_ = acted_ = true;
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,

@@ -14,18 +14,12 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// What was read in advance is too old if the Lease or roll-backs took longer.
-constexpr base::Duration kGoodFor = std::chrono::seconds(5);
 // The sources of a growth are read in advance for so long: it may turn out that no VM is made.
 constexpr base::Duration kSourcesLimit = std::chrono::seconds(20);
 // Which hosts are cordoned is worth waiting for, but not for longer.
 constexpr base::Duration kCordonedLimit = std::chrono::seconds(3);
 
 }  // namespace
-
-Observer ScaleReads::MakeObserver() const {
-  return {deps_.nomad(), deps_.nodes, deps_.vms, deps_.memory, deps_.executor, deps_.logger};
-}
 
 bool ScaleReads::MayGrow() const {
   const PoolRecord record = deps_.lease.record();
@@ -41,11 +35,12 @@ void ScaleReads::Prefetch(const runtime::Context& context) {
   const bool needs_allocations = shrinks && nodepool::NeedsAllocations(policy_.selector);
   // The longest lists first.
   std::vector<std::function<void()>> reads = {[&] {
-    auto lists = MakeObserver().ReadVmsAndInstances(context, /*with_instances=*/true);
+    auto lists = deps_.observer().ReadVmsAndInstances(context, /*with_instances=*/true);
     if (lists.ok()) read_.observed.lists = *std::move(lists);
   }};
   if (needs_allocations) {
-    reads.emplace_back([&] { read_.allocations.emplace(MakeObserver().ReadAllocations(context)); });
+    reads.emplace_back(
+        [&] { read_.allocations.emplace(deps_.observer().ReadAllocations(context)); });
   }
   reads.emplace_back([&] {
     const auto nodes = deps_.nodes.ListNodes(context);
@@ -115,7 +110,7 @@ void ScaleReads::ForgetIfLate() {
 absl::StatusOr<AllocationList> ScaleReads::Allocations(const runtime::Context& context,
                                                        const PoolSnapshot& snapshot) {
   auto all = read_.allocations.has_value() ? std::move(*read_.allocations)
-                                           : MakeObserver().ReadAllocations(context);
+                                           : deps_.observer().ReadAllocations(context);
   if (all.ok() || MayPass(all.status())) return all;
   deps_.logger.Warn("Could not list all allocations; asking for those of each node of the pool",
                     {{"action_id", deps_.call}, {"error", all.status()}});

@@ -22,6 +22,9 @@ namespace nomad_harvester::scaling {
 // was read in advance.
 class ScaleReads {
  public:
+  // What was read in advance is too old if the Lease or roll-backs took longer.
+  static constexpr base::Duration kGoodFor = std::chrono::seconds(5);
+
   // `last`: the count of the last Status; unset: not known. The references must outlive it.
   ScaleReads(const PoolDependencies& deps, const config::PoolPolicy& policy, std::int64_t count,
              std::optional<std::int64_t> last, const std::string& policy_id)
@@ -74,7 +77,6 @@ class ScaleReads {
     std::optional<std::set<std::string>> cordoned_hosts{};
   };
 
-  Observer MakeObserver() const;
   // Whether the action will probably create VMs.
   bool MayGrow() const;
   void PrefetchCreation(const runtime::Context& context);

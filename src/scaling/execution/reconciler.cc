@@ -43,18 +43,14 @@ void Reconciler::Pass::Add(const Effect& effect) {
   if (failed) only_refusals = false;
 }
 
-Observer Reconciler::MakeObserver() const {
-  return {deps_.nomad(), deps_.nodes, deps_.vms, deps_.memory, deps_.executor, deps_.logger};
-}
-
 absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
                                               Observer::BlockingWait blocking) {
   const base::MonoTime began = deps_.clock.Now();
   NH_ASSIGN_OR_RETURN(
       scaling::Look look,
-      MakeObserver().Observe(context,
-                             LookFor(deps_.clients.config->nomad.region, deps_.key.pool, policy_),
-                             std::move(blocking)));
+      deps_.observer().Observe(context,
+                               LookFor(deps_.clients.config->nomad.region, deps_.key.pool, policy_),
+                               std::move(blocking)));
   // A drain that runs was accepted, although no reply may have said so.
   for (const VmView& view : look.vms) {
     const nomad::Node* node = LinkedNode(view, look);
@@ -217,11 +213,7 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
   if (effect.verdict == Verdict::kDone) {
     ++pass->effects;
     if (task.joins()) ++pass->joins;
-    // The agent compares it with the clock of this machine: no wrong clock may lead it into the
-    // future.
-    if (!task.is_silent()) {
-      run_.last_event = std::min(run_.snapshot().now(), run_.snapshot().look().own_now);
-    }
+    if (!task.is_silent()) run_.last_event = run_.snapshot().event_time();
     if (attempt.is_news) {
       deps_.logger.Info("A step that was refused or failed has succeeded",
                         {{"vm", task.vm()}, {"step", task.key().first}});

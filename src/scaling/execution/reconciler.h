@@ -86,7 +86,6 @@ class Reconciler {
     void Add(const Effect& effect);
   };
 
-  Observer MakeObserver() const;
   absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
                                     Observer::BlockingWait blocking);
   // Why no step of this kind is carried out now; null if it may be.

@@ -96,9 +96,8 @@ bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) 
   const nomad::LastDrain& drain = *node->last_drain;
   if (drain.status != DrainStatus::kCanceled) return false;
   // Nomad's clock may be wrong: what the roll-back wrote is by Harvester's.
-  const std::optional<harvester::UndoneRemoval>& undone = view.vm->removal_undone;
   return (drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor) ||
-         (undone.has_value() && now - undone->at < kGoesLastFor);
+         IsUndoneLately(view.vm, now);
 }
 
 // Somebody else drains the node: its VM would be marked, rolled back at once, and marked again.
@@ -127,12 +126,13 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   facts->token_ends = policy.intro_token != config::IntroToken::kOff && TokenEnds(seen, *facts);
   facts->maintained = IsMaintained(facts->node);
   facts->canceled_lately = IsCanceledLately(view, facts->node, seen.now());
+  facts->kept =
+      facts->maintained || facts->canceled_lately || facts->may_come_back || facts->unproven;
   facts->may_remove_broken =
-      !policy.dry_run && !facts->maintained && !facts->canceled_lately && !facts->may_come_back &&
-      !facts->unproven &&
+      !policy.dry_run && !facts->kept &&
       (facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete);
   SetPublishing(view, policy, facts);
-  if (!facts->unhealthy || facts->maintained || facts->canceled_lately || facts->unproven) return;
+  if (!facts->unhealthy || facts->kept) return;
   facts->may_replace =
       (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm->uid);
 }
@@ -229,8 +229,7 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snap
       // Only what would be replaced takes a place.
       const Overlay seen(snapshot, *view);
       const Facts facts = FactsOf(seen, this);
-      const bool is_kept =
-          facts.is_protected || facts.maintained || facts.canceled_lately || facts.unproven;
+      const bool is_kept = facts.is_protected || facts.kept;
       if (facts.unhealthy && !is_kept && facts.candidate == nullptr) unhealthy.push_back(view);
     }
   }

@@ -98,8 +98,7 @@ std::string WhyKept(const Facts& facts) {
 }
 
 Step KeepUnhealthy(const Facts& facts) {
-  const bool by_limit = !facts.is_protected && !facts.dry_run && !facts.maintained &&
-                        !facts.canceled_lately && !facts.unproven;
+  const bool by_limit = !facts.is_protected && !facts.dry_run && !facts.kept;
   return MakeStep(
       StepKind::kReport,
       CauseOfUnhealthy(facts) +

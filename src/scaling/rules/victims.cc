@@ -37,9 +37,7 @@ struct Candidate {
 };
 
 bool CameBackGoesLastFor(const VmView& view, const Node* node, base::WallTime now) {
-  if (view.vm->removal_undone.has_value() && now - view.vm->removal_undone->at < kGoesLastFor) {
-    return true;
-  }
+  if (IsUndoneLately(view.vm, now)) return true;
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
   const bool undone = drain.status == nomad::DrainStatus::kCanceled ||
