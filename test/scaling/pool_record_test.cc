@@ -125,6 +125,14 @@ TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {
   EXPECT_THAT(RecordAfter(record, {.last = last, .created = true}).back_off, IsEmpty());
 }
 
+TEST(RecordAfter, S4_a_clock_that_is_ahead_leads_last_event_into_no_future) {
+  World world;
+  world.Raw().own_now = kNow - std::chrono::hours(24);
+  const PoolSnapshot ahead = world.Snapshot();
+  EXPECT_EQ(RecordAfter({}, {.last = ahead, .created = true}).last_event,
+            kNow - std::chrono::hours(24));
+}
+
 TEST(RecordAfter, S4_last_event_never_goes_back) {
   World world;
   const PoolSnapshot last = world.Snapshot();
