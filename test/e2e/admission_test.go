@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,18 +13,19 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-func TestKubeVirtAdmission(t *testing.T) {
-	kube := harness.StartKube(t)
-	t.Run("takes every VM that the plugin posts", func(t *testing.T) { takesWhatIsPosted(t, kube) })
-	t.Run("refuses VMs that are wrong", func(t *testing.T) { refusesWhatIsWrong(t, kube) })
+func TestKubeVirtAndHarvesterAdmit(t *testing.T) {
+	s := harness.Start(t)
+	t.Run("every VM that the plugin posts", func(t *testing.T) { takesWhatIsPosted(t, s) })
+	t.Run("no VM that is wrong", func(t *testing.T) { refusesWhatIsWrong(t, s) })
 }
 
 // Each file has the objects that the plugin posts for one VM: its Secret and itself.
-func takesWhatIsPosted(t *testing.T, kube *harness.Kube) {
+func takesWhatIsPosted(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	for _, path := range postedFiles(t) {
 		objects := readObjects(t, path)
@@ -31,12 +33,12 @@ func takesWhatIsPosted(t *testing.T, kube *harness.Kube) {
 			t.Errorf("%s has no VM", path)
 		}
 		for _, object := range objects {
-			addNamespace(t, kube, object.Str("metadata", "namespace"))
+			object.Obj("metadata")["namespace"] = s.Namespace
 		}
 		for _, trial := range []bool{true, false} {
 			for _, object := range objects {
 				what := fmt.Sprintf("%s: %s (trial: %v)", filepath.Base(path), object.Str("kind"), trial)
-				response, body, err := kube.Post(harness.ResourceOf(object), object.Str("metadata", "namespace"), object, trial)
+				response, body, err := s.Kube.Post(harness.ResourceOf(object), s.Namespace, object, trial)
 				switch {
 				case err != nil:
 					t.Errorf("%s: %v", what, err)
@@ -48,9 +50,10 @@ func takesWhatIsPosted(t *testing.T, kube *harness.Kube) {
 			}
 		}
 		for _, object := range objects { // another file may use the names again
-			if err := kube.Delete(harness.ResourceOf(object), object.Str("metadata", "namespace"), object.Name()); err != nil {
+			if err := s.Kube.Delete(harness.ResourceOf(object), s.Namespace, object.Name()); err != nil {
 				t.Error(err)
 			}
+			harness.Eventually(t, time.Minute, object.Name()+" is gone", func() error { return gone(s, object) })
 		}
 	}
 }
@@ -103,7 +106,7 @@ func many(element string) string {
 	return "[" + strings.Repeat(element+",", 256) + element + "]"
 }
 
-func refusesWhatIsWrong(t *testing.T, kube *harness.Kube) {
+func refusesWhatIsWrong(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	for _, test := range wrong {
 		vm := readObjects(t, filepath.Join("testdata", "posted", "devices.json"))[1]
@@ -112,7 +115,7 @@ func refusesWhatIsWrong(t *testing.T, kube *harness.Kube) {
 			t.Fatal(err)
 		}
 		put(t, map[string]any(vm), test.path, value)
-		response, body, err := kube.Post(harness.VirtualMachines, harness.Namespace, vm, true)
+		response, body, err := s.Kube.Post(harness.VirtualMachines, s.Namespace, vm, true)
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
@@ -181,14 +184,11 @@ func readObjects(t *testing.T, path string) []harness.Object {
 	return objects
 }
 
-func addNamespace(t *testing.T, kube *harness.Kube, name string) {
-	t.Helper()
-	namespaces := harness.Resource{Version: "v1", Plural: "namespaces"}
-	if _, err := kube.Get(namespaces, "", name); err == nil {
-		return
+// gone returns nil if an object is not there.
+func gone(s *harness.Stack, object harness.Object) error {
+	_, err := s.Kube.Get(harness.ResourceOf(object), s.Namespace, object.Name())
+	if refused := new(harness.APIError); errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+		return nil
 	}
-	object := harness.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": harness.Object{"name": name}}
-	if _, err := kube.Create(namespaces, "", object); err != nil {
-		t.Fatal(err)
-	}
+	return fmt.Errorf("it is there: %v", err)
 }

@@ -58,7 +58,7 @@ func TestNomadsArtifactOfTheExampleIsExecutableAndABareFileIsNot(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 
-	s := harness.StartNomad(t, harness.NomadOptions{Part: "nomad"})
+	s := harness.StartNomad(t, harness.NomadOptions{})
 	machine := boot(t, s, "clients-x7k2p", nil)
 	awaitReady(t, s, "clients-x7k2p")
 	agent := task("agent", harness.Object{"run_for": "24h"})

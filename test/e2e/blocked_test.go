@@ -16,7 +16,7 @@ import (
 // allocations are queued, and neither class nor resources
 // (hashicorp/nomad:nomad/blocked_evals_stats.go, generateResourceStats).
 func TestNomadsBlockedEvaluationsTellNothingOfAnEmptyPool(t *testing.T) {
-	s := harness.StartNomad(t, harness.NomadOptions{Part: "nomad"})
+	s := harness.StartNomad(t, harness.NomadOptions{})
 	crunch := job("crunch", "batch", harness.Object{
 		"Count":       3,
 		"Constraints": []harness.Object{{"LTarget": "${node.class}", "RTarget": "batch", "Operand": "="}},

@@ -32,7 +32,7 @@ func useCommands(t *testing.T, s *harness.Stack) {
 		{[]string{"scale", "--count", "4"}, 1, []string{"3 → 4, scale out", "harvester scale: pool "}, "Creating"},
 		{[]string{"resume"}, 0, []string{" resumed\n"}, "harvester resume:"},
 		{[]string{"scale", "--count", "1"}, 2, []string{"it would remove 2 VMs, and there is no terminal to ask on: give --yes\n"}, "Marked"},
-		{[]string{"gc", "--dry-run", "--set", "namespace=" + harness.Namespace}, 0, []string{": nothing to do\n"}, "would"},
+		{[]string{"gc", "--dry-run", "--set", "namespace=" + s.Namespace}, 0, []string{": nothing to do\n"}, "would"},
 	} {
 		out, code := s.Command(t, use.arguments[0], use.arguments[1:]...)
 		for _, text := range use.texts {

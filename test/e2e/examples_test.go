@@ -126,12 +126,12 @@ func checkMetricNames(t *testing.T, s *harness.Stack) {
 func checkGarbageCollection(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	const claim = "batch-x7k2p-disk-0-a1b2c"
-	_, err := s.Kube.Create(harness.Claims, harness.Namespace, harness.SampleClaim(claim, "batch"))
+	_, err := s.Kube.Create(harness.Claims, s.Namespace, harness.SampleClaim(s.Namespace, claim, "batch"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := s.CollectGarbage(t)
-	if !strings.Contains(out, claim) || !strings.Contains(out, "nomad/batch: clean") {
+	if !strings.Contains(out, claim) || !strings.Contains(out, s.Namespace+"/batch: clean") {
 		t.Errorf("harvester gc said: %s", out)
 	}
 	if err := s.Settled(0); err != nil {
@@ -139,30 +139,33 @@ func checkGarbageCollection(t *testing.T, s *harness.Stack) {
 	}
 }
 
-// onlyInFailures are rights that a run without failures does not have to use.
-var onlyInFailures = map[harness.Right]string{
-	{Verb: "get", Group: "kubevirt.io", Resource: "virtualmachineinstances", Namespace: harness.Namespace}:     "a node that goes down during its removal: does its VM still run?",
-	{Verb: "get", Resource: "secrets", Namespace: harness.Namespace}:                                           "a Secret whose creation got no reply, whose owner is set later, or whose token is renewed",
-	{Verb: "delete", Resource: "secrets", Namespace: harness.Namespace}:                                        "a Secret whose VM was never made, or that the garbage collector is slow to remove",
-	{Verb: "list", Group: "harvesterhci.io", Resource: "virtualmachinetemplates", Namespace: "default"}:        "a template that is not there: which ones are",
-	{Verb: "list", Group: "harvesterhci.io", Resource: "keypairs", Namespace: "default"}:                       "a key pair that is not there: which ones are",
-	{Verb: "list", Group: "k8s.cni.cncf.io", Resource: "network-attachment-definitions", Namespace: "default"}: "a network that is not there: which ones are",
-	{Verb: "list", Group: "events.k8s.io", Resource: "events", Namespace: harness.Namespace}:                   "a VM whose guest does not run after a minute: do its volumes come?",
-	{Verb: "list", Resource: "pods", Namespace: harness.Namespace}:                                             "a VM that no host takes for twenty seconds: why?",
-	{Verb: "patch", Group: "events.k8s.io", Resource: "events", Namespace: harness.Namespace}:                  "an Event that repeats within ten minutes",
+// onlyInFailures returns the rights that a run without failures does not have to use.
+func onlyInFailures(namespace string) map[harness.Right]string {
+	const images = "default"
+	return map[harness.Right]string{
+		{Verb: "get", Group: "kubevirt.io", Resource: "virtualmachineinstances", Namespace: namespace}:          "a node that goes down during its removal: does its VM still run?",
+		{Verb: "get", Resource: "secrets", Namespace: namespace}:                                                "a Secret whose creation got no reply, whose owner is set later, or whose token is renewed",
+		{Verb: "delete", Resource: "secrets", Namespace: namespace}:                                             "a Secret whose VM was never made, or that the garbage collector is slow to remove",
+		{Verb: "list", Group: "harvesterhci.io", Resource: "virtualmachinetemplates", Namespace: images}:        "a template that is not there: which ones are",
+		{Verb: "list", Group: "harvesterhci.io", Resource: "keypairs", Namespace: images}:                       "a key pair that is not there: which ones are",
+		{Verb: "list", Group: "k8s.cni.cncf.io", Resource: "network-attachment-definitions", Namespace: images}: "a network that is not there: which ones are",
+		{Verb: "list", Group: "events.k8s.io", Resource: "events", Namespace: namespace}:                        "a VM whose guest does not run after a minute: do its volumes come?",
+		{Verb: "list", Resource: "pods", Namespace: namespace}:                                                  "a VM that no host takes for twenty seconds: why?",
+		{Verb: "patch", Group: "events.k8s.io", Resource: "events", Namespace: namespace}:                       "an Event that repeats within ten minutes",
+	}
 }
 
 // checkRights: examples/rbac.yaml grants what was asked for, and nothing else.
 func checkRights(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	used, _ := s.Asked(t)
-	granted := harness.Granted(t)
+	granted, unused := s.Granted(t), onlyInFailures(s.Namespace)
 	for _, right := range granted {
-		if used[right] == 0 && onlyInFailures[right] == "" {
+		if used[right] == 0 && unused[right] == "" {
 			t.Errorf("examples/rbac.yaml grants %v, and nothing uses it", right)
 		}
 	}
-	for right := range onlyInFailures {
+	for right := range unused {
 		if !slices.Contains(granted, right) {
 			t.Errorf("examples/rbac.yaml does not grant %v", right)
 		}

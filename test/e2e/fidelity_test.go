@@ -18,7 +18,7 @@ func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
 	s := harness.Start(t)
 	answers, err := fidelity.AskAll(fidelity.Target{
 		KubeURL: s.Kube.URL, KubeToken: s.Kube.Token, NomadURL: s.Nomad.URL, NomadToken: s.Nomad.Token,
-		Namespace: harness.Namespace, HTTP: s.Kube.HTTP,
+		Namespace: s.Namespace, HTTP: s.Kube.HTTP,
 		ForbiddenToken: s.PluginKube.Token, Compact: s.Compact, RunsJobs: true,
 	})
 	path := filepath.Join("testdata", "real-answers.json")

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build harvester
-
 // What goes wrong in a cluster, as Kubernetes' scheduler, KubeVirt's and Harvester's own controllers tell
 // it, and what the plugin makes of it.
 
@@ -18,17 +16,9 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-func TestAVirtualMachineOfHarvesterBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
-	becomesANode(t, harness.StartHarvester(t))
-}
-
-func TestAPoolGrowsAndShrinksInHarvester(t *testing.T) {
-	growAndShrink(t, harness.StartHarvester(t))
-}
-
 // Starts that fail, one after the other; after each the pool shrinks to nothing, and one VM starts.
 func TestAStartThatFailsIsToldInHarvestersWords(t *testing.T) {
-	s := harness.StartHarvester(t)
+	s := harness.Start(t)
 	s.JoinTimeout = 90 * time.Second
 	for _, trouble := range []struct {
 		name    string
@@ -89,21 +79,21 @@ func containsAll(text string, words []string) bool {
 
 // A namespace whose quota has room for one VM's pod: Harvester halts what is more.
 func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
-	s := harness.StartHarvester(t)
+	s := harness.Start(t)
 	// 8 GiB and 4 CPUs are the guest's.
 	for _, quota := range []struct {
 		memory string
 		plan   string
 	}{{"17Gi", "nothing would refuse it"}, {"16Gi", "quota"}} {
 		object := harness.Object{
-			"apiVersion": "v1", "kind": "ResourceQuota", "metadata": harness.Object{"name": "pool", "namespace": harness.Namespace},
+			"apiVersion": "v1", "kind": "ResourceQuota", "metadata": harness.Object{"name": "pool", "namespace": s.Namespace},
 			"spec": harness.Object{"hard": harness.Object{"limits.memory": quota.memory}},
 		}
-		if _, err := s.Kube.Create(quotas, harness.Namespace, object); err != nil {
+		if _, err := s.Kube.Create(quotas, s.Namespace, object); err != nil {
 			t.Fatal(err)
 		}
 		harness.Eventually(t, time.Minute, "the quota is counted", func() error {
-			stored, err := s.Kube.Get(quotas, harness.Namespace, "pool")
+			stored, err := s.Kube.Get(quotas, s.Namespace, "pool")
 			if err == nil && stored.Str("status", "hard", "limits.memory") == "" {
 				err = errors.New("it has no status")
 			}
@@ -128,7 +118,7 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 		s.Metrics.Want(0)
 		s.AwaitSettled(t, 2*time.Minute, 0)
 		agent.StopInOrder(t)
-		if err := s.Kube.Delete(quotas, harness.Namespace, "pool"); err != nil {
+		if err := s.Kube.Delete(quotas, s.Namespace, "pool"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,7 +129,7 @@ var quotas = harness.Resource{Version: "v1", Plural: "resourcequotas"}
 
 // Harvester's webhook server does not answer, and comes back; it denies what it knows to be wrong.
 func TestAnOutageOfHarvestersWebhookIsWaitedForAndADenialIsNot(t *testing.T) {
-	s := harness.StartHarvester(t)
+	s := harness.StartAlone(t)
 	agent := s.StartAgent(t)
 	s.Metrics.Want(2)
 	s.AwaitSettled(t, 2*time.Minute, 2)
@@ -162,8 +152,8 @@ func TestAnOutageOfHarvestersWebhookIsWaitedForAndADenialIsNot(t *testing.T) {
 	s.AwaitSettled(t, 3*time.Minute, 2)
 
 	t.Log("a denial")
-	claim := must1(s.Kube.List(harness.Claims, harness.Namespace, ""))(t)[0]
-	_, err := s.PluginKube.Do(http.MethodDelete, harness.Claims.Path(harness.Namespace, claim.Name()), nil, "application/json", nil)
+	claim := must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t)[0]
+	_, err := s.PluginKube.Do(http.MethodDelete, harness.Claims.Path(s.Namespace, claim.Name()), nil, "application/json", nil)
 	if err == nil || !strings.Contains(err.Error(), "denied the request") {
 		t.Errorf("deleting the claim of a VM: %v", err)
 	}
@@ -184,7 +174,7 @@ func must1[T any](value T, err error) func(*testing.T) T {
 
 // The programs of KubeVirt and Harvester are killed and started again while a pool grows and shrinks.
 func TestAPoolGrowsAndShrinksWhileHarvestersControllersAreKilled(t *testing.T) {
-	s := harness.StartHarvester(t)
+	s := harness.StartAlone(t)
 	agent := s.StartAgent(t)
 	for _, count := range []int{2, 1, 3, 0} {
 		s.Metrics.Want(count)
@@ -200,12 +190,12 @@ func TestAPoolGrowsAndShrinksWhileHarvestersControllersAreKilled(t *testing.T) {
 
 // A host dies with the VMs on it, and stays away. Harvester moves them elsewhere after its policy's times.
 func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
-	s := harness.StartHarvester(t)
+	s := harness.StartAlone(t)
 	s.StartAgent(t)
 	s.Metrics.Want(3)
 	s.AwaitSettled(t, 2*time.Minute, 3)
 	lost := map[string]string{}
-	for _, instance := range must1(s.Kube.List(harness.Instances, harness.Namespace, ""))(t) {
+	for _, instance := range must1(s.Kube.List(harness.Instances, s.Namespace, ""))(t) {
 		if instance.Str("status", "nodeName") == harness.Host(0) {
 			lost[instance.Name()] = instance.UID()
 		}
@@ -219,7 +209,7 @@ func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
 		if err := s.Settled(3); err != nil {
 			return err
 		}
-		instances, err := s.Kube.List(harness.Instances, harness.Namespace, "")
+		instances, err := s.Kube.List(harness.Instances, s.Namespace, "")
 		if err != nil {
 			return err
 		}

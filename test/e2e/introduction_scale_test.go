@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build introduction
+
 // Pools whose VMs the plugin introduces to Nomad (examples/cloud-init-introduction.yaml).
 
 package e2e
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,12 +21,6 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-const (
-	expiryAnnotation = "nomad-harvester-autoscaler/intro-token-expires"
-	// How every JSON Web Token begins; that of the ServiceAccount is one, too.
-	tokenBegins = "eyJ"
-)
-
 // Tokens of a minute, so that half of their time is over soon.
 const strictAndShort = `
 client_introduction {
@@ -35,7 +30,7 @@ client_introduction {
 }`
 
 func TestNomad111LetsInTheVMsThatThePluginIntroduces(t *testing.T) {
-	s := harness.StartWith(t, harness.NomadOptions{Part: "nomad111", Server: strictAndShort})
+	s := harness.StartWith(t, harness.NomadOptions{Server: strictAndShort})
 	s.Introduction = "required"
 
 	t.Log("a token without node:write")
@@ -54,7 +49,7 @@ func TestNomad111LetsInTheVMsThatThePluginIntroduces(t *testing.T) {
 	agent.StopInOrder(t)
 
 	t.Log("a clone that takes longer than half of a token's time")
-	s.HoldClones(true)
+	s.Fail(harness.Faults{HoldClaims: true})
 	s.PluginNomadToken = full
 	agent = s.StartAgent(t)
 	secret := awaitSecret(t, s, func(secret harness.Object) error { return nil })
@@ -65,7 +60,7 @@ func TestNomad111LetsInTheVMsThatThePluginIntroduces(t *testing.T) {
 		}
 		return nil
 	}))
-	s.HoldClones(false)
+	s.Fail(harness.Faults{})
 	s.AwaitSettled(t, time.Minute, 1)
 	machine := s.Machines.Running()[0]
 	if data, err := os.ReadFile(filepath.Join(machine.Data, "client", "intro_token.jwt")); err != nil || string(data) != second {
@@ -93,11 +88,11 @@ func TestNomad111LetsInTheVMsThatThePluginIntroduces(t *testing.T) {
 // With ACLs off Nomad gives tokens to whoever asks. The plugin is killed when it has
 // created a VM's Secret, and its request for the VM is on its way.
 func TestNomad111WithoutACLsIntroducesTheVMOfAKilledPlugin(t *testing.T) {
-	s := harness.StartWith(t, harness.NomadOptions{Part: "nomad111", Server: `client_introduction { enforcement = "strict" }`, WithoutACLs: true})
+	s := harness.StartWith(t, harness.NomadOptions{Server: `client_introduction { enforcement = "strict" }`, WithoutACLs: true})
 	s.Introduction = "auto"
 	created, killed := make(chan struct{}), make(chan struct{})
 	s.FrontDoor.Before(func(r *http.Request) {
-		if r.Method != http.MethodPost || r.URL.Path != harness.VirtualMachines.Path(harness.Namespace) || r.URL.Query().Has("dryRun") {
+		if r.Method != http.MethodPost || r.URL.Path != harness.VirtualMachines.Path(s.Namespace) || r.URL.Query().Has("dryRun") {
 			return
 		}
 		s.FrontDoor.Before(nil)
@@ -129,15 +124,12 @@ func TestNomad111WithoutACLsIntroducesTheVMOfAKilledPlugin(t *testing.T) {
 	checkRequests(t, s)
 }
 
-// introTokenKey is the key of a Secret with the token alone.
-const introTokenKey = "nomad-intro-token"
-
 // awaitSecret waits for the only Secret to be as it should.
 func awaitSecret(t *testing.T, s *harness.Stack, check func(harness.Object) error) harness.Object {
 	t.Helper()
 	var found harness.Object
 	harness.Eventually(t, time.Minute, "the VM's Secret", func() error {
-		secrets, err := s.Kube.List(harness.Secrets, harness.Namespace, "")
+		secrets, err := s.Kube.List(harness.Secrets, s.Namespace, "")
 		if err != nil || len(secrets) != 1 {
 			return fmt.Errorf("%d Secrets: %v", len(secrets), err)
 		}
@@ -145,15 +137,6 @@ func awaitSecret(t *testing.T, s *harness.Stack, check func(harness.Object) erro
 		return check(found)
 	})
 	return found
-}
-
-func decoded(t *testing.T, secret harness.Object, key string) string {
-	t.Helper()
-	data, err := base64.StdEncoding.DecodeString(secret.Str("data", key))
-	if err != nil {
-		t.Fatalf("%s of %s: %v", key, secret.Name(), err)
-	}
-	return string(data)
 }
 
 // checkSecretToken: the Secret has one token, in the user data as beside it, which is for the
@@ -187,7 +170,7 @@ func checkTokensAreSecret(t *testing.T, s *harness.Stack, agent *harness.Agent) 
 	for _, resource := range []harness.Resource{
 		harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets, harness.Leases, harness.Events,
 	} {
-		objects, err := s.Kube.List(resource, harness.Namespace, "")
+		objects, err := s.Kube.List(resource, s.Namespace, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,35 +197,5 @@ func checkTokensAreSecret(t *testing.T, s *harness.Stack, agent *harness.Agent) 
 	}
 	if strings.Contains(string(log), tokenBegins) {
 		t.Error("a token in the log of the agent and the plugin")
-	}
-}
-
-// Nomad before 1.11: checkNotIntroduced checks the VMs of nomad_intro_token = "auto".
-func checkNotIntroduced(t *testing.T, s *harness.Stack, agent *harness.Agent) {
-	t.Helper()
-	secrets, err := s.Kube.List(harness.Secrets, harness.Namespace, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, secret := range secrets {
-		userData := decoded(t, secret, "userdata")
-		if !strings.Contains(userData, `content: ""`) || strings.Contains(userData, tokenBegins) ||
-			secret.Str("data", introTokenKey) != "" || secret.Annotation(expiryAnnotation) != "" {
-			t.Errorf("%s is not that of a VM without a token", secret.Name())
-		}
-	}
-	for _, machine := range s.Machines.Running() {
-		if _, err := os.Stat(filepath.Join(machine.Data, "client", "intro_token.jwt")); !os.IsNotExist(err) {
-			t.Errorf("%s has an empty token: %v", machine.Name, err)
-		}
-	}
-	warnings := 0
-	for _, line := range agent.PluginLines(t) {
-		if line.Str("@level") == "warn" && strings.HasPrefix(line.Str("@message"), "Nomad has no introduction tokens") {
-			warnings++
-		}
-	}
-	if warnings != 1 {
-		t.Errorf("%d warnings that Nomad has no introduction tokens, want 1", warnings)
 	}
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build introduction
+
 // Nomad 1.11 lets a server demand that a client's first registration has a token
 // (client introduction). The facts below are what the plugin depends on.
 
@@ -11,7 +13,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,8 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-const introducedName = "clients-x7k2p"
+// environmentFile is where a client has a token in its environment.
+const environmentFile = "/etc/nomad.d/nomad.env"
 
 // introduce returns the token that a server gives for a request. A server that has
 // just been elected answers 500 "failed to sign node introduction identity claims:
@@ -91,81 +93,6 @@ func checkClaims(t *testing.T, nomad *harness.Nomad) {
 	}
 }
 
-// machineFiles are the files of a machine's cloud-init.
-func machineFiles(more map[string]string) map[string]string {
-	files := map[string]string{"/etc/nomad.d/nomad.hcl": fmt.Sprintf(`
-server {
-  enabled = false
-}
-client {
-  enabled = true
-  meta {
-    harvester_vm_uuid = %q
-  }
-}
-`, harness.SampleUID)}
-	for path, content := range more {
-		files[path] = content
-	}
-	return files
-}
-
-// A client reads its token from the environment or from this file in its state
-// directory (hashicorp/nomad:command/agent/agent.go, readIntroTokenFile).
-const (
-	tokenFile       = "/opt/nomad/data/client/intro_token.jwt"
-	environmentFile = "/etc/nomad.d/nomad.env"
-)
-
-func boot(t *testing.T, s *harness.Stack, name string, files map[string]string) *harness.Machine {
-	t.Helper()
-	machine, err := s.Machines.Boot(name, name, machineFiles(files))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return machine
-}
-
-func awaitReady(t *testing.T, s *harness.Stack, name string) harness.Object {
-	t.Helper()
-	var found harness.Object
-	harness.Eventually(t, time.Minute, name+" is ready", func() error {
-		node, err := s.Nomad.Node(name)
-		if err == nil && node.Str("Status") != "ready" {
-			err = fmt.Errorf("node %s is %q", name, node.Str("Status"))
-		}
-		found = node
-		return err
-	})
-	return found
-}
-
-// awaitLine waits for a line of a log that has all the words.
-func awaitLine(t *testing.T, log string, words ...string) {
-	t.Helper()
-	awaitLineWithin(t, 2*time.Minute, log, words...)
-}
-
-func awaitLineWithin(t *testing.T, limit time.Duration, log string, words ...string) {
-	t.Helper()
-	harness.Eventually(t, limit, fmt.Sprintf("%s says %q", filepath.Base(log), words), func() error {
-		data, err := os.ReadFile(log)
-		if err != nil {
-			return err
-		}
-	lines:
-		for line := range strings.Lines(string(data)) {
-			for _, word := range words {
-				if !strings.Contains(line, word) {
-					continue lines
-				}
-			}
-			return nil
-		}
-		return fmt.Errorf("it does not")
-	})
-}
-
 // awaitRefusal waits until a client says that it was refused, and the server why;
 // empty: it does not say. The client tries again every 15 to 30 seconds with the same
 // token (hashicorp/nomad:client/client.go, retryRegisterNode).
@@ -187,22 +114,8 @@ func awaitRefusal(t *testing.T, s *harness.Stack, machine *harness.Machine, why 
 	}
 }
 
-// nodeState is what the steps of the tables need to know.
-func nodeState(t *testing.T, s *harness.Stack) map[string]string {
-	t.Helper()
-	state := map[string]string{"name": introducedName}
-	for _, access := range []string{"read", "write"} {
-		token, err := s.Nomad.NewToken(access, fmt.Sprintf(`node { policy = %q }`, access))
-		if err != nil {
-			t.Fatal(err)
-		}
-		state[access+"Token"] = token
-	}
-	return state
-}
-
 func TestNomad111IntroducesClients(t *testing.T) {
-	s := harness.StartNomad(t, harness.NomadOptions{Part: "nomad111", Server: `client_introduction { enforcement = "strict" }`})
+	s := harness.StartNomad(t, harness.NomadOptions{Server: `client_introduction { enforcement = "strict" }`})
 	state := nodeState(t, s)
 	var answers []fidelity.Answer
 	ask := func(steps []fidelity.Step) { answers = append(answers, askNomad(t, s, state, steps)...) }
@@ -272,7 +185,7 @@ func TestNomad111IntroducesClients(t *testing.T) {
 // Enforcement "warn", the default: who comes without a token is let in, who comes
 // with a wrong one is not (hashicorp/nomad:nomad/node_endpoint.go, newRegistrationAllowed).
 func TestNomad111WarnsOfClientsThatNobodyIntroduced(t *testing.T) {
-	s := harness.StartNomad(t, harness.NomadOptions{Part: "nomad111"})
+	s := harness.StartNomad(t, harness.NomadOptions{})
 	boot(t, s, "clients-no-token", nil)
 	awaitReady(t, s, "clients-no-token")
 	awaitLine(t, s.NomadServer.Log, "[WARN]  nomad.client: node registration without introduction token:", "enforcement_level=warn", "node_name=clients-no-token")
@@ -288,51 +201,8 @@ func TestNomad111WarnsOfClientsThatNobodyIntroduced(t *testing.T) {
 }
 
 func TestNomad111IntroducesClientsWithoutACLs(t *testing.T) {
-	s := harness.StartNomad(t, harness.NomadOptions{Part: "nomad111", WithoutACLs: true})
+	s := harness.StartNomad(t, harness.NomadOptions{WithoutACLs: true})
 	if name := claims(t, introduce(t, s.Nomad, harness.Object{"NodeName": introducedName})).Str("nomad_node_name"); name != introducedName {
 		t.Errorf("the token is for %q", name)
-	}
-}
-
-// Introduction is new in 1.11; the metadata of clients is not.
-func TestNomad110DoesNotKnowIntroduction(t *testing.T) {
-	s := harness.StartNomad(t, harness.NomadOptions{Part: "nomad"})
-	response, body, err := s.Nomad.Request(http.MethodPost, "/v1/acl/identity/client-introduction-token", harness.Object{"TTL": "10m"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if response.StatusCode != http.StatusNotFound || len(body) > 0 {
-		t.Errorf("%d %q", response.StatusCode, body)
-	}
-
-	state := nodeState(t, s)
-	machine := boot(t, s, introducedName, nil)
-	state["node"] = awaitReady(t, s, introducedName).Str("ID")
-	answers := askNomad(t, s, state, fidelity.Metadata)
-	machine.Kill()
-	answers = append(answers, askNomad(t, s, state, fidelity.MetadataOfTheLost)...)
-	compareRecorded(t, answers)
-}
-
-func askNomad(t *testing.T, s *harness.Stack, state map[string]string, steps []fidelity.Step) []fidelity.Answer {
-	t.Helper()
-	target := fidelity.Target{NomadURL: s.Nomad.URL, NomadToken: s.Nomad.Token, HTTP: http.DefaultClient}
-	answers, err := fidelity.Ask(target, state, steps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answers
-}
-
-const recorded = "testdata/nomad-1.11-answers.json"
-
-func compareRecorded(t *testing.T, answers []fidelity.Answer) {
-	t.Helper()
-	known, err := fidelity.ReadAnswers(recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, difference := range fidelity.Differences(known, answers, true) {
-		t.Error(difference)
 	}
 }

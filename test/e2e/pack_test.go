@@ -64,7 +64,7 @@ func TestThePackIsTheExamplesJobAndItsVariablesChangeIt(t *testing.T) {
 
 func checkPackIsAccepted(t *testing.T, jobs ...string) {
 	t.Helper()
-	s := harness.StartNomad(t, harness.NomadOptions{Part: "nomad"})
+	s := harness.StartNomad(t, harness.NomadOptions{})
 	for _, job := range jobs {
 		if out, err := s.Nomad.Command(t, harness.Root, "job", "validate", written(t, job)); err != nil || !strings.Contains(out, "successful") {
 			t.Errorf("nomad job validate: %v: %s", err, out)

@@ -61,7 +61,7 @@ func TestAClientThatHangsBeforeItIsReadyCostsItsVMAlone(t *testing.T) {
 	s.Metrics.Want(0)
 	harness.Eventually(t, time.Minute, "nothing is left of the VM", func() error {
 		for _, resource := range []harness.Resource{harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets} {
-			left, err := s.Kube.List(resource, harness.Namespace, "")
+			left, err := s.Kube.List(resource, s.Namespace, "")
 			if err == nil && len(left) > 0 {
 				err = fmt.Errorf("%d %s", len(left), resource.Plural)
 			}

@@ -130,7 +130,7 @@ func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
 // Four changes of the count. In each, plugin and agent are killed at a random
 // moment, and Nomad's server, the API server, or both fail.
 func TestEveryChangeSurvivesKillsAndRestartsOfNomadAndTheAPIServer(t *testing.T) {
-	s := harness.Start(t)
+	s := harness.StartAlone(t)
 	agent := s.StartAgent(t)
 	random := rand.New(rand.NewSource(1))
 	departures := watchDepartures(s)
@@ -169,7 +169,7 @@ func begun(s *harness.Stack, before, wanted int) error {
 	if wanted < before {
 		return draining(s)
 	}
-	vms, err := s.Kube.List(harness.VirtualMachines, harness.Namespace, "")
+	vms, err := s.Kube.List(harness.VirtualMachines, s.Namespace, "")
 	if err == nil && len(vms) == before {
 		err = errors.New("no VM is new")
 	}
@@ -213,7 +213,7 @@ func wholeService(s *harness.Stack) error {
 
 // draining returns nil once a VM is marked and its node is being drained.
 func draining(s *harness.Stack) error {
-	vms, err := s.Kube.List(harness.VirtualMachines, harness.Namespace, "")
+	vms, err := s.Kube.List(harness.VirtualMachines, s.Namespace, "")
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ type departures struct {
 // before the API server receives it.
 func watchDepartures(s *harness.Stack) *departures {
 	d := &departures{stack: s}
-	collection := harness.VirtualMachines.Path(harness.Namespace) + "/"
+	collection := harness.VirtualMachines.Path(s.Namespace) + "/"
 	s.FrontDoor.Before(func(r *http.Request) {
 		name, isVM := strings.CutPrefix(r.URL.Path, collection)
 		if r.Method != http.MethodDelete || !isVM {
@@ -264,7 +264,7 @@ func watchDepartures(s *harness.Stack) *departures {
 
 // examine returns an error if the VM must not be removed now.
 func (d *departures) examine(name string) error {
-	vm, err := d.stack.Kube.Get(harness.VirtualMachines, harness.Namespace, name)
+	vm, err := d.stack.Kube.Get(harness.VirtualMachines, d.stack.Namespace, name)
 	if refused := new(harness.APIError); err != nil && !errors.As(err, &refused) {
 		return nil // the API server is down, so nothing is removed
 	}

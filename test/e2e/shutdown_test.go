@@ -18,7 +18,7 @@ import (
 )
 
 func TestAMachineThatShutsDownDrainsItselfAndIsLeftAloneUntilThen(t *testing.T) {
-	s := harness.StartWith(t, harness.NomadOptions{Part: "nomad", TLS: true})
+	s := harness.StartWith(t, harness.NomadOptions{TLS: true})
 	s.DrainOnShutdown, s.DrainDeadline = 8*time.Second, 5*time.Second
 	agent := s.StartAgent(t)
 	s.Metrics.Want(2)
@@ -91,7 +91,7 @@ func TestAMachineThatShutsDownDrainsItselfAndIsLeftAloneUntilThen(t *testing.T) 
 func awaitNodesWithoutVMs(t *testing.T, s *harness.Stack, count int) (ids []string) {
 	t.Helper()
 	harness.Eventually(t, 2*time.Minute, "no VM is left, and their nodes are down", func() error {
-		vms, err := s.Kube.List(harness.VirtualMachines, harness.Namespace, "")
+		vms, err := s.Kube.List(harness.VirtualMachines, s.Namespace, "")
 		if err != nil || len(vms) > 0 {
 			return fmt.Errorf("%d VMs: %v", len(vms), err)
 		}
@@ -187,7 +187,7 @@ func awaitNode(t *testing.T, s *harness.Stack, name string, check func(harness.O
 
 // untouched: no VM is marked or deleted.
 func untouched(s *harness.Stack) error {
-	vms, err := s.Kube.List(harness.VirtualMachines, harness.Namespace, "")
+	vms, err := s.Kube.List(harness.VirtualMachines, s.Namespace, "")
 	if err != nil {
 		return err
 	}

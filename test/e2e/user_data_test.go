@@ -45,13 +45,9 @@ func TestNomadTakesTheConfigurationOfEachExampleOfUserData(t *testing.T) {
 				arguments = append(arguments, "--set", fmt.Sprintf("%s=%s", key[1], key[2]))
 			}
 		}
-		part := "nomad"
-		if strings.Contains(path, "introduction") {
-			part = "nomad111"
-		}
 		objects := s.render(t, arguments...)
 		checkSchema(t, filepath.Base(path), objects)
-		checkNomadConfig(t, filepath.Base(path), part, objects)
+		checkNomadConfig(t, filepath.Base(path), objects)
 	}
 }
 
@@ -116,7 +112,7 @@ func TestTheSnippetsOfTheDocumentsRender(t *testing.T) {
 }
 
 // checkNomadConfig runs "nomad config validate" on what is written to /etc/nomad.d.
-func checkNomadConfig(t *testing.T, name, part string, objects map[string]harness.Object) {
+func checkNomadConfig(t *testing.T, name string, objects map[string]harness.Object) {
 	t.Helper()
 	files, err := harness.FilesOf(objects["Secret"])
 	if err != nil {
@@ -133,7 +129,7 @@ func checkNomadConfig(t *testing.T, name, part string, objects map[string]harnes
 			t.Fatal(err)
 		}
 	}
-	out, err := exec.Command(harness.Part(t, part, "nomad"), "config", "validate", dir).CombinedOutput()
+	out, err := exec.Command(harness.NomadProgram(t), "config", "validate", dir).CombinedOutput()
 	if err != nil || written == 0 || !strings.Contains(string(out), "Configuration is valid") {
 		t.Errorf("%s: %d files, %v: %s", name, written, err, out)
 	}

@@ -12,22 +12,18 @@ import (
 
 // Tests the environment without the plugin: the plugin's tests depend on it.
 func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
-	becomesANode(t, harness.Start(t))
-}
-
-func becomesANode(t *testing.T, s *harness.Stack) {
-	t.Helper()
+	s := harness.Start(t)
 	plugin := s.PluginKube
 
 	const name = "clients-x7k2p"
-	if _, err := plugin.Create(harness.Secrets, harness.Namespace, harness.SampleSecret(name)); err != nil {
+	if _, err := plugin.Create(harness.Secrets, s.Namespace, harness.SampleSecret(s.Namespace, name)); err != nil {
 		t.Fatal(err)
 	}
-	vm, err := plugin.Create(harness.VirtualMachines, harness.Namespace, harness.SampleVM(name))
+	vm, err := plugin.Create(harness.VirtualMachines, s.Namespace, harness.SampleVM(s.Namespace, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := plugin.Patch(harness.Secrets, harness.Namespace, name+"-cloudinit", harness.OwnedBy(vm)); err != nil {
+	if _, err := plugin.Patch(harness.Secrets, s.Namespace, name+"-cloudinit", harness.OwnedBy(vm)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -45,7 +41,7 @@ func becomesANode(t *testing.T, s *harness.Stack) {
 	if uuid := node.Str("Meta", "harvester_vm_uuid"); uuid != harness.SampleUID {
 		t.Errorf("meta.harvester_vm_uuid is %q", uuid)
 	}
-	instance, err := plugin.Get(harness.Instances, harness.Namespace, name)
+	instance, err := plugin.Get(harness.Instances, s.Namespace, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,21 +49,21 @@ func becomesANode(t *testing.T, s *harness.Stack) {
 		t.Errorf("the node says it is at %q, its instance at %q", node.Str("HTTPAddr"), address)
 	}
 	harness.Eventually(t, 10*time.Second, "KubeVirt says Running", func() error {
-		vm, err := plugin.Get(harness.VirtualMachines, harness.Namespace, name)
+		vm, err := plugin.Get(harness.VirtualMachines, s.Namespace, name)
 		if err == nil && (vm.Str("status", "printableStatus") != "Running" || !vm.Bool("status", "ready")) {
 			err = fmt.Errorf("status %v", vm.At("status"))
 		}
 		return err
 	})
 
-	if err := plugin.Delete(harness.VirtualMachines, harness.Namespace, name); err != nil {
+	if err := plugin.Delete(harness.VirtualMachines, s.Namespace, name); err != nil {
 		t.Fatal(err)
 	}
 	for what, resource := range map[string]harness.Resource{
 		"VMs": harness.VirtualMachines, "instances": harness.Instances, "claims": harness.Claims, "secrets": harness.Secrets,
 	} {
 		harness.Eventually(t, time.Minute, "no "+what, func() error {
-			left, err := s.Kube.List(resource, harness.Namespace, "")
+			left, err := s.Kube.List(resource, s.Namespace, "")
 			if err == nil && len(left) > 0 {
 				err = fmt.Errorf("%d left", len(left))
 			}

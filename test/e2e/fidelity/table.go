@@ -89,7 +89,7 @@ func WriteAnswers(path string, answers []Answer) error {
 // AskAll executes all steps for one VM.
 func AskAll(target Target) ([]Answer, error) {
 	const name = "probe-x7k2p"
-	state, err := NewState(target, name, harness.SampleSecret(name), harness.SampleVM(name), harness.SampleJob(name))
+	state, err := NewState(target, name, harness.SampleSecret(target.Namespace, name), harness.SampleVM(target.Namespace, name), harness.SampleJob(name))
 	if err != nil {
 		return nil, err
 	}

@@ -88,6 +88,7 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 		"drain_grace":                   `"30s"`,
 		"join_timeout":                  fmt.Sprintf("%q", s.JoinTimeout),
 		"dry-run":                       `"false"`,
+		"namespace":                     fmt.Sprintf("%q", s.Namespace),
 	}
 	if s.Introduction != "" {
 		policy[`# nomad_intro_token = "required"`] = fmt.Sprintf("nomad_intro_token = %q", s.Introduction)
@@ -143,7 +144,7 @@ func useTemplate(t testing.TB, path, template string) {
 // and returns its output.
 func (s *Stack) CollectGarbage(t testing.TB) string {
 	t.Helper()
-	cmd := exec.Command(Plugin(t), "gc", "--yes", "--set", "namespace="+Namespace, "--set", "harvester_ca_cert="+s.Certificates.CAFile)
+	cmd := exec.Command(Plugin(t), "gc", "--yes", "--set", "namespace="+s.Namespace, "--set", "harvester_ca_cert="+s.Certificates.CAFile)
 	cmd.Env = []string{
 		"HARVESTER_URL=" + s.FrontDoor.URL, "HARVESTER_TOKEN_FILE=" + s.PluginTokenFile,
 		"NOMAD_ADDR=" + s.Nomad.URL, "NOMAD_TOKEN=" + s.PluginNomadToken,

@@ -9,21 +9,32 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
 
 const adminToken = "end-to-end-administrator"
 
-// auditPolicy logs the plugin's requests without bodies, which the front door records.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
+// auditPolicy logs the plugins' requests without bodies, which the front doors record.
+func auditPolicy() string {
+	var users []string
+	for n := range mostNamespaces {
+		users = append(users, fmt.Sprintf("%q", serviceAccountUser(namespaceName(n+1))))
+	}
+	return `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules:
   - level: Metadata
-    users: ["system:serviceaccount:` + Namespace + `:` + serviceAccount + `"]
+    users: [` + strings.Join(users, ", ") + `]
   - level: None
 `
+}
+
+func serviceAccountUser(namespace string) string {
+	return "system:serviceaccount:" + namespace + ":" + serviceAccount
+}
 
 // startAPIServer runs the API server with RBAC; returns an administrator's client.
 func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) (*Kube, *Process) {
@@ -51,7 +62,7 @@ func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) 
 		"--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers", "X-Remote-Group",
 		"--requestheader-extra-headers-prefix", "X-Remote-Extra-",
 		"--proxy-client-cert-file", certificates.CertFile, "--proxy-client-key-file", certificates.KeyFile,
-		"--audit-policy-file", file("audit-policy.yaml", auditPolicy),
+		"--audit-policy-file", file("audit-policy.yaml", auditPolicy()),
 		"--audit-log-path", auditLog(dir),
 	))
 	client := &http.Client{Transport: &http.Transport{
@@ -62,21 +73,6 @@ func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) 
 		return answersOK(process, client, url+"/readyz")
 	})
 	return &Kube{URL: url, Token: adminToken, HTTP: client}, process
-}
-
-// startControllerManager runs two controllers: the garbage collector removes what
-// a VM owned, the other one removes the finalizer of unused claims. The
-// definitions must exist before: the collector discovers new kinds only twice a
-// minute (kubernetes/kubernetes:cmd/kube-controller-manager/app/core.go,
-// startGarbageCollectorController).
-func startControllerManager(t testing.TB, dir string, admin *Kube, certificates *Certificates) {
-	t.Helper()
-	start(t, dir, "kube-controller-manager", exec.Command(part(t, "kube", "kube-controller-manager"),
-		"--kubeconfig", WriteKubeconfig(t, filepath.Join(dir, "controller-manager.kubeconfig"), admin.URL, certificates.CAFile, admin.Token),
-		"--controllers", "garbage-collector-controller,persistentvolumeclaim-protection-controller",
-		"--leader-elect=false", "--bind-address", loopback, "--secure-port", "0",
-		"--cert-dir", dir,
-	))
 }
 
 // WriteKubeconfig writes a kubeconfig for one server and one token.
@@ -90,17 +86,6 @@ clusters: [{name: harvester, cluster: {server: %q, certificate-authority: %q}}]
 users: [{name: user, user: {token: %q}}]
 `, server, caFile, token), 0o600))
 	return path
-}
-
-// applyDefinitions installs KubeVirt's own definitions and our definitions of
-// Harvester's kinds, and waits until their resources are served.
-func applyDefinitions(t testing.TB, admin *Kube) {
-	t.Helper()
-	kubevirt := must[[]byte](t, "KubeVirt's definitions")(exec.Command(part(t, "kubevirt", "kubevirt-crds")).Output())
-	definitions := must[[]Object](t, "KubeVirt's definitions")(decodeYAML(kubevirt))
-	definitions = append(definitions, must[[]Object](t, "Harvester's definitions")(readYAML(testdata("harvester-crds.yaml")))...)
-	check(t, "definitions", admin.Apply(definitions))
-	awaitServed(t, admin, definitions)
 }
 
 // awaitServed waits until the resources of definitions are served.

@@ -28,13 +28,16 @@ func (r Right) String() string {
 // plugin's ServiceAccount, from its audit log.
 func (s *Stack) Asked(t testing.TB) (granted, refused map[Right]int) {
 	t.Helper()
-	file := must[*os.File](t, "audit log")(os.Open(auditLog(s.Dir)))
+	file := must[*os.File](t, "audit log")(os.Open(auditLog(s.dir)))
 	defer file.Close()
 	granted, refused = map[Right]int{}, map[Right]int{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		event := must[Object](t, "audit log")(decodeObject(lines.Bytes()))
+		if event.Str("user", "username") != serviceAccountUser(s.Namespace) {
+			continue
+		}
 		ref := event.Obj("objectRef")
 		right := Right{event.Str("verb"), ref.Str("apiGroup"), ref.Str("resource"), ref.Str("namespace")}
 		if event.Int("responseStatus", "code") == http.StatusForbidden {
@@ -47,11 +50,11 @@ func (s *Stack) Asked(t testing.TB) (granted, refused map[Right]int) {
 	return granted, refused
 }
 
-// Granted returns the rights that examples/rbac.yaml grants in its namespaces.
-func Granted(t testing.TB) []Right {
+// Granted returns the rights that examples/rbac.yaml grants, with the stack's namespace.
+func (s *Stack) Granted(t testing.TB) []Right {
 	t.Helper()
-	var rights []Right
-	for _, object := range must[[]Object](t, rbacFile)(readYAML(rbacFile)) {
+	var granted []Right
+	for _, object := range rights(t, s.Namespace) {
 		if object.Str("kind") != "Role" {
 			continue
 		}
@@ -59,13 +62,11 @@ func Granted(t testing.TB) []Right {
 			for _, group := range rule.Strings("apiGroups") {
 				for _, resource := range rule.Strings("resources") {
 					for _, verb := range rule.Strings("verbs") {
-						rights = append(rights, Right{verb, group, resource, object.Str("metadata", "namespace")})
+						granted = append(granted, Right{verb, group, resource, object.Str("metadata", "namespace")})
 					}
 				}
 			}
 		}
 	}
-	return rights
+	return granted
 }
-
-var rbacFile = filepath.Join(Root, "examples", "rbac.yaml")

@@ -47,9 +47,9 @@ func answersOK(process *Process, client *http.Client, url string) error {
 
 // Compact removes all revisions but the newest, as happens every five minutes in
 // a real cluster: paginated lists that began before cannot be continued.
-func (s *Stack) Compact() error {
+func (c *Cluster) Compact() error {
 	call := func(path, body string) (Object, error) {
-		response, err := http.Post(s.etcd+path, "application/json", strings.NewReader(body))
+		response, err := http.Post(c.etcd+path, "application/json", strings.NewReader(body))
 		if err != nil {
 			return nil, err
 		}

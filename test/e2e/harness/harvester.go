@@ -32,19 +32,19 @@ var leaseDuration, renewDeadline = fmt.Sprint(180 * time.Second * slow), fmt.Spr
 // startHarvester runs Harvester's server (with every controller) and webhook server, KubeVirt's
 // virt-controller and virt-api and Kubernetes' scheduler on an API server that has the definitions;
 // players do what needs a machine.
-func (s *Stack) startHarvester(t *testing.T) {
+func (c *Cluster) startHarvester(t testing.TB) {
 	t.Helper()
-	startKubeControllers(t, s.Dir, s.Kube, s.Certificates)
-	check(t, "the cluster's objects", s.Kube.Apply(must[[]Object](t, "cluster.yaml")(readYAML(testdata("cluster.yaml")))))
-	s.players = startPlayers(t, s)
-	s.startScheduler(t)
-	environment := s.startHarvesterWebhook(t) // it waits for 15 s before it registers itself
-	s.startKubeVirt(t)
+	startKubeControllers(t, c.dir, c.Kube, c.Certificates)
+	check(t, "the cluster's objects", c.Kube.Apply(must[[]Object](t, "cluster.yaml")(readYAML(testdata("cluster.yaml")))))
+	c.players = startPlayers(t, c)
+	c.startScheduler(t)
+	environment := c.startHarvesterWebhook(t) // it waits for 15 s before it registers itself
+	c.startKubeVirt(t)
 	// It makes definitions that the webhook server needs, and waits for that server for three minutes.
-	s.startHarvesterServer(t, environment)
-	s.awaitPrograms(t, "KubeVirt and Harvester admit a VM", func() error { return admitted(s.Kube) })
-	s.awaitPrograms(t, "Harvester's controllers run", func() error {
-		lease, err := s.Kube.Get(Leases, "kube-system", "harvester-controllers")
+	c.startHarvesterServer(t, environment)
+	c.awaitPrograms(t, "KubeVirt and Harvester admit a VM", func() error { return admitted(c.Kube) })
+	c.awaitPrograms(t, "Harvester's controllers run", func() error {
+		lease, err := c.Kube.Get(Leases, "kube-system", "harvester-controllers")
 		if err == nil && lease.Str("spec", "holderIdentity") == "" {
 			err = errors.New("nobody leads")
 		}
@@ -54,10 +54,10 @@ func (s *Stack) startHarvester(t *testing.T) {
 
 // awaitPrograms waits until check returns nil. A program that ends meanwhile, because another one is not there
 // yet or this machine is busy, is started again, as kubelet would.
-func (s *Stack) awaitPrograms(t testing.TB, what string, check func() error) {
+func (c *Cluster) awaitPrograms(t testing.TB, what string, check func() error) {
 	t.Helper()
 	Eventually(t, 5*time.Minute, what, func() error {
-		for _, process := range []*Process{s.VirtAPI, s.VirtController, s.HarvesterWebhook, s.HarvesterServer} {
+		for _, process := range []*Process{c.VirtAPI, c.VirtController, c.HarvesterWebhook, c.HarvesterServer} {
 			if process != nil && !process.Running() {
 				t.Logf("%s has ended, and is started again:\n%s", process.Name, tail(process.Log, 5))
 				process.Restart(t)
@@ -69,7 +69,7 @@ func (s *Stack) awaitPrograms(t testing.TB, what string, check func() error) {
 
 // admitted returns nil if all four webhooks take part in a VM's creation.
 func admitted(admin *Kube) error {
-	response, body, err := admin.Post(VirtualMachines, Namespace, SampleVM("admission"), true)
+	response, body, err := admin.Post(VirtualMachines, "default", SampleVM("default", "admission"), true)
 	if err != nil {
 		return err
 	}
@@ -106,11 +106,11 @@ func startKubeControllers(t testing.TB, dir string, admin *Kube, certificates *C
 	))
 }
 
-func (s *Stack) startScheduler(t testing.TB) {
+func (c *Cluster) startScheduler(t testing.TB) {
 	t.Helper()
-	start(t, s.Dir, "kube-scheduler", exec.Command(part(t, "scheduler", "kube-scheduler"),
-		"--kubeconfig", WriteKubeconfig(t, filepath.Join(s.Dir, "scheduler.kubeconfig"), s.Kube.URL, s.Certificates.CAFile, s.Kube.Token),
-		"--leader-elect=false", "--secure-port", "0", "--cert-dir", s.Dir,
+	start(t, c.dir, "kube-scheduler", exec.Command(part(t, "scheduler", "kube-scheduler"),
+		"--kubeconfig", WriteKubeconfig(t, filepath.Join(c.dir, "scheduler.kubeconfig"), c.Kube.URL, c.Certificates.CAFile, c.Kube.Token),
+		"--leader-elect=false", "--secure-port", "0", "--cert-dir", c.dir,
 	))
 }
 
@@ -124,9 +124,9 @@ printf %s "$1" >/run/secrets/kubernetes.io/serviceaccount/namespace && shift && 
 }
 
 // account makes a ServiceAccount with all rights; returns its token's file and a kubeconfig.
-func (s *Stack) account(t testing.TB, name string) (token, kubeconfig string) {
+func (c *Cluster) account(t testing.TB, name string) (token, kubeconfig string) {
 	t.Helper()
-	check(t, name, s.Kube.Apply([]Object{
+	check(t, name, c.Kube.Apply([]Object{
 		{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": Object{"name": name, "namespace": systemNamespace}},
 		{
 			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": Object{"name": name},
@@ -134,16 +134,16 @@ func (s *Stack) account(t testing.TB, name string) (token, kubeconfig string) {
 			"subjects": []Object{{"kind": "ServiceAccount", "name": name, "namespace": systemNamespace}},
 		},
 	}))
-	token = filepath.Join(s.Dir, name+".token")
-	check(t, token, os.WriteFile(token, []byte(must[string](t, token)(s.Kube.TokenFor(systemNamespace, name))), 0o600))
-	kubeconfig = filepath.Join(s.Dir, name+".kubeconfig")
+	token = filepath.Join(c.dir, name+".token")
+	check(t, token, os.WriteFile(token, []byte(must[string](t, token)(c.Kube.TokenFor(systemNamespace, name))), 0o600))
+	kubeconfig = filepath.Join(c.dir, name+".kubeconfig")
 	check(t, kubeconfig, os.WriteFile(kubeconfig, fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 current-context: harvester
 contexts: [{name: harvester, context: {cluster: harvester, user: user}}]
 clusters: [{name: harvester, cluster: {server: %q, certificate-authority: %q}}]
 users: [{name: user, user: {tokenFile: %q}}]
-`, s.Kube.URL, s.Certificates.CAFile, token), 0o600))
+`, c.Kube.URL, c.Certificates.CAFile, token), 0o600))
 	return token, kubeconfig
 }
 
@@ -156,10 +156,12 @@ func localService(name, address string, port int) Object {
 }
 
 // startKubeVirt installs what KubeVirt's operator would, and runs its two programs of a control plane.
-func (s *Stack) startKubeVirt(t testing.TB) {
+func (c *Cluster) startKubeVirt(t testing.TB) {
 	t.Helper()
-	port := freePort(t)
-	authority := string(must[[]byte](t, s.Certificates.CAFile)(os.ReadFile(s.Certificates.CAFile)))
+	port, handlerPort := freePort(t), freePort(t)
+	c.players.serveHandler(t, c, handlerPort)
+	c.players.addHandlerPods(t)
+	authority := string(must[[]byte](t, c.Certificates.CAFile)(os.ReadFile(c.Certificates.CAFile)))
 	objects := []Object{localService("virt-api", loopback, port)}
 	for _, name := range []string{"kubevirt-ca", "kubevirt-export-ca"} {
 		objects = append(objects, Object{
@@ -167,21 +169,21 @@ func (s *Stack) startKubeVirt(t testing.TB) {
 			"data": Object{"ca-bundle": authority},
 		})
 	}
-	check(t, "KubeVirt's objects", s.Kube.Apply(objects))
-	certificate, key := s.Certificates.CertFile, s.Certificates.KeyFile
-	_, kubeconfig := s.account(t, "kubevirt-apiserver")
-	s.VirtAPI = start(t, s.Dir, "virt-api", asPod(part(t, "kubevirt17", "virt-api"), "--kubeconfig", kubeconfig,
-		"--listen", loopback, "--port", fmt.Sprint(port), "--console-server-port", fmt.Sprint(freePort(t)),
+	check(t, "KubeVirt's objects", c.Kube.Apply(objects))
+	certificate, key := c.Certificates.CertFile, c.Certificates.KeyFile
+	_, kubeconfig := c.account(t, "kubevirt-apiserver")
+	c.VirtAPI = start(t, c.dir, "virt-api", asPod(part(t, "kubevirt", "virt-api"), "--kubeconfig", kubeconfig,
+		"--listen", loopback, "--port", fmt.Sprint(port), "--console-server-port", fmt.Sprint(handlerPort), "--externally-managed",
 		"--tls-cert-file", certificate, "--tls-key-file", key, "--handler-cert-file", certificate, "--handler-key-file", key))
-	_, kubeconfig = s.account(t, "kubevirt-controller")
-	s.VirtController = start(t, s.Dir, "virt-controller", asPod(part(t, "kubevirt17", "virt-controller"), "--kubeconfig", kubeconfig,
+	_, kubeconfig = c.account(t, "kubevirt-controller")
+	c.VirtController = start(t, c.dir, "virt-controller", asPod(part(t, "kubevirt", "virt-controller"), "--kubeconfig", kubeconfig,
 		"--leader-elect-lease-duration", leaseDuration, "--leader-elect-renew-deadline", renewDeadline,
 		"--listen", loopback, "--port", fmt.Sprint(freePort(t)), "--launcher-image", "virt-launcher:1.7.0",
 		"--exporter-image", "virt-exportserver:1.7.0", "--prom-cert-file", certificate, "--prom-key-file", key))
 	Eventually(t, 3*time.Minute, "virt-api listens", func() error {
-		return answersOK(s.VirtAPI, s.Kube.HTTP, fmt.Sprintf("https://%s:%d/apis/subresources.kubevirt.io/v1/healthz", loopback, port))
+		return answersOK(c.VirtAPI, c.Kube.HTTP, fmt.Sprintf("https://%s:%d/apis/subresources.kubevirt.io/v1/healthz", loopback, port))
 	})
-	check(t, "KubeVirt's webhooks", s.Kube.Apply(withEndpoint(s.kubevirtObjects, authority, port)))
+	check(t, "KubeVirt's webhooks", c.Kube.Apply(withEndpoint(c.kubevirtObjects, authority, port)))
 }
 
 // withEndpoint adds what KubeVirt's operator knows at run time to webhook configurations and APIServices.
@@ -201,11 +203,11 @@ func withEndpoint(objects []Object, authority string, port int) []Object {
 
 // startHarvesterWebhook runs Harvester's webhook server; returns the environment of Harvester's programs. Its
 // configurations name port 443, which they get on an address of this stack; the program listens on another one.
-func (s *Stack) startHarvesterWebhook(t testing.TB) []string {
+func (c *Cluster) startHarvesterWebhook(t testing.TB) []string {
 	t.Helper()
-	_, kubeconfig := s.account(t, "harvester")
+	_, kubeconfig := c.account(t, "harvester")
 	environment := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "NAMESPACE=" + systemNamespace, "HCI_MODE=true", "KUBECONFIG=" + kubeconfig,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "NAMESPACE=" + systemNamespace, "HCI_MODE=true", "KUBECONFIG=" + kubeconfig,
 		"HARVESTER_SERVER_VERSION=" + HarvesterVersion,
 		"CATTLE_ELECTION_LEASE_DURATION=" + leaseDuration, "CATTLE_ELECTION_RENEW_DEADLINE=" + renewDeadline,
 		"HARVESTER_CONTROLLER_USER_NAME=system:serviceaccount:" + systemNamespace + ":harvester",
@@ -213,21 +215,23 @@ func (s *Stack) startHarvesterWebhook(t testing.TB) []string {
 	address := must[string](t, "an address for Harvester's webhook")(nextHost(443))
 	port := freePort(t)
 	forward(t, address+":443", fmt.Sprintf("%s:%d", loopback, port))
-	check(t, "Harvester's Services", s.Kube.Apply([]Object{localService("harvester-webhook", address, 443)}))
+	check(t, "Harvester's Services", c.Kube.Apply([]Object{localService("harvester-webhook", address, 443)}))
 	webhook := exec.Command(part(t, "harvester", "harvester-webhook"),
 		"--https-port", fmt.Sprint(port), "--profile-listen-address", fmt.Sprintf("%s:%d", loopback, freePort(t)))
 	webhook.Env = environment
-	s.HarvesterWebhook = start(t, s.Dir, "harvester-webhook", webhook)
+	c.HarvesterWebhook = start(t, c.dir, "harvester-webhook", webhook)
 	return environment
 }
 
-func (s *Stack) startHarvesterServer(t testing.TB, environment []string) {
+func (c *Cluster) startHarvesterServer(t testing.TB, environment []string) {
 	t.Helper()
+	port := freePort(t)
+	c.steve = fmt.Sprintf("https://%s:%d", loopback, port)
 	server := exec.Command(part(t, "harvester", "harvester-server"),
-		"--https-port", fmt.Sprint(freePort(t)), "--http-port", fmt.Sprint(freePort(t)),
+		"--https-port", fmt.Sprint(port), "--http-port", fmt.Sprint(freePort(t)),
 		"--profile-listen-address", fmt.Sprintf("%s:%d", loopback, freePort(t)))
 	server.Env = environment
-	s.HarvesterServer = start(t, s.Dir, "harvester-server", server)
+	c.HarvesterServer = start(t, c.dir, "harvester-server", server)
 }
 
 // forward passes the bytes of connections to one address on to another one, until the end of the test.
@@ -258,13 +262,13 @@ func forward(t testing.TB, from, to string) {
 	}()
 }
 
-// applyHarvesterDefinitions installs every definition of KubeVirt, Harvester and what they use; it keeps
+// applyDefinitions installs every definition of KubeVirt, Harvester and what they use; it keeps
 // KubeVirt's other objects for later. Returns when all are served.
-func (s *Stack) applyHarvesterDefinitions(t testing.TB) {
+func (c *Cluster) applyDefinitions(t testing.TB) {
 	t.Helper()
-	kubevirt := must[[]byte](t, "KubeVirt's objects")(exec.Command(part(t, "kubevirt17", "kubevirt-objects"), systemNamespace).Output())
+	kubevirt := must[[]byte](t, "KubeVirt's objects")(exec.Command(part(t, "kubevirt", "kubevirt-objects"), systemNamespace).Output())
 	definitions := must[[]Object](t, "KubeVirt's objects")(decodeYAML(kubevirt))
-	s.kubevirtObjects = slices.DeleteFunc(slices.Clone(definitions), isDefinition)
+	c.kubevirtObjects = slices.DeleteFunc(slices.Clone(definitions), isDefinition)
 	definitions = append(definitions, must[[]Object](t, "Harvester's definitions")(readYAML(part(t, "harvester", "definitions.yaml")))...)
 	definitions = append(definitions, must[[]Object](t, "definitions")(readYAML(testdata("harvester-crds.yaml")))...)
 	definitions = slices.DeleteFunc(definitions, func(o Object) bool { return !isDefinition(o) })
@@ -277,10 +281,10 @@ func (s *Stack) applyHarvesterDefinitions(t testing.TB) {
 	})
 	for _, definition := range definitions {
 		delete(definition, "status")
-		_, err := s.Kube.Do(http.MethodPost, ResourceOf(definition).Path(""), nil, jsonContent, definition)
+		_, err := c.Kube.Do(http.MethodPost, ResourceOf(definition).Path(""), nil, jsonContent, definition)
 		check(t, definition.Name(), err)
 	}
-	awaitServed(t, s.Kube, definitions)
+	awaitServed(t, c.Kube, definitions)
 }
 
 func isDefinition(o Object) bool { return o.Str("kind") == "CustomResourceDefinition" }

@@ -44,23 +44,24 @@ func (p *players) addHosts(t testing.TB) {
 }
 
 // SetHostDown ends a host with everything on it, as a power cut does, or lets it come back empty.
-func (s *Stack) SetHostDown(host string, down bool) {
-	p := s.players
+func (c *Cluster) SetHostDown(host string, down bool) {
+	p := c.players
 	p.lock.Lock()
 	p.down[host] = down
 	p.lock.Unlock()
 	if !down {
 		return
 	}
-	instances, err := s.Kube.List(Instances, "", "")
+	instances, err := c.Kube.List(Instances, "", "")
 	if err != nil {
 		p.log.Printf("%s goes down: %v", host, err)
 	}
 	for _, instance := range instances {
-		if instance.Str("status", "nodeName") != host {
+		machines := p.machinesOf(instance.Str("metadata", "namespace"))
+		if instance.Str("status", "nodeName") != host || machines == nil {
 			continue
 		}
-		for _, machine := range s.Machines.Running() {
+		for _, machine := range machines.Running() {
 			if machine.Name == instance.Name() {
 				machine.Kill()
 			}

@@ -22,7 +22,7 @@ func (p *players) kubelet(pod Object) error {
 	if host == "" || p.isDown(host) {
 		return nil
 	}
-	fault := p.fault()
+	fault := p.fault(pod)
 	ended := phase == "Succeeded" || phase == "Failed"
 	switch {
 	case pod.Terminating():
@@ -54,7 +54,7 @@ func (p *players) kubelet(pod Object) error {
 
 // superviseLauncher ends a launcher whose guest has ended or has moved, and tells whether it is ready.
 func (p *players) superviseLauncher(pod Object) error {
-	if p.fault().FailLaunches {
+	if p.fault(pod).FailLaunches {
 		return p.terminated(pod, 137)
 	}
 	if instance := p.instanceOf(pod); instance != nil {
@@ -196,8 +196,11 @@ func (p *players) podStatus(pod Object, phase string, ready bool, state Object) 
 	return err
 }
 
-// podAddress is one that nobody uses; pods of this cluster do not talk.
+// podAddress is one that nobody uses, except for virt-handler's: other pods of this cluster do not talk.
 func podAddress(pod Object) string {
+	if pod.Str("metadata", "labels", "kubevirt.io") == handlerLabel {
+		return loopback
+	}
 	sum := 0
 	for _, c := range pod.UID() {
 		sum = sum*31 + int(c)

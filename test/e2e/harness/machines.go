@@ -73,9 +73,9 @@ type Machine struct {
 	Data   string // directory used as /opt/nomad/data
 }
 
-func newMachines(t testing.TB, dir string, nomad *Nomad, nomadPart string) *Machines {
+func newMachines(t testing.TB, dir string, nomad *Nomad) *Machines {
 	t.Helper()
-	m := &Machines{program: part(t, nomadPart, "nomad"), server: nomad.RPC, dir: dir,
+	m := &Machines{program: NomadProgram(t), server: nomad.RPC, dir: dir,
 		addresses: map[string]string{}}
 	t.Cleanup(func() {
 		m.lock.Lock()

@@ -2,7 +2,20 @@
 
 package harness
 
-import "time"
+import (
+	"testing"
+	"time"
+)
+
+// Migrate asks KubeVirt to move a VM to another host, as Harvester's action does; it does not wait.
+func (s *Stack) Migrate(t testing.TB, vm string) {
+	t.Helper()
+	check(t, "migration of "+vm, s.Kube.Apply([]Object{{
+		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration",
+		"metadata": Object{"generateName": vm + "-", "namespace": s.Namespace},
+		"spec":     Object{"vmiName": vm},
+	}}))
+}
 
 // migrate plays the virt-handlers of a live migration's source and target, once KubeVirt's migration
 // controller has given it a target. moving is true while one is under way.

@@ -65,26 +65,29 @@ consul {
 
 // NomadOptions say how a server differs from that of a stack.
 type NomadOptions struct {
-	Part        string // the real part that runs as the server and in its machines
 	Server      string // more settings of the server
 	WithoutACLs bool
 	TLS         bool // it speaks TLS only, to those who have a certificate
+}
+
+// NomadProgram returns the path of the Nomad that runs as server and clients: $NOMAD_BINARY, or the real part.
+func NomadProgram(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("NOMAD_BINARY"); path != "" {
+		return path
+	}
+	return part(t, "nomad", "nomad")
 }
 
 // StartNomad starts only a Nomad server, and what boots its machines. Tests run in
 // parallel.
 func StartNomad(t *testing.T, options NomadOptions) *Stack {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("the machines' namespaces need root")
-	}
-	t.Parallel()
-	slots <- struct{}{}
-	t.Cleanup(func() { <-slots })
+	takeTurn(t, slots)
 	s := &Stack{Dir: temporaryDir(t)}
 	s.Nomad, s.NomadServer = startNomad(t, s.Dir, options)
 	bootstrapNomad(t, s.Nomad, s.NomadServer, options)
-	s.Machines = newMachines(t, filepath.Join(s.Dir, "machines"), s.Nomad, options.Part)
+	s.Machines = newMachines(t, filepath.Join(s.Dir, "machines"), s.Nomad)
 	return s
 }
 
@@ -95,13 +98,13 @@ func startNomad(t testing.TB, dir string, options NomadOptions) (*Nomad, *Proces
 	n := &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}
 	block := ""
 	if options.TLS {
-		n.TLS, block = newNomadTLS(t, filepath.Join(dir, "nomad-tls"), options.Part)
+		n.TLS, block = newNomadTLS(t, filepath.Join(dir, "nomad-tls"))
 		n.URL = strings.Replace(n.URL, "http:", "https:", 1)
 	}
 	config := filepath.Join(dir, "nomad-server.hcl")
 	check(t, config, os.WriteFile(config, fmt.Appendf(nil, nomadServerConfig,
 		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t), options.Server, !options.WithoutACLs, block), 0o600))
-	return n, start(t, dir, "nomad-server", exec.Command(part(t, options.Part, "nomad"), "agent", "-config", config))
+	return n, start(t, dir, "nomad-server", exec.Command(NomadProgram(t), "agent", "-config", config))
 }
 
 // bootstrapNomad waits for the server and gives the client a management token.
@@ -184,7 +187,7 @@ func (n *Nomad) List(path string) ([]Object, error) {
 // Command runs Nomad's own command line in a directory and returns what it prints.
 func (n *Nomad) Command(t testing.TB, dir string, arguments ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command(part(t, "nomad", "nomad"), arguments...)
+	cmd := exec.Command(NomadProgram(t), arguments...)
 	cmd.Dir = dir
 	cmd.Env = []string{"NOMAD_ADDR=" + n.URL, "NOMAD_TOKEN=" + n.Token}
 	out, err := cmd.CombinedOutput()

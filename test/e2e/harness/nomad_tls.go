@@ -37,11 +37,11 @@ tls {
 
 // newNomadTLS runs the commands that examples/cloud-init-tls.yaml names, and returns the server's
 // block, too.
-func newNomadTLS(t testing.TB, dir, nomadPart string) (*NomadTLS, string) {
+func newNomadTLS(t testing.TB, dir string) (*NomadTLS, string) {
 	t.Helper()
 	check(t, dir, os.Mkdir(dir, 0o700))
 	for _, arguments := range [][]string{{"ca", "create"}, {"cert", "create", "-server"}, {"cert", "create", "-client"}} {
-		cmd := exec.Command(part(t, nomadPart, "nomad"), append([]string{"tls"}, arguments...)...)
+		cmd := exec.Command(NomadProgram(t), append([]string{"tls"}, arguments...)...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("nomad tls %v: %v\n%s", arguments, err, out)

@@ -20,10 +20,9 @@ import (
 //
 // One goroutine looks at all objects in each round; each step is based on what is stored.
 type players struct {
-	kube     *Kube // as administrator
-	handler  *Kube // as virt-handler: virt-api lets only KubeVirt's own accounts change an instance
-	machines *Machines
-	log      *log.Logger
+	kube    *Kube // as administrator
+	handler *Kube // as virt-handler: virt-api lets only KubeVirt's own accounts change an instance
+	log     *log.Logger
 
 	// Only the goroutine's own.
 	since   map[string]time.Time // when a step of an object was first seen, by uid and step
@@ -32,9 +31,11 @@ type players struct {
 	logged  map[string]string    // the last problem of each object
 	seen    world
 
-	lock   sync.Mutex
-	faults Faults
-	down   map[string]bool // hosts
+	lock     sync.Mutex
+	machines map[string]*Machines // by namespace
+	faults   map[string]Faults    // by namespace
+	down     map[string]bool      // hosts
+	paused   map[string]bool      // by the instance's uid
 }
 
 // world is what a round is based on.
@@ -53,29 +54,42 @@ type Faults struct {
 	FailLaunches bool // launchers end with an error as soon as they run
 }
 
-// Fail sets what goes wrong from now on.
+// Fail sets what goes wrong with the stack's VMs from now on.
 func (s *Stack) Fail(faults Faults) {
 	s.players.lock.Lock()
 	defer s.players.lock.Unlock()
-	s.players.faults = faults
+	s.players.faults[s.Namespace] = faults
 }
 
-func (p *players) fault() Faults {
+func (p *players) fault(o Object) Faults {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	return p.faults
+	return p.faults[o.Str("metadata", "namespace")]
 }
 
-func startPlayers(t testing.TB, s *Stack) *players {
+// addMachines says where the guests of a namespace run.
+func (p *players) addMachines(namespace string, machines *Machines) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.machines[namespace] = machines
+}
+
+func (p *players) machinesOf(namespace string) *Machines {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.machines[namespace]
+}
+
+func startPlayers(t testing.TB, c *Cluster) *players {
 	t.Helper()
-	token, _ := s.account(t, "kubevirt-handler")
-	path := filepath.Join(s.Dir, "players.log")
+	token, _ := c.account(t, "kubevirt-handler")
+	path := filepath.Join(c.dir, "players.log")
 	file := must[*os.File](t, path)(os.Create(path))
 	p := &players{
-		kube: s.Kube, machines: s.Machines, log: log.New(file, "", log.Ltime|log.Lmicroseconds),
-		handler: &Kube{URL: s.Kube.URL, Token: string(must[[]byte](t, token)(os.ReadFile(token))), HTTP: s.Kube.HTTP},
+		kube: c.Kube, log: log.New(file, "", log.Ltime|log.Lmicroseconds),
+		handler: &Kube{URL: c.Kube.URL, Token: string(must[[]byte](t, token)(os.ReadFile(token))), HTTP: c.Kube.HTTP},
 		since:   map[string]time.Time{}, running: map[string]*Machine{}, asked: map[string]bool{}, logged: map[string]string{},
-		down: map[string]bool{},
+		machines: map[string]*Machines{}, faults: map[string]Faults{}, down: map[string]bool{}, paused: map[string]bool{},
 	}
 	p.addHosts(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -94,9 +108,6 @@ func startPlayers(t testing.TB, s *Stack) *players {
 		cancel()
 		<-ended
 		file.Close()
-		if t.Failed() {
-			t.Logf("end of the players' log:\n%s", tail(path, 60))
-		}
 	})
 	return p
 }

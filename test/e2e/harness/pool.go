@@ -18,13 +18,13 @@ const (
 // VMs returns the virtual machines of the namespace.
 func (s *Stack) VMs(t testing.TB) []Object {
 	t.Helper()
-	return must[[]Object](t, "virtual machines")(s.Kube.List(VirtualMachines, Namespace, ""))
+	return must[[]Object](t, "virtual machines")(s.Kube.List(VirtualMachines, s.Namespace, ""))
 }
 
 // Settled returns nil if there are exactly count working machines and no leftovers:
 // no surplus VM, Secret, claim, drain, mark or ineligible node.
 func (s *Stack) Settled(count int) error {
-	vms, err := s.Kube.List(VirtualMachines, Namespace, "")
+	vms, err := s.Kube.List(VirtualMachines, s.Namespace, "")
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *Stack) Settled(count int) error {
 		links[vm.Annotation("nomad-harvester-autoscaler/nomad-node-id")] = true
 	}
 	for what, resource := range map[string]Resource{"instances": Instances, "claims": Claims, "secrets": Secrets} {
-		objects, err := s.Kube.List(resource, Namespace, "")
+		objects, err := s.Kube.List(resource, s.Namespace, "")
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (s *Stack) StaysSettled(t testing.TB, count int) {
 func (s *Stack) LeaseHolders(t testing.TB) []string {
 	t.Helper()
 	var holders []string
-	for _, lease := range must[[]Object](t, "leases")(s.Kube.List(Leases, Namespace, "")) {
+	for _, lease := range must[[]Object](t, "leases")(s.Kube.List(Leases, s.Namespace, "")) {
 		if holder := lease.Str("spec", "holderIdentity"); holder != "" {
 			holders = append(holders, holder)
 		}

@@ -103,6 +103,9 @@ func (p *Process) Stop(grace time.Duration) {
 // Suspend stops the process without ending it, as a machine that hangs.
 func (p *Process) Suspend() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 
+// Resume lets a suspended process go on.
+func (p *Process) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+
 // Kill kills the process and its group immediately.
 func (p *Process) Kill() {
 	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)

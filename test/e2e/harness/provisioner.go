@@ -12,7 +12,7 @@ func (p *players) provision(claim Object) error {
 	if claim.Str("spec", "volumeName") != "" || claim.Terminating() || claim.Annotation("volume.kubernetes.io/storage-provisioner") != driver {
 		return nil
 	}
-	fault := p.fault()
+	fault := p.fault(claim)
 	namespace := claim.Str("metadata", "namespace")
 	if fault.FailClaims && p.first(claim, "failed") {
 		_, err := p.kube.Create(Resource{"", "v1", "events"}, namespace, Object{

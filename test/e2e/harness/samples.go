@@ -13,7 +13,7 @@ const SampleUID = "5d3f0f4e-8a1c-4a53-9d0f-3b7c1a2e4d55"
 
 // SampleVM is a complete virtual machine as the plugin creates it, for tests of
 // the environment without the plugin.
-func SampleVM(name string) Object {
+func SampleVM(namespace, name string) Object {
 	claim := name + "-disk-0-a1b2c"
 	labels := Object{
 		poolLabel: "clients", "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler",
@@ -35,14 +35,14 @@ func SampleVM(name string) Object {
 	return Object{
 		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine",
 		"metadata": Object{
-			"name": name, "namespace": Namespace, "labels": labels,
+			"name": name, "namespace": namespace, "labels": labels,
 			"annotations": Object{
-				"nomad-harvester-autoscaler/self":         name + "/" + SampleUID,
-				"nomad-harvester-autoscaler/action-id":    "01JD0000000000000000000000",
-				"nomad-harvester-autoscaler/join-timeout": "15m0s",
-				"nomad-harvester-autoscaler/nodes":        `{"region":"global","node_class":"elastic","node_attribute":"unique.hostname","index":7}`,
-				claimsAnnotation:                          string(templates),
-				removedAnnotation:                         claim,
+				"nomad-harvester-autoscaler/self":               name + "/" + SampleUID,
+				"nomad-harvester-autoscaler/action-id":          "01JD0000000000000000000000",
+				"nomad-harvester-autoscaler/join-timeout":       "15m0s",
+				"nomad-harvester-autoscaler/nodes":              `{"region":"global","node_class":"elastic","node_attribute":"unique.hostname","index":7}`,
+				"harvesterhci.io/volumeClaimTemplates":          string(templates),
+				"harvesterhci.io/removedPersistentVolumeClaims": claim,
 			},
 		},
 		"spec": Object{
@@ -76,7 +76,7 @@ func SampleVM(name string) Object {
 }
 
 // SampleSecret holds the user data of a SampleVM.
-func SampleSecret(name string) Object {
+func SampleSecret(namespace, name string) Object {
 	userData := fmt.Sprintf(`#cloud-config
 write_files:
   - path: /etc/nomad.d/nomad.hcl
@@ -96,7 +96,7 @@ write_files:
 	return Object{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
 		"metadata": Object{
-			"name": name + "-cloudinit", "namespace": Namespace,
+			"name": name + "-cloudinit", "namespace": namespace,
 			"labels": Object{poolLabel: "clients", "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler"},
 		},
 		"data": Object{"userdata": base64.StdEncoding.EncodeToString([]byte(userData))},
@@ -104,11 +104,11 @@ write_files:
 }
 
 // SampleClaim is a leftover claim of a deleted VM of a pool.
-func SampleClaim(name, pool string) Object {
+func SampleClaim(namespace, name, pool string) Object {
 	return Object{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim",
 		"metadata": Object{
-			"name": name, "namespace": Namespace,
+			"name": name, "namespace": namespace,
 			"labels": Object{poolLabel: pool, "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler"},
 		},
 		"spec": Object{

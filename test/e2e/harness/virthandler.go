@@ -32,6 +32,9 @@ func (p *players) virtHandler(instance Object) error {
 		if moving, err := p.migrate(instance); moving {
 			return err
 		}
+		if err := p.pause(instance); err != nil {
+			return err
+		}
 		return p.superviseGuest(instance)
 	}
 	return nil
@@ -89,7 +92,11 @@ func (p *players) bootMachine(instance Object) (*Machine, error) {
 		return nil, err
 	}
 	p.log.Printf("%s: boots on %s", instance.Name(), instance.Str("status", "nodeName"))
-	return p.machines.Boot(id, name, files)
+	machines := p.machinesOf(namespace)
+	if machines == nil {
+		return nil, fmt.Errorf("no test has namespace %s", namespace)
+	}
+	return machines.Boot(id, name, files)
 }
 
 // superviseGuest tells how a guest that ended by itself did so. One that reboots is not noticed by anybody.
@@ -118,7 +125,7 @@ func (p *players) superviseGuest(instance Object) error {
 
 // shutDown presses the guest's power button once and tells when it is off.
 func (p *players) shutDown(instance Object) error {
-	if p.fault().StuckGuests {
+	if p.fault(instance).StuckGuests {
 		return nil
 	}
 	if machine := p.running[instance.UID()]; machine != nil && machine.Running() {

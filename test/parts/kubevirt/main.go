@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubevirt-crds prints the CustomResourceDefinitions of the virtual
-// machine types exactly as KubeVirt's operator would install them. It is a
-// program and not a package of the tests, so that KubeVirt's dependencies are
-// compiled once and never meet those of the tests.
+// Command kubevirt-objects prints, as a YAML stream, what KubeVirt's operator would install
+// beside its programs: every CustomResourceDefinition, virt-api's webhook configurations and its
+// APIServices. They lack what the operator knows only at run time: certificates and ports.
 package main
 
 import (
@@ -16,27 +15,45 @@ import (
 )
 
 func main() {
-	makers := []func() (*extv1.CustomResourceDefinition, error){
-		components.NewVirtualMachineCrd,
-		components.NewVirtualMachineInstanceCrd,
-		components.NewVirtualMachineInstanceMigrationCrd,
+	if len(os.Args) != 2 {
+		fail(fmt.Errorf("usage: kubevirt-objects NAMESPACE"))
 	}
-	for _, newCRD := range makers {
-		crd, err := newCRD()
+	namespace := os.Args[1]
+	for _, newDefinition := range []func() (*extv1.CustomResourceDefinition, error){
+		components.NewVirtualMachineCrd, components.NewVirtualMachineInstanceCrd, components.NewVirtualMachineInstanceMigrationCrd,
+		components.NewPresetCrd, components.NewReplicaSetCrd, components.NewVirtualMachinePoolCrd, components.NewKubeVirtCrd,
+		components.NewVirtualMachineSnapshotCrd, components.NewVirtualMachineSnapshotContentCrd, components.NewVirtualMachineRestoreCrd,
+		components.NewVirtualMachineExportCrd, components.NewVirtualMachineCloneCrd, components.NewMigrationPolicyCrd,
+		components.NewVirtualMachineInstancetypeCrd, components.NewVirtualMachineClusterInstancetypeCrd,
+		components.NewVirtualMachinePreferenceCrd, components.NewVirtualMachineClusterPreferenceCrd,
+	} {
+		definition, err := newDefinition()
 		if err != nil {
 			fail(err)
 		}
-		// The operator posts the definition without a status: the API server owns it.
-		crd.Status = extv1.CustomResourceDefinitionStatus{}
-		out, err := yaml.Marshal(crd)
-		if err != nil {
-			fail(err)
-		}
-		fmt.Printf("---\n%s", out)
+		definition.Status = extv1.CustomResourceDefinitionStatus{} // the API server's
+		show(definition)
+	}
+	mutating := components.NewVirtAPIMutatingWebhookConfiguration(namespace)
+	mutating.APIVersion, mutating.Kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
+	show(mutating)
+	validating := components.NewVirtAPIValidatingWebhookConfiguration(namespace)
+	validating.APIVersion, validating.Kind = "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"
+	show(validating)
+	for _, service := range components.NewVirtAPIAPIServices(namespace) {
+		show(service)
 	}
 }
 
+func show(object any) {
+	out, err := yaml.Marshal(object)
+	if err != nil {
+		fail(err)
+	}
+	fmt.Printf("---\n%s", out)
+}
+
 func fail(err error) {
-	fmt.Fprintln(os.Stderr, "kubevirt-crds:", err)
+	fmt.Fprintln(os.Stderr, "kubevirt-objects:", err)
 	os.Exit(1)
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"nomad-harvester.local/test/e2e/fidelity"
-	"nomad-harvester.local/test/e2e/harness"
 )
 
 func main() {
@@ -21,7 +20,7 @@ func main() {
 	flag.StringVar(&target.KubeToken, "kube-token", "", "its token")
 	flag.StringVar(&target.NomadURL, "nomad", "", "base URL of the Nomad API")
 	flag.StringVar(&target.NomadToken, "nomad-token", "", "its token")
-	flag.StringVar(&target.Namespace, "namespace", harness.Namespace, "namespace of the VMs")
+	flag.StringVar(&target.Namespace, "namespace", "nomad", "namespace of the VMs")
 	flag.BoolVar(&target.RunsJobs, "jobs", false, "Nomad takes jobs")
 	known := flag.String("against", "testdata/real-answers.json", "answers to compare with")
 	wording := flag.Bool("wording", false, "the messages of refusals count, too")

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Act takes an action of Harvester's own API on an object, as its user interface does: id is "namespace/name", or
+// a host's name (harvester/harvester:pkg/api/vm/formatter.go, pkg/api/node/formatter.go). The server takes
+// everybody for an administrator, since Rancher stands before it.
+func (c *Cluster) Act(kind, id, action string, input Object) error {
+	body, err := json.Marshal(input)
+	if err != nil {
+		return err
+	}
+	url := c.steve + "/v1/harvester/" + kind + "/" + id + "?action=" + action
+	client := &http.Client{Timeout: 30 * time.Second * slow, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // its certificate is its own
+	}}
+	response, err := client.Post(url, jsonContent, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= 300 {
+		err = &APIError{Code: response.StatusCode, Message: string(text)}
+	}
+	return err
+}
+
+// ActOnVM takes an action on a VM of the stack.
+func (s *Stack) ActOnVM(t testing.TB, name, action string, input Object) {
+	t.Helper()
+	check(t, action+" "+name, s.Act("kubevirt.io.virtualmachines", s.Namespace+"/"+name, action, input))
+}
+
+// ActOnHost takes an action on a physical host.
+func (c *Cluster) ActOnHost(t testing.TB, host, action string, input Object) {
+	t.Helper()
+	check(t, action+" "+host, c.Act("nodes", host, action, input))
+}
+
+// serveHandler is what virt-api asks of the virt-handlers of all hosts: to pause a guest, and to let it go on. It
+// listens where it is expected, at the address of the virt-handlers' pods (addHandlerPods).
+func (p *players) serveHandler(t testing.TB, c *Cluster, port int) {
+	t.Helper()
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // v1/namespaces/NAMESPACE/virtualmachineinstances/NAME/ACTION
+		if len(path) != 6 || (path[5] != "pause" && path[5] != "unpause") {
+			http.NotFound(w, r)
+			return
+		}
+		instance, err := p.kube.Get(Instances, path[2], path[4])
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		p.lock.Lock()
+		defer p.lock.Unlock()
+		p.paused[instance.UID()] = path[5] == "pause"
+	})}
+	address := fmt.Sprintf("%s:%d", loopback, port)
+	listener := must[net.Listener](t, "virt-handler")(tls.Listen("tcp", address, &tls.Config{
+		Certificates: []tls.Certificate{c.Certificates.Server}, ClientAuth: tls.RequestClientCert,
+	}))
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+}
+
+const handlerLabel = "virt-handler"
+
+// addHandlerPods makes the pods by which virt-api finds the virt-handler of a host.
+func (p *players) addHandlerPods(t testing.TB) {
+	t.Helper()
+	for _, host := range HostNames() {
+		_, err := p.kube.Create(Pods, systemNamespace, Object{
+			"apiVersion": "v1", "kind": "Pod",
+			"metadata": Object{"name": "virt-handler-" + host, "namespace": systemNamespace, "labels": Object{"kubevirt.io": handlerLabel}},
+			"spec": Object{
+				"nodeName": host, "containers": []Object{{"name": "virt-handler", "image": "virt-handler:1.7.0"}},
+				"tolerations": []Object{{"operator": "Exists"}},
+			},
+		})
+		check(t, "virt-handler of "+host, err)
+	}
+}
+
+// pause makes a guest, and its instance's condition, what was asked for.
+func (p *players) pause(instance Object) error {
+	p.lock.Lock()
+	wanted := p.paused[instance.UID()]
+	p.lock.Unlock()
+	machine := p.running[instance.UID()]
+	if wanted == hasCondition(instance, "Paused") || machine == nil {
+		return nil
+	}
+	var conditions []Object
+	for _, c := range instance.List("status", "conditions") {
+		if c.Str("type") != "Paused" {
+			conditions = append(conditions, c)
+		}
+	}
+	if wanted {
+		conditions = append(conditions, condition("Paused", true, "PausedByUser", "VMI was paused by user"))
+		if err := machine.Suspend(); err != nil {
+			return err
+		}
+	} else if err := machine.Resume(); err != nil {
+		return err
+	}
+	p.log.Printf("%s: paused: %v", instance.Name(), wanted)
+	_, err := p.handler.Patch(Instances, instance.Str("metadata", "namespace"), instance.Name(), at(instance, Object{"status": Object{"conditions": conditions}}))
+	return err
+}
