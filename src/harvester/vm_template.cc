@@ -206,6 +206,11 @@ void ReadSize(VersionReading* reading) {
   if (reading->result.cpu_cores == 0 && counted) reading->result.cpu_cores = product;
   if (reading->result.hotplug) return;
   Drop(&reading->spec, kCpu, {"maxSockets"});
+  // Harvester 1.8 sets maxSockets to 1, and KubeVirt refuses a VM with more sockets.
+  if (counted && base::GetInt(*cpu, "sockets") > 1) {
+    (*cpu)["cores"] = base::GetInt(*cpu, "cores") * base::GetInt(*cpu, "sockets");
+    (*cpu)["sockets"] = 1;
+  }
   Drop(&reading->spec, {"template", "spec", "domain", "memory"}, {"guest", "maxGuest"});
 }
 

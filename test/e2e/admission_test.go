@@ -62,8 +62,10 @@ const (
 	devices   = "/spec/template/spec/domain/devices"
 	decoder   = `VirtualMachine in version "v1" cannot be handled as a VirtualMachine: strict decoding error: `
 	invalid   = `VirtualMachine.kubevirt.io "clients-7f3k2" is invalid: `
-	mutator   = `admission webhook "virtualmachines-mutator.kubevirt.io" denied the request: `
 	validator = `admission webhook "virtualmachine-validator.kubevirt.io" denied the request: `
+
+	harvesterMutator   = `admission webhook "mutator.harvesterhci.io" denied the request: `
+	harvesterValidator = `admission webhook "validator.harvesterhci.io" denied the request: `
 )
 
 // wrong are changes of a good VM that must be refused, and by whom.
@@ -74,7 +76,7 @@ var wrong = []struct {
 	by, because string // how the message begins, and what else is in it
 }{
 	{"an unknown field", "/spec/template/spec/hostName", `"x"`, 400, decoder, `unknown field "spec.template.spec.hostName"`},
-	{"a wrong type", "/spec/template/spec/hostname", `7`, 422, mutator, "spec.template.spec.hostname in body must be of type string"},
+	{"a wrong type", "/spec/template/spec/hostname", `7`, 500, harvesterMutator, "cannot unmarshal number into Go struct field VirtualMachineInstanceTemplateSpec.spec.template.spec.hostname"},
 	{"secure boot without SMM", "/spec/template/spec/domain/features/smm", `{"enabled":false}`, 422, validator, "SecureBoot requires SMM"},
 	{"BIOS besides EFI", "/spec/template/spec/domain/firmware/bootloader/bios", `{}`, 422, validator, "has both EFI and BIOS configured"},
 	{"a boot order twice", devices + "/disks/1/bootOrder", `1`, 422, validator, "already set for a different device"},
@@ -91,7 +93,8 @@ var wrong = []struct {
 	{"an unknown eviction strategy", "/spec/template/spec/evictionStrategy", `"Never"`, 422, validator, "unrecognized option: Never"},
 	{"an unknown machine type", "/spec/template/spec/domain/machine/type", `"isapc"`, 422, validator, "isapc (allowed values: [q35* pc-q35*])"},
 	{"dedicated CPUs whose count is not the limit", "/spec/template/spec/domain/cpu/cores", `3`, 422, validator, "must not be provided at the same time with"},
-	{"no memory", "/spec/template/spec/domain/resources", `{"limits":{"cpu":"4"}}`, 422, validator, "limits.memory should be provided"},
+	{"no memory", "/spec/template/spec/domain/resources", `{"limits":{"cpu":"4"}}`, 422, harvesterValidator, "either memory.guest or resources.limits.memory must be set"},
+	{"a network that is not there", "/spec/template/spec/networks/1/multus/networkName", `"default/nowhere"`, 500, harvesterMutator, `"nowhere" not found`},
 	{"more disks than KubeVirt takes", devices + "/disks", many(`{"name":"disk-0"}`), 422, invalid, "domain.devices.disks: Too many: 257: must have at most 256 items"},
 	{"more volumes than KubeVirt takes", "/spec/template/spec/volumes", many(`{"name":"disk-0"}`), 422, invalid, "volumes: Too many: 257: must have at most 256 items"},
 	{
@@ -110,6 +113,7 @@ func refusesWhatIsWrong(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	for _, test := range wrong {
 		vm := readObjects(t, filepath.Join("testdata", "posted", "devices.json"))[1]
+		vm.Obj("metadata")["namespace"] = s.Namespace
 		var value any
 		if err := json.Unmarshal([]byte(test.value), &value); err != nil {
 			t.Fatal(err)

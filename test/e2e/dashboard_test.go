@@ -50,7 +50,7 @@ type recording struct {
 
 // record asks Prometheus what each panel of the dashboard asks, over the run so far, and checks that
 // it shows what it must.
-func record(t *testing.T, p *harness.Prometheus, end time.Time) []recording {
+func record(t *testing.T, s *harness.Stack, p *harness.Prometheus, end time.Time) []recording {
 	t.Helper()
 	all, err := prometheus.Panels(filepath.Join(harness.Root, "examples", "grafana-dashboard.json"))
 	if err != nil {
@@ -70,7 +70,9 @@ func record(t *testing.T, p *harness.Prometheus, end time.Time) []recording {
 			for _, series := range answer {
 				samples := slices.DeleteFunc(series.Samples, func(s prometheus.Sample) bool { return math.IsNaN(s.Value) })
 				if len(samples) > 0 {
-					r.series[target.Legend(series.Metric)] = samples
+					// The examples' namespace, for the page.
+					legend := strings.ReplaceAll(target.Legend(series.Metric), s.Namespace+"/", "nomad/")
+					r.series[legend] = samples
 				}
 			}
 		}

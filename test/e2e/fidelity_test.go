@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"flag"
-	"path/filepath"
 	"testing"
 
 	"nomad-harvester.local/test/e2e/fidelity"
@@ -21,10 +20,16 @@ func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
 		Namespace: s.Namespace, HTTP: s.Kube.HTTP,
 		ForbiddenToken: s.PluginKube.Token, Compact: s.Compact, RunsJobs: true,
 	})
-	path := filepath.Join("testdata", "real-answers.json")
+	release := "1.10"
+	if s.Nomad.Release(t).Before(harness.Release{Major: 1, Minor: 7}) {
+		release = "1.6"
+	}
+	harvesters, nomads := fidelity.HarvesterAnswers("testdata"), fidelity.NomadAnswers("testdata", release)
 	if *update {
-		if writeErr := fidelity.WriteAnswers(path, answers); writeErr != nil {
-			t.Fatal(writeErr)
+		for path, api := range map[string]fidelity.API{harvesters: fidelity.Kube, nomads: fidelity.Nomad} {
+			if writeErr := fidelity.WriteAnswers(path, fidelity.Of(api, answers)); writeErr != nil {
+				t.Fatal(writeErr)
+			}
 		}
 	}
 	if err != nil {
@@ -33,7 +38,7 @@ func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
 	if want := len(fidelity.Steps()); len(answers) != want {
 		t.Errorf("%d answers, want %d", len(answers), want)
 	}
-	known, err := fidelity.ReadAnswers(path)
+	known, err := fidelity.ReadAnswers(harvesters, nomads)
 	if err != nil {
 		t.Fatal(err)
 	}

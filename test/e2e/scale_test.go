@@ -64,7 +64,7 @@ func growAndShrink(t *testing.T, s *harness.Stack) {
 
 	t.Log("the dashboard and the alerts")
 	end := time.Now()
-	recordings := record(t, watch, end)
+	recordings := record(t, s, watch, end)
 	checkAlerts(t, watch, end)
 	checkDashboardPage(t, watch, recordings, end)
 	killPlugin(t, s, watch)

@@ -140,7 +140,7 @@ json SampleTemplateVersion() {
       {"domain",
        {{"machine", {{"type", "q35"}}},
         {"cpu",
-         {{"sockets", 2}, {"cores", 2}, {"threads", 1}, {"maxSockets", 2}, {"model", "EPYC"}}},
+         {{"sockets", 2}, {"cores", 1}, {"threads", 2}, {"maxSockets", 2}, {"model", "EPYC"}}},
         {"memory", {{"guest", "4Gi"}, {"hugepages", {{"pageSize", "2Mi"}}}}},
         {"resources",
          {{"limits", {{"cpu", "4"}, {"memory", "4Gi"}}},

@@ -162,8 +162,8 @@ var busyDrain = needing(runsJobs, []Step{
 		Exact: drainFields, Shape: drainShapes,
 	},
 	{
-		Name: "an allocation has failed already while its clean-up runs", API: Nomad, Method: "GET", Path: node + "/allocations",
-		Until: map[string]any{"/0/ClientStatus": "failed", "/0/TaskStates/cleanup/State": "running"},
+		Name: "an allocation whose clean-up runs", API: Nomad, Method: "GET", Path: node + "/allocations",
+		Until: map[string]any{"/0/TaskStates/cleanup/State": "running"},
 		Exact: []string{"/0/ClientStatus", "/0/DesiredStatus", "/0/TaskStates/main/State", "/0/TaskStates/cleanup/State"},
 	},
 	{

@@ -19,7 +19,8 @@ func TestTheSimulatorAnswersAsTheRealServersDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := ReadAnswers(filepath.Join("..", "testdata", "real-answers.json"))
+	data := filepath.Join("..", "testdata")
+	known, err := ReadAnswers(HarvesterAnswers(data), NomadAnswers(data, "1.10"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package fidelity
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"nomad-harvester.local/test/e2e/harness"
@@ -67,14 +68,29 @@ func with(object map[string]any, key string, value any) map[string]any {
 	return copied
 }
 
-// ReadAnswers reads what WriteAnswers wrote.
-func ReadAnswers(path string) ([]Answer, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+// HarvesterAnswers is the file, in dir, of what Harvester's API answered.
+func HarvesterAnswers(dir string) string { return filepath.Join(dir, "harvester-answers.json") }
+
+// NomadAnswers is the file of what Nomad of a release answered, such as "1.10".
+func NomadAnswers(dir, release string) string {
+	return filepath.Join(dir, "nomad-"+release+"-answers.json")
+}
+
+// ReadAnswers reads what WriteAnswers wrote into each of the files.
+func ReadAnswers(paths ...string) ([]Answer, error) {
+	var all []Answer
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		var answers []Answer
+		if err := json.Unmarshal(data, &answers); err != nil {
+			return nil, err
+		}
+		all = append(all, answers...)
 	}
-	var answers []Answer
-	return answers, json.Unmarshal(data, &answers)
+	return all, nil
 }
 
 // WriteAnswers writes answers to a file.
@@ -84,6 +100,15 @@ func WriteAnswers(path string, answers []Answer) error {
 		return err
 	}
 	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// Of returns the answers of one of the two servers.
+func Of(api API, answers []Answer) []Answer {
+	asked := map[string]API{}
+	for _, step := range Steps() {
+		asked[step.Name] = step.API
+	}
+	return slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return asked[a.Step] != api })
 }
 
 // AskAll executes all steps for one VM.

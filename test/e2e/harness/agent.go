@@ -75,12 +75,8 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 		cloudInit, user["deadline"] = "cloud-init-tls.yaml", fmt.Sprintf("%q", s.DrainOnShutdown)
 	}
 	userData := fromExample(t, cloudInit, dir, user)
-	more := ""
-	for key, value := range s.PolicyKeys {
-		more += fmt.Sprintf("\n      %s = %q", key, value)
-	}
 	policy := map[string]string{
-		"user_data_file":                fmt.Sprintf("%q", userData) + more,
+		"user_data_file":                fmt.Sprintf("%q", userData),
 		"evaluation_interval":           `"1s"`,
 		"cooldown":                      `"1s"`,
 		"node_drain_deadline":           fmt.Sprintf("%q", s.DrainDeadline),
@@ -92,6 +88,14 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 	}
 	if s.Introduction != "" {
 		policy[`# nomad_intro_token = "required"`] = fmt.Sprintf("nomad_intro_token = %q", s.Introduction)
+	}
+	example := must[[]byte](t, "policy.hcl")(os.ReadFile(filepath.Join(Root, "examples", "policy.hcl")))
+	for key, value := range s.PolicyKeys {
+		if regexp.MustCompile(`(?m)^\s*` + key + `\s*=`).Match(example) {
+			policy[key] = fmt.Sprintf("%q", value)
+		} else {
+			policy["user_data_file"] += fmt.Sprintf("\n      %s = %q", key, value)
+		}
 	}
 	fromExample(t, "policy.hcl", policies, policy)
 	if s.Template != "" {

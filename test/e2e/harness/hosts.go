@@ -109,6 +109,7 @@ func (p *players) beat(host string) error {
 	resources := Object{
 		"cpu": "32", "memory": "128Gi", "pods": "200", "ephemeral-storage": "500Gi",
 		"devices.kubevirt.io/kvm": "1k", "devices.kubevirt.io/tun": "1k", "devices.kubevirt.io/vhost-net": "1k",
+		gpu: "2", nic: "2",
 	}
 	if _, err = p.kube.Patch(Hosts, "", host, Object{"status": Object{
 		"capacity": resources, "allocatable": resources, "conditions": conditions,
@@ -124,6 +125,12 @@ func (p *players) beat(host string) error {
 	p.since[host] = time.Now()
 	return nil
 }
+
+// Devices of each host that VMs may have.
+const (
+	gpu = "nvidia.com/GA102GL_A10"
+	nic = "intel.com/X710"
+)
 
 const nodeLeases = "kube-node-lease"
 

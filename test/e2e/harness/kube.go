@@ -31,6 +31,7 @@ var (
 	Instances       = Resource{"kubevirt.io", "v1", "virtualmachineinstances"}
 	Migrations      = Resource{"kubevirt.io", "v1", "virtualmachineinstancemigrations"}
 	Images          = Resource{"harvesterhci.io", "v1beta1", "virtualmachineimages"}
+	DataVolumes     = Resource{"cdi.kubevirt.io", "v1beta1", "datavolumes"}
 	Claims          = Resource{"", "v1", "persistentvolumeclaims"}
 	Secrets         = Resource{"", "v1", "secrets"}
 	Pods            = Resource{"", "v1", "pods"}

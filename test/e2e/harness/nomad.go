@@ -194,6 +194,24 @@ func (n *Nomad) Command(t testing.TB, dir string, arguments ...string) (string, 
 	return string(out), err
 }
 
+// Release is Nomad's major and minor version.
+type Release struct{ Major, Minor int }
+
+// Before returns whether a release came before another one.
+func (r Release) Before(other Release) bool {
+	return r.Major < other.Major || (r.Major == other.Major && r.Minor < other.Minor)
+}
+
+// Release returns that of the server.
+func (n *Nomad) Release(t testing.TB) (r Release) {
+	t.Helper()
+	self := must[Object](t, "the server's version")(n.Get("/v1/agent/self"))
+	if _, err := fmt.Sscanf(self.Str("member", "Tags", "build"), "%d.%d.", &r.Major, &r.Minor); err != nil {
+		t.Fatalf("the server's version %q: %v", self.Str("member", "Tags", "build"), err)
+	}
+	return r
+}
+
 // NewToken creates a token whose only policy has these rules.
 func (n *Nomad) NewToken(name, rules string) (string, error) {
 	if _, err := n.Do(http.MethodPut, "/v1/acl/policy/"+name, Object{"Name": name, "Rules": rules}); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // players do what needs a machine in a Harvester cluster: kubelet (kubelet.go), virt-handler and
-// virt-launcher (virthandler.go, migration.go) of each host (hosts.go), and the CSI provisioner
+// virt-launcher (virthandler.go, migration.go) of each host (hosts.go), the CSI provisioner, CDI and Longhorn
 // (provisioner.go). They write what those would write and decide nothing: which host a VM gets, when it
 // is made and what becomes of it is up to Kubernetes', KubeVirt's and Harvester's own programs.
 //
@@ -40,8 +40,9 @@ type players struct {
 
 // world is what a round is based on.
 type world struct {
-	pods, instances, claims []Object
-	secrets                 map[string]bool
+	pods, instances, claims   []Object
+	dataVolumes, backingFiles []Object
+	secrets                   map[string]bool
 }
 
 // Faults are what may go wrong with the machines and the storage of a cluster.
@@ -124,6 +125,12 @@ func (p *players) round() {
 	for _, claim := range p.seen.claims {
 		p.note("claim "+claim.Name(), p.provision(claim))
 	}
+	for _, volume := range p.seen.dataVolumes {
+		p.note("data volume "+volume.Name(), p.populate(volume))
+	}
+	for _, image := range p.seen.backingFiles {
+		p.note("backing image "+image.Name(), p.store(image))
+	}
 	p.note("volumes", p.reclaim())
 	for _, pod := range p.seen.pods {
 		p.note("pod "+pod.Name(), p.kubelet(pod))
@@ -141,6 +148,12 @@ func (p *players) look() (w world, err error) {
 		return w, err
 	}
 	if w.claims, err = p.kube.List(Claims, "", ""); err != nil {
+		return w, err
+	}
+	if w.dataVolumes, err = p.kube.List(DataVolumes, "", ""); err != nil {
+		return w, err
+	}
+	if w.backingFiles, err = p.kube.List(backingImages, "", ""); err != nil {
 		return w, err
 	}
 	secrets, err := p.kube.List(Secrets, "", "")

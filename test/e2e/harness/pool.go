@@ -42,7 +42,7 @@ func (s *Stack) Settled(count int) error {
 			return fmt.Errorf("VM %s has not joined", vm.Name())
 		case slices.Contains([]string{"", "not-yet"}, vm.Annotation("nomad-harvester-autoscaler/ready-at")):
 			return fmt.Errorf("VM %s was not recorded as ready", vm.Name())
-		case vm.Annotation("nomad-harvester-autoscaler/nomad-cluster") == "":
+		case s.tellsKeys && vm.Annotation("nomad-harvester-autoscaler/nomad-cluster") == "":
 			return fmt.Errorf("VM %s does not say to which Nomad cluster it belongs", vm.Name())
 		}
 		links[vm.Annotation("nomad-harvester-autoscaler/nomad-node-id")] = true

@@ -52,6 +52,8 @@ type Stack struct {
 	DrainOnShutdown time.Duration
 	// MetricsAddress, if it is set, is where the plugin serves its metrics.
 	MetricsAddress string
+
+	tellsKeys bool // Nomad tells its keys' ids, by which the plugin knows a cluster: from 1.7 on
 }
 
 // slots limits the number of stacks that share a cluster at a time. A stack mostly waits;
@@ -103,6 +105,7 @@ func startStack(t *testing.T, cluster *Cluster, nomad NomadOptions) *Stack {
 	s.Nomad, s.NomadServer = startNomad(t, s.Dir, nomad)
 	s.Namespace = cluster.addNamespace(t)
 	bootstrapNomad(t, s.Nomad, s.NomadServer, nomad)
+	s.tellsKeys = !s.Nomad.Release(t).Before(Release{1, 7})
 	s.FrontDoor = startFrontDoor(t, s.Kube, s.Certificates)
 	s.Metrics = startMetrics(t)
 	s.Machines = newMachines(t, filepath.Join(s.Dir, "machines"), s.Nomad)

@@ -22,24 +22,25 @@ func main() {
 	flag.StringVar(&target.NomadToken, "nomad-token", "", "its token")
 	flag.StringVar(&target.Namespace, "namespace", "nomad", "namespace of the VMs")
 	flag.BoolVar(&target.RunsJobs, "jobs", false, "Nomad takes jobs")
-	known := flag.String("against", "testdata/real-answers.json", "answers to compare with")
+	known := flag.String("against", "testdata", "directory of the answers to compare with")
+	release := flag.String("nomad-release", "1.10", "whose answers of Nomad these are: 1.6 or 1.10")
 	wording := flag.Bool("wording", false, "the messages of refusals count, too")
 	record := flag.String("record", "", "file to keep the answers in")
 	flag.Parse()
-	if err := run(target, *known, *record, *wording); err != nil {
+	if err := run(target, []string{fidelity.HarvesterAnswers(*known), fidelity.NomadAnswers(*known, *release)}, *record, *wording); err != nil {
 		fmt.Fprintln(os.Stderr, "fidelity:", err)
 		os.Exit(1)
 	}
 }
 
-func run(target fidelity.Target, known, record string, wording bool) error {
+func run(target fidelity.Target, known []string, record string, wording bool) error {
 	answers, askErr := fidelity.AskAll(target)
 	if record != "" {
 		if err := fidelity.WriteAnswers(record, answers); err != nil {
 			return err
 		}
 	}
-	want, err := fidelity.ReadAnswers(known)
+	want, err := fidelity.ReadAnswers(known...)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// VMs of images that Harvester has imported, and of every kind of hardware.
+
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+// The images are downloaded by Harvester, with each of its backends (harvester/harvester:pkg/image); Longhorn and
+// CDI, which would store them, are played.
+func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
+	s := harness.Start(t)
+	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "image.raw", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
+	}))
+	t.Cleanup(files.Close)
+	for _, backend := range []string{"backingimage", "cdi"} {
+		t.Log(backend)
+		image := strings.ToLower(backend) + "-" + s.Namespace
+		if err := s.Kube.Apply([]harness.Object{{
+			"apiVersion": "harvesterhci.io/v1beta1", "kind": "VirtualMachineImage",
+			"metadata": harness.Object{"name": image, "namespace": "default", "annotations": harness.Object{"harvesterhci.io/storageClassName": "harvester-longhorn"}},
+			"spec": harness.Object{
+				"displayName": image, "sourceType": "download", "url": files.URL + "/image.raw", "retry": 3,
+				"backend": backend, "targetStorageClassName": "harvester-longhorn",
+			},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, time.Minute, image+" is imported", func() error {
+			stored, err := s.Kube.Get(harness.Images, "default", image)
+			if err == nil && !imported(stored) {
+				err = fmt.Errorf("it is not: %v", stored.At("status"))
+			}
+			return err
+		})
+		s.PolicyKeys = map[string]string{"image": "default/" + image, "disk_size": "10Gi"}
+		agent := s.StartAgent(t)
+		s.Metrics.Want(2)
+		s.AwaitSettled(t, 2*time.Minute, 2)
+		for _, claim := range must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t) {
+			t.Logf("%s: class %s", claim.Name(), claim.Str("spec", "storageClassName"))
+		}
+		s.Metrics.Want(0)
+		s.AwaitSettled(t, 2*time.Minute, 0)
+		if left := must1(s.Kube.List(harness.DataVolumes, s.Namespace, ""))(t); len(left) > 0 {
+			t.Errorf("%d DataVolumes are left", len(left))
+		}
+		agent.StopInOrder(t)
+	}
+	checkRequests(t, s)
+}
+
+func imported(image harness.Object) bool {
+	for _, condition := range image.List("status", "conditions") {
+		if condition.Str("type") == "Imported" && condition.Str("status") == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// Each pool's VM must pass both admissions, get a host, and leave nothing.
+func TestVMsOfEveryHardwareStartAndLeaveNothing(t *testing.T) {
+	s := harness.Start(t)
+	for _, kind := range []struct {
+		name string
+		keys map[string]string
+	}{
+		{"UEFI with secure boot, a TPM, and data disks", map[string]string{
+			"firmware": "uefi-secure", "tpm": "true", "data_disks": "20Gi,10Gi@vmstate-persistence",
+		}},
+		{"GPUs", map[string]string{"gpus": "nvidia.com/GA102GL_A10:1", "host_devices": "intel.com/X710:1"}},
+		{"zones", map[string]string{"availability_zones": "zone-0,zone-2", "host_spread": "required"}},
+	} {
+		t.Log(kind.name)
+		s.PolicyKeys = kind.keys
+		agent := s.StartAgent(t)
+		s.Metrics.Want(2)
+		harness.Eventually(t, 2*time.Minute, "two VMs are ready", func() error {
+			ready := 0
+			for _, vm := range s.VMs(t) {
+				if at := vm.Annotation("nomad-harvester-autoscaler/ready-at"); at != "" && at != "not-yet" {
+					ready++
+				}
+			}
+			if ready != 2 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		hosts := map[string]bool{}
+		for _, instance := range must1(s.Kube.List(harness.Instances, s.Namespace, ""))(t) {
+			hosts[instance.Str("status", "nodeName")] = true
+		}
+		if kind.name == "zones" && (len(hosts) != 2 || hosts[harness.Host(1)]) {
+			t.Errorf("the VMs are on %v, want one on each host of the zones", hosts)
+		}
+		s.Metrics.Want(0)
+		s.AwaitSettled(t, 2*time.Minute, 0)
+		agent.StopInOrder(t)
+	}
+	checkRequests(t, s)
+}

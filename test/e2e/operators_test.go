@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What people do to a pool's VMs and hosts by Harvester's own API.
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
+	s := harness.Start(t)
+	agent := s.StartAgent(t)
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+	before := uids(t, s)
+	vm := s.VMs(t)[0].Name()
+
+	t.Log("restarted")
+	old := instanceOf(t, s, vm).UID()
+	s.ActOnVM(t, vm, "restart", nil)
+	harness.Eventually(t, time.Minute, vm+" has a new instance", func() error {
+		instance, err := s.Kube.Get(harness.Instances, s.Namespace, vm)
+		if err == nil && (instance.UID() == old || instance.Str("status", "phase") != "Running") {
+			err = fmt.Errorf("%s is %s", instance.UID(), instance.Str("status", "phase"))
+		}
+		return err
+	})
+	s.AwaitSettled(t, time.Minute, 3)
+
+	t.Log("paused, until Nomad has lost its node, and for a while")
+	s.ActOnVM(t, vm, "pause", nil)
+	awaitStatus(t, s, vm, "Paused")
+	awaitNodeStatus(t, s, vm, "down")
+	if out, code := s.Command(t, "status", "-o", "wide"); code != 0 {
+		t.Errorf("harvester status ends with %d beside a paused VM:\n%s", code, out)
+	}
+	stays(t, s, before)
+	s.ActOnVM(t, vm, "unpause", nil)
+	s.AwaitSettled(t, time.Minute, 3)
+
+	t.Log("migrated")
+	from := instanceOf(t, s, vm).Str("status", "nodeName")
+	s.ActOnVM(t, vm, "migrate", harness.Object{"nodeName": ""})
+	harness.Eventually(t, time.Minute, vm+" runs on another host", func() error {
+		if host := instanceOf(t, s, vm).Str("status", "nodeName"); host == from {
+			return fmt.Errorf("it is on %s", host)
+		}
+		return nil
+	})
+	s.AwaitSettled(t, time.Minute, 3)
+
+	t.Log("cloned: the copy is not the pool's")
+	s.ActOnVM(t, vm, "clone", harness.Object{"targetVm": "copy", "runStrategy": "Halted"})
+	awaitStatus(t, s, "copy", "Stopped")
+	stays(t, s, before)
+	if out, _ := s.Command(t, "gc", "--dry-run", "--set", "namespace="+s.Namespace); !containsAll(out, []string{": nothing to do\n"}) {
+		t.Errorf("harvester gc beside a clone:\n%s", out)
+	}
+	if err := s.Kube.Delete(harness.VirtualMachines, s.Namespace, "copy"); err != nil {
+		t.Fatal(err)
+	}
+	s.AwaitSettled(t, time.Minute, 3)
+
+	t.Log("made a template of")
+	s.ActOnVM(t, vm, "createTemplate", harness.Object{"name": "worker-" + s.Namespace, "description": "", "withData": false})
+	harness.Eventually(t, time.Minute, "the template is there", func() error {
+		_, err := s.Kube.Get(harness.Resource{Group: "harvesterhci.io", Version: "v1beta1", Plural: "virtualmachinetemplates"}, s.Namespace, "worker-"+s.Namespace)
+		return err
+	})
+	stays(t, s, before)
+
+	t.Log("stopped, and started again")
+	s.ActOnVM(t, vm, "stop", nil)
+	awaitStatus(t, s, vm, "Stopped")
+	awaitNodeStatus(t, s, vm, "down")
+	stays(t, s, before)
+	s.ActOnVM(t, vm, "start", nil)
+	harness.Eventually(t, time.Minute, vm+" runs", func() error { return running(s, vm) })
+	awaitNodeStatus(t, s, vm, "ready")
+
+	t.Log("stopped: it is the first to go")
+	s.ActOnVM(t, vm, "stop", nil)
+	awaitStatus(t, s, vm, "Stopped")
+	awaitNodeStatus(t, s, vm, "down")
+	s.Metrics.Want(2)
+	harness.Eventually(t, 2*time.Minute, "two VMs, without "+vm, func() error {
+		after := uids(t, s)
+		if _, there := after[vm]; there || len(after) != 2 {
+			return fmt.Errorf("VMs: %v", after)
+		}
+		return nil
+	})
+	s.Metrics.Want(0)
+	harness.Eventually(t, 2*time.Minute, "no VM", func() error {
+		if left := uids(t, s); len(left) > 0 {
+			return fmt.Errorf("VMs: %v", left)
+		}
+		return nil
+	})
+	agent.StopInOrder(t)
+	checkRequests(t, s)
+}
+
+// uids returns the VMs' uids, by name.
+func uids(t *testing.T, s *harness.Stack) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, vm := range s.VMs(t) {
+		found[vm.Name()] = vm.UID()
+	}
+	return found
+}
+
+// stays checks for a few evaluations that the plugin touches none of the VMs.
+func stays(t *testing.T, s *harness.Stack, before map[string]string) {
+	t.Helper()
+	end := time.Now().Add(6 * time.Second)
+	for time.Now().Before(end) {
+		if err := untouched(s); err != nil {
+			t.Fatal(err)
+		}
+		after := uids(t, s)
+		maps.DeleteFunc(after, func(name, _ string) bool { return before[name] == "" })
+		if !maps.Equal(before, after) {
+			t.Fatalf("the VMs were %v, and are %v", before, after)
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+func instanceOf(t *testing.T, s *harness.Stack, vm string) harness.Object {
+	t.Helper()
+	return must1(s.Kube.Get(harness.Instances, s.Namespace, vm))(t)
+}
+
+func running(s *harness.Stack, vm string) error {
+	object, err := s.Kube.Get(harness.VirtualMachines, s.Namespace, vm)
+	if err == nil && (object.Str("status", "printableStatus") != "Running" || !object.Bool("status", "ready")) {
+		err = fmt.Errorf("it is %s", object.Str("status", "printableStatus"))
+	}
+	return err
+}
+
+func awaitStatus(t *testing.T, s *harness.Stack, vm, status string) {
+	t.Helper()
+	harness.Eventually(t, time.Minute, vm+" is "+status, func() error {
+		object, err := s.Kube.Get(harness.VirtualMachines, s.Namespace, vm)
+		if is := object.Str("status", "printableStatus"); err == nil && is != status {
+			err = fmt.Errorf("it is %q", is)
+		}
+		return err
+	})
+}
+
+func awaitNodeStatus(t *testing.T, s *harness.Stack, name, status string) {
+	t.Helper()
+	harness.Eventually(t, time.Minute, "the node "+name+" is "+status, func() error {
+		nodes, err := s.Nomad.List("/v1/nodes")
+		if err != nil {
+			return err
+		}
+		for _, node := range nodes {
+			if node.Str("Name") == name && node.Str("Status") == status {
+				return nil
+			}
+		}
+		return errors.New("it is not")
+	})
+}
+
+// An operator keeps VMs off a host, and empties it with Harvester's maintenance mode, while the pool shrinks.
+func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
+	s := harness.StartAlone(t)
+	mayListHosts(t, s)
+	s.StartAgent(t)
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+	before := uids(t, s)
+	host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
+
+	t.Log("cordoned: its VMs are the first to go")
+	s.ActOnHost(t, host, "cordon", nil)
+	onHost := vmsOn(t, s, host)
+	s.Metrics.Want(3 - len(onHost))
+	s.AwaitSettled(t, 3*time.Minute, 3-len(onHost))
+	for name := range uids(t, s) {
+		if onHost[name] {
+			t.Errorf("%s is on a cordoned host, and was kept", name)
+		}
+	}
+	s.ActOnHost(t, host, "uncordon", nil)
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+	before = uids(t, s)
+
+	for _, force := range []string{"false", "true"} {
+		t.Logf("maintenance mode, by force: %s", force)
+		host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
+		s.ActOnHost(t, host, "enableMaintenanceMode", harness.Object{"force": force})
+		harness.Eventually(t, 3*time.Minute, host+" is empty", func() error {
+			if left := vmsOn(t, s, host); len(left) > 0 {
+				return fmt.Errorf("VMs on it: %v", left)
+			}
+			return nil
+		})
+		s.AwaitSettled(t, time.Minute, 3)
+		if after := uids(t, s); !maps.Equal(before, after) {
+			t.Errorf("the VMs were %v, and are %v", before, after)
+		}
+		s.ActOnHost(t, host, "disableMaintenanceMode", nil)
+	}
+
+	t.Log("a VM is removed while it moves")
+	vm := s.VMs(t)[0].Name()
+	s.ActOnVM(t, vm, "migrate", harness.Object{"nodeName": ""})
+	s.Metrics.Want(0)
+	s.AwaitSettled(t, 3*time.Minute, 0)
+	checkRequests(t, s)
+}
+
+// vmsOn returns the names of the VMs that run on a host.
+func vmsOn(t *testing.T, s *harness.Stack, host string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, instance := range must1(s.Kube.List(harness.Instances, s.Namespace, ""))(t) {
+		if instance.Str("status", "nodeName") == host {
+			names[instance.Name()] = true
+		}
+	}
+	return names
+}
