@@ -18,6 +18,17 @@ constexpr char kMutator[] = "mutator.harvesterhci.io";
 
 }  // namespace
 
+// The mutator decodes the VM, and passes the decoder's words on (pkg/webhook/types/admission.go).
+// Here only the run strategy has a type.
+std::optional<http::HttpResponse> KubeApi::FindWrongType(const Json& vm) const {
+  const Json* strategy = base::FindPath(vm, {"spec", "runStrategy"});
+  if (strategy == nullptr || strategy->is_string()) return std::nullopt;
+  return Denied(500, "InternalError", kMutator,
+                std::string("json: cannot unmarshal ") + strategy->type_name() +
+                    " into Go struct field VirtualMachineSpec.spec.runStrategy of type "
+                    "v1.VirtualMachineRunStrategy");
+}
+
 // mutator.go, patchAffinity: every multus network is looked up, also for an update that does not
 // concern it (harvester/harvester#6961); a name without a namespace in the VM's. Plain Go errors
 // become 500 (pkg/webhook/types/admission.go).

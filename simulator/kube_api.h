@@ -72,7 +72,9 @@ class KubeApi {
   // kube_delete.cc
   http::HttpResponse Delete(const KubeCall& call, const http::HttpRequest& request);
   Json MarkDeleted(const ResourceDef& def, Json object, bool foreground) const;
-  // kube_admission.cc: the denial of Harvester's webhooks, if any.
+  // kube_admission.cc: the denial of Harvester's webhooks, if any. The first one comes before all
+  // validation.
+  std::optional<http::HttpResponse> FindWrongType(const Json& vm) const;
   std::optional<http::HttpResponse> AdmitVm(const Json& vm, bool is_new) const;
   std::optional<http::HttpResponse> FindMissingNetwork(const Json& vm) const;
   std::optional<http::HttpResponse> CheckVmSpec(const Json& vm) const;

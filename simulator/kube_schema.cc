@@ -276,14 +276,6 @@ void FindGuestProblems(const Json& guest, std::vector<FieldProblem>& problems) {
 
 void FindVmProblems(const Json& object, std::vector<FieldProblem>& problems) {
   const Json* strategy = base::FindPath(object, {"spec", "runStrategy"});
-  if (strategy != nullptr && !strategy->is_string()) {
-    const std::string type = strategy->is_number() ? "integer" : strategy->type_name();
-    problems.push_back({"spec.runStrategy",
-                        "Invalid value: \"" + type +
-                            "\": spec.runStrategy in body must be of type string: \"" + type + "\"",
-                        "FieldValueTypeInvalid"});
-    return;
-  }
   static const Fields kStrategies = {"Always", "Halted", "Manual", "Once", "RerunOnFailure"};
   if (strategy == nullptr && base::FindPath(object, {"spec", "running"}) == nullptr) {
     // kubevirt/kubevirt:pkg/virt-api/webhooks/validating-webhook/admitters/vms-admitter.go.

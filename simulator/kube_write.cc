@@ -103,6 +103,9 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
   if (NameOf(object).empty() && !MetaString(object, "generateName").empty()) {
     object["metadata"]["name"] = MetaString(object, "generateName") + world_.random.NextName(5);
   }
+  if (&def == &kVms) {
+    if (const auto denied = FindWrongType(object)) return *denied;
+  }
   if (const auto problems = FindProblems(def, object); !problems.empty()) {
     return Invalid(def, NameOf(object), problems);
   }
@@ -206,6 +209,9 @@ http::HttpResponse KubeApi::Update(const KubeCall& call, const Object& current, 
     if (wanted.value("spec", Json()) != current->value("spec", Json())) {
       wanted["metadata"]["generation"] = base::GetInt(wanted["metadata"], "generation") + 1;
     }
+  }
+  if (&def == &kVms) {
+    if (const auto denied = FindWrongType(wanted)) return *denied;
   }
   if (const auto problems = FindProblems(def, wanted); !problems.empty()) {
     return Invalid(def, call.name, problems);

@@ -45,24 +45,31 @@ void EnterPhase(Json& instance, const char* phase, base::WallTime at) {
 
 }  // namespace
 
-// The controllers' first reconciliation of a VM: finalizers, claims, and the start.
+// The controllers' first steps with a VM, one reaction time apart: it is Stopped and has its
+// claims; then it starts. Harvester's finalizer comes last: a VM that is deleted before leaves its
+// claims.
 void Machines::Adopt(const std::string& uid) {
   const Object vm = VmOf(uid);
   if (vm == nullptr || IsTerminating(*vm)) return;
   Machine& machine = machines_.at(uid);
-  Mutate(kVms, machine.ns, machine.name, [](Json& object) {
-    Json& finalizers = object["metadata"]["finalizers"];
-    if (!finalizers.is_array()) finalizers = Json::array();
-    finalizers.push_back(kKubeVirtFinalizer);
-    finalizers.push_back(kHarvesterFinalizer);
-  });
+  AddFinalizer(machine, kKubeVirtFinalizer);
   MakeClaims(machine, *vm);
   if (world_.options.status_write_interval > base::Duration::zero()) WriteStatus(uid);
-  if (Starts(*vm)) {
-    Boot(uid);
-    return;
-  }
   ShowStopped(machine, false);
+  world_.After(world_.options.reaction_time, [this, uid] {
+    const Object now = VmOf(uid);
+    if (now == nullptr || IsTerminating(*now)) return;
+    AddFinalizer(machines_.at(uid), kHarvesterFinalizer);
+    Boot(uid);
+  });
+}
+
+void Machines::AddFinalizer(const Machine& machine, const char* finalizer) {
+  Mutate(kVms, machine.ns, machine.name, [finalizer](Json& object) {
+    Json& finalizers = object["metadata"]["finalizers"];
+    if (!finalizers.is_array()) finalizers = Json::array();
+    finalizers.push_back(finalizer);
+  });
 }
 
 void Machines::Boot(const std::string& uid) {
@@ -90,21 +97,38 @@ void Machines::Boot(const std::string& uid) {
   EnterPhase(instance, "Pending", world_.wall());
   store_.Stamp(kInstances, instance);
   store_.Insert(kInstances, std::move(instance));
-  Mutate(kVms, machine.ns, machine.name, [this](Json& object) {
-    object["status"]["created"] = true;
-    object["status"]["ready"] = false;
-    object["status"]["printableStatus"] = "Starting";
-    SetCondition(object, "Ready", "False", "GuestNotRunning", "Guest VM is not reported as running",
-                 world_.wall());
-  });
+  Show(machine, "WaitingForVolumeBinding");
   if (machine.failure) {
     Fail(machine);
     return;
   }
+  // Its first attempt to get a host comes before its claims are bound, and fails.
+  const base::Duration step = world_.options.reaction_time;
+  world_.After(step, [this, uid, boot] { ShowStart(uid, boot, "ErrorUnschedulable"); });
+  world_.After(step * 2, [this, uid, boot] { ShowStart(uid, boot, "Starting"); });
   const base::Duration time = world_.options.boot_time;
   world_.After(time / 4, [this, uid, boot] { SetPhase(uid, boot, "Scheduling"); });
   world_.After(time / 2, [this, uid, boot] { SetPhase(uid, boot, "Scheduled"); });
-  world_.After(time - world_.options.reaction_time, [this, uid, boot] { Run(uid, boot); });
+  const base::Duration passed = boot == 1 ? step * 2 : step;  // since the VM was made, or started
+  world_.After(time - passed, [this, uid, boot] { Run(uid, boot); });
+}
+
+void Machines::Show(const Machine& machine, const char* printable_status) {
+  Mutate(kVms, machine.ns, machine.name, [this, printable_status](Json& object) {
+    object["status"]["created"] = true;
+    object["status"]["ready"] = false;
+    object["status"]["printableStatus"] = printable_status;
+    SetCondition(object, "Ready", "False", "GuestNotRunning", "Guest VM is not reported as running",
+                 world_.wall());
+  });
+}
+
+void Machines::ShowStart(const std::string& uid, std::uint64_t boot, const char* printable_status) {
+  const auto found = machines_.find(uid);
+  if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
+  const Object instance = store_.Find(kInstances, found->second.ns, found->second.name);
+  if (instance == nullptr || (*instance)["status"]["phase"] == "Running") return;
+  Show(found->second, printable_status);
 }
 
 void Machines::Fail(Machine& machine) {

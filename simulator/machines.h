@@ -83,6 +83,10 @@ class Machines {
 
   // machine_start.cc
   void Adopt(const std::string& uid);
+  void AddFinalizer(const Machine& machine, const char* finalizer);
+  // What KubeVirt shows of a VM that has an instance whose guest does not run yet.
+  void Show(const Machine& machine, const char* printable_status);
+  void ShowStart(const std::string& uid, std::uint64_t boot, const char* printable_status);
   void Boot(const std::string& uid);
   void Fail(Machine& machine);
   void SetPhase(const std::string& uid, std::uint64_t boot, const char* phase);

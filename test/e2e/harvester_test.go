@@ -8,6 +8,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ import (
 func TestAStartThatFailsIsToldInHarvestersWords(t *testing.T) {
 	s := harness.Start(t)
 	s.JoinTimeout = 90 * time.Second
-	for _, trouble := range []struct {
+	for i, trouble := range []struct {
 		name    string
 		faults  harness.Faults
 		keys    map[string]string
@@ -41,7 +42,9 @@ func TestAStartThatFailsIsToldInHarvestersWords(t *testing.T) {
 	} {
 		t.Log(trouble.name)
 		s.Fail(trouble.faults)
-		s.PolicyKeys = trouble.keys
+		// A pool of its own, so that it does not wait for the back-off of the one before.
+		s.PolicyKeys = map[string]string{"node_group_name": fmt.Sprintf("pool-%d", i)}
+		maps.Copy(s.PolicyKeys, trouble.keys)
 		agent := s.StartAgent(t)
 		began := time.Now()
 		s.Metrics.Want(trouble.count)
@@ -125,6 +128,8 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 	checkRequests(t, s)
 }
 
+var settings = harness.Resource{Group: "harvesterhci.io", Version: "v1beta1", Plural: "settings"}
+
 var quotas = harness.Resource{Version: "v1", Plural: "resourcequotas"}
 
 // Harvester's webhook server does not answer, and comes back; it denies what it knows to be wrong.
@@ -191,6 +196,11 @@ func TestAPoolGrowsAndShrinksWhileHarvestersControllersAreKilled(t *testing.T) {
 // A host dies with the VMs on it, and stays away. Harvester moves them elsewhere after its policy's times.
 func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
 	s := harness.StartAlone(t)
+	// Three minutes less than Harvester's own: how long it waits for a migration away from a host that is down.
+	policy := harness.Object{"value": `{"enable":true,"period":15,"vmMigrationTimeout":10}`}
+	if _, err := s.Kube.Patch(settings, "", "vm-force-reset-policy", policy); err != nil {
+		t.Fatal(err)
+	}
 	s.StartAgent(t)
 	s.Metrics.Want(3)
 	s.AwaitSettled(t, 2*time.Minute, 3)

@@ -79,7 +79,7 @@ func TestVMsOfEveryHardwareStartAndLeaveNothing(t *testing.T) {
 		keys map[string]string
 	}{
 		{"UEFI with secure boot, a TPM, and data disks", map[string]string{
-			"firmware": "uefi-secure", "tpm": "true", "data_disks": "20Gi,10Gi@vmstate-persistence",
+			"firmware": "uefi-secure", "tpm": "true", "data_disks": "20Gi,10Gi@fast",
 		}},
 		{"GPUs", map[string]string{"gpus": "nvidia.com/GA102GL_A10:1", "host_devices": "intel.com/X710:1"}},
 		{"zones", map[string]string{"availability_zones": "zone-0,zone-2", "host_spread": "required"}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build introduction
+//go:build newer
 
 // Pools whose VMs the plugin introduces to Nomad (examples/cloud-init-introduction.yaml).
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build introduction
+//go:build newer
 
 // Nomad 1.11 lets a server demand that a client's first registration has a token
 // (client introduction). The facts below are what the plugin depends on.

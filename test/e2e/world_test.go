@@ -3,7 +3,11 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +19,7 @@ func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 	s := harness.Start(t)
 	plugin := s.PluginKube
 
+	story := watchStory(t, s)
 	const name = "clients-x7k2p"
 	if _, err := plugin.Create(harness.Secrets, s.Namespace, harness.SampleSecret(s.Namespace, name)); err != nil {
 		t.Fatal(err)
@@ -77,7 +82,97 @@ func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 		}
 		return err
 	})
+	story.check(t)
 	if _, refused := s.Asked(t); len(refused) > 0 {
 		t.Errorf("refused: %v", refused)
+	}
+}
+
+// story is what happens to a namespace's VM, its instance and its claim, in order.
+type story struct {
+	lock   sync.Mutex
+	events []string
+}
+
+func watchStory(t *testing.T, s *harness.Stack) *story {
+	t.Helper()
+	told := &story{}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	for what, resource := range map[string]harness.Resource{
+		"VM": harness.VirtualMachines, "instance": harness.Instances, "claim": harness.Claims,
+	} {
+		states, err := s.Kube.Watch(ctx, resource, s.Namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			seen := map[string]bool{}
+			for state := range states {
+				told.add(seen, what, state)
+			}
+		}()
+	}
+	return told
+}
+
+// add notes what is new in a state: "VM finalizer kubevirt.io/…", "VM Starting", "VM deleted", "VM without finalizer …", "VM gone".
+func (s *story) add(seen map[string]bool, what string, state harness.Object) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	note := func(text string) {
+		if !seen[text] {
+			seen[text] = true
+			s.events = append(s.events, what+" "+text)
+		}
+	}
+	if state.Annotation(harness.GoneAnnotation) != "" {
+		note("gone")
+		return
+	}
+	note("made")
+	for _, finalizer := range state.Finalizers() {
+		note("finalizer " + finalizer)
+	}
+	for text := range seen {
+		if finalizer, is := strings.CutPrefix(text, "finalizer "); is && !slices.Contains(state.Finalizers(), finalizer) {
+			note("without finalizer " + finalizer)
+		}
+	}
+	if state.Terminating() {
+		note("deleted")
+	} else if status := state.Str("status", "printableStatus") + state.Str("status", "phase"); status != "" {
+		note(status)
+	}
+}
+
+// What Harvester's and KubeVirt's controllers do in which order: the plugin and the simulator rely on it.
+var orders = [][]string{
+	{"VM made", "claim made", "VM finalizer " + harvestersFinalizer, "VM Running", "VM deleted", "claim deleted", "claim gone", "VM gone"},
+	{"VM made", "VM Stopped", "VM Starting", "VM Running"},
+	{"VM finalizer " + kubevirtsFinalizer, "instance made", "instance Running", "VM Running"},
+	{"VM deleted", "VM without finalizer " + harvestersFinalizer, "VM without finalizer " + kubevirtsFinalizer, "VM gone"},
+	{"VM deleted", "instance deleted", "instance gone", "VM gone"},
+}
+
+const (
+	kubevirtsFinalizer  = "kubevirt.io/virtualMachineControllerFinalize"
+	harvestersFinalizer = "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot"
+)
+
+func (s *story) check(t *testing.T) {
+	t.Helper()
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, order := range orders {
+		last := -1
+		for _, event := range order {
+			at := slices.Index(s.events, event)
+			if at < last || at < 0 {
+				t.Errorf("%q is not where it is expected, in %q; it happened:\n%s", event, order, strings.Join(s.events, "\n"))
+				break
+			}
+			last = at
+		}
 	}
 }

@@ -326,6 +326,9 @@ func plainValue(value any, state map[string]string) any {
 
 func plain(text string, state map[string]string) string {
 	text = strings.ReplaceAll(text, state["name"], "<name>")
+	if ns := state["ns"]; ns != "" {
+		text = strings.ReplaceAll(text, ns, "nomad")
+	}
 	text = uuidsWithin.ReplaceAllString(text, "<uuid>")
 	if strings.ContainsAny(text, " ") {
 		text = numbersWithin.ReplaceAllString(text, "<n>")

@@ -23,11 +23,14 @@ func (c *Cluster) Act(kind, id, action string, input Object) error {
 	if err != nil {
 		return err
 	}
-	url := c.steve + "/v1/harvester/" + kind + "/" + id + "?action=" + action
-	client := &http.Client{Timeout: 30 * time.Second * slow, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // its certificate is its own
-	}}
-	response, err := client.Post(url, jsonContent, bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, c.steve+"/v1/harvester/"+kind+"/"+id+"?action="+action, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", jsonContent)
+	request.Header.Set("Accept", jsonContent)
+	request.Header.Set("X-Forwarded-Proto", "https") // as from the ingress before it, which ends TLS
+	response, err := (&http.Client{Timeout: 30 * time.Second * slow}).Do(request)
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,7 @@ func (p *players) addHandlerPods(t testing.TB) {
 			"apiVersion": "v1", "kind": "Pod",
 			"metadata": Object{"name": "virt-handler-" + host, "namespace": systemNamespace, "labels": Object{"kubevirt.io": handlerLabel}},
 			"spec": Object{
-				"nodeName": host, "containers": []Object{{"name": "virt-handler", "image": "virt-handler:1.7.0"}},
+				"nodeName": host, "containers": []Object{{"name": "virt-handler", "image": "virt-handler"}},
 				"tolerations": []Object{{"operator": "Exists"}},
 			},
 		})

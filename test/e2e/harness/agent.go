@@ -43,7 +43,13 @@ policy {
 // be called again after the agent was killed; the same log file is continued.
 func (s *Stack) StartAgent(t testing.TB) *Agent {
 	t.Helper()
-	agent := s.LaunchAgent(t, "agent")
+	return s.StartAgentAs(t, "agent")
+}
+
+// StartAgentAs is StartAgent for one more agent, with files of its own.
+func (s *Stack) StartAgentAs(t testing.TB, name string) *Agent {
+	t.Helper()
+	agent := s.LaunchAgent(t, name)
 	Eventually(t, 30*time.Second, "the agent has launched the plugin", func() error {
 		if !agent.Running() {
 			return fmt.Errorf("the agent has ended:\n%s", tail(agent.Log, 20))

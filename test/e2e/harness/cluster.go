@@ -4,6 +4,7 @@ package harness
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ type Cluster struct {
 	// Processes that a test of StartAlone may kill and restart.
 	APIServer, VirtAPI, VirtController, HarvesterWebhook, HarvesterServer *Process
 
+	release         release
 	dir             string
 	etcd            string
 	steve           string // URL of Harvester's own API
@@ -67,7 +69,11 @@ func startCluster(t testing.TB) *Cluster {
 	t.Helper()
 	began := time.Now()
 	dir := temporaryDir(t)
-	c := &Cluster{dir: dir, Certificates: newCertificates(t, dir)}
+	r, known := releases[os.Getenv("NOMAD_HARVESTER_E2E_HARVESTER")]
+	if !known {
+		t.Fatal("NOMAD_HARVESTER_E2E_HARVESTER is none of the releases that the tests know, such as 1.6")
+	}
+	c := &Cluster{release: r, dir: dir, Certificates: newCertificates(t, dir)}
 	c.etcd = startEtcd(t, dir)
 	c.Kube, c.APIServer = startAPIServer(t, dir, c.etcd, c.Certificates)
 	c.applyDefinitions(t)

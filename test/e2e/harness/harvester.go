@@ -22,8 +22,17 @@ import (
 // systemNamespace is where Harvester and KubeVirt run.
 const systemNamespace = "harvester-system"
 
-// HarvesterVersion is what the cluster says that it is.
-const HarvesterVersion = "v1.8.0"
+// release is what a cluster consists of.
+type release struct{ harvester, kubevirt, harvesterPart, kubevirtPart string }
+
+// releases are those that the tests can run on, by the value of NOMAD_HARVESTER_E2E_HARVESTER.
+var releases = map[string]release{
+	"":    {"v1.8.0", "v1.7.0", "harvester", "kubevirt"},
+	"1.6": {"v1.6.0", "v1.5.0", "harvester16", "kubevirt15"},
+}
+
+// NewestHarvester returns whether the cluster is of the newest release that the tests know.
+func NewestHarvester() bool { return os.Getenv("NOMAD_HARVESTER_E2E_HARVESTER") == "" }
 
 // A program that cannot renew its lease of leadership ends, and kubelet would start it again. Nobody else
 // wants to lead here, and this machine may be busy.
@@ -35,7 +44,9 @@ var leaseDuration, renewDeadline = fmt.Sprint(180 * time.Second * slow), fmt.Spr
 func (c *Cluster) startHarvester(t testing.TB) {
 	t.Helper()
 	startKubeControllers(t, c.dir, c.Kube, c.Certificates)
-	check(t, "the cluster's objects", c.Kube.Apply(must[[]Object](t, "cluster.yaml")(readYAML(testdata("cluster.yaml")))))
+	text := string(must[[]byte](t, "cluster.yaml")(os.ReadFile(testdata("cluster.yaml"))))
+	objects := must[[]Object](t, "cluster.yaml")(decodeYAML([]byte(strings.ReplaceAll(text, "KUBEVIRT_VERSION", c.release.kubevirt))))
+	check(t, "the cluster's objects", c.Kube.Apply(objects))
 	c.players = startPlayers(t, c)
 	c.startScheduler(t)
 	environment := c.startHarvesterWebhook(t) // it waits for 15 s before it registers itself
@@ -172,14 +183,14 @@ func (c *Cluster) startKubeVirt(t testing.TB) {
 	check(t, "KubeVirt's objects", c.Kube.Apply(objects))
 	certificate, key := c.Certificates.CertFile, c.Certificates.KeyFile
 	_, kubeconfig := c.account(t, "kubevirt-apiserver")
-	c.VirtAPI = start(t, c.dir, "virt-api", asPod(part(t, "kubevirt", "virt-api"), "--kubeconfig", kubeconfig,
+	c.VirtAPI = start(t, c.dir, "virt-api", asPod(part(t, c.release.kubevirtPart, "virt-api"), "--kubeconfig", kubeconfig,
 		"--listen", loopback, "--port", fmt.Sprint(port), "--console-server-port", fmt.Sprint(handlerPort), "--externally-managed",
 		"--tls-cert-file", certificate, "--tls-key-file", key, "--handler-cert-file", certificate, "--handler-key-file", key))
 	_, kubeconfig = c.account(t, "kubevirt-controller")
-	c.VirtController = start(t, c.dir, "virt-controller", asPod(part(t, "kubevirt", "virt-controller"), "--kubeconfig", kubeconfig,
+	c.VirtController = start(t, c.dir, "virt-controller", asPod(part(t, c.release.kubevirtPart, "virt-controller"), "--kubeconfig", kubeconfig,
 		"--leader-elect-lease-duration", leaseDuration, "--leader-elect-renew-deadline", renewDeadline,
-		"--listen", loopback, "--port", fmt.Sprint(freePort(t)), "--launcher-image", "virt-launcher:1.7.0",
-		"--exporter-image", "virt-exportserver:1.7.0", "--prom-cert-file", certificate, "--prom-key-file", key))
+		"--listen", loopback, "--port", fmt.Sprint(freePort(t)), "--launcher-image", "virt-launcher",
+		"--exporter-image", "virt-exportserver", "--prom-cert-file", certificate, "--prom-key-file", key))
 	Eventually(t, 3*time.Minute, "virt-api listens", func() error {
 		return answersOK(c.VirtAPI, c.Kube.HTTP, fmt.Sprintf("https://%s:%d/apis/subresources.kubevirt.io/v1/healthz", loopback, port))
 	})
@@ -208,7 +219,7 @@ func (c *Cluster) startHarvesterWebhook(t testing.TB) []string {
 	_, kubeconfig := c.account(t, "harvester")
 	environment := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "NAMESPACE=" + systemNamespace, "HCI_MODE=true", "KUBECONFIG=" + kubeconfig,
-		"HARVESTER_SERVER_VERSION=" + HarvesterVersion,
+		"HARVESTER_SERVER_VERSION=" + c.release.harvester,
 		"CATTLE_ELECTION_LEASE_DURATION=" + leaseDuration, "CATTLE_ELECTION_RENEW_DEADLINE=" + renewDeadline,
 		"HARVESTER_CONTROLLER_USER_NAME=system:serviceaccount:" + systemNamespace + ":harvester",
 	}
@@ -216,7 +227,7 @@ func (c *Cluster) startHarvesterWebhook(t testing.TB) []string {
 	port := freePort(t)
 	forward(t, address+":443", fmt.Sprintf("%s:%d", loopback, port))
 	check(t, "Harvester's Services", c.Kube.Apply([]Object{localService("harvester-webhook", address, 443)}))
-	webhook := exec.Command(part(t, "harvester", "harvester-webhook"),
+	webhook := exec.Command(part(t, c.release.harvesterPart, "harvester-webhook"),
 		"--https-port", fmt.Sprint(port), "--profile-listen-address", fmt.Sprintf("%s:%d", loopback, freePort(t)))
 	webhook.Env = environment
 	c.HarvesterWebhook = start(t, c.dir, "harvester-webhook", webhook)
@@ -226,9 +237,9 @@ func (c *Cluster) startHarvesterWebhook(t testing.TB) []string {
 func (c *Cluster) startHarvesterServer(t testing.TB, environment []string) {
 	t.Helper()
 	port := freePort(t)
-	c.steve = fmt.Sprintf("https://%s:%d", loopback, port)
-	server := exec.Command(part(t, "harvester", "harvester-server"),
-		"--https-port", fmt.Sprint(port), "--http-port", fmt.Sprint(freePort(t)),
+	c.steve = fmt.Sprintf("http://%s:%d", loopback, port)
+	server := exec.Command(part(t, c.release.harvesterPart, "harvester-server"),
+		"--https-port", fmt.Sprint(freePort(t)), "--http-port", fmt.Sprint(port),
 		"--profile-listen-address", fmt.Sprintf("%s:%d", loopback, freePort(t)))
 	server.Env = environment
 	c.HarvesterServer = start(t, c.dir, "harvester-server", server)
@@ -266,10 +277,10 @@ func forward(t testing.TB, from, to string) {
 // KubeVirt's other objects for later. Returns when all are served.
 func (c *Cluster) applyDefinitions(t testing.TB) {
 	t.Helper()
-	kubevirt := must[[]byte](t, "KubeVirt's objects")(exec.Command(part(t, "kubevirt", "kubevirt-objects"), systemNamespace).Output())
+	kubevirt := must[[]byte](t, "KubeVirt's objects")(exec.Command(part(t, c.release.kubevirtPart, "kubevirt-objects"), systemNamespace).Output())
 	definitions := must[[]Object](t, "KubeVirt's objects")(decodeYAML(kubevirt))
 	c.kubevirtObjects = slices.DeleteFunc(slices.Clone(definitions), isDefinition)
-	definitions = append(definitions, must[[]Object](t, "Harvester's definitions")(readYAML(part(t, "harvester", "definitions.yaml")))...)
+	definitions = append(definitions, must[[]Object](t, "Harvester's definitions")(readYAML(part(t, c.release.harvesterPart, "definitions.yaml")))...)
 	definitions = append(definitions, must[[]Object](t, "definitions")(readYAML(testdata("harvester-crds.yaml")))...)
 	definitions = slices.DeleteFunc(definitions, func(o Object) bool { return !isDefinition(o) })
 	definitions = append(definitions, rancherDefinitions()...)
@@ -281,10 +292,23 @@ func (c *Cluster) applyDefinitions(t testing.TB) {
 	})
 	for _, definition := range definitions {
 		delete(definition, "status")
+		defaultDataEngine(definition)
 		_, err := c.Kube.Do(http.MethodPost, ResourceOf(definition).Path(""), nil, jsonContent, definition)
 		check(t, definition.Name(), err)
 	}
 	awaitServed(t, c.Kube, definitions)
+}
+
+// defaultDataEngine gives backing images the data engine that Longhorn's own webhook, which does not run, would.
+func defaultDataEngine(definition Object) {
+	if definition.Name() != "backingimages.longhorn.io" {
+		return
+	}
+	for _, version := range definition.List("spec", "versions") {
+		if engine := version.Obj("schema", "openAPIV3Schema", "properties", "spec", "properties", "dataEngine"); engine != nil {
+			engine["default"] = "v1"
+		}
+	}
 }
 
 func isDefinition(o Object) bool { return o.Str("kind") == "CustomResourceDefinition" }

@@ -115,7 +115,7 @@ func (p *players) beat(host string) error {
 		"capacity": resources, "allocatable": resources, "conditions": conditions,
 		"addresses": []Object{{"type": "InternalIP", "address": hostAddress(host)}, {"type": "Hostname", "address": host}},
 		"nodeInfo": Object{
-			"machineID": host, "systemUUID": host, "bootID": host, "kernelVersion": "6.4.0", "osImage": "Harvester " + HarvesterVersion,
+			"machineID": host, "systemUUID": host, "bootID": host, "kernelVersion": "6.4.0", "osImage": "Harvester",
 			"containerRuntimeVersion": "containerd://2.0", "kubeletVersion": "v1.32.3", "kubeProxyVersion": "v1.32.3",
 			"operatingSystem": "linux", "architecture": "amd64",
 		},

@@ -130,6 +130,45 @@ func (k *Kube) List(r Resource, namespace, selector string) ([]Object, error) {
 	return list.List("items"), err
 }
 
+// Watch sends each state of the objects of a kind in a namespace until the context ends. One that was removed comes
+// once more, with the annotation GoneAnnotation.
+func (k *Kube) Watch(ctx context.Context, r Resource, namespace string) (<-chan Object, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.URL+r.Path(namespace)+"?watch=1", nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+k.Token)
+	response, err := k.HTTP.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	states := make(chan Object, 1000)
+	go func() {
+		defer response.Body.Close()
+		defer close(states)
+		for lines := json.NewDecoder(response.Body); ; {
+			var event struct {
+				Type   string
+				Object Object
+			}
+			if lines.Decode(&event) != nil {
+				return
+			}
+			if event.Type == "ERROR" {
+				panic(fmt.Sprint(event.Object))
+			}
+			if event.Type == "DELETED" {
+				event.Object.Obj("metadata")["annotations"] = Object{GoneAnnotation: "true"}
+			}
+			states <- event.Object
+		}
+	}()
+	return states, nil
+}
+
+// GoneAnnotation is on the last state that Watch sends of an object.
+const GoneAnnotation = "gone"
+
 // Create creates an object; an unknown field is an error.
 func (k *Kube) Create(r Resource, namespace string, object any) (Object, error) {
 	return k.Do(http.MethodPost, r.Path(namespace), url.Values{"fieldValidation": {"Strict"}}, jsonContent, object)

@@ -12,19 +12,30 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-// The high_availability block of examples/autoscaler.nomad.hcl, with shorter times.
-const highAvailability = `
-high_availability {
-  enabled    = true
-  lock_ttl   = "10s"
-  lock_delay = "1s"
-}
-`
-
-// Two agents of which Nomad's lock elects one, with the token of examples/nomad-acl.hcl: it has all
-// that they ask for.
-func TestTwoAgentsElectOneAndTheOtherTakesOverWhenItDies(t *testing.T) {
+// Two agents with the same policy, which nothing elects one of, and the token of examples/nomad-acl.hcl. The pool's
+// Lease lets one of them act at a time; the other one goes on when that one dies.
+func TestTwoAgentsActInTurnByThePoolsLease(t *testing.T) {
 	s := harness.Start(t)
+	useExampleToken(t, s)
+	first := s.StartAgent(t)
+	s.Metrics.Want(2)
+	s.AwaitSettled(t, 2*time.Minute, 2)
+	other := s.StartAgentAs(t, "other")
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+	first.KillBoth(t)
+
+	s.Metrics.Want(1)
+	s.AwaitSettled(t, 2*time.Minute, 1)
+	s.Metrics.Want(0)
+	s.AwaitSettled(t, 2*time.Minute, 0)
+	other.StopInOrder(t)
+	checkNothingRefused(t, other)
+	checkJobs(t, s)
+}
+
+func useExampleToken(t *testing.T, s *harness.Stack) {
+	t.Helper()
 	rules, err := os.ReadFile(filepath.Join(harness.Root, "examples", "nomad-acl.hcl"))
 	if err != nil {
 		t.Fatal(err)
@@ -32,23 +43,12 @@ func TestTwoAgentsElectOneAndTheOtherTakesOverWhenItDies(t *testing.T) {
 	if s.PluginNomadToken, err = s.Nomad.NewToken("autoscaler", string(rules)); err != nil {
 		t.Fatal(err)
 	}
-	s.AgentSettings = highAvailability
-	active := s.StartAgent(t)
-	standby := s.LaunchAgent(t, "other")
+}
 
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
-	if lines := standby.PluginLines(t); len(lines) != 0 {
-		t.Errorf("the agent that stands by has a plugin, which says %v", lines[0])
-	}
-	active.KillBoth(t)
-
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
-	standby.StopInOrder(t)
-	log, err := os.ReadFile(standby.Log)
+// checkNothingRefused: the token and the Role have all rights that agent and plugin asked for.
+func checkNothingRefused(t *testing.T, agent *harness.Agent) {
+	t.Helper()
+	log, err := os.ReadFile(agent.Log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,6 @@ func TestTwoAgentsElectOneAndTheOtherTakesOverWhenItDies(t *testing.T) {
 			t.Errorf("a right is missing: %s", line)
 		}
 	}
-	checkJobs(t, s)
 }
 
 // checkJobs: Nomad takes the jobs of examples/.
