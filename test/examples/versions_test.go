@@ -17,20 +17,20 @@ var tested = []struct {
 	module  string
 	modules []string
 }{
-	{"Kubernetes' API server", "k8s.io/kubernetes", []string{"parts/kube"}},
-	{"Harvester", "github.com/harvester/harvester", []string{"parts/harvester"}},
-	{"KubeVirt", "kubevirt.io/kubevirt", []string{"parts/kubevirt", "parts/kubevirt17"}},
-	{"Nomad", "github.com/hashicorp/nomad", []string{"parts/nomad", "parts/nomad111"}},
-	{"Nomad Autoscaler", "github.com/hashicorp/nomad-autoscaler", []string{"parts/agent", "parts/agent046", "contract"}},
-	{"Prometheus", "github.com/prometheus/prometheus", []string{"examples"}},
+	{"Kubernetes' API server", "k8s.io/kubernetes", []string{"parts/kube/go.mod"}},
+	{"Harvester", "github.com/harvester/harvester", []string{"parts/harvester/go.mod", "parts/harvester/go-1.6.mod"}},
+	{"KubeVirt", "kubevirt.io/kubevirt", []string{"parts/kubevirt/go.mod", "parts/kubevirt/go-1.5.mod"}},
+	{"Nomad", "github.com/hashicorp/nomad", []string{"parts/nomad/go.mod"}},
+	{"Nomad Autoscaler", "github.com/hashicorp/nomad-autoscaler", []string{"parts/agent/go.mod", "parts/agent046/go.mod", "contract/go.mod"}},
+	{"Prometheus", "github.com/prometheus/prometheus", []string{"examples/go.mod"}},
 }
 
 func TestTheReadmeNamesTheVersionsThatTheTestsRun(t *testing.T) {
 	readme := contentOf(t, "..", "..", "README.md")
 	for _, system := range tested {
 		var required []string
-		for _, directory := range system.modules {
-			required = append(required, requiredVersion(t, directory, system.module))
+		for _, file := range system.modules {
+			required = append(required, requiredVersion(t, file, system.module))
 		}
 		slices.Sort(required)
 		required = slices.Compact(required)
@@ -45,7 +45,7 @@ func TestTheReadmeNamesTheVersionsThatTheTestsRun(t *testing.T) {
 
 func TestTheJobOfTheExamplesRunsTheTestedAgentAndThisRelease(t *testing.T) {
 	job := contentOf(t, "..", "..", "examples", "autoscaler.nomad.hcl")
-	agent := requiredVersion(t, "parts/agent", "github.com/hashicorp/nomad-autoscaler")
+	agent := requiredVersion(t, "parts/agent/go.mod", "github.com/hashicorp/nomad-autoscaler")
 	if image := match(t, job, `image = "hashicorp/nomad-autoscaler:(.*)"`); image != agent {
 		t.Errorf("the job runs the agent %s, the tests %s", image, agent)
 	}
@@ -55,11 +55,11 @@ func TestTheJobOfTheExamplesRunsTheTestedAgentAndThisRelease(t *testing.T) {
 	}
 }
 
-// requiredVersion returns the version of a module in a go.mod below test. Prometheus 3.8.1 is the module
+// requiredVersion returns the version of a module in a go.mod, a file below test. Prometheus 3.8.1 is the module
 // 0.308.1 (prometheus/prometheus:RELEASE.md).
-func requiredVersion(t *testing.T, directory, module string) string {
+func requiredVersion(t *testing.T, file, module string) string {
 	t.Helper()
-	version := match(t, contentOf(t, "..", directory, "go.mod"), `(?m)^\s*(?:require )?`+regexp.QuoteMeta(module)+` v(\S+)`)
+	version := match(t, contentOf(t, "..", file), `(?m)^\s*(?:require )?`+regexp.QuoteMeta(module)+` v(\S+)`)
 	var minor, patch int
 	if count, _ := fmt.Sscanf(version, "0.3%02d.%d", &minor, &patch); count == 2 {
 		return fmt.Sprintf("3.%d.%d", minor, patch)

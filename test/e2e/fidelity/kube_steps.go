@@ -73,7 +73,7 @@ var creation = []Step{
 		Keep:  map[string]string{"claimUID": "/metadata/uid"},
 	},
 	{
-		Name: "the VM runs", Method: "GET", Path: vms + "/{{.name}}", Until: map[string]any{"/status/printableStatus": "Running"},
+		Name: "the VM runs", Method: "GET", Path: vms + "/{{.name}}", Until: map[string]any{"/status/printableStatus": "Running", "/status/ready": true},
 		Exact: []string{"/status/printableStatus", "/status/ready", "/status/created", "/metadata/generation"},
 		Shape: []string{"/status/conditions", "/status/conditions/0/type", "/status/conditions/0/status", "/metadata/finalizers"},
 		Keep:  map[string]string{"rv": "/metadata/resourceVersion"},

@@ -133,7 +133,7 @@ func (k *Kube) List(r Resource, namespace, selector string) ([]Object, error) {
 // Watch sends each state of the objects of a kind in a namespace until the context ends. One that was removed comes
 // once more, with the annotation GoneAnnotation.
 func (k *Kube) Watch(ctx context.Context, r Resource, namespace string) (<-chan Object, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.URL+r.Path(namespace)+"?watch=1", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.URL+r.Path(namespace)+"?watch=1&resourceVersion=0", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +151,8 @@ func (k *Kube) Watch(ctx context.Context, r Resource, namespace string) (<-chan 
 				Type   string
 				Object Object
 			}
-			if lines.Decode(&event) != nil {
+			if lines.Decode(&event) != nil || event.Type == "ERROR" {
 				return
-			}
-			if event.Type == "ERROR" {
-				panic(fmt.Sprint(event.Object))
 			}
 			if event.Type == "DELETED" {
 				event.Object.Obj("metadata")["annotations"] = Object{GoneAnnotation: "true"}
