@@ -217,7 +217,7 @@ void FindDiskProblems(const Json& domain, const std::vector<std::string>& volume
 }
 
 // KubeVirt's definition of a VM limits both lists, before its webhooks see them (observed on
-// kube-apiserver 1.32.3 with the definitions of KubeVirt 1.4.0).
+// kube-apiserver 1.32.3 with the definitions of KubeVirt 1.7.0).
 bool HasTooMany(const Json& guest, std::vector<FieldProblem>& problems) {
   constexpr std::size_t kMost = 256;
   const auto check = [&](const Json* list, const std::string& name) {

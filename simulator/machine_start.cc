@@ -97,15 +97,17 @@ void Machines::Boot(const std::string& uid) {
   EnterPhase(instance, "Pending", world_.wall());
   store_.Stamp(kInstances, instance);
   store_.Insert(kInstances, std::move(instance));
-  Show(machine, "WaitingForVolumeBinding");
+  Show(machine, boot == 1 ? "WaitingForVolumeBinding" : "Starting");
   if (machine.failure) {
     Fail(machine);
     return;
   }
-  // Its first attempt to get a host comes before its claims are bound, and fails.
   const base::Duration step = world_.options.reaction_time;
-  world_.After(step, [this, uid, boot] { ShowStart(uid, boot, "ErrorUnschedulable"); });
-  world_.After(step * 2, [this, uid, boot] { ShowStart(uid, boot, "Starting"); });
+  if (boot == 1) {
+    // Its first attempt to get a host comes before its claims are bound, and fails.
+    world_.After(step, [this, uid, boot] { ShowStart(uid, boot, "ErrorUnschedulable"); });
+    world_.After(step * 2, [this, uid, boot] { ShowStart(uid, boot, "Starting"); });
+  }
   const base::Duration time = world_.options.boot_time;
   world_.After(time / 4, [this, uid, boot] { SetPhase(uid, boot, "Scheduling"); });
   world_.After(time / 2, [this, uid, boot] { SetPhase(uid, boot, "Scheduled"); });

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +26,12 @@ func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 	t.Cleanup(files.Close)
 	for _, backend := range []string{"backingimage", "cdi"} {
 		t.Log(backend)
-		image := strings.ToLower(backend) + "-" + s.Namespace
+		image := backend + "-" + s.Namespace
+		t.Cleanup(func() {
+			if err := s.Kube.Delete(harness.Images, "default", image); err != nil {
+				t.Error(err)
+			}
+		})
 		if err := s.Kube.Apply([]harness.Object{{
 			"apiVersion": "harvesterhci.io/v1beta1", "kind": "VirtualMachineImage",
 			"metadata": harness.Object{"name": image, "namespace": "default", "annotations": harness.Object{"harvesterhci.io/storageClassName": "harvester-longhorn"}},
@@ -49,8 +53,14 @@ func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 		agent := s.StartAgent(t)
 		s.Metrics.Want(2)
 		s.AwaitSettled(t, 2*time.Minute, 2)
+		class := must1(s.Kube.Get(harness.Images, "default", image))(t).Str("status", "storageClassName")
 		for _, claim := range must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t) {
-			t.Logf("%s: class %s", claim.Name(), claim.Str("spec", "storageClassName"))
+			if got := claim.Str("spec", "storageClassName"); got != class {
+				t.Errorf("%s is of class %s, want the image's %s", claim.Name(), got, class)
+			}
+		}
+		if made := len(must1(s.Kube.List(harness.DataVolumes, s.Namespace, ""))(t)); (made == 2) != (backend == "cdi") {
+			t.Errorf("%d DataVolumes with backend %s", made, backend)
 		}
 		s.Metrics.Want(0)
 		s.AwaitSettled(t, 2*time.Minute, 0)

@@ -115,7 +115,7 @@ func askNomad(t *testing.T, s *harness.Stack, state map[string]string, steps []f
 	return answers
 }
 
-const recorded = "testdata/nomad-1.11-answers.json"
+const recorded = "testdata/nomad-1.11-introduction-answers.json"
 
 func compareRecorded(t *testing.T, answers []fidelity.Answer) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 
 	t.Log("restarted")
 	old := instanceOf(t, s, vm).UID()
+	index := nodeOf(t, s, vm).Int("ModifyIndex")
 	s.ActOnVM(t, vm, "restart", nil)
 	harness.Eventually(t, time.Minute, vm+" has a new instance", func() error {
 		instance, err := s.Kube.Get(harness.Instances, s.Namespace, vm)
@@ -31,6 +33,12 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 			err = fmt.Errorf("%s is %s", instance.UID(), instance.Str("status", "phase"))
 		}
 		return err
+	})
+	awaitNode(t, s, vm, func(node harness.Object) error {
+		if node.Int("ModifyIndex") == index || node.Str("Status") != "ready" {
+			return fmt.Errorf("it is %s, at index %d", node.Str("Status"), node.Int("ModifyIndex"))
+		}
+		return nil
 	})
 	s.AwaitSettled(t, time.Minute, 3)
 
@@ -66,6 +74,13 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	if err := s.Kube.Delete(harness.VirtualMachines, s.Namespace, "copy"); err != nil {
 		t.Fatal(err)
 	}
+	for _, claim := range must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t) {
+		if strings.HasPrefix(claim.Name(), "copy-") { // whoever deletes a clone decides about its volumes
+			if err := s.Kube.Delete(harness.Claims, s.Namespace, claim.Name()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	s.AwaitSettled(t, time.Minute, 3)
 
 	t.Log("made a template of")
@@ -76,14 +91,26 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	})
 	stays(t, s, before)
 
-	t.Log("stopped, and started again")
-	s.ActOnVM(t, vm, "stop", nil)
-	awaitStatus(t, s, vm, "Stopped")
-	awaitNodeStatus(t, s, vm, "down")
-	stays(t, s, before)
-	s.ActOnVM(t, vm, "start", nil)
-	harness.Eventually(t, time.Minute, vm+" runs", func() error { return running(s, vm) })
-	awaitNodeStatus(t, s, vm, "ready")
+	for name, stop := range map[string]func(){
+		"stopped": func() { s.ActOnVM(t, vm, "stop", nil) },
+		"switched off by its guest": func() {
+			for _, machine := range s.Machines.Running() {
+				if machine.Name == vm {
+					must1(0, machine.PowerOff())(t)
+				}
+			}
+		},
+		"without its instance, which somebody deleted": func() { must1(0, s.Kube.Delete(harness.Instances, s.Namespace, vm))(t) },
+	} {
+		t.Log(name + ", and started again")
+		stop()
+		awaitStatus(t, s, vm, "Stopped")
+		awaitNodeStatus(t, s, vm, "down")
+		stays(t, s, before)
+		s.ActOnVM(t, vm, "start", nil)
+		harness.Eventually(t, time.Minute, vm+" runs", func() error { return running(s, vm) })
+		awaitNodeStatus(t, s, vm, "ready")
+	}
 
 	t.Log("stopped: it is the first to go")
 	s.ActOnVM(t, vm, "stop", nil)
@@ -118,21 +145,24 @@ func uids(t *testing.T, s *harness.Stack) map[string]string {
 	return found
 }
 
-// stays checks for a few evaluations that the plugin touches none of the VMs.
+// stays checks, while the agent evaluates its policy, that the plugin touches none of the VMs and makes none.
 func stays(t *testing.T, s *harness.Stack, before map[string]string) {
 	t.Helper()
-	end := time.Now().Add(6 * time.Second)
-	for time.Now().Before(end) {
+	s.DuringEvaluations(t, 6, func() {
 		if err := untouched(s); err != nil {
 			t.Fatal(err)
 		}
 		after := uids(t, s)
-		maps.DeleteFunc(after, func(name, _ string) bool { return before[name] == "" })
+		delete(after, "copy")
 		if !maps.Equal(before, after) {
 			t.Fatalf("the VMs were %v, and are %v", before, after)
 		}
-		time.Sleep(500 * time.Millisecond)
-	}
+	})
+}
+
+func nodeOf(t *testing.T, s *harness.Stack, vm string) harness.Object {
+	t.Helper()
+	return must1(s.Nomad.Node(vm))(t)
 }
 
 func instanceOf(t *testing.T, s *harness.Stack, vm string) harness.Object {
@@ -182,7 +212,6 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 	s.StartAgent(t)
 	s.Metrics.Want(3)
 	s.AwaitSettled(t, 2*time.Minute, 3)
-	before := uids(t, s)
 	host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
 
 	t.Log("cordoned: its VMs are the first to go")
@@ -198,7 +227,7 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 	s.ActOnHost(t, host, "uncordon", nil)
 	s.Metrics.Want(3)
 	s.AwaitSettled(t, 2*time.Minute, 3)
-	before = uids(t, s)
+	before := uids(t, s)
 
 	for _, force := range []string{"false", "true"} {
 		t.Logf("maintenance mode, by force: %s", force)
@@ -219,7 +248,14 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 
 	t.Log("a VM is removed while it moves")
 	vm := s.VMs(t)[0].Name()
+	s.Fail(harness.Faults{HoldMoves: true})
 	s.ActOnVM(t, vm, "migrate", harness.Object{"nodeName": ""})
+	harness.Eventually(t, time.Minute, vm+" moves", func() error {
+		if instanceOf(t, s, vm).Str("status", "migrationState", "startTimestamp") == "" {
+			return errors.New("it does not")
+		}
+		return nil
+	})
 	s.Metrics.Want(0)
 	s.AwaitSettled(t, 3*time.Minute, 0)
 	checkRequests(t, s)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-// Two agents with the same policy, which nothing elects one of, and the token of examples/nomad-acl.hcl. The pool's
+// Two agents with the same policy, neither of which stands by, and the token of examples/nomad-acl.hcl. The pool's
 // Lease lets one of them act at a time; the other one goes on when that one dies.
 func TestTwoAgentsActInTurnByThePoolsLease(t *testing.T) {
 	s := harness.Start(t)
@@ -24,6 +25,17 @@ func TestTwoAgentsActInTurnByThePoolsLease(t *testing.T) {
 	s.Metrics.Want(3)
 	s.AwaitSettled(t, 2*time.Minute, 3)
 	first.KillBoth(t)
+	checkNothingRefused(t, first)
+	made := 0
+	for _, request := range s.FrontDoor.Requests() {
+		if request.Method == http.MethodPost && request.Code == http.StatusCreated &&
+			request.Path == harness.VirtualMachines.Path(s.Namespace) && !strings.Contains(request.URL, "dryRun") {
+			made++
+		}
+	}
+	if made != 3 {
+		t.Errorf("%d VMs were made, want 3", made)
+	}
 
 	s.Metrics.Want(1)
 	s.AwaitSettled(t, 2*time.Minute, 1)

@@ -93,7 +93,7 @@ TEST_F(HostsTest, Null_removes_a_key_and_hides_one_of_the_configuration) {
                                            {"Static", {{"harvester_vm_uuid", kUuid}}}}));
 }
 
-// As test/e2e/testdata/nomad-1.11-answers.json has them.
+// As test/e2e/testdata/nomad-1.11-introduction-answers.json has them.
 TEST_F(HostsTest, Metadata_that_cannot_be_set_is_refused_as_by_nomad) {
   const std::string id = JoinVm("a").id;
   const std::string path = "/v1/client/metadata?node_id=";

@@ -47,6 +47,32 @@ TEST_F(SimulatorTest, A_vm_boots_and_becomes_a_ready_node) {
   EXPECT_EQ(cluster().NodeIdOfVm(UidOf(cluster().Vm("vm-1"))), node.id);
 }
 
+// As test/e2e/world_test.go sees it of Harvester's own controllers.
+TEST_F(SimulatorTest, A_vm_is_stopped_and_waits_for_its_volumes_before_it_starts) {
+  MakeVm("vm-1");
+  const auto finalizers = [&] {
+    const json vm = cluster().Vm("vm-1");
+    const json* all = base::FindPath(vm, {"metadata", "finalizers"});
+    return all == nullptr ? std::size_t{0} : all->size();
+  };
+  std::vector<std::string> told;
+  for (int step = 0; step < 5; ++step) {
+    told.push_back(StatusOf("vm-1") + " " + std::to_string(finalizers()));
+    Wait(milliseconds(100));
+  }
+  EXPECT_THAT(told, testing::ElementsAre(" 0", "Stopped 1", "WaitingForVolumeBinding 2",
+                                         "ErrorUnschedulable 2", "Starting 2"));
+}
+
+TEST_F(SimulatorTest, A_vm_that_is_deleted_before_harvesters_finalizer_leaves_its_claims) {
+  MakeVm("vm-1");
+  Wait(milliseconds(100));
+  ASSERT_TRUE(cluster().DeleteVmByHand("vm-1"));
+  Wait(minutes(1));
+  EXPECT_EQ(cluster().Vm("vm-1"), nullptr);
+  EXPECT_THAT(cluster().Claims(), SizeIs(1));
+}
+
 TEST_F(SimulatorTest, A_clock_that_jumps_skips_nothing) {
   MakeVm("vm-1");
   Wait(minutes(10));

@@ -20,7 +20,7 @@ import (
 type Agent struct {
 	*Process
 	dir string
-	old int // how long its log was when it was started
+	old int // where in its log it begins
 }
 
 // agentOverlay has the agent's settings for tests, in addition to the example.

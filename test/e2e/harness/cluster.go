@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,9 +91,10 @@ func (c *Cluster) addNamespace(t testing.TB) string {
 	t.Helper()
 	c.players.lock.Lock()
 	c.namespaces++
-	name := namespaceName(c.namespaces)
+	number := c.namespaces
 	c.players.lock.Unlock()
-	if c.namespaces > mostNamespaces {
+	name := namespaceName(number)
+	if number > mostNamespaces {
 		t.Fatalf("more than %d tests use the cluster: raise mostNamespaces", mostNamespaces)
 	}
 	objects := []Object{{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": name}}}
@@ -133,6 +135,35 @@ func (c *Cluster) mend(t testing.TB) {
 		c.APIServer.Restart(t)
 	}
 	c.awaitPrograms(t, "KubeVirt and Harvester admit a VM", func() error { return admitted(c.Kube) })
+	Eventually(t, 3*time.Minute, "the hosts are ready, and nothing keeps VMs off them", func() error {
+		for _, host := range HostNames() {
+			if err := c.openHost(host); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// openHost ends cordon, maintenance mode and taints of a host, as an operator does; nil: there are none.
+func (c *Cluster) openHost(name string) error {
+	host, err := c.Kube.Get(Hosts, "", name)
+	switch {
+	case err != nil:
+		return err
+	case !hasCondition(host, "Ready"):
+		return fmt.Errorf("%s is not ready", name)
+	case !host.Bool("spec", "unschedulable") && len(host.List("spec", "taints")) == 0:
+		return nil
+	}
+	annotations := Object{}
+	for _, key := range []string{"harvesterhci.io/drain-requested", "harvesterhci.io/drain-forced", "harvesterhci.io/maintain-status"} {
+		annotations[key] = nil
+	}
+	_, err = c.Kube.Patch(Hosts, "", name, Object{
+		"metadata": Object{"annotations": annotations}, "spec": Object{"unschedulable": nil, "taints": nil},
+	})
+	return errors.Join(err, fmt.Errorf("%s was closed", name))
 }
 
 // showLogs shows the ends of the cluster's logs if the test failed.
@@ -159,6 +190,9 @@ func (lasting) Cleanup(f func()) {
 
 // Logf does not need the test, which may have ended.
 func (lasting) Logf(format string, values ...any) { fmt.Printf(format+"\n", values...) }
+
+// Errorf neither.
+func (lasting) Errorf(format string, values ...any) { fmt.Printf(format+"\n", values...) }
 
 // Failed is false: each test that fails shows the logs itself.
 func (lasting) Failed() bool { return false }

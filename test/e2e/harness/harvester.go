@@ -78,7 +78,7 @@ func (c *Cluster) awaitPrograms(t testing.TB, what string, check func() error) {
 	})
 }
 
-// admitted returns nil if all four webhooks take part in a VM's creation.
+// admitted returns nil if the mutators of KubeVirt and Harvester take part in a VM's creation.
 func admitted(admin *Kube) error {
 	response, body, err := admin.Post(VirtualMachines, "default", SampleVM("default", "admission"), true)
 	if err != nil {
@@ -245,7 +245,7 @@ func (c *Cluster) startHarvesterServer(t testing.TB, environment []string) {
 	c.HarvesterServer = start(t, c.dir, "harvester-server", server)
 }
 
-// forward passes the bytes of connections to one address on to another one, until the end of the test.
+// forward passes the bytes of connections to one address on to another one, until the end of the run.
 func forward(t testing.TB, from, to string) {
 	t.Helper()
 	listener := must[net.Listener](t, from)(net.Listen("tcp", from))
@@ -292,21 +292,22 @@ func (c *Cluster) applyDefinitions(t testing.TB) {
 	})
 	for _, definition := range definitions {
 		delete(definition, "status")
-		defaultDataEngine(definition)
+		allowNoDataEngine(definition)
 		_, err := c.Kube.Do(http.MethodPost, ResourceOf(definition).Path(""), nil, jsonContent, definition)
 		check(t, definition.Name(), err)
 	}
 	awaitServed(t, c.Kube, definitions)
 }
 
-// defaultDataEngine gives backing images the data engine that Longhorn's own webhook, which does not run, would.
-func defaultDataEngine(definition Object) {
+// allowNoDataEngine lets backing images be without a data engine, which Longhorn's own webhook, which does not run,
+// would set.
+func allowNoDataEngine(definition Object) {
 	if definition.Name() != "backingimages.longhorn.io" {
 		return
 	}
 	for _, version := range definition.List("spec", "versions") {
 		if engine := version.Obj("schema", "openAPIV3Schema", "properties", "spec", "properties", "dataEngine"); engine != nil {
-			engine["default"] = "v1"
+			delete(engine, "enum")
 		}
 	}
 }

@@ -29,7 +29,6 @@ type Resource struct{ Group, Version, Plural string }
 var (
 	VirtualMachines = Resource{"kubevirt.io", "v1", "virtualmachines"}
 	Instances       = Resource{"kubevirt.io", "v1", "virtualmachineinstances"}
-	Migrations      = Resource{"kubevirt.io", "v1", "virtualmachineinstancemigrations"}
 	Images          = Resource{"harvesterhci.io", "v1beta1", "virtualmachineimages"}
 	DataVolumes     = Resource{"cdi.kubevirt.io", "v1beta1", "datavolumes"}
 	Claims          = Resource{"", "v1", "persistentvolumeclaims"}

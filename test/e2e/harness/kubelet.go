@@ -54,9 +54,6 @@ func (p *players) kubelet(pod Object) error {
 
 // superviseLauncher ends a launcher whose guest has ended or has moved, and tells whether it is ready.
 func (p *players) superviseLauncher(pod Object) error {
-	if p.fault(pod).FailLaunches {
-		return p.terminated(pod, 137)
-	}
 	if instance := p.instanceOf(pod); instance != nil {
 		migration := instance.Obj("status", "migrationState")
 		switch phase := instance.Str("status", "phase"); {

@@ -35,7 +35,7 @@ func (p *players) migrate(instance Object) (moving bool, err error) {
 			return true, nil
 		}
 		change["startTimestamp"] = now()
-	case p.age(instance, step+" copies") < 2*time.Second:
+	case p.age(instance, step+" copies") < 2*time.Second || p.fault(instance).HoldMoves:
 		return true, nil
 	default: // the guest runs at its target
 		change["completed"], change["endTimestamp"] = true, now()

@@ -47,12 +47,11 @@ type world struct {
 
 // Faults are what may go wrong with the machines and the storage of a cluster.
 type Faults struct {
-	HoldClaims   bool // no volume is provisioned, as while an image is cloned
-	FailClaims   bool // the provisioner says why it cannot
-	ImagePull    bool // no launcher's image can be pulled
-	StuckPods    bool // the containers of new pods are not created
-	StuckGuests  bool // guests do not shut down when they are asked
-	FailLaunches bool // launchers end with an error as soon as they run
+	HoldClaims bool // no volume is provisioned, as while an image is cloned
+	FailClaims bool // the provisioner says why it cannot
+	ImagePull  bool // no launcher's image can be pulled
+	StuckPods  bool // the containers of new pods are not created
+	HoldMoves  bool // no live migration ends
 }
 
 // Fail sets what goes wrong with the stack's VMs from now on.
@@ -73,6 +72,14 @@ func (p *players) addMachines(namespace string, machines *Machines) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.machines[namespace] = machines
+}
+
+// forget ends what goes wrong with a namespace's VMs; none of them boots any more.
+func (p *players) forget(namespace string) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	delete(p.machines, namespace)
+	delete(p.faults, namespace)
 }
 
 func (p *players) machinesOf(namespace string) *Machines {

@@ -85,12 +85,20 @@ func (s *Stack) AwaitSettled(t testing.TB, limit time.Duration, count int) {
 // would act in them if there were anything to do.
 func (s *Stack) StaysSettled(t testing.TB, count int) {
 	t.Helper()
-	before := s.Metrics.asked.Load()
-	Eventually(t, time.Minute, "the agent evaluates the policy", func() error {
+	s.DuringEvaluations(t, 3, func() {
 		if err := s.Settled(count); err != nil {
 			t.Fatalf("%d machines and nothing else: %v", count, err)
 		}
-		if asked := s.Metrics.asked.Load() - before; asked < 3 {
+	})
+}
+
+// DuringEvaluations checks again and again until the agent has asked for its policy's metrics so many times.
+func (s *Stack) DuringEvaluations(t testing.TB, times int64, check func()) {
+	t.Helper()
+	before := s.Metrics.asked.Load()
+	Eventually(t, time.Minute, "the agent evaluates the policy", func() error {
+		check()
+		if asked := s.Metrics.asked.Load() - before; asked < times {
 			return fmt.Errorf("%d questions for metrics", asked)
 		}
 		return nil

@@ -23,7 +23,7 @@ type Process struct {
 	done chan struct{}
 }
 
-// start runs a program until the end of the test. If the test failed, the end of
+// start runs a program until the end of the test, or of the run (lasting). If the test failed, the end of
 // the program's log is shown.
 func start(t testing.TB, dir, name string, cmd *exec.Cmd) *Process {
 	t.Helper()

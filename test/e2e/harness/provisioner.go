@@ -2,7 +2,10 @@
 
 package harness
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // driver is Longhorn's CSI driver.
 const driver = "driver.longhorn.io"
@@ -65,7 +68,7 @@ func (p *players) populate(volume Object) error {
 	if volume.Str("status", "phase") == "Succeeded" || volume.Terminating() {
 		return nil
 	}
-	if p.first(volume, "claim") {
+	if !p.isThere(namespace, name) {
 		spec := volume.Obj("spec", "storage")
 		if spec == nil {
 			spec = volume.Obj("spec", "pvc")
@@ -74,6 +77,7 @@ func (p *players) populate(volume Object) error {
 			"apiVersion": "v1", "kind": "PersistentVolumeClaim",
 			"metadata": Object{
 				"name": name, "namespace": namespace, "labels": Object{"app": "containerized-data-importer"},
+				"annotations": volume.At("metadata", "annotations"),
 				"ownerReferences": []Object{{
 					"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "name": name, "uid": volume.UID(), "controller": true, "blockOwnerDeletion": true,
 				}},
@@ -87,6 +91,12 @@ func (p *players) populate(volume Object) error {
 	}
 	_, err := p.kube.Patch(DataVolumes, namespace, name, Object{"status": Object{"phase": "Succeeded", "progress": "100.0%", "claimName": name}}, "status")
 	return err
+}
+
+func (p *players) isThere(namespace, claim string) bool {
+	return slices.ContainsFunc(p.seen.claims, func(c Object) bool {
+		return c.Name() == claim && c.Str("metadata", "namespace") == namespace
+	})
 }
 
 // store plays Longhorn: the file of a backing image is there at once.

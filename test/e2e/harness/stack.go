@@ -3,6 +3,8 @@
 package harness
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -110,6 +112,7 @@ func startStack(t *testing.T, cluster *Cluster, nomad NomadOptions) *Stack {
 	s.Metrics = startMetrics(t)
 	s.Machines = newMachines(t, filepath.Join(s.Dir, "machines"), s.Nomad)
 	cluster.players.addMachines(s.Namespace, s.Machines)
+	t.Cleanup(s.leave)
 
 	token := must[string](t, "the plugin's token")(s.Kube.TokenFor(s.Namespace, serviceAccount))
 	s.PluginKube = &Kube{URL: s.FrontDoor.URL, Token: token, HTTP: s.Kube.HTTP}
@@ -120,6 +123,23 @@ func startStack(t *testing.T, cluster *Cluster, nomad NomadOptions) *Stack {
 	}
 	t.Logf("the stack is up after %v", time.Since(began).Round(100*time.Millisecond))
 	return s
+}
+
+// leave removes what a test has left in the cluster, so that no controller starts a guest of it again.
+func (s *Stack) leave() {
+	_ = poll(time.Minute, func() error {
+		vms, err := s.Kube.List(VirtualMachines, s.Namespace, "")
+		for _, vm := range vms {
+			if !vm.Terminating() {
+				err = errors.Join(err, s.Kube.Delete(VirtualMachines, s.Namespace, vm.Name()))
+			}
+		}
+		if err == nil && len(vms) > 0 {
+			err = fmt.Errorf("%d VMs", len(vms))
+		}
+		return err
+	})
+	s.players.forget(s.Namespace)
 }
 
 // temporaryDir has a short path, because of the sockets below it. It is kept if
@@ -133,7 +153,9 @@ func temporaryDir(t testing.TB) string {
 			t.Logf("logs are kept in %s", dir)
 			return
 		}
-		check(t, dir, os.RemoveAll(dir))
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
 	})
 	return dir
 }

@@ -125,9 +125,6 @@ func (p *players) superviseGuest(instance Object) error {
 
 // shutDown presses the guest's power button once and tells when it is off.
 func (p *players) shutDown(instance Object) error {
-	if p.fault(instance).StuckGuests {
-		return nil
-	}
 	if machine := p.running[instance.UID()]; machine != nil && machine.Running() {
 		if !p.asked[instance.UID()] {
 			p.asked[instance.UID()] = true
