@@ -2,9 +2,9 @@
 // A stateful simulation of Harvester and Nomad.
 //
 // To the plugin both behave like the real systems: each behaviour cites its source, or was observed
-// on Nomad 1.10.5, Harvester 1.8.0, KubeVirt 1.7.0 and kube-apiserver 1.32.3. Time is taken only from
-// the clock: the next call applies everything that is due, in order of time, so that a clock that
-// jumps skips nothing.
+// on Nomad 1.10.5, Harvester 1.8.0, KubeVirt 1.7.0 and kube-apiserver 1.32.3. Time is taken only
+// from the clock: the next call applies everything that is due, in order of time, so that a clock
+// that jumps skips nothing.
 #ifndef NOMAD_HARVESTER_SIMULATOR_CLUSTER_H_
 #define NOMAD_HARVESTER_SIMULATOR_CLUSTER_H_
 
