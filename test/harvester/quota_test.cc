@@ -121,6 +121,10 @@ TEST(QuotaRoom, C2_a_vm_takes_what_its_pod_takes) {
   EXPECT_EQ(room("limits.memory", "1557360000"), 0);
   EXPECT_EQ(room("limits.cpu", "1015m"), 1);
   EXPECT_EQ(room("limits.cpu", "1014m"), 0);
+  vm_spec.cpu_cores = 5;
+  EXPECT_EQ(room("limits.memory", "1607700000"), 1) << "a core needs 12 MiB more";
+  EXPECT_EQ(room("limits.memory", "1607690000"), 0);
+  vm_spec.cpu_cores = 1;
   vm_spec.gpus = {{}};
   EXPECT_EQ(room("limits.memory", "3000Mi"), 0) << "a device needs 1.5 GiB more";
 }

@@ -372,6 +372,11 @@ TEST(VmTemplate, its_sockets_become_cores_of_one) {
   const json vm = Build(Read());
   EXPECT_EQ(vm["spec"]["template"]["spec"]["domain"]["cpu"],
             json({{"sockets", 1}, {"cores", 2}, {"threads", 2}, {"model", "EPYC"}}));
+  const json larger = Build(Read([](json& version) {
+    GuestOf(version)["domain"]["cpu"] = {{"sockets", 2}, {"cores", 3}, {"threads", 2}};
+  }));
+  EXPECT_EQ(larger["spec"]["template"]["spec"]["domain"]["cpu"],
+            json({{"sockets", 1}, {"cores", 6}, {"threads", 2}}));
 }
 
 TEST(VmTemplate, its_cpus_are_those_of_its_limit_or_else_of_its_topology) {
