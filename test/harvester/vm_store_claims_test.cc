@@ -85,6 +85,25 @@ TEST_F(VmStoreClaims, C3_the_last_warning_of_a_volume_counts) {
       {{"deprecatedLastTimestamp", "2026-11-21T00:59:00Z"},
        {"type", "Normal"},
        {"reason", "CloneSucceeded"}});
+  put("e12", "cloned", {{"deprecatedLastTimestamp", "2026-11-21T01:00:00Z"}});
+  put("e13", "cloned",
+      {{"deprecatedLastTimestamp", "2026-11-21T01:00:05Z"},
+       {"type", "Normal"},
+       {"reason", "CloneSucceeded"}});
+  put("e14", "at-once", {{"deprecatedLastTimestamp", "2026-11-21T01:00:00Z"}});
+  put("e15", "at-once",
+      {{"deprecatedLastTimestamp", "2026-11-21T01:00:00Z"},
+       {"type", "Normal"},
+       {"reason", "ProvisioningSucceeded"}});
+  put("e16", "twice", {{"deprecatedLastTimestamp", "2026-11-21T01:00:00Z"}});
+  put("e17", "twice",
+      {{"deprecatedLastTimestamp", "2026-11-21T01:00:05Z"},
+       {"type", "Normal"},
+       {"reason", "ProvisioningSucceeded"}});
+  put("e18", "twice",
+      {{"deprecatedLastTimestamp", "2026-11-21T00:59:00Z"},
+       {"type", "Normal"},
+       {"reason", "ImportSucceeded"}});
   put("e5", "data", {{"regarding", {{"kind", "DataVolume"}}}, {"note", nullptr}});
   put("e6", "pod", {{"regarding", {{"kind", "Pod"}}}});
   const auto warnings = store_.ListVolumeWarnings(context_);
@@ -99,19 +118,22 @@ TEST_F(VmStoreClaims, C3_the_last_warning_of_a_volume_counts) {
 }
 
 TEST_F(VmStoreClaims, C3_a_pod_without_a_host_says_why_for_its_vm) {
+  const auto pod = [](const std::string& name, const std::string& vm, const json& scheduled) {
+    return json{{"metadata",
+                 {{"name", name},
+                  {"labels", {{"kubevirt.io", "virt-launcher"}}},
+                  {"annotations", {{"kubevirt.io/domain", vm}}}}},
+                {"status", {{"conditions", json::array({{{"type", "Initialized"}}, scheduled})}}}};
+  };
   const auto put = [&](const std::string& name, const std::string& vm, const json& scheduled) {
-    Put(kube::kPods, kNs,
-        {{"metadata",
-          {{"name", name},
-           {"labels", {{"kubevirt.io", "virt-launcher"}}},
-           {"annotations", {{"kubevirt.io/domain", vm}}}}},
-         {"status", {{"conditions", json::array({{{"type", "Initialized"}}, scheduled})}}}});
+    Put(kube::kPods, kNs, pod(name, vm, scheduled));
   };
   const json none = {{"type", "PodScheduled"}, {"status", "False"}, {"message", "no host"}};
   put("waits", "batch-a", none);
   put("runs", "batch-b", {{"type", "PodScheduled"}, {"status", "True"}, {"message", "?"}});
   put("new", "batch-c", {{"type", "Ready"}, {"status", "False"}, {"message", "?"}});
   put("foreign", "", none);
+  PutTerminating(kube::kPods, kNs, pod("of-an-earlier-start", "batch-d", none));
   const auto messages = store_.ListPodMessages(context_);
   ASSERT_THAT(messages, IsOk());
   EXPECT_THAT(*messages, testing::ElementsAre(testing::Pair("batch-a", "no host")));
