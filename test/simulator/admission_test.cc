@@ -127,6 +127,24 @@ TEST_F(AdmissionTest, A_quota_denies_changes_of_a_vm_that_waits_for_its_start) {
   EXPECT_THAT(Annotate("vm-2", "1"), IsOk());
 }
 
+TEST_F(AdmissionTest, A_run_strategy_that_is_no_text_is_denied_by_the_mutator_before_validation) {
+  json vm = VmNamed("vm-1");
+  vm["spec"]["runStrategy"] = 7;
+  vm["spec"]["template"]["spec"]["volumes"].push_back({{"name", "disk-0"}});
+  const absl::Status made = kube().Create(context_, kube::kVirtualMachines, "nomad", vm).status();
+  MakeVm("vm-2");
+  const absl::Status changed = kube()
+                                   .MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-2",
+                                               {{"spec", {{"runStrategy", 7}}}})
+                                   .status();
+  for (const absl::Status& denied : {made, changed}) {
+    ASSERT_FALSE(denied.ok());
+    EXPECT_THAT(base::Message(denied), HasSubstr("\"mutator.harvesterhci.io\" denied the request: "
+                                                 "json: cannot unmarshal number into Go struct"));
+    EXPECT_EQ(kube::GetKubeError(denied)->http_status, 500);
+  }
+}
+
 TEST_F(AdmissionTest, A_replaced_vm_is_admitted_like_a_patched_one) {
   json vm = MakeVm("vm-1");
   DeleteNetwork();
