@@ -162,6 +162,14 @@ TEST_F(PendingReasonsTest, L7_pods_are_read_every_twenty_seconds_and_once_an_hou
   EXPECT_EQ(Count(kPods), 3U);
 }
 
+TEST_F(PendingReasonsTest, C3_volumes_are_not_blamed_when_it_is_not_known_whether_the_guest_runs) {
+  AddStuck("web-a");
+  clock_.Advance(minutes(1));
+  Always("list virtualmachineinstances", Refused());
+  EXPECT_THAT(WarningOf("web-a"), IsEmpty());
+  EXPECT_EQ(Count(kList), 0U);
+}
+
 TEST_F(PendingReasonsTest, L7_a_server_that_hangs_costs_three_seconds_a_minute) {
   AddStuck("web-a");
   clock_.Advance(minutes(1));

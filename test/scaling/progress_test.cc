@@ -78,6 +78,17 @@ TEST(Progress, of_an_instance_that_is_not_scheduled_has_the_schedulers_words) {
             "available: 3 Insufficient memory.");
 }
 
+// KubeVirt's condition keeps the words of the first attempt.
+TEST(Progress, C3_of_a_vm_that_no_host_takes_has_what_its_pod_says_now) {
+  VmView view = ViewOfInstance(
+      {{"phase", "Scheduling"},
+       {"conditions", json::array({Condition("PodScheduled", "False", "Unschedulable",
+                                             "pod has unbound PersistentVolumeClaims")})}});
+  view.pod_message = "0/3 nodes are available: 3 Insufficient memory.";
+  EXPECT_EQ(DescribeProgress(view),
+            "its instance is Scheduling: 0/3 nodes are available: 3 Insufficient memory.");
+}
+
 TEST(Progress, of_a_guest_that_runs_tells_since_when_where_and_whether_its_agent_answers) {
   json status = {
       {"phase", "Running"},
