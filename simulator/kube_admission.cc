@@ -22,9 +22,10 @@ constexpr char kMutator[] = "mutator.harvesterhci.io";
 // Here only the run strategy has a type.
 std::optional<http::HttpResponse> KubeApi::FindWrongType(const Json& vm) const {
   const Json* strategy = base::FindPath(vm, {"spec", "runStrategy"});
-  if (strategy == nullptr || strategy->is_string()) return std::nullopt;
+  if (strategy == nullptr || strategy->is_null() || strategy->is_string()) return std::nullopt;
+  const char* const type = strategy->is_boolean() ? "bool" : strategy->type_name();
   return Denied(500, "InternalError", kMutator,
-                std::string("json: cannot unmarshal ") + strategy->type_name() +
+                std::string("json: cannot unmarshal ") + type +
                     " into Go struct field VirtualMachineSpec.spec.runStrategy of type "
                     "v1.VirtualMachineRunStrategy");
 }

@@ -276,6 +276,7 @@ void FindGuestProblems(const Json& guest, std::vector<FieldProblem>& problems) {
 
 void FindVmProblems(const Json& object, std::vector<FieldProblem>& problems) {
   const Json* strategy = base::FindPath(object, {"spec", "runStrategy"});
+  if (strategy != nullptr && strategy->is_null()) strategy = nullptr;
   static const Fields kStrategies = {"Always", "Halted", "Manual", "Once", "RerunOnFailure"};
   if (strategy == nullptr && base::FindPath(object, {"spec", "running"}) == nullptr) {
     // kubevirt/kubevirt:pkg/virt-api/webhooks/validating-webhook/admitters/vms-admitter.go.

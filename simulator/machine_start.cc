@@ -155,8 +155,10 @@ void Machines::Fail(Machine& machine) {
 void Machines::SetPhase(const std::string& uid, std::uint64_t boot, const char* phase) {
   const auto found = machines_.find(uid);
   if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
-  Mutate(kInstances, found->second.ns, found->second.name,
-         [&](Json& instance) { EnterPhase(instance, phase, world_.wall()); });
+  Mutate(kInstances, found->second.ns, found->second.name, [&](Json& instance) {
+    // A guest that boots faster than the controllers react runs already.
+    if (instance["status"]["phase"] != "Running") EnterPhase(instance, phase, world_.wall());
+  });
 }
 
 void Machines::Run(const std::string& uid, std::uint64_t boot) {

@@ -199,9 +199,9 @@ void ReadSize(VersionReading* reading) {
     counted = true;
     product *= number;
   }
-  // The counts that are absent are 1, not what BuildVirtualMachine says.
+  // The counts that are absent, or 0, are 1, not what BuildVirtualMachine says.
   for (const char* const count : {"cores", "sockets", "threads"}) {
-    if (counted && !cpu->contains(count)) (*cpu)[count] = 1;
+    if (counted && base::GetInt(*cpu, count) == 0) (*cpu)[count] = 1;
   }
   if (reading->result.cpu_cores == 0 && counted) reading->result.cpu_cores = product;
   if (reading->result.hotplug) return;

@@ -64,8 +64,7 @@ const (
 	invalid   = `VirtualMachine.kubevirt.io "clients-7f3k2" is invalid: `
 	validator = `admission webhook "virtualmachine-validator.kubevirt.io" denied the request: `
 
-	harvesterMutator   = `admission webhook "mutator.harvesterhci.io" denied the request: `
-	harvesterValidator = `admission webhook "validator.harvesterhci.io" denied the request: `
+	harvesterMutator = `admission webhook "mutator.harvesterhci.io" denied the request: `
 )
 
 // wrong are changes of a good VM that must be refused, and by whom.
@@ -93,7 +92,6 @@ var wrong = []struct {
 	{"an unknown eviction strategy", "/spec/template/spec/evictionStrategy", `"Never"`, 422, validator, "unrecognized option: Never"},
 	{"an unknown machine type", "/spec/template/spec/domain/machine/type", `"isapc"`, 422, validator, "isapc (allowed values: [q35* pc-q35*])"},
 	{"dedicated CPUs whose count is not the limit", "/spec/template/spec/domain/cpu/cores", `3`, 422, validator, "must not be provided at the same time with"},
-	{"no memory", "/spec/template/spec/domain/resources", `{"limits":{"cpu":"4"}}`, 422, harvesterValidator, "either memory.guest or resources.limits.memory must be set"},
 	{"a network that is not there", "/spec/template/spec/networks/1/multus/networkName", `"default/nowhere"`, 500, harvesterMutator, `"nowhere" not found`},
 	{"more disks than KubeVirt takes", devices + "/disks", many(`{"name":"disk-0"}`), 422, invalid, "domain.devices.disks: Too many: 257: must have at most 256 items"},
 	{"more volumes than KubeVirt takes", "/spec/template/spec/volumes", many(`{"name":"disk-0"}`), 422, invalid, "volumes: Too many: 257: must have at most 256 items"},

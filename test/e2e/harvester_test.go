@@ -62,7 +62,7 @@ func TestAStartThatFailsIsToldInHarvestersWords(t *testing.T) {
 // awaitNewLine waits for a line that the agent wrote since it was started.
 func awaitNewLine(t *testing.T, agent *harness.Agent, words ...string) {
 	t.Helper()
-	harness.Eventually(t, 3*time.Minute, fmt.Sprintf("the agent says %q", words), func() error {
+	harness.Eventually(t, 5*time.Minute, fmt.Sprintf("the agent says %q", words), func() error {
 		for _, line := range agent.NewLines(t) {
 			if containsAll(line, words) {
 				return nil
@@ -104,10 +104,12 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 			return err
 		})
 		agent := s.StartAgent(t)
-		out, _ := s.Command(t, "plan", "--count", "2")
-		if !strings.Contains(out, quota.plan) {
-			t.Errorf("with %s the plan lacks %q:\n%s", quota.memory, quota.plan, out)
-		}
+		harness.Eventually(t, 30*time.Second, fmt.Sprintf("with %s the plan says %q", quota.memory, quota.plan), func() error {
+			if out, _ := s.Command(t, "plan", "--count", "2"); !strings.Contains(out, quota.plan) {
+				return errors.New(out) // the agent may act on the pool at the moment
+			}
+			return nil
+		})
 		s.Metrics.Want(2)
 		if quota.memory == "17Gi" {
 			s.AwaitSettled(t, 2*time.Minute, 2)

@@ -377,6 +377,11 @@ TEST(VmTemplate, its_sockets_become_cores_of_one) {
   }));
   EXPECT_EQ(larger["spec"]["template"]["spec"]["domain"]["cpu"],
             json({{"sockets", 1}, {"cores", 6}, {"threads", 2}}));
+  const json zero = Build(Read([](json& version) {
+    GuestOf(version)["domain"]["cpu"] = {{"sockets", 4}, {"cores", 0}};
+  }));
+  EXPECT_EQ(zero["spec"]["template"]["spec"]["domain"]["cpu"],
+            json({{"sockets", 1}, {"cores", 4}, {"threads", 1}}));
 }
 
 TEST(VmTemplate, its_cpus_are_those_of_its_limit_or_else_of_its_topology) {

@@ -64,6 +64,14 @@ TEST_F(SimulatorTest, A_vm_is_stopped_and_waits_for_its_volumes_before_it_starts
                                          "ErrorUnschedulable 2", "Starting 2"));
 }
 
+TEST_F(SimulatorTest, A_vm_that_boots_faster_than_the_controllers_react_runs) {
+  options_.boot_time = milliseconds(250);
+  MakeVm("vm-1");
+  Wait(seconds(12));
+  EXPECT_EQ(StatusOf("vm-1"), "Running");
+  EXPECT_EQ(PhaseOf("vm-1"), "Running");
+}
+
 TEST_F(SimulatorTest, A_vm_that_is_deleted_before_harvesters_finalizer_leaves_its_claims) {
   MakeVm("vm-1");
   Wait(milliseconds(100));

@@ -144,7 +144,8 @@ var changing = []Step{
 		Body: `{"metadata":{"resourceVersion":"{{.firstRV}}","annotations":{"probe":"1"}}}`,
 	},
 	{
-		Name: "patch with the current version", Method: "PATCH", Path: vms + "/{{.name}}", Type: merge,
+		// Controllers write the VM, too.
+		Name: "patch with the current version", Method: "PATCH", Path: vms + "/{{.name}}", Type: merge, Reread: vms + "/{{.name}}", UntilStatus: 200,
 		Body:  `{"metadata":{"resourceVersion":"{{.rv}}","annotations":{"probe":"1"}}}`,
 		Exact: []string{"/metadata/annotations/probe", "/metadata/generation"}, Keep: map[string]string{"rv": "/metadata/resourceVersion"},
 	},

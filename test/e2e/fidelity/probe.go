@@ -62,6 +62,7 @@ type Step struct {
 	SameHeader   string            // … and compared with that of this step
 	Keep         map[string]string // name → JSON pointer
 	Until        map[string]any    // ask again until these pointers have these values
+	Reread       string            // a path: before each attempt, its object's resourceVersion becomes "rv"
 	UntilStatus  int               // ask again until the status is this one
 	Timed        bool              // record whether the answer took three seconds
 	Needs        func(Target) bool // leave the step out where this is false
@@ -106,6 +107,13 @@ func Ask(target Target, state map[string]string, steps []Step) ([]Answer, error)
 func askUntil(target Target, state map[string]string, step Step) (Answer, error) {
 	deadline := time.Now().Add(timeout)
 	for {
+		if step.Reread != "" {
+			_, current, err := ask(target, state, Step{Name: step.Name, Method: "GET", Path: step.Reread})
+			if err != nil {
+				return Answer{}, err
+			}
+			state["rv"] = fmt.Sprint(lookUp(current, "/metadata/resourceVersion"))
+		}
 		answer, document, err := ask(target, state, step)
 		if err != nil {
 			return answer, err

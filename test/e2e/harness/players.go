@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ type players struct {
 type world struct {
 	pods, instances, claims   []Object
 	dataVolumes, backingFiles []Object
-	secrets                   map[string]bool
+	secrets                   map[string]bool // while a pod is pending
 }
 
 // Faults are what may go wrong with the machines and the storage of a cluster.
@@ -108,7 +109,7 @@ func startPlayers(t testing.TB, c *Cluster) *players {
 			p.round()
 			select {
 			case <-ctx.Done():
-			case <-time.After(200 * time.Millisecond):
+			case <-time.After(300 * time.Millisecond):
 			}
 		}
 	}()
@@ -148,22 +149,20 @@ func (p *players) round() {
 }
 
 func (p *players) look() (w world, err error) {
-	if w.pods, err = p.kube.List(Pods, "", ""); err != nil {
-		return w, err
+	for _, list := range []struct {
+		of   Resource
+		into *[]Object
+	}{
+		{Pods, &w.pods}, {Instances, &w.instances}, {Claims, &w.claims}, {DataVolumes, &w.dataVolumes}, {backingImages, &w.backingFiles},
+	} {
+		if *list.into, err = p.kube.ListCached(list.of); err != nil {
+			return w, err
+		}
 	}
-	if w.instances, err = p.kube.List(Instances, "", ""); err != nil {
-		return w, err
+	if !slices.ContainsFunc(w.pods, func(pod Object) bool { return pod.Str("status", "phase") == "Pending" }) {
+		return w, nil
 	}
-	if w.claims, err = p.kube.List(Claims, "", ""); err != nil {
-		return w, err
-	}
-	if w.dataVolumes, err = p.kube.List(DataVolumes, "", ""); err != nil {
-		return w, err
-	}
-	if w.backingFiles, err = p.kube.List(backingImages, "", ""); err != nil {
-		return w, err
-	}
-	secrets, err := p.kube.List(Secrets, "", "")
+	secrets, err := p.kube.ListCached(Secrets)
 	w.secrets = map[string]bool{}
 	for _, secret := range secrets {
 		w.secrets[secret.Str("metadata", "namespace")+"/"+secret.Name()] = true

@@ -51,7 +51,7 @@ func (p *players) provision(claim Object) error {
 
 // reclaim deletes the volumes whose claims are gone.
 func (p *players) reclaim() error {
-	all, err := p.kube.List(volumes, "", "")
+	all, err := p.kube.ListCached(volumes)
 	for _, volume := range all {
 		if volume.Str("status", "phase") == "Released" && !volume.Terminating() {
 			if err := p.kube.Delete(volumes, "", volume.Name()); err != nil {
@@ -73,11 +73,15 @@ func (p *players) populate(volume Object) error {
 		if spec == nil {
 			spec = volume.Obj("spec", "pvc")
 		}
+		annotations := Object{"cdi.kubevirt.io/createdForDataVolume": volume.UID()}
+		for key, value := range volume.Obj("metadata", "annotations") {
+			annotations[key] = value
+		}
 		_, err := p.kube.Create(Claims, namespace, Object{
 			"apiVersion": "v1", "kind": "PersistentVolumeClaim",
 			"metadata": Object{
 				"name": name, "namespace": namespace, "labels": Object{"app": "containerized-data-importer"},
-				"annotations": volume.At("metadata", "annotations"),
+				"annotations": annotations,
 				"ownerReferences": []Object{{
 					"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "name": name, "uid": volume.UID(), "controller": true, "blockOwnerDeletion": true,
 				}},
