@@ -73,6 +73,12 @@ func (p *players) populate(volume Object) error {
 		if spec == nil {
 			spec = volume.Obj("spec", "pvc")
 		}
+		// As Longhorn's storage profile has them.
+		for key, value := range (Object{"accessModes": []string{"ReadWriteMany"}, "volumeMode": "Block"}) {
+			if spec.At(key) == nil {
+				spec[key] = value
+			}
+		}
 		annotations := Object{"cdi.kubevirt.io/createdForDataVolume": volume.UID()}
 		for key, value := range volume.Obj("metadata", "annotations") {
 			annotations[key] = value
