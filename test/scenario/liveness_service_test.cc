@@ -102,6 +102,34 @@ TEST(Creation, C3_a_start_that_fails_for_other_reasons_in_turn_is_as_broken_as_a
   h.CheckAtRest(0);
 }
 
+// KubeVirt keeps the words of the first attempt, the pod has those of now. An agent asks for Status
+// all the time, which reads no pods.
+TEST(Creation, C3_a_vm_that_no_host_takes_is_broken_as_soon_while_status_is_asked_for) {
+  Harness h;
+  h.cluster.FailStart(1, "ErrorUnschedulable",
+                      "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.");
+  h.clock.After(seconds(2), [&h] {
+    const std::string vm = h.VmNames().at(0);
+    h.cluster.PutObject({{"apiVersion", "v1"},
+                         {"kind", "Pod"},
+                         {"metadata",
+                          {{"name", "virt-launcher-" + vm},
+                           {"namespace", "nomad"},
+                           {"labels", {{"kubevirt.io", "virt-launcher"}}},
+                           {"annotations", {{"kubevirt.io/domain", vm}}}}},
+                         {"status",
+                          {{"conditions", json::array({{{"type", "PodScheduled"},
+                                                        {"status", "False"},
+                                                        {"message", "no host without one"}}})}}}});
+  });
+  for (int second = 1; second <= 120; ++second) {
+    h.clock.After(seconds(second), [&h] { EXPECT_TRUE(h.Status().ok()); });
+  }
+  const Scaled out = ScaleMeasured(h, 1);
+  EXPECT_THAT(out.outcome.ToString(), HasSubstr("its start fails: ErrorUnschedulable: no host"));
+  EXPECT_LE(out.lasted, seconds(100));
+}
+
 // A process that runs as a Nomad allocation.
 constexpr char kAllocation[] = "0d6b4f0e-0000-4000-8000-00000000a110";
 

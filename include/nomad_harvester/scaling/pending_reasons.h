@@ -32,6 +32,8 @@ class PendingReasons {
   // That it cannot be read is no error: the messages are those that were read before.
   void ApplyPods(const runtime::Context& context, const harvester::VmStore& vms,
                  const log::Logger& logger, Look* look);
+  // Likewise from what was read last, for a look that reads as little as it can.
+  void UseKnownPods(Look* look);
   // Likewise volume_warning of members that have not joined and whose guests do not run; at most
   // two lists.
   void ApplyVolumes(const runtime::Context& context, const harvester::VmStore& vms,

@@ -37,6 +37,14 @@ std::vector<VmView*> Waiting(bool (*waits)(const VmView&, const Look&), Look* lo
   return waiting;
 }
 
+void SetPodMessages(const std::map<std::string, std::string>& messages,
+                    const std::vector<VmView*>& waiting) {
+  for (VmView* view : waiting) {
+    const auto message = messages.find(view->vm->name);
+    if (message != messages.end()) view->pod_message = message->second;
+  }
+}
+
 }  // namespace
 
 PendingReasons::Texts PendingReasons::Read(
@@ -68,11 +76,12 @@ void PendingReasons::ApplyPods(const runtime::Context& context, const harvester:
   const std::vector<VmView*> waiting = Waiting(&WaitsForPod, look);
   if (waiting.empty()) return;
   const auto list = [&](const runtime::Context& within) { return vms.ListPodMessages(within); };
-  const Texts messages = Read(context, list, logger, &pods_);
-  for (VmView* view : waiting) {
-    const auto message = messages.find(view->vm->name);
-    if (message != messages.end()) view->pod_message = message->second;
-  }
+  SetPodMessages(Read(context, list, logger, &pods_), waiting);
+}
+
+void PendingReasons::UseKnownPods(Look* look) {
+  const base::MutexLock lock(pods_.mutex);
+  if (!pods_.texts.empty()) SetPodMessages(pods_.texts, Waiting(&WaitsForPod, look));
 }
 
 void PendingReasons::ApplyVolumes(const runtime::Context& context, const harvester::VmStore& vms,
