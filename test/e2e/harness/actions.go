@@ -87,15 +87,19 @@ const handlerLabel = "virt-handler"
 func (p *players) addHandlerPods(t testing.TB) {
 	t.Helper()
 	for _, host := range HostNames() {
-		_, err := p.kube.Create(Pods, systemNamespace, Object{
+		pod := Object{
 			"apiVersion": "v1", "kind": "Pod",
 			"metadata": Object{"name": "virt-handler-" + host, "namespace": systemNamespace, "labels": Object{"kubevirt.io": handlerLabel}},
 			"spec": Object{
 				"nodeName": host, "containers": []Object{{"name": "virt-handler", "image": "virt-handler"}},
 				"tolerations": []Object{{"operator": "Exists"}},
 			},
+		}
+		// Until its controller has made the namespace's default ServiceAccount, a pod is forbidden.
+		Eventually(t, time.Minute, "virt-handler of "+host, func() error {
+			_, err := p.kube.Create(Pods, systemNamespace, pod)
+			return err
 		})
-		check(t, "virt-handler of "+host, err)
 	}
 }
 
