@@ -87,7 +87,6 @@ var wrong = []struct {
 	{"an unknown interface model", devices + "/interfaces/0/model", `"ne3000"`, 422, validator, "uses model ne3000 that is not supported"},
 	{"a MAC address that is none", devices + "/interfaces/1/macAddress", `"52:54:00"`, 422, validator, "malformed MAC address"},
 	{"an unknown run strategy", "/spec/runStrategy", `"WaitAsReceiver"`, 422, validator, "Invalid RunStrategy (WaitAsReceiver)"},
-	{"both run strategy and running", "/spec/running", `true`, 422, validator, "Running and RunStrategy are mutually exclusive"},
 	{"a host name that DNS does not know", "/spec/template/spec/hostname", `"a_b"`, 422, validator, "DNS_LABEL"},
 	{"an unknown eviction strategy", "/spec/template/spec/evictionStrategy", `"Never"`, 422, validator, "unrecognized option: Never"},
 	{"an unknown machine type", "/spec/template/spec/domain/machine/type", `"isapc"`, 422, validator, "isapc (allowed values: [q35* pc-q35*])"},

@@ -23,7 +23,7 @@ func hostObject(n int) Object {
 		"metadata": Object{"name": name, "labels": Object{
 			"kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
 			"topology.kubernetes.io/zone": ZoneOf(name), "network.harvesterhci.io/mgmt": "true", "harvesterhci.io/managed": "true",
-			"node-role.kubernetes.io/control-plane": "true", "kubevirt.io/schedulable": "true", "cpumanager": "false",
+			"node-role.kubernetes.io/control-plane": "true", "kubevirt.io/schedulable": "true", "cpumanager": "true",
 			"cpu-model.node.kubevirt.io/Skylake-Server": "true", "host-model-cpu.node.kubevirt.io/Skylake-Server": "true",
 			"cpu-model-migration.node.kubevirt.io/Skylake-Server": "true",
 			"machine-type.node.kubevirt.io/q35":                   "true", "machine-type.node.kubevirt.io/pc-q35-9.1": "true",
