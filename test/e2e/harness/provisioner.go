@@ -5,6 +5,7 @@ package harness
 import (
 	"net/http"
 	"slices"
+	"time"
 )
 
 // driver is Longhorn's CSI driver.
@@ -109,9 +110,12 @@ func (p *players) isThere(namespace, claim string) bool {
 	})
 }
 
-// store plays Longhorn: the file of a backing image is there at once.
+// How long Longhorn takes for the file of an image: Harvester looks at it only once it has noted that it asked for it.
+const imageDownload = 3 * time.Second
+
+// store plays Longhorn: the file of a backing image is there after a while.
 func (p *players) store(image Object) error {
-	if len(image.Obj("status", "diskFileStatusMap")) > 0 || image.Terminating() {
+	if len(image.Obj("status", "diskFileStatusMap")) > 0 || image.Terminating() || p.age(image, "download") < imageDownload {
 		return nil
 	}
 	_, err := p.kube.Patch(backingImages, image.Str("metadata", "namespace"), image.Name(), Object{"status": Object{
