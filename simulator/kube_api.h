@@ -69,6 +69,9 @@ class KubeApi {
   http::HttpResponse Update(const KubeCall& call, const Object& current, Json wanted, bool patch);
   std::optional<http::HttpResponse> CheckChange(const KubeCall& call, const Json& current,
                                                 const Json& wanted) const;
+  // The refusal of an object that is not valid, if any.
+  std::optional<http::HttpResponse> Validate(const ResourceDef& def, const std::string& name,
+                                             const Json& object) const;
   // kube_delete.cc
   http::HttpResponse Delete(const KubeCall& call, const http::HttpRequest& request);
   Json MarkDeleted(const ResourceDef& def, Json object, bool foreground) const;

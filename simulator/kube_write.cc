@@ -82,6 +82,16 @@ http::HttpResponse WithWarning(http::HttpResponse response, const std::string& w
 
 }  // namespace
 
+std::optional<http::HttpResponse> KubeApi::Validate(const ResourceDef& def, const std::string& name,
+                                                    const Json& object) const {
+  if (&def == &kVms) {
+    if (auto denied = FindWrongType(object)) return denied;
+  }
+  const auto problems = FindProblems(def, object);
+  if (problems.empty()) return std::nullopt;
+  return Invalid(def, name, problems);
+}
+
 http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest& request) {
   const ResourceDef& def = *call.def;
   Body body = ReadBody(call, request.body);
@@ -103,12 +113,7 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
   if (NameOf(object).empty() && !MetaString(object, "generateName").empty()) {
     object["metadata"]["name"] = MetaString(object, "generateName") + world_.random.NextName(5);
   }
-  if (&def == &kVms) {
-    if (const auto denied = FindWrongType(object)) return *denied;
-  }
-  if (const auto problems = FindProblems(def, object); !problems.empty()) {
-    return Invalid(def, NameOf(object), problems);
-  }
+  if (const auto refused = Validate(def, NameOf(object), object)) return *refused;
   if (&def == &kVms) {
     // The status is a subresource: a POST ignores it.
     object.erase("status");
@@ -210,12 +215,7 @@ http::HttpResponse KubeApi::Update(const KubeCall& call, const Object& current, 
       wanted["metadata"]["generation"] = base::GetInt(wanted["metadata"], "generation") + 1;
     }
   }
-  if (&def == &kVms) {
-    if (const auto denied = FindWrongType(wanted)) return *denied;
-  }
-  if (const auto problems = FindProblems(def, wanted); !problems.empty()) {
-    return Invalid(def, call.name, problems);
-  }
+  if (const auto refused = Validate(def, call.name, wanted)) return *refused;
   if (const auto changes = FindChanges(def, *current, wanted); !changes.empty()) {
     return Invalid(def, call.name, changes);
   }

@@ -55,7 +55,7 @@ void Machines::Adopt(const std::string& uid) {
   AddFinalizer(machine, kKubeVirtFinalizer);
   MakeClaims(machine, *vm);
   if (world_.options.status_write_interval > base::Duration::zero()) WriteStatus(uid);
-  ShowStopped(machine, false);
+  Show(machine, "Stopped", false);
   world_.After(world_.options.reaction_time, [this, uid] {
     const Object now = VmOf(uid);
     if (now == nullptr || IsTerminating(*now)) return;
@@ -97,7 +97,7 @@ void Machines::Boot(const std::string& uid) {
   EnterPhase(instance, "Pending", world_.wall());
   store_.Stamp(kInstances, instance);
   store_.Insert(kInstances, std::move(instance));
-  Show(machine, boot == 1 ? "WaitingForVolumeBinding" : "Starting");
+  Show(machine, boot == 1 ? "WaitingForVolumeBinding" : "Starting", true);
   if (machine.failure) {
     Fail(machine);
     return;
@@ -115,22 +115,12 @@ void Machines::Boot(const std::string& uid) {
   world_.After(time - passed, [this, uid, boot] { Run(uid, boot); });
 }
 
-void Machines::Show(const Machine& machine, const char* printable_status) {
-  Mutate(kVms, machine.ns, machine.name, [this, printable_status](Json& object) {
-    object["status"]["created"] = true;
-    object["status"]["ready"] = false;
-    object["status"]["printableStatus"] = printable_status;
-    SetCondition(object, "Ready", "False", "GuestNotRunning", "Guest VM is not reported as running",
-                 world_.wall());
-  });
-}
-
 void Machines::ShowStart(const std::string& uid, std::uint64_t boot, const char* printable_status) {
   const auto found = machines_.find(uid);
   if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
   const Object instance = store_.Find(kInstances, found->second.ns, found->second.name);
   if (instance == nullptr || (*instance)["status"]["phase"] == "Running") return;
-  Show(found->second, printable_status);
+  Show(found->second, printable_status, true);
 }
 
 void Machines::Fail(Machine& machine) {

@@ -21,7 +21,7 @@ void Machines::Halt(const std::string& uid) {
     const Object now = VmOf(uid);
     if (now == nullptr || IsTerminating(*now)) return;
     EndInstance(uid);
-    ShowStopped(machines_.at(uid), false);
+    Show(machines_.at(uid), "Stopped", false);
     Emit(EventKind::kVmStopped, *VmOf(uid));
     // The VM may have been started again meanwhile.
     if (Starts(*VmOf(uid))) Boot(uid);
@@ -53,7 +53,7 @@ bool Machines::PowerOff(const std::string& uid) {
     object["status"]["phase"] = "Succeeded";
     SetCondition(object, "Ready", "False", "GuestNotRunning", "", world_.wall());
   });
-  ShowStopped(machine, true);
+  Show(machine, "Stopped", true);
   Emit(EventKind::kVmStopped, *VmOf(uid));
   const Json* strategy = base::FindPath(*vm, {"spec", "runStrategy"});
   const std::string text = strategy != nullptr && strategy->is_string() ? *strategy : "";
@@ -62,7 +62,7 @@ bool Machines::PowerOff(const std::string& uid) {
     const Object now = VmOf(uid);
     if (now == nullptr || IsTerminating(*now)) return;
     EndInstance(uid);
-    ShowStopped(machines_.at(uid), false);
+    Show(machines_.at(uid), "Stopped", false);
     if (again) Boot(uid);
   });
   return true;
@@ -74,9 +74,9 @@ void Machines::RequestStart(const std::string& uid) {
   world_.After(world_.options.reaction_time, [this, uid] { Boot(uid); });
 }
 
-void Machines::ShowStopped(const Machine& machine, bool has_instance) {
-  Mutate(kVms, machine.ns, machine.name, [this, has_instance](Json& object) {
-    object["status"]["printableStatus"] = "Stopped";
+void Machines::Show(const Machine& machine, const char* printable_status, bool has_instance) {
+  Mutate(kVms, machine.ns, machine.name, [&](Json& object) {
+    object["status"]["printableStatus"] = printable_status;
     object["status"]["created"] = has_instance;
     object["status"]["ready"] = false;
     SetCondition(object, "Ready", "False", has_instance ? "GuestNotRunning" : "VMINotExists",

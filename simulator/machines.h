@@ -84,8 +84,6 @@ class Machines {
   // machine_start.cc
   void Adopt(const std::string& uid);
   void AddFinalizer(const Machine& machine, const char* finalizer);
-  // What KubeVirt shows of a VM that has an instance whose guest does not run yet.
-  void Show(const Machine& machine, const char* printable_status);
   void ShowStart(const std::string& uid, std::uint64_t boot, const char* printable_status);
   void Boot(const std::string& uid);
   void Fail(Machine& machine);
@@ -105,7 +103,8 @@ class Machines {
   // machine_stop.cc
   void Halt(const std::string& uid);
   void EndInstance(const std::string& uid);
-  void ShowStopped(const Machine& machine, bool has_instance);
+  // What KubeVirt shows of a VM whose guest does not run.
+  void Show(const Machine& machine, const char* printable_status, bool has_instance);
 
   // machine_end.cc
   void BeginDeletion(const std::string& uid);

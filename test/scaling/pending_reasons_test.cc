@@ -7,6 +7,7 @@
 #include <string>
 
 #include "pool_fixture.h"
+#include "support/launcher_pod.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -47,17 +48,7 @@ class PendingReasonsTest : public PoolFixture {
          {"type", "Warning"}}));
   }
   void AddPod(const std::string& vm, const std::string& message) {
-    EXPECT_TRUE(cluster_.PutObject(
-        {{"apiVersion", "v1"},
-         {"kind", "Pod"},
-         {"metadata",
-          {{"name", "virt-launcher-" + vm},
-           {"namespace", "nomad"},
-           {"labels", {{"kubevirt.io", "virt-launcher"}}},
-           {"annotations", {{"kubevirt.io/domain", vm}}}}},
-         {"status",
-          {{"conditions",
-            {{{"type", "PodScheduled"}, {"status", "False"}, {"message", message}}}}}}}));
+    EXPECT_TRUE(cluster_.PutObject(support::UnscheduledPod(vm, message)));
   }
   VmView ViewOf(const std::string& vm) {
     const auto look = MakeObserver().Observe(context(), LookFor("", "", policy_), {});

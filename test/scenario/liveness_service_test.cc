@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/json.h"
 
 #include "costs.h"
+#include "support/launcher_pod.h"
 #include "trouble.h"
 #include "vm_facts.h"
 
@@ -109,18 +110,7 @@ TEST(Creation, C3_a_vm_that_no_host_takes_is_broken_as_soon_while_status_is_aske
   h.cluster.FailStart(1, "ErrorUnschedulable",
                       "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.");
   h.clock.After(seconds(2), [&h] {
-    const std::string vm = h.VmNames().at(0);
-    h.cluster.PutObject({{"apiVersion", "v1"},
-                         {"kind", "Pod"},
-                         {"metadata",
-                          {{"name", "virt-launcher-" + vm},
-                           {"namespace", "nomad"},
-                           {"labels", {{"kubevirt.io", "virt-launcher"}}},
-                           {"annotations", {{"kubevirt.io/domain", vm}}}}},
-                         {"status",
-                          {{"conditions", json::array({{{"type", "PodScheduled"},
-                                                        {"status", "False"},
-                                                        {"message", "no host without one"}}})}}}});
+    h.cluster.PutObject(support::UnscheduledPod(h.VmNames().at(0), "no host without one"));
   });
   for (int second = 1; second <= 120; ++second) {
     h.clock.After(seconds(second), [&h] { EXPECT_TRUE(h.Status().ok()); });

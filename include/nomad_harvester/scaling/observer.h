@@ -27,8 +27,8 @@ class NomadReads;
 // State of one namespace kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
  public:
-  // Fills start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the look, which
-  // must be linked.
+  // Fills pod_message, start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the
+  // look, which must be linked.
   void Apply(base::MonoTime now, Look* look);
   // When the introduction token of a VM is to be looked after, by the API server's clock.
   void RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at);

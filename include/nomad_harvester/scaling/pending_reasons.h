@@ -27,15 +27,15 @@ inline constexpr base::Duration kReasonsAfterRefusal = std::chrono::hours(1);
 // Of one namespace, shared by all its loops. Thread-safe.
 class PendingReasons {
  public:
-  // Sets pod_message of members that have not joined and that KubeVirt calls unschedulable. Reads
-  // one list if it is due, within a few seconds, and none while no member has waited for so long.
-  // That it cannot be read is no error: the messages are those that were read before.
-  void ApplyPods(const runtime::Context& context, const harvester::VmStore& vms,
-                 const log::Logger& logger, Look* look);
-  // Likewise from what was read last, for a look that reads as little as it can.
-  void UseKnownPods(Look* look);
-  // Likewise volume_warning of members that have not joined and whose guests do not run; at most
-  // two lists.
+  // Reads what pods say if members that have not joined wait for one: one list if it is due, within
+  // a few seconds, and none while no member has waited for so long. That it cannot be read is no
+  // error: the messages stay those that were read before.
+  void ReadPods(const runtime::Context& context, const harvester::VmStore& vms,
+                const log::Logger& logger, Look* look);
+  // Sets pod_message of those members from what was read last.
+  void ApplyPods(Look* look);
+  // Reads and sets volume_warning likewise of members that have not joined and whose guests do not
+  // run; at most two lists.
   void ApplyVolumes(const runtime::Context& context, const harvester::VmStore& vms,
                     const log::Logger& logger, Look* look);
 

@@ -287,8 +287,6 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   }
   CheckIndex(&look);
   session.LinksOf(pool.key.ns).Link(seen->value, &look);
-  // Else KubeVirt's words of a first attempt would begin the time anew that a start has failed for.
-  pool.memory.pending_reasons().UseKnownPods(&look);
   pool.memory.Apply(options_.clock->Now(), &look);
   session.hosts().Apply(pool.key.ns, &look);
   return PoolSnapshot{.key = pool.key,

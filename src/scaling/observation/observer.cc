@@ -454,8 +454,7 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
     SetInstances(*std::move(lists.instances), &look);
   }
   Link(&look);
-  // A start that fails is judged by what its pod says.
-  memory_.pending_reasons().ApplyPods(context, vms_, logger_, &look);
+  memory_.pending_reasons().ReadPods(context, vms_, logger_, &look);
   memory_.Apply(context.clock().Now(), &look);
   look.harvester_unread = !memory_.KnowsHarvester();
   if (!look.nomad_readable) return look;

@@ -139,6 +139,9 @@ void ObserverMemory::SetHarvester(std::string uid) {
 }
 
 void ObserverMemory::Apply(base::MonoTime now, Look* look) {
+  // A start that fails is judged by what its pod says, also in a look that reads no pods:
+  // KubeVirt's words of a first attempt would begin the time anew that it has failed for.
+  pending_reasons_.ApplyPods(look);
   base::MutexLock lock(mutex_);
   look->harvester = harvester_.value_or("");
   look->own_node_id = own_node_;

@@ -37,14 +37,6 @@ std::vector<VmView*> Waiting(bool (*waits)(const VmView&, const Look&), Look* lo
   return waiting;
 }
 
-void SetPodMessages(const std::map<std::string, std::string>& messages,
-                    const std::vector<VmView*>& waiting) {
-  for (VmView* view : waiting) {
-    const auto message = messages.find(view->vm->name);
-    if (message != messages.end()) view->pod_message = message->second;
-  }
-}
-
 }  // namespace
 
 PendingReasons::Texts PendingReasons::Read(
@@ -71,17 +63,21 @@ PendingReasons::Texts PendingReasons::Read(
   return source->texts;
 }
 
-void PendingReasons::ApplyPods(const runtime::Context& context, const harvester::VmStore& vms,
-                               const log::Logger& logger, Look* look) {
-  const std::vector<VmView*> waiting = Waiting(&WaitsForPod, look);
-  if (waiting.empty()) return;
-  const auto list = [&](const runtime::Context& within) { return vms.ListPodMessages(within); };
-  SetPodMessages(Read(context, list, logger, &pods_), waiting);
+void PendingReasons::ReadPods(const runtime::Context& context, const harvester::VmStore& vms,
+                              const log::Logger& logger, Look* look) {
+  if (Waiting(&WaitsForPod, look).empty()) return;
+  Read(
+      context, [&](const runtime::Context& within) { return vms.ListPodMessages(within); }, logger,
+      &pods_);
 }
 
-void PendingReasons::UseKnownPods(Look* look) {
+void PendingReasons::ApplyPods(Look* look) {
   const base::MutexLock lock(pods_.mutex);
-  if (!pods_.texts.empty()) SetPodMessages(pods_.texts, Waiting(&WaitsForPod, look));
+  if (pods_.texts.empty()) return;
+  for (VmView* view : Waiting(&WaitsForPod, look)) {
+    const auto message = pods_.texts.find(view->vm->name);
+    if (message != pods_.texts.end()) view->pod_message = message->second;
+  }
 }
 
 void PendingReasons::ApplyVolumes(const runtime::Context& context, const harvester::VmStore& vms,
