@@ -221,13 +221,7 @@ func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
 	s.Metrics.Want(3)
 	s.AwaitSettled(t, 2*time.Minute, 3)
 	before := uids(t, s)
-	lost := map[string]string{}
-	for _, instance := range must1(s.Kube.List(harness.Instances, s.Namespace, ""))(t) {
-		if instance.Str("status", "nodeName") == harness.Host(0) {
-			lost[instance.Name()] = instance.UID()
-		}
-	}
-	if len(lost) == 0 {
+	if lost := must1(vmsOn(s, harness.Host(0)))(t); len(lost) == 0 {
 		t.Fatalf("no VM runs on %s", harness.Host(0))
 	}
 	began := time.Now()
@@ -236,16 +230,11 @@ func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
 		if err := s.Settled(3); err != nil {
 			return err
 		}
-		instances, err := s.Kube.List(harness.Instances, s.Namespace, "")
-		if err != nil {
-			return err
+		left, err := vmsOn(s, harness.Host(0))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("on the host that died: %v", left)
 		}
-		for _, instance := range instances {
-			if instance.Str("status", "nodeName") == harness.Host(0) {
-				return fmt.Errorf("%s is on the host that died", instance.Name())
-			}
-		}
-		return nil
+		return err
 	})
 	t.Logf("whole again after %v", time.Since(began).Round(time.Second))
 	if after := uids(t, s); !maps.Equal(before, after) {

@@ -44,7 +44,7 @@ func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 		}
 		harness.Eventually(t, time.Minute, image+" is imported", func() error {
 			stored, err := s.Kube.Get(harness.Images, "default", image)
-			if err == nil && !imported(stored) {
+			if err == nil && !harness.HasCondition(stored, "Imported") {
 				err = fmt.Errorf("it is not: %v", stored.At("status"))
 			}
 			return err
@@ -72,15 +72,6 @@ func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 	checkRequests(t, s)
 }
 
-func imported(image harness.Object) bool {
-	for _, condition := range image.List("status", "conditions") {
-		if condition.Str("type") == "Imported" && condition.Str("status") == "True" {
-			return true
-		}
-	}
-	return false
-}
-
 // Each pool's VM must pass both admissions, get a host, and leave nothing.
 func TestVMsOfEveryHardwareStartAndLeaveNothing(t *testing.T) {
 	s := harness.Start(t)
@@ -101,7 +92,7 @@ func TestVMsOfEveryHardwareStartAndLeaveNothing(t *testing.T) {
 		harness.Eventually(t, 2*time.Minute, "two VMs are ready", func() error {
 			ready := 0
 			for _, vm := range s.VMs(t) {
-				if at := vm.Annotation("nomad-harvester-autoscaler/ready-at"); at != "" && at != "not-yet" {
+				if harness.WasReady(vm) {
 					ready++
 				}
 			}

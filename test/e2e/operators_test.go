@@ -91,24 +91,30 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	})
 	stays(t, s, before)
 
-	for name, stop := range map[string]func(){
-		"stopped": func() { s.ActOnVM(t, vm, "stop", nil) },
-		"switched off by its guest": func() {
+	for _, end := range []struct {
+		name string
+		stop func() error
+	}{
+		{"stopped", func() error { s.ActOnVM(t, vm, "stop", nil); return nil }},
+		{"switched off by its guest", func() error {
 			for _, machine := range s.Machines.Running() {
 				if machine.Name == vm {
-					must1(0, machine.PowerOff())(t)
+					return machine.PowerOff()
 				}
 			}
-		},
-		"without its instance, which somebody deleted": func() { must1(0, s.Kube.Delete(harness.Instances, s.Namespace, vm))(t) },
+			return errors.New("it has no machine")
+		}},
+		{"without its instance, which somebody deleted", func() error { return s.Kube.Delete(harness.Instances, s.Namespace, vm) }},
 	} {
-		t.Log(name + ", and started again")
-		stop()
+		t.Log(end.name + ", and started again")
+		if err := end.stop(); err != nil {
+			t.Fatal(err)
+		}
 		awaitStatus(t, s, vm, "Stopped")
 		awaitNodeStatus(t, s, vm, "down")
 		stays(t, s, before)
 		s.ActOnVM(t, vm, "start", nil)
-		harness.Eventually(t, time.Minute, vm+" runs", func() error { return running(s, vm) })
+		harness.Eventually(t, time.Minute, vm+" runs", func() error { return running(s.Kube, s.Namespace, vm) })
 		awaitNodeStatus(t, s, vm, "ready")
 	}
 
@@ -125,12 +131,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 		return nil
 	})
 	s.Metrics.Want(0)
-	harness.Eventually(t, 2*time.Minute, "no VM", func() error {
-		if left := uids(t, s); len(left) > 0 {
-			return fmt.Errorf("VMs: %v", left)
-		}
-		return nil
-	})
+	harness.Eventually(t, 2*time.Minute, "no VM", func() error { return noneLeft(s, harness.VirtualMachines) })
 	agent.StopInOrder(t)
 	checkRequests(t, s)
 }
@@ -170,10 +171,11 @@ func instanceOf(t *testing.T, s *harness.Stack, vm string) harness.Object {
 	return must1(s.Kube.Get(harness.Instances, s.Namespace, vm))(t)
 }
 
-func running(s *harness.Stack, vm string) error {
-	object, err := s.Kube.Get(harness.VirtualMachines, s.Namespace, vm)
+// running returns nil if KubeVirt says so of a VM.
+func running(kube *harness.Kube, namespace, vm string) error {
+	object, err := kube.Get(harness.VirtualMachines, namespace, vm)
 	if err == nil && (object.Str("status", "printableStatus") != "Running" || !object.Bool("status", "ready")) {
-		err = fmt.Errorf("it is %s", object.Str("status", "printableStatus"))
+		err = fmt.Errorf("status %v", object.At("status"))
 	}
 	return err
 }
@@ -216,7 +218,7 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 
 	t.Log("cordoned: its VMs are the first to go")
 	s.ActOnHost(t, host, "cordon", nil)
-	onHost := vmsOn(t, s, host)
+	onHost := must1(vmsOn(s, host))(t)
 	s.Metrics.Want(3 - len(onHost))
 	s.AwaitSettled(t, 3*time.Minute, 3-len(onHost))
 	for name := range uids(t, s) {
@@ -234,10 +236,11 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 		host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
 		s.ActOnHost(t, host, "enableMaintenanceMode", harness.Object{"force": force})
 		harness.Eventually(t, 3*time.Minute, host+" is empty", func() error {
-			if left := vmsOn(t, s, host); len(left) > 0 {
-				return fmt.Errorf("VMs on it: %v", left)
+			left, err := vmsOn(s, host)
+			if err == nil && len(left) > 0 {
+				err = fmt.Errorf("VMs on it: %v", left)
 			}
-			return nil
+			return err
 		})
 		s.AwaitSettled(t, time.Minute, 3)
 		if after := uids(t, s); !maps.Equal(before, after) {
@@ -262,13 +265,13 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 }
 
 // vmsOn returns the names of the VMs that run on a host.
-func vmsOn(t *testing.T, s *harness.Stack, host string) map[string]bool {
-	t.Helper()
+func vmsOn(s *harness.Stack, host string) (map[string]bool, error) {
+	instances, err := s.Kube.List(harness.Instances, s.Namespace, "")
 	names := map[string]bool{}
-	for _, instance := range must1(s.Kube.List(harness.Instances, s.Namespace, ""))(t) {
+	for _, instance := range instances {
 		if instance.Str("status", "nodeName") == host {
 			names[instance.Name()] = true
 		}
 	}
-	return names
+	return names, err
 }

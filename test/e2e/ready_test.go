@@ -5,7 +5,6 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -35,8 +34,8 @@ func TestAVMIsDeliveredOnceItsNodeIsReady(t *testing.T) {
 	awaitLine(t, agent.Log, "A new VM is ready")
 	s.AwaitSettled(t, time.Minute, 1)
 	for _, vm := range s.VMs(t) {
-		if at := vm.Annotation("nomad-harvester-autoscaler/ready-at"); at == "" || at == "not-yet" {
-			t.Errorf("VM %s is ready at %q", vm.Name(), at)
+		if !harness.WasReady(vm) {
+			t.Errorf("VM %s was not recorded as ready: %v", vm.Name(), vm.At("metadata", "annotations"))
 		}
 	}
 	s.Metrics.Want(0)
@@ -60,16 +59,7 @@ func TestAClientThatHangsBeforeItIsReadyCostsItsVMAlone(t *testing.T) {
 	awaitLineWithin(t, 4*time.Minute, agent.Log, `"@level":"error"`, "it was not ready by its deadline", "it is down")
 	s.Metrics.Want(0)
 	harness.Eventually(t, time.Minute, "nothing is left of the VM", func() error {
-		for _, resource := range []harness.Resource{harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets} {
-			left, err := s.Kube.List(resource, s.Namespace, "")
-			if err == nil && len(left) > 0 {
-				err = fmt.Errorf("%d %s", len(left), resource.Plural)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return noneLeft(s, harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets)
 	})
 	// No drain of it was completed: it is Nomad's to collect (rule C4).
 	nodes, err := s.Nomad.List("/v1/nodes")

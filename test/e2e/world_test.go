@@ -55,27 +55,13 @@ func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 	if address := instance.List("status", "interfaces")[0].Str("ipAddress"); node.Str("HTTPAddr") != address+":4646" {
 		t.Errorf("the node says it is at %q, its instance at %q", node.Str("HTTPAddr"), address)
 	}
-	harness.Eventually(t, 10*time.Second, "KubeVirt says Running", func() error {
-		vm, err := plugin.Get(harness.VirtualMachines, s.Namespace, name)
-		if err == nil && (vm.Str("status", "printableStatus") != "Running" || !vm.Bool("status", "ready")) {
-			err = fmt.Errorf("status %v", vm.At("status"))
-		}
-		return err
-	})
+	harness.Eventually(t, 10*time.Second, "KubeVirt says Running", func() error { return running(plugin, s.Namespace, name) })
 
 	if err := plugin.Delete(harness.VirtualMachines, s.Namespace, name); err != nil {
 		t.Fatal(err)
 	}
-	for what, resource := range map[string]harness.Resource{
-		"VMs": harness.VirtualMachines, "instances": harness.Instances, "claims": harness.Claims, "secrets": harness.Secrets,
-	} {
-		harness.Eventually(t, time.Minute, "no "+what, func() error {
-			left, err := s.Kube.List(resource, s.Namespace, "")
-			if err == nil && len(left) > 0 {
-				err = fmt.Errorf("%d left", len(left))
-			}
-			return err
-		})
+	for _, resource := range []harness.Resource{harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets} {
+		harness.Eventually(t, time.Minute, "no "+resource.Plural, func() error { return noneLeft(s, resource) })
 	}
 	harness.Eventually(t, time.Minute, "the node is down", func() error {
 		node, err := s.Nomad.Get("/v1/node/" + node.Str("ID"))
@@ -90,16 +76,29 @@ func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 	}
 }
 
+// noneLeft returns nil if the stack's namespace has no object of these kinds.
+func noneLeft(s *harness.Stack, resources ...harness.Resource) error {
+	for _, resource := range resources {
+		left, err := s.Kube.List(resource, s.Namespace, "")
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d %s are left", len(left), resource.Plural)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Harvester's finalizer comes to a VM after its claims: a VM that is deleted before leaves them. Nothing of the
 // plugin deletes that early; "harvester gc" removes what somebody else's deletion left.
 func TestVolumesOfAVMThatWasDeletedTooEarlyAreCollected(t *testing.T) {
 	s := harness.Start(t)
 	for i, wait := range []time.Duration{0, 30, 60, 120, 240} {
 		name := fmt.Sprintf("clients-x7k2%d", i)
-		for _, object := range []harness.Object{harness.SampleSecret(s.Namespace, name), harness.SampleVM(s.Namespace, name)} {
-			if err := s.Kube.Apply([]harness.Object{object}); err != nil {
-				t.Fatal(err)
-			}
+		objects := []harness.Object{harness.SampleSecret(s.Namespace, name), harness.SampleVM(s.Namespace, name)}
+		if err := s.Kube.Apply(objects); err != nil {
+			t.Fatal(err)
 		}
 		time.Sleep(wait * time.Millisecond)
 		foreground := harness.Object{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
@@ -108,20 +107,13 @@ func TestVolumesOfAVMThatWasDeletedTooEarlyAreCollected(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	harness.Eventually(t, 2*time.Minute, "no VM is left", func() error {
-		if vms := s.VMs(t); len(vms) > 0 {
-			return fmt.Errorf("%d VMs", len(vms))
-		}
-		return nil
-	})
+	harness.Eventually(t, 2*time.Minute, "no VM is left", func() error { return noneLeft(s, harness.VirtualMachines) })
 	left := must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t)
 	t.Logf("%d of 5 claims are left", len(left))
 	out := s.CollectGarbage(t)
 	harness.Eventually(t, time.Minute, "neither claims nor Secrets are left", func() error {
-		for _, resource := range []harness.Resource{harness.Claims, harness.Secrets} {
-			if objects, err := s.Kube.List(resource, s.Namespace, ""); err != nil || len(objects) > 0 {
-				return fmt.Errorf("%d %s: %v; harvester gc said: %s", len(objects), resource.Plural, err, out)
-			}
+		if err := noneLeft(s, harness.Claims, harness.Secrets); err != nil {
+			return fmt.Errorf("%w; harvester gc said: %s", err, out)
 		}
 		return nil
 	})

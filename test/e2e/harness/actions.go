@@ -109,7 +109,7 @@ func (p *players) pause(instance Object) error {
 	wanted := p.paused[instance.UID()]
 	p.lock.Unlock()
 	machine := p.running[instance.UID()]
-	if wanted == hasCondition(instance, "Paused") || machine == nil {
+	if wanted == HasCondition(instance, "Paused") || machine == nil {
 		return nil
 	}
 	var conditions []Object

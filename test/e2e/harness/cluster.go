@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -28,7 +29,7 @@ type Cluster struct {
 	steve           string // URL of Harvester's own API
 	players         *players
 	kubevirtObjects []Object // webhook configurations and APIServices
-	namespaces      int
+	namespaces      atomic.Int32
 }
 
 // Host returns the name of the n-th physical host, from 0.
@@ -89,10 +90,7 @@ func startCluster(t testing.TB) *Cluster {
 // its name.
 func (c *Cluster) addNamespace(t testing.TB) string {
 	t.Helper()
-	c.players.lock.Lock()
-	c.namespaces++
-	number := c.namespaces
-	c.players.lock.Unlock()
+	number := int(c.namespaces.Add(1))
 	name := namespaceName(number)
 	if number > mostNamespaces {
 		t.Fatalf("more than %d tests use the cluster: raise mostNamespaces", mostNamespaces)
@@ -151,7 +149,7 @@ func (c *Cluster) openHost(name string) error {
 	switch {
 	case err != nil:
 		return err
-	case !hasCondition(host, "Ready"):
+	case !HasCondition(host, "Ready"):
 		return fmt.Errorf("%s is not ready", name)
 	case !host.Bool("spec", "unschedulable") && len(host.List("spec", "taints")) == 0:
 		return nil

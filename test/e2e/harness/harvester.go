@@ -314,8 +314,8 @@ func allowNoDataEngine(definition Object) {
 
 func isDefinition(o Object) bool { return o.Str("kind") == "CustomResourceDefinition" }
 
-// hasCondition returns whether a condition of an object's status is true.
-func hasCondition(o Object, kind string) bool {
+// HasCondition returns whether a condition of an object's status is true.
+func HasCondition(o Object, kind string) bool {
 	return slices.ContainsFunc(o.List("status", "conditions"), func(c Object) bool {
 		return c.Str("type") == kind && c.Str("status") == "True"
 	})

@@ -111,12 +111,17 @@ func (p *players) missing(pod Object) string {
 }
 
 func (p *players) isBound(namespace, name string) bool {
+	return p.claim(namespace, name).Str("status", "phase") == "Bound"
+}
+
+// claim returns nil if there is none of that name.
+func (p *players) claim(namespace, name string) Object {
 	for _, claim := range p.seen.claims {
 		if claim.Name() == name && claim.Str("metadata", "namespace") == namespace {
-			return claim.Str("status", "phase") == "Bound"
+			return claim
 		}
 	}
-	return false
+	return nil
 }
 
 // instanceOf returns the instance whose launcher a pod is, or nil.
@@ -137,7 +142,7 @@ func (p *players) instanceOf(pod Object) Object {
 // gatesOpen returns whether all readiness gates of a pod are.
 func gatesOpen(pod Object) bool {
 	for _, gate := range pod.List("spec", "readinessGates") {
-		if !hasCondition(pod, gate.Str("conditionType")) {
+		if !HasCondition(pod, gate.Str("conditionType")) {
 			return false
 		}
 	}

@@ -4,7 +4,6 @@ package harness
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 )
@@ -19,6 +18,12 @@ const (
 func (s *Stack) VMs(t testing.TB) []Object {
 	t.Helper()
 	return must[[]Object](t, "virtual machines")(s.Kube.List(VirtualMachines, s.Namespace, ""))
+}
+
+// WasReady returns whether the plugin has recorded that a VM's node was ready.
+func WasReady(vm Object) bool {
+	at := vm.Annotation("nomad-harvester-autoscaler/ready-at")
+	return at != "" && at != "not-yet"
 }
 
 // Settled returns nil if there are exactly count working machines and no leftovers:
@@ -40,7 +45,7 @@ func (s *Stack) Settled(count int) error {
 			return fmt.Errorf("VM %s is marked: %s", vm.Name(), vm.Annotation(MarkAnnotation))
 		case vm.Annotation("nomad-harvester-autoscaler/joined-at") == "":
 			return fmt.Errorf("VM %s has not joined", vm.Name())
-		case slices.Contains([]string{"", "not-yet"}, vm.Annotation("nomad-harvester-autoscaler/ready-at")):
+		case !WasReady(vm):
 			return fmt.Errorf("VM %s was not recorded as ready", vm.Name())
 		case s.tellsKeys && vm.Annotation("nomad-harvester-autoscaler/nomad-cluster") == "":
 			return fmt.Errorf("VM %s does not say to which Nomad cluster it belongs", vm.Name())

@@ -4,7 +4,6 @@ package harness
 
 import (
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -69,7 +68,7 @@ func (p *players) populate(volume Object) error {
 	if volume.Str("status", "phase") == "Succeeded" || volume.Terminating() {
 		return nil
 	}
-	if !p.isThere(namespace, name) {
+	if p.claim(namespace, name) == nil {
 		spec := volume.Obj("spec", "storage")
 		if spec == nil {
 			spec = volume.Obj("spec", "pvc")
@@ -102,12 +101,6 @@ func (p *players) populate(volume Object) error {
 	}
 	_, err := p.kube.Patch(DataVolumes, namespace, name, Object{"status": Object{"phase": "Succeeded", "progress": "100.0%", "claimName": name}}, "status")
 	return err
-}
-
-func (p *players) isThere(namespace, claim string) bool {
-	return slices.ContainsFunc(p.seen.claims, func(c Object) bool {
-		return c.Name() == claim && c.Str("metadata", "namespace") == namespace
-	})
 }
 
 // How long Longhorn takes for the file of an image: Harvester looks at it only once it has noted that it asked for it.

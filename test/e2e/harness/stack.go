@@ -39,7 +39,7 @@ type Stack struct {
 	PluginNomadToken string
 
 	// AgentPart is the real part that StartAgent runs, DrainDeadline the policy's. PolicyKeys are
-	// added to the policy.
+	// set in the policy.
 	AgentPart string
 	// AgentSettings are added to the agent's configuration.
 	AgentSettings string
