@@ -10,16 +10,16 @@
 namespace nomad_harvester::support {
 
 inline nlohmann::json UnscheduledPod(const std::string& vm, const std::string& message) {
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata",
-           {{"name", "virt-launcher-" + vm},
-            {"namespace", "nomad"},
-            {"labels", {{"kubevirt.io", "virt-launcher"}}},
-            {"annotations", {{"kubevirt.io/domain", vm}}}}},
-          {"status",
-           {{"conditions",
-             {{{"type", "PodScheduled"}, {"status", "False"}, {"message", message}}}}}}};
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata",
+       {{"name", "virt-launcher-" + vm},
+        {"namespace", "nomad"},
+        {"labels", {{"kubevirt.io", "virt-launcher"}}},
+        {"annotations", {{"kubevirt.io/domain", vm}}}}},
+      {"status",
+       {{"conditions", {{{"type", "PodScheduled"}, {"status", "False"}, {"message", message}}}}}}};
 }
 
 }  // namespace nomad_harvester::support
