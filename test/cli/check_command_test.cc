@@ -646,6 +646,24 @@ TEST(CheckCommand, tells_what_keeps_vms_on_their_host) {
                     HasSubstr("node_selector fits no second host"), HasSubstr("host_spread")));
 }
 
+TEST(CheckCommand, wants_a_second_host_that_the_node_selector_fits) {
+  for (const auto& [zone, outcome] : Values{{"b", "warn"}, {"a", "pass"}}) {
+    simulator::Options options = NewestNomad();
+    options.hosts = {{.name = "harvester-1", .zone = "a"}, {.name = "harvester-2", .zone = zone}};
+    CheckedPool world({{"node_selector", "topology.kubernetes.io/zone=a"}}, options);
+    EXPECT_THAT(world.Ids(outcome), testing::Contains("harvester.upgrade")) << world.out();
+  }
+}
+
+TEST(CheckCommand, fails_if_quotas_cannot_be_read_for_another_reason_than_a_missing_right) {
+  CheckedPool world;
+  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.resource == "resourcequotas" ? simulator::Fault::Answer(500)
+                                                : simulator::Fault::None();
+  });
+  EXPECT_THAT(world.Ids("fail"), testing::Contains("harvester.quota")) << world.out();
+}
+
 TEST(CheckCommand, C13_tells_of_a_policy_that_changes_nothing) {
   CheckedPool world(Values{{"dry-run", "true"}});
   EXPECT_THAT(world.Ids("warn"), ElementsAre("pool.dry_run"));

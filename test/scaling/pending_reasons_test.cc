@@ -153,6 +153,29 @@ TEST_F(PendingReasonsTest, L7_pods_are_read_every_twenty_seconds_and_once_an_hou
   EXPECT_EQ(Count(kPods), 3U);
 }
 
+TEST_F(PendingReasonsTest,
+       L7_a_pod_that_just_became_unschedulable_is_not_asked_about_although_its_vm_is_old) {
+  AddStuck("web-a");
+  auto look = MakeObserver().Observe(context(), LookFor("", "", policy_), {});
+  ASSERT_THAT(look, support::IsOk());
+  look->vms[0].vm.Change().created_at -= hours(1);
+  PendingReasons().ReadPods(context(), vms_, logger_, &*look);
+  EXPECT_EQ(Count(kPods), 0U);
+}
+
+TEST_F(PendingReasonsTest,
+       L7_a_list_of_pods_that_fails_once_is_asked_for_again_after_twenty_seconds) {
+  AddStuck("web-a");
+  clock_.Advance(seconds(20));
+  Next(kPods, simulator::Fault::Answer(500));
+  FailureOf("web-a");
+  const std::size_t failed = Count(kPods);
+  EXPECT_GE(failed, 1U);
+  clock_.Advance(seconds(20));
+  FailureOf("web-a");
+  EXPECT_GT(Count(kPods), failed);
+}
+
 TEST_F(PendingReasonsTest, C3_volumes_are_not_blamed_when_it_is_not_known_whether_the_guest_runs) {
   AddStuck("web-a");
   clock_.Advance(minutes(1));
