@@ -195,20 +195,86 @@ func must1[T any](value T, err error) func(*testing.T) T {
 	}
 }
 
-// The programs of KubeVirt and Harvester are killed and started again while a pool grows and shrinks.
-func TestAPoolGrowsAndShrinksWhileHarvestersControllersAreKilled(t *testing.T) {
+// A controller of KubeVirt or Harvester is killed between two of its writes, and started again later.
+func TestAPoolGrowsAndShrinksAlthoughControllersAreKilledBetweenTwoWrites(t *testing.T) {
 	s := harness.StartAlone(t)
 	agent := s.StartAgent(t)
-	for _, count := range []int{2, 1, 3, 0} {
-		s.Metrics.Want(count)
-		time.Sleep(2 * time.Second)
-		s.VirtController.Restart(t)
-		time.Sleep(time.Second)
-		s.HarvesterServer.Restart(t)
-		s.AwaitSettled(t, 4*time.Minute, count)
+	harvester := func(operation string, of harness.Resource) harness.Write {
+		return harness.Write{Account: "harvester", Operation: operation, Resource: of}
 	}
-	checkLog(t, agent, 4)
+	kubevirt := func(operation string, of harness.Resource) harness.Write {
+		return harness.Write{Account: "kubevirt-controller", Operation: operation, Resource: of}
+	}
+	for _, moment := range []struct {
+		name    string
+		count   int // the pool had one VM less, or more
+		next    harness.Write
+		program *harness.Process
+		reached func() error
+	}{
+		{
+			"the claims are made, Harvester's finalizer is not on the VM", 1, harvester("UPDATE", harness.VirtualMachines), s.HarvesterServer,
+			func() error { return someLeft(s, harness.Claims) },
+		},
+		{
+			"the claims are deleted, Harvester's finalizer is still on the VM", 0, harvester("UPDATE", harness.VirtualMachines), s.HarvesterServer,
+			func() error { return terminating(s, harness.Claims) },
+		},
+		{
+			"the instance is made, its pod is not", 1, kubevirt("CREATE", harness.Pods), s.VirtController,
+			func() error { return someLeft(s, harness.Instances) },
+		},
+		{
+			"the guest is off, KubeVirt's finalizer is still on the instance", 0, kubevirt("UPDATE", harness.Instances), s.VirtController,
+			func() error { return terminating(s, harness.Instances) },
+		},
+		{
+			"the instance is made, the VM's status does not show it", 1, kubevirt("UPDATE", statusOf(harness.VirtualMachines)), s.VirtController,
+			func() error { return someLeft(s, harness.Instances) },
+		},
+		{
+			"the instance is gone, KubeVirt's finalizer is still on the VM", 0, kubevirt("UPDATE", harness.VirtualMachines), s.VirtController,
+			func() error {
+				return errors.Join(terminating(s, harness.VirtualMachines), noneLeft(s, harness.Instances))
+			},
+		},
+	} {
+		t.Log(moment.name)
+		release := s.Hold(t, moment.next)
+		s.Metrics.Want(moment.count)
+		harness.Eventually(t, 2*time.Minute, moment.name, moment.reached)
+		moment.program.Kill()
+		release()
+		moment.program.Restart(t)
+		s.AwaitSettled(t, 4*time.Minute, moment.count)
+	}
+	checkLog(t, agent, 6)
 	checkRequests(t, s)
+}
+
+func statusOf(r harness.Resource) harness.Resource {
+	r.Plural += "/status"
+	return r
+}
+
+// someLeft returns nil if the stack's namespace has an object of the kind.
+func someLeft(s *harness.Stack, resource harness.Resource) error {
+	objects, err := s.Kube.List(resource, s.Namespace, "")
+	if err == nil && len(objects) == 0 {
+		err = fmt.Errorf("there are no %s", resource.Plural)
+	}
+	return err
+}
+
+// terminating returns nil if each object of the kind is being deleted.
+func terminating(s *harness.Stack, resource harness.Resource) error {
+	objects, err := s.Kube.List(resource, s.Namespace, "")
+	for _, object := range objects {
+		if !object.Terminating() {
+			err = errors.Join(err, fmt.Errorf("%s is not being deleted", object.Name()))
+		}
+	}
+	return err
 }
 
 // A host dies with the VMs on it, and stays away. Harvester moves them elsewhere after its policy's times.

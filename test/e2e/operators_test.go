@@ -136,6 +136,62 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	checkRequests(t, s)
 }
 
+// Harvester keeps the volumes that a VM had before, because the snapshot needs them: when the VM goes, so do they and
+// the snapshot.
+func TestAVMThatIsRestoredFromASnapshotStaysInItsPoolAndGoesWithoutTrace(t *testing.T) {
+	s := harness.Start(t)
+	s.StartAgent(t)
+	s.Metrics.Want(2)
+	s.AwaitSettled(t, 2*time.Minute, 2)
+	before := uids(t, s)
+	vm := s.VMs(t)[0].Name()
+	of := harness.Object{"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": vm}
+
+	harvesterDoes(t, s, "VirtualMachineBackup", harness.Object{"type": "snapshot", "source": of}, "readyToUse")
+	stays(t, s, before)
+
+	s.ActOnVM(t, vm, "stop", nil)
+	awaitStatus(t, s, vm, "Stopped")
+	harvesterDoes(t, s, "VirtualMachineRestore", harness.Object{
+		"target": of, "newVM": false, "deletionPolicy": "retain",
+		"virtualMachineBackupName": "virtualmachinebackup", "virtualMachineBackupNamespace": s.Namespace,
+	}, "complete")
+	harness.Eventually(t, time.Minute, vm+" runs", func() error { return running(s.Kube, s.Namespace, vm) })
+	awaitNodeStatus(t, s, vm, "ready")
+	stays(t, s, before)
+
+	s.Metrics.Want(0)
+	harness.Eventually(t, 3*time.Minute, "no trace", func() error {
+		return noneLeft(s, harness.VirtualMachines, harness.Claims, harness.Secrets, harvesters("VirtualMachineBackup"), harvesters("VirtualMachineRestore"),
+			harness.Resource{Group: "snapshot.storage.k8s.io", Version: "v1", Plural: "volumesnapshots"})
+	})
+	checkRequests(t, s)
+}
+
+// harvesterDoes makes an object of Harvester's, of which a user needs one, and waits until its status says that it is
+// done.
+func harvesterDoes(t *testing.T, s *harness.Stack, kind string, spec harness.Object, done string) {
+	t.Helper()
+	object := harness.Object{
+		"apiVersion": "harvesterhci.io/v1beta1", "kind": kind, "spec": spec,
+		"metadata": harness.Object{"name": strings.ToLower(kind), "namespace": s.Namespace},
+	}
+	if err := s.Kube.Apply([]harness.Object{object}); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, 2*time.Minute, kind+" is done", func() error {
+		stored, err := s.Kube.Get(harvesters(kind), s.Namespace, strings.ToLower(kind))
+		if err == nil && !stored.Bool("status", done) {
+			err = fmt.Errorf("its status is %v", stored.At("status"))
+		}
+		return err
+	})
+}
+
+func harvesters(kind string) harness.Resource {
+	return harness.ResourceOf(harness.Object{"apiVersion": "harvesterhci.io/v1beta1", "kind": kind})
+}
+
 // uids returns the VMs' uids, by name.
 func uids(t *testing.T, s *harness.Stack) map[string]string {
 	t.Helper()

@@ -54,13 +54,22 @@ func (c *Cluster) ActOnHost(t testing.TB, host, action string, input Object) {
 	check(t, action+" "+host, c.Act("nodes", host, action, input))
 }
 
-// serveHandler is what virt-api asks of the virt-handlers of all hosts: to pause a guest, and to let it go on. It
+// serveHandler is what virt-api asks of the virt-handlers of all hosts: to pause a guest and to let it go on, and to
+// freeze its file systems. It
 // listens where it is expected, at the address of the virt-handlers' pods (addHandlerPods).
 func (p *players) serveHandler(t testing.TB, c *Cluster, port int) {
 	t.Helper()
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // v1/namespaces/NAMESPACE/virtualmachineinstances/NAME/ACTION
-		if len(path) != 6 || (path[5] != "pause" && path[5] != "unpause") {
+		if len(path) != 6 {
+			http.NotFound(w, r)
+			return
+		}
+		switch path[5] {
+		case "freeze", "unfreeze": // the guest's file systems, around a snapshot
+			return
+		case "pause", "unpause":
+		default:
 			http.NotFound(w, r)
 			return
 		}

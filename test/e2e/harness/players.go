@@ -41,9 +41,9 @@ type players struct {
 
 // world is what a round is based on.
 type world struct {
-	pods, instances, claims   []Object
-	dataVolumes, backingFiles []Object
-	secrets                   map[string]bool // while a pod is pending
+	pods, instances, claims              []Object
+	dataVolumes, backingFiles, snapshots []Object
+	secrets                              map[string]bool // while a pod is pending
 }
 
 // Faults are what may go wrong with the machines and the storage of a cluster.
@@ -139,6 +139,9 @@ func (p *players) round() {
 	for _, image := range p.seen.backingFiles {
 		p.note("backing image "+image.Name(), p.store(image))
 	}
+	for _, snapshot := range p.seen.snapshots {
+		p.note("snapshot "+snapshot.Name(), p.snapshot(snapshot))
+	}
 	p.note("volumes", p.reclaim())
 	for _, pod := range p.seen.pods {
 		p.note("pod "+pod.Name(), p.kubelet(pod))
@@ -153,7 +156,9 @@ func (p *players) look() (w world, err error) {
 		of   Resource
 		into *[]Object
 	}{
-		{Pods, &w.pods}, {Instances, &w.instances}, {Claims, &w.claims}, {DataVolumes, &w.dataVolumes}, {backingImages, &w.backingFiles},
+		{Pods, &w.pods}, {Instances, &w.instances}, {Claims, &w.claims},
+		{DataVolumes, &w.dataVolumes}, {backingImages, &w.backingFiles},
+		{volumeSnapshots, &w.snapshots},
 	} {
 		if *list.into, err = p.kube.ListCached(list.of); err != nil {
 			return w, err

@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"errors"
 	"net/http"
 	"time"
 )
@@ -32,7 +33,7 @@ func (p *players) provision(claim Object) error {
 		return nil
 	}
 	name := "pvc-" + claim.UID()
-	_, err := p.kube.Create(volumes, "", Object{
+	for _, object := range append(longhornsObjects(name), Object{
 		"apiVersion": "v1", "kind": "PersistentVolume",
 		"metadata": Object{"name": name, "annotations": Object{"pv.kubernetes.io/provisioned-by": driver}},
 		"spec": Object{
@@ -42,11 +43,22 @@ func (p *players) provision(claim Object) error {
 			"claimRef": Object{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": claim.Name(), "namespace": namespace, "uid": claim.UID()},
 			"csi":      Object{"driver": driver, "fsType": "ext4", "volumeHandle": name},
 		},
-	})
-	if isStatus(err, http.StatusConflict) {
-		return nil // it is being bound
+	}) {
+		_, err := p.kube.Create(ResourceOf(object), object.Str("metadata", "namespace"), object)
+		if err != nil && !isStatus(err, http.StatusConflict) { // it is being bound
+			return err
+		}
 	}
-	return err
+	return nil
+}
+
+// longhornsObjects are by what Harvester knows a volume of Longhorn: before a snapshot, and when it is restored.
+func longhornsObjects(volume string) []Object {
+	metadata := Object{"name": volume, "namespace": longhornNamespace, "labels": Object{"longhornvolume": volume}}
+	return []Object{
+		{"apiVersion": "longhorn.io/v1beta2", "kind": "Volume", "metadata": metadata, "spec": Object{"dataEngine": "v1"}},
+		{"apiVersion": "longhorn.io/v1beta2", "kind": "Engine", "metadata": metadata, "spec": Object{"dataEngine": "v1", "volumeName": volume}},
+	}
 }
 
 // reclaim deletes the volumes whose claims are gone.
@@ -54,7 +66,10 @@ func (p *players) reclaim() error {
 	all, err := p.kube.ListCached(volumes)
 	for _, volume := range all {
 		if volume.Str("status", "phase") == "Released" && !volume.Terminating() {
-			if err := p.kube.Delete(volumes, "", volume.Name()); err != nil {
+			for _, object := range longhornsObjects(volume.Name()) {
+				err = errors.Join(err, p.kube.Delete(ResourceOf(object), longhornNamespace, object.Name()))
+			}
+			if err = errors.Join(err, p.kube.Delete(volumes, "", volume.Name())); err != nil {
 				return err
 			}
 		}
@@ -118,6 +133,21 @@ func (p *players) store(image Object) error {
 	return err
 }
 
+// snapshot plays the controller of snapshots and Longhorn's: one of a volume is there at once.
+func (p *players) snapshot(snapshot Object) error {
+	if snapshot.Bool("status", "readyToUse") || snapshot.Terminating() {
+		return nil
+	}
+	_, err := p.kube.Patch(volumeSnapshots, snapshot.Str("metadata", "namespace"), snapshot.Name(), Object{"status": Object{
+		"readyToUse": true, "creationTime": now(), "boundVolumeSnapshotContentName": "snapcontent-" + snapshot.UID(), "restoreSize": "1Gi",
+	}}, "status")
+	return err
+}
+
 var backingImages = Resource{"longhorn.io", "v1beta2", "backingimages"}
 
 var volumes = Resource{"", "v1", "persistentvolumes"}
+
+var volumeSnapshots = Resource{"snapshot.storage.k8s.io", "v1", "volumesnapshots"}
+
+const longhornNamespace = "longhorn-system"
