@@ -213,7 +213,7 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
       .link = readable ? LinkName(view.link.state) : "unknown",
       .link_explanation = readable ? view.link.explanation : "",
       .is_protected = vm.protect.HoldsAt(snapshot.now()),
-      .drift = scaling::DriftOf(vm, inspection.template_hash, inspection.template_parts),
+      .drift = scaling::DriftOf(vm, inspection.current_template, snapshot.policy->drift_ignore),
       .step = NextStep(view, snapshot)};
   if (status.node != nullptr) status.not_ready = WhyNotReady(view, *status.node, snapshot);
   if (!harvester::WasReady(vm)) status.ready_by = JoinDeadline(view, snapshot.look());

@@ -376,9 +376,19 @@ constexpr Option kOptions[] = {
            "protect,ignore"),
     Policy(kShrinking, "node_selector_strategy", kEnum, "least_busy",
            "Which nodes are removed first. Before the strategy applies: VMs annotated "
-           "`delete-first`, stopped or lost ones, those that are not ready, and, with the "
-           "optional right to list Harvester's hosts, those on cordoned hosts.",
+           "`delete-first`, stopped or lost ones, those that are not ready, drifted ones "
+           "(`replace_drifted`), and, with the optional right to list Harvester's hosts, those on "
+           "cordoned hosts.",
            "least_busy,newest_create_index,oldest_create_index,empty,empty_ignore_system"),
+    Policy(kShrinking, "replace_drifted", kEnum, "on_scale_in",
+           "VMs that were made of something else than the policy describes now, such as an older "
+           "image: with `on_scale_in` they are removed first, after those that are not ready; with "
+           "`off` like all others.",
+           "off,on_scale_in"),
+    Policy(kShrinking, "drift_ignore", kList, kNone,
+           "Parts in which a VM may differ from the policy without being called drifted, by the "
+           "names that `harvester status -o wide` shows, such as `tags,labels`.",
+           "tags,labels"),
     Policy(kShrinking, "node_drain_deadline", kSignedDuration, "15m",
            "How long a node may drain. `0`: no limit; negative: all allocations are stopped "
            "immediately."),

@@ -42,6 +42,10 @@ constexpr policy::Choice<HostVolumes> kHostVolumes[] = {
     {"protect", HostVolumes::kProtect},
     {"ignore", HostVolumes::kIgnore},
 };
+constexpr policy::Choice<ReplaceDrifted> kReplaceDrifted[] = {
+    {"off", ReplaceDrifted::kOff},
+    {"on_scale_in", ReplaceDrifted::kOnScaleIn},
+};
 constexpr policy::Choice<IntroToken> kIntroToken[] = {
     {"off", IntroToken::kOff},
     {"auto", IntroToken::kAuto},
@@ -295,6 +299,8 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("drain_grace", PositiveDuration, &policy->drain_grace);
   reader.Read("force_after_deadline", Boolean, &policy->force_after_deadline);
   reader.Read("node_purge", Boolean, &policy->node_purge);
+  reader.Read("replace_drifted", OneOf(kReplaceDrifted), &policy->replace_drifted);
+  reader.Read("drift_ignore", TemplatePartList, &policy->drift_ignore);
   reader.Read("scale_in_wait", Boolean, &policy->scale_in_wait);
   reader.Read("max_scale_in", Count, &policy->max_scale_in);
   if (policy->scale_in_wait &&

@@ -14,8 +14,10 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/policy/template_parts.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "values.h"
 
 namespace nomad_harvester::config {
@@ -246,6 +248,15 @@ ValueOr<std::vector<std::string>> Drivers(const std::string& text) {
     if (!driver.empty() && is_name) return driver;
     return Fault{Quote(driver) + " is no name of a task driver",
                  "write names as nomad node status shows them, such as docker,exec", false};
+  });
+}
+
+ValueOr<std::vector<std::string>> TemplatePartList(const std::string& text) {
+  return ListOf<std::string>(text, [](const std::string& part) -> ValueOr<std::string> {
+    const auto& parts = policy::TemplatePartNames();
+    if (parts.contains(part)) return part;
+    return Fault{Quote(part) + " is no part of a VM", "choose from " + absl::StrJoin(parts, ", "),
+                 false};
   });
 }
 

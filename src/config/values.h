@@ -82,6 +82,7 @@ ValueOr<std::vector<policy::DeviceRequest>> DeviceRequests(const std::string& te
 ValueOr<std::vector<std::string>> Zones(const std::string& text);
 // Names of Nomad's task drivers, each once.
 ValueOr<std::vector<std::string>> Drivers(const std::string& text);
+ValueOr<std::vector<std::string>> TemplatePartList(const std::string& text);
 // The name of an object without a namespace.
 ValueOr<std::string> ObjectName(const std::string& text);
 // A CPU model of KubeVirt, "host-model" or "host-passthrough".

@@ -12,6 +12,7 @@
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/policy/template_parts.h"
 
 #include "nlohmann/json.hpp"
 
@@ -125,31 +126,6 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
   return document;
 }
 
-// The part that a member of the document belongs to, by the names that operators know; the others
-// are parts of their own. A member that a pool may lack belongs to a part that every pool has, or
-// is a part that VMs without it lack, too.
-constexpr std::pair<std::string_view, std::string_view> kPartOf[] = {
-    {"storage_class", "image"},
-    {"disk", "disks"},
-    {"data_disks", "disks"},
-    {"host_devices", "devices"},
-    {"gpus", "devices"},
-    {"host_spread", "placement"},
-    {"node_selector", "placement"},
-    {"availability_zones", "placement"},
-    {"template_version", "template"},
-    {"template_rest", "template"},
-};
-std::string PartOf(const std::string& member) {
-  for (const auto& [name, part] : kPartOf) {
-    if (name == member) return std::string(part);
-  }
-  for (const policy::MachineField& field : policy::MachineFields()) {
-    if (field.key == member && !field.part.empty()) return std::string(field.part);
-  }
-  return member;
-}
-
 // Enough to tell two texts apart that an operator wrote.
 constexpr std::size_t kPartHash = 8;
 constexpr std::size_t kLongestPart = 32;
@@ -176,7 +152,8 @@ std::string TemplateHash(const TemplateSources& sources, const VmSpec& vm_spec) 
 std::string TemplateParts(const TemplateSources& sources, const VmSpec& vm_spec) {
   const json document = Document(sources, vm_spec);
   json parts = json::object();
-  for (const auto& [member, value] : document.items()) parts[PartOf(member)][member] = value;
+  for (const auto& [member, value] : document.items())
+    parts[policy::TemplatePartOf(member)][member] = value;
   for (json& part : parts) part = base::StableHash(base::DumpJson(part)).substr(0, kPartHash);
   return base::DumpJson(parts);
 }

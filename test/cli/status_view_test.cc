@@ -81,8 +81,8 @@ scaling::Inspection FullInspection() {
   vms[1].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "v2:old";
   vms[1].vm.Change().annotations[harvester::kTemplatePartsAnnotation] = R"({"cpu": "1"})";
   scaling::Inspection inspection = Inspect(world);
-  inspection.template_hash = "v2:new";
-  inspection.template_parts = R"({"cpu": "2"})";
+  inspection.current_template.hash = "v2:new";
+  inspection.current_template.parts = R"({"cpu": "2"})";
   inspection.growth_problem = "image: there is none";
   inspection.report.warning = "stopped: web-x";
   inspection.report.drift = "web-b (cpu)";
@@ -499,8 +499,8 @@ TEST(StatusJson, has_the_parts_in_which_a_vm_drifted) {
   annotations[harvester::kTemplatePartsAnnotation] = R"({"cpu": "1"})";
   scaling::Inspection inspection = Inspect(world);
   EXPECT_TRUE(Json(inspection)["vms"][0]["drift"].is_null());
-  inspection.template_hash = "v2:new";
-  inspection.template_parts = R"({"cpu": "2"})";
+  inspection.current_template.hash = "v2:new";
+  inspection.current_template.parts = R"({"cpu": "2"})";
   EXPECT_EQ(Json(inspection)["vms"][0]["drift"], nlohmann::json::array({"cpu"}));
 }
 

@@ -123,6 +123,21 @@ TEST(PolicyScaling, max_unhealthy_alone_gives_a_warning) {
               Contains(HasSubstr("replace_unhealthy_after")));
 }
 
+TEST(PolicyScaling, drifted_vms_go_first_unless_the_policy_says_off) {
+  EXPECT_EQ(PolicyOf({}).replace_drifted, ReplaceDrifted::kOnScaleIn);
+  EXPECT_EQ(PolicyOf({{"replace_drifted", "off"}}).replace_drifted, ReplaceDrifted::kOff);
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"replace_drifted", "always"}})),
+              HasSubstr("replace_drifted: "));
+}
+
+TEST(PolicyScaling, what_is_no_drift_is_a_list_of_parts) {
+  EXPECT_THAT(PolicyOf({{"drift_ignore", "tags,labels"}}).drift_ignore,
+              testing::ElementsAre("tags", "labels"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"drift_ignore", "tags,colour"}})),
+              AllOf(HasSubstr("drift_ignore: \"colour\" is no part of a VM"),
+                    HasSubstr("user_data")));
+}
+
 TEST(PolicyScaling, every_strategy_is_known) {
   const std::vector<std::pair<std::string, policy::SelectorStrategy>> strategies = {
       {"least_busy", policy::SelectorStrategy::kLeastBusy},

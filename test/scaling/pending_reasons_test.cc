@@ -112,7 +112,8 @@ TEST_F(PendingReasonsTest, L7_a_token_that_may_not_list_Events_is_refused_once_a
   clock_.Advance(minutes(1));
   WarningOf("web-a");
   EXPECT_EQ(Count(kList), 2U);
-  EXPECT_EQ(Logged("WARN Could not list"), 0U) << "the right is optional";
+  EXPECT_EQ(Logged("WARN Could not list what explains why VMs do not start"), 0U)
+      << "the right is optional";
 }
 
 // KubeVirt's condition still has the message of the first attempt.

@@ -237,7 +237,7 @@ TEST_F(ScaleCallTest, C2_a_growth_checks_everything_and_names_its_vms_before_it_
             wanted);
   EXPECT_TRUE(call_->acted());
   EXPECT_FALSE(call_->leaves_work());
-  EXPECT_NE(scale_memory_.template_hash, "");
+  EXPECT_NE(scale_memory_.current_template.hash, "");
   EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "") << "it is closed";
 }
 

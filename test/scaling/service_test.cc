@@ -1020,7 +1020,7 @@ TEST_F(ServiceTest, C11_a_process_that_has_held_the_Lease_needs_it_under_every_c
   Sent();
   EXPECT_THAT(Scale(2),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("this process has held it")));
-  EXPECT_THAT(Effects(), Not(testing::Contains("create virtualmachines")));
+  EXPECT_THAT(Effects(), testing::Not(testing::Contains("create virtualmachines")));
 }
 
 TEST_F(ServiceTest, C11_a_dry_run_needs_no_Lease_that_the_rights_review_denies) {

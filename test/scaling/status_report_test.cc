@@ -348,9 +348,12 @@ TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_prefligh
   world.Raw().vms[0].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "old";
   world.Raw().vms[1].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "new";
   EXPECT_EQ(Counter(Report(world), "drifted"), "0");
-  EXPECT_EQ(Counter(Report(world, {.template_hash = "new"}), "drifted"), "1");
-  EXPECT_EQ(Counter(Report(world, {.template_hash = "newer"}), "drifted"), "2");
-  EXPECT_EQ(Counter(Report(world, {.template_hash = "v9:new"}), "drifted"), "0")
+  EXPECT_EQ(Counter(Report(world, {.current_template = {.hash = "new", .parts = {}}}), "drifted"),
+            "1");
+  EXPECT_EQ(Counter(Report(world, {.current_template = {.hash = "newer", .parts = {}}}), "drifted"),
+            "2");
+  EXPECT_EQ(
+      Counter(Report(world, {.current_template = {.hash = "v9:new", .parts = {}}}), "drifted"), "0")
       << "hashes of another version mean nothing";
 }
 
@@ -364,8 +367,8 @@ TEST(StatusReport, S4_what_has_drifted_is_named_with_the_parts_that_are_known) {
   made_from(0, "old", R"({"cpu":"1","image":"1","memory":"1"})");
   made_from(1, "new", R"({"cpu":"2","image":"2","memory":"1"})");
   made_from(2, "old", nullptr);
-  const StatusInputs inputs{.template_hash = "new",
-                            .template_parts = R"({"cpu":"2","image":"2","memory":"1"})"};
+  const StatusInputs inputs{
+      .current_template = {.hash = "new", .parts = R"({"cpu":"2","image":"2","memory":"1"})"}};
   EXPECT_EQ(Report(world, inputs).drift, "a (cpu, image), c");
   EXPECT_EQ(Report(world).drift, "");
 }
@@ -379,7 +382,8 @@ TEST(StatusReport, S4_a_large_pool_that_has_drifted_is_named_in_part) {
   for (auto& view : world.Raw().vms) {
     view.vm.Change().annotations[harvester::kTemplateHashAnnotation] = "old";
   }
-  EXPECT_THAT(Report(world, {.template_hash = "new"}).drift, testing::EndsWith("s, t and 6 more"));
+  EXPECT_THAT(Report(world, {.current_template = {.hash = "new", .parts = {}}}).drift,
+              testing::EndsWith("s, t and 6 more"));
 }
 
 TEST(StatusReport, S4_unlinked_counts_pool_nodes_that_are_linked_to_no_vm) {

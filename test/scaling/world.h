@@ -73,6 +73,12 @@ class Vm {
   Vm& Region(const std::string& region) { return vm_.nodes->region = region, *this; }
   // The keys of its Nomad cluster; that of the world has none unless it is said.
   Vm& OfCluster(const std::string& keys) { return vm_.nomad_cluster = keys, *this; }
+  // Made of something with that hash and these parts.
+  Vm& MadeOf(const std::string& hash, const std::string& parts) {
+    vm_.annotations[harvester::kTemplateHashAnnotation] = hash;
+    vm_.annotations[harvester::kTemplatePartsAnnotation] = parts;
+    return *this;
+  }
   Vm& Paused() {
     vm_.printable_status = "Paused";
     vm_.ready = false;

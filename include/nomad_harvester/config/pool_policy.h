@@ -24,6 +24,8 @@ namespace nomad_harvester::config {
 enum class WaitFor { kCreated, kRunning, kNomad };
 enum class OnJoinTimeout { kDelete, kKeep };
 enum class HostVolumes { kProtect, kIgnore };
+// What becomes of VMs that were made of something else than the policy describes.
+enum class ReplaceDrifted { kOff, kOnScaleIn };
 // Whether new VMs get a client introduction token; kAuto: if their Nomad has such tokens.
 enum class IntroToken { kOff, kAuto, kRequired };
 
@@ -107,6 +109,8 @@ struct PoolPolicy {
   OnJoinTimeout on_join_timeout = OnJoinTimeout::kDelete;
   HostVolumes host_volumes = HostVolumes::kProtect;
   bool publish_host = false;
+  ReplaceDrifted replace_drifted = ReplaceDrifted::kOnScaleIn;
+  std::vector<std::string> drift_ignore;  // parts of the template that are no drift
   base::Duration drain_grace = std::chrono::minutes(5);
   bool force_after_deadline = true;
   std::optional<std::int64_t> max_scale_out;

@@ -68,10 +68,8 @@ struct Inspection {
   // Nodes of the policy without a VM, by ID, whose metadata says that they are another namespace's
   // VMs, or none of the plugin's, as far as they were read.
   std::set<std::string> foreign_nodes;
-  // Of a VM that would be made now, with its parts; empty: the policy does not tell, or none can be
-  // made, and `growth_problem` says why.
-  std::string template_hash;
-  std::string template_parts;
+  // Empty: the policy does not tell, or no VM can be made, and `growth_problem` says why.
+  CurrentTemplate current_template{};
   std::string growth_problem;
   // The hosts of the namespace's VMs, by the VM's name, while Nomad cannot be read: the snapshot
   // then has no instances, and otherwise its views have the hosts.

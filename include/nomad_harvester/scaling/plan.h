@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/scaling/drift.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/status/statusor.h"
@@ -73,6 +74,8 @@ struct PlanInputs {
   std::map<std::string, int> refusals{};
   // Harvester hosts that are cordoned: their VMs go before the others (rule C8).
   std::set<std::string> cordoned_hosts{};
+  // By which the VMs that have drifted are known. Empty: they go like all others.
+  CurrentTemplate current_template{};
   // Zones in which a VM could not start lately: others get the new VMs.
   std::set<std::string> failing_zones{};
   // Every removal of an earlier action was refused: one VM alone is removed until one succeeds

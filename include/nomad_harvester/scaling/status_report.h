@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nomad_harvester/scaling/drift.h"
 #include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/snapshot.h"
 #include "nomad_harvester/scaling/target_service.h"
@@ -24,9 +25,7 @@ struct StatusInputs {
   // For how long more joined VMs than rule C15 allows have been without a node.
   base::Duration mass_loss_for{};
   std::optional<base::WallTime> last_event;
-  // The template hash computed by the last preflight, and its parts; empty: none yet.
-  std::string template_hash;
-  std::string template_parts{};
+  CurrentTemplate current_template{};
   harvester::Hold paused{};  // of the pool's Lease, as far as this process knows (rule L10)
   // VMs that are gone and left something that is not cleaned up yet (rule L4).
   std::int64_t leftovers = 0;
@@ -47,12 +46,6 @@ struct StatusReport {
 
 // The snapshot must have a policy.
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs);
-
-// In which parts a VM differs from the template that these describe, as far as that is known,
-// sorted; nullopt: it does not differ, or nobody knows.
-std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine& vm,
-                                                const std::string& template_hash,
-                                                const std::string& template_parts);
 
 // "the pool is paused until …": why, and how to end it.
 std::string PausedText(const PoolKey& key, const harvester::Hold& paused);

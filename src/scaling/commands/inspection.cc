@@ -73,13 +73,12 @@ namespace {
 // What a growth would read first, without making a VM, not even as a dry run.
 void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
                   const config::PoolPolicy& policy, Inspection* inspection) {
-  const auto plan = PlanCreation(deps, policy, ReadSources(context, deps, policy), 0, "");
-  if (!plan.ok()) {
-    inspection->growth_problem = base::Message(plan.status());
-    return;
+  auto read = ReadCurrentTemplate(context, deps, policy);
+  if (read.ok()) {
+    inspection->current_template = *std::move(read);
+  } else {
+    inspection->growth_problem = base::Message(read.status());
   }
-  inspection->template_hash = plan->vm_spec.template_hash;
-  inspection->template_parts = plan->vm_spec.template_parts;
 }
 
 // Metadata is in no list, and a foreign node is rare.
@@ -192,8 +191,7 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.last_event = inspection.lease.record.last_event;
   inputs.paused = inspection.lease.record.paused;
   if (tells_vms) ReadTemplate(context, run.Deps(options_), policy, &inspection);
-  inputs.template_hash = inspection.template_hash;
-  inputs.template_parts = inspection.template_parts;
+  inputs.current_template = inspection.current_template;
   inspection.report = ReportStatus(snapshot, inputs);
   ReadForeignNodes(context, *clients_.nomad, &inspection);
   claimed.insert(snapshot.key);

@@ -25,6 +25,9 @@ namespace {
 // Another policy's Scale within this time is reported.
 constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
+// Which VMs have drifted is worth waiting for, but not for longer.
+constexpr base::Duration kTemplateLimit = std::chrono::seconds(3);
+
 // Names that an earlier action left over are first in the list and are kept.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
   plan->to -= static_cast<std::int64_t>(plan->create.size() - count);
@@ -78,8 +81,24 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
     allocations_incomplete_ = allocations.incomplete;
     inputs_.allocations = std::move(allocations.by_node);
   }
-  if (request_.count < range_->from) inputs_.cordoned_hosts = reads_.CordonedHosts(context);
+  if (request_.count < range_->from) {
+    inputs_.cordoned_hosts = reads_.CordonedHosts(context);
+    ReadTemplate(context, snapshot);
+  }
   return absl::OkStatus();
+}
+
+// What the last growth was made of may be old: the policy can have changed since.
+void ScaleCall::ReadTemplate(const runtime::Context& context, const PoolSnapshot& snapshot) {
+  if (policy_.replace_drifted == config::ReplaceDrifted::kOff || !IsMixed(snapshot)) return;
+  auto read = ReadCurrentTemplate(context.WithTimeout(kTemplateLimit), deps_, policy_);
+  if (read.ok()) {
+    memory_->current_template = *std::move(read);
+  } else {
+    deps_.logger.Warn("Could not read what new VMs are made of, by which drifted VMs are known",
+                      {{"action_id", action_id_}, {"error", read.status()}});
+  }
+  inputs_.current_template = memory_->current_template;
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {
@@ -194,8 +213,8 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
     }
   }
   WarnOfCreations();
-  memory_->template_hash = creation_->vm_spec.template_hash;
-  memory_->template_parts = creation_->vm_spec.template_parts;
+  memory_->current_template = {.hash = creation_->vm_spec.template_hash,
+                               .parts = creation_->vm_spec.template_parts};
   return reads_.Admit(context, *creation_);
 }
 

@@ -34,11 +34,10 @@ struct ScaleRequest {
 
 // State of the pool kept between calls, besides the Lease's record.
 struct ScaleMemory {
-  std::string template_hash;          // of the last preflight
-  std::string template_parts;         // likewise
-  std::string unread_classes;         // of the last warning about them
-  bool without_intro_tokens = false;  // of the last preflight; the policy wants them
-  bool mass_loss_over = false;        // its timeout has expired: a new Scale removes (rule C15)
+  CurrentTemplate current_template{};  // of the last preflight
+  std::string unread_classes;          // of the last warning about them
+  bool without_intro_tokens = false;   // of the last preflight; the policy wants them
+  bool mass_loss_over = false;         // its timeout has expired: a new Scale removes (rule C15)
 };
 
 class ScaleCall {
@@ -74,6 +73,7 @@ class ScaleCall {
   // them.
   absl::Status ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                           std::map<std::string, std::string> left_out);
+  void ReadTemplate(const runtime::Context& context, const PoolSnapshot& snapshot);
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
   // FAILED_PRECONDITION: it removes another VM than was agreed to.
   absl::Status KeepToConsent(ScalePlan* plan) const;

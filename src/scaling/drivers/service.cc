@@ -352,8 +352,7 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
   PoolState& state = pool.state;
-  inputs.template_hash = state.scale.template_hash;
-  inputs.template_parts = state.scale.template_parts;
+  inputs.current_template = state.scale.current_template;
   inputs.leftovers = state.leftovers;
   // Kept in the process, too: a new configuration has not read the Lease.
   state.last_event = std::max(state.last_event, record.last_event);
@@ -590,8 +589,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   {
     base::MutexLock lock(pool.mutex);
     PoolState& state = pool.state;
-    state.scale.template_hash = memory.template_hash;
-    state.scale.template_parts = memory.template_parts;
+    state.scale.current_template = memory.current_template;
     state.scale.without_intro_tokens = memory.without_intro_tokens;
     state.scale.unread_classes = memory.unread_classes;
     facts->leaves_work = call.leaves_work() || !closed;

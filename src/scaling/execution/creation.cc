@@ -305,6 +305,14 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   return plan;
 }
 
+absl::StatusOr<CurrentTemplate> ReadCurrentTemplate(const runtime::Context& context,
+                                                    const PoolDependencies& deps,
+                                                    const config::PoolPolicy& policy) {
+  NH_ASSIGN_OR_RETURN(const CreationPlan plan,
+                      PlanCreation(deps, policy, ReadSources(context, deps, policy), 0, ""));
+  return CurrentTemplate{.hash = plan.vm_spec.template_hash, .parts = plan.vm_spec.template_parts};
+}
+
 absl::Status CheckIntroTokens(const runtime::Context& context, const PoolDependencies& deps,
                               const config::PoolPolicy& policy, CreationPlan* plan) {
   if (policy.intro_token == config::IntroToken::kOff) return absl::OkStatus();

@@ -12,6 +12,7 @@
 
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/scaling/drift.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/status/statusor.h"
@@ -53,6 +54,10 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
                                           const CreationSources& sources, std::uint64_t nomad_index,
                                           const std::string& policy_id);
+// What a new VM would be made of. Blocks for the requests of ReadSources.
+absl::StatusOr<CurrentTemplate> ReadCurrentTemplate(const runtime::Context& context,
+                                                    const PoolDependencies& deps,
+                                                    const config::PoolPolicy& policy);
 // Whether Nomad gives introduction tokens, if the policy wants them: sets plan->intro_tokens. A
 // token is made for it, of one second; needs a context with the write permit. An error, which names
 // the key, refuses the action: the policy requires tokens that this Nomad does not have, or the

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/harvester/template_hash.h"
 #include "nomad_harvester/scaling/facts.h"
 #include "nomad_harvester/scaling/observer.h"
 #include "nomad_harvester/scaling/step_spec.h"
@@ -80,7 +79,7 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
     ++tally.count;
     if (harvester::HasJoined(vm) && harvester::IsStopped(vm)) tally.stopped.push_back(vm.name);
     if (IsLost(*view, snapshot)) tally.lost.push_back(vm.name);
-    const auto parts = DriftOf(vm, inputs.template_hash, inputs.template_parts);
+    const auto parts = DriftOf(vm, inputs.current_template, snapshot.policy->drift_ignore);
     if (!parts.has_value()) continue;
     tally.drifted.push_back(vm.name);
     if (tally.drifted.size() > kDriftNamed) continue;
@@ -206,19 +205,6 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
         std::to_string(inputs.last_event->time_since_epoch().count());
   }
   return report;
-}
-
-std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine& vm,
-                                                const std::string& template_hash,
-                                                const std::string& template_parts) {
-  if (template_hash.empty()) return std::nullopt;
-  const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
-  if (hash == vm.annotations.end() || !harvester::IsDrift(hash->second, template_hash)) {
-    return std::nullopt;
-  }
-  const auto stored = vm.annotations.find(harvester::kTemplatePartsAnnotation);
-  if (stored == vm.annotations.end()) return std::vector<std::string>{};
-  return harvester::DriftedParts(stored->second, template_parts);
 }
 
 std::string PausedText(const PoolKey& key, const harvester::Hold& paused) {

@@ -11,6 +11,7 @@
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nodepool/readiness.h"
 
+#include "absl/strings/str_join.h"
 #include "rules/zones.h"
 
 namespace nomad_harvester::scaling {
@@ -21,10 +22,10 @@ using nomad::Node;
 using nomad::NodeStatus;
 
 // The groups of rule C8, in the order in which they are removed.
-enum class Group { kDeleteFirst, kStoppedOrLost, kNotReady, kCordoned, kStrategy };
+enum class Group { kDeleteFirst, kStoppedOrLost, kNotReady, kDrifted, kCordoned, kStrategy };
 
 // The strategy ranks them, and may not offer them.
-bool IsRanked(Group group) { return group >= Group::kCordoned; }
+bool IsRanked(Group group) { return group >= Group::kDrifted; }
 
 struct Candidate {
   const VmView* view = nullptr;
@@ -121,6 +122,13 @@ void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate*
              !why.empty()) {
     candidate->group = Group::kNotReady;
     candidate->reason = "is not ready: " + why;
+  } else if (const auto parts =
+                 DriftOf(vm, inputs.current_template, snapshot.policy->drift_ignore);
+             parts.has_value()) {
+    candidate->group = Group::kDrifted;
+    candidate->reason = "drifted";
+    if (!parts->empty()) candidate->reason += " (" + absl::StrJoin(*parts, ", ") + ")";
+    candidate->reason += ", ";
   } else if (!candidate->view->host.empty() &&
              inputs.cordoned_hosts.contains(candidate->view->host)) {
     candidate->group = Group::kCordoned;
@@ -176,6 +184,13 @@ bool GoesBefore(const Candidate& a, const Candidate& b) {
   return a.view->vm->name < b.view->vm->name;
 }
 
+// Each is ordered by itself: zones are balanced among the VMs that have drifted, then among the
+// others that the strategy ranks.
+int SegmentOf(Group group) {
+  if (!IsRanked(group)) return 0;
+  return group == Group::kDrifted ? 1 : 2;
+}
+
 // Of the victims that the strategy ranks, the next is always from the zone that has the most VMs by
 // then: the zones end as even as they can (rule C8). Within a zone, and of zones with as many VMs,
 // those on cordoned hosts go first.
@@ -191,7 +206,7 @@ std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
   for (auto first = candidates.begin(); first != candidates.end();) {
     const auto last = std::find_if(first, candidates.end(), [&](const Candidate& candidate) {
       return candidate.refusals != first->refusals || candidate.came_back != first->came_back ||
-             IsRanked(candidate.group) != IsRanked(first->group);
+             SegmentOf(candidate.group) != SegmentOf(first->group);
     });
     std::map<std::string, std::deque<Candidate*>> by_zone;
     for (auto each = first; each != last; ++each) {
