@@ -116,7 +116,7 @@ func (p *players) beat(host string) error {
 		"addresses": []Object{{"type": "InternalIP", "address": hostAddress(host)}, {"type": "Hostname", "address": host}},
 		"nodeInfo": Object{
 			"machineID": host, "systemUUID": host, "bootID": host, "kernelVersion": "6.4.0", "osImage": "Harvester",
-			"containerRuntimeVersion": "containerd://2.0", "kubeletVersion": "v1.32.3", "kubeProxyVersion": "v1.32.3",
+			"containerRuntimeVersion": "containerd://2.0", "kubeletVersion": "v1.35.3", "kubeProxyVersion": "v1.35.3",
 			"operatingSystem": "linux", "architecture": "amd64",
 		},
 	}}, "status"); err != nil {
