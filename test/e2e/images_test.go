@@ -76,14 +76,29 @@ func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 func TestVMsOfEveryHardwareStartAndLeaveNothing(t *testing.T) {
 	s := harness.Start(t)
 	for _, kind := range []struct {
-		name string
-		keys map[string]string
+		name   string
+		keys   map[string]string
+		claims int                              // of a VM
+		has    func(domain harness.Object) bool // what its instance was made with
 	}{
-		{"UEFI with secure boot, a TPM, and data disks", map[string]string{
-			"firmware": "uefi-secure", "tpm": "true", "data_disks": "20Gi,10Gi@fast",
-		}},
-		{"GPUs", map[string]string{"gpus": "nvidia.com/GA102GL_A10:1", "host_devices": "intel.com/X710:1"}},
-		{"zones", map[string]string{"availability_zones": "zone-0,zone-2", "host_spread": "required"}},
+		{
+			"UEFI with secure boot, a TPM, and data disks", map[string]string{
+				"firmware": "uefi-secure", "tpm": "true", "data_disks": "20Gi,10Gi@fast",
+			},
+			3, func(domain harness.Object) bool {
+				return domain.Bool("firmware", "bootloader", "efi", "secureBoot") && domain.At("devices", "tpm") != nil && len(domain.List("devices", "disks")) == 4
+			},
+		},
+		{
+			"GPUs", map[string]string{"gpus": "nvidia.com/GA102GL_A10:1", "host_devices": "intel.com/X710:1"},
+			1, func(domain harness.Object) bool {
+				return len(domain.List("devices", "gpus"))+len(domain.List("devices", "hostDevices")) == 2
+			},
+		},
+		{
+			"zones", map[string]string{"availability_zones": "zone-0,zone-2", "host_spread": "required"},
+			1, func(harness.Object) bool { return true },
+		},
 	} {
 		t.Log(kind.name)
 		s.PolicyKeys = kind.keys
@@ -104,6 +119,12 @@ func TestVMsOfEveryHardwareStartAndLeaveNothing(t *testing.T) {
 		hosts := map[string]bool{}
 		for _, instance := range must1(s.Kube.List(harness.Instances, s.Namespace, ""))(t) {
 			hosts[instance.Str("status", "nodeName")] = true
+			if domain := instance.Obj("spec", "domain"); !kind.has(domain) {
+				t.Errorf("%s: %s was made with %v", kind.name, instance.Name(), domain)
+			}
+		}
+		if claims := must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t); len(claims) != 2*kind.claims {
+			t.Errorf("%s: %d claims, want %d for each of two VMs", kind.name, len(claims), kind.claims)
 		}
 		if kind.name == "zones" && (len(hosts) != 2 || hosts[harness.Host(1)]) {
 			t.Errorf("the VMs are on %v, want one on each host of the zones", hosts)

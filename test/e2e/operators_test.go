@@ -131,7 +131,9 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 		return nil
 	})
 	s.Metrics.Want(0)
-	harness.Eventually(t, 2*time.Minute, "no VM", func() error { return noneLeft(s, harness.VirtualMachines) })
+	harness.Eventually(t, 2*time.Minute, "nothing is left of them", func() error {
+		return noneLeft(s, harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets)
+	})
 	agent.StopInOrder(t)
 	checkRequests(t, s)
 }
