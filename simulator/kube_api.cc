@@ -87,7 +87,11 @@ http::HttpResponse KubeApi::Handle(const http::HttpRequest& request) {
     return JsonReply(200, {{"major", "1"}, {"minor", "32"}, {"gitVersion", "v1.32.3"}});
   }
   if (!call.review.empty()) return Review(call, request);
-  if (call.def == nullptr) return TextReply(404, "404 page not found\n");
+  if (call.def == nullptr) {
+    const bool reads = request.method == http::Method::kGet;
+    if (auto found = reads ? Discover(call.target) : std::nullopt) return *std::move(found);
+    return TextReply(404, "404 page not found\n");
+  }
   if (IsForbidden(call.verb, std::string(call.def->plural))) {
     return Forbidden(*call.def, call.ns, call.name, call.verb);
   }

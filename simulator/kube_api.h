@@ -90,6 +90,9 @@ class KubeApi {
   std::map<std::pair<const ResourceDef*, KubeStore::Key>, ItemTexts> texts_;
 };
 
+// kube_discovery.cc: the answer to a GET of what kubectl asks first; nullopt: the path is another.
+std::optional<http::HttpResponse> Discover(const Target& target);
+
 // The claims that the volumes of a VM or an instance refer to.
 std::set<std::string> ClaimsOf(const Json& object);
 

@@ -166,6 +166,7 @@ NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& re
   if (call.resource == "acl") return Acl(call);
   if (call.resource == "node-pool") return NodePool(call);
   if (call.resource == "agent" && call.id == "members") return Members();
+  if (call.resource == "scaling" && call.id == "policies" && !call.write) return NoPolicies();
   if (call.resource == "jobs" && request.method == http::Method::kDelete) return StopJob(call);
   if (call.resource == "jobs" && call.write) return RegisterJob(request.body);
   if (call.resource == kKeys && !keys.empty()) return Keys();

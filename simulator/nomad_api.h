@@ -77,6 +77,7 @@ class NomadApi {
   NomadReply Acl(const NomadCall& call) const;
   NomadReply NodePool(const NomadCall& call) const;
   NomadReply Members() const;
+  NomadReply NoPolicies() const;
   NomadReply Keys() const;
 
   World& world_;

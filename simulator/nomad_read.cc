@@ -235,4 +235,8 @@ NomadReply NomadApi::Members() const {
           0};
 }
 
+// The agent's question for the policies of jobs, which have none here. The index is that of a list
+// that was never written (hashicorp/nomad:nomad/rpc.go, blockingRPC, raises 0 to 1).
+NomadReply NomadApi::NoPolicies() const { return {JsonReply(200, Json::array()), 1}; }
+
 }  // namespace nomad_harvester::simulator

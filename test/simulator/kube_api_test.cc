@@ -56,6 +56,40 @@ TEST_F(KubeApiTest, A_created_object_gets_what_the_server_gives) {
   EXPECT_FALSE(vm.contains("status"));
 }
 
+// The requests that "kubectl get vm" sends before the list, in this order.
+TEST_F(KubeApiTest, kubectl_finds_the_resources_by_their_short_names) {
+  const auto read = [this](const std::string& target) {
+    const http::HttpResponse reply = Send(http::Method::kGet, target, "");
+    EXPECT_EQ(reply.status, 200) << target;
+    return json::parse(reply.body);
+  };
+  EXPECT_EQ(read("/api?timeout=32s")["versions"], json::array({"v1"}));
+  const json groups = read("/apis?timeout=32s")["groups"];
+  std::set<std::string> versions;
+  for (const json& group : groups) versions.insert(group["preferredVersion"]["groupVersion"]);
+  EXPECT_TRUE(versions.contains("kubevirt.io/v1") && versions.contains("harvesterhci.io/v1beta1"))
+      << groups;
+  for (const std::string& version : versions) {
+    EXPECT_EQ(read("/apis/" + version + "?timeout=32s")["groupVersion"], version);
+  }
+  std::set<std::string> short_names;
+  for (const json& resource : read("/apis/kubevirt.io/v1")["resources"]) {
+    short_names.insert(resource["shortNames"][0]);
+    EXPECT_EQ(resource["namespaced"], true);
+  }
+  EXPECT_EQ(short_names, (std::set<std::string>{"vm", "vmi"}));
+  for (const json& resource : read("/api/v1")["resources"]) {
+    EXPECT_EQ(resource["namespaced"], resource["name"] != "nodes" && resource["name"] != "namespaces");
+  }
+}
+
+TEST_F(KubeApiTest, A_group_that_does_not_exist_is_not_found) {
+  for (const char* target : {"/apis/none.io/v1", "/apis/kubevirt.io/v2", "/api/v2", "/openapi/v2"}) {
+    EXPECT_EQ(Send(http::Method::kGet, target, "").status, 404) << target;
+  }
+  EXPECT_EQ(Send(http::Method::kPost, "/apis/kubevirt.io/v1", "{}").status, 404);
+}
+
 TEST_F(KubeApiTest, Every_reply_has_the_servers_time) {
   Wait(seconds(61));
   const auto list = ListNames(kube(), context_, kube::kSecrets, "nomad");

@@ -42,6 +42,20 @@ class NomadNodeTest : public SimulatorTest {
   }
 };
 
+// The agent asks for them again as soon as it has an answer, unless the question waits.
+TEST_F(NomadNodeTest, There_are_no_scaling_policies_and_none_come) {
+  const auto ask = [this](const std::string& query) {
+    return Ask(System::kNomad, http::Method::kGet, "/v1/scaling/policies" + query, "", "");
+  };
+  const http::HttpResponse first = ask("");
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.body, "[]");
+  EXPECT_EQ(first.headers.Find("X-Nomad-Index"), "1");
+  const base::MonoTime asked = clock_.Now();
+  EXPECT_EQ(ask("?index=1&wait=20s").body, "[]");
+  EXPECT_GE(clock_.Now() - asked, seconds(20));
+}
+
 TEST_F(NomadNodeTest, An_idle_nodes_drain_is_complete_in_a_moment) {
   const std::string id = AddNode("n");
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
