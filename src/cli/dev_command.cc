@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
@@ -27,29 +29,50 @@ void Announce(const std::string& key, const std::string& value) {
 struct DevArguments {
   std::string listen;
   bool simulate = false;
+  Trouble trouble;
   OperatorFiles files;  // agent_config alone
   std::vector<std::string> settings;
 };
 
-int Serve(scaling::TargetService& service, RuntimeParts& parts, const DevArguments& arguments) {
+// To be pasted into another terminal.
+void AnnounceCommands(const SimulatedWorld& world) {
+  std::cout << "\n# In another terminal:\nexport HARVESTER_URL=" << world.harvester_url()
+            << " HARVESTER_TOKEN=any NOMAD_ADDR=" << world.nomad_address() << "\nPOOL=\""
+            << world.PoolSettings() << "\"\n"
+            << "harvester check $POOL\n"
+               "harvester scale --count 3 $POOL\n"
+               "harvester status $POOL\n"
+            << "kubectl --server " << world.harvester_url() << " --namespace nomad get vm"
+            << std::endl;  // NOLINT(performance-avoid-endl): read through a pipe
+}
+
+int Serve(scaling::TargetService& service, RuntimeParts& parts, const DevArguments& arguments,
+          const SimulatedWorld* world = nullptr) {
   plugin::DevOptions dev;
   dev.listen = arguments.listen;
-  dev.on_listening = [](const std::string& address) { Announce("listening", address); };
+  dev.on_listening = [world](const std::string& address) {
+    Announce("listening", address);
+    if (world != nullptr) AnnounceCommands(*world);
+  };
   return plugin::RunDev(service, parts.Process(), dev);
 }
 
 int RunSimulated(const DevArguments& arguments, const config::StringMap& environment,
                  const ErrorWriter& errors) {
+  RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, SimulatedWorld::Shield(environment));
+  Trouble trouble = arguments.trouble;
+  trouble.report = [&parts](const std::string& text) {
+    parts.logger().Info("--kill-after", {{"result", text}});
+  };
   // Declared before the service, which uses it until its destruction.
-  SimulatedWorld world;
+  SimulatedWorld world(trouble);
   absl::Status ready = world.Start();
-  RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, world.Shield(environment));
   const auto service = parts.MakeService();
   if (ready.ok()) ready = service->SetConfig(world.Config());
   if (!ready.ok()) return errors.Refuse(ready, kExitFailure);
   Announce("harvester_url", world.harvester_url());
   Announce("nomad_address", world.nomad_address());
-  return Serve(*service, parts, arguments);
+  return Serve(*service, parts, arguments, &world);
 }
 
 int RunReal(const DevArguments& arguments, const config::StringMap& environment,
@@ -89,6 +112,22 @@ void AddDevCommand(CLI::App& app, const Invocation& invocation) {
   CLI::Option* const simulate =
       command->add_flag("--simulate", arguments->simulate,
                         "Start a simulated Harvester and Nomad, and configure the plugin for them");
+  command
+      ->add_option("--fail", arguments->trouble.failure,
+                   "What fails there: no VM joins Nomad, no VM fits the quota, no host takes a VM, "
+                   "no work stops for a drain, or the image is not imported")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kFailures), std::end(kFailures))))
+      ->needs(simulate);
+  command
+      ->add_option("--kill-after", arguments->trouble.kill_after,
+                   "kill -9, once, the command or plugin that holds a pool's Lease when it sends "
+                   "its Nth write, counted from the start of the simulation")
+      ->type_name("N")
+      ->check([](const std::string& text) {
+        const auto number = base::ParseInt(text);
+        return std::string(number.ok() && *number > 0 ? "" : "it is not the number of a write");
+      })
+      ->needs(simulate);
   AddAgentConfigOption(*command, arguments->files)->excludes(simulate);
   AddSetOption(*command, arguments->settings, "KEY=VALUE of the plugin's block; repeatable")
       ->excludes(simulate);

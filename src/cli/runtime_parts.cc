@@ -2,9 +2,14 @@
 #include "runtime_parts.h"
 
 #include <array>
+#include <fstream>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
+#include "nomad_harvester/base/parse.h"
+
+#include "absl/strings/str_split.h"
 #include "version.h"
 
 namespace nomad_harvester::cli {
@@ -16,10 +21,14 @@ namespace {
 constexpr std::size_t kForegroundThreads = 128;
 constexpr std::size_t kBackgroundThreads = 128;
 
-std::string Holder(runtime::Random& random) {
+std::string HostName() {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  return std::string(host.data()) + "_" + std::to_string(getpid()) + "_" + random.NextName(8);
+  return host.data();
+}
+
+std::string Holder(runtime::Random& random) {
+  return HostName() + "_" + std::to_string(getpid()) + "_" + random.NextName(8);
 }
 
 runtime::WorkerPool::Options PoolOptions(std::size_t threads, const log::Logger& logger) {
@@ -36,6 +45,20 @@ config::Environment LookUpIn(const config::StringMap& environment) {
     const auto found = environment.find(name);
     return found == environment.end() ? std::nullopt : std::optional(found->second);
   };
+}
+
+std::optional<pid_t> ProcessOf(const std::string& holder) {
+  const std::string host = HostName() + "_";
+  if (!holder.starts_with(host)) return std::nullopt;
+  const std::vector<std::string> parts = absl::StrSplit(holder.substr(host.size()), '_');
+  const auto id = base::ParseInt(parts.front());
+  if (parts.size() != 2 || !id.ok() || *id <= 1 || *id == getpid()) return std::nullopt;
+  // A container with this machine's name numbers its processes by itself: the number may be that of
+  // another program here.
+  std::string program;
+  std::ifstream("/proc/" + std::to_string(*id) + "/comm") >> program;
+  if (program.find(NOMAD_HARVESTER_PLUGIN_NAME) == std::string::npos) return std::nullopt;
+  return static_cast<pid_t>(*id);
 }
 
 RuntimeParts::RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold,

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
+#include <sys/types.h>
 
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/log/logger.h"
@@ -36,6 +38,9 @@ class AdjustableSink final : public log::Sink {
 };
 
 config::Environment LookUpIn(const config::StringMap& environment);
+
+// The process that took a Lease under this name: another one of this program, on this machine.
+std::optional<pid_t> ProcessOf(const std::string& holder);
 
 // Owns everything that a service needs; must outlive it.
 class RuntimeParts {

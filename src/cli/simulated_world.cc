@@ -1,16 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_world.h"
 
-namespace nomad_harvester::cli {
+#include <csignal>
+#include <limits>
+#include <optional>
+#include <sys/types.h>
+#include <unistd.h>
+#include <vector>
 
-SimulatedWorld::SimulatedWorld()
-    : clock_(runtime::MakeSystemClock()),
+#include "nomad_harvester/base/json.h"
+
+#include "nlohmann/json.hpp"
+#include "runtime_parts.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+constexpr int kEveryVm = std::numeric_limits<int>::max();
+constexpr char kImage[] = "default/ubuntu-24.04";
+// In the words of Kubernetes' scheduler.
+constexpr char kNoHost[] =
+    "0/1 nodes are available: 1 Insufficient memory. preemption: 0/1 nodes are available: 1 No "
+    "preemption victims found for incoming pod.";
+
+// The pod of a VM that no host takes.
+nlohmann::json UnschedulablePod(const simulator::Event& vm) {
+  const nlohmann::json condition = {
+      {"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", kNoHost}};
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", "virt-launcher-" + vm.name},
+            {"namespace", vm.ns},
+            {"labels", {{"kubevirt.io", "virt-launcher"}}},
+            {"annotations", {{"kubevirt.io/domain", vm.name}}}}},
+          {"status", {{"conditions", nlohmann::json::array({condition})}}}};
+}
+
+// Who holds one of these Leases; empty: nobody.
+std::string HolderOf(const std::vector<nlohmann::json>& leases) {
+  for (const nlohmann::json& lease : leases) {
+    const nlohmann::json* const spec = base::FindMember(lease, "spec");
+    const std::string holder = spec == nullptr ? "" : base::GetString(*spec, "holderIdentity");
+    if (!holder.empty()) return holder;
+  }
+  return "";
+}
+
+}  // namespace
+
+SimulatedWorld::SimulatedWorld(const Trouble& trouble)
+    : trouble_(trouble),
+      clock_(runtime::MakeSystemClock()),
       random_(runtime::MakeSystemRandom()),
       cluster_(*clock_, *random_),
       server_(cluster_, *clock_) {
+  const bool never_stops = trouble.failure == "drain";
   // Two of them fill a node.
-  cluster_.RunJob({.id = "api", .count = 4, .cpu = 1900});
-  cluster_.RunJob({.id = "shop", .count = 2, .cpu = 1900});
+  cluster_.RunJob({.id = "api", .count = 4, .never_stops = never_stops, .cpu = 1900});
+  cluster_.RunJob({.id = "shop", .count = 2, .never_stops = never_stops, .cpu = 1900});
+  Fail();
+  if (trouble.kill_after <= 0) return;
+  cluster_.SetFaultHook([this](const simulator::RequestInfo& request) {
+    if (request.effect_sequence < trouble_.kill_after || killed_) return simulator::Fault::None();
+    return KillHolder() ? simulator::Fault::Drop() : simulator::Fault::None();
+  });
+}
+
+void SimulatedWorld::Fail() {
+  if (trouble_.failure == "join") cluster_.NeverJoin(kEveryVm);
+  if (trouble_.failure == "image") cluster_.SetImageReady(kImage, false);
+  if (trouble_.failure == "quota") {
+    cluster_.SetQuotaExceeded("memory insufficient resources due to resource quota");
+  }
+  if (trouble_.failure != "unschedulable") return;
+  cluster_.FailStart(kEveryVm, "ErrorUnschedulable", kNoHost);
+  cluster_.SetObserver([this](const simulator::Event& event) {
+    using simulator::EventKind;
+    if (event.kind == EventKind::kVmFailing) cluster_.PutObject(UnschedulablePod(event));
+    if (event.kind == EventKind::kVmGone) cluster_.DeleteObject(UnschedulablePod(event));
+  });
+}
+
+// Only what holds a Lease is in the middle of an action, and its name has the process.
+bool SimulatedWorld::KillHolder() {
+  const std::string holder = HolderOf(cluster_.Leases());
+  if (holder.empty() || killed_.exchange(true)) return false;
+  const std::optional<pid_t> process = ProcessOf(holder);
+  const bool done = process.has_value() && kill(*process, SIGKILL) == 0;
+  if (trouble_.report != nullptr) {
+    trouble_.report(done ? "killed " + holder + ", which held the pool's Lease"
+                         : "killed nobody: " + holder + ", which holds the pool's Lease, is no "
+                                                        "process that can be killed from here");
+  }
+  return done;
+}
+
+std::string SimulatedWorld::PoolSettings() const {
+  std::string settings =
+      "--set node_group_name=web --set namespace=nomad --set node_class=web "
+      "--set networks=default/vlan100 --set image=" +
+      std::string(kImage) + " --set cpu_request=1 --set memory_request=1Gi";
+  if (trouble_.failure == "join") settings += " --set join_timeout=30s";
+  if (trouble_.failure == "drain") {
+    settings +=
+        " --set node_drain_deadline=20s --set drain_grace=10s --set force_after_deadline=false";
+  }
+  return settings;
 }
 
 config::StringMap SimulatedWorld::Config() const {

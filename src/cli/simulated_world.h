@@ -3,6 +3,8 @@
 #ifndef NOMAD_HARVESTER_CLI_SIMULATED_WORLD_H_
 #define NOMAD_HARVESTER_CLI_SIMULATED_WORLD_H_
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,16 +18,28 @@
 
 namespace nomad_harvester::cli {
 
+// What goes wrong there, for as long as it runs.
+struct Trouble {
+  std::string failure;  // one of kFailures; empty: nothing fails
+  // Kills, once, the process that holds a pool's Lease (SIGKILL), when it sends the write of this
+  // number; 0: none. That write is not applied.
+  int kill_after = 0;
+  std::function<void(const std::string&)> report = nullptr;  // whom it killed, or why nobody
+};
+inline constexpr const char* kFailures[] = {"join", "quota", "unschedulable", "drain", "image"};
+
 // A Harvester and a Nomad in real time on the loopback, with service jobs that wait for nodes, so
 // that a drain has work to move.
 class SimulatedWorld {
  public:
-  SimulatedWorld();
+  explicit SimulatedWorld(const Trouble& trouble = {});
 
   absl::Status Start() { return server_.Start(); }
 
   std::string harvester_url() const { return server_.harvester_url(); }
   std::string nomad_address() const { return server_.nomad_url(); }
+  // Settings of a pool that fits, as arguments of a command; with a failure those that show it soon.
+  std::string PoolSettings() const;
   // What SetConfig needs to connect to both.
   config::StringMap Config() const;
   // The environment without the variables that would override the configuration and connect the
@@ -33,6 +47,11 @@ class SimulatedWorld {
   static config::StringMap Shield(const config::StringMap& environment);
 
  private:
+  void Fail();
+  bool KillHolder();  // false: nobody is killed
+
+  const Trouble trouble_;
+  std::atomic<bool> killed_ = false;
   const std::unique_ptr<runtime::Clock> clock_;
   const std::unique_ptr<runtime::Random> random_;
   simulator::Cluster cluster_;

@@ -52,6 +52,14 @@ TEST(DevCommand, simulates_when_asked_to) {
   EXPECT_TRUE(Parsed({"dev", "--listen", "x", "--simulate"}).simulate());
 }
 
+TEST(DevCommand, what_goes_wrong_is_for_simulated_systems_only) {
+  EXPECT_NO_THROW(Parsed({"dev", "--simulate", "--fail", "quota", "--kill-after", "3"}));
+  EXPECT_THROW(Parsed({"dev", "--fail", "quota"}), CLI::ParseError);
+  EXPECT_THROW(Parsed({"dev", "--kill-after", "3"}), CLI::ParseError);
+  EXPECT_THROW(Parsed({"dev", "--simulate", "--fail", "fire"}), CLI::ParseError);
+  EXPECT_THROW(Parsed({"dev", "--simulate", "--kill-after", "0"}), CLI::ParseError);
+}
+
 TEST(DevCommand, settings_are_for_real_systems_only) {
   EXPECT_NO_THROW(Parsed({"dev", "--set", "a=b", "--set", "c=d"}));
   EXPECT_THROW(Parsed({"dev", "--simulate", "--set", "a=b"}), CLI::ParseError);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime_parts.h"
 
+#include <array>
 #include <memory>
 #include <string>
+#include <unistd.h>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -40,6 +42,22 @@ TEST(LookUpIn, keeps_a_copy) {
   const config::Environment environment = LookUpIn(map);
   map["A"] = "2";
   EXPECT_EQ(environment("A"), "1");
+}
+
+std::string HostOfThisMachine() {
+  std::array<char, 256> name{};
+  EXPECT_EQ(gethostname(name.data(), name.size() - 1), 0);
+  return name.data();
+}
+
+TEST(ProcessOf, is_no_process_that_is_not_another_one_of_this_program) {
+  const std::string host = HostOfThisMachine();
+  EXPECT_EQ(ProcessOf(host + "_" + std::to_string(getpid()) + "_abcd1234"), std::nullopt);
+  EXPECT_EQ(ProcessOf(host + "_" + std::to_string(getppid()) + "_abcd1234"), std::nullopt);
+  EXPECT_EQ(ProcessOf(host + "_1_abcd1234"), std::nullopt);
+  EXPECT_EQ(ProcessOf(host + "_x_abcd1234"), std::nullopt);
+  EXPECT_EQ(ProcessOf("of-another-machine_4711_abcd1234"), std::nullopt);
+  EXPECT_EQ(ProcessOf(""), std::nullopt);
 }
 
 TEST(AdjustableSink, a_logger_makes_no_record_that_it_would_drop) {
