@@ -71,6 +71,8 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation);
 void AddPlanCommand(CLI::App& app, const Invocation& invocation);
 void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddRenderCommand(CLI::App& app, const Invocation& invocation);
+// harvester init: writes the agent's files for a cluster.
+void AddInitCommand(CLI::App& app, const Invocation& invocation);
 // harvester __names KIND -- WORDS: the names of policies, or of the VMs of a pool, by the settings
 // in WORDS, those of a command that is being typed. In no help: completion scripts ask it.
 inline constexpr char kNamesCommand[] = "__names";
@@ -119,6 +121,20 @@ struct PlanArguments {
 int ShowPlan(const CommandRun& run, const PlanArguments& arguments);
 // 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
 int RenderPolicy(const CommandRun& run, const std::string& output);
+struct InitArguments {
+  std::string dir = ".";
+  std::string kubeconfig;
+  std::string pool;
+  std::string ns;
+  std::string image;
+  std::string network;
+  std::string ssh_key;
+  bool force = false;
+  bool rbac = false;
+};
+// 0: written. 1: Harvester cannot be read, or a file exists. 2: a choice is missing or does not
+// exist. Asks for what is not given, if somebody can be asked.
+int WriteInitFiles(const CommandRun& run, const InitArguments& arguments);
 
 // Why the agent would never ask for this count, by the policy's file: it does not take the policy,
 // or the count is outside of min and max. OK: it may, or there is no file.

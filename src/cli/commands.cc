@@ -101,6 +101,7 @@ void AddDescriptions(CLI::App& app) {
 
 void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddDevCommand(app, invocation);
+  AddInitCommand(app, invocation);
   AddCheckCommand(app, invocation);
   AddStatusCommand(app, invocation);
   AddGcCommand(app, invocation);

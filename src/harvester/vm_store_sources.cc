@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // VmStore: the sources of VMs (images, networks, keys, classes), the quotas and the version.
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/choices.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/runtime/workers.h"
 
@@ -165,7 +170,62 @@ std::optional<std::int64_t> TakeNumber(std::string_view* text, std::string_view 
   return base::ToOptional(number);
 }
 
+// Of all namespaces, or of those of `namespaces` that may be listed.
+template <typename T>
+absl::StatusOr<std::vector<T>> ListWhereAllowed(
+    const std::vector<std::string>& namespaces,
+    const std::function<absl::StatusOr<std::vector<T>>(const std::string& ns)>& list) {
+  auto all = list("");
+  if (!kube::IsForbidden(all.status())) return all;
+  std::vector<T> found;
+  for (const std::string& ns : namespaces) {
+    auto some = list(ns);
+    if (kube::IsForbidden(some.status())) continue;
+    NH_RETURN_IF_ERROR(some);
+    std::move(some->begin(), some->end(), std::back_inserter(found));
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<std::string>> ListNames(const kube::KubeClient& client,
+                                                   const runtime::Context& context,
+                                                   const kube::ResourceType& type,
+                                                   const std::string& ns) {
+  NH_ASSIGN_OR_RETURN(const auto list,
+                      client.List<ObjectMetadata>(context, type, ns, {}, MetadataFields()));
+  std::vector<std::string> names;
+  names.reserve(list.value.size());
+  for (const ObjectMetadata& object : list.value) {
+    names.push_back((object.ns.empty() ? "" : object.ns + "/") + object.name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 }  // namespace
+
+absl::StatusOr<Choices> ListChoices(const runtime::Context& context,
+                                    const kube::KubeClient& client,
+                                    const std::vector<std::string>& namespaces) {
+  const auto names = [&](const kube::ResourceType& type) {
+    return ListWhereAllowed<std::string>(namespaces, [&](const std::string& ns) {
+      return ListNames(client, context, type, ns);
+    });
+  };
+  Choices choices;
+  NH_ASSIGN_OR_RETURN(choices.images, ListWhereAllowed<Image>(namespaces, [&](const std::string& ns) {
+                        return ListImages(client, context, ns, {});
+                      }));
+  std::sort(choices.images.begin(), choices.images.end(), [](const Image& a, const Image& b) {
+    return std::tie(a.ns, a.display_name, a.name) < std::tie(b.ns, b.display_name, b.name);
+  });
+  NH_ASSIGN_OR_RETURN(choices.networks, names(kube::kNetworkAttachments));
+  NH_ASSIGN_OR_RETURN(choices.ssh_keys, names(kube::kKeyPairs));
+  auto all = ListNames(client, context, kube::kNamespaces, "");
+  if (all.ok()) choices.namespaces = *std::move(all);
+  if (!all.ok() && !kube::IsForbidden(all.status())) return all.status();
+  return choices;
+}
 
 // harvester/harvester#10026: since 1.8, PCI devices and vGPUs are host devices.
 bool IsVersionWithGpusAsHostDevices(std::string_view version) {

@@ -241,3 +241,35 @@ func TestDevRefusesAScaleWithoutAnAction(t *testing.T) {
 	}
 	stop()
 }
+
+// What fails is explained by the command that meets it.
+func TestDevSimulatesWhatFails(t *testing.T) {
+	for _, failure := range []struct{ what, said string }{
+		{"image", "still being imported"},
+		{"quota", "insufficient resources due to resource quota"},
+		{"unschedulable", "Insufficient memory"},
+		{"join", "join"},
+		{"drain", "drain"},
+	} {
+		t.Run(failure.what, func(t *testing.T) {
+			t.Parallel()
+			_, _, pasted := simulatedWorld(t, "--fail", failure.what)
+			scale := func(count string) (string, error) {
+				cmd := patientCommand(t, "/bin/sh")
+				cmd.Env = []string{}
+				cmd.Stdin = strings.NewReader(pasted + realPlugin + " scale --yes $POOL --count " + count)
+				output, err := cmd.CombinedOutput()
+				return string(output), err
+			}
+			if failure.what == "drain" {
+				if output, err := scale("2"); err != nil {
+					t.Fatalf("%v\n%s", err, output)
+				}
+			}
+			output, err := scale("1")
+			if exitCodeOf(err) != 1 || !strings.Contains(output, failure.said) {
+				t.Errorf("%v\n%s", err, output)
+			}
+		})
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +29,7 @@ type documented struct {
 // A block of commands in a document.
 type codeBlock struct {
 	place, text string
+	world       []string // options of the last "harvester dev --simulate" before it
 }
 
 var (
@@ -38,6 +38,7 @@ var (
 	assignment   = regexp.MustCompile(`(?m)^(?:export )?([A-Z]+)="([^"]*)"`)
 	inSentence   = regexp.MustCompile("`((?:harvester|scripts/[a-z0-9.-]+)(?:\\s[^`]*)?)`")
 	toScript     = regexp.MustCompile(`^(?:[A-Z]+=\S+ )?(scripts/[a-z0-9.-]+)`)
+	simulation   = regexp.MustCompile(`(?m)^harvester dev --simulate((?: --(?:fail|kill-after) \S+)*)`)
 	toHarvester  = regexp.MustCompile(`^(?:build/static/)?harvester( |$)`)
 )
 
@@ -170,7 +171,7 @@ func TestEveryCommandInTheDocumentsExistsWithItsOptions(t *testing.T) {
 			checked[name]++
 		}
 	}
-	for _, name := range []string{"scripts", "check", "plan", "scale", "status", "render", "pause", "resume", "adopt", "gc", "dev"} {
+	for _, name := range []string{"scripts", "check", "plan", "scale", "status", "render", "pause", "resume", "adopt", "gc", "dev", "init"} {
 		if checked[name] == 0 {
 			t.Errorf("no document uses %s: %v", name, checked)
 		}
@@ -183,19 +184,24 @@ func TestTheCommandsInTheDocumentsWork(t *testing.T) {
 	ran := 0
 	for _, file := range documents(t) {
 		blocks, _ := shellBlocks(t, file)
+		var world []string
 		for _, block := range blocks {
+			if started := simulation.FindStringSubmatch(block.text); started != nil {
+				world = strings.Fields(started[1])
+			}
+			block.world = world
 			if !regexp.MustCompile(`(?m)^(build/static/)?harvester `).MatchString(block.text) || strings.Contains(block.text, "harvester dev") {
 				continue
 			}
 			ran++
 			t.Run(filepath.Base(file)+" "+block.place[strings.LastIndex(block.place, ":")+1:], func(t *testing.T) {
 				t.Parallel()
-				runBlock(t, block.text)
+				runBlock(t, block.text, block.world)
 			})
 		}
 	}
-	if ran < 9 {
-		t.Errorf("%d blocks ran, want 9 at least", ran)
+	if ran < 12 {
+		t.Errorf("%d blocks ran, want 12 at least", ran)
 	}
 }
 
@@ -203,7 +209,8 @@ func TestTheCommandsInTheDocumentsWork(t *testing.T) {
 const standIns = `
 harvester() {
   case $1 in
-    scale | gc) "$HARVESTER_BINARY" "$@" --yes ;;
+    scale) shift; scaled "$@" ;;
+    gc) "$HARVESTER_BINARY" "$@" --yes ;;
     status) "$HARVESTER_BINARY" "$@" || [ $? = 3 ] ;; # a pool that was never scaled
     adopt) "$HARVESTER_BINARY" "$@" 2>adopt.err || grep -q "no VM and no Lease" adopt.err ;; # likewise
     *) "$HARVESTER_BINARY" "$@" ;;
@@ -211,12 +218,29 @@ harvester() {
 }
 kubectl() { :; }
 nomad() { :; }
+nomad-autoscaler() { :; }
+scaled() { "$HARVESTER_BINARY" scale "$@" --yes; }
 `
 
-func runBlock(t *testing.T, text string) {
+// How "harvester scale" ends in a simulation of that option: it fails, or is killed once.
+var endsOfScale = map[string]string{
+	"--fail": `scaled() { ! "$HARVESTER_BINARY" scale "$@" --yes; }
+`,
+	"--kill-after": `scaled() {
+  if [ -e killed ]; then "$HARVESTER_BINARY" scale "$@" --yes; return; fi
+  code=0; "$HARVESTER_BINARY" scale "$@" --yes || code=$?
+  touch killed; [ "$code" = 137 ]
+}
+`}
+
+func runBlock(t *testing.T, text string, world []string) {
 	t.Helper()
 	dir := t.TempDir()
-	harvester, nomad := simulatedWorld(t)
+	harvester, nomad, pasted := simulatedWorld(t, world...)
+	start := standIns
+	if len(world) > 0 {
+		start += endsOfScale[world[0]]
+	}
 	metrics := httptest.NewServer(http.HandlerFunc(oneSample))
 	t.Cleanup(metrics.Close)
 	write := func(name, content string, mode os.FileMode) {
@@ -252,18 +276,25 @@ func runBlock(t *testing.T, text string) {
 		write(name, policy, 0o600)
 	}
 	write("policies/web.hcl", strings.Replace(policy, `scaling "batch-workers"`, `scaling "web-workers"`, 1), 0o600)
+	write("harvester.kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c,
+clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: {token: any}}], contexts: [{name: c, context: {cluster: c, user: u}}]}`,
+		harvester), 0o600)
+	// It is for an empty directory.
+	text = strings.ReplaceAll(text, "--dir /etc/nomad-autoscaler", "--dir written")
 	text = strings.ReplaceAll(text, " --yes", "") // the function says it
 	text = strings.ReplaceAll(text, "build/static/harvester", "harvester")
 	text = strings.ReplaceAll(text, "/etc/nomad-autoscaler", dir)
 	text = regexp.MustCompile(`20\d\d-\d\d-\d\dT[0-9:]+Z`).ReplaceAllString(text, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
-	text = strings.NewReplacer("http://127.0.0.1:PORT1", harvester, "http://127.0.0.1:PORT2", nomad).Replace(text)
+	if strings.Contains(text, "$POOL") || strings.Contains(text, "harvester init") {
+		text = pasted + text
+	}
 	for _, address := range []string{harvester, nomad} {
 		text = strings.Replace(text, "=URL", "="+address, 1)
 	}
 	cmd := patientCommand(t, "/bin/sh", "-e", "-x")
 	cmd.Dir = dir
 	cmd.Env = []string{"HARVESTER_BINARY=" + realPlugin, "FILES=--agent-config agent.hcl --policy policy.hcl"}
-	cmd.Stdin = strings.NewReader(standIns + text)
+	cmd.Stdin = strings.NewReader(start + text)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s\n%s", err, text, out)
@@ -288,10 +319,11 @@ func oneSample(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": data})
 }
 
-// simulatedWorld is what "harvester dev --simulate" serves until the end of the test.
-func simulatedWorld(t *testing.T) (harvester, nomad string) {
+// simulatedWorld is what "harvester dev --simulate" serves until the end of the test, and the lines
+// that it prints to be pasted before commands.
+func simulatedWorld(t *testing.T, options ...string) (harvester, nomad, pasted string) {
 	t.Helper()
-	cmd := patientCommand(t, realPlugin, "dev", "--simulate")
+	cmd := patientCommand(t, realPlugin, append([]string{"dev", "--simulate"}, options...)...)
 	cmd.Env = []string{"TMPDIR=" + t.TempDir()}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -307,13 +339,15 @@ func simulatedWorld(t *testing.T) (harvester, nomad string) {
 		}
 	})
 	said := map[string]string{}
-	for lines := bufio.NewScanner(stdout); len(said) < 3 && lines.Scan(); {
+	for lines := bufio.NewScanner(stdout); !strings.HasPrefix(lines.Text(), "kubectl ") && lines.Scan(); {
 		name, value, _ := strings.Cut(lines.Text(), " ")
 		said[name] = value
+		if name == "export" || strings.HasPrefix(name, "POOL=") {
+			pasted += lines.Text() + "\n"
+		}
 	}
-	if !slices.ContainsFunc([]string{"harvester_url", "nomad_address"}, func(name string) bool { return said[name] == "" }) {
-		return said["harvester_url"], said["nomad_address"]
+	if said["harvester_url"] == "" || said["nomad_address"] == "" || strings.Count(pasted, "\n") != 2 {
+		t.Fatalf("harvester dev said %v", said)
 	}
-	t.Fatalf("harvester dev said %v", said)
-	return "", ""
+	return said["harvester_url"], said["nomad_address"], pasted
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/choices.h"
 #include "nomad_harvester/harvester/vm_event.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
@@ -154,6 +155,11 @@ class Maintenance {
 
   // One request. The right to read a namespace is optional.
   NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;
+
+  // What a policy can name. Only reads. If the token may not list what is in all namespaces: what
+  // is in `namespaces`.
+  absl::StatusOr<harvester::Choices> FindChoices(const runtime::Context& context,
+                                                 const std::vector<std::string>& namespaces) const;
 
   // At most kMostEvents. One request of Harvester, and within a few seconds: that they may not be
   // listed, or cannot be read, is no error.

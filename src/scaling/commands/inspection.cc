@@ -206,6 +206,12 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   return inspection;
 }
 
+absl::StatusOr<harvester::Choices> Maintenance::FindChoices(
+    const runtime::Context& caller, const std::vector<std::string>& namespaces) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  return harvester::ListChoices(context, *clients_.kube, namespaces);
+}
+
 NamespaceView Maintenance::ReadNamespace(const runtime::Context& caller,
                                          const std::string& ns) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());

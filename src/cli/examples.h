@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of examples/, as they are there. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_EXAMPLES_H_
+#define NOMAD_HARVESTER_CLI_EXAMPLES_H_
+
+#include <string>
+
+namespace nomad_harvester::cli {
+
+std::string ExampleAgent();      // agent.hcl
+std::string ExamplePolicy();     // policy.hcl
+std::string ExampleUserData();   // cloud-init.yaml
+std::string ExampleRights();     // rbac.yaml
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_EXAMPLES_H_

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <fcntl.h>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "command.h"
+#include "init_files.h"
+#include "text.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+constexpr char kManagement[] = "management";  // the network that every Harvester has
+constexpr char kDefaultPool[] = "workers";
+constexpr char kNoKey[] = "none";
+constexpr char kSources[] = "default";  // where Harvester puts images and networks
+
+// A choice among what exists.
+struct Question {
+  std::string what;    // "image"
+  std::string option;  // "--image"
+  std::string given;   // empty: not given
+  std::vector<std::string> choices;
+  std::string preferred{};  // the answer to an empty line; empty: the first one
+  // Whether the preferred one is taken without a question if nobody can be asked.
+  bool may_assume = false;
+  std::string if_none{};  // what to do if there is nothing to choose from
+};
+
+std::string PreferredOf(const Question& question) {
+  return question.preferred.empty() ? question.choices.front() : question.preferred;
+}
+
+// By its name, or by the name alone if only one namespace has it.
+std::optional<std::string> Match(const Question& question, const std::string& name) {
+  std::vector<std::string> matches;
+  for (const std::string& choice : question.choices) {
+    if (choice == name) return choice;
+    if (choice.ends_with("/" + name)) matches.push_back(choice);
+  }
+  return matches.size() == 1 ? std::optional(matches.front()) : std::nullopt;
+}
+
+absl::Status NoMatch(const Question& question, const std::string& name) {
+  return base::InvalidArgument(question.option + ": there is no " + question.what + " " +
+                               Printable(name) + "; there are: " +
+                               absl::StrJoin(question.choices, ", "));
+}
+
+// The answer by number or by name.
+std::optional<std::string> AnswerOf(const Question& question, const std::string& line) {
+  if (line.empty()) return PreferredOf(question);
+  const auto number = base::ParseInt(line);
+  const auto count = static_cast<std::int64_t>(question.choices.size());
+  if (!number.ok() || *number < 1 || *number > count) return Match(question, line);
+  return question.choices[static_cast<std::size_t>(*number - 1)];
+}
+
+// A line from the terminal, after `prompt`.
+absl::StatusOr<std::string> AskLine(const CommandRun& run, const std::string& prompt) {
+  run.out << Printable(prompt) << " " << std::flush;
+  const std::string line = run.asking.read_line(run.context);
+  if (run.context.Done()) run.out << "\n";
+  NH_RETURN_IF_ERROR(run.context.Check());
+  return std::string(base::TrimAsciiSpace(line));
+}
+
+absl::StatusOr<std::string> Ask(const CommandRun& run, const Question& question) {
+  run.out << "\n";
+  for (std::size_t i = 0; i < question.choices.size(); ++i) {
+    run.out << "  " << i + 1 << "  " << Printable(question.choices[i]) << "\n";
+  }
+  std::string name = question.what;
+  name.front() = absl::ascii_toupper(static_cast<unsigned char>(name.front()));
+  while (true) {
+    NH_ASSIGN_OR_RETURN(const std::string line,
+                        AskLine(run, name + " [" + PreferredOf(question) + "]:"));
+    if (const auto answer = AnswerOf(question, line)) return *answer;
+    run.out << Printable(base::Message(NoMatch(question, line))) << "\n";
+  }
+}
+
+absl::StatusOr<std::string> Choose(const CommandRun& run, const Question& question) {
+  if (question.choices.empty()) return base::InvalidArgument(question.if_none);
+  if (!question.given.empty()) {
+    const auto found = Match(question, question.given);
+    if (!found.has_value()) return NoMatch(question, question.given);
+    return *found;
+  }
+  if (run.asking.interactive) return Ask(run, question);
+  if (question.may_assume || question.choices.size() == 1) return PreferredOf(question);
+  return base::InvalidArgument(question.option + ": choose the " + question.what + "; there are: " +
+                               absl::StrJoin(question.choices, ", "));
+}
+
+// By the display name, unless another image of the namespace has the same.
+std::string NameOf(const harvester::Image& image, const std::vector<harvester::Image>& all) {
+  const auto same = std::count_if(all.begin(), all.end(), [&](const harvester::Image& other) {
+    return other.ns == image.ns && other.display_name == image.display_name;
+  });
+  return image.ns + "/" + (same == 1 && !image.display_name.empty() ? image.display_name : image.name);
+}
+
+absl::StatusOr<std::string> ChooseNamespace(const CommandRun& run, const InitArguments& arguments,
+                                            const std::vector<std::string>& namespaces) {
+  const std::string wanted = arguments.ns.empty() ? config::PoolPolicy().ns : arguments.ns;
+  // The token may not list them: check tells whether there is one of this name.
+  if (namespaces.empty()) return wanted;
+  const bool exists = std::find(namespaces.begin(), namespaces.end(), wanted) != namespaces.end();
+  return Choose(run, {.what = "namespace",
+                      .option = "--namespace",
+                      .given = arguments.ns,
+                      .choices = namespaces,
+                      .preferred = exists ? wanted : "",
+                      .may_assume = exists});
+}
+
+absl::Status ChooseImage(const CommandRun& run, const InitArguments& arguments,
+                         const std::vector<harvester::Image>& images, InitChoices* choices) {
+  Question question = {.what = "image",
+                       .option = "--image",
+                       .given = arguments.image,
+                       .choices = {},
+                       .if_none = "Harvester has no image that can be used and that this token may "
+                                  "list; upload one (docs/lifecycle.md, \"The image\")"};
+  for (const harvester::Image& image : images) {
+    if (image.problem.empty()) question.choices.push_back(NameOf(image, images));
+  }
+  NH_ASSIGN_OR_RETURN(choices->image, Choose(run, question));
+  for (const harvester::Image& image : images) {
+    if (NameOf(image, images) == choices->image) choices->image_bytes = image.virtual_size;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChooseNetworkAndKey(const CommandRun& run, const InitArguments& arguments,
+                                 harvester::Choices there, InitChoices* choices) {
+  // Harvester's own, such as that of its storage.
+  std::erase_if(there.networks,
+                [](const std::string& name) { return name.starts_with("harvester-system/"); });
+  const bool is_clear = there.networks.size() <= 1;
+  there.networks.emplace_back(kManagement);
+  NH_ASSIGN_OR_RETURN(choices->network, Choose(run, {.what = "network",
+                                                     .option = "--network",
+                                                     .given = arguments.network,
+                                                     .choices = std::move(there.networks),
+                                                     .may_assume = is_clear}));
+  there.ssh_keys.emplace_back(kNoKey);
+  NH_ASSIGN_OR_RETURN(choices->ssh_key, Choose(run, {.what = "key pair",
+                                                     .option = "--ssh-key",
+                                                     .given = arguments.ssh_key,
+                                                     .choices = std::move(there.ssh_keys),
+                                                     .preferred = kNoKey,
+                                                     .may_assume = true}));
+  if (choices->ssh_key == kNoKey) choices->ssh_key.clear();
+  return absl::OkStatus();
+}
+
+// What the pool's name becomes: labels, a class of nodes, the beginning of the VMs' names.
+absl::Status CheckPool(const InitChoices& choices) {
+  return config::ParsePoolPolicy({{"node_group_name", choices.pool},
+                                  {"namespace", choices.ns},
+                                  {"node_class", choices.pool},
+                                  {"name_prefix", choices.pool},
+                                  {"image", choices.image},
+                                  {"networks", choices.network},
+                                  {"cpu_request", "1"},
+                                  {"memory_request", "1Gi"}})
+      .status();
+}
+
+// The agent looks for the executable by its name in this directory.
+std::string PluginDir() {
+  std::error_code unreadable;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  return self.filename() == NOMAD_HARVESTER_PLUGIN_NAME ? self.parent_path().string() : "";
+}
+
+absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArguments& arguments) {
+  const config::PluginConfig& plugin = run.settings.plugin;
+  InitChoices choices = {.dir = std::filesystem::absolute(arguments.dir).lexically_normal(),
+                         .plugin_dir = PluginDir(),
+                         .harvester_url = plugin.harvester.url,
+                         .nomad_address = plugin.nomad.address,
+                         .pool = arguments.pool};
+  while (choices.dir.size() > 1 && choices.dir.back() == '/') choices.dir.pop_back();
+  if (!plugin.harvester.kubeconfig_path.empty()) {
+    choices.kubeconfig = std::filesystem::absolute(plugin.harvester.kubeconfig_path);
+  }
+  const std::string ns = arguments.ns.empty() ? config::PoolPolicy().ns : arguments.ns;
+  NH_ASSIGN_OR_RETURN(const harvester::Choices there,
+                      run.maintenance.FindChoices(run.context.WithTimeout(kOperatorBudget),
+                                                  {kSources, ns}));
+  if (choices.pool.empty() && run.asking.interactive) {
+    NH_ASSIGN_OR_RETURN(choices.pool, AskLine(run, std::string("Name of the pool [") + kDefaultPool + "]:"));
+  }
+  if (choices.pool.empty()) choices.pool = kDefaultPool;
+  NH_ASSIGN_OR_RETURN(choices.ns, ChooseNamespace(run, arguments, there.namespaces));
+  NH_RETURN_IF_ERROR(ChooseImage(run, arguments, there.images, &choices));
+  NH_RETURN_IF_ERROR(ChooseNetworkAndKey(run, arguments, there, &choices));
+  NH_RETURN_IF_ERROR(CheckPool(choices));
+  return choices;
+}
+
+absl::Status FailedTo(const std::string& act, const std::string& path, const std::error_code& why) {
+  return base::FailedPrecondition("cannot " + act + " " + path + ": " + why.message());
+}
+
+// Nothing is overwritten without `force`, not even a file that somebody writes meanwhile.
+absl::Status Write(const InitFile& file, bool force) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
+  const int fd = open(file.path.c_str(), flags, 0644);
+  const auto last_error = [] { return std::error_code(errno, std::generic_category()); };
+  if (fd < 0) return FailedTo("write", file.path, last_error());
+  std::string_view left = file.content;
+  while (!left.empty()) {
+    const ssize_t written = write(fd, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  const std::error_code error = left.empty() ? std::error_code() : last_error();
+  if (close(fd) != 0 && !error) return FailedTo("write", file.path, last_error());
+  return error ? FailedTo("write", file.path, error) : absl::OkStatus();
+}
+
+absl::Status WriteAll(const CommandRun& run, const std::vector<InitFile>& files, bool force) {
+  std::vector<std::string> existing;
+  for (const InitFile& file : files) {
+    std::error_code ignored;
+    const auto type = std::filesystem::symlink_status(file.path, ignored).type();
+    if (type != std::filesystem::file_type::not_found) existing.push_back(file.path);
+  }
+  if (!existing.empty() && !force) {
+    return base::FailedPrecondition("these files exist: " + absl::StrJoin(existing, ", ") +
+                                    "; --force replaces them, --dir names another place");
+  }
+  for (const InitFile& file : files) {
+    const std::filesystem::path directory = std::filesystem::path(file.path).parent_path();
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error) return FailedTo("make the directory", directory, error);
+    NH_RETURN_IF_ERROR(Write(file, force));
+    run.out << "Wrote " << Printable(file.path) << "\n";
+  }
+  return absl::OkStatus();
+}
+
+// The kubeconfig that kubectl would use, unless the environment names the plugin's own.
+std::string KubeconfigOf(const InitArguments& arguments, const config::StringMap& environment) {
+  const auto value = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? "" : found->second;
+  };
+  if (!arguments.kubeconfig.empty()) return arguments.kubeconfig;
+  if (!value("HARVESTER_KUBECONFIG").empty() || !value("HARVESTER_URL").empty()) return "";
+  if (!value("KUBECONFIG").empty()) return value("KUBECONFIG");
+  const std::string usual = value("HOME") + "/.kube/config";
+  std::error_code ignored;
+  return std::filesystem::exists(usual, ignored) ? usual : "";
+}
+
+// The namespaces of what was chosen; a name without one has none.
+std::set<std::string> SourcesOf(const InitArguments& arguments) {
+  std::set<std::string> sources;
+  for (const std::string* const name : {&arguments.image, &arguments.network, &arguments.ssh_key}) {
+    const std::size_t slash = name->find('/');
+    if (slash != std::string::npos) sources.insert(name->substr(0, slash));
+  }
+  if (sources.empty()) sources.insert(kSources);
+  return sources;
+}
+
+int PrintRights(const InitArguments& arguments, const ErrorWriter& errors) {
+  const std::string ns = arguments.ns.empty() ? config::PoolPolicy().ns : arguments.ns;
+  std::set<std::string> all = SourcesOf(arguments);
+  all.insert(ns);
+  for (const std::string& name : all) {
+    if (base::IsDnsLabel(name)) continue;
+    return errors.Refuse("\"" + Printable(name) + "\" cannot be the name of a namespace", kExitUsage);
+  }
+  std::cout << RightsYaml(ns, SourcesOf(arguments));
+  return kExitOk;
+}
+
+}  // namespace
+
+int WriteInitFiles(const CommandRun& run, const InitArguments& arguments) {
+  const absl::StatusOr<InitChoices> choices = ReadChoices(run, arguments);
+  if (!choices.ok()) {
+    const bool is_usage = absl::IsInvalidArgument(choices.status());
+    return run.errors.Refuse(choices.status(), is_usage ? kExitUsage : kExitFailure);
+  }
+  if (const absl::Status written = WriteAll(run, InitFiles(*choices), arguments.force);
+      !written.ok()) {
+    return run.errors.Refuse(written, kExitFailure);
+  }
+  const std::string agent = Printable(choices->dir + "/agent.hcl");
+  run.out << "\nThe policy is a dry run. Set retry_join in " << Printable(choices->dir)
+          << "/cloud-init.yaml to your Nomad servers, then:\n"
+          << "  harvester check --agent-config " << agent << "\n"
+          << "  nomad-autoscaler agent -config " << agent << "\n"
+          << std::flush;
+  return kExitOk;
+}
+
+void AddInitCommand(CLI::App& app, const Invocation& invocation) {
+  const auto arguments = std::make_shared<InitArguments>();
+  CLI::App* const command = app.add_subcommand(
+      "init",
+      "Write a commented agent.hcl, a policy and user data for a cluster: asks for what is not "
+      "given, of what there is. Reads from Harvester alone.");
+  command->footer("Exit: 0 written, 1 Harvester cannot be read or a file exists, 2 usage.");
+  const auto add = [command](const char* name, std::string& value, const char* description,
+                             const char* type) {
+    return command->add_option(name, value, description)->type_name(type);
+  };
+  add("--dir", arguments->dir, "Where to write", "DIR")->capture_default_str();
+  add("--kubeconfig", arguments->kubeconfig,
+      "The cluster; default: that of HARVESTER_KUBECONFIG or HARVESTER_URL, else kubectl's", "FILE");
+  add("--pool", arguments->pool, "Name of the pool, and of its Nomad nodes' class; default: workers",
+      "POOL");
+  add("--namespace", arguments->ns, "Namespace of the VMs; default: nomad", "NAMESPACE");
+  add("--image", arguments->image, "Image of the VMs", "NAMESPACE/NAME");
+  add("--network", arguments->network, "Network of the VMs, or management", "NAMESPACE/NAME");
+  add("--ssh-key", arguments->ssh_key, "Key pair for the VMs, or none (the default)",
+      "NAMESPACE/NAME");
+  command->add_flag("--force", arguments->force, "Replace files that exist");
+  command->add_flag("--rbac", arguments->rbac,
+                    "Print the objects that give the plugin a token with the rights that it needs, "
+                    "for \"kubectl apply -f -\", instead");
+  command->callback([arguments, invocation] {
+    const ErrorWriter errors = invocation.Errors("init");
+    if (arguments->rbac) {
+      invocation.exit_code = PrintRights(*arguments, errors);
+      return;
+    }
+    SettingArguments settings;
+    const std::string kubeconfig = KubeconfigOf(*arguments, invocation.environment);
+    if (!kubeconfig.empty()) settings.pairs.push_back("harvester_kubeconfig=" + kubeconfig);
+    invocation.exit_code = RunConnected(
+        errors, settings, PolicyUse::kOptional, invocation.environment,
+        [arguments](const CommandRun& run) { return WriteInitFiles(run, *arguments); });
+  });
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "init_files.h"
+
+#include <cstddef>
+#include <string_view>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/http/base_url.h"
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "examples.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+constexpr char kExampleDir[] = "/etc/nomad-autoscaler";
+constexpr char kExamplePluginDir[] = "/opt/nomad-autoscaler/plugins";
+constexpr std::int64_t kGiB = std::int64_t{1024} * 1024 * 1024;
+constexpr std::int64_t kExampleDisk = 40 * kGiB;
+
+// As HCL reads it.
+std::string HclString(const std::string& text) {
+  return "\"" +
+         absl::StrReplaceAll(
+             text,
+             {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"${", "$${"}, {"%{", "%%{"}}) +
+         "\"";
+}
+
+std::string Replaced(const std::string& text, const std::string& from, const std::string& to) {
+  return absl::StrReplaceAll(text, {{from, to}});
+}
+
+// The text from `first` up to `last`, which is not part of it. The tests compare whole files: they
+// show it if an example no longer has one of the two.
+struct Range {
+  std::size_t begin = 0;
+  std::size_t length = 0;
+};
+Range Find(const std::string& text, std::string_view first, std::string_view last) {
+  const std::size_t begin = text.find(first);
+  const std::size_t end = begin == std::string::npos ? begin : text.find(last, begin);
+  if (end == std::string::npos) return {};
+  return {.begin = begin, .length = end - begin};
+}
+
+// The lines of a block, indented by four, as comments.
+std::string Commented(const std::string& block) {
+  std::string text;
+  for (const absl::string_view part : absl::StrSplit(block, '\n')) {
+    const std::string line(part);
+    const bool is_comment = line.find_first_not_of(' ') == line.find('#');
+    if (!text.empty()) text += "\n";
+    if (line.empty()) {
+      text += "    #";
+    } else if (is_comment && line.starts_with("    #")) {
+      text += line;
+    } else {
+      text += "    # " + line.substr(line.starts_with("    ") ? 4 : 0);
+    }
+  }
+  return text;
+}
+
+std::string ConnectionOf(const InitChoices& choices) {
+  std::string text =
+      "    # HARVESTER_KUBECONFIG or HARVESTER_URL in the agent's environment take precedence.\n";
+  if (!choices.kubeconfig.empty()) {
+    text += "    harvester_kubeconfig = " + HclString(choices.kubeconfig) + "\n";
+  } else {
+    text +=
+        "    # The token comes from HARVESTER_TOKEN or HARVESTER_TOKEN_FILE in the agent's "
+        "environment.\n";
+  }
+  if (!choices.harvester_url.empty()) {
+    text += "    harvester_url = " + HclString(choices.harvester_url) + "\n";
+  }
+  return text;
+}
+
+std::string AgentOf(const InitChoices& choices) {
+  std::string text = ExampleAgent();
+  const Range connection = Find(text, "    # HARVESTER_URL and", "\n    # For a workload identity");
+  text.replace(connection.begin, connection.length, ConnectionOf(choices));
+  text = Replaced(text, "\"http://127.0.0.1:4646\"", HclString(choices.nomad_address));
+  text = Replaced(text, "\"" + std::string(kExampleDir) + "/policies\"",
+                  HclString(choices.dir + "/policies"));
+  if (choices.plugin_dir.empty()) return text;
+  text = Replaced(text, "\"" + std::string(kExamplePluginDir) + "\"", HclString(choices.plugin_dir));
+  return Replaced(text, kExamplePluginDir, choices.plugin_dir);
+}
+
+// The check for a first look; that of the example follows it as a comment.
+constexpr char kFixedCheck[] =
+    R"(    # For a first look: always this many VMs. Then replace it by a query of your metrics, such as
+    # that below.
+    check "fixed" {
+      # The agent does not ask it for a fixed value. Without a source, which would be nomad-apm, it
+      # would raise min to 1.
+      source = "prometheus"
+
+      strategy "fixed-value" {
+        value = "1"
+      }
+    }
+
+    #
+)";
+
+std::string PolicyOf(const InitChoices& choices) {
+  std::string text = ExamplePolicy();
+  const Range check =
+      Find(text, "    # As many VMs as", "\n    # docs/configuration.md has every key");
+  const std::string example = text.substr(check.begin, check.length);
+  text.replace(check.begin, check.length,
+               kFixedCheck + Commented(example.substr(0, example.rfind('\n'))) + "\n");
+  text = Replaced(text, "# A pool of batch workers between 0 and 10 VMs.",
+                  "# The pool " + choices.ns + "/" + choices.pool + ": between 0 and 10 VMs.");
+  text = Replaced(text, "scaling \"batch-workers\"", "scaling " + HclString(choices.pool));
+  text = Replaced(text, "= \"batch\"", "= " + HclString(choices.pool));
+  text = Replaced(text, "nomad-pool=batch", "nomad-pool=" + choices.pool);
+  text = Replaced(text, "VM names batch-", "VM names " + choices.pool + "-");
+  text = Replaced(text, "      labels      = ", "      # labels    = ");
+  text = Replaced(text, "namespace       = \"nomad\"", "namespace       = " + HclString(choices.ns));
+  text = Replaced(text, "\"default/ubuntu-24.04\"", HclString(choices.image));
+  text = Replaced(text, "\"default/vlan10\"", HclString(choices.network));
+  text = Replaced(text, "\"" + std::string(kExampleDir) + "/cloud-init.yaml\"",
+                  HclString(choices.dir + "/cloud-init.yaml"));
+  text = Replaced(text, kExampleDir, choices.dir);
+  if (choices.ssh_key.empty()) text = Replaced(text, "      ssh_keys  ", "      # ssh_keys");
+  if (!choices.ssh_key.empty()) {
+    text = Replaced(text, "\"default/operators\"", HclString(choices.ssh_key));
+  }
+  if (choices.image_bytes > kExampleDisk) {
+    const std::int64_t size = (choices.image_bytes + kGiB - 1) / kGiB;
+    text = Replaced(text, "\"40Gi\"", "\"" + std::to_string(size) + "Gi\"");
+  }
+  return text;
+}
+
+// The VMs cannot reach a Nomad agent at an address of this machine alone.
+std::string UserDataOf(const InitChoices& choices) {
+  const auto nomad = http::ParseBaseUrl(choices.nomad_address);
+  if (!nomad.ok() || nomad->is_socket() || http::IsLoopback(nomad->host)) return ExampleUserData();
+  return Replaced(ExampleUserData(), "nomad.example.org", nomad->host);
+}
+
+constexpr char kToken[] = R"(---
+# The token: kubectl -n NAMESPACE get secret nomad-harvester-autoscaler-token -o jsonpath={.data.token} | base64 -d
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata:
+  name: nomad-harvester-autoscaler-token
+  namespace: NAMESPACE
+  annotations:
+    kubernetes.io/service-account.name: nomad-harvester-autoscaler
+)";
+
+}  // namespace
+
+std::vector<InitFile> InitFiles(const InitChoices& choices) {
+  return {{choices.dir + "/agent.hcl", AgentOf(choices)},
+          {choices.dir + "/policies/policy.hcl", PolicyOf(choices)},
+          {choices.dir + "/cloud-init.yaml", UserDataOf(choices)}};
+}
+
+std::string RightsYaml(const std::string& ns, const std::set<std::string>& sources) {
+  const std::string example =
+      absl::StrReplaceAll(ExampleRights(), {{"(\"nomad\" here)", "(\"" + ns + "\" here)"},
+                                            {"(\"default\" here)",
+                                             "(\"" + absl::StrJoin(sources, "\", \"") + "\" here)"}});
+  // The example's last lines are a comment about the whole cluster.
+  const std::size_t optional = example.find("# Optional, for the whole cluster");
+  std::vector<std::string> objects;
+  for (const std::string& object :
+       std::vector<std::string>(absl::StrSplit(example.substr(0, optional), "---\n"))) {
+    const std::string of_pool = Replaced(object, "namespace: nomad\n", "namespace: " + ns + "\n");
+    if (object.find("  namespace: default\n") == std::string::npos) {
+      objects.push_back(of_pool);
+      continue;
+    }
+    for (const std::string& source : sources) {
+      objects.push_back(
+          Replaced(of_pool, "  namespace: default\n", "  namespace: " + source + "\n"));
+    }
+  }
+  const std::string rest = optional == std::string::npos ? "" : example.substr(optional);
+  return absl::StrJoin(objects, "---\n") + Replaced(kToken, "NAMESPACE", ns) +
+         Replaced(rest, "namespace: nomad\n", "namespace: " + ns + "\n");
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that harvester init writes: those of examples/ with an operator's choices in their
+// place. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_INIT_FILES_H_
+#define NOMAD_HARVESTER_CLI_INIT_FILES_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace nomad_harvester::cli {
+
+struct InitChoices {
+  std::string dir;            // of the files; absolute
+  std::string plugin_dir{};   // empty: that of the example
+  std::string kubeconfig{};   // absolute
+  std::string harvester_url{};
+  std::string nomad_address{};
+  std::string pool{};
+  std::string ns{};
+  std::string image{};
+  std::int64_t image_bytes = 0;
+  std::string network{};
+  std::string ssh_key{};  // empty: none
+};
+
+struct InitFile {
+  std::string path;
+  std::string content;
+};
+
+// agent.hcl, policies/policy.hcl and cloud-init.yaml.
+std::vector<InitFile> InitFiles(const InitChoices& choices);
+
+// The objects that give a token its rights on VMs in `ns` and on what they are made of in
+// `sources`, and the token itself. To be applied by kubectl.
+std::string RightsYaml(const std::string& ns, const std::set<std::string>& sources);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_INIT_FILES_H_
