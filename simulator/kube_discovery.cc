@@ -18,13 +18,18 @@ namespace {
 // (kubevirt/kubevirt:pkg/virt-operator/resource/generate/components/crds.go, the registries of
 // kubernetes/kubernetes:pkg/registry/core).
 Json ShortNames(std::string_view plural) {
-  static const auto* const kNames = new std::map<std::string_view, Json>{
-      {"virtualmachines", {"vm", "vms"}},  {"virtualmachineinstances", {"vmi", "vmis"}},
-      {"events", {"ev"}},                  {"namespaces", {"ns"}},
-      {"nodes", {"no"}},                   {"persistentvolumeclaims", {"pvc"}},
-      {"pods", {"po"}},                    {"resourcequotas", {"quota"}},
-      {"storageclasses", {"sc"}},          {"priorityclasses", {"pc"}},
-      {"network-attachment-definitions", {"net-attach-def"}}};
+  static const auto* const kNames =
+      new std::map<std::string_view, Json>{{"virtualmachines", {"vm", "vms"}},
+                                           {"virtualmachineinstances", {"vmi", "vmis"}},
+                                           {"events", {"ev"}},
+                                           {"namespaces", {"ns"}},
+                                           {"nodes", {"no"}},
+                                           {"persistentvolumeclaims", {"pvc"}},
+                                           {"pods", {"po"}},
+                                           {"resourcequotas", {"quota"}},
+                                           {"storageclasses", {"sc"}},
+                                           {"priorityclasses", {"pc"}},
+                                           {"network-attachment-definitions", {"net-attach-def"}}};
   const auto found = kNames->find(plural);
   return found == kNames->end() ? Json() : found->second;
 }
@@ -53,7 +58,8 @@ Json ResourceOf(const ResourceDef& def) {
 Json ResourcesOf(const std::string& group_version) {
   Json resources = Json::array();
   for (std::size_t i = 0; ResourceAt(i) != nullptr; ++i) {
-    if (ApiVersion(*ResourceAt(i)) == group_version) resources.push_back(ResourceOf(*ResourceAt(i)));
+    if (ApiVersion(*ResourceAt(i)) == group_version)
+      resources.push_back(ResourceOf(*ResourceAt(i)));
   }
   if (resources.empty()) return nullptr;
   return {{"kind", "APIResourceList"},

@@ -7,10 +7,10 @@
 
 namespace nomad_harvester::cli {
 
-std::string ExampleAgent();      // agent.hcl
-std::string ExamplePolicy();     // policy.hcl
-std::string ExampleUserData();   // cloud-init.yaml
-std::string ExampleRights();     // rbac.yaml
+std::string ExampleAgent();     // agent.hcl
+std::string ExamplePolicy();    // policy.hcl
+std::string ExampleUserData();  // cloud-init.yaml
+std::string ExampleRights();    // rbac.yaml
 
 }  // namespace nomad_harvester::cli
 

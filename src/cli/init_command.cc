@@ -63,8 +63,8 @@ std::optional<std::string> Match(const Question& question, const std::string& na
 
 absl::Status NoMatch(const Question& question, const std::string& name) {
   return base::InvalidArgument(question.option + ": there is no " + question.what + " " +
-                               Printable(name) + "; there are: " +
-                               absl::StrJoin(question.choices, ", "));
+                               Printable(name) +
+                               "; there are: " + absl::StrJoin(question.choices, ", "));
 }
 
 // The answer by number or by name.
@@ -109,8 +109,8 @@ absl::StatusOr<std::string> Choose(const CommandRun& run, const Question& questi
   }
   if (run.asking.interactive) return Ask(run, question);
   if (question.may_assume || question.choices.size() == 1) return PreferredOf(question);
-  return base::InvalidArgument(question.option + ": choose the " + question.what + "; there are: " +
-                               absl::StrJoin(question.choices, ", "));
+  return base::InvalidArgument(question.option + ": choose the " + question.what +
+                               "; there are: " + absl::StrJoin(question.choices, ", "));
 }
 
 // By the display name, unless another image of the namespace has the same.
@@ -118,7 +118,8 @@ std::string NameOf(const harvester::Image& image, const std::vector<harvester::I
   const auto same = std::count_if(all.begin(), all.end(), [&](const harvester::Image& other) {
     return other.ns == image.ns && other.display_name == image.display_name;
   });
-  return image.ns + "/" + (same == 1 && !image.display_name.empty() ? image.display_name : image.name);
+  return image.ns + "/" +
+         (same == 1 && !image.display_name.empty() ? image.display_name : image.name);
 }
 
 absl::StatusOr<std::string> ChooseNamespace(const CommandRun& run, const InitArguments& arguments,
@@ -141,8 +142,9 @@ absl::Status ChooseImage(const CommandRun& run, const InitArguments& arguments,
                        .option = "--image",
                        .given = arguments.image,
                        .choices = {},
-                       .if_none = "Harvester has no image that can be used and that this token may "
-                                  "list; upload one (docs/lifecycle.md, \"The image\")"};
+                       .if_none =
+                           "Harvester has no image that can be used and that this token may "
+                           "list; upload one (docs/lifecycle.md, \"The image\")"};
   for (const harvester::Image& image : images) {
     if (image.problem.empty()) question.choices.push_back(NameOf(image, images));
   }
@@ -208,11 +210,12 @@ absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArgumen
     choices.kubeconfig = std::filesystem::absolute(plugin.harvester.kubeconfig_path);
   }
   const std::string ns = arguments.ns.empty() ? config::PoolPolicy().ns : arguments.ns;
-  NH_ASSIGN_OR_RETURN(const harvester::Choices there,
-                      run.maintenance.FindChoices(run.context.WithTimeout(kOperatorBudget),
-                                                  {kSources, ns}));
+  NH_ASSIGN_OR_RETURN(
+      const harvester::Choices there,
+      run.maintenance.FindChoices(run.context.WithTimeout(kOperatorBudget), {kSources, ns}));
   if (choices.pool.empty() && run.asking.interactive) {
-    NH_ASSIGN_OR_RETURN(choices.pool, AskLine(run, std::string("Name of the pool [") + kDefaultPool + "]:"));
+    NH_ASSIGN_OR_RETURN(choices.pool,
+                        AskLine(run, std::string("Name of the pool [") + kDefaultPool + "]:"));
   }
   if (choices.pool.empty()) choices.pool = kDefaultPool;
   NH_ASSIGN_OR_RETURN(choices.ns, ChooseNamespace(run, arguments, there.namespaces));
@@ -297,7 +300,8 @@ int PrintRights(const InitArguments& arguments, const ErrorWriter& errors) {
   all.insert(ns);
   for (const std::string& name : all) {
     if (base::IsDnsLabel(name)) continue;
-    return errors.Refuse("\"" + Printable(name) + "\" cannot be the name of a namespace", kExitUsage);
+    return errors.Refuse("\"" + Printable(name) + "\" cannot be the name of a namespace",
+                         kExitUsage);
   }
   std::cout << RightsYaml(ns, SourcesOf(arguments));
   return kExitOk;
@@ -337,9 +341,10 @@ void AddInitCommand(CLI::App& app, const Invocation& invocation) {
   };
   add("--dir", arguments->dir, "Where to write", "DIR")->capture_default_str();
   add("--kubeconfig", arguments->kubeconfig,
-      "The cluster; default: that of HARVESTER_KUBECONFIG or HARVESTER_URL, else kubectl's", "FILE");
-  add("--pool", arguments->pool, "Name of the pool, and of its Nomad nodes' class; default: workers",
-      "POOL");
+      "The cluster; default: that of HARVESTER_KUBECONFIG or HARVESTER_URL, else kubectl's",
+      "FILE");
+  add("--pool", arguments->pool,
+      "Name of the pool, and of its Nomad nodes' class; default: workers", "POOL");
   add("--namespace", arguments->ns, "Namespace of the VMs; default: nomad", "NAMESPACE");
   add("--image", arguments->image, "Image of the VMs", "NAMESPACE/NAME");
   add("--network", arguments->network, "Network of the VMs, or management", "NAMESPACE/NAME");

@@ -24,8 +24,7 @@ constexpr std::int64_t kExampleDisk = 40 * kGiB;
 std::string HclString(const std::string& text) {
   return "\"" +
          absl::StrReplaceAll(
-             text,
-             {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"${", "$${"}, {"%{", "%%{"}}) +
+             text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"${", "$${"}, {"%{", "%%{"}}) +
          "\"";
 }
 
@@ -88,7 +87,8 @@ std::string AgentOf(const InitChoices& choices) {
   text = Replaced(text, "\"" + std::string(kExampleDir) + "/policies\"",
                   HclString(choices.dir + "/policies"));
   if (choices.plugin_dir.empty()) return text;
-  text = Replaced(text, "\"" + std::string(kExamplePluginDir) + "\"", HclString(choices.plugin_dir));
+  text =
+      Replaced(text, "\"" + std::string(kExamplePluginDir) + "\"", HclString(choices.plugin_dir));
   return Replaced(text, kExamplePluginDir, choices.plugin_dir);
 }
 
@@ -123,7 +123,8 @@ std::string PolicyOf(const InitChoices& choices) {
   text = Replaced(text, "nomad-pool=batch", "nomad-pool=" + choices.pool);
   text = Replaced(text, "VM names batch-", "VM names " + choices.pool + "-");
   text = Replaced(text, "      labels      = ", "      # labels    = ");
-  text = Replaced(text, "namespace       = \"nomad\"", "namespace       = " + HclString(choices.ns));
+  text =
+      Replaced(text, "namespace       = \"nomad\"", "namespace       = " + HclString(choices.ns));
   text = Replaced(text, "\"default/ubuntu-24.04\"", HclString(choices.image));
   text = Replaced(text, "\"default/vlan10\"", HclString(choices.network));
   text = Replaced(text, "\"" + std::string(kExampleDir) + "/cloud-init.yaml\"",
@@ -168,10 +169,10 @@ std::vector<InitFile> InitFiles(const InitChoices& choices) {
 }
 
 std::string RightsYaml(const std::string& ns, const std::set<std::string>& sources) {
-  const std::string example =
-      absl::StrReplaceAll(ExampleRights(), {{"(\"nomad\" here)", "(\"" + ns + "\" here)"},
-                                            {"(\"default\" here)",
-                                             "(\"" + absl::StrJoin(sources, "\", \"") + "\" here)"}});
+  const std::string example = absl::StrReplaceAll(
+      ExampleRights(),
+      {{"(\"nomad\" here)", "(\"" + ns + "\" here)"},
+       {"(\"default\" here)", "(\"" + absl::StrJoin(sources, "\", \"") + "\" here)"}});
   // The example's last lines are a comment about the whole cluster.
   const std::size_t optional = example.find("# Optional, for the whole cluster");
   std::vector<std::string> objects;

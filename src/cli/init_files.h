@@ -12,9 +12,9 @@
 namespace nomad_harvester::cli {
 
 struct InitChoices {
-  std::string dir;            // of the files; absolute
-  std::string plugin_dir{};   // empty: that of the example
-  std::string kubeconfig{};   // absolute
+  std::string dir;           // of the files; absolute
+  std::string plugin_dir{};  // empty: that of the example
+  std::string kubeconfig{};  // absolute
   std::string harvester_url{};
   std::string nomad_address{};
   std::string pool{};

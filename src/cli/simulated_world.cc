@@ -25,8 +25,10 @@ constexpr char kNoHost[] =
 
 // The pod of a VM that no host takes.
 nlohmann::json UnschedulablePod(const simulator::Event& vm) {
-  const nlohmann::json condition = {
-      {"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", kNoHost}};
+  const nlohmann::json condition = {{"type", "PodScheduled"},
+                                    {"status", "False"},
+                                    {"reason", "Unschedulable"},
+                                    {"message", kNoHost}};
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},
           {"metadata",
@@ -90,8 +92,9 @@ bool SimulatedWorld::KillHolder() {
   const bool done = process.has_value() && kill(*process, SIGKILL) == 0;
   if (trouble_.report != nullptr) {
     trouble_.report(done ? "killed " + holder + ", which held the pool's Lease"
-                         : "killed nobody: " + holder + ", which holds the pool's Lease, is no "
-                                                        "process that can be killed from here");
+                         : "killed nobody: " + holder +
+                               ", which holds the pool's Lease, is no "
+                               "process that can be killed from here");
   }
   return done;
 }

@@ -38,7 +38,8 @@ class SimulatedWorld {
 
   std::string harvester_url() const { return server_.harvester_url(); }
   std::string nomad_address() const { return server_.nomad_url(); }
-  // Settings of a pool that fits, as arguments of a command; with a failure those that show it soon.
+  // Settings of a pool that fits, as arguments of a command; with a failure those that show it
+  // soon.
   std::string PoolSettings() const;
   // What SetConfig needs to connect to both.
   config::StringMap Config() const;

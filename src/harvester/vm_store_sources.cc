@@ -204,16 +204,15 @@ absl::StatusOr<std::vector<std::string>> ListNames(const kube::KubeClient& clien
 
 }  // namespace
 
-absl::StatusOr<Choices> ListChoices(const runtime::Context& context,
-                                    const kube::KubeClient& client,
+absl::StatusOr<Choices> ListChoices(const runtime::Context& context, const kube::KubeClient& client,
                                     const std::vector<std::string>& namespaces) {
   const auto names = [&](const kube::ResourceType& type) {
-    return ListWhereAllowed<std::string>(namespaces, [&](const std::string& ns) {
-      return ListNames(client, context, type, ns);
-    });
+    return ListWhereAllowed<std::string>(
+        namespaces, [&](const std::string& ns) { return ListNames(client, context, type, ns); });
   };
   Choices choices;
-  NH_ASSIGN_OR_RETURN(choices.images, ListWhereAllowed<Image>(namespaces, [&](const std::string& ns) {
+  NH_ASSIGN_OR_RETURN(choices.images,
+                      ListWhereAllowed<Image>(namespaces, [&](const std::string& ns) {
                         return ListImages(client, context, ns, {});
                       }));
   std::sort(choices.images.begin(), choices.images.end(), [](const Image& a, const Image& b) {

@@ -40,10 +40,9 @@ std::string ContentOf(const std::string& path) {
 class InitCommand : public OperatorTest {
  protected:
   InitCommand() {
-    const auto parsed =
-        ReadSettings({"harvester_url=http://harvester.invalid", "auth_token=x",
-                      "nomad_address=http://nomad.example.com:4646"},
-                     {}, PolicyUse::kOptional, {});
+    const auto parsed = ReadSettings({"harvester_url=http://harvester.invalid", "auth_token=x",
+                                      "nomad_address=http://nomad.example.com:4646"},
+                                     {}, PolicyUse::kOptional, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
@@ -93,13 +92,15 @@ class InitCommand : public OperatorTest {
 
 TEST_F(InitCommand, takes_what_there_is_one_of_without_a_question) {
   ASSERT_EQ(Init(), kExitOk) << err_.str();
-  EXPECT_THAT(Policy(), AllOf(Contains(Pair("image", "default/ubuntu-24.04")),
-                              Contains(Pair("networks", "default/vlan100")),
-                              Contains(Pair("namespace", "nomad")),
-                              Contains(Pair("node_group_name", "workers")),
-                              Contains(Pair("node_class", "workers")), Not(Contains(Pair("ssh_keys", testing::_)))));
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Wrote " + arguments_.dir + "/policies/policy.hcl"),
-                                HasSubstr("check --agent-config " + arguments_.dir + "/agent.hcl")));
+  EXPECT_THAT(
+      Policy(),
+      AllOf(Contains(Pair("image", "default/ubuntu-24.04")),
+            Contains(Pair("networks", "default/vlan100")), Contains(Pair("namespace", "nomad")),
+            Contains(Pair("node_group_name", "workers")), Contains(Pair("node_class", "workers")),
+            Not(Contains(Pair("ssh_keys", testing::_)))));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("Wrote " + arguments_.dir + "/policies/policy.hcl"),
+                    HasSubstr("check --agent-config " + arguments_.dir + "/agent.hcl")));
 }
 
 TEST_F(InitCommand, C13_what_it_writes_is_a_dry_run) {
@@ -116,13 +117,13 @@ TEST_F(InitCommand, asks_for_each_choice_by_number_or_name) {
   AddKey("bob");
   // The pool, the namespace, the image, the network, the key pair.
   ASSERT_EQ(Init(Answers({"web", "", "", "2", "bob"})), kExitOk) << err_.str();
-  EXPECT_THAT(Policy(), AllOf(Contains(Pair("node_group_name", "web")),
-                              Contains(Pair("namespace", "nomad")),
-                              Contains(Pair("networks", "default/vlan200")),
-                              Contains(Pair("ssh_keys", "default/bob"))));
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("  2  default/vlan200\n"),
-                                HasSubstr("Network [default/vlan100]: "),
-                                HasSubstr("Key pair [none]: ")));
+  EXPECT_THAT(Policy(),
+              AllOf(Contains(Pair("node_group_name", "web")), Contains(Pair("namespace", "nomad")),
+                    Contains(Pair("networks", "default/vlan200")),
+                    Contains(Pair("ssh_keys", "default/bob"))));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("  2  default/vlan200\n"), HasSubstr("Network [default/vlan100]: "),
+                    HasSubstr("Key pair [none]: ")));
 }
 
 TEST_F(InitCommand, asks_again_after_an_answer_that_is_no_choice) {

@@ -79,12 +79,14 @@ TEST_F(KubeApiTest, kubectl_finds_the_resources_by_their_short_names) {
   }
   EXPECT_EQ(short_names, (std::set<std::string>{"vm", "vmi"}));
   for (const json& resource : read("/api/v1")["resources"]) {
-    EXPECT_EQ(resource["namespaced"], resource["name"] != "nodes" && resource["name"] != "namespaces");
+    EXPECT_EQ(resource["namespaced"],
+              resource["name"] != "nodes" && resource["name"] != "namespaces");
   }
 }
 
 TEST_F(KubeApiTest, A_group_that_does_not_exist_is_not_found) {
-  for (const char* target : {"/apis/none.io/v1", "/apis/kubevirt.io/v2", "/api/v2", "/openapi/v2"}) {
+  for (const char* target :
+       {"/apis/none.io/v1", "/apis/kubevirt.io/v2", "/api/v2", "/openapi/v2"}) {
     EXPECT_EQ(Send(http::Method::kGet, target, "").status, 404) << target;
   }
   EXPECT_EQ(Send(http::Method::kPost, "/apis/kubevirt.io/v1", "{}").status, 404);

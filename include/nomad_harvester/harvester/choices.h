@@ -24,8 +24,7 @@ struct Choices {
 
 // Of all namespaces that the token may list: if it may not list them all at once, of `namespaces`.
 // Blocks for a list of each kind, or for one of each kind and namespace.
-absl::StatusOr<Choices> ListChoices(const runtime::Context& context,
-                                    const kube::KubeClient& client,
+absl::StatusOr<Choices> ListChoices(const runtime::Context& context, const kube::KubeClient& client,
                                     const std::vector<std::string>& namespaces);
 
 }  // namespace nomad_harvester::harvester
