@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "examples.h"
+#include "example_files.h"
 
 namespace nomad_harvester::cli {
 namespace {

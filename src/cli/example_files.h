@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of examples/, as they are there. Private to module cli.
-#ifndef NOMAD_HARVESTER_CLI_EXAMPLES_H_
-#define NOMAD_HARVESTER_CLI_EXAMPLES_H_
+#ifndef NOMAD_HARVESTER_CLI_EXAMPLE_FILES_H_
+#define NOMAD_HARVESTER_CLI_EXAMPLE_FILES_H_
 
 #include <string>
 
@@ -14,4 +14,4 @@ std::string ExampleRights();    // rbac.yaml
 
 }  // namespace nomad_harvester::cli
 
-#endif  // NOMAD_HARVESTER_CLI_EXAMPLES_H_
+#endif  // NOMAD_HARVESTER_CLI_EXAMPLE_FILES_H_
