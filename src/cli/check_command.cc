@@ -64,15 +64,33 @@ std::string Summary(const std::vector<CheckResult>& results) {
 
 constexpr std::size_t kWordWidth = 9;
 
+// The results from `first` on that are skipped for its reason: a system that does not answer is one
+// line, not fifteen.
+std::vector<std::string> SkippedWith(const std::vector<CheckResult>& results, std::size_t first) {
+  std::vector<std::string> subjects;
+  for (std::size_t i = first; i < results.size(); ++i) {
+    const bool same =
+        results[i].outcome == CheckOutcome::kSkipped && results[i].text == results[first].text;
+    if (!same) break;
+    subjects.push_back(results[i].subject);
+  }
+  return subjects;
+}
+
 std::string TextOf(const std::vector<CheckResult>& results) {
   std::string text;
-  for (const CheckResult& result : results) {
+  for (std::size_t i = 0; i < results.size();) {
+    const CheckResult& result = results[i];
+    const std::vector<std::string> skipped = SkippedWith(results, i);
     std::string word(NamesOf(result.outcome).word);
     word.resize(kWordWidth, ' ');
-    text += word + Printable(result.subject + ": " + result.text) + "\n";
+    text += word +
+            Printable((skipped.empty() ? result.subject : FirstFew(skipped)) + ": " + result.text) +
+            "\n";
     if (!result.cure.empty()) {
       text += std::string(kWordWidth, ' ') + "-> " + Printable(result.cure) + "\n";
     }
+    i += std::max<std::size_t>(skipped.size(), 1);
   }
   return text + Summary(results) + "\n";
 }
@@ -155,7 +173,9 @@ int CheckPreconditions(const CommandRun& run, const std::string& output) {
   }
   for (const MetricQuery& query : settings.queries) results.push_back(ResultOf(query));
   run.out << (output == "json" ? JsonOf(results)
-                               : Fold(TextOf(results), run.terminal.width, kWordWidth))
+                               : Paint(Fold(TextOf(results), run.terminal.width, kWordWidth),
+                                       {{"FAIL", Colour::kRed}, {"warn", Colour::kYellow}},
+                                       run.terminal))
           << std::flush;
   return Passes(results) ? kExitOk : kExitFailure;
 }

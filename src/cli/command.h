@@ -94,11 +94,14 @@ struct CommandRun {
 //
 // 0: nothing failed. 1: something did. The policy must be whole.
 int CheckPreconditions(const CommandRun& run, const std::string& output);
+struct WatchArguments {
+  bool watch = false;  // until the context ends
+  base::Duration interval = std::chrono::seconds(2);
+};
 struct StatusArguments {
   std::string output = "table";  // or wide, json, yaml
   std::string vm;                // empty: the pool
-  bool watch = false;            // until the context ends
-  base::Duration interval = std::chrono::seconds(2);
+  WatchArguments watch = {};
 };
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM.
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments);

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scale_command.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
 
 #include "absl/strings/str_join.h"
 #include "plan_view.h"
+#include "progress.h"
 #include "runtime_parts.h"
 #include "text.h"
 
@@ -27,52 +25,8 @@ namespace {
 constexpr base::Duration kStopBudget = std::chrono::seconds(2);
 // And before that so long to send the Kubernetes Events that still wait.
 constexpr base::Duration kFlushBudget = std::chrono::seconds(5);
-
-std::string TextOf(const log::Record& record, std::string_view key) {
-  for (const log::Field& field : record.fields) {
-    if (field.key != key) continue;
-    if (const auto* text = std::get_if<std::string>(&field.value)) return *text;
-  }
-  return "";
-}
-
-class ProgressSink final : public log::Sink {
- public:
-  ProgressSink(std::ostream& out, std::ostream& err, std::vector<std::string> said)
-      : said_(std::move(said)), out_(out), err_(err) {}
-
-  void Write(const log::Record& record) override {
-    std::string line = TextOf(record, "vm");
-    const bool is_trouble = record.level >= log::Level::kWarn;
-    // The command shows the plan and the outcome itself: what else is done is done with a VM.
-    const bool is_wait = record.message == scaling::kWaitsForLease;
-    const bool is_step = record.message == "Next step";
-    // A drain may take an hour: who waits, and for what, is told once.
-    const bool waits = is_step && record.level < log::Level::kInfo;
-    if ((record.level < log::Level::kInfo && !waits) || (line.empty() && !is_trouble && !is_wait) ||
-        IsSaid(record)) {
-      return;
-    }
-    if (!line.empty()) line += ": ";
-    line += waits ? "waits" : is_step ? TextOf(record, "step") : record.message;
-    for (const char* const key : {"what", "why", "left", "error", "holder", "until"}) {
-      if (const std::string text = TextOf(record, key); !text.empty()) line += ": " + text;
-    }
-    const base::MutexLock lock(mutex_);
-    (is_trouble ? err_ : out_) << Printable(line) << "\n" << std::flush;
-  }
-
- private:
-  bool IsSaid(const log::Record& record) const {
-    return record.message == "Scaled" || record.message == "Scale refused" ||
-           std::find(said_.begin(), said_.end(), record.message) != said_.end();
-  }
-
-  const std::vector<std::string> said_;
-  base::Mutex mutex_;
-  std::ostream& out_;
-  std::ostream& err_;
-};
+// After a failure so long to say what is so now.
+constexpr base::Duration kLookBudget = std::chrono::seconds(5);
 
 std::string VmsText(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " VM" : " VMs");
@@ -128,20 +82,32 @@ class Scaling {
 
   int Act(const scaling::Proposal& proposal) {
     const runtime::Context background = runtime::Context::Background(run_.context.clock());
-    const std::unique_ptr<scaling::TargetService> service = make_service_();
+    const scaling::ScalePlan& plan = proposal.plan;
+    const auto progress = std::make_shared<Progress>(
+        run_, plan.create.size() + plan.cancel_removals.size() + plan.remove.size() +
+                  proposal.replaced.size());
+    const std::unique_ptr<scaling::TargetService> service = make_service_(progress);
     absl::Status outcome = service->SetConfig(PluginBlock(run_.settings));
     if (outcome.ok()) {
       outcome = service->Scale(run_.context,
                                {.count = arguments_.count,
                                 .reason = "harvester scale",
                                 .meta_json = "",
-                                .consent = ConsentTo(proposal.plan),
+                                .consent = ConsentTo(plan),
                                 .of_command = true},
                                run_.settings.policy_block);
     }
     service->Flush(background.WithTimeout(kFlushBudget));
     service->Stop(background.WithTimeout(kStopBudget));
-    return outcome.ok() ? kExitOk : Fail(outcome);
+    progress->End();
+    elapsed_ = progress->Elapsed();
+    if (outcome.ok()) return kExitOk;
+    const int exit_code = Fail(outcome);
+    // Also after Ctrl-C, which has ended the command's own context.
+    const auto left = run_.maintenance.Inspect(background.WithTimeout(kLookBudget),
+                                               *run_.settings.policy, /*tells_vms=*/false);
+    run_.out << NowText(left) << std::flush;
+    return exit_code;
   }
 
   // A Scale is done with its own VMs: those that an interrupted one has marked may still drain.
@@ -157,17 +123,34 @@ class Scaling {
     }
     const std::string names = absl::StrJoin(marked, ", ");
     constexpr char kWhoGoesOn[] = "; the plugin's Status goes on with that, or harvester gc";
+    int exit_code = kExitOk;
     if (!marked.empty() && run_.settings.policy->scale_in_wait) {
-      return run_.errors.Refuse("the count is reached, but an earlier action has not ended: " +
-                                    names + " still to be removed" + kWhoGoesOn,
-                                kExitFailure);
+      exit_code = run_.errors.Refuse("the count is reached, but an earlier action has not ended: " +
+                                         names + " still to be removed" + kWhoGoesOn,
+                                     kExitFailure);
+    } else {
+      const std::string limit = LimitText(proposal);
+      run_.out << (marked.empty() ? "done in " + elapsed_
+                                  : "draining: " + Printable(names) + kWhoGoesOn)
+               << (limit.empty() ? "" : ", as far as one action goes (" + limit + "): repeat it")
+               << "\n";
     }
-    const std::string limit = LimitText(proposal);
-    run_.out << (marked.empty() ? "done" : "draining: " + Printable(names) + kWhoGoesOn)
-             << (limit.empty() ? "" : ", as far as one action goes (" + limit + "): repeat it")
-             << "\n"
-             << std::flush;
-    return kExitOk;
+    run_.out << NowText(left) << std::flush;
+    return exit_code;
+  }
+
+  // The last line: what is so when the command ends.
+  std::string NowText(const absl::StatusOr<scaling::Inspection>& left) const {
+    if (!left.ok()) {
+      return "now: not known: " + Printable(base::Message(left.status())) +
+             "; harvester status shows it once that is gone\n";
+    }
+    const scaling::StatusReport& report = left->report;
+    return "now: pool " + left->snapshot.key.ToString() + " has " +
+           VmsText(static_cast<std::size_t>(report.status.count)) +
+           (report.status.ready ? " and is ready"
+                                : " and is not ready: " + Printable(report.reason)) +
+           "\n";
   }
 
   int Fail(const absl::Status& why) {
@@ -189,19 +172,10 @@ class Scaling {
   const CommandRun& run_;
   const ScaleArguments& arguments_;
   const MakeService& make_service_;
+  std::string elapsed_;  // while it acted
 };
 
 }  // namespace
-
-std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
-                                            const Settings& settings) {
-  std::vector<std::string> said = settings.plugin.warnings;
-  const std::vector<std::string>& missing = settings.plugin.missing_token_files;
-  said.insert(said.end(), missing.begin(), missing.end());
-  const std::vector<std::string>& of_policy = settings.policy->warnings;
-  said.insert(said.end(), of_policy.begin(), of_policy.end());
-  return std::make_shared<ProgressSink>(out, err, std::move(said));
-}
 
 int ScalePool(const CommandRun& run, const ScaleArguments& arguments,
               const MakeService& make_service) {
@@ -215,14 +189,18 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "scale",
        .description =
            "Scale a pool to a count, as the agent would: shows the plan, asks before it removes "
-           "VMs, and prints a line for each thing done and for what a VM waits. Ctrl-C stops it.",
-       .exit_codes = "Exit: 0 done, or done as far as one action goes, which the last line says; 1 "
+           "VMs, and prints a line for each thing done and for what a VM waits, and at the end what is "
+           "so now. Ctrl-C stops it.",
+       .exit_codes = "Exit: 0 done, or done as far as one action goes, which the output says; 1 "
                      "not or partly done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kWhole,
        .task = [arguments](const CommandRun& run) {
-         RuntimeParts runtime(MakeProgressSink(run.out, run.err, run.settings), log::Level::kDebug,
-                              run.settings.environment);
-         return ScalePool(run, *arguments, [&runtime] { return runtime.MakeService(); });
+         std::unique_ptr<RuntimeParts> parts;
+         return ScalePool(run, *arguments, [&](const std::shared_ptr<log::Sink>& progress) {
+           parts = std::make_unique<RuntimeParts>(progress, log::Level::kDebug,
+                                                  run.settings.environment);
+           return parts->MakeService();
+         });
        }});
   AddCountOption(*command, arguments->count);
   command->add_flag("--yes", arguments->yes, "Remove VMs without asking");

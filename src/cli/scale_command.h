@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <iosfwd>
 #include <memory>
 
 #include "nomad_harvester/log/logger.h"
@@ -15,19 +14,14 @@
 
 namespace nomad_harvester::cli {
 
-// Prints a line for each thing that is done or waited for, and to `err` for each that is in
-// trouble, from the engine's log with its debug lines. Warnings of the settings are not repeated.
-// The streams outlive it.
-std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
-                                            const Settings& settings);
-
 struct ScaleArguments {
   std::int64_t count = 0;
   bool yes = false;  // removes VMs without a question
 };
 
-// The plugin's service, whose log goes to a progress sink; not configured yet.
-using MakeService = std::function<std::unique_ptr<scaling::TargetService>()>;
+// The plugin's service, whose log goes to `progress`; not configured yet. Called once at most.
+using MakeService = std::function<std::unique_ptr<scaling::TargetService>(
+    const std::shared_ptr<log::Sink>& progress)>;
 
 // 0: done. 1: not or partly done. 2: CheckCountOf, or VMs would be removed and nobody can be asked.
 int ScalePool(const CommandRun& run, const ScaleArguments& arguments,

@@ -11,7 +11,6 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
@@ -20,12 +19,10 @@
 #include "status_view.h"
 #include "terminal.h"
 #include "text.h"
+#include "watch.h"
 
 namespace nomad_harvester::cli {
 namespace {
-
-// Clears the terminal from its first line on, without a trace in what scrolls.
-constexpr char kRedraw[] = "\x1b[H\x1b[J";
 
 std::string Shown(const PoolStatus& status, const VmStatus* vm, const scaling::EventsView& events,
                   const std::string& output, std::size_t width) {
@@ -72,86 +69,55 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
          "\n";
 }
 
-class StatusRun {
- public:
-  StatusRun(const CommandRun& run, const StatusArguments& arguments)
-      : run_(run), arguments_(arguments) {}
+// Below the texts of the lines.
+constexpr std::size_t kIndent = 12;
 
-  int Once() {
-    const Settings& settings = run_.settings;
-    const runtime::Context limited = run_.context.WithTimeout(kOperatorBudget);
-    auto inspection =
-        run_.maintenance.Inspect(limited, *settings.policy, settings.tells_vms, settings.claimed);
-    if (!inspection.ok()) return Refuse(base::Message(inspection.status()));
-    const PoolStatus status = DescribePool(*std::move(inspection));
-    const auto vm =
-        std::find_if(status.vms.begin(), status.vms.end(),
-                     [this](const VmStatus& each) { return each.vm().name == arguments_.vm; });
-    const bool of_vm = !arguments_.vm.empty();
-    if (of_vm && vm == status.vms.end()) return Refuse(NoSuchVm(status, arguments_.vm));
-    scaling::EventsView events;
-    if (of_vm) events = run_.maintenance.EventsOf(limited, settings.policy->ns, arguments_.vm);
-    const std::string& output = arguments_.output;
-    const std::size_t width = run_.terminal.width;
-    std::string text = Shown(status, of_vm ? &*vm : nullptr, events, output, width);
-    // A break within a text would be part of what another program reads.
-    if (output != "json" && output != "yaml") {
-      if (!of_vm) text += WhatThereIs(run_.maintenance, limited, status.inspection);
-      text = Fold(text, width, kIndent);
-    }
-    Print(text, StateWithoutTimes(status, events));
-    if (!status.inspection.snapshot.look().nomad_readable) return kExitFailure;
-    return status.inspection.report.status.ready ? kExitOk : kExitNotReady;
+Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
+  const Settings& settings = run.settings;
+  const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
+  auto inspection =
+      run.maintenance.Inspect(limited, *settings.policy, settings.tells_vms, settings.claimed);
+  if (!inspection.ok()) {
+    return {.exit_code = kExitFailure, .error = base::Message(inspection.status())};
   }
-
-  // Until the context ends, or nobody reads any more.
-  int Watch() {
-    for (;;) {
-      const int exit_code = Once();
-      if (!run_.context.Sleep(arguments_.interval).ok() || !run_.out.good()) return exit_code;
-    }
+  const PoolStatus status = DescribePool(*std::move(inspection));
+  const auto vm =
+      std::find_if(status.vms.begin(), status.vms.end(),
+                   [&](const VmStatus& each) { return each.vm().name == arguments.vm; });
+  const bool of_vm = !arguments.vm.empty();
+  if (of_vm && vm == status.vms.end()) {
+    return {.exit_code = kExitFailure, .error = NoSuchVm(status, arguments.vm)};
   }
-
- private:
-  // Below the texts of the lines.
-  static constexpr std::size_t kIndent = 12;
-
-  // The age of a VM is no change.
-  void Print(const std::string& text, const std::string& state) {
-    last_error_.clear();
-    if (arguments_.watch && run_.terminal.redraws) {
-      run_.out << kRedraw;
-    } else if (arguments_.watch && state == last_state_) {
-      return;
-    } else if (!last_state_.empty()) {
-      run_.out << "\n";
-    }
-    run_.out << text << std::flush;
-    last_state_ = state;
+  scaling::EventsView events;
+  if (of_vm) events = run.maintenance.EventsOf(limited, settings.policy->ns, arguments.vm);
+  const std::string& output = arguments.output;
+  const std::size_t width = run.terminal.width;
+  const bool is_ready = status.inspection.report.status.ready;
+  Look look{.exit_code = is_ready ? kExitOk : kExitNotReady,
+            .text = Shown(status, of_vm ? &*vm : nullptr, events, output, width),
+            .state = StateWithoutTimes(status, events)};
+  // A break or a colour within a text would be part of what another program reads.
+  if (output != "json" && output != "yaml") {
+    if (!of_vm) look.text += WhatThereIs(run.maintenance, limited, status.inspection);
+    look.text = Paint(Fold(look.text, width, kIndent),
+                      {{"Ready:      yes", Colour::kGreen},
+                       {"Ready:      no", Colour::kRed},
+                       {"Trouble:", Colour::kYellow}},
+                      run.terminal);
   }
-
-  // The same error is told once: it differs in no more than how long something was waited for.
-  int Refuse(const std::string& problem) {
-    std::string error = problem;
-    std::replace_if(
-        error.begin(), error.end(), [](unsigned char c) { return absl::ascii_isdigit(c); }, '#');
-    if (error == last_error_) return run_.errors.ExitCode(kExitFailure);
-    last_error_ = error;
-    last_state_ = problem;  // once it is gone the pool is shown again
-    return run_.errors.Refuse(problem, kExitFailure);
-  }
-
-  const CommandRun& run_;
-  const StatusArguments& arguments_;
-  std::string last_state_;
-  std::string last_error_;
-};
+  if (!status.inspection.snapshot.look().nomad_readable) look.exit_code = kExitFailure;
+  return look;
+}
 
 }  // namespace
 
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments) {
-  StatusRun status(run, arguments);
-  return arguments.watch ? status.Watch() : status.Once();
+  const config::PoolPolicy& policy = *run.settings.policy;
+  const std::string title =
+      "status of " +
+      (arguments.vm.empty() ? "" : "VM " + arguments.vm + " of ") + "pool " + policy.ns + "/" +
+      policy.pool;
+  return ShowLooks(run, arguments.watch, title, [&] { return LookAt(run, arguments); });
 }
 
 void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
@@ -170,7 +136,7 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
            [arguments, interval, invocation] {
              const auto parsed = base::ParseGoDuration(*interval);
              if (parsed.ok() && *parsed >= std::chrono::seconds(1)) {
-               arguments->interval = *parsed;
+               arguments->watch.interval = *parsed;
                return kExitOk;
              }
              return invocation.Errors("status").Refuse(
@@ -183,8 +149,9 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
                    "table, wide (more columns), or for programs json or yaml")
       ->check(CLI::IsMember({"table", "wide", "json", "yaml"}))
       ->capture_default_str();
-  command->add_flag("--watch", arguments->watch,
-                    "Repeat until Ctrl-C: on a terminal in place, else whenever something changes");
+  command->add_flag("--watch", arguments->watch.watch,
+                    "Repeat until Ctrl-C: on a terminal's alternate screen, else whenever something "
+                    "changes");
   command->add_option("--interval", *interval, "Between two of these, at least 1s")
       ->type_name("DURATION")
       ->needs("--watch")

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 
 namespace nomad_harvester::cli {
@@ -34,6 +35,20 @@ std::size_t BreakOf(std::string_view line, std::size_t width, std::size_t indent
     end = space;
   }
   return end == std::string_view::npos ? line.size() : end;
+}
+
+constexpr char kNoColour[] = "\x1b[0m";
+
+const char* ColourCode(Colour colour) {
+  switch (colour) {
+    case Colour::kRed:
+      return "\x1b[31m";
+    case Colour::kYellow:
+      return "\x1b[33m";
+    case Colour::kGreen:
+      break;
+  }
+  return "\x1b[32m";
 }
 
 std::string FoldLine(std::string_view line, std::size_t width, std::size_t indent) {
@@ -71,8 +86,45 @@ Terminal DescribeTerminal(bool is_terminal, std::size_t columns,
 
 Terminal TerminalOf(int fd, const config::StringMap& environment) {
   winsize size{};
-  if (ioctl(fd, TIOCGWINSZ, &size) != 0) size.ws_col = 0;
-  return DescribeTerminal(isatty(fd) == 1, size.ws_col, environment);
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0) size = {};
+  Terminal terminal = DescribeTerminal(isatty(fd) == 1, size.ws_col, environment);
+  terminal.height = size.ws_row;
+  return terminal;
+}
+
+std::string Clip(std::string_view line, std::size_t width) {
+  std::size_t end = line.size();
+  while (DisplayWidth(line.substr(0, end)) > width) {
+    do {
+      --end;
+    } while (ContinuesCharacter(line[end]));
+  }
+  return std::string(line.substr(0, end));
+}
+
+std::string Paint(std::string_view text, std::initializer_list<Painted> words,
+                  const Terminal& terminal) {
+  if (!terminal.colour) return std::string(text);
+  std::string painted;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    std::string_view line = text.substr(begin, end - begin);
+    for (const Painted& word : words) {
+      const std::size_t length = word.beginning.size();
+      if (!line.starts_with(word.beginning) ||
+          (line.size() > length && absl::ascii_isalnum(static_cast<unsigned char>(line[length])))) {
+        continue;
+      }
+      painted += ColourCode(word.colour);
+      painted += word.beginning;
+      painted += kNoColour;
+      line.remove_prefix(length);
+      break;
+    }
+    painted += line;
+    begin = end;
+  }
+  return painted;
 }
 
 std::size_t DisplayWidth(std::string_view text) {

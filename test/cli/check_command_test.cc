@@ -26,6 +26,7 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -41,14 +42,16 @@ simulator::Options NewestNomad() {
 }
 
 int RunCheck(const scaling::Maintenance& maintenance, const runtime::Context& context,
-             const Settings& settings, const std::string& output, std::ostream& out) {
+             const Settings& settings, const std::string& output, std::ostream& out,
+             const Terminal& terminal = {}) {
   const ErrorWriter errors("check", {}, out);
   return CheckPreconditions({.maintenance = maintenance,
                              .context = context,
                              .settings = settings,
                              .out = out,
                              .err = out,
-                             .errors = errors},
+                             .errors = errors,
+                             .terminal = terminal},
                             output);
 }
 
@@ -79,10 +82,11 @@ class CheckedPool {
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
   }
 
-  int Check(const std::string& output = "table") {
+  int Check(const std::string& output = "table", const Terminal& terminal = {}) {
     std::ostringstream out;
     const int code =
-        RunCheck(*maintenance_, runtime::Context::Background(clock_), settings_, output, out);
+        RunCheck(*maintenance_, runtime::Context::Background(clock_), settings_, output, out,
+                 terminal);
     out_ = out.str();
     return code;
   }
@@ -338,8 +342,8 @@ TEST(CheckCommand, names_the_credential_that_harvester_does_not_accept) {
   EXPECT_EQ(world.Check(), 1);
   EXPECT_THAT(world.out(), AllOf(HasSubstr("FAIL     Harvester's token: not accepted: the token of "
                                            "auth_token or HARVESTER_TOKEN: "),
-                                 HasSubstr("skip     namespace nomad: Harvester does not accept "
-                                           "the token\n"),
+                                 ContainsRegex("skip     Harvester's version, namespace nomad, "
+                                               ".* more: Harvester does not accept the token\n"),
                                  HasSubstr("ok       Nomad's token"), Not(HasSubstr("secret-of"))));
 }
 
@@ -376,8 +380,23 @@ TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_
   world.cluster().SetHarvesterReachable(false);
   EXPECT_EQ(world.Check(), 1);
   EXPECT_THAT(world.out(),
-              AllOf(HasSubstr("skip     image default/ubuntu-24.04: Harvester cannot be reached\n"),
+              AllOf(ContainsRegex("\nskip     Harvester's token, Harvester's version, namespace nomad, "
+                                  "rights to observe, rights to grow and [0-9]+ more: Harvester "
+                                  "cannot be reached\n"),
                     HasSubstr("ok       Nomad's token"), HasSubstr("ok       node:write")));
+  const std::string text = world.out();
+  EXPECT_EQ(text.find("Harvester cannot be reached"), text.rfind("Harvester cannot be reached"))
+      << "a system is one line, whatever depends on it";
+  EXPECT_GT(world.Ids("skipped").size(), 10U) << "a program reads each";
+}
+
+TEST(CheckCommand, colours_what_fails_and_warns_on_a_terminal_that_has_colours) {
+  CheckedPool world({{"harvester_skip_verify", "true"}, {"image", "default/none"}});
+  world.Check("table", {.colour = true});
+  EXPECT_THAT(world.out(), AllOf(HasSubstr("\n\x1b[31mFAIL\x1b[0m     image default/none"),
+                                 HasSubstr("\x1b[33mwarn\x1b[0m     "), Not(HasSubstr("\x1b[31mok"))));
+  world.Check();
+  EXPECT_THAT(world.out(), Not(HasSubstr("\x1b")));
 }
 
 TEST(CheckCommand, of_a_ca_that_is_missing_fails_and_checks_everything_else) {

@@ -98,7 +98,7 @@ class MaintenanceCommands : public OperatorTest {
 
   int Status(const std::string& output = "table") {
     return Call("status", [&](const CommandRun& run) {
-      return ShowStatus(run, {.output = output, .vm = vm_, .watch = watch_});
+      return ShowStatus(run, {.output = output, .vm = vm_, .watch = {.watch = watch_}});
     });
   }
   Asking Question() {
@@ -451,13 +451,58 @@ TEST_F(MaintenanceCommands, status_watches_and_tells_the_same_error_once) {
   EXPECT_THAT(out_.str(), HasSubstr("Ready:      yes\n"));
 }
 
-TEST_F(MaintenanceCommands, status_watches_and_redraws_a_terminal_in_place) {
+TEST_F(MaintenanceCommands, status_watches_on_the_alternate_screen_and_leaves_what_it_saw_last) {
   ASSERT_TRUE(Scale(1).ok());
   clock_.After(std::chrono::seconds(3), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
   watch_ = true;
   terminal_.redraws = true;
   EXPECT_EQ(Status(), 0);
-  EXPECT_THAT(out_.str(), MatchesRegex("\x1b\\[H\x1b\\[JPool:(.|\n)*\x1b\\[H\x1b\\[JPool:(.|\n)*"));
+  const std::string frame =
+      "\x1b\\[H\x1b\\[Jstatus of pool nomad/web, every 2s: [-0-9T:]+Z \\(Ctrl-C ends\\)\n\n"
+      "Pool: [^\x1b]*";
+  EXPECT_THAT(out_.str(), MatchesRegex("\x1b\\[\\?1049h\x1b\\[\\?25l" + frame + frame +
+                                       "\x1b\\[\\?25h\x1b\\[\\?1049lPool: [^\x1b]*"));
+}
+
+TEST_F(MaintenanceCommands, status_watches_on_a_low_terminal_and_says_how_much_is_not_shown) {
+  ASSERT_TRUE(Scale(3).ok());
+  clock_.After(std::chrono::seconds(1), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  watch_ = true;
+  terminal_.redraws = true;
+  terminal_.height = 6;
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(),
+              ContainsRegex("\\[J([^\n]*\n){4}\\([0-9]+ more lines: the terminal is not high "
+                            "enough\\)\n\x1b"));
+}
+
+TEST_F(MaintenanceCommands, status_watches_and_shows_an_error_above_what_was_seen_before_it) {
+  ASSERT_TRUE(Scale(1).ok());
+  clock_.After(std::chrono::seconds(1), [this] { cluster_.SetHarvesterReachable(false); });
+  clock_.After(std::chrono::seconds(60), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  watch_ = true;
+  terminal_.redraws = true;
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(out_.str(), ContainsRegex("Ctrl-C ends\\)\n\nHarvester cannot be read: [^\n]*\n\n"
+                                        "Before that:\n\nPool: "));
+  EXPECT_THAT(err_.str(), StartsWith("harvester status: Harvester cannot be read: "))
+      << "it stays when the screen is given back";
+}
+
+TEST_F(MaintenanceCommands, status_colours_whether_a_pool_is_ready_and_its_trouble) {
+  ASSERT_TRUE(Scale(1).ok());
+  terminal_.colour = true;
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\n\x1b[32mReady:      yes\x1b[0m\n"));
+  cluster_.AddForeignNode({.name = "stranger", .node_class = "web"});
+  cluster_.SetNomadReachable(false);
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("\n\x1b[31mReady:      no\x1b[0m: Nomad cannot be read"));
+  cluster_.SetNomadReachable(true);
+  Status();
+  EXPECT_THAT(out_.str(), HasSubstr("\n\x1b[33mTrouble:\x1b[0m    nodes of the pool without a VM"));
+  Status("json");
+  EXPECT_THAT(out_.str(), Not(HasSubstr("\x1b")));
 }
 
 TEST_F(MaintenanceCommands, C15_adopt_gives_the_pool_to_a_nomad_that_was_rebuilt_and_asks_first) {

@@ -34,6 +34,7 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -96,14 +97,14 @@ class PlanCommands : public OperatorTest {
   // With an answer: somebody can be asked.
   int Scale(const ScaleArguments& arguments, const std::optional<std::string>& answer = {}) {
     const std::string client = "command-" + std::to_string(++commands_);
-    const MakeService make_service = [&] {
+    const MakeService make_service = [&](const std::shared_ptr<log::Sink>& progress) {
       if (const auto act = std::exchange(meanwhile_, nullptr)) {
         EXPECT_TRUE(act());
       }
       scaling::ServiceOptions options;
       options.clock = &clock_;
       options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(100 + commands_));
-      options.logger = log::Logger(MakeProgressSink(out_, err_, settings_), log::Level::kDebug);
+      options.logger = log::Logger(progress, log::Level::kDebug);
       options.environment = [this](const std::string& name) {
         const auto found = environment_.find(name);
         return found == environment_.end() ? std::nullopt : std::optional(found->second);
@@ -193,7 +194,9 @@ class ToldService final : public scaling::TargetService {
 
 TEST_F(PlanCommands, T1_scale_sends_its_events_within_a_limit_before_it_ends) {
   std::string calls;
-  const MakeService make_service = [&] { return std::make_unique<ToldService>(calls); };
+  const MakeService make_service = [&](const std::shared_ptr<log::Sink>& /*progress*/) {
+    return std::make_unique<ToldService>(calls);
+  };
   EXPECT_EQ(Call("scale",
                  [&](const CommandRun& run) {
                    return ScalePool(run, {.count = 1, .yes = true}, make_service);
@@ -208,7 +211,7 @@ TEST_F(PlanCommands, plan_on_a_terminal_keeps_the_cells_of_a_row_together) {
   EXPECT_THAT(out_.str(), HasSubstr("\nREMOVE\n#  VM"));
   terminal_.width = 40;
   EXPECT_EQ(Plan(1), 0);
-  EXPECT_THAT(out_.str(), testing::ContainsRegex("\nREMOVE\n#:     1\nVM:    web-.*\nNODE:  .*\n"
+  EXPECT_THAT(out_.str(), ContainsRegex("\nREMOVE\n#:     1\nVM:    web-.*\nNODE:  .*\n"
                                                  "WHY:   "));
   const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n');
   for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), terminal_.width) << line;
@@ -385,7 +388,9 @@ TEST_F(PlanCommands, C14_the_victims_of_a_plan_are_those_of_the_scale_also_after
     std::set<std::string> marked;
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(out_.str(), '\n'))) {
       const std::size_t name = line.find(": Marked a VM for removal");
-      if (name != std::string::npos) marked.insert(line.substr(0, name));
+      if (name == std::string::npos) continue;
+      const std::size_t vm = line.rfind(' ', name) + 1;
+      marked.insert(line.substr(vm, name - vm));
     }
     EXPECT_EQ(planned, marked) << plan.dump(1) << out_.str() << err_.str();
     removals += static_cast<int>(marked.size());
@@ -454,7 +459,7 @@ TEST_F(PlanCommands, plan_writes_nothing_and_makes_no_token) {
   EXPECT_EQ(Plan(0), 0) << err_.str();
   EXPECT_EQ(cluster_.EffectCount(), 0);
   for (const auto& [request, count] : cluster_.RequestCounts()) {
-    EXPECT_THAT(request, testing::ContainsRegex(" (get|list|try|ask) ")) << count << " requests";
+    EXPECT_THAT(request, ContainsRegex(" (get|list|try|ask) ")) << count << " requests";
   }
   EXPECT_EQ(cluster_.Leases(), leases);
   EXPECT_EQ(cluster_.Journal(), journal);
@@ -601,8 +606,8 @@ TEST_F(PlanCommands, scale_out_asks_nothing_and_prints_a_line_for_each_thing_don
   EXPECT_EQ(Scale({.count = 1}), 0) << err_.str();
   const std::string vm = FirstVm();
   EXPECT_THAT(out_.str(),
-              AllOf(HasSubstr(vm + ": Creating a VM\n"), HasSubstr(vm + ": A new VM is ready\n"),
-                    HasSubstr("done\n"), Not(HasSubstr("record-join")),
+              AllOf(HasSubstr(vm + ": Creating a VM\n"), HasSubstr(vm + ": A new VM is ready (1 of 1)\n"),
+                    ContainsRegex("\ndone in [0-9]+s\nnow: pool nomad/web has 1 VM and is ready\n$"), Not(HasSubstr("record-join")),
                     Not(HasSubstr("its node has registered")), Not(HasSubstr("action_id"))));
   EXPECT_THAT(err_.str(), IsEmpty());
 }
@@ -620,7 +625,7 @@ TEST_F(PlanCommands, scale_in_asks_first) {
   EXPECT_EQ(Scale({.count = 1}, "y"), 0);
   EXPECT_THAT(out_.str(),
               AllOf(HasSubstr("Remove 1 VM? [y/N] "), HasSubstr(": Marked a VM for removal\n"),
-                    HasSubstr(": Removed a VM\n")));
+                    HasSubstr(": Removed a VM (1 of 1)\n")));
   EXPECT_EQ(VmNames().size(), 1U);
 }
 
@@ -691,7 +696,7 @@ TEST_F(PlanCommands, C13_scale_says_that_a_policy_with_dry_run_does_nothing_and_
 TEST_F(PlanCommands, scale_that_does_not_wait_for_drains_says_that_they_go_on) {
   Configure({"scale_in_wait=false"});
   ASSERT_EQ(ScaleTo(1), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("\ndone\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("\ndone in "));
   cluster_.HangDrain(cluster_.Nodes().at(0)["ID"]);
   EXPECT_EQ(ScaleTo(0), 0);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("\ndraining: " + FirstVm() + "; the plugin's Status"),
@@ -709,21 +714,77 @@ TEST_F(PlanCommands, scale_says_once_for_what_it_waits) {
   EXPECT_EQ(out.find(line), out.rfind(line)) << out;
 }
 
+TEST_F(PlanCommands, scale_counts_the_vms_and_tells_the_time_since_it_began) {
+  EXPECT_EQ(ScaleTo(3), 0) << err_.str();
+  EXPECT_THAT(out_.str(),
+              AllOf(ContainsRegex("\n0s     web-[a-z0-9]+: Creating a VM\n"),
+                    ContainsRegex("\n[0-9]+s +web-[a-z0-9]+: A new VM is ready \\(1 of 3\\)\n"),
+                    ContainsRegex("A new VM is ready \\(3 of 3\\)\n")));
+}
+
+TEST_F(PlanCommands, scale_that_waits_says_every_minute_that_it_is_at_work) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  Configure({"scale_timeout=10m"});
+  cluster_.HangDrain(cluster_.Nodes().at(0)["ID"]);
+  EXPECT_EQ(ScaleTo(0), 1);
+  const std::string beat = "0 of 1 done, at work on " + FirstVm() + "\n";
+  EXPECT_THAT(out_.str(), ContainsRegex("\n[2-4]m[0-9]+s +" + beat));
+  EXPECT_THAT(out_.str(), ContainsRegex("\n9m[0-9]+s +" + beat));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(PlanCommands, scale_on_a_terminal_says_it_in_one_line_that_fits_and_is_erased) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  Configure({"scale_timeout=10m"});
+  cluster_.HangDrain(cluster_.Nodes().at(0)["ID"]);
+  terminal_.redraws = true;
+  terminal_.width = 30;
+  EXPECT_EQ(ScaleTo(0), 1);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\r\x1b[K1m40s  0 of 1 done, at work \r\x1b[K1m41s  "),
+                                ContainsRegex("\r\x1b\\[Know: pool nomad/web has ")));
+}
+
+TEST_F(PlanCommands, scale_that_fails_or_is_interrupted_says_at_last_what_is_so_now) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  cluster_.FailStart(1, "ErrorUnschedulable", "no host has room");
+  EXPECT_EQ(ScaleTo(2), 1);
+  EXPECT_THAT(out_.str(), ContainsRegex("\nnow: pool nomad/web has 1 VM and is ready\n$"));
+  clock_.Advance(std::chrono::hours(2));
+  cluster_.HangDrain(cluster_.Nodes().at(0)["ID"]);
+  clock_.After(std::chrono::seconds(40), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  EXPECT_EQ(ScaleTo(0), 1);
+  EXPECT_THAT(out_.str(), ContainsRegex("\nnow: pool nomad/web has 0 VMs and is (not )?ready"));
+}
+
+TEST_F(PlanCommands, scale_says_that_it_does_not_know_what_is_so_now) {
+  cluster_.SetFaultHook([this](const simulator::RequestInfo& request) {
+    if (request.verb == "create" && request.resource == "secrets") {
+      cluster_.SetHarvesterReachable(false);
+    }
+    return simulator::Fault::None();
+  });
+  Configure({"scale_timeout=1m"});
+  EXPECT_EQ(ScaleTo(1), 1);
+  EXPECT_THAT(out_.str(), ContainsRegex("\nnow: not known: Harvester cannot be read: .*; harvester "
+                                        "status shows it once that is gone\n$"));
+}
+
 TEST_F(PlanCommands, C16_scale_that_a_limit_stopped_is_not_just_done) {
   Configure({"max_scale_out=2"});
   EXPECT_EQ(ScaleTo(3), 0);
   EXPECT_THAT(out_.str(),
-              HasSubstr("\ndone, as far as one action goes (limited: a count of 3 was asked for; "
-                        "max_scale_out is 2): repeat it\n"));
+              ContainsRegex("\ndone in [0-9a-z]+, as far as one action goes \\(limited: a "
+                                     "count of 3 was asked for; max_scale_out is 2\\): repeat it\n"
+                                     "now: pool nomad/web has 2 VMs and is ready\n$"));
   EXPECT_EQ(ScaleTo(3), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("\ndone\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("\ndone in "));
   Configure({"max_scale_in=1", "scale_in_wait=false"});
   for (const json& node : cluster_.Nodes()) cluster_.HangDrain(node["ID"]);
   EXPECT_EQ(ScaleTo(0), 0);
   EXPECT_THAT(
       out_.str(),
-      testing::ContainsRegex("\ndraining: web-[^;]*; .*gc, as far as one action goes \\(limited: a "
-                             "count of 0 was asked for; max_scale_in is 1\\): repeat it\n"));
+      ContainsRegex("\ndraining: web-[^;]*; .*gc, as far as one action goes \\(limited: a "
+                             "count of 0 was asked for; max_scale_in is 1\\): repeat it\nnow: "));
 }
 
 TEST_F(PlanCommands, scale_does_not_wait_for_the_mark_of_a_copy_that_is_no_member) {
@@ -731,7 +792,7 @@ TEST_F(PlanCommands, scale_does_not_wait_for_the_mark_of_a_copy_that_is_no_membe
   ASSERT_TRUE(cluster_.CloneVm(FirstVm(), "copy"));
   ASSERT_TRUE(cluster_.EditAnnotation("copy", kScaleInMark, "copied"));
   EXPECT_EQ(ScaleTo(2), 0) << err_.str();
-  EXPECT_THAT(out_.str(), HasSubstr("\ndone\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("\ndone in "));
 }
 
 TEST_F(PlanCommands, C11_scale_says_whose_lease_it_waits_for) {
