@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "nlohmann/json.hpp"
 #include "terminal.h"
 #include "text.h"
+#include "watch.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -95,7 +95,7 @@ std::string TextOf(const std::vector<CheckResult>& results) {
   return text + Summary(results) + "\n";
 }
 
-std::string JsonOf(const std::vector<CheckResult>& results) {
+Json DocumentOf(const std::vector<CheckResult>& results) {
   Json checks = Json::array();
   for (const CheckResult& result : results) {
     checks.push_back({{"id", result.id},
@@ -104,7 +104,7 @@ std::string JsonOf(const std::vector<CheckResult>& results) {
                       {"text", result.text},
                       {"cure", result.cure}});
   }
-  return PrintableJson({{"ok", Passes(results)}, {"checks", std::move(checks)}});
+  return {{"ok", Passes(results)}, {"checks", std::move(checks)}};
 }
 
 // What the files tell about the query of one check. Only the agent runs it.
@@ -149,9 +149,7 @@ CheckResult ResultOf(const MetricQuery& query) {
                 "only the agent asks its source " + source + " (driver " + driver + ")", "");
 }
 
-}  // namespace
-
-int CheckPreconditions(const CommandRun& run, const std::string& output) {
+std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   const Settings& settings = run.settings;
   std::vector<CheckResult> results;
   for (const auto& [key, problem] : settings.missing_cas) {
@@ -172,17 +170,38 @@ int CheckPreconditions(const CommandRun& run, const std::string& output) {
                        .cure = "correct it: the agent does not scale by this policy"});
   }
   for (const MetricQuery& query : settings.queries) results.push_back(ResultOf(query));
-  run.out << (output == "json" ? JsonOf(results)
-                               : Paint(Fold(TextOf(results), run.terminal.width, kWordWidth),
-                                       {{"FAIL", Colour::kRed}, {"warn", Colour::kYellow}},
-                                       run.terminal))
-          << std::flush;
-  return Passes(results) ? kExitOk : kExitFailure;
+  return results;
+}
+
+// Texts tell times.
+std::string StateOf(const std::vector<CheckResult>& results) {
+  std::string state;
+  for (const CheckResult& result : results) {
+    state += result.id + " " + result.subject + " " + std::string(NamesOf(result.outcome).word) + "\n";
+  }
+  return state;
+}
+
+}  // namespace
+
+int CheckPreconditions(const CommandRun& run, const CheckArguments& arguments) {
+  const config::PoolPolicy& policy = *run.settings.policy;
+  const auto look = [&] {
+    const std::vector<CheckResult> results = ResultsOf(run);
+    return Look{.exit_code = Passes(results) ? kExitOk : kExitFailure,
+                .text = arguments.output == kForPeople
+                            ? Paint(Fold(TextOf(results), run.terminal.width, kWordWidth),
+                                    {{"FAIL", Colour::kRed}, {"warn", Colour::kYellow}},
+                                    run.terminal)
+                            : PrintableDocument(arguments.output, DocumentOf(results)),
+                .state = StateOf(results)};
+  };
+  return ShowLooks(run, arguments.watch, "check of pool " + policy.ns + "/" + policy.pool, look);
 }
 
 void AddCheckCommand(CLI::App& app, const Invocation& invocation) {
-  const auto output = std::make_shared<std::string>("table");
-  AddMaintenanceCommand(
+  const auto arguments = std::make_shared<CheckArguments>();
+  CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "check",
        .description =
@@ -191,10 +210,9 @@ void AddCheckCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 nothing failed (warn and unknown are no failures), 1 a failure, "
                      "2 usage.",
        .use = PolicyUse::kChecked,
-       .task = [output](const CommandRun& run) { return CheckPreconditions(run, *output); }})
-      ->add_option("--output", *output, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
+       .task = [arguments](const CommandRun& run) { return CheckPreconditions(run, *arguments); }});
+  AddOutputOption(*command, arguments->output);
+  AddWatchOptions(*command, arguments->watch);
 }
 
 }  // namespace nomad_harvester::cli

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNotReady = 3;
 inline constexpr int kExitSignal = 128;  // plus the number of the signal that ended the command
+
+// What an output is for: people, or programs. A command may have more.
+inline constexpr char kForPeople[] = "table";
+inline constexpr const char* kOutputs[] = {kForPeople, "json", "yaml"};
 
 // An operator waits for the output; the limit includes retries.
 inline constexpr base::Duration kOperatorBudget = std::chrono::seconds(30);
@@ -93,18 +98,25 @@ struct CommandRun {
 // The commands; each returns the exit code.
 //
 // 0: nothing failed. 1: something did. The policy must be whole.
-int CheckPreconditions(const CommandRun& run, const std::string& output);
 struct WatchArguments {
   bool watch = false;  // until the context ends
   base::Duration interval = std::chrono::seconds(2);
 };
+struct CheckArguments {
+  std::string output = kForPeople;
+  WatchArguments watch = {.interval = std::chrono::seconds(10)};
+};
+int CheckPreconditions(const CommandRun& run, const CheckArguments& arguments);
 struct StatusArguments {
-  std::string output = "table";  // or wide, json, yaml
-  std::string vm;                // empty: the pool
+  std::string output = kForPeople;  // or wide, json, yaml
+  std::string vm;                   // empty: the pool
+  bool all = false;                 // the pools of all policies
   WatchArguments watch = {};
 };
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM.
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments);
+// The same for several pools, one line each: the first of 1, 3 and 0 that a pool has.
+int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments);
 struct RepairArguments {
   bool dry_run = false;
   bool yes = false;            // does not ask
@@ -118,7 +130,8 @@ int CollectGarbage(const CommandRun& run, const RepairArguments& arguments);
 int AdoptPool(const CommandRun& run, const RepairArguments& arguments);
 struct PlanArguments {
   std::int64_t count = 0;
-  std::string output = "text";  // or json
+  std::string output = kForPeople;
+  WatchArguments watch = {.interval = std::chrono::seconds(10)};
 };
 // 0: planned, whether it would be refused or not. 1: a system cannot be read. 2: CheckCountOf.
 int ShowPlan(const CommandRun& run, const PlanArguments& arguments);
@@ -143,8 +156,17 @@ int WriteInitFiles(const CommandRun& run, const InitArguments& arguments);
 // or the count is outside of min and max. OK: it may, or there is no file.
 absl::Status CheckCountOf(const Settings& settings, std::int64_t count);
 
-// The required option --count N. `count` must outlive `command`.
+// The required count of VMs: "3" or --count 3. `count` must outlive `command`.
 void AddCountOption(CLI::App& command, std::int64_t& count);
+
+// The option -o, --output, with one of kOutputs or those `names`; its default is what `output` has.
+// `output` must outlive `command`.
+void AddOutputOption(CLI::App& command, std::string& output,
+                     const std::vector<std::string>& names = {std::begin(kOutputs),
+                                                              std::end(kOutputs)});
+
+// The options -w, --watch and --interval. `watch` must outlive `command`.
+void AddWatchOptions(CLI::App& command, WatchArguments& watch);
 
 // The option --set KEY=VALUE, repeatable. `settings` must outlive `command`.
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
@@ -161,7 +183,12 @@ using Task = std::function<int(const CommandRun& run)>;
 struct SettingArguments {
   OperatorFiles files;
   std::vector<std::string> pairs;  // KEY=VALUE
+  // Short for a key of `pairs`, and wins over it; empty: not given.
+  std::string ns;
+  std::string kubeconfig;
 };
+// With what is short for some.
+std::vector<std::string> PairsOf(const SettingArguments& arguments);
 
 // Reads the files and the settings (every problem to `errors`: kExitUsage), connects to both
 // systems and runs the task under a context that Ctrl-C, SIGTERM and SIGHUP cancel: the exit code
@@ -169,8 +196,14 @@ struct SettingArguments {
 // SIGTERM ends the process at once. Warnings go to standard error.
 int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                  const config::StringMap& environment, const Task& task);
+// The same for the pool of each enabled policy of the files that reaches this plugin, in the order
+// of their names; with a namespace of `arguments`, for those in it. The systems may differ.
+using TaskOfAll = std::function<int(const std::vector<CommandRun>& runs)>;
+int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& arguments,
+                      const config::StringMap& environment, const TaskOfAll& task);
 
-// A subcommand that does that with its options --agent-config, --policy, --policy-name and --set.
+// A subcommand that does that with its options --agent-config, --policy, --policy-name, --set and
+// those that are short for a key.
 struct MaintenanceCommand {
   std::string name;
   std::string description;
@@ -179,6 +212,9 @@ struct MaintenanceCommand {
   Task task;
   // Checks further options first; anything but kExitOk ends the command.
   std::function<int()> check = nullptr;
+  // For a command that may be asked for every pool: whether it is, and what it does then.
+  std::function<bool()> is_for_all = nullptr;
+  TaskOfAll task_of_all = nullptr;
 };
 CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
                                 const MaintenanceCommand& command);

@@ -2,7 +2,9 @@
 #include <atomic>
 #include <csignal>
 #include <iostream>
+#include <list>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -11,6 +13,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 
@@ -69,6 +73,69 @@ class Interrupt {
   std::thread watcher_;
 };
 
+// What the commands' runs share, and their connections. Create it before any thread.
+class Connections {
+ public:
+  Connections(const ErrorWriter& errors, const config::StringMap& environment)
+      : errors_(errors),
+        environment_(environment),
+        interrupt_(errors),
+        parts_(log::MakePlainSink(), log::Level::kWarn, environment),
+        work_(std::make_shared<runtime::CancelSource>(
+            runtime::Context::Background(parts_.clock()))),
+        context_(work_->context()) {}
+
+  // To both systems of the settings. Warns of what is odd in them, once.
+  absl::Status Connect(Settings given, PolicyUse use) {
+    const Settings& settings = settings_.emplace_back(std::move(given));
+    const auto config = std::make_shared<const config::PluginConfig>(settings.plugin);
+    auto transports = scaling::MakeCurlTransports(*config);
+    NH_RETURN_IF_ERROR(transports.status());
+    const scaling::MaintenanceOptions options = parts_.MakeMaintenance(*config);
+    std::vector<std::string> warnings = config->warnings;
+    // `check` has a line for each, with the cure.
+    const std::vector<std::string>& missing = config->missing_token_files;
+    if (use != PolicyUse::kChecked) warnings.insert(warnings.end(), missing.begin(), missing.end());
+    warnings.insert(warnings.end(), transports->warnings.begin(), transports->warnings.end());
+    for (const std::string& warning : warnings) {
+      if (warned_.insert(warning).second) options.logger.Warn(warning);
+    }
+    maintenances_.emplace_back(
+        options,
+        scaling::MakeClients(config, *std::move(transports), parts_.random(), options.logger));
+    return absl::OkStatus();
+  }
+
+  // In the order of Connect, under a context that a signal cancels from now on. Call once.
+  std::vector<CommandRun> Runs() {
+    interrupt_.Cancels(work_);
+    std::vector<CommandRun> runs;
+    auto maintenance = maintenances_.begin();
+    for (const Settings& settings : settings_) {
+      runs.push_back({.maintenance = *maintenance++,
+                      .context = context_,
+                      .settings = settings,
+                      .out = std::cout,
+                      .err = std::cerr,
+                      .errors = errors_,
+                      .terminal = TerminalOf(STDOUT_FILENO, environment_),
+                      .asking = AskOnTerminal()});
+    }
+    return runs;
+  }
+
+ private:
+  const ErrorWriter& errors_;
+  const config::StringMap& environment_;
+  Interrupt interrupt_;
+  RuntimeParts parts_;
+  const std::shared_ptr<runtime::CancelSource> work_;
+  const runtime::Context context_;
+  std::list<Settings> settings_;
+  std::list<scaling::Maintenance> maintenances_;
+  std::set<std::string> warned_;
+};
+
 }  // namespace
 
 ErrorWriter Invocation::Errors(const std::string& command) const {
@@ -103,41 +170,83 @@ void AddFileOptions(CLI::App& command, OperatorFiles& files) {
       ->type_name("NAME");
 }
 
+std::vector<std::string> PairsOf(const SettingArguments& arguments) {
+  std::vector<std::string> pairs = arguments.pairs;
+  if (!arguments.ns.empty()) pairs.push_back("namespace=" + arguments.ns);
+  if (!arguments.kubeconfig.empty()) {
+    pairs.push_back("harvester_kubeconfig=" + arguments.kubeconfig);
+  }
+  return pairs;
+}
+
+void AddOutputOption(CLI::App& command, std::string& output,
+                     const std::vector<std::string>& names) {
+  command
+      .add_option("-o,--output", output,
+                  "json and yaml are for programs" +
+                      std::string(names.size() > std::size(kOutputs) ? "; wide has more columns" : ""))
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+}
+
+void AddWatchOptions(CLI::App& command, WatchArguments& watch) {
+  command.add_flag("-w,--watch", watch.watch,
+                   "Repeat until Ctrl-C: on a terminal's alternate screen, else whenever something "
+                   "changes");
+  const auto read = [&watch](const std::string& text) {
+    const auto parsed = base::ParseGoDuration(text);
+    if (!parsed.ok() || *parsed < std::chrono::seconds(1)) {
+      return std::string("it is not a duration of at least 1s, such as 5s");
+    }
+    watch.interval = *parsed;
+    return std::string();
+  };
+  command
+      .add_option_function<std::string>("--interval", [](const std::string& /*text*/) {},
+                                        "Between two of these, at least 1s")
+      ->check(read)
+      ->type_name("DURATION")
+      ->needs("--watch")
+      ->default_str(base::FormatGoDuration(watch.interval));
+}
+
 int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                  const config::StringMap& environment, const Task& task) {
-  Interrupt interrupt(errors);
-  RuntimeParts parts(log::MakePlainSink(), log::Level::kWarn, environment);
+  Connections connections(errors, environment);
+  const std::vector<std::string> pairs = PairsOf(arguments);
   OperatorFiles named = arguments.files;
-  named.needs_policy = use != PolicyUse::kOptional && !NamesPool(arguments.pairs);
+  named.needs_policy = use != PolicyUse::kOptional && !NamesPool(pairs);
   const auto files = ReadOperatorFiles(named);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
-  const auto settings = ReadSettings(arguments.pairs, *files, use, environment);
+  auto settings = ReadSettings(pairs, *files, use, environment);
   if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
-  const auto config = std::make_shared<const config::PluginConfig>(settings->plugin);
-  auto transports = scaling::MakeCurlTransports(*config);
-  if (!transports.ok()) return errors.Refuse(transports.status(), kExitUsage);
-  const scaling::MaintenanceOptions options = parts.MakeMaintenance(*config);
-  std::vector<std::string> warnings = config->warnings;
-  // `check` has a line for each, with the cure.
-  const std::vector<std::string>& missing = config->missing_token_files;
-  if (use != PolicyUse::kChecked) warnings.insert(warnings.end(), missing.begin(), missing.end());
-  warnings.insert(warnings.end(), transports->warnings.begin(), transports->warnings.end());
-  for (const std::string& warning : warnings) options.logger.Warn(warning);
-  const scaling::Maintenance maintenance(
-      options,
-      scaling::MakeClients(config, *std::move(transports), parts.random(), options.logger));
-  const auto work =
-      std::make_shared<runtime::CancelSource>(runtime::Context::Background(parts.clock()));
-  interrupt.Cancels(work);
-  const runtime::Context context = work->context();
-  return errors.ExitCode(task({.maintenance = maintenance,
-                               .context = context,
-                               .settings = *settings,
-                               .out = std::cout,
-                               .err = std::cerr,
-                               .errors = errors,
-                               .terminal = TerminalOf(STDOUT_FILENO, environment),
-                               .asking = AskOnTerminal()}));
+  const absl::Status connected = connections.Connect(*std::move(settings), use);
+  if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
+  return errors.ExitCode(task(connections.Runs().front()));
+}
+
+int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& arguments,
+                      const config::StringMap& environment, const TaskOfAll& task) {
+  Connections connections(errors, environment);
+  SettingArguments shared = arguments;
+  shared.ns.clear();  // it chooses among the pools
+  const std::vector<std::string> pairs = PairsOf(shared);
+  const auto files = ReadFilesOfAll(arguments.files);
+  if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
+  for (const FileSettings& of_policy : *files) {
+    auto settings = ReadSettings(pairs, of_policy, PolicyUse::kRequired, environment);
+    if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
+    if (!arguments.ns.empty() && settings->ns != arguments.ns) continue;
+    const absl::Status connected = connections.Connect(*std::move(settings), PolicyUse::kRequired);
+    if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
+  }
+  const std::vector<CommandRun> runs = connections.Runs();
+  if (runs.empty()) {
+    return errors.Refuse("no enabled policy of the files has a pool of this plugin" +
+                             (arguments.ns.empty() ? "" : " in namespace " + arguments.ns),
+                         kExitUsage);
+  }
+  return errors.ExitCode(task(runs));
 }
 
 CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
@@ -149,12 +258,25 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
                "KEY=VALUE of the plugin's block or of the policy's target block; repeatable, the "
                "last one of a key counts; takes precedence over the environment (HARVESTER_URL, "
                "NOMAD_ADDR, ...) and over the files");
+  added->add_option("-n,--namespace", arguments->ns, "Short for --set namespace=NAMESPACE")
+      ->type_name("NAMESPACE");
+  added
+      ->add_option("--kubeconfig", arguments->kubeconfig,
+                   "Short for --set harvester_kubeconfig=FILE: connects to Harvester with it, "
+                   "whatever URL, CA and token the files have")
+      ->type_name("FILE");
   added->footer(command.exit_codes);
   added->callback([command, arguments, invocation] {
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check();
     if (invocation.exit_code != kExitOk) return;
-    invocation.exit_code = RunConnected(invocation.Errors(command.name), *arguments, command.use,
-                                        invocation.environment, command.task);
+    const ErrorWriter errors = invocation.Errors(command.name);
+    if (command.is_for_all != nullptr && command.is_for_all()) {
+      invocation.exit_code =
+          RunConnectedToAll(errors, *arguments, invocation.environment, command.task_of_all);
+      return;
+    }
+    invocation.exit_code =
+        RunConnected(errors, *arguments, command.use, invocation.environment, command.task);
   });
   return added;
 }

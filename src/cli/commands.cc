@@ -25,18 +25,19 @@
 #include "command.h"
 #include "command_table.h"
 #include "help.h"
+#include "nlohmann/json.hpp"
 #include "output.h"
 #include "runtime_parts.h"
 #include "terminal.h"
+#include "text.h"
 #include "version.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
-constexpr char kSentence[] =
-    "harvester is the Harvester target plugin of the Nomad Autoscaler: put it into the agent's "
-    "plugin_dir and name it as driver of a target block, or run \"harvester dev --simulate\" to "
-    "try it, \"harvester --help\" for its commands.\n";
+constexpr char kDescription[] =
+    "The Harvester target plugin of the Nomad Autoscaler, and its commands. The agent starts it "
+    "from its plugin_dir, for a target block that names it as driver.";
 
 // Protects the secrets in the memory of the process: it is written to no core file, and only root
 // may read it or attach a debugger. OpenSSL loads no configuration: the host's openssl.cnf, or the
@@ -78,6 +79,17 @@ int RunAsPlugin(const config::StringMap& environment) {
   return plugin::RunPlugin(*service, parts.Process());
 }
 
+void AddVersionCommand(CLI::App& app) {
+  const auto output = std::make_shared<std::string>(kForPeople);
+  CLI::App* const command =
+      app.add_subcommand("version", "Print version, commit and libraries");
+  AddOutputOption(*command, *output);
+  command->callback([output] {
+    std::cout << (*output == kForPeople ? VersionText()
+                                        : PrintableDocument(*output, VersionDocument()));
+  });
+}
+
 // Those that describe the others. To be added last.
 void AddDescriptions(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
@@ -111,9 +123,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddPlanCommand(app, invocation);
   AddScaleCommand(app, invocation);
   AddRenderCommand(app, invocation);
-  app.add_subcommand("version", "Print version, commit and libraries")->callback([] {
-    std::cout << VersionText();
-  });
+  AddVersionCommand(app);
   AddDescriptions(app);
   AddNamesCommand(app, invocation);
   app.footer(
@@ -126,7 +136,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
 }
 
 void RunCommand(const std::vector<std::string>& arguments, const Invocation& invocation) {
-  CLI::App app("The Harvester target plugin of the Nomad Autoscaler.", NOMAD_HARVESTER_PLUGIN_NAME);
+  CLI::App app(kDescription, NOMAD_HARVESTER_PLUGIN_NAME);
   // Subcommands take it over when they are added.
   app.formatter(MakeHelpFormatter(TerminalOf(STDOUT_FILENO, invocation.environment).width));
   app.require_subcommand(1);
@@ -164,13 +174,10 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
   const ErrorStyle style{.json = WantsJson(arguments),
                          .width = TerminalOf(STDERR_FILENO, environment).width};
   const ErrorWriter errors("", style, std::cerr);
-  if (arguments.empty()) {
-    std::cerr << Fold(kSentence, style.width, 0);
-    return kExitFailure;
-  }
   CheckedOutput output;
   int exit_code = kExitOk;
-  RunCommand(arguments, {.environment = environment, .exit_code = exit_code, .error_style = style});
+  // Without a command it prints the help, as kubectl does.
+  RunCommand(arguments.empty() ? std::vector<std::string>{"help"} : arguments, {.environment = environment, .exit_code = exit_code, .error_style = style});
   const int error = output.Finish();
   if (error == 0) return exit_code;
   // Who reads the output has seen enough.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_join.h"
 #include "command.h"
+#include "examples.h"
 #include "terminal.h"
 
 namespace nomad_harvester::cli {
@@ -39,6 +40,15 @@ class HelpFormatter final : public CLI::Formatter {
       begin = end + 1;
     }
     return help;
+  }
+
+  std::string make_footer(const CLI::App* app) const override {
+    const CLI::App* const parent = app->get_parent();
+    const std::vector<std::string> examples =
+        parent == nullptr ? ExamplesOf("", app->get_name())
+                          : ExamplesOf(app->get_name(), parent->get_name());
+    return (examples.empty() ? "" : "Examples:\n  " + absl::StrJoin(examples, "\n  ") + "\n\n") +
+           CLI::Formatter::make_footer(app);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "command_table.h"
+#include "examples.h"
 #include "version.h"
 
 namespace nomad_harvester::cli {
@@ -66,6 +67,11 @@ std::string ManualPage(const std::string& command, const std::vector<CommandEntr
       }
     }
     text += Options(entry);
+    text += ".SH EXAMPLES\n.nf\n";
+    for (const std::string& example : ExamplesOf(is_program ? "" : entry.name, program.name)) {
+      text += Roff(example);
+    }
+    text += ".fi\n";
     const std::string heading = entry.footer.starts_with("Exit: ") ? "EXIT STATUS" : "NOTES";
     if (!entry.footer.empty()) text += ".SH " + heading + "\n" + Roff(entry.footer);
     return text + ".SH SEE ALSO\n" + others + "\n";

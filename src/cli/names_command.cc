@@ -43,6 +43,8 @@ SettingArguments ArgumentsOf(const std::vector<std::string>& words) {
     if (name == "--policy") arguments.files.policy = value;
     if (name == "--policy-name") arguments.files.policy_name = value;
     if (name == "--set") arguments.pairs.push_back(value);
+    if (name == "-n" || name == "--namespace") arguments.ns = value;
+    if (name == "--kubeconfig") arguments.kubeconfig = value;
   }
   return arguments;
 }

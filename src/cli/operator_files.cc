@@ -229,4 +229,33 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
   return settings;
 }
 
+absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(const OperatorFiles& given) {
+  AgentConfig agent;
+  TargetNames ours = {NOMAD_HARVESTER_PLUGIN_NAME};
+  if (!given.agent_config.empty()) {
+    NH_ASSIGN_OR_RETURN(agent, ReadAgentConfig(given.agent_config));
+    ours = OursOf(agent);
+  }
+  OperatorFiles named = given;
+  if (named.policy.empty()) named.policy = agent.policy_dir;
+  if (named.policy.empty()) {
+    return base::InvalidArgument(
+        "--all: shows the pools of all policies; give the agent's files: --agent-config with "
+        "policy.dir, or --policy");
+  }
+  NH_ASSIGN_OR_RETURN(const FilePolicies read, ReadPolicies(named.policy));
+  std::set<std::string> names;
+  for (const FilePolicy& policy : read.policies) {
+    if (policy.enabled && ours.contains(policy.target)) names.insert(policy.name);
+  }
+  std::vector<FileSettings> all;
+  all.reserve(names.size());
+  for (const std::string& name : names) {
+    named.policy_name = name;
+    NH_ASSIGN_OR_RETURN(FileSettings settings, ReadOperatorFiles(named));
+    all.push_back(std::move(settings));
+  }
+  return all;
+}
+
 }  // namespace nomad_harvester::cli

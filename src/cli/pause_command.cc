@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 #include "absl/strings/str_join.h"
@@ -62,20 +63,25 @@ int SetPaused(const CommandRun& run, const std::optional<harvester::Hold>& hold)
   return kExitOk;
 }
 
-// RFC 3339; empty: until harvester resume.
+// RFC 3339, or how long from now; empty: until harvester resume.
 int ReadUntil(const std::string& text, harvester::Hold* hold, const ErrorWriter& errors) {
   hold->always = text.empty();
   if (hold->always) return kExitOk;
-  const auto until = base::ParseRfc3339(text);
-  if (!until.ok()) {
-    return errors.Refuse(
-        "--until: " + base::Message(until.status()) + "; write a time such as 2026-03-01T08:00:00Z",
-        kExitUsage);
+  const base::WallTime now = std::chrono::system_clock::now();
+  absl::StatusOr<base::WallTime> until = base::ParseRfc3339(text);
+  if (const auto from_now = base::ParseGoDuration(text); from_now.ok()) {
+    until = now + *from_now;
   }
-  if (*until <= std::chrono::system_clock::now()) {
+  if (!until.ok()) {
+    return errors.Refuse("--until: " + base::Message(until.status()) +
+                             "; write a time such as 2026-03-01T08:00:00Z, or how long from now, "
+                             "such as 2h",
+                         kExitUsage);
+  }
+  if (*until <= now) {
     return errors.Refuse("--until: " + text + " is not in the future", kExitUsage);
   }
-  hold->until = *until;
+  hold->until = std::chrono::ceil<std::chrono::seconds>(*until);
   return kExitOk;
 }
 
@@ -95,8 +101,9 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
        .use = PolicyUse::kPool,
        .task = [hold](const CommandRun& run) { return SetPaused(run, *hold); },
        .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
-      ->add_option("--until", *until, "End by itself at this time, such as 2026-03-01T08:00:00Z")
-      ->type_name("TIME");
+      ->add_option("--until", *until, "End by itself at this time, such as 2026-03-01T08:00:00Z, or so long from now, "
+                   "such as 2h")
+      ->type_name("TIME|DURATION");
 }
 
 void AddResumeCommand(CLI::App& app, const Invocation& invocation) {

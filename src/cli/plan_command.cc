@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
-#include <ostream>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -10,12 +9,15 @@
 
 #include "absl/strings/str_join.h"
 #include "command.h"
+#include "nlohmann/json.hpp"
 #include "plan_view.h"
+#include "text.h"
+#include "watch.h"
 
 namespace nomad_harvester::cli {
 
 void AddCountOption(CLI::App& command, std::int64_t& count) {
-  command.add_option("--count", count, "How many VMs the pool shall have")
+  command.add_option("--count,COUNT", count, "How many VMs the pool shall have: 3, or --count 3")
       ->required()
       ->check([](const std::string& text) {
         const auto number = base::ParseInt(text);
@@ -46,20 +48,23 @@ absl::Status CheckCountOf(const Settings& settings, std::int64_t count) {
 int ShowPlan(const CommandRun& run, const PlanArguments& arguments) {
   const absl::Status outside = CheckCountOf(run.settings, arguments.count);
   if (!outside.ok()) return run.errors.Refuse(outside, kExitUsage);
-  const auto proposal = run.maintenance.Plan(run.context.WithTimeout(kOperatorBudget),
-                                             *run.settings.policy, arguments.count);
-  if (!proposal.ok()) {
-    return run.errors.Refuse(
-        run.context.Done() ? base::Annotate(proposal.status(), "interrupted; nothing was changed")
-                           : proposal.status(),
-        kExitFailure);
-  }
-  const std::size_t width = run.terminal.width;
-  run.out << (arguments.output == "json"
-                  ? PlanJson(*proposal)
-                  : PlanText(*proposal, width) + RefusalText(*proposal, width))
-          << std::flush;
-  return kExitOk;
+  const config::PoolPolicy& policy = *run.settings.policy;
+  const auto look = [&]() -> Look {
+    const auto proposal = run.maintenance.Plan(run.context.WithTimeout(kOperatorBudget), policy,
+                                               arguments.count);
+    if (!proposal.ok()) {
+      const absl::Status why =
+          run.context.Done() ? base::Annotate(proposal.status(), "interrupted; nothing was changed")
+                             : proposal.status();
+      return {.exit_code = kExitFailure, .error = base::Message(why)};
+    }
+    const std::size_t width = run.terminal.width;
+    std::string text = arguments.output == kForPeople
+                           ? PlanText(*proposal, width) + RefusalText(*proposal, width)
+                           : PrintableDocument(arguments.output, PlanDocument(*proposal));
+    return {.text = text, .state = text};
+  };
+  return ShowLooks(run, arguments.watch, "plan of pool " + policy.ns + "/" + policy.pool, look);
 }
 
 void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
@@ -77,9 +82,8 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
        .use = PolicyUse::kWhole,
        .task = [arguments](const CommandRun& run) { return ShowPlan(run, *arguments); }});
   AddCountOption(*command, arguments->count);
-  command->add_option("--output", arguments->output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  AddOutputOption(*command, arguments->output);
+  AddWatchOptions(*command, arguments->watch);
 }
 
 }  // namespace nomad_harvester::cli

@@ -218,13 +218,13 @@ std::string PlanText(const Proposal& proposal, std::size_t width) {
   return Fold(text, width, kFoldIndent);
 }
 
-std::string PlanJson(const Proposal& proposal) {
+Json PlanDocument(const Proposal& proposal) {
   const ScalePlan& plan = proposal.plan;
   Json create = Json::array();
   for (const scaling::PlannedCreation& creation : plan.create) {
     create.push_back({{"zone", creation.zone}, {"name", creation.name}});
   }
-  return PrintableJson({{"namespace", proposal.snapshot.key.ns},
+  return {{"namespace", proposal.snapshot.key.ns},
                         {"node_group_name", proposal.snapshot.key.pool},
                         {"direction", DirectionName(plan.direction)},
                         {"from", plan.from},
@@ -241,7 +241,7 @@ std::string PlanJson(const Proposal& proposal) {
                         {"unmark", plan.cancel_removals},
                         {"create", std::move(create)},
                         {"notes", proposal.notes},
-                        {"refusal", RefusalOf(proposal.refusal)}});
+                        {"refusal", RefusalOf(proposal.refusal)}};
 }
 
 }  // namespace nomad_harvester::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Scale would do, as text and as JSON. Private to module cli.
+// What a Scale would do, for people and for programs. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_PLAN_VIEW_H_
 #define NOMAD_HARVESTER_CLI_PLAN_VIEW_H_
 
@@ -7,6 +7,8 @@
 #include <string>
 
 #include "nomad_harvester/scaling/proposal.h"
+
+#include "nlohmann/json_fwd.hpp"
 
 namespace nomad_harvester::cli {
 
@@ -18,8 +20,8 @@ std::string PlanText(const scaling::Proposal& proposal, std::size_t width = 0);
 std::string LimitText(const scaling::Proposal& proposal);
 // Whether, and why, it would be refused: the same way.
 std::string RefusalText(const scaling::Proposal& proposal, std::size_t width = 0);
-// Both, in ASCII and with a newline at the end.
-std::string PlanJson(const scaling::Proposal& proposal);
+// Both, for programs.
+nlohmann::ordered_json PlanDocument(const scaling::Proposal& proposal);
 
 }  // namespace nomad_harvester::cli
 

@@ -85,6 +85,12 @@ std::string Progress::Elapsed() const {
   return base::FormatGoDuration(std::chrono::floor<std::chrono::seconds>(clock_.Now() - began_));
 }
 
+std::string Progress::TimeColumn() const {
+  std::string time = Elapsed();
+  time.resize(std::max(time.size() + 1, kTimeWidth), ' ');
+  return time;
+}
+
 bool Progress::IsSaid(const log::Record& record) const {
   return record.message == "Scaled" || record.message == "Scale refused" ||
          std::find(said_.begin(), said_.end(), record.message) != said_.end();
@@ -105,9 +111,7 @@ std::string Progress::Count(const log::Record& record, const std::string& vm) {
 void Progress::Print(std::ostream& to, const std::string& text) {
   if (has_beat_) run_.out << kEraseLine << std::flush;
   has_beat_ = false;
-  std::string time = Elapsed();
-  time.resize(std::max(time.size() + 1, kTimeWidth), ' ');
-  to << time << Printable(text) << "\n" << std::flush;
+  to << TimeColumn() << Printable(text) << "\n" << std::flush;
   last_line_ = clock_.Now();
 }
 
@@ -123,7 +127,7 @@ void Progress::Beat() {
   if (!on_terminal) return Print(run_.out, text);
   // A line that the terminal breaks cannot be erased.
   run_.out << kEraseLine
-           << Clip(Printable(Elapsed() + "  " + text), std::max<std::size_t>(run_.terminal.width, 2) - 1)
+           << Clip(TimeColumn() + Printable(text), std::max<std::size_t>(run_.terminal.width, 2) - 1)
            << std::flush;
   has_beat_ = true;
 }

@@ -38,6 +38,7 @@ class Progress final : public log::Sink {
   std::string Elapsed() const;
 
  private:
+  std::string TimeColumn() const;
   bool IsSaid(const log::Record& record) const;
   // Counts what the record says of a VM; " (2 of 5)" if it is done with the VM.
   std::string Count(const log::Record& record, const std::string& vm) NH_REQUIRES(mutex_);

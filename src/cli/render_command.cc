@@ -61,7 +61,7 @@ int RenderPolicy(const CommandRun& run, const std::string& output) {
 
 void AddRenderCommand(CLI::App& app, const Invocation& invocation) {
   const auto output = std::make_shared<std::string>("yaml");
-  AddMaintenanceCommand(
+  CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "render",
        .description =
@@ -70,10 +70,8 @@ void AddRenderCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes =
            "Exit: 0 printed, 1 Harvester cannot be read or would not get such a VM, 2 usage.",
        .use = PolicyUse::kWhole,
-       .task = [output](const CommandRun& run) { return RenderPolicy(run, *output); }})
-      ->add_option("--output", *output, "yaml or json")
-      ->check(CLI::IsMember({"yaml", "json"}))
-      ->capture_default_str();
+       .task = [output](const CommandRun& run) { return RenderPolicy(run, *output); }});
+  AddOutputOption(*command, *output, {"yaml", "json"});
 }
 
 }  // namespace nomad_harvester::cli

@@ -101,7 +101,7 @@ constexpr std::pair<const char*, const char*> kReplaces[] = {
     {"auth_token", "auth_token_file"},          {"auth_token_file", "auth_token"},
     {"nomad_token", "nomad_token_file"},        {"nomad_token_file", "nomad_token"},
     {"harvester_kubeconfig", "harvester_url"},  {"harvester_kubeconfig", "auth_token"},
-    {"harvester_kubeconfig", "auth_token_file"}};
+    {"harvester_kubeconfig", "auth_token_file"}, {"harvester_kubeconfig", "harvester_ca_cert"}};
 
 std::vector<std::string> VariablesOf(std::string_view key) {
   const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
@@ -125,8 +125,7 @@ StringMap EnvironmentUnder(const StringMap& given, StringMap environment) {
 // `given` on top of the files' block, of which two keys may name one credential.
 StringMap PluginBlockOf(const StringMap& given, StringMap files) {
   for (const auto& [replacing, replaced] : kReplaces) {
-    const bool is_credential = std::string_view(replacing) != "harvester_kubeconfig";
-    if (is_credential && given.contains(replacing)) files.erase(replaced);
+    if (given.contains(replacing)) files.erase(replaced);
   }
   return Merged(given, files);
 }

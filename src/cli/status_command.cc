@@ -28,7 +28,7 @@ std::string Shown(const PoolStatus& status, const VmStatus* vm, const scaling::E
                   const std::string& output, std::size_t width) {
   if (output == "json" || output == "yaml") {
     const auto document = vm == nullptr ? StatusDocument(status) : VmDocument(*vm, events);
-    return output == "json" ? PrintableJson(document) : PrintableYaml(document);
+    return PrintableDocument(output, document);
   }
   if (vm != nullptr) return VmStory(status, *vm, events);
   return StatusTable(status, output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual, width);
@@ -72,6 +72,14 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
 // Below the texts of the lines.
 constexpr std::size_t kIndent = 12;
 
+std::string ForPeople(const std::string& text, const Terminal& terminal) {
+  return Paint(Fold(text, terminal.width, kIndent),
+               {{"Ready:      yes", Colour::kGreen},
+                {"Ready:      no", Colour::kRed},
+                {"Trouble:", Colour::kYellow}},
+               terminal);
+}
+
 Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   const Settings& settings = run.settings;
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
@@ -99,14 +107,63 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   // A break or a colour within a text would be part of what another program reads.
   if (output != "json" && output != "yaml") {
     if (!of_vm) look.text += WhatThereIs(run.maintenance, limited, status.inspection);
-    look.text = Paint(Fold(look.text, width, kIndent),
-                      {{"Ready:      yes", Colour::kGreen},
-                       {"Ready:      no", Colour::kRed},
-                       {"Trouble:", Colour::kYellow}},
-                      run.terminal);
+    look.text = ForPeople(look.text, run.terminal);
   }
   if (!status.inspection.snapshot.look().nomad_readable) look.exit_code = kExitFailure;
   return look;
+}
+
+// What one line has room for: why it is not ready, else its first trouble.
+std::string Remark(const PoolStatus& status) {
+  const scaling::StatusReport& report = status.inspection.report;
+  if (!report.status.ready) return report.reason;
+  if (status.troubles.empty()) return "";
+  const std::size_t more = status.troubles.size() - 1;
+  return status.troubles.front().text +
+         (more == 0 ? "" : " (and " + std::to_string(more) + " more: status of this pool)");
+}
+
+// Of pools of which one cannot be read, the others are shown.
+Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments) {
+  std::vector<std::vector<std::string>> rows = {{"POOL", "READY", "COUNT", "OTHERS", "WHY"}};
+  nlohmann::ordered_json pools = nlohmann::ordered_json::array();
+  std::string whole;
+  Look all;
+  for (const CommandRun& run : runs) {
+    const Settings& settings = run.settings;
+    const config::PoolPolicy& policy = *settings.policy;
+    auto inspection = run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), policy,
+                                              settings.tells_vms, settings.claimed);
+    if (!inspection.ok()) {
+      const std::string why = base::Message(inspection.status());
+      rows.push_back({policy.ns + "/" + policy.pool, "unknown", "", "", why});
+      pools.push_back(
+          {{"namespace", policy.ns}, {"node_group_name", policy.pool}, {"error", why}});
+      whole += "Pool:       " + policy.ns + "/" + policy.pool + "\nError:      " + Printable(why) + "\n\n";
+      all.state += policy.pool + " cannot be read\n";
+      all.exit_code = kExitFailure;
+      continue;
+    }
+    const PoolStatus status = DescribePool(*std::move(inspection));
+    const scaling::TargetStatus& report = status.inspection.report.status;
+    rows.push_back({policy.ns + "/" + policy.pool, report.ready ? "yes" : "no",
+                    std::to_string(report.count), CountersText(status), Remark(status)});
+    pools.push_back(StatusDocument(status));
+    whole += StatusTable(status, StatusDetail::kWide, run.terminal.width) + "\n";
+    all.state += StateWithoutTimes(status);
+    const bool unreadable = !status.inspection.snapshot.look().nomad_readable;
+    if (unreadable) all.exit_code = kExitFailure;
+    if (!report.ready && all.exit_code == kExitOk) all.exit_code = kExitNotReady;
+  }
+  const Terminal& terminal = runs.front().terminal;
+  if (arguments.output == "wide") {
+    all.text = ForPeople(whole, terminal);
+  } else if (arguments.output == kForPeople) {
+    all.text = Fold(Table(rows, terminal.width), terminal.width, kIndent);
+  } else {
+    all.text = PrintableDocument(arguments.output, {{"pools", std::move(pools)}});
+  }
+  return all;
 }
 
 }  // namespace
@@ -120,9 +177,13 @@ int ShowStatus(const CommandRun& run, const StatusArguments& arguments) {
   return ShowLooks(run, arguments.watch, title, [&] { return LookAt(run, arguments); });
 }
 
+int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments) {
+  return ShowLooks(runs.front(), arguments.watch, "status of " + std::to_string(runs.size()) + " pools",
+                   [&] { return LookAtAll(runs, arguments); });
+}
+
 void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
   const auto arguments = std::make_shared<StatusArguments>();
-  const auto interval = std::make_shared<std::string>("2s");
   CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "status",
@@ -132,30 +193,21 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 ready, 3 not ready, 1 cannot be read, 2 usage, 130 interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ShowStatus(run, *arguments); },
-       .check =
-           [arguments, interval, invocation] {
-             const auto parsed = base::ParseGoDuration(*interval);
-             if (parsed.ok() && *parsed >= std::chrono::seconds(1)) {
-               arguments->watch.interval = *parsed;
-               return kExitOk;
-             }
-             return invocation.Errors("status").Refuse(
-                 "--interval: " + *interval + " is not a duration of at least 1s, such as 5s",
-                 kExitUsage);
+       .is_for_all = [arguments] { return arguments->all; },
+       .task_of_all =
+           [arguments](const std::vector<CommandRun>& runs) {
+             return ShowStatusOfAll(runs, *arguments);
            }});
-  command->add_option("VM", arguments->vm, "Everything about this VM of the pool");
+  CLI::Option* const vm =
+      command->add_option("VM", arguments->vm, "Everything about this VM of the pool");
   command
-      ->add_option("-o,--output", arguments->output,
-                   "table, wide (more columns), or for programs json or yaml")
-      ->check(CLI::IsMember({"table", "wide", "json", "yaml"}))
-      ->capture_default_str();
-  command->add_flag("--watch", arguments->watch.watch,
-                    "Repeat until Ctrl-C: on a terminal's alternate screen, else whenever something "
-                    "changes");
-  command->add_option("--interval", *interval, "Between two of these, at least 1s")
-      ->type_name("DURATION")
-      ->needs("--watch")
-      ->capture_default_str();
+      ->add_flag("--all", arguments->all,
+                 "The pools of all enabled policies of the files, one line each; with -n, those of "
+                 "the namespace")
+      ->excludes(vm)
+      ->excludes("--policy-name");
+  AddOutputOption(*command, arguments->output, {kForPeople, "wide", "json", "yaml"});
+  AddWatchOptions(*command, arguments->watch);
 }
 
 }  // namespace nomad_harvester::cli

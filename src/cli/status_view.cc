@@ -64,15 +64,6 @@ std::string ActionText(const harvester::LeaseAction& action) {
   return text;
 }
 
-// Without those that are 0.
-std::string CountersText(const PoolStatus& status) {
-  std::string text;
-  for (const auto& [name, value] : status.counters) {
-    if (value != 0) text += (text.empty() ? "" : ", ") + std::to_string(value) + " " + name;
-  }
-  return text;
-}
-
 std::string TroubleText(const Trouble& trouble) {
   const std::vector<std::string>& vms = trouble.vms;
   if (vms.empty()) return trouble.text;
@@ -222,6 +213,14 @@ std::string VmStory(const PoolStatus& status, const VmStatus& vm,
   story += Line("Next step", WithReason(std::string(StepName(vm.step.kind)), vm.step.reason) +
                                  " (rule " + std::string(RowName(vm.step.row)) + ")");
   return story + EventLines(events, status.time);
+}
+
+std::string CountersText(const PoolStatus& status) {
+  std::string text;
+  for (const auto& [name, value] : status.counters) {
+    if (value != 0) text += (text.empty() ? "" : ", ") + std::to_string(value) + " " + name;
+  }
+  return text;
 }
 
 std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size_t width) {

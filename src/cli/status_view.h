@@ -16,6 +16,8 @@ enum class StatusDetail { kUsual, kWide };
 // than `width` columns (0: no limit) becomes blocks (text.h); lines are not folded.
 std::string StatusTable(const PoolStatus& status, StatusDetail detail = StatusDetail::kUsual,
                         std::size_t width = 0);
+// Status' counters without those that are 0: "1 pending, 2 lost".
+std::string CountersText(const PoolStatus& status);
 // Everything about one VM of the pool.
 std::string VmStory(const PoolStatus& status, const VmStatus& vm,
                     const scaling::EventsView& events = {});

@@ -108,6 +108,10 @@ std::string PrintableJson(Json document) {
 
 std::string PrintableYaml(Json document) { return ToYaml(WithoutSecretsIn(std::move(document))); }
 
+std::string PrintableDocument(const std::string& output, Json document) {
+  return output == "yaml" ? PrintableYaml(std::move(document)) : PrintableJson(std::move(document));
+}
+
 std::string ToYaml(const Json& document) {
   YAML::Emitter out;
   out.SetOutputCharset(YAML::EscapeNonAscii);

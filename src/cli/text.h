@@ -19,6 +19,8 @@ std::string Printable(std::string_view text);
 // secrets in its texts; names of members are its own. With a newline at its end.
 std::string PrintableJson(nlohmann::ordered_json document);
 std::string PrintableYaml(nlohmann::ordered_json document);
+// As `output` says, "json" or "yaml".
+std::string PrintableDocument(const std::string& output, nlohmann::ordered_json document);
 // The same with its secrets: one document in block style, without "---".
 std::string ToYaml(const nlohmann::ordered_json& document);
 

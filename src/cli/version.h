@@ -5,10 +5,16 @@
 
 #include <string>
 
+#include "nlohmann/json_fwd.hpp"
+
 namespace nomad_harvester::cli {
 
 // One line each: version, commit, and the libraries with the versions that are linked.
 std::string VersionText();
+
+// The same for programs: `version`, `commit`, `linked` ("static" or "shared"), and of each library
+// `source`, `version` and `package`.
+nlohmann::ordered_json VersionDocument();
 
 // "0.1.0", or "0.1.0+git.d98399d" of a build that is not the release, and the commit or "unknown".
 std::string Version();

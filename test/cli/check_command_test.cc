@@ -52,7 +52,7 @@ int RunCheck(const scaling::Maintenance& maintenance, const runtime::Context& co
                              .err = out,
                              .errors = errors,
                              .terminal = terminal},
-                            output);
+                            {.output = output});
 }
 
 // Both systems, a policy, and an operator who checks it.
@@ -391,7 +391,7 @@ TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_
 }
 
 TEST(CheckCommand, colours_what_fails_and_warns_on_a_terminal_that_has_colours) {
-  CheckedPool world({{"harvester_skip_verify", "true"}, {"image", "default/none"}});
+  CheckedPool world({{"image", "default/none"}}, simulator::Options());
   world.Check("table", {.colour = true});
   EXPECT_THAT(world.out(), AllOf(HasSubstr("\n\x1b[31mFAIL\x1b[0m     image default/none"),
                                  HasSubstr("\x1b[33mwarn\x1b[0m     "), Not(HasSubstr("\x1b[31mok"))));

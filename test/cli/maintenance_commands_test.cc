@@ -568,7 +568,7 @@ TEST_F(MaintenanceCommands, C15_adopt_needs_a_nomad_that_tells_its_keys_and_can_
 TEST_F(MaintenanceCommands, C15_check_warns_of_a_stray_vm_and_fails_if_the_pool_is_another_nomads) {
   ASSERT_TRUE(Scale(2).ok());
   const auto check = [this] {
-    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, "table"); });
+    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
     return out_.str();
   };
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
@@ -792,7 +792,7 @@ TEST_F(MaintenanceCommands, gc_of_one_pool_does_not_ask_before_it_undoes) {
 TEST_F(MaintenanceCommands, check_warns_of_a_join_timeout_that_joins_nearly_use_up) {
   ASSERT_TRUE(Scale(1).ok());
   const auto check = [this] {
-    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, "table"); });
+    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
     return out_.str();
   };
   settings_.policy->join_timeout = std::chrono::seconds(10);
@@ -1001,7 +1001,55 @@ std::vector<std::string> ScaleToOne(const std::vector<std::string>& more = {}) {
 TEST_F(WholeCommands, set_wins_over_the_environment_for_scale_as_well) {
   credential_ = {"NOMAD_TOKEN_FILE", "/nowhere/token"};
   EXPECT_EQ(Call(ScaleToOne({"nomad_token=of-nomad", "auth_token=of-harvester"})), 0) << err_;
-  EXPECT_THAT(out_, testing::EndsWith("done\n"));
+  EXPECT_THAT(out_, ContainsRegex("\ndone in [0-9]+s\nnow: pool default/web has 1 VM[^\n]*\n$"));
+}
+
+TEST_F(WholeCommands, short_options_stand_for_their_keys_and_a_count_needs_no_option) {
+  std::vector<std::string> scale = ScaleToOne();
+  scale.erase(scale.begin() + 1);  // --count
+  scale.insert(scale.end(), {"-n", "nomad"});
+  EXPECT_EQ(Call(scale), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("\nnow: pool nomad/web has 1 VM"));
+  EXPECT_EQ(Call({"status", "-n", "nomad", "-o", "yaml", "--set", "node_group_name=web", "--set",
+                  "node_class=web", "--set", "namespace=default"}),
+            0)
+      << err_;
+  EXPECT_THAT(out_, StartsWith("namespace: nomad\n"));
+  EXPECT_EQ(Call({"status", "--kubeconfig", "/nowhere/kubeconfig", "--set", "node_group_name=web",
+                  "--set", "node_class=web"}),
+            2);
+  EXPECT_THAT(err_, HasSubstr("/nowhere/kubeconfig"));
+}
+
+TEST_F(WholeCommands, L10_a_pause_may_say_how_long_it_is) {
+  ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
+  EXPECT_EQ(Call({"pause", "--until", "2h", "--set", "node_group_name=web"}), 0) << err_;
+  EXPECT_THAT(out_, ContainsRegex("is paused until 20[0-9]{2}-[-0-9T:]+Z\n"));
+}
+
+TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
+  ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
+  const support::ScopedTempDir dir;
+  const auto policy = [](const std::string& name, const std::string& ns) {
+    return "scaling \"" + name + "\" {\n  enabled = true\n  max = 3\n  policy {\n    target \"harvester\" {\n      "
+           "node_group_name = \"" + name + "\"\n      namespace = \"" + ns + "\"\n      node_class = \"" +
+           name + "\"\n    }\n  }\n}\n";
+  };
+  const std::string file = dir.WriteFile("p.hcl", policy("web", "default") + policy("db", "nomad"));
+  EXPECT_EQ(Call({"status", "--all", "--policy", file}), 3) << err_;
+  EXPECT_THAT(out_, ContainsRegex("^POOL +READY +COUNT +OTHERS +WHY\nnomad/db +no +0 +- +no VM and "
+                                  "no Lease [^\n]*\ndefault/web +yes +1 "));
+  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "default", "-o", "json"}), 0) << err_;
+  const auto pools = nlohmann::json::parse(out_)["pools"];
+  ASSERT_EQ(pools.size(), 1U);
+  EXPECT_EQ(pools[0]["vms"].size(), 1U);
+  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 3) << err_;
+  EXPECT_THAT(out_, AllOf(StartsWith("Pool:       nomad/db\n"), HasSubstr("\n\nPool:       default/web\n")));
+  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "elsewhere"}), 2);
+  EXPECT_THAT(err_, HasSubstr("no enabled policy of the files has a pool of this plugin in namespace elsewhere"));
+  EXPECT_EQ(Call({"status", "--all"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--all: shows the pools of all policies; give the agent's files"));
+  EXPECT_EQ(Call({"status", "web-1", "--all", "--policy", file}), 2);
 }
 
 TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {

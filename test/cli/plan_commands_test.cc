@@ -78,7 +78,7 @@ class PlanCommands : public OperatorTest {
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
   }
 
-  int Plan(std::int64_t count, const std::string& output = "text") {
+  int Plan(std::int64_t count, const std::string& output = kForPeople) {
     return Call("plan", [&](const CommandRun& run) {
       return ShowPlan(run, {.count = count, .output = output});
     });
@@ -740,7 +740,7 @@ TEST_F(PlanCommands, scale_on_a_terminal_says_it_in_one_line_that_fits_and_is_er
   terminal_.redraws = true;
   terminal_.width = 30;
   EXPECT_EQ(ScaleTo(0), 1);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\r\x1b[K1m40s  0 of 1 done, at work \r\x1b[K1m41s  "),
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\r\x1b[K1m40s  0 of 1 done, at work o\r\x1b[K1m41s  "),
                                 ContainsRegex("\r\x1b\\[Know: pool nomad/web has ")));
 }
 

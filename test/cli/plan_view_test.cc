@@ -36,8 +36,8 @@ scaling::Proposal FullProposal() {
   return proposal;
 }
 
-TEST(PlanJson, of_everything_is_that_of_the_golden_file) {
-  ExpectGolden("plan.json", PlanJson(FullProposal()));
+TEST(PlanDocument, of_everything_is_that_of_the_golden_file) {
+  ExpectGolden("plan.json", PrintableJson(PlanDocument(FullProposal())));
 }
 
 TEST(PlanText, of_everything_is_that_of_the_golden_file) {

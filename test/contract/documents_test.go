@@ -117,7 +117,11 @@ func commandsOf(t *testing.T, file string) []documented {
 // helpOf returns what the executable prints for one command, and false if it has no such command.
 func helpOf(t *testing.T, name string) (string, bool) {
 	t.Helper()
-	cmd := command(t, realPlugin, "help", name)
+	arguments := []string{"help"}
+	if name != "" {
+		arguments = append(arguments, name)
+	}
+	cmd := command(t, realPlugin, arguments...)
 	cmd.Env = []string{}
 	out, err := cmd.Output()
 	return string(out), err == nil && strings.Contains(string(out), "Usage: harvester "+name)
@@ -205,18 +209,50 @@ func TestTheCommandsInTheDocumentsWork(t *testing.T) {
 	}
 }
 
+// The examples of each help run as those of the documents do, one after the other.
+func TestTheExamplesOfEachHelpWork(t *testing.T) {
+	t.Parallel()
+	all, _ := helpOf(t, "")
+	_, all, _ = strings.Cut(all, "Subcommands:\n")
+	commands := regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(all, -1)
+	if len(commands) < 10 {
+		t.Fatalf("the help has %d commands", len(commands))
+	}
+	for _, command := range commands {
+		name := command[1]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			help, _ := helpOf(t, name)
+			_, rest, found := strings.Cut(help, "\nExamples:\n")
+			examples, _, _ := strings.Cut(rest, "\n\n")
+			if !found || !strings.Contains(examples, "harvester "+name) {
+				t.Fatalf("the help of %s has no example:\n%s", name, help)
+			}
+			runBlock(t, strings.ReplaceAll(examples, "  harvester", "harvester")+"\n")
+		})
+	}
+}
+
 // What the shell takes for the commands.
 const standIns = `
+simulate() { # until it serves
+  mkfifo said
+  TMPDIR=$PWD "$HARVESTER_BINARY" "$@" >said 2>dev.err &
+  while read -r word rest; do [ "$word" = listening ] && kill $!; done <said
+  wait $!
+}
 harvester() {
   case $1 in
     scale) shift; scaled "$@" ;;
     gc) "$HARVESTER_BINARY" "$@" --yes ;;
     status) "$HARVESTER_BINARY" "$@" || [ $? = 3 ] ;; # a pool that was never scaled
     adopt) "$HARVESTER_BINARY" "$@" 2>adopt.err || grep -q "no VM and no Lease" adopt.err ;; # likewise
+    dev) simulate "$@" ;;
     *) "$HARVESTER_BINARY" "$@" ;;
   esac
 }
 kubectl() { :; }
+man() { cat >/dev/null; }
 nomad() { :; }
 nomad-autoscaler() { :; }
 scaled() { "$HARVESTER_BINARY" scale "$@" --yes; }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples.h"
+
+#include <string_view>
+
+namespace nomad_harvester::cli {
+namespace {
+
+struct Example {
+  std::string_view command;
+  std::string_view arguments;  // and what the shell does with the output
+};
+
+// A line has 80 columns at most.
+constexpr Example kExamples[] = {
+    {"", "help status"},
+    {"", "check --agent-config agent.hcl --policy web.hcl"},
+    {"dev", "dev --simulate"},
+    {"check", "check --agent-config agent.hcl --policy web.hcl"},
+    {"check", "check --agent-config agent.hcl --policy web.hcl -o json"},
+    {"status", "status --agent-config agent.hcl --policy web.hcl -o wide"},
+    {"status", "status --agent-config agent.hcl --all"},
+    {"gc", "gc --agent-config agent.hcl -n nomad --dry-run"},
+    {"gc", "gc --agent-config agent.hcl --policy web.hcl"},
+    {"adopt", "adopt --agent-config agent.hcl --policy web.hcl --dry-run"},
+    {"pause", "pause --agent-config agent.hcl --policy web.hcl"},
+    {"pause", "pause --agent-config agent.hcl --policy web.hcl --until 2h"},
+    {"resume", "resume --agent-config agent.hcl --policy web.hcl"},
+    {"plan", "plan 3 --agent-config agent.hcl --policy web.hcl"},
+    {"plan", "plan 3 --agent-config agent.hcl --policy web.hcl -o yaml"},
+    {"scale", "scale 3 --agent-config agent.hcl --policy web.hcl"},
+    {"scale", "scale 1 --agent-config agent.hcl --policy web.hcl --yes"},
+    {"render", "render --agent-config agent.hcl --policy web.hcl"},
+    {"version", "version"},
+    {"version", "version -o json"},
+    {"completion", "completion zsh > _nomad-harvester"},
+    {"manual", "manual status | man -l -"},
+};
+
+}  // namespace
+
+std::vector<std::string> ExamplesOf(const std::string& command, const std::string& program) {
+  std::vector<std::string> lines;
+  for (const Example& example : kExamples) {
+    if (example.command == command) lines.push_back(program + " " + std::string(example.arguments));
+  }
+  return lines;
+}
+
+}  // namespace nomad_harvester::cli
