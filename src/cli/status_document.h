@@ -10,7 +10,7 @@
 
 namespace nomad_harvester::cli {
 
-// The members are documented in docs/operations.md. Other programs depend on them: there may be
+// The members are documented in docs/commands.md. Other programs depend on them: there may be
 // more of them, and none changes its name or meaning. Secrets are not removed yet.
 nlohmann::ordered_json StatusDocument(const PoolStatus& status);
 // The VM's element of `vms`, and its events, which are null if they are not known.
