@@ -9,11 +9,14 @@ WORKDIR /source
 # scripts/image puts a static executable that was built before into the context; a plain
 # "docker build" compiles it here.
 RUN if [ ! -x build/static/harvester ]; then scripts/build static harvester; fi \
- && strip build/static/harvester
+ && strip build/static/harvester \
+ && install -D build/static/harvester /image/harvester \
+ && ln -s harvester /image/nomad-harvester \
+ && install -D -m 644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt
 
 FROM scratch
 LABEL org.opencontainers.image.title="nomad-harvester-autoscaler" \
       org.opencontainers.image.description="Harvester target plugin for the Nomad Autoscaler"
-COPY --from=build /source/build/static/harvester /harvester
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-ENTRYPOINT ["/harvester"]
+# The driver, and the command, which is a link to it.
+COPY --from=build /image/ /
+ENTRYPOINT ["/nomad-harvester"]

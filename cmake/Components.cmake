@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Debian packages whose code is in the static executable (of another build: that it was compiled
-# against), for `harvester version` and scripts/check-updates: NOMAD_HARVESTER_COMPONENTS has lines
+# against), for `nomad-harvester version` and scripts/check-updates: NOMAD_HARVESTER_COMPONENTS has lines
 # "SOURCE VERSION PACKAGE", and NOMAD_HARVESTER_COMPONENTS_FILE is a file with these lines that changes
 # only when they do. scripts/check-static compares the list with what the linker and the compiler read.
 

@@ -27,12 +27,12 @@ namespace "*" {
   }
 }
 
-# harvester check reads the versions of the servers. It goes without.
+# nomad-harvester check reads the versions of the servers. It goes without.
 agent {
   policy = "read"
 }
 
-# Optional: harvester check reads whether the policy's node_pool exists.
+# Optional: nomad-harvester check reads whether the policy's node_pool exists.
 # node_pool "*" {
 #   policy = "read"
 # }

@@ -33,5 +33,6 @@ int main(int argc, char** argv) {
       environment.emplace(variable.substr(0, equals), variable.substr(equals + 1));
     }
   }
-  return nomad_harvester::cli::Main(arguments, environment);
+  const std::string called = argc > 0 ? argv[0] : "";
+  return nomad_harvester::cli::Main(arguments, environment, called.substr(called.rfind('/') + 1));
 }

@@ -177,7 +177,8 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
 std::string StateOf(const std::vector<CheckResult>& results) {
   std::string state;
   for (const CheckResult& result : results) {
-    state += result.id + " " + result.subject + " " + std::string(NamesOf(result.outcome).word) + "\n";
+    state +=
+        result.id + " " + result.subject + " " + std::string(NamesOf(result.outcome).word) + "\n";
   }
   return state;
 }
@@ -188,13 +189,13 @@ int CheckPreconditions(const CommandRun& run, const CheckArguments& arguments) {
   const config::PoolPolicy& policy = *run.settings.policy;
   const auto look = [&] {
     const std::vector<CheckResult> results = ResultsOf(run);
-    return Look{.exit_code = Passes(results) ? kExitOk : kExitFailure,
-                .text = arguments.output == kForPeople
-                            ? Paint(Fold(TextOf(results), run.terminal.width, kWordWidth),
-                                    {{"FAIL", Colour::kRed}, {"warn", Colour::kYellow}},
-                                    run.terminal)
-                            : PrintableDocument(arguments.output, DocumentOf(results)),
-                .state = StateOf(results)};
+    return Look{
+        .exit_code = Passes(results) ? kExitOk : kExitFailure,
+        .text = arguments.output == kForPeople
+                    ? Paint(Fold(TextOf(results), run.terminal.width, kWordWidth),
+                            {{"FAIL", Colour::kRed}, {"warn", Colour::kYellow}}, run.terminal)
+                    : PrintableDocument(arguments.output, DocumentOf(results)),
+        .state = StateOf(results)};
   };
   return ShowLooks(run, arguments.watch, "check of pool " + policy.ns + "/" + policy.pool, look);
 }

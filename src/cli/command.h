@@ -57,26 +57,26 @@ struct Invocation {
 
 // Each adds a subcommand that runs when it is parsed. `invocation` must outlive `app`.
 //
-// harvester dev: serves the plugin's gRPC services without the agent, for debugging, until SIGTERM
-// or SIGINT.
+// nomad-harvester dev: serves the plugin's gRPC services without the agent, for debugging, until
+// SIGTERM or SIGINT.
 void AddDevCommand(CLI::App& app, const Invocation& invocation);
-// harvester check: every precondition of a pool, with its cure.
+// nomad-harvester check: every precondition of a pool, with its cure.
 void AddCheckCommand(CLI::App& app, const Invocation& invocation);
-// harvester status: shows a pool's state as the plugin observes it.
+// nomad-harvester status: shows a pool's state as the plugin observes it.
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
-// harvester gc: collects what an interrupted action left behind.
+// nomad-harvester gc: collects what an interrupted action left behind.
 void AddGcCommand(CLI::App& app, const Invocation& invocation);
-// harvester adopt: gives a pool to the Nomad cluster that answers now (rule C15).
+// nomad-harvester adopt: gives a pool to the Nomad cluster that answers now (rule C15).
 void AddAdoptCommand(CLI::App& app, const Invocation& invocation);
-// harvester pause and harvester resume (rule L10).
+// nomad-harvester pause and nomad-harvester resume (rule L10).
 void AddPauseCommand(CLI::App& app, const Invocation& invocation);
 void AddResumeCommand(CLI::App& app, const Invocation& invocation);
-// harvester plan: what a Scale would do. harvester scale: does it. harvester render: the objects
-// that it creates.
+// nomad-harvester plan: what a Scale would do. nomad-harvester scale: does it. nomad-harvester
+// render: the objects that it creates.
 void AddPlanCommand(CLI::App& app, const Invocation& invocation);
 void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddRenderCommand(CLI::App& app, const Invocation& invocation);
-// harvester init: writes the agent's files for a cluster.
+// nomad-harvester init: writes the agent's files for a cluster.
 void AddInitCommand(CLI::App& app, const Invocation& invocation);
 // harvester __names KIND -- WORDS: the names of policies, or of the VMs of a pool, by the settings
 // in WORDS, those of a command that is being typed. In no help: completion scripts ask it.

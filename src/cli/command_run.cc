@@ -81,8 +81,8 @@ class Connections {
         environment_(environment),
         interrupt_(errors),
         parts_(log::MakePlainSink(), log::Level::kWarn, environment),
-        work_(std::make_shared<runtime::CancelSource>(
-            runtime::Context::Background(parts_.clock()))),
+        work_(
+            std::make_shared<runtime::CancelSource>(runtime::Context::Background(parts_.clock()))),
         context_(work_->context()) {}
 
   // To both systems of the settings. Warns of what is odd in them, once.
@@ -100,9 +100,8 @@ class Connections {
     for (const std::string& warning : warnings) {
       if (warned_.insert(warning).second) options.logger.Warn(warning);
     }
-    maintenances_.emplace_back(
-        options,
-        scaling::MakeClients(config, *std::move(transports), parts_.random(), options.logger));
+    maintenances_.emplace_back(options, scaling::MakeClients(config, *std::move(transports),
+                                                             parts_.random(), options.logger));
     return absl::OkStatus();
   }
 
@@ -182,9 +181,10 @@ std::vector<std::string> PairsOf(const SettingArguments& arguments) {
 void AddOutputOption(CLI::App& command, std::string& output,
                      const std::vector<std::string>& names) {
   command
-      .add_option("-o,--output", output,
-                  "json and yaml are for programs" +
-                      std::string(names.size() > std::size(kOutputs) ? "; wide has more columns" : ""))
+      .add_option(
+          "-o,--output", output,
+          "json and yaml are for programs" +
+              std::string(names.size() > std::size(kOutputs) ? "; wide has more columns" : ""))
       ->check(CLI::IsMember(names))
       ->capture_default_str();
 }
@@ -202,8 +202,8 @@ void AddWatchOptions(CLI::App& command, WatchArguments& watch) {
     return std::string();
   };
   command
-      .add_option_function<std::string>("--interval", [](const std::string& /*text*/) {},
-                                        "Between two of these, at least 1s")
+      .add_option_function<std::string>(
+          "--interval", [](const std::string& /*text*/) {}, "Between two of these, at least 1s")
       ->check(read)
       ->type_name("DURATION")
       ->needs("--watch")

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/cli/commands.h"
 #include "nomad_harvester/config/option_table.h"
 
 #include "absl/strings/str_split.h"
@@ -71,6 +72,7 @@ std::vector<CommandEntry> CommandTable(const CLI::App& app) {
   std::vector<CommandEntry> table;
   table.reserve(commands.size() + 1);
   table.push_back(EntryOf(app));
+  table.back().name = kCommand;  // however it was called
   for (const CLI::App* const command : commands) {
     if (!command->get_group().empty()) table.push_back(EntryOf(*command));
   }

@@ -31,7 +31,7 @@ struct CommandEntry {
   std::vector<OptionEntry> options;
 };
 
-// The first entry is `app` itself.
+// The first entry is `app` itself, by the name of the installed command.
 std::vector<CommandEntry> CommandTable(const CLI::App& app);
 
 // Completion for one of kShells. It knows the values of options, and the keys of --set.

@@ -81,8 +81,7 @@ int RunAsPlugin(const config::StringMap& environment) {
 
 void AddVersionCommand(CLI::App& app) {
   const auto output = std::make_shared<std::string>(kForPeople);
-  CLI::App* const command =
-      app.add_subcommand("version", "Print version, commit and libraries");
+  CLI::App* const command = app.add_subcommand("version", "Print version, commit and libraries");
   AddOutputOption(*command, *output);
   command->callback([output] {
     std::cout << (*output == kForPeople ? VersionText()
@@ -95,16 +94,16 @@ void AddDescriptions(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* const completion = app.add_subcommand(
       "completion",
-      "Print a completion script for a shell; bash: source <(harvester completion "
+      "Print a completion script for a shell; bash: source <(nomad-harvester completion "
       "bash)");
   completion->add_option("SHELL", *shell, "The shell")
       ->required()
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
   completion->callback([shell, &app] { std::cout << CompletionScript(*shell, CommandTable(app)); });
-  const auto command = std::make_shared<std::string>(app.get_name());
+  const auto command = std::make_shared<std::string>(kCommand);
   CLI::App* const manual = app.add_subcommand(
-      "manual", "Print a manual page as roff; harvester manual status | man -l -");
-  std::vector<std::string> names = {app.get_name()};
+      "manual", "Print a manual page as roff; nomad-harvester manual status | man -l -");
+  std::vector<std::string> names = {kCommand};
   for (const CLI::App* const each : app.get_subcommands({})) names.push_back(each->get_name());
   manual->add_option("COMMAND", *command, "The command; default: the program itself")
       ->check(CLI::IsMember(names));
@@ -127,7 +126,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddDescriptions(app);
   AddNamesCommand(app, invocation);
   app.footer(
-      "\"harvester help COMMAND\" prints the help of one.\n"
+      "\"help COMMAND\" prints the help of one.\n"
       "Exit: 0 done, 1 failed, 2 wrong usage, 129, 130 and 143 after SIGHUP, Ctrl-C and SIGTERM "
       "(dev: 0); status also 3, not ready.");
   app.set_version_flag(
@@ -136,7 +135,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
 }
 
 void RunCommand(const std::vector<std::string>& arguments, const Invocation& invocation) {
-  CLI::App app(kDescription, NOMAD_HARVESTER_PLUGIN_NAME);
+  CLI::App app(kDescription, invocation.error_style.program);
   // Subcommands take it over when they are added.
   app.formatter(MakeHelpFormatter(TerminalOf(STDOUT_FILENO, invocation.environment).width));
   app.require_subcommand(1);
@@ -166,18 +165,21 @@ void RunCommand(const std::vector<std::string>& arguments, const Invocation& inv
 
 }  // namespace
 
-int Main(const std::vector<std::string>& arguments, const config::StringMap& environment) {
+int Main(const std::vector<std::string>& arguments, const config::StringMap& environment,
+         const std::string& called) {
   GuardProcess();
   PrepareSignals();
   if (plugin::StartedByHost(LookUpIn(environment))) return RunAsPlugin(environment);
   OccupyStandardDescriptors();
   const ErrorStyle style{.json = WantsJson(arguments),
-                         .width = TerminalOf(STDERR_FILENO, environment).width};
+                         .width = TerminalOf(STDERR_FILENO, environment).width,
+                         .program = called.empty() ? kCommand : called};
   const ErrorWriter errors("", style, std::cerr);
   CheckedOutput output;
   int exit_code = kExitOk;
   // Without a command it prints the help, as kubectl does.
-  RunCommand(arguments.empty() ? std::vector<std::string>{"help"} : arguments, {.environment = environment, .exit_code = exit_code, .error_style = style});
+  RunCommand(arguments.empty() ? std::vector<std::string>{"help"} : arguments,
+             {.environment = environment, .exit_code = exit_code, .error_style = style});
   const int error = output.Finish();
   if (error == 0) return exit_code;
   // Who reads the output has seen enough.

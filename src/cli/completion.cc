@@ -54,7 +54,8 @@ std::string Bash(const Entries& table) {
     words += "    " + command.name + ") words=" + Quoted(absl::StrJoin(WordsOf(command), " "));
     for (const OptionEntry& option : command.options) {
       if (!option.names.empty() || option.names_of.empty()) continue;
-      words += "; [[ $cur == -* ]] || words+=\" $(_harvester_names " + option.names_of + ")\"";
+      words +=
+          "; [[ $cur == -* ]] || words+=\" $(_nomad_harvester_names " + option.names_of + ")\"";
     }
     words += " ;;\n";
     for (const OptionEntry& option : command.options) {
@@ -82,19 +83,19 @@ std::string Bash(const Entries& table) {
         arguments += "mapfile -t COMPREPLY < <(compgen -W " +
                      Quoted(absl::StrJoin(option.values, " ")) + " -- \"$cur\")";
       } else if (!option.names_of.empty()) {
-        arguments += "mapfile -t COMPREPLY < <(compgen -W \"$(_harvester_names " + option.names_of +
-                     ")\" -- \"$cur\")";
+        arguments += "mapfile -t COMPREPLY < <(compgen -W \"$(_nomad_harvester_names " +
+                     option.names_of + ")\" -- \"$cur\")";
       } else {
         arguments += ":";
       }
       arguments += "; return ;;\n";
     }
   }
-  return R"(# bash completion for harvester
-_harvester_names() {
+  return R"(# bash completion for nomad-harvester
+_nomad_harvester_names() {
   timeout 3 "${COMP_WORDS[0]}" __names "$1" -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null
 }
-_harvester() {
+_nomad_harvester() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' words='' word key=''
   # bash takes "=" for a word of its own: --set KEY = VALUE, --output = VALUE, --set = KEY = VALUE.
   local before=$((COMP_CWORD - 1))
@@ -125,7 +126,7 @@ _harvester() {
          R"(  esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
-complete -F _harvester harvester
+complete -F _nomad_harvester nomad-harvester
 )";
 }
 
@@ -147,7 +148,7 @@ std::string ZshSpecs(const OptionEntry& option) {
     } else if (TakesFile(option)) {
       argument += "_files";
     } else if (!option.names_of.empty()) {
-      argument += "{compadd -- ${(f)\"$(_harvester_names " + option.names_of + ")\"}}";
+      argument += "{compadd -- ${(f)\"$(_nomad_harvester_names " + option.names_of + ")\"}}";
     } else {
       argument += " ";
     }
@@ -177,11 +178,11 @@ std::string Zsh(const Entries& table) {
   }
   std::string general;
   for (const OptionEntry& option : table.front().options) general += ZshSpecs(option);
-  return R"(#compdef harvester
-_harvester_names() {
-  timeout 3 harvester __names $1 -- "${(@)words[1,CURRENT-1]}" 2>/dev/null
+  return R"(#compdef nomad-harvester
+_nomad_harvester_names() {
+  timeout 3 nomad-harvester __names $1 -- "${(@)words[1,CURRENT-1]}" 2>/dev/null
 }
-_harvester() {
+_nomad-harvester() {
   local -a commands
   commands=(
 )" + commands +
@@ -201,16 +202,16 @@ _harvester() {
 )" + cases +
          R"(  esac
 }
-if [[ $funcstack[1] == _harvester ]]; then
-  _harvester "$@"
+if [[ $funcstack[1] == _nomad-harvester ]]; then
+  _nomad-harvester "$@"
 else
-  compdef _harvester harvester
+  compdef _nomad-harvester nomad-harvester
 fi
 )";
 }
 
 std::string FishOption(const OptionEntry& option, const std::string& condition) {
-  std::string line = "complete -c harvester -n " + Quoted(condition);
+  std::string line = "complete -c nomad-harvester -n " + Quoted(condition);
   for (const std::string& name : option.names) {
     line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   }
@@ -220,7 +221,7 @@ std::string FishOption(const OptionEntry& option, const std::string& condition) 
   std::vector<std::string> values = option.values;
   values.insert(values.end(), option.pairs.begin(), option.pairs.end());
   if (!option.names_of.empty()) {
-    values = {"(timeout 3 harvester __names " + option.names_of +
+    values = {"(timeout 3 nomad-harvester __names " + option.names_of +
               " -- (commandline -opc)[2..] 2>/dev/null)"};
   }
   if (!values.empty()) line += " -a " + Quoted(absl::StrJoin(values, " "));
@@ -229,11 +230,11 @@ std::string FishOption(const OptionEntry& option, const std::string& condition) 
 
 std::string Fish(const Entries& table) {
   constexpr char kNoCommand[] = "__fish_use_subcommand";
-  std::string script = "# fish completion for harvester\ncomplete -c harvester -f\n";
+  std::string script = "# fish completion for nomad-harvester\ncomplete -c nomad-harvester -f\n";
   for (const OptionEntry& option : table.front().options) script += FishOption(option, kNoCommand);
   for (std::size_t i = 1; i < table.size(); ++i) {
     const CommandEntry& command = table[i];
-    script += std::string("complete -c harvester -n ") + kNoCommand + " -a " + command.name +
+    script += std::string("complete -c nomad-harvester -n ") + kNoCommand + " -a " + command.name +
               " -d " + Quoted(Short(command.description)) + "\n";
     for (const OptionEntry& option : command.options) {
       script += FishOption(option, "__fish_seen_subcommand_from " + command.name);

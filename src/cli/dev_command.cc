@@ -39,9 +39,9 @@ void AnnounceCommands(const SimulatedWorld& world) {
   std::cout << "\n# In another terminal:\nexport HARVESTER_URL=" << world.harvester_url()
             << " HARVESTER_TOKEN=any NOMAD_ADDR=" << world.nomad_address() << "\nPOOL=\""
             << world.PoolSettings() << "\"\n"
-            << "harvester check $POOL\n"
-               "harvester scale --count 3 $POOL\n"
-               "harvester status $POOL\n"
+            << "nomad-harvester check $POOL\n"
+               "nomad-harvester scale --count 3 $POOL\n"
+               "nomad-harvester status $POOL\n"
             << "kubectl --server " << world.harvester_url() << " --namespace nomad get vm"
             << std::endl;  // NOLINT(performance-avoid-endl): read through a pipe
 }

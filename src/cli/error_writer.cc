@@ -60,7 +60,7 @@ int ErrorWriter::Refuse(const std::string& problems, int exit_code) const {
   } else {
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(problems, '\n'))) {
       const std::string whole =
-          "harvester" + (command_.empty() ? "" : " " + command_) + ": " + Printable(line);
+          style_.program + (command_.empty() ? "" : " " + command_) + ": " + Printable(line);
       text += Fold(whole, style_.width, kContinuation) + "\n";
     }
   }

@@ -20,13 +20,14 @@ struct ErrorStyle {
   std::size_t width = 0;  // of the terminal; 0: lines are not folded
   // The exit code of a command that a signal has ended, else 0.
   std::shared_ptr<std::atomic<int>> interrupted = std::make_shared<std::atomic<int>>(0);
+  std::string program = "nomad-harvester";  // as it was called
 };
 
 // Whether these arguments have --output json, or -o json.
 bool WantsJson(const std::vector<std::string>& arguments);
 
 // Writes the errors of one command, without secrets and control sequences: each line behind
-// "harvester COMMAND: ", folded; or, with --output json, each error as one line of ASCII,
+// "PROGRAM COMMAND: ", folded; or, with --output json, each error as one line of ASCII,
 //   {"error": {"command": "status", "message": "all lines", "lines": ["…"], "exit_code": 1}}
 // Thread-safe as `err` is, which must outlive it.
 class ErrorWriter {

@@ -44,9 +44,9 @@ class HelpFormatter final : public CLI::Formatter {
 
   std::string make_footer(const CLI::App* app) const override {
     const CLI::App* const parent = app->get_parent();
-    const std::vector<std::string> examples =
-        parent == nullptr ? ExamplesOf("", app->get_name())
-                          : ExamplesOf(app->get_name(), parent->get_name());
+    const std::vector<std::string> examples = parent == nullptr
+                                                  ? ExamplesOf("", app->get_name())
+                                                  : ExamplesOf(app->get_name(), parent->get_name());
     return (examples.empty() ? "" : "Examples:\n  " + absl::StrJoin(examples, "\n  ") + "\n\n") +
            CLI::Formatter::make_footer(app);
   }

@@ -18,7 +18,7 @@ namespace nomad_harvester::cli {
 // CLI11's help, folded to `width` columns (0: not folded).
 std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter(std::size_t width);
 
-// "harvester help COMMAND" as "harvester COMMAND --help".
+// "nomad-harvester help COMMAND" as "harvester COMMAND --help".
 std::vector<std::string> WithoutHelp(std::vector<std::string> arguments);
 
 // What to say of a first argument that is no command; empty: it is one, or an option. It is

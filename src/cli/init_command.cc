@@ -322,7 +322,7 @@ int WriteInitFiles(const CommandRun& run, const InitArguments& arguments) {
   const std::string agent = Printable(choices->dir + "/agent.hcl");
   run.out << "\nThe policy is a dry run. Set retry_join in " << Printable(choices->dir)
           << "/cloud-init.yaml to your Nomad servers, then:\n"
-          << "  harvester check --agent-config " << agent << "\n"
+          << "  nomad-harvester check --agent-config " << agent << "\n"
           << "  nomad-autoscaler agent -config " << agent << "\n"
           << std::flush;
   return kExitOk;

@@ -54,16 +54,17 @@ int SetPaused(const CommandRun& run, const std::optional<harvester::Hold>& hold)
     run.out << pool << (*written ? " resumed\n" : " was not paused: it has no Lease\n");
   } else {
     run.out << pool << " is paused until "
-            << (hold->always ? "harvester resume" : base::FormatRfc3339(*hold->until)) << "\n";
+            << (hold->always ? "nomad-harvester resume" : base::FormatRfc3339(*hold->until))
+            << "\n";
   }
   if (!*written) {
-    run.out << "Note: no process has scaled it yet; harvester status names the pools of the "
+    run.out << "Note: no process has scaled it yet; nomad-harvester status names the pools of the "
                "namespace\n";
   }
   return kExitOk;
 }
 
-// RFC 3339, or how long from now; empty: until harvester resume.
+// RFC 3339, or how long from now; empty: until nomad-harvester resume.
 int ReadUntil(const std::string& text, harvester::Hold* hold, const ErrorWriter& errors) {
   hold->always = text.empty();
   if (hold->always) return kExitOk;
@@ -101,7 +102,8 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
        .use = PolicyUse::kPool,
        .task = [hold](const CommandRun& run) { return SetPaused(run, *hold); },
        .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
-      ->add_option("--until", *until, "End by itself at this time, such as 2026-03-01T08:00:00Z, or so long from now, "
+      ->add_option("--until", *until,
+                   "End by itself at this time, such as 2026-03-01T08:00:00Z, or so long from now, "
                    "such as 2h")
       ->type_name("TIME|DURATION");
 }

@@ -50,8 +50,8 @@ int ShowPlan(const CommandRun& run, const PlanArguments& arguments) {
   if (!outside.ok()) return run.errors.Refuse(outside, kExitUsage);
   const config::PoolPolicy& policy = *run.settings.policy;
   const auto look = [&]() -> Look {
-    const auto proposal = run.maintenance.Plan(run.context.WithTimeout(kOperatorBudget), policy,
-                                               arguments.count);
+    const auto proposal =
+        run.maintenance.Plan(run.context.WithTimeout(kOperatorBudget), policy, arguments.count);
     if (!proposal.ok()) {
       const absl::Status why =
           run.context.Done() ? base::Annotate(proposal.status(), "interrupted; nothing was changed")

@@ -144,7 +144,7 @@ std::string Lines(const Proposal& proposal) {
   }
   if (const std::vector<std::string> names = BeingRemoved(proposal); !names.empty()) {
     text += "an earlier action is removing, besides: " + absl::StrJoin(names, ", ") +
-            "; the plugin's Status or harvester gc goes on with that\n";
+            "; the plugin's Status or nomad-harvester gc goes on with that\n";
   }
   for (const std::string& note : proposal.notes) text += "note: " + note + "\n";
   return text;
@@ -225,23 +225,23 @@ Json PlanDocument(const Proposal& proposal) {
     create.push_back({{"zone", creation.zone}, {"name", creation.name}});
   }
   return {{"namespace", proposal.snapshot.key.ns},
-                        {"node_group_name", proposal.snapshot.key.pool},
-                        {"direction", DirectionName(plan.direction)},
-                        {"from", plan.from},
-                        {"to", plan.to},
-                        {"desired", plan.desired},
-                        {"limited", LimitOf(proposal)},
-                        {"missing_victims", plan.missing_victims},
-                        {"roll_backs", PassedOf(proposal.roll_backs)},
-                        {"replaced", PassedOf(proposal.replaced)},
-                        {"remove", RemovalsOf(plan.remove)},
-                        {"reserve", RemovalsOf(plan.reserve)},
-                        {"passed_over", PassedOf(plan.passed_over)},
-                        {"being_removed", BeingRemoved(proposal)},
-                        {"unmark", plan.cancel_removals},
-                        {"create", std::move(create)},
-                        {"notes", proposal.notes},
-                        {"refusal", RefusalOf(proposal.refusal)}};
+          {"node_group_name", proposal.snapshot.key.pool},
+          {"direction", DirectionName(plan.direction)},
+          {"from", plan.from},
+          {"to", plan.to},
+          {"desired", plan.desired},
+          {"limited", LimitOf(proposal)},
+          {"missing_victims", plan.missing_victims},
+          {"roll_backs", PassedOf(proposal.roll_backs)},
+          {"replaced", PassedOf(proposal.replaced)},
+          {"remove", RemovalsOf(plan.remove)},
+          {"reserve", RemovalsOf(plan.reserve)},
+          {"passed_over", PassedOf(plan.passed_over)},
+          {"being_removed", BeingRemoved(proposal)},
+          {"unmark", plan.cancel_removals},
+          {"create", std::move(create)},
+          {"notes", proposal.notes},
+          {"refusal", RefusalOf(proposal.refusal)}};
 }
 
 }  // namespace nomad_harvester::cli

@@ -247,7 +247,7 @@ std::string_view NodeStatusName(nomad::NodeStatus status) {
 }
 
 std::string UnclaimedCure(const scaling::PoolKey& pool) {
-  return "unless an agent has a policy for it, finish it with harvester gc --set namespace=" +
+  return "unless an agent has a policy for it, finish it with nomad-harvester gc --set namespace=" +
          pool.ns + " --set node_group_name=" + pool.pool;
 }
 

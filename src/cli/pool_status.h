@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What harvester status shows, as data: its text, JSON and YAML are renderings of it. Private to
-// module cli.
+// What nomad-harvester status shows, as data: its text, JSON and YAML are renderings of it. Private
+// to module cli.
 #ifndef NOMAD_HARVESTER_CLI_POOL_STATUS_H_
 #define NOMAD_HARVESTER_CLI_POOL_STATUS_H_
 

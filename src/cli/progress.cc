@@ -49,7 +49,8 @@ Progress::Progress(const CommandRun& run, std::size_t expected)
        {&plugin.warnings, &plugin.missing_token_files, &run.settings.policy->warnings}) {
     said_.insert(said_.end(), warnings->begin(), warnings->end());
   }
-  beats_ = clock_.Every(run.terminal.redraws ? kBeatOnTerminal : kBeatElsewhere, [this] { Beat(); });
+  beats_ =
+      clock_.Every(run.terminal.redraws ? kBeatOnTerminal : kBeatElsewhere, [this] { Beat(); });
 }
 
 void Progress::Write(const log::Record& record) {
@@ -127,7 +128,8 @@ void Progress::Beat() {
   if (!on_terminal) return Print(run_.out, text);
   // A line that the terminal breaks cannot be erased.
   run_.out << kEraseLine
-           << Clip(TimeColumn() + Printable(text), std::max<std::size_t>(run_.terminal.width, 2) - 1)
+           << Clip(TimeColumn() + Printable(text),
+                   std::max<std::size_t>(run_.terminal.width, 2) - 1)
            << std::flush;
   has_beat_ = true;
 }

@@ -83,15 +83,15 @@ class Scaling {
   int Act(const scaling::Proposal& proposal) {
     const runtime::Context background = runtime::Context::Background(run_.context.clock());
     const scaling::ScalePlan& plan = proposal.plan;
-    const auto progress = std::make_shared<Progress>(
-        run_, plan.create.size() + plan.cancel_removals.size() + plan.remove.size() +
-                  proposal.replaced.size());
+    const auto progress =
+        std::make_shared<Progress>(run_, plan.create.size() + plan.cancel_removals.size() +
+                                             plan.remove.size() + proposal.replaced.size());
     const std::unique_ptr<scaling::TargetService> service = make_service_(progress);
     absl::Status outcome = service->SetConfig(PluginBlock(run_.settings));
     if (outcome.ok()) {
       outcome = service->Scale(run_.context,
                                {.count = arguments_.count,
-                                .reason = "harvester scale",
+                                .reason = "nomad-harvester scale",
                                 .meta_json = "",
                                 .consent = ConsentTo(plan),
                                 .of_command = true},
@@ -122,12 +122,13 @@ class Scaling {
       }
     }
     const std::string names = absl::StrJoin(marked, ", ");
-    constexpr char kWhoGoesOn[] = "; the plugin's Status goes on with that, or harvester gc";
+    constexpr char kWhoGoesOn[] = "; the plugin's Status goes on with that, or nomad-harvester gc";
     int exit_code = kExitOk;
     if (!marked.empty() && run_.settings.policy->scale_in_wait) {
-      exit_code = run_.errors.Refuse("the count is reached, but an earlier action has not ended: " +
-                                         names + " still to be removed" + kWhoGoesOn,
-                                     kExitFailure);
+      exit_code =
+          run_.errors.Refuse("the count is reached, but an earlier action has not ended: " + names +
+                                 " still to be removed" + kWhoGoesOn,
+                             kExitFailure);
     } else {
       const std::string limit = LimitText(proposal);
       run_.out << (marked.empty() ? "done in " + elapsed_
@@ -143,7 +144,7 @@ class Scaling {
   std::string NowText(const absl::StatusOr<scaling::Inspection>& left) const {
     if (!left.ok()) {
       return "now: not known: " + Printable(base::Message(left.status())) +
-             "; harvester status shows it once that is gone\n";
+             "; nomad-harvester status shows it once that is gone\n";
     }
     const scaling::StatusReport& report = left->report;
     return "now: pool " + left->snapshot.key.ToString() + " has " +
@@ -157,7 +158,7 @@ class Scaling {
     if (run_.context.Done()) {
       return run_.errors.Refuse(
           "interrupted; what was begun is finished or undone by the plugin's next Status, or by "
-          "harvester gc",
+          "nomad-harvester gc",
           kExitFailure);
     }
     std::string text = base::Message(why);
@@ -189,7 +190,8 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "scale",
        .description =
            "Scale a pool to a count, as the agent would: shows the plan, asks before it removes "
-           "VMs, and prints a line for each thing done and for what a VM waits, and at the end what is "
+           "VMs, and prints a line for each thing done and for what a VM waits, and at the end "
+           "what is "
            "so now. Ctrl-C stops it.",
        .exit_codes = "Exit: 0 done, or done as far as one action goes, which the output says; 1 "
                      "not or partly done, 2 usage, 130 interrupted.",

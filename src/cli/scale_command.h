@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// harvester scale, with what it needs given. Private to module cli.
+// nomad-harvester scale, with what it needs given. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
 

@@ -98,9 +98,9 @@ bool HoldsPolicy(const StringMap& policy) {
 // Keys that name the same credential, or the cluster that another key names: if the first is given,
 // the environment's of the second has no effect.
 constexpr std::pair<const char*, const char*> kReplaces[] = {
-    {"auth_token", "auth_token_file"},          {"auth_token_file", "auth_token"},
-    {"nomad_token", "nomad_token_file"},        {"nomad_token_file", "nomad_token"},
-    {"harvester_kubeconfig", "harvester_url"},  {"harvester_kubeconfig", "auth_token"},
+    {"auth_token", "auth_token_file"},           {"auth_token_file", "auth_token"},
+    {"nomad_token", "nomad_token_file"},         {"nomad_token_file", "nomad_token"},
+    {"harvester_kubeconfig", "harvester_url"},   {"harvester_kubeconfig", "auth_token"},
     {"harvester_kubeconfig", "auth_token_file"}, {"harvester_kubeconfig", "harvester_ca_cert"}};
 
 std::vector<std::string> VariablesOf(std::string_view key) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated systems of harvester dev --simulate. Private to module cli.
+// The simulated systems of nomad-harvester dev --simulate. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_SIMULATED_WORLD_H_
 #define NOMAD_HARVESTER_CLI_SIMULATED_WORLD_H_
 

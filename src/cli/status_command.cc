@@ -56,7 +56,8 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
   const auto pools = maintenance.FindPools(context, key.ns);
   if (!pools.ok()) return "";
   if (pools->contains(key)) {
-    return "Note:       its VMs are gone, and something of them is left: harvester gc --dry-run "
+    return "Note:       its VMs are gone, and something of them is left: nomad-harvester gc "
+           "--dry-run "
            "says what\n";
   }
   std::vector<std::string> names;
@@ -89,9 +90,9 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
     return {.exit_code = kExitFailure, .error = base::Message(inspection.status())};
   }
   const PoolStatus status = DescribePool(*std::move(inspection));
-  const auto vm =
-      std::find_if(status.vms.begin(), status.vms.end(),
-                   [&](const VmStatus& each) { return each.vm().name == arguments.vm; });
+  const auto vm = std::find_if(status.vms.begin(), status.vms.end(), [&](const VmStatus& each) {
+    return each.vm().name == arguments.vm;
+  });
   const bool of_vm = !arguments.vm.empty();
   if (of_vm && vm == status.vms.end()) {
     return {.exit_code = kExitFailure, .error = NoSuchVm(status, arguments.vm)};
@@ -137,9 +138,9 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
     if (!inspection.ok()) {
       const std::string why = base::Message(inspection.status());
       rows.push_back({policy.ns + "/" + policy.pool, "unknown", "", "", why});
-      pools.push_back(
-          {{"namespace", policy.ns}, {"node_group_name", policy.pool}, {"error", why}});
-      whole += "Pool:       " + policy.ns + "/" + policy.pool + "\nError:      " + Printable(why) + "\n\n";
+      pools.push_back({{"namespace", policy.ns}, {"node_group_name", policy.pool}, {"error", why}});
+      whole += "Pool:       " + policy.ns + "/" + policy.pool + "\nError:      " + Printable(why) +
+               "\n\n";
       all.state += policy.pool + " cannot be read\n";
       all.exit_code = kExitFailure;
       continue;
@@ -170,15 +171,15 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
 
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments) {
   const config::PoolPolicy& policy = *run.settings.policy;
-  const std::string title =
-      "status of " +
-      (arguments.vm.empty() ? "" : "VM " + arguments.vm + " of ") + "pool " + policy.ns + "/" +
-      policy.pool;
+  const std::string title = "status of " +
+                            (arguments.vm.empty() ? "" : "VM " + arguments.vm + " of ") + "pool " +
+                            policy.ns + "/" + policy.pool;
   return ShowLooks(run, arguments.watch, title, [&] { return LookAt(run, arguments); });
 }
 
 int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments) {
-  return ShowLooks(runs.front(), arguments.watch, "status of " + std::to_string(runs.size()) + " pools",
+  return ShowLooks(runs.front(), arguments.watch,
+                   "status of " + std::to_string(runs.size()) + " pools",
                    [&] { return LookAtAll(runs, arguments); });
 }
 

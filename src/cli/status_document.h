@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What harvester status prints for programs. Private to module cli.
+// What nomad-harvester status prints for programs. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_DOCUMENT_H_
 #define NOMAD_HARVESTER_CLI_STATUS_DOCUMENT_H_
 

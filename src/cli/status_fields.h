@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What harvester status says about a VM and about a node: members of JSON, and texts. Private to
-// module cli.
+// What nomad-harvester status says about a VM and about a node: members of JSON, and texts. Private
+// to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_FIELDS_H_
 #define NOMAD_HARVESTER_CLI_STATUS_FIELDS_H_
 

@@ -90,9 +90,9 @@ class Watch {
 
   void Draw(const Look& seen, const std::string& shown) const {
     const std::size_t width = run_.terminal.width;
-    const std::string header =
-        title_ + ", every " + base::FormatGoDuration(arguments_.interval) + ": " +
-        base::FormatRfc3339(run_.context.clock().WallNow()) + " (Ctrl-C ends)";
+    const std::string header = title_ + ", every " + base::FormatGoDuration(arguments_.interval) +
+                               ": " + base::FormatRfc3339(run_.context.clock().WallNow()) +
+                               " (Ctrl-C ends)";
     std::string frame = Fold(Printable(header), width, 2) + "\n\n";
     if (!seen.error.empty()) {
       for (const std::string& line : std::vector<std::string>(absl::StrSplit(seen.error, '\n'))) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// harvester check against the simulated systems: each precondition broken in turn.
+// nomad-harvester check against the simulated systems: each precondition broken in turn.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -84,9 +84,8 @@ class CheckedPool {
 
   int Check(const std::string& output = "table", const Terminal& terminal = {}) {
     std::ostringstream out;
-    const int code =
-        RunCheck(*maintenance_, runtime::Context::Background(clock_), settings_, output, out,
-                 terminal);
+    const int code = RunCheck(*maintenance_, runtime::Context::Background(clock_), settings_,
+                              output, out, terminal);
     out_ = out.str();
     return code;
   }
@@ -170,7 +169,7 @@ TEST(CheckCommand, C15_an_empty_pool_whose_lease_names_another_nomad_fails) {
   ASSERT_EQ(failed.size(), 1U) << world.out();
   EXPECT_EQ(failed[0]["id"], "pool.nomad_cluster");
   EXPECT_THAT(failed[0]["text"].get<std::string>(), HasSubstr("the pool's Lease"));
-  EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr("harvester adopt"));
+  EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr("nomad-harvester adopt"));
 }
 
 TEST(CheckCommand, writes_nothing_but_reviews_and_the_dry_run) {
@@ -379,11 +378,12 @@ TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_
   CheckedPool world;
   world.cluster().SetHarvesterReachable(false);
   EXPECT_EQ(world.Check(), 1);
-  EXPECT_THAT(world.out(),
-              AllOf(ContainsRegex("\nskip     Harvester's token, Harvester's version, namespace nomad, "
-                                  "rights to observe, rights to grow and [0-9]+ more: Harvester "
-                                  "cannot be reached\n"),
-                    HasSubstr("ok       Nomad's token"), HasSubstr("ok       node:write")));
+  EXPECT_THAT(
+      world.out(),
+      AllOf(ContainsRegex("\nskip     Harvester's token, Harvester's version, namespace nomad, "
+                          "rights to observe, rights to grow and [0-9]+ more: Harvester "
+                          "cannot be reached\n"),
+            HasSubstr("ok       Nomad's token"), HasSubstr("ok       node:write")));
   const std::string text = world.out();
   EXPECT_EQ(text.find("Harvester cannot be reached"), text.rfind("Harvester cannot be reached"))
       << "a system is one line, whatever depends on it";
@@ -393,8 +393,9 @@ TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_
 TEST(CheckCommand, colours_what_fails_and_warns_on_a_terminal_that_has_colours) {
   CheckedPool world({{"image", "default/none"}}, simulator::Options());
   world.Check("table", {.colour = true});
-  EXPECT_THAT(world.out(), AllOf(HasSubstr("\n\x1b[31mFAIL\x1b[0m     image default/none"),
-                                 HasSubstr("\x1b[33mwarn\x1b[0m     "), Not(HasSubstr("\x1b[31mok"))));
+  EXPECT_THAT(world.out(),
+              AllOf(HasSubstr("\n\x1b[31mFAIL\x1b[0m     image default/none"),
+                    HasSubstr("\x1b[33mwarn\x1b[0m     "), Not(HasSubstr("\x1b[31mok"))));
   world.Check();
   EXPECT_THAT(world.out(), Not(HasSubstr("\x1b")));
 }

@@ -91,6 +91,34 @@ TEST_F(Commands, without_a_cookie_and_a_command_it_prints_its_help) {
   EXPECT_THAT(outcome.err, IsEmpty());
 }
 
+// A link to the driver has another name than the driver.
+TEST_F(Commands, help_and_errors_have_the_name_by_which_it_was_called) {
+  const auto call = [](const std::string& called) {
+    const CapturedOutput output;
+    const int exit_code = Main({"help", "status"}, {}, called) + 10 * Main({"stauts"}, {}, called);
+    EXPECT_EQ(exit_code, 20);
+    return output.Stdout() + output.Stderr();
+  };
+  EXPECT_THAT(
+      call("harvester"),
+      AllOf(HasSubstr("Usage: harvester status"), HasSubstr("\n  harvester status --agent-config"),
+            HasSubstr("harvester: there is no command"), Not(HasSubstr("nomad-harvester"))));
+  EXPECT_THAT(call("nomad-harvester"), AllOf(HasSubstr("Usage: nomad-harvester status"),
+                                             HasSubstr("nomad-harvester: there is no command")));
+  EXPECT_EQ(call(""), call("nomad-harvester"));
+}
+
+// The installed command has one name, whatever the file is called.
+TEST_F(Commands, completion_and_manual_pages_are_those_of_the_installed_command) {
+  const CapturedOutput output;
+  for (const char* shell : {"bash", "zsh", "fish"}) Main({"completion", shell}, {}, "harvester");
+  Main({"manual", "status"}, {}, "harvester");
+  EXPECT_THAT(output.Stdout(), AllOf(HasSubstr("complete -F _nomad_harvester nomad-harvester\n"),
+                                     HasSubstr("#compdef nomad-harvester\n"),
+                                     HasSubstr("complete -c nomad-harvester -f\n"),
+                                     HasSubstr(".TH NOMAD-HARVESTER-STATUS 1")));
+}
+
 // test/contract/documents_test.go runs them.
 TEST_F(Commands, each_help_and_manual_page_has_examples_that_fit_a_terminal) {
   std::vector<std::string> commands;
@@ -105,12 +133,12 @@ TEST_F(Commands, each_help_and_manual_page_has_examples_that_fit_a_terminal) {
   EXPECT_THAT(commands, testing::IsSupersetOf({"check", "status", "scale", "version"}));
   for (const std::string& command : commands) {
     const std::string text = Call({"help", command}).out;
-    EXPECT_THAT(text, HasSubstr("\nExamples:\n  harvester " + command));
+    EXPECT_THAT(text, HasSubstr("\nExamples:\n  nomad-harvester " + command));
     EXPECT_THAT(Call({"manual", command}).out,
-                HasSubstr(".SH EXAMPLES\n.nf\nharvester " + command));
+                HasSubstr(".SH EXAMPLES\n.nf\nnomad-harvester " + command));
     std::istringstream lines(text.substr(text.find("Examples:")));
     for (std::string line; std::getline(lines, line) && !line.empty();) {
-      EXPECT_LE(line.size() + std::string("nomad-").size(), 80U) << line;
+      EXPECT_LE(line.size(), 80U) << line;
     }
   }
 }
@@ -128,7 +156,8 @@ TEST_F(Commands, the_version_is_told_to_programs_too) {
 TEST_F(Commands, a_mistyped_one_is_told_with_the_nearest_and_a_secret_is_not_repeated) {
   const Outcome mistyped = Call({"stauts"});
   EXPECT_EQ(mistyped.exit_code, 2);
-  EXPECT_EQ(mistyped.err, "harvester: there is no command \"stauts\"; did you mean status?\n");
+  EXPECT_EQ(mistyped.err,
+            "nomad-harvester: there is no command \"stauts\"; did you mean status?\n");
   const Outcome secret = Call({"s3cr3t-t0ken-of-somebody"});
   EXPECT_EQ(secret.exit_code, 2);
   EXPECT_THAT(secret.err, AllOf(HasSubstr("the first argument is no command"), HasSubstr("gc"),
@@ -139,7 +168,7 @@ TEST_F(Commands, a_mistyped_one_is_told_with_the_nearest_and_a_secret_is_not_rep
 TEST_F(Commands, P3_a_mistyped_option_is_told_with_the_nearest_and_without_values) {
   const Outcome separate = Call({"status", "--outptu", "sesame"});
   EXPECT_EQ(separate.exit_code, 2);
-  EXPECT_THAT(separate.err, AllOf(StartsWith("harvester status: "), HasSubstr("--outptu"),
+  EXPECT_THAT(separate.err, AllOf(StartsWith("nomad-harvester status: "), HasSubstr("--outptu"),
                                   HasSubstr("did you mean --output?"), Not(HasSubstr("sesame"))));
   EXPECT_THAT(Call({"gc", "--dryrun"}).err, HasSubstr("did you mean --dry-run?"));
   EXPECT_THAT(Call({"--verson"}).err, HasSubstr("did you mean --version?"));
@@ -165,7 +194,7 @@ TEST_F(Commands, output_that_cannot_be_written_is_an_error) {
        {std::vector<std::string>{"version"}, {"--version"}, {"--help"}, {"help", "gc"}}) {
     const Outcome full = CallWritingTo(open("/dev/full", O_WRONLY), arguments);
     EXPECT_EQ(full.exit_code, 1) << arguments.front();
-    EXPECT_EQ(full.err, "harvester: cannot write the output: No space left on device\n");
+    EXPECT_EQ(full.err, "nomad-harvester: cannot write the output: No space left on device\n");
   }
 }
 
@@ -303,7 +332,7 @@ TEST_F(Commands, an_address_of_a_wrong_form_is_a_usage_error_before_anything_sta
     const Outcome outcome = Call({"dev", "--simulate", "--listen", address});
     EXPECT_EQ(outcome.exit_code, 2) << address;
     EXPECT_THAT(outcome.out, IsEmpty()) << address;
-    EXPECT_THAT(outcome.err, StartsWith("harvester dev: --listen: \"" + std::string(address)))
+    EXPECT_THAT(outcome.err, StartsWith("nomad-harvester dev: --listen: \"" + std::string(address)))
         << address;
   }
 }
@@ -327,7 +356,7 @@ TEST_F(Commands, dev_on_TCP_without_a_configuration_is_a_usage_error) {
   const Outcome outcome = Call({"dev", "--listen", "127.0.0.1:0"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.out, IsEmpty());
-  EXPECT_THAT(outcome.err, StartsWith("harvester dev: harvester_url: required"));
+  EXPECT_THAT(outcome.err, StartsWith("nomad-harvester dev: harvester_url: required"));
 }
 
 TEST_F(Commands, dev_is_configured_by_set) {
@@ -342,7 +371,7 @@ TEST_F(Commands, dev_is_configured_by_set) {
        {"harvester_ulr=x", "node_class=x", "nonsense", "harvester_url=ftp://h"}) {
     const Outcome refused = Call({"dev", "--listen", kNowhere, "--set", wrong});
     EXPECT_EQ(refused.exit_code, 2) << wrong;
-    EXPECT_THAT(refused.err, StartsWith("harvester dev: ")) << wrong;
+    EXPECT_THAT(refused.err, StartsWith("nomad-harvester dev: ")) << wrong;
   }
 }
 
@@ -362,7 +391,8 @@ TEST_F(Commands, L10_a_pause_that_would_be_over_already_is_a_usage_error) {
   };
   const Outcome past = until("2020-02-29T08:00:00Z");
   EXPECT_EQ(past.exit_code, 2);
-  EXPECT_EQ(past.err, "harvester pause: --until: 2020-02-29T08:00:00Z is not in the future\n");
+  EXPECT_EQ(past.err,
+            "nomad-harvester pause: --until: 2020-02-29T08:00:00Z is not in the future\n");
   EXPECT_THAT(until("tomorrow").err, HasSubstr("or how long from now, such as 2h\n"));
   EXPECT_EQ(until("-2h").exit_code, 2);
   EXPECT_EQ(until("0s").exit_code, 2);
@@ -421,7 +451,7 @@ TEST_F(Commands, dev_is_configured_by_the_agents_files) {
       "\"ftp://a\"\n  }\n}\n");
   const Outcome outcome = Call({"dev", "--listen", kNowhere, "--agent-config", agent});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, AllOf(StartsWith("harvester dev: harvester_url: "),
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("nomad-harvester dev: harvester_url: "),
                                  HasSubstr("(" + agent + ":4:5)")));
 }
 
@@ -431,8 +461,8 @@ std::string Completed(const std::string& script, const std::string& words) {
   const std::string file = tmp.WriteFile("completion", script);
   const std::string out = tmp.Path("out");
   const std::string program =
-      tmp.WriteFile("test", "source " + file + "\nCOMP_WORDS=(harvester " + words +
-                                ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_harvester\necho "
+      tmp.WriteFile("test", "source " + file + "\nCOMP_WORDS=(nomad-harvester " + words +
+                                ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_nomad_harvester\necho "
                                 "\"${COMPREPLY[@]}\" >" +
                                 out + "\n");
   // The only way to ask bash; both texts are this test's.
@@ -497,9 +527,9 @@ TEST_F(Commands, each_shells_script_and_each_manual_page_tell_every_option) {
   }
   EXPECT_EQ(Call({"completion", "tcsh"}).exit_code, 2);
   EXPECT_THAT(Call({"manual"}).out,
-              AllOf(StartsWith(".TH HARVESTER 1"), HasSubstr("\\fBstatus\\fR")));
+              AllOf(StartsWith(".TH NOMAD-HARVESTER 1"), HasSubstr("\\fBstatus\\fR")));
   EXPECT_THAT(Call({"manual", "gc"}).out,
-              AllOf(StartsWith(".TH HARVESTER-GC 1"), HasSubstr("\\fB\\-\\-dry\\-run\\fR"),
+              AllOf(StartsWith(".TH NOMAD-HARVESTER-GC 1"), HasSubstr("\\fB\\-\\-dry\\-run\\fR"),
                     HasSubstr(".SH EXIT STATUS")));
   EXPECT_THAT(Call({"manual", "status"}).out, HasSubstr("\\fBstatus\\fR [OPTIONS] [VM]\n"));
   EXPECT_THAT(Call({"manual", "completion"}).out, HasSubstr("\\fR [OPTIONS] SHELL\n"));
@@ -543,7 +573,7 @@ TEST_F(Commands, a_command_that_a_signal_ends_tells_it_by_its_exit_code) {
   EXPECT_EQ(ExitOfInterruptedStatus(SIGINT), 130);
   EXPECT_EQ(ExitOfInterruptedStatus(SIGTERM), 143);
   EXPECT_EQ(ExitOfInterruptedStatus(SIGHUP), 129) << "the terminal was closed";
-  EXPECT_THAT(output.Stderr(), HasSubstr("harvester status: "));
+  EXPECT_THAT(output.Stderr(), HasSubstr("nomad-harvester status: "));
 }
 
 // Other shells than bash, and man's own check.
@@ -557,7 +587,7 @@ TEST_F(Commands, scripts_and_manual_pages_are_accepted_by_those_who_read_them) {
     EXPECT_EQ(run(shell + " -n " + script), 0) << shell;
   }
   const std::string warnings = tmp.Path("warnings");
-  for (const std::string command : {"harvester", "dev", "status", "gc", "manual"}) {
+  for (const std::string command : {"nomad-harvester", "dev", "status", "gc", "manual"}) {
     const std::string page = tmp.WriteFile(command, Call({"manual", command}).out);
     EXPECT_EQ(run("groff -ww -man -Tutf8 -z " + page + " 2>>" + warnings), 0) << command;
   }

@@ -10,7 +10,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// The options of `harvester dev`, parsed without running it.
+// The options of `nomad-harvester dev`, parsed without running it.
 class Parsed {
  public:
   explicit Parsed(const std::vector<std::string>& arguments) {

@@ -16,12 +16,13 @@ namespace {
 
 TEST(ErrorWriter, puts_the_command_before_each_line_and_folds_it) {
   std::ostringstream err;
-  const ErrorWriter errors("gc", {.width = 24}, err);
+  const ErrorWriter errors("gc", {.width = 30}, err);
   EXPECT_EQ(errors.Refuse(base::NotFound("no pool of this name\n\x1b[31mred"), 1), 1);
-  EXPECT_EQ(err.str(), "harvester gc: no pool of\n  this name\nharvester gc:\n  \\x1b[31mred\n");
+  EXPECT_EQ(err.str(),
+            "nomad-harvester gc: no pool of\n  this name\nnomad-harvester gc:\n  \\x1b[31mred\n");
   std::ostringstream general;
   EXPECT_EQ(ErrorWriter("", {}, general).Refuse("no command", 2), 2);
-  EXPECT_EQ(general.str(), "harvester: no command\n");
+  EXPECT_EQ(general.str(), "nomad-harvester: no command\n");
 }
 
 TEST(ErrorWriter, P3_writes_one_line_of_ASCII_JSON_and_no_secret) {

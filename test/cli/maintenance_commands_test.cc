@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// harvester status and harvester gc against the simulated systems: output and exit codes.
+// nomad-harvester status and nomad-harvester gc against the simulated systems: output and exit
+// codes.
 #include <csignal>
 #include <memory>
 #include <netinet/in.h>
@@ -162,7 +163,7 @@ TEST_F(MaintenanceCommands, status_and_gc_say_that_a_namespace_does_not_exist) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      no: " + problem), Not(HasSubstr("Note:")),
                                 Not(HasSubstr("Trouble:"))));
   EXPECT_EQ(Gc(), 1);
-  EXPECT_EQ(err_.str(), "harvester gc: " + problem);
+  EXPECT_EQ(err_.str(), "nomad-harvester gc: " + problem);
   cluster_.Forbid("get", "namespaces");
   EXPECT_EQ(Status(), 3);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      no: no VM and no Lease of pool web exist in "
@@ -249,8 +250,8 @@ TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
   EXPECT_THAT(out_.str(), StartsWith("name: " + vm + "\n"));
   vm_ = vm.substr(0, vm.size() - 1);
   EXPECT_EQ(Status(), 1);
-  EXPECT_EQ(err_.str(),
-            "harvester status: pool nomad/web has no VM " + vm_ + "; did you mean " + vm + "?\n");
+  EXPECT_EQ(err_.str(), "nomad-harvester status: pool nomad/web has no VM " + vm_ +
+                            "; did you mean " + vm + "?\n");
   vm_ = "quite-another";
   EXPECT_EQ(Status(), 1);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("has no VM quite-another; it has web-"), HasSubstr(vm)));
@@ -394,7 +395,7 @@ TEST_F(MaintenanceCommands, status_blames_nomad_if_it_hangs_after_the_list_of_no
   DieDraining();
   Hang(simulator::System::kNomad, "allocations");
   EXPECT_EQ(Status(), 1);
-  EXPECT_THAT(err_.str(), StartsWith("harvester status: Nomad cannot be read: "));
+  EXPECT_THAT(err_.str(), StartsWith("nomad-harvester status: Nomad cannot be read: "));
 }
 
 TEST_F(MaintenanceCommands, status_blames_harvester_if_harvester_hangs) {
@@ -403,7 +404,7 @@ TEST_F(MaintenanceCommands, status_blames_harvester_if_harvester_hangs) {
     Hang(simulator::System::kHarvester, resource);
     EXPECT_EQ(Status(), 1);
     EXPECT_THAT(out_.str(), IsEmpty());
-    EXPECT_THAT(err_.str(), AllOf(StartsWith("harvester status: Harvester cannot be read: "),
+    EXPECT_THAT(err_.str(), AllOf(StartsWith("nomad-harvester status: Harvester cannot be read: "),
                                   HasSubstr("attempts)")))
         << resource;
   }
@@ -445,9 +446,10 @@ TEST_F(MaintenanceCommands, status_watches_and_tells_the_same_error_once) {
   clock_.After(std::chrono::minutes(5), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
   watch_ = true;
   EXPECT_EQ(Status(), 0);
-  EXPECT_EQ(err_.str(),
-            "harvester status: Harvester cannot be read: no answer from the simulated harvester "
-            "(4 attempts)\n");
+  EXPECT_EQ(
+      err_.str(),
+      "nomad-harvester status: Harvester cannot be read: no answer from the simulated harvester "
+      "(4 attempts)\n");
   EXPECT_THAT(out_.str(), HasSubstr("Ready:      yes\n"));
 }
 
@@ -479,13 +481,14 @@ TEST_F(MaintenanceCommands, status_watches_on_a_low_terminal_and_says_how_much_i
 TEST_F(MaintenanceCommands, status_watches_and_shows_an_error_above_what_was_seen_before_it) {
   ASSERT_TRUE(Scale(1).ok());
   clock_.After(std::chrono::seconds(1), [this] { cluster_.SetHarvesterReachable(false); });
-  clock_.After(std::chrono::seconds(60), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  clock_.After(std::chrono::seconds(60),
+               [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
   watch_ = true;
   terminal_.redraws = true;
   EXPECT_EQ(Status(), 1);
   EXPECT_THAT(out_.str(), ContainsRegex("Ctrl-C ends\\)\n\nHarvester cannot be read: [^\n]*\n\n"
                                         "Before that:\n\nPool: "));
-  EXPECT_THAT(err_.str(), StartsWith("harvester status: Harvester cannot be read: "))
+  EXPECT_THAT(err_.str(), StartsWith("nomad-harvester status: Harvester cannot be read: "))
       << "it stays when the screen is given back";
 }
 
@@ -513,7 +516,8 @@ TEST_F(MaintenanceCommands, C15_adopt_gives_the_pool_to_a_nomad_that_was_rebuilt
   cluster_.SetNomadKeys({"rebuilt"});
   clock_.Advance(std::chrono::minutes(1));
   EXPECT_EQ(Status(), 3);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("2 VMs of the pool"), HasSubstr("harvester adopt")));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("2 VMs of the pool"), HasSubstr("nomad-harvester adopt")));
   const int effects = cluster_.EffectCount();
   EXPECT_EQ(Adopt(/*dry_run=*/true), 0);
   EXPECT_THAT(out_.str(), HasSubstr(std::string("recorded keys ") + simulator::kFirstNomadKey));
@@ -576,10 +580,10 @@ TEST_F(MaintenanceCommands, C15_check_warns_of_a_stray_vm_and_fails_if_the_pool_
   EXPECT_THAT(check(), HasSubstr("ok       Nomad's cluster: the pool's VMs belong to it\n"));
   cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/nomad-cluster", "elsewhere");
   EXPECT_THAT(check(), AllOf(HasSubstr("warn     Nomad's cluster: " + vm + ": of another Nomad"),
-                             Not(HasSubstr("harvester adopt"))));
+                             Not(HasSubstr("nomad-harvester adopt"))));
   cluster_.EditAnnotation(other, "nomad-harvester-autoscaler/nomad-cluster", "elsewhere");
   EXPECT_THAT(check(), AllOf(HasSubstr("FAIL     Nomad's cluster: "), HasSubstr(vm),
-                             HasSubstr(other), HasSubstr("run harvester adopt")));
+                             HasSubstr(other), HasSubstr("run nomad-harvester adopt")));
 }
 
 TEST_F(MaintenanceCommands, C15_status_names_a_stray_vm_of_another_nomad) {
@@ -630,7 +634,7 @@ TEST_F(MaintenanceCommands, C15_adopt_gives_an_empty_pool_to_a_nomad_that_was_re
   cluster_.SetNomadKeys({"rebuilt"});
   EXPECT_EQ(Status(), 3);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("by its Lease the pool belongs to another Nomad cluster"),
-                                HasSubstr("harvester adopt")));
+                                HasSubstr("nomad-harvester adopt")));
   EXPECT_THAT(Scale(1), support::StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_EQ(Adopt(), 0);
   EXPECT_EQ(Status(), 0);
@@ -675,7 +679,7 @@ TEST_F(MaintenanceCommands, S5_status_lists_what_is_unfinished_in_pools_without_
   EXPECT_THAT(out_.str(), ContainsRegex("Unclaimed:  pool nomad/web, of which no policy was given, "
                                         "has unfinished removals: " +
                                         vm + " .marked for removal, since .*Z."));
-  EXPECT_THAT(out_.str(), HasSubstr("finish it with harvester gc --set namespace=nomad --set "
+  EXPECT_THAT(out_.str(), HasSubstr("finish it with nomad-harvester gc --set namespace=nomad --set "
                                     "node_group_name=web\n"));
   settings_.claimed = {{.ns = "nomad", .pool = "web"}};
   EXPECT_THAT(unclaimed(), IsEmpty()) << "the agent has a policy for it";
@@ -748,9 +752,10 @@ TEST_F(MaintenanceCommands, gc_of_every_pool_asks_first) {
   settings_.pool = "";
   yes_ = false;
   EXPECT_EQ(Gc(), 2);
-  EXPECT_EQ(err_.str(),
-            "harvester gc: it would collect what is left of pool web in namespace nomad, and there "
-            "is no terminal to ask on: give --yes\n");
+  EXPECT_EQ(
+      err_.str(),
+      "nomad-harvester gc: it would collect what is left of pool web in namespace nomad, and there "
+      "is no terminal to ask on: give --yes\n");
   EXPECT_EQ(Gc(true), 0) << "a dry run does nothing";
   interactive_ = true;
   EXPECT_EQ(Gc(), 1);
@@ -766,9 +771,10 @@ TEST_F(MaintenanceCommands, gc_of_one_pool_asks_before_it_deletes) {
   const std::string vm = DieDraining();
   yes_ = false;
   EXPECT_EQ(Gc(), 2);
-  EXPECT_EQ(err_.str(),
-            "harvester gc: it would collect what is left of pool web in namespace nomad, and there "
-            "is no terminal to ask on: give --yes\n");
+  EXPECT_EQ(
+      err_.str(),
+      "nomad-harvester gc: it would collect what is left of pool web in namespace nomad, and there "
+      "is no terminal to ask on: give --yes\n");
   interactive_ = true;
   EXPECT_EQ(Gc(), 1);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("nomad/web: " + vm + ": "),
@@ -983,7 +989,8 @@ TEST_F(WholeCommands, status_names_the_address_of_a_nomad_that_hangs_and_the_lim
                                   nomad.url() + " \\(4 attempts\\)\n"));
 }
 
-// harvester scale to one VM of pool web, which is delivered once it exists; and more settings.
+// nomad-harvester scale to one VM of pool web, which is delivered once it exists; and more
+// settings.
 std::vector<std::string> ScaleToOne(const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"scale", "--count", "1"};
   std::vector<std::string> pairs = {"node_group_name=web",
@@ -1031,9 +1038,11 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
   const support::ScopedTempDir dir;
   const auto policy = [](const std::string& name, const std::string& ns) {
-    return "scaling \"" + name + "\" {\n  enabled = true\n  max = 3\n  policy {\n    target \"harvester\" {\n      "
-           "node_group_name = \"" + name + "\"\n      namespace = \"" + ns + "\"\n      node_class = \"" +
-           name + "\"\n    }\n  }\n}\n";
+    return "scaling \"" + name +
+           "\" {\n  enabled = true\n  max = 3\n  policy {\n    target \"harvester\" {\n      "
+           "node_group_name = \"" +
+           name + "\"\n      namespace = \"" + ns + "\"\n      node_class = \"" + name +
+           "\"\n    }\n  }\n}\n";
   };
   const std::string file = dir.WriteFile("p.hcl", policy("web", "default") + policy("db", "nomad"));
   EXPECT_EQ(Call({"status", "--all", "--policy", file}), 3) << err_;
@@ -1044,9 +1053,12 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_EQ(pools[0]["vms"].size(), 1U);
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 3) << err_;
-  EXPECT_THAT(out_, AllOf(StartsWith("Pool:       nomad/db\n"), HasSubstr("\n\nPool:       default/web\n")));
+  EXPECT_THAT(out_, AllOf(StartsWith("Pool:       nomad/db\n"),
+                          HasSubstr("\n\nPool:       default/web\n")));
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "elsewhere"}), 2);
-  EXPECT_THAT(err_, HasSubstr("no enabled policy of the files has a pool of this plugin in namespace elsewhere"));
+  EXPECT_THAT(
+      err_,
+      HasSubstr("no enabled policy of the files has a pool of this plugin in namespace elsewhere"));
   EXPECT_EQ(Call({"status", "--all"}), 2);
   EXPECT_THAT(err_, HasSubstr("--all: shows the pools of all policies; give the agent's files"));
   EXPECT_EQ(Call({"status", "web-1", "--all", "--policy", file}), 2);
@@ -1100,10 +1112,10 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 3) << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       default/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
-  EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until harvester resume\n"),
+  EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until nomad-harvester resume\n"),
                           HasSubstr("Note: no process has scaled it yet")));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
-  EXPECT_EQ(out_, "pool nomad/web is paused until harvester resume\n");
+  EXPECT_EQ(out_, "pool nomad/web is paused until nomad-harvester resume\n");
   EXPECT_EQ(Call(with_files({"resume"})), 0) << err_;
   EXPECT_EQ(out_, "pool nomad/web resumed\n");
   EXPECT_EQ(Call(with_files({"gc", "--dry-run"})), 0) << err_;
@@ -1114,13 +1126,14 @@ TEST_F(WholeCommands, L10_pause_and_resume_need_the_pools_name_alone) {
   EXPECT_EQ(Call({"resume", "--set", "node_group_name=web"}), 0) << err_;
   EXPECT_THAT(out_, StartsWith("pool default/web was not paused: it has no Lease\n"));
   EXPECT_EQ(Call({"pause"}), 2);
-  EXPECT_THAT(err_, StartsWith("harvester pause: node_group_name: required"));
+  EXPECT_THAT(err_, StartsWith("nomad-harvester pause: node_group_name: required"));
 }
 
 TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_lease) {
   EXPECT_EQ(Call({"pause", "--set", "node_group_name=wbe"}), 1);
-  EXPECT_THAT(err_, StartsWith("harvester pause: nothing was paused: no VM and no Lease of pool "
-                               "default/wbe exist; the namespace has no pool"));
+  EXPECT_THAT(err_,
+              StartsWith("nomad-harvester pause: nothing was paused: no VM and no Lease of pool "
+                         "default/wbe exist; the namespace has no pool"));
   EXPECT_EQ(Call({"status", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 3);
   EXPECT_THAT(out_, HasSubstr("Note:       there is nothing of this name"));
 }
@@ -1165,9 +1178,9 @@ TEST_F(WholeCommands, a_mistake_in_a_file_is_shown_with_its_line) {
   const std::string policy = dir.WriteFile("policy.hcl", "scaling web {\n  max = file(5)\n}\n");
   EXPECT_EQ(Call({"status", "--policy", policy}), 2);
   EXPECT_THAT(out_, IsEmpty());
-  EXPECT_THAT(err_, StartsWith("harvester status: " + policy + ":2:9: the agent knows no "));
-  EXPECT_THAT(err_, HasSubstr("\nharvester status:   2 |   max = file(5)\n"
-                              "harvester status:     |         ^\n"));
+  EXPECT_THAT(err_, StartsWith("nomad-harvester status: " + policy + ":2:9: the agent knows no "));
+  EXPECT_THAT(err_, HasSubstr("\nnomad-harvester status:   2 |   max = file(5)\n"
+                              "nomad-harvester status:     |         ^\n"));
 }
 
 TEST_F(WholeCommands, usage_errors_are_2_and_nothing_is_printed) {

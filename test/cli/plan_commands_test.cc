@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// harvester plan, scale and render against the simulated systems: output, exit codes, effects.
+// nomad-harvester plan, scale and render against the simulated systems: output, exit codes,
+// effects.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -212,7 +213,7 @@ TEST_F(PlanCommands, plan_on_a_terminal_keeps_the_cells_of_a_row_together) {
   terminal_.width = 40;
   EXPECT_EQ(Plan(1), 0);
   EXPECT_THAT(out_.str(), ContainsRegex("\nREMOVE\n#:     1\nVM:    web-.*\nNODE:  .*\n"
-                                                 "WHY:   "));
+                                        "WHY:   "));
   const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n');
   for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), terminal_.width) << line;
 }
@@ -480,9 +481,10 @@ TEST_F(PlanCommands, a_count_outside_of_the_policys_min_and_max_is_refused) {
   settings_.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 1, .max = 3};
   EXPECT_EQ(Plan(3), 0) << err_.str();
   EXPECT_EQ(Plan(4), 2);
-  EXPECT_EQ(err_.str(),
-            "harvester plan: --count: 4 is more than max of policy \"web\" (web.hcl:1:1), 3, to "
-            "which the agent would scale back; give a count from 1 to 3, or change the policy\n");
+  EXPECT_EQ(
+      err_.str(),
+      "nomad-harvester plan: --count: 4 is more than max of policy \"web\" (web.hcl:1:1), 3, to "
+      "which the agent would scale back; give a count from 1 to 3, or change the policy\n");
   EXPECT_THAT(out_.str(), IsEmpty());
   EXPECT_EQ(Scale({.count = 0, .yes = true}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("--count: 0 is less than min of policy"));
@@ -492,8 +494,8 @@ TEST_F(PlanCommands, a_policy_by_which_the_agent_does_not_scale_is_refused) {
   settings_.refusals = {"web.hcl:3:3: the type of a cluster's policy is \"cluster\""};
   EXPECT_EQ(Plan(1), 2);
   EXPECT_EQ(err_.str(),
-            "harvester plan: the agent does not scale by this policy:\n"
-            "harvester plan: web.hcl:3:3: the type of a cluster's policy is \"cluster\"\n");
+            "nomad-harvester plan: the agent does not scale by this policy:\n"
+            "nomad-harvester plan: web.hcl:3:3: the type of a cluster's policy is \"cluster\"\n");
   EXPECT_EQ(Scale({.count = 1}), 2);
 }
 
@@ -503,7 +505,7 @@ TEST_F(PlanCommands, a_pause_would_refuse_it) {
       maintenance_
           ->Pause(work_.context(), {.ns = "nomad", .pool = "web"}, harvester::Hold{.always = true})
           .ok());
-  EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("harvester resume")));
+  EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("nomad-harvester resume")));
   EXPECT_EQ(ScaleTo(2), 1);
   EXPECT_EQ(VmNames().size(), 1U);
 }
@@ -589,7 +591,7 @@ TEST_F(PlanCommands, plan_is_1_if_either_system_cannot_be_read) {
   cluster_.SetNomadReachable(false);
   EXPECT_EQ(Plan(2), 1);
   EXPECT_THAT(out_.str(), IsEmpty());
-  EXPECT_THAT(err_.str(), HasSubstr("harvester plan: Nomad cannot be read"));
+  EXPECT_THAT(err_.str(), HasSubstr("nomad-harvester plan: Nomad cannot be read"));
   cluster_.SetHarvesterReachable(false);
   EXPECT_EQ(Plan(2), 1);
   EXPECT_THAT(err_.str(), HasSubstr("Harvester cannot be read"));
@@ -598,17 +600,20 @@ TEST_F(PlanCommands, plan_is_1_if_either_system_cannot_be_read) {
 TEST_F(PlanCommands, plan_names_the_system_that_hangs) {
   Hang(simulator::System::kHarvester, "leases");
   EXPECT_EQ(Plan(1), 1);
-  EXPECT_THAT(err_.str(), AllOf(testing::StartsWith("harvester plan: Harvester cannot be read: "),
-                                HasSubstr("attempts)")));
+  EXPECT_THAT(err_.str(),
+              AllOf(testing::StartsWith("nomad-harvester plan: Harvester cannot be read: "),
+                    HasSubstr("attempts)")));
 }
 
 TEST_F(PlanCommands, scale_out_asks_nothing_and_prints_a_line_for_each_thing_done) {
   EXPECT_EQ(Scale({.count = 1}), 0) << err_.str();
   const std::string vm = FirstVm();
-  EXPECT_THAT(out_.str(),
-              AllOf(HasSubstr(vm + ": Creating a VM\n"), HasSubstr(vm + ": A new VM is ready (1 of 1)\n"),
-                    ContainsRegex("\ndone in [0-9]+s\nnow: pool nomad/web has 1 VM and is ready\n$"), Not(HasSubstr("record-join")),
-                    Not(HasSubstr("its node has registered")), Not(HasSubstr("action_id"))));
+  EXPECT_THAT(
+      out_.str(),
+      AllOf(HasSubstr(vm + ": Creating a VM\n"), HasSubstr(vm + ": A new VM is ready (1 of 1)\n"),
+            ContainsRegex("\ndone in [0-9]+s\nnow: pool nomad/web has 1 VM and is ready\n$"),
+            Not(HasSubstr("record-join")), Not(HasSubstr("its node has registered")),
+            Not(HasSubstr("action_id"))));
   EXPECT_THAT(err_.str(), IsEmpty());
 }
 
@@ -774,17 +779,16 @@ TEST_F(PlanCommands, C16_scale_that_a_limit_stopped_is_not_just_done) {
   EXPECT_EQ(ScaleTo(3), 0);
   EXPECT_THAT(out_.str(),
               ContainsRegex("\ndone in [0-9a-z]+, as far as one action goes \\(limited: a "
-                                     "count of 3 was asked for; max_scale_out is 2\\): repeat it\n"
-                                     "now: pool nomad/web has 2 VMs and is ready\n$"));
+                            "count of 3 was asked for; max_scale_out is 2\\): repeat it\n"
+                            "now: pool nomad/web has 2 VMs and is ready\n$"));
   EXPECT_EQ(ScaleTo(3), 0);
   EXPECT_THAT(out_.str(), HasSubstr("\ndone in "));
   Configure({"max_scale_in=1", "scale_in_wait=false"});
   for (const json& node : cluster_.Nodes()) cluster_.HangDrain(node["ID"]);
   EXPECT_EQ(ScaleTo(0), 0);
-  EXPECT_THAT(
-      out_.str(),
-      ContainsRegex("\ndraining: web-[^;]*; .*gc, as far as one action goes \\(limited: a "
-                             "count of 0 was asked for; max_scale_in is 1\\): repeat it\nnow: "));
+  EXPECT_THAT(out_.str(),
+              ContainsRegex("\ndraining: web-[^;]*; .*gc, as far as one action goes \\(limited: a "
+                            "count of 0 was asked for; max_scale_in is 1\\): repeat it\nnow: "));
 }
 
 TEST_F(PlanCommands, scale_does_not_wait_for_the_mark_of_a_copy_that_is_no_member) {
@@ -807,7 +811,7 @@ TEST_F(PlanCommands, C11_scale_says_whose_lease_it_waits_for) {
 TEST_F(PlanCommands, an_interrupt_at_the_question_does_nothing) {
   ASSERT_EQ(ScaleTo(1), 0);
   EXPECT_EQ(Scale({.count = 0}, "^C"), 1);
-  EXPECT_THAT(err_.str(), HasSubstr("harvester scale: nothing was done\n"));
+  EXPECT_THAT(err_.str(), HasSubstr("nomad-harvester scale: nothing was done\n"));
   EXPECT_EQ(VmNames().size(), 1U);
 }
 
@@ -816,7 +820,7 @@ TEST_F(PlanCommands, scale_in_without_a_terminal_needs_yes) {
   const int effects = cluster_.EffectCount();
   EXPECT_EQ(Scale({.count = 1}), 2);
   EXPECT_EQ(err_.str(),
-            "harvester scale: it would remove 1 VM, and there is no terminal to ask on: give "
+            "nomad-harvester scale: it would remove 1 VM, and there is no terminal to ask on: give "
             "--yes\n");
   EXPECT_EQ(cluster_.EffectCount(), effects);
   EXPECT_EQ(ScaleTo(1), 0);
@@ -976,7 +980,7 @@ TEST_F(PlanCommands, P3_plan_for_programs_holds_no_secret_either) {
 TEST_F(PlanCommands, render_is_1_without_harvester_and_with_a_missing_source) {
   Configure({"image=default/none"});
   EXPECT_EQ(Render("yaml"), 1);
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("harvester render: image: "), HasSubstr("none")));
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("nomad-harvester render: image: "), HasSubstr("none")));
   cluster_.SetHarvesterReachable(false);
   EXPECT_EQ(Render("yaml"), 1);
   EXPECT_THAT(out_.str(), IsEmpty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of harvester plan for a proposal that has everything.
+// The output of nomad-harvester plan for a proposal that has everything.
 #include "plan_view.h"
 
 #include <gtest/gtest.h>

@@ -141,7 +141,7 @@ TEST(Settings, set_wins_over_the_environment_and_the_last_one_of_a_key_counts) {
   EXPECT_EQ(settings->plugin.nomad.token_file, "");
   EXPECT_EQ(settings->plugin.nomad.address, "http://nomad");
   EXPECT_EQ(settings->environment, (config::StringMap{{"NOMAD_ADDR", "http://nomad"}}))
-      << "as the service of harvester scale gets it";
+      << "as the service of nomad-harvester scale gets it";
 }
 
 TEST(Settings, a_token_that_is_set_replaces_the_files_token_file) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of harvester status for states that are hard to produce.
+// The output of nomad-harvester status for states that are hard to produce.
 #include "status_view.h"
 
 #include <algorithm>

@@ -60,7 +60,8 @@ TEST(Fold, keeps_long_words_lines_and_the_spaces_inside_a_line) {
 
 TEST(Fold, every_line_fits_unless_it_is_one_word) {
   const std::string text =
-      "harvester status: list Nomad nodes: timed out after 10s waiting for http://127.0.0.1:4646";
+      "nomad-harvester status: list Nomad nodes: timed out after 10s waiting for "
+      "http://127.0.0.1:4646";
   for (std::size_t width = 20; width < 100; ++width) {
     const std::string folded = Fold(text, width, 2);
     for (std::size_t begin = 0; begin < folded.size();) {
@@ -84,8 +85,7 @@ TEST(Paint, colours_whole_words_at_the_beginning_of_lines_on_a_terminal_with_col
   const auto paint = [&](bool colour) {
     return Paint(text, {{"FAIL", Colour::kRed}, {"warn", Colour::kYellow}}, {.colour = colour});
   };
-  EXPECT_EQ(paint(true),
-            "\x1b[31mFAIL\x1b[0m     one\nFAILURE\n  FAIL\n\x1b[33mwarn\x1b[0m");
+  EXPECT_EQ(paint(true), "\x1b[31mFAIL\x1b[0m     one\nFAILURE\n  FAIL\n\x1b[33mwarn\x1b[0m");
   EXPECT_EQ(paint(false), text);
   EXPECT_EQ(Paint("", {{"FAIL", Colour::kRed}}, {.colour = true}), "");
 }

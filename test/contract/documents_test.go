@@ -36,10 +36,10 @@ var (
 	comment      = regexp.MustCompile(`(^|[ \t])#.*`)
 	continuation = regexp.MustCompile(`\\\n\s*`)
 	assignment   = regexp.MustCompile(`(?m)^(?:export )?([A-Z]+)="([^"]*)"`)
-	inSentence   = regexp.MustCompile("`((?:harvester|scripts/[a-z0-9.-]+)(?:\\s[^`]*)?)`")
+	inSentence   = regexp.MustCompile("`((?:nomad-harvester|scripts/[a-z0-9.-]+)(?:\\s[^`]*)?)`")
 	toScript     = regexp.MustCompile(`^(?:[A-Z]+=\S+ )?(scripts/[a-z0-9.-]+)`)
-	simulation   = regexp.MustCompile(`(?m)^harvester dev --simulate((?: --(?:fail|kill-after) \S+)*)`)
-	toHarvester  = regexp.MustCompile(`^(?:build/static/)?harvester( |$)`)
+	simulation   = regexp.MustCompile(`(?m)^nomad-harvester dev --simulate((?: --(?:fail|kill-after) \S+)*)`)
+	toHarvester  = regexp.MustCompile(`^(?:nomad-|build/static/)harvester( |$)`)
 )
 
 func documents(t *testing.T) []string {
@@ -194,7 +194,7 @@ func TestTheCommandsInTheDocumentsWork(t *testing.T) {
 				world = strings.Fields(started[1])
 			}
 			block.world = world
-			if !regexp.MustCompile(`(?m)^(build/static/)?harvester `).MatchString(block.text) || strings.Contains(block.text, "harvester dev") {
+			if !regexp.MustCompile(`(?m)^(nomad-|build/static/)harvester `).MatchString(block.text) || strings.Contains(block.text, "harvester dev") {
 				continue
 			}
 			ran++
@@ -318,7 +318,8 @@ clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: {token: an
 	// It is for an empty directory.
 	text = strings.ReplaceAll(text, "--dir /etc/nomad-autoscaler", "--dir written")
 	text = strings.ReplaceAll(text, " --yes", "") // the function says it
-	text = strings.ReplaceAll(text, "build/static/harvester", "harvester")
+	// A shell's function has no hyphen in its name.
+	text = strings.NewReplacer("build/static/harvester", "harvester", "nomad-harvester ", "harvester ").Replace(text)
 	text = strings.ReplaceAll(text, "/etc/nomad-autoscaler", dir)
 	text = regexp.MustCompile(`20\d\d-\d\d-\d\dT[0-9:]+Z`).ReplaceAllString(text, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	if strings.Contains(text, "$POOL") || strings.Contains(text, "harvester init") {

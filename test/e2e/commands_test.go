@@ -27,7 +27,7 @@ func useCommands(t *testing.T, s *harness.Stack) {
 		{[]string{"plan", "--count", "1"}, 0, []string{"3 → 1, scale in by ", "\nREMOVE\n", "nothing would refuse it\n"}, "CREATE"},
 		{[]string{"plan", "--count", "4"}, 0, []string{"3 → 4, scale out", "\nCREATE\n", "nothing would refuse it\n"}, "REMOVE"},
 		{[]string{"render"}, 0, []string{"kind: Lease\n", "kind: Secret\n", "kind: VirtualMachine\n"}, s.PluginNomadToken},
-		{[]string{"pause"}, 0, []string{" is paused until harvester resume\n"}, "harvester pause:"},
+		{[]string{"pause"}, 0, []string{" is paused until nomad-harvester resume\n"}, "harvester pause:"},
 		{[]string{"status"}, 3, []string{"Ready:      no: pool ", " is paused"}, "Ready:      yes"},
 		{[]string{"scale", "--count", "4"}, 1, []string{"3 → 4, scale out", "harvester scale: pool "}, "Creating"},
 		{[]string{"resume"}, 0, []string{" resumed\n"}, "harvester resume:"},

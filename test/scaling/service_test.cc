@@ -207,7 +207,7 @@ TEST_F(ServiceTest, C15_a_pool_of_another_nomad_cluster_is_not_ready_and_not_tou
     clock_.Advance(minutes(20));
   }
   EXPECT_EQ(Logged("WARN Not ready"), 1U);
-  EXPECT_THAT(sink_->Text(), HasSubstr("harvester adopt"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("nomad-harvester adopt"));
   for (const std::int64_t count : {0, 1, 5}) {
     EXPECT_THAT(Scale(count), StatusIs(absl::StatusCode::kUnavailable,
                                        HasSubstr("belong to another Nomad cluster")));
@@ -347,7 +347,7 @@ TEST_F(ServiceTest, C15_an_empty_pool_whose_lease_names_another_cluster_is_not_r
   ASSERT_THAT(Configure(), IsOk());
   EXPECT_FALSE(Status()->ready);
   EXPECT_THAT(sink_->Text(), HasSubstr("by its Lease the pool belongs to another Nomad cluster"));
-  EXPECT_THAT(sink_->Text(), HasSubstr("harvester adopt"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("nomad-harvester adopt"));
   EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("by its Lease")));
   EXPECT_EQ(Count("create virtualmachines"), 0U);
   EXPECT_EQ(LeaseAnnotation(harvester::kNomadClusterAnnotation), "elsewhere");
@@ -451,7 +451,7 @@ TEST_F(ServiceTest, C15_without_a_lease_nothing_is_compared_with_its_record) {
 
 constexpr char kUnclaimedLine[] =
     "WARN A removal is unfinished in a pool for which this agent has no policy: unless another "
-    "agent has one, finish it with harvester gc";
+    "agent has one, finish it with nomad-harvester gc";
 
 TEST_F(ServiceTest, S5_a_removal_of_another_nomads_agent_is_not_reported) {
   AddVm("web-a");
@@ -904,7 +904,7 @@ TEST_F(ServiceTest, S5_a_removal_that_no_policy_claims_for_ten_minutes_is_one_wa
   ASSERT_THAT(Configure(), IsOk());
   constexpr char kLine[] =
       "WARN A removal is unfinished in a pool for which this agent has no policy: "
-      "unless another agent has one, finish it with harvester gc";
+      "unless another agent has one, finish it with nomad-harvester gc";
   Settle();
   clock_.Advance(minutes(10) - seconds(1));
   Settle();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Like the crash sweep, but no Status follows: an operator runs harvester gc once, and everything
-// must be clean.
+// Like the crash sweep, but no Status follows: an operator runs nomad-harvester gc once, and
+// everything must be clean.
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// harvester gc and harvester status, below their command line.
+// nomad-harvester gc and nomad-harvester status, below their command line.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator who runs harvester gc and harvester status while the plugin exists.
+// An operator who runs nomad-harvester gc and nomad-harvester status while the plugin exists.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_
 

@@ -24,7 +24,7 @@ TEST(Pause, L10_a_scale_of_a_paused_pool_is_refused_and_changes_nothing) {
   ASSERT_TRUE(person.Pause(kAlways).ok());
   const absl::Status out = h.Scale(2);
   EXPECT_EQ(out.code(), absl::StatusCode::kFailedPrecondition) << out;
-  EXPECT_THAT(out.ToString(), HasSubstr("harvester resume"));
+  EXPECT_THAT(out.ToString(), HasSubstr("nomad-harvester resume"));
   EXPECT_FALSE(h.Scale(0).ok());
   EXPECT_EQ(h.Vms().size(), 1U);
   ASSERT_TRUE(person.Pause(std::nullopt).ok());

@@ -10,14 +10,18 @@
 
 namespace nomad_harvester::cli {
 
+// The name under which the command is installed. The driver's file has that of the driver: other
+// programs of Harvester are called so, too.
+inline constexpr char kCommand[] = "nomad-harvester";
+
 // Runs the program and returns its exit code. With the go-plugin cookie in the environment it runs
-// as the plugin and ignores the arguments; otherwise it runs a command. Without both: prints one
-// sentence about its purpose and use on standard error, nothing on standard output, and returns 1.
-// Usage errors: 2.
+// as the plugin and ignores the arguments; otherwise it runs a command, or prints its help if there
+// is none. Usage errors: 2. `called`: the name that usage texts and errors have; empty: kCommand.
 //
 // Changes the signal mask and the dispositions of SIGINT and SIGPIPE, makes the process write no
 // core file and OpenSSL load no configuration: call it from main, before any thread is started.
-int Main(const std::vector<std::string>& arguments, const config::StringMap& environment);
+int Main(const std::vector<std::string>& arguments, const config::StringMap& environment,
+         const std::string& called = kCommand);
 
 }  // namespace nomad_harvester::cli
 

@@ -39,7 +39,7 @@ struct PoolRecord {
   std::optional<harvester::ErrorRecord> last_error;
   harvester::Hold paused;  // the operators', which Store does not write (rule L10)
   // To which Nomad cluster the pool belongs: the keys of the one that the last Scale acted on, or
-  // that harvester adopt gave the pool to; empty: not known (rule C15).
+  // that nomad-harvester adopt gave the pool to; empty: not known (rule C15).
   std::string nomad_cluster{};
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };
@@ -118,7 +118,7 @@ class PoolLease {
   PoolRecord record() const;
 
   // Writes the record, and with it the keys of the Nomad cluster (empty: they stay as they are);
-  // those of the record itself are not written, so that what harvester adopt writes meanwhile
+  // those of the record itself are not written, so that what nomad-harvester adopt writes meanwhile
   // stays. Without a Lease the record is only kept in memory, and the keys are not. After an error
   // the record may or may not be stored.
   absl::Status Store(const runtime::Context& context, const PoolRecord& record,

@@ -153,7 +153,7 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
                            harvester::kNomadClusterAnnotation;
   if (stops) {
     lines->Set(kCluster, CheckOutcome::kFail, text,
-               "correct nomad_address; if Nomad was rebuilt, run harvester adopt");
+               "correct nomad_address; if Nomad was rebuilt, run nomad-harvester adopt");
   } else if (!others.empty()) {
     lines->Set(kCluster, CheckOutcome::kWarn,
                text + "; the pool belongs to this one: such VMs are counted and not touched",

@@ -46,7 +46,7 @@ std::vector<OptionalRight> OptionalRights(const config::PluginConfig& config,
        .loss = "a VM that no host takes waits for its join_timeout, and the cause that is told is "
                "that of the first attempt"},
       {.right = {"list", "coordination.k8s.io", "leases"},
-       .loss = "harvester gc does not find pools of which only a Lease exists"},
+       .loss = "nomad-harvester gc does not find pools of which only a Lease exists"},
       {.right = {"list", "", "nodes"},
        .of_cluster = true,
        .loss = "VMs on cordoned hosts are not removed first"}};

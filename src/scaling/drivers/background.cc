@@ -155,7 +155,7 @@ void Background::ReportUnclaimed(const Session& session, const PoolSnapshot& sna
     options_.logger.Warn(
         "A removal is unfinished in a pool for which this agent has no policy: unless another "
         "agent "
-        "has one, finish it with harvester gc",
+        "has one, finish it with nomad-harvester gc",
         {{"pool", key.ToString()}});
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Background work on one pool under its Lease: started by Status and by harvester gc.
+// Background work on one pool under its Lease: started by Status and by nomad-harvester gc.
 #ifndef NOMAD_HARVESTER_SCALING_RESUMPTION_H_
 #define NOMAD_HARVESTER_SCALING_RESUMPTION_H_
 

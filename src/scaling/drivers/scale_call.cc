@@ -468,7 +468,8 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
     proposal.notes = creation_->template_notes;
     if (policy_.intro_token == config::IntroToken::kRequired) {
       proposal.notes.emplace_back(
-          "nomad_intro_token is required, and a plan makes no token: harvester check tells whether "
+          "nomad_intro_token is required, and a plan makes no token: nomad-harvester check tells "
+          "whether "
           "Nomad has them");
     }
     for (const std::string& name : creation_->unread_classes) {

@@ -513,7 +513,7 @@ std::string OtherClusterText(const std::string& what, const Look& look) {
          (look.nomad_cluster->empty() ? "; this one does not tell its keys: let "
                                         "/.well-known/jwks.json through, or check nomad_address"
                                       : "; check nomad_address, or, if Nomad was rebuilt, run "
-                                        "harvester adopt");
+                                        "nomad-harvester adopt");
 }
 
 // By the Lease of a pool without a VM that has a record.

@@ -211,7 +211,7 @@ std::string PausedText(const PoolKey& key, const harvester::Hold& paused) {
   return "pool " + key.ToString() + " is paused" +
          (paused.always ? std::string() : " until " + base::FormatRfc3339(*paused.until)) +
          " (annotation " + harvester::kLeasePausedAnnotation +
-         " of its Lease); harvester resume ends that";
+         " of its Lease); nomad-harvester resume ends that";
 }
 
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
