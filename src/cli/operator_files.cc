@@ -230,6 +230,9 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
 }
 
 absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(const OperatorFiles& given) {
+  if (!given.policy_name.empty()) {
+    return base::InvalidArgument("--all: shows the pools of all policies; leave out --policy-name");
+  }
   AgentConfig agent;
   TargetNames ours = {NOMAD_HARVESTER_PLUGIN_NAME};
   if (!given.agent_config.empty()) {

@@ -77,8 +77,8 @@ struct FileSettings {
 // (base::kMaxConfigFileBytes) for files. Blocks on the file system only.
 absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given);
 
-// The same of each policy that is enabled and reaches this plugin, by name. Its files must be
-// given, and no policy_name.
+// The same of each policy that is enabled and reaches this plugin, by name. INVALID_ARGUMENT also
+// without files of policies, and with a policy_name.
 absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(const OperatorFiles& given);
 
 }  // namespace nomad_harvester::cli

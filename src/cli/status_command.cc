@@ -205,8 +205,7 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
       ->add_flag("--all", arguments->all,
                  "The pools of all enabled policies of the files, one line each; with -n, those of "
                  "the namespace")
-      ->excludes(vm)
-      ->excludes("--policy-name");
+      ->excludes(vm);
   AddOutputOption(*command, arguments->output, {kForPeople, "wide", "json", "yaml"});
   AddWatchOptions(*command, arguments->watch);
 }

@@ -135,7 +135,7 @@ TEST_F(Commands, each_help_and_manual_page_has_examples_that_fit_a_terminal) {
     const std::string text = Call({"help", command}).out;
     EXPECT_THAT(text, HasSubstr("\nExamples:\n  nomad-harvester " + command));
     EXPECT_THAT(Call({"manual", command}).out,
-                HasSubstr(".SH EXAMPLES\n.nf\nnomad-harvester " + command));
+                HasSubstr(".SH EXAMPLES\n.nf\nnomad\\-harvester " + command));
     std::istringstream lines(text.substr(text.find("Examples:")));
     for (std::string line; std::getline(lines, line) && !line.empty();) {
       EXPECT_LE(line.size(), 80U) << line;

@@ -1062,6 +1062,7 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   EXPECT_EQ(Call({"status", "--all"}), 2);
   EXPECT_THAT(err_, HasSubstr("--all: shows the pools of all policies; give the agent's files"));
   EXPECT_EQ(Call({"status", "web-1", "--all", "--policy", file}), 2);
+  EXPECT_EQ(Call({"status", "--all", "--policy", file, "--policy-name", "web"}), 2);
 }
 
 TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {
