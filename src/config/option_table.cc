@@ -387,7 +387,7 @@ constexpr Option kOptions[] = {
            "off,on_scale_in"),
     Policy(kShrinking, "drift_ignore", kList, kNone,
            "Parts in which a VM may differ from the policy without being called drifted, by the "
-           "names that `harvester status -o wide` shows, such as `tags,labels`.",
+           "names that `nomad-harvester status -o wide` shows, such as `tags,labels`.",
            "tags,labels"),
     Policy(kShrinking, "node_drain_deadline", kSignedDuration, "15m",
            "How long a node may drain. `0`: no limit; negative: all allocations are stopped "
