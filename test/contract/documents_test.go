@@ -228,7 +228,7 @@ func TestTheExamplesOfEachHelpWork(t *testing.T) {
 			if !found || !strings.Contains(examples, "harvester "+name) {
 				t.Fatalf("the help of %s has no example:\n%s", name, help)
 			}
-			runBlock(t, strings.ReplaceAll(examples, "  harvester", "harvester")+"\n")
+			runBlock(t, strings.ReplaceAll(examples, "  harvester", "harvester")+"\n", nil)
 		})
 	}
 }
