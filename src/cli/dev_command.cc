@@ -29,7 +29,7 @@ void Announce(const std::string& key, const std::string& value) {
 struct DevArguments {
   std::string listen;
   bool simulate = false;
-  Trouble trouble;
+  SimulatedFault fault;
   OperatorFiles files;  // agent_config alone
   std::vector<std::string> settings;
 };
@@ -60,12 +60,12 @@ int Serve(scaling::TargetService& service, RuntimeParts& parts, const DevArgumen
 int RunSimulated(const DevArguments& arguments, const config::StringMap& environment,
                  const ErrorWriter& errors) {
   RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, SimulatedWorld::Shield(environment));
-  Trouble trouble = arguments.trouble;
-  trouble.report = [&parts](const std::string& text) {
+  SimulatedFault fault = arguments.fault;
+  fault.report = [&parts](const std::string& text) {
     parts.logger().Info("--kill-after", {{"result", text}});
   };
   // Declared before the service, which uses it until its destruction.
-  SimulatedWorld world(trouble);
+  SimulatedWorld world(fault);
   absl::Status ready = world.Start();
   const auto service = parts.MakeService();
   if (ready.ok()) ready = service->SetConfig(world.Config());
@@ -113,13 +113,13 @@ void AddDevCommand(CLI::App& app, const Invocation& invocation) {
       command->add_flag("--simulate", arguments->simulate,
                         "Start a simulated Harvester and Nomad, and configure the plugin for them");
   command
-      ->add_option("--fail", arguments->trouble.failure,
+      ->add_option("--fail", arguments->fault.failure,
                    "What fails there: no VM joins Nomad, no VM fits the quota, no host takes a VM, "
                    "no work stops for a drain, or the image is not imported")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kFailures), std::end(kFailures))))
       ->needs(simulate);
   command
-      ->add_option("--kill-after", arguments->trouble.kill_after,
+      ->add_option("--kill-after", arguments->fault.kill_after,
                    "kill -9, once, the command or plugin that holds a pool's Lease when it sends "
                    "its Nth write, counted from the start of the simulation")
       ->type_name("N")

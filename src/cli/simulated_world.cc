@@ -51,31 +51,31 @@ std::string HolderOf(const std::vector<nlohmann::json>& leases) {
 
 }  // namespace
 
-SimulatedWorld::SimulatedWorld(const Trouble& trouble)
-    : trouble_(trouble),
+SimulatedWorld::SimulatedWorld(const SimulatedFault& fault)
+    : fault_(fault),
       clock_(runtime::MakeSystemClock()),
       random_(runtime::MakeSystemRandom()),
       cluster_(*clock_, *random_),
       server_(cluster_, *clock_) {
-  const bool never_stops = trouble.failure == "drain";
+  const bool never_stops = fault.failure == "drain";
   // Two of them fill a node.
   cluster_.RunJob({.id = "api", .count = 4, .never_stops = never_stops, .cpu = 1900});
   cluster_.RunJob({.id = "shop", .count = 2, .never_stops = never_stops, .cpu = 1900});
   Fail();
-  if (trouble.kill_after <= 0) return;
+  if (fault.kill_after <= 0) return;
   cluster_.SetFaultHook([this](const simulator::RequestInfo& request) {
-    if (request.effect_sequence < trouble_.kill_after || killed_) return simulator::Fault::None();
+    if (request.effect_sequence < fault_.kill_after || killed_) return simulator::Fault::None();
     return KillHolder() ? simulator::Fault::Drop() : simulator::Fault::None();
   });
 }
 
 void SimulatedWorld::Fail() {
-  if (trouble_.failure == "join") cluster_.NeverJoin(kEveryVm);
-  if (trouble_.failure == "image") cluster_.SetImageReady(kImage, false);
-  if (trouble_.failure == "quota") {
+  if (fault_.failure == "join") cluster_.NeverJoin(kEveryVm);
+  if (fault_.failure == "image") cluster_.SetImageReady(kImage, false);
+  if (fault_.failure == "quota") {
     cluster_.SetQuotaExceeded("memory insufficient resources due to resource quota");
   }
-  if (trouble_.failure != "unschedulable") return;
+  if (fault_.failure != "unschedulable") return;
   cluster_.FailStart(kEveryVm, "ErrorUnschedulable", kNoHost);
   cluster_.SetObserver([this](const simulator::Event& event) {
     using simulator::EventKind;
@@ -90,11 +90,11 @@ bool SimulatedWorld::KillHolder() {
   if (holder.empty() || killed_.exchange(true)) return false;
   const std::optional<pid_t> process = ProcessOf(holder);
   const bool done = process.has_value() && kill(*process, SIGKILL) == 0;
-  if (trouble_.report != nullptr) {
-    trouble_.report(done ? "killed " + holder + ", which held the pool's Lease"
-                         : "killed nobody: " + holder +
-                               ", which holds the pool's Lease, is no "
-                               "process that can be killed from here");
+  if (fault_.report != nullptr) {
+    fault_.report(done ? "killed " + holder + ", which held the pool's Lease"
+                       : "killed nobody: " + holder +
+                             ", which holds the pool's Lease, is no "
+                             "process that can be killed from here");
   }
   return done;
 }
@@ -104,8 +104,8 @@ std::string SimulatedWorld::PoolSettings() const {
       "--set node_group_name=web --set namespace=nomad --set node_class=web "
       "--set networks=default/vlan100 --set image=" +
       std::string(kImage) + " --set cpu_request=1 --set memory_request=1Gi";
-  if (trouble_.failure == "join") settings += " --set join_timeout=30s";
-  if (trouble_.failure == "drain") {
+  if (fault_.failure == "join") settings += " --set join_timeout=30s";
+  if (fault_.failure == "drain") {
     settings +=
         " --set node_drain_deadline=20s --set drain_grace=10s --set force_after_deadline=false";
   }

@@ -19,7 +19,7 @@
 namespace nomad_harvester::cli {
 
 // What goes wrong there, for as long as it runs.
-struct Trouble {
+struct SimulatedFault {
   std::string failure;  // one of kFailures; empty: nothing fails
   // Kills, once, the process that holds a pool's Lease (SIGKILL), when it sends the write of this
   // number; 0: none. That write is not applied.
@@ -32,7 +32,7 @@ inline constexpr const char* kFailures[] = {"join", "quota", "unschedulable", "d
 // that a drain has work to move.
 class SimulatedWorld {
  public:
-  explicit SimulatedWorld(const Trouble& trouble = {});
+  explicit SimulatedWorld(const SimulatedFault& fault = {});
 
   absl::Status Start() { return server_.Start(); }
 
@@ -51,7 +51,7 @@ class SimulatedWorld {
   void Fail();
   bool KillHolder();  // false: nobody is killed
 
-  const Trouble trouble_;
+  const SimulatedFault fault_;
   std::atomic<bool> killed_ = false;
   const std::unique_ptr<runtime::Clock> clock_;
   const std::unique_ptr<runtime::Random> random_;

@@ -45,13 +45,26 @@ func (c *Cluster) Act(kind, id, action string, input Object) error {
 // ActOnVM takes an action on a VM of the stack.
 func (s *Stack) ActOnVM(t testing.TB, name, action string, input Object) {
 	t.Helper()
-	check(t, action+" "+name, s.Act("kubevirt.io.virtualmachines", s.Namespace+"/"+name, action, input))
+	s.act(t, "kubevirt.io.virtualmachines", s.Namespace+"/"+name, action, input)
 }
 
 // ActOnHost takes an action on a physical host.
 func (c *Cluster) ActOnHost(t testing.TB, host, action string, input Object) {
 	t.Helper()
-	check(t, action+" "+host, c.Act("nodes", host, action, input))
+	c.act(t, "nodes", host, action, input)
+}
+
+// act waits until Harvester's server offers the action: it does so by what it has seen of the object, which may be
+// a moment old.
+func (c *Cluster) act(t testing.TB, kind, id, action string, input Object) {
+	t.Helper()
+	Eventually(t, time.Minute, action+" "+id, func() error {
+		err := c.Act(kind, id, action, input)
+		if err != nil && !isStatus(err, http.StatusNotFound) {
+			t.Fatalf("%s %s: %v", action, id, err)
+		}
+		return err
+	})
 }
 
 // serveHandler is what virt-api asks of the virt-handlers of all hosts: to pause a guest and to let it go on, and to
