@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxConfigFileBytes = 1024 * 1024;
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      std::size_t max_bytes = kMaxConfigFileBytes);
 
-// What changes when a file is replaced or rewritten.
+// Identifies a version of a file: replacing or rewriting the file changes it.
 struct FileStamp {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

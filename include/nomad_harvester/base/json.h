@@ -38,22 +38,22 @@ std::string GetString(const nlohmann::json& object, std::string_view key,
 std::int64_t GetInt(const nlohmann::json& object, std::string_view key, std::int64_t fallback = 0);
 bool GetBool(const nlohmann::json& object, std::string_view key, bool fallback = false);
 std::optional<std::string> FindString(const nlohmann::json& object, std::string_view key);
-// The texts of a list; empty if it is missing. Others are left out.
+// Returns the strings of a list and skips its other elements. Empty if there is no such list.
 std::vector<std::string> GetStrings(const nlohmann::json& object, std::string_view key);
 
 // Length of the well-formed UTF-8 character at the front of `text`; 0 if there is none.
 std::size_t Utf8CharacterLength(std::string_view text);
 // The text as valid UTF-8: each invalid byte becomes U+FFFD.
 std::string ToValidUtf8(std::string_view text);
-// The same, in at most `limit` bytes (at least 3): "..." ends a text that was cut.
+// Like ToValidUtf8, in at most `limit` bytes (at least 3). A text that was cut ends with "...".
 std::string ToShortUtf8(std::string_view text, std::size_t limit);
-// The same, with the control characters U+0080 to U+009F as "\x80" to "\x9f": terminals act on
-// them as on escape sequences (ECMA-48 5.3), and JSON leaves them as they are. Likewise, as
-// "\u202e", what reorders or hides the text around it (Unicode Standard Annex 9, 2): directions,
-// characters without width, separators of lines.
+// Makes the text valid UTF-8 and escapes characters that a reader does not see. U+0080 to U+009F
+// become "\x80" to "\x9f": terminals act on them as on escape sequences (ECMA-48 5.3), and JSON
+// does not escape them. Characters that reorder or hide the text around them become "\u202e":
+// directions, characters without width, line separators (Unicode Standard Annex 9, 2).
 std::string EscapeUnseen(std::string_view text);
-// The same for all control characters, "\x1b", with `newline` for a line's end: one line that a
-// terminal only shows.
+// Like EscapeUnseen, and escapes all other control characters, too ("\x1b"). Each line break
+// becomes `newline`. The result is one line that does not control a terminal.
 std::string EscapeControls(std::string_view text, std::string_view newline = "\\n");
 
 }  // namespace nomad_harvester::base

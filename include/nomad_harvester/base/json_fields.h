@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads chosen members of large JSON documents into records, piece by piece while they arrive:
-// neither the text nor a tree of it is ever whole in memory.
+// Reads chosen members of large JSON documents into records, piece by piece while they arrive.
+// Neither the whole text nor a tree of it is ever in memory.
 //
 //   const JsonFields<Node>& NodeFields() {
 //     static const auto* const kFields = new JsonFields<Node>({
@@ -10,9 +10,9 @@
 //   }
 //
 // A path names members, separated by dots; "*" is any member that no other path names at that
-// level. Arrays have no place in a path: what it says holds for each of their elements. A member
-// that is missing, or of a type that its function does not expect, leaves the record as it is: what
-// servers send depends on their version.
+// level. A path does not mention arrays: it applies to each of their elements. A member that is
+// missing, or has a type that its function does not expect, leaves the record unchanged, because
+// what servers send depends on their version.
 #ifndef NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
 #define NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
 
@@ -44,13 +44,13 @@ struct JsonEvent {
   std::string_view name{};   // the member that the path's last "*" stands for
 };
 
-// Receives the values at the paths of a JsonPaths, by the path's number. Returns whether to go on.
+// Receives a value with the number of its path in a JsonPaths. Returns false to stop the parser.
 using JsonSink = std::function<bool(int path, const JsonEvent& event)>;
 
 // The tree of a set of paths. Immutable, thread-safe.
 class JsonPaths {
  public:
-  // Number i is paths[i]; the empty path is the document.
+  // The number of paths[i] is i. The empty path is the document itself.
   explicit JsonPaths(const std::vector<std::string>& paths);
 
   struct Level {
@@ -58,9 +58,9 @@ class JsonPaths {
     int any = -1;   // the level of "*"; -1: none
     std::vector<std::pair<std::string, int>> members{};
   };
-  // levels()[0] is the document's.
+  // levels()[0] is the level of the document itself.
   const std::vector<Level>& levels() const { return levels_; }
-  // The level of a member, or -1. `*is_any`: by "*".
+  // Returns the level of a member, or -1. Sets `*is_any` if only "*" matches the member.
   int Find(int level, std::string_view member, bool* is_any) const;
 
  private:
@@ -87,10 +87,10 @@ class JsonPushParser {
   const std::unique_ptr<Impl> impl_;
 };
 
-// The same events from a value that is in memory.
+// Sends the same events for a value that is already in memory.
 void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink sink);
 
-// What a record is read from.
+// The paths that are read into a record, each with the function that stores its value.
 template <typename T>
 class JsonFields {
  public:
@@ -108,7 +108,7 @@ class JsonFields {
     sets_[static_cast<std::size_t>(field)](record, event);
   }
 
-  // From a value that is in memory.
+  // Reads a record from a value that is already in memory.
   T Read(const nlohmann::json& value) const {
     T record;
     VisitJson(value, tree_, [&](int field, const JsonEvent& event) {
@@ -148,7 +148,7 @@ template <auto kMember, typename Record = RecordOf<kMember>>
 void SetBool(Record& record, const JsonEvent& event) {
   if (event.kind == JsonEvent::Kind::kBool) record.*kMember = event.boolean;
 }
-// For a path that ends with "*" and a map of texts.
+// For a path that ends with "*": stores the text in a map, under the name of its member.
 template <auto kMember, typename Record = RecordOf<kMember>>
 void PutText(Record& record, const JsonEvent& event) {
   if (event.kind != JsonEvent::Kind::kText) return;
@@ -159,15 +159,16 @@ void PutText(Record& record, const JsonEvent& event) {
 class JsonElements {
  public:
   virtual ~JsonElements() = default;
-  // Forgets all elements: the document begins again.
+  // Drops all elements: a document begins, or the same one begins again.
   virtual void Restart() = 0;
   virtual void Begin() = 0;
   virtual void Take(int path, const JsonEvent& event) = 0;
-  // An error ends the reading.
+  // Called after the last member of an element. An error stops the reading.
   virtual absl::Status End() = 0;
 };
 
-// Elements that become records. `finish` completes and checks each one; what is kept of it is a T.
+// Collects elements as records. `finish` completes and checks each record, which is then kept as a
+// T.
 template <typename Record, typename T = Record>
 class JsonRecords final : public JsonElements {
  public:
@@ -183,7 +184,7 @@ class JsonRecords final : public JsonElements {
     return finished;
   }
 
-  // Gives the records to `list`, behind what it has or, `is_first`, in its place.
+  // Appends the records to `list`, or replaces its content if `is_first`, and forgets them here.
   void MoveTo(bool is_first, std::vector<T>& list) {
     if (is_first) {
       list = std::move(records_);
@@ -200,26 +201,27 @@ class JsonRecords final : public JsonElements {
   std::vector<T> records_;
 };
 
-// Reads a document with a list of objects, in pieces. For one thread; a document after the other.
+// Reads documents that contain a list of objects, one after the other, each in pieces. For one
+// thread.
 class JsonListReader final {
  public:
-  // A few bytes in a reply become hundreds in a record.
+  // Limits the memory: a few bytes of a reply can become hundreds in a record.
   static constexpr std::size_t kMaxElements = 200'000;
 
-  // The list is at `list` (empty: it is the document). `paths` are those of an element, `beside`
-  // those of texts outside of the list. `elements` must outlive this.
+  // `list` is the path of the list; if it is empty, the document is the list. `paths` are relative
+  // to an element. `beside` are paths of strings outside the list. `elements` must outlive this.
   JsonListReader(const std::string& list, const std::vector<std::string>& paths,
                  JsonElements& elements, const std::vector<std::string>& beside = {});
 
-  // A document begins. What is left of an earlier one is forgotten.
+  // Begins a document, and drops what is left of an earlier one.
   void Begin();
   void Write(std::string_view piece);
-  // After the last piece. INVALID_ARGUMENT: "<what> …" is not JSON, has no list or one of more than
-  // kMaxElements, an element is not an object, or what is `beside` is neither a text nor null.
-  // Otherwise the error of an element. `null` is an empty list, because Go writes a nil slice as
-  // null.
+  // To be called after the last piece. INVALID_ARGUMENT, "<what> …": the document is not JSON, it
+  // has no list or one of more than kMaxElements, an element is not an object, or a value at
+  // `beside` is neither a string nor null. An error of an element is returned unchanged. `null` is
+  // an empty list, because Go writes a nil slice as null.
   absl::Status Finish(std::string_view what);
-  // The text at beside[i]; empty if it is missing.
+  // The string at beside[i]; empty if it is missing or null.
   const std::string& beside(std::size_t i) const { return texts_[i]; }
 
  private:

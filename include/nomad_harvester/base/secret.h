@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A string that is never logged, neither by accident nor because somebody else tells it back.
+// A string that is never logged: not by accident, and not because a server or a library repeats it.
 #ifndef NOMAD_HARVESTER_BASE_SECRET_H_
 #define NOMAD_HARVESTER_BASE_SECRET_H_
 
@@ -12,9 +12,9 @@ namespace nomad_harvester::base {
 // Streams and prints as "REDACTED"; only Reveal() returns the content. Call it only where the
 // secret leaves the process (a request header, a TLS option).
 //
-// As long as any Secret with a content exists, WithoutSecrets() knows that content: the secrets in
-// force are those that somebody still holds, and those of an old configuration are forgotten with
-// its last call. Copies share the content. Thread-safe like a std::string.
+// A secret is in force, and WithoutSecrets() knows its content, for as long as a Secret with that
+// content exists. The secrets of an old configuration are forgotten when its last call ends. Copies
+// share the content. Thread-safe like a std::string.
 class Secret {
  public:
   Secret() = default;
@@ -33,14 +33,15 @@ class Secret {
   std::shared_ptr<const Content> content_;  // null: empty
 };
 
-// The text with "REDACTED" in place of every secret that exists at the moment, also where it is
-// escaped for a URL, by whatever rule, or encoded in base64 of either alphabet; of a PEM text, also
-// each line of its blocks. Secrets of fewer than six bytes are not looked for: they would be found
-// in ordinary words.
+// Returns the text with "REDACTED" in place of every secret in force. Also finds secrets that are
+// escaped for a URL, by whatever rule, or encoded in base64 of either alphabet, and the single
+// lines of a PEM text's blocks, unless a line is short. Does not look for secrets of fewer than six
+// bytes, because ordinary words may contain them.
 //
-// Rule P3: everything that leaves the process passes here (log::Logger, gRPC's error texts, what
-// commands print), and so does a foreign text before it is shortened, because a part of a secret is
-// not recognised. Costs nothing while there is no secret. Thread-safe.
+// Rule P3: all text that leaves the process goes through this function (log::Logger, gRPC's error
+// texts, what commands print). Text of other systems goes through it before it is shortened,
+// because a part of a secret is not recognised. Costs nothing while there is no secret.
+// Thread-safe.
 std::string WithoutSecrets(std::string text);
 
 }  // namespace nomad_harvester::base
