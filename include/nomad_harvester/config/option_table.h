@@ -38,11 +38,11 @@ struct Option {
   // Names of environment variables, comma-separated; the first one that is set is used. Empty:
   // none.
   std::string_view environment = {};
-  // If both are given: true, the environment wins; false, it is used only if the key is absent.
+  // True: the environment takes precedence over the key. False: it is used only without the key.
   bool environment_wins = true;
   // An absent key is an error.
   bool required = false;
-  // An empty value counts as absent: for keys that the agent injects, with or without a value.
+  // An empty value counts as absent, because the agent injects some keys with or without a value.
   bool empty_is_absent = false;
   std::string_view documentation = {};  // Markdown, one paragraph
   std::string_view enum_values = {};    // comma-separated, for kEnum

@@ -65,12 +65,12 @@ struct PluginConfig {
   StringMap template_environment;
   // The autoscaler's own allocation (NOMAD_ALLOC_ID): its node is never removed. Empty: none.
   std::string own_allocation_id;
-  // Every secret that was given, also one that is not used, and what may be a token in the wrong
-  // key: held to be recognised in texts (base::WithoutSecrets).
+  // Every secret that was given, used or not, and values of other keys that may be secrets. They
+  // are kept so that base::WithoutSecrets recognises them in texts.
   std::vector<base::Secret> secrets;
   // Each is logged once at WARN. They never hold secrets.
   std::vector<std::string> warnings;
-  // The same, of token files that do not exist yet and may be written later.
+  // Further warnings, about token files that do not exist yet: they may be written later.
   std::vector<std::string> missing_token_files;
 };
 

@@ -75,7 +75,7 @@ struct PoolPolicy {
   bool filter_ignore_drain = false;
   std::optional<bool> filter_ignore_ineligible;  // absent: false for Status, true for scale-in
 
-  // With a template, a key that is absent means what the template says: its member is empty or 0.
+  // With a template, an absent key leaves the choice to the template: its member is empty or 0.
   std::optional<TemplateRef> vm_template;
   NamespacedName image;
   std::int64_t cpu_cores = 0;
@@ -104,7 +104,7 @@ struct PoolPolicy {
   policy::MachineValues machine;                    // further keys that describe a VM
   std::string node_attribute = "unique.hostname";
   WaitFor wait_for = WaitFor::kNomad;
-  std::vector<std::string> ready_drivers;  // task drivers that a ready node has
+  std::vector<std::string> ready_drivers;  // task drivers that a node needs to be ready
   base::Duration join_timeout = std::chrono::minutes(15);
   OnJoinTimeout on_join_timeout = OnJoinTimeout::kDelete;
   HostVolumes host_volumes = HostVolumes::kProtect;
@@ -126,13 +126,14 @@ struct PoolPolicy {
   std::vector<std::string> warnings;
 };
 
-// Why a template that a policy gives inline cannot work, or OK: rendering belongs to another
-// module. `policy` has everything that a template can refer to.
+// Checks a template that a policy gives inline; the error says why it cannot work. A parameter,
+// because rendering belongs to another module. `policy` has everything that a template can refer
+// to.
 using TemplateCheck = std::function<absl::Status(const PoolPolicy& policy, std::string_view key,
                                                  const std::string& source)>;
 
-// INVALID_ARGUMENT lists all problems, as for ParsePluginConfig; those that `check` finds, if it is
-// given, are among them. Keys that begin with "_nomad_autoscaler_" are accepted. The files of
+// INVALID_ARGUMENT lists all problems, as for ParsePluginConfig, including those that `check`
+// finds, if it is given. Keys that begin with "_nomad_autoscaler_" are accepted. The files of
 // user_data_file and network_data_file are not read here.
 absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values,
                                            const TemplateCheck& check = nullptr);
