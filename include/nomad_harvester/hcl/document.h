@@ -4,10 +4,10 @@
 // parseFile; policy/file/parse.go, decodeFile). The agent gives it no variables and at most one
 // function, so that every value is a constant.
 //
-// What the agent rejects is rejected here. In addition, these are: operators, conditions, indexes,
-// "for" and template directives, which would compute a constant; numbers of more than a hundred
-// digits; names that are not ASCII; text that is not in Unicode's normal form C, or may not be,
-// which the agent changes.
+// This reader rejects everything that the agent rejects. It also rejects operators, conditions,
+// indexes, "for" and template directives, which would compute a constant; numbers of more than a
+// hundred digits; names that are not ASCII; and text that is not, or may not be, in Unicode's
+// normal form C, because the agent changes it.
 #ifndef NOMAD_HARVESTER_HCL_DOCUMENT_H_
 #define NOMAD_HARVESTER_HCL_DOCUMENT_H_
 
@@ -68,14 +68,14 @@ struct BlockSchema {
 };
 
 // `source` is JSON if its name ends with ".json", native syntax with ".hcl", an error otherwise.
-// `blocks` are those of the top level that are read from JSON; the native syntax has no need of
-// them. INVALID_ARGUMENT, made by Source::Error, for the first mistake. Pure; recursion is bounded
-// by kMaxDepth.
+// `blocks` are the blocks of the top level to read from JSON; the native syntax does not need them.
+// INVALID_ARGUMENT, made by Source::Error, for the first mistake. Pure; recursion is bounded by
+// kMaxDepth.
 absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockSchema>& blocks);
 
-// The same, where the native syntax has the function jsonencode, too:
-// hashicorp/nomad-autoscaler#1320 gives it to policies, after 0.5.0. `calls` gets the offset of
-// each call.
+// Like ReadDocument, but the native syntax has the function jsonencode, which
+// hashicorp/nomad-autoscaler#1320 adds to policies after 0.5.0. `calls` gets the offset of each
+// call.
 absl::StatusOr<Body> ReadDocumentWithJsonencode(const Source& source,
                                                 const std::vector<BlockSchema>& blocks,
                                                 std::vector<std::size_t>* calls);
@@ -85,8 +85,8 @@ const Argument* FindArgument(const Body& body, std::string_view name);
 // The text of a string, number or bool; nullopt for the other kinds, which have none.
 std::optional<std::string> TextOf(const Value& value);
 // A decimal number, DIGITS[.[DIGITS]][e[+-]DIGITS], as the agent writes it (zclconf/go-cty:
-// cty/convert/conversion_primitive.go, big.Float's Text('f', -1)); nullopt if it is none, or if the
-// agent, whose numbers have 512 bits, might round it.
+// cty/convert/conversion_primitive.go, big.Float's Text('f', -1)); nullopt if the text is no such
+// number, or if the agent might round it, because its numbers have 512 bits.
 std::optional<std::string> CanonicalNumber(std::string_view text);
 
 }  // namespace nomad_harvester::hcl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a file, and how a mistake in it is shown.
+// Holds the text of a file, and formats errors that show a mistake in it.
 #ifndef NOMAD_HARVESTER_HCL_SOURCE_H_
 #define NOMAD_HARVESTER_HCL_SOURCE_H_
 
@@ -26,8 +26,9 @@ class Source {
   //   agent.hcl:12:9: a string ends on its line
   //     12 |   driver = "harvester
   //        |            ^
-  // A line ends behind the first name that announces a secret (IsSecretName), and before the login
-  // of a URL; kHidden shows no line at all: for an offset inside the value of such a name.
+  // To hide secrets, the line is cut after the first name that announces one (IsSecretName), and
+  // before the login of a URL. kHidden, for an offset inside the value of such a name, shows no
+  // line at all.
   enum class Line { kShown, kHidden };
   absl::Status Error(std::size_t offset, std::string_view message, Line line = Line::kShown) const;
 
@@ -36,9 +37,9 @@ class Source {
   std::string text_;
 };
 
-// Whether the value of this argument may be a secret, so that it must not be shown: tokens,
-// passwords, keys, headers, cloud-init data. Names of files with secrets are no secrets:
-// "auth_token", but not "auth_token_file".
+// True if the value of this argument may be a secret and must not be shown: tokens, passwords,
+// keys, headers, cloud-init data. The name of a file with a secret may be shown: true for
+// "auth_token", false for "auth_token_file".
 bool IsSecretName(std::string_view name);
 
 }  // namespace nomad_harvester::hcl
