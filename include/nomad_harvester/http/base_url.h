@@ -19,8 +19,8 @@ struct BaseUrl {
   std::string socket;      // the path of a unix socket; then everything above is unset
 
   bool is_socket() const { return !socket.empty(); }
-  // Whether scheme, host and port are the same, in any spelling: to which server credentials
-  // belong. Without the scheme, what was given for https could be sent in the clear.
+  // True if scheme, host and port are the same, in any spelling. Credentials are sent only to the
+  // same server. The scheme counts, because credentials for https must not be sent in the clear.
   bool SameServer(const BaseUrl& other) const;
   // For errors: "https://host:port", or "unix:///path". Always has the port.
   std::string Text() const;

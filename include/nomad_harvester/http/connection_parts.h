@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns an operator's settings into a connection: what both systems have in common.
+// Helpers that turn an operator's settings into a connection, for Harvester and for Nomad.
 #ifndef NOMAD_HARVESTER_HTTP_CONNECTION_PARTS_H_
 #define NOMAD_HARVESTER_HTTP_CONNECTION_PARTS_H_
 
@@ -17,7 +17,7 @@ namespace nomad_harvester::http {
 class Problems {
  public:
   void Add(std::string_view key, std::string_view what);
-  // Returns the value; or notes the problem under `key` and returns a default.
+  // Returns the value; or adds the problem under `key` and returns a default-constructed value.
   template <typename T>
   T ValueOr(absl::StatusOr<T> result, std::string_view key) {
     if (result.ok()) return *std::move(result);
@@ -32,14 +32,15 @@ class Problems {
   std::string text_;
 };
 
-// Visible ASCII only, as in a token. Other header fields may hold anything but control characters.
+// A token must consist of visible ASCII. Other header fields may contain anything but control
+// characters.
 bool IsVisibleAscii(std::string_view text);
 bool HoldsControlCharacter(std::string_view text);
 
 enum class PemKind { kCertificate, kPrivateKey };
-// The content of a PEM file. INVALID_ARGUMENT, with a text for the operator that never contains the
-// file's content, nor PEM that was given as the path: no such file, not readable, no PEM block of
-// that kind in it, an encrypted key.
+// Returns the content of a PEM file. INVALID_ARGUMENT: no such file, not readable, no PEM block of
+// that kind in it, an encrypted key. The message is for the operator. It never contains the file's
+// content, nor a path that is itself PEM.
 absl::StatusOr<std::string> ReadPemFile(const std::string& path, PemKind kind);
 // The same for PEM in base64.
 absl::StatusOr<std::string> DecodePem(const std::string& base64, PemKind kind);

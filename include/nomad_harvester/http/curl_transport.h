@@ -34,7 +34,7 @@ struct CurlOptions {
   // Empty: the proxy from the environment, except for hosts that NO_PROXY names and for loopback
   // addresses. Unix sockets never use a proxy.
   std::string proxy_url;
-  std::string basic_auth_user;  // or a password alone
+  std::string basic_auth_user;  // may be empty beside a password
   base::Secret basic_auth_password;
   std::size_t max_response_bytes = 64U * 1024U * 1024U;
   base::Duration connect_timeout = std::chrono::seconds(5);
@@ -44,15 +44,17 @@ struct CurlOptions {
 // request in flight is cancelled within a millisecond. INVALID_ARGUMENT names the invalid option,
 // or says why the client's certificate and key cannot work; the factory does not connect. The
 // transport is thread-safe. Each request in flight has a connection of its own and never waits for
-// another's; idle ones are kept until the server has closed them, so that there are at most as many
-// as requests were ever in flight at once. FifoSlots of RetryOptions limit those.
+// another one. Idle connections are kept until the server closes them. There are therefore never
+// more connections than the most requests that were in flight at once, which the FifoSlots of
+// RetryOptions limit.
 //
 // Time limits use the system clock; a context of a fake clock is still cancelled immediately. A
 // request with Idempotency::kOnce uses a new connection. The first call makes the process ignore
 // SIGPIPE, unless a handler is installed, because OpenSSL writes to broken connections.
 absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(CurlOptions options);
 
-// Whose part of TLS failed, of a request's FAILED_PRECONDITION; nullopt: another error.
+// Which part of TLS failed. TlsTroubleOf finds it in a request's FAILED_PRECONDITION; nullopt: the
+// error has another cause.
 enum class TlsTrouble {
   kServer,   // its certificate is not trusted, or has another name; or the CAs cannot be used
   kClient,   // certificate and key cannot be used, or the server rejects them

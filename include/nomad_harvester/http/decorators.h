@@ -14,7 +14,7 @@
 
 namespace nomad_harvester::http {
 
-// Provides a token. Thread-safe; at most reads a file.
+// Provides a token. Thread-safe; blocks only to read a file.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
@@ -24,10 +24,10 @@ class TokenSource {
   virtual void Refresh() = 0;
 };
 std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token);
-// While the file is missing or empty, returns the last token read, before the first one
-// `until_read`; FAILED_PRECONDITION, with the path, if there is none.
+// While the file is missing, empty or unreadable, it returns the last token that was read, or
+// `until_read` if none was read yet. FAILED_PRECONDITION, with the path, if that is empty, too.
 std::shared_ptr<TokenSource> MakeFileToken(std::string path, base::Secret until_read = {});
-// Whether nothing was sent because a token's file cannot be read.
+// True if the request was not sent because its token file could not be read.
 bool IsTokenUnreadable(const absl::Status& status);
 
 struct TokenHeader {
@@ -40,13 +40,14 @@ struct TokenHeader {
 std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
                                          std::shared_ptr<TokenSource> source, TokenHeader header);
 
-// One DEBUG line per request: method, target (query values of unknown keys REDACTED), purpose,
-// status or error, duration. Headers and bodies are never logged.
+// Logs one line per request: method, target (query values of unknown keys REDACTED), purpose,
+// status or error, duration. The level is DEBUG, and TRACE for reads that succeed. Headers and
+// bodies are never logged.
 std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
                                            const log::Logger& logger);
 
-// Tells `sink` how long each request took, by method ("watch": a blocking query) and status
-// ("none": there was no reply). Null: `inner` itself.
+// Reports the duration of each request to `sink`, by method ("watch": a blocking query) and status
+// ("none": there was no reply). Returns `inner` itself if `sink` is null.
 std::shared_ptr<HttpTransport> WithMetrics(std::shared_ptr<HttpTransport> inner, std::string system,
                                            std::shared_ptr<metrics::Sink> sink);
 

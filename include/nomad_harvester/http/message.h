@@ -43,7 +43,7 @@ enum class Idempotency { kIdempotent, kOnce };
 
 // Takes the body of a reply piece by piece. Called by the thread that sends.
 struct BodyReader {
-  std::function<void()> begin;  // a reply begins; forgets that of an earlier attempt
+  std::function<void()> begin;  // a reply begins: drops that of an earlier attempt
   std::function<void(std::string_view)> take;
 };
 
@@ -55,15 +55,15 @@ struct HttpRequest {
   std::string body;
   Effect effect = Effect::kRead;
   Idempotency idempotency = Idempotency::kIdempotent;
-  // Of a write: the permits need not know that it may still take effect when its caller no longer
-  // waits for the reply.
+  // For a write that does no harm if it takes effect after its caller has stopped waiting: the
+  // permits do not learn of it (runtime::PendingWrite).
   bool late_is_harmless = false;
   // A server-side wait (blocking query) that the attempt's time limit must leave room for.
   base::Duration server_wait{};
   // The purpose, for errors and logs: "list VirtualMachines". Never a secret.
   std::string purpose;
-  // A transport may give it the body of a 2xx reply, instead of returning it (SendReading does what
-  // is left to do). Must outlive the request.
+  // If it is set, a transport may pass the body of a 2xx reply to it, instead of returning the
+  // body. Not every transport does; SendReading handles both. Must outlive the request.
   const BodyReader* reader = nullptr;
 };
 

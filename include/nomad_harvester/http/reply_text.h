@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reply that is no success says, for people: the same words for every system.
+// Describes replies that are not a success for people, in the same words for every system.
 #ifndef NOMAD_HARVESTER_HTTP_REPLY_TEXT_H_
 #define NOMAD_HARVESTER_HTTP_REPLY_TEXT_H_
 
@@ -12,12 +12,12 @@
 
 namespace nomad_harvester::http {
 
-// One line of valid UTF-8 without secrets, cut after about so many bytes: white space and control
-// characters become single spaces.
+// Returns one line of valid UTF-8 without secrets, cut after about `limit` bytes. White space and
+// control characters become single spaces.
 std::string OneLine(std::string_view text, std::size_t limit);
 
-// What a body that is not the system's own says: its text, or "an HTML page: Bad Gateway". Of a
-// long one its first 256 KiB.
+// Describes the body of a reply: its text, or for HTML "an HTML page: Bad Gateway". Only the first
+// 256 KiB count.
 std::string TextOfBody(std::string_view body);
 inline bool IsPage(std::string_view text_of_body) {
   return text_of_body.starts_with("an HTML page");
@@ -26,16 +26,16 @@ inline bool IsPage(std::string_view text_of_body) {
 // "this is not Nomad's API: check nomad_address".
 std::string NotTheApi(std::string_view system, std::string_view key);
 
-// What the text of a body says of the address in `key`: "this port speaks TLS: write https:// in
-// nomad_address", or NotTheApi of a page; empty: nothing.
+// Returns a hint about the address in `key` that follows from the text of a body: "this port speaks
+// TLS: write https:// in nomad_address", or NotTheApi for a page. Empty: there is none.
 std::string AddressHint(std::string_view text_of_body, std::string_view system,
                         std::string_view key);
 
-// INTERNAL: the body of a success is not what was asked for, `why`. Of a page it says that it is
-// one. Quotes no part of the body, which may be a secret.
+// The error for a success whose body is not what was asked for: INTERNAL, with `why`, or with the
+// fact that the body is an HTML page. Never quotes the body, which may contain a secret.
 absl::Status Undecodable(std::string_view purpose, const HttpResponse& response,
                          const absl::Status& why, std::string_view key);
-// Whether an Undecodable was a page: another server answers at the address.
+// True for an Undecodable about an HTML page: another server answers at the address.
 bool IsAnsweredByPage(const absl::Status& status);
 
 inline bool IsRedirection(const HttpResponse& response) {

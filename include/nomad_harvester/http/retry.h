@@ -48,9 +48,9 @@ struct RetryOptions {
 // since the permit may have ended during the wait, and its attempt is limited to
 // context.WriteAttemptLimit(); the error of a permit is returned unchanged. The permits know of the
 // write until Send returns (runtime::PendingWrite). An attempt that exceeds its time limit is
-// UNAVAILABLE; if it was a write, there is no other one: it may have taken effect. After the last
-// attempt, or if the context would end during the next wait, the last outcome is returned; the text
-// of an error then contains the number of attempts.
+// UNAVAILABLE. A write that timed out is not repeated, because it may have taken effect. After the
+// last attempt, or if the context would end during the next wait, the last outcome is returned; the
+// text of an error then contains the number of attempts.
 std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,
                                          std::shared_ptr<runtime::Random> random,
                                          log::Logger logger);

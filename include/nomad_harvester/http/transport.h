@@ -30,10 +30,12 @@ class HttpTransport {
                                             const HttpRequest& request) = 0;
 };
 
-// Sends `request` and lets `reader` take the body of a 2xx reply, whose `body` is then empty.
+// Sends `request` and passes the body of a 2xx reply to `reader`; the returned `body` is then
+// empty.
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
                                          HttpRequest request, const BodyReader& reader);
-// The same for a reply that is a list; INTERNAL if it is none, with the key that has the address.
+// The same for a reply that is a list. INTERNAL if it is not; the message names `address_key`, the
+// key with the address of the server.
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
                                          HttpRequest request, base::JsonListReader& list,
                                          std::string_view address_key);
