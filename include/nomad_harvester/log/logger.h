@@ -55,13 +55,14 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void Write(const Record& record) = 0;
-  // False: it drops records of this level, so that nobody needs to make one.
+  // False if the sink drops records of this level: callers then need not make them.
   virtual bool Accepts(Level /*level*/) const { return true; }
 };
 
 // A value: copies share the sink. Thread-safe. With() adds fields to every record of the returned
-// logger; a later field replaces an earlier one with the same key. No record holds a secret in
-// force (base::WithoutSecrets): a server's or a library's text may tell one back.
+// logger; a later field replaces an earlier one with the same key. Secrets in force are removed
+// from every record (base::WithoutSecrets), because the text of a server or a library may repeat
+// one.
 class Logger {
  public:
   // Discards everything.
