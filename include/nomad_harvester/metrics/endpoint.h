@@ -34,23 +34,23 @@ class Endpoint {
     runtime::Clock* clock = nullptr;  // the system clock; outlives the endpoint
     log::Logger logger;
     BuildInfo build;
-    // Between two attempts to listen: the port may be another process' for a while.
+    // The time between two attempts to listen: another process may hold the port for a while.
     base::Duration retry = std::chrono::seconds(5);
   };
-  // Starts nothing.
+  // Starts no server; Serve does.
   explicit Endpoint(Options options);
-  // Ends the server, as soon as the requests that it serves are over.
+  // Stops the server, after the requests that it is serving.
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  // Serves at `address`, "IP:PORT" or "[IPv6]:PORT", from now on, and there alone; PORT 0: any. The
-  // counts go on when only the address changes. Empty: stops, forgets everything and returns null.
-  // Does not wait until it listens: an address that cannot be used is one WARN, and is tried again
-  // until it can.
+  // Serves at `address` from now on, and stops serving at an earlier one: "IP:PORT", "[IPv6]:PORT"
+  // or "localhost:PORT"; PORT 0: any. If only the address changes, the counts go on. An empty
+  // address stops the server, drops all counts and returns null. Does not wait until the server
+  // listens. An address that cannot be used is logged as one WARN and tried again until it can.
   std::shared_ptr<Sink> Serve(const std::string& address);
 
-  // The port on which it listens; 0: on none.
+  // The port on which the server listens; 0: it does not listen.
   int port() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the modules tell what Prometheus is to see. Nothing here depends on how it is kept or
+// The interface through which modules report metrics. It does not depend on how metrics are kept or
 // served.
 #ifndef NOMAD_HARVESTER_METRICS_SINK_H_
 #define NOMAD_HARVESTER_METRICS_SINK_H_
@@ -34,11 +34,11 @@ enum class Metric {
 };
 
 // The values of the metric's labels, in the order of its row. They must come from a small set: a
-// pool, a state, a verb; never the name of a VM or a text of somebody else.
+// pool, a state, a verb; never the name of a VM or a text of another system.
 using Values = std::initializer_list<std::string_view>;
 
-// Thread-safe. None of them blocks, but for a mutex that is held for as long as an addition takes,
-// and none fails.
+// Thread-safe. No method fails. None blocks, except for a mutex that is held only during an
+// addition.
 class Sink {
  public:
   virtual ~Sink() = default;
