@@ -51,8 +51,8 @@ struct DevOptions {
   std::function<void(const std::string&)> on_listening;
 };
 
-// INVALID_ARGUMENT if `listen` is none of the addresses that RunDev takes, with the valid form.
-// Does not look at the machine.
+// INVALID_ARGUMENT, with the valid form, if RunDev does not accept `listen`. Checks the text only,
+// not the machine.
 absl::Status CheckDevAddress(const std::string& listen);
 
 // Serves the same services without cookie and handshake until SIGTERM, SIGINT, SIGHUP (a closed
@@ -60,10 +60,11 @@ absl::Status CheckDevAddress(const std::string& listen);
 // time limit for the stop. 1 with one ERROR line if it cannot serve; only addresses of this machine
 // are accepted.
 //
-// Nobody authenticates the callers of a TCP port. There SetConfig is refused: it could direct the
-// plugin, with the token of its environment or the content of a file that it names, to the caller's
-// own server.
-// A Scale without an action, which for the agent's protocol is a count of 0, is always refused.
+// On a TCP port callers are not authenticated, so SetConfig is refused there. It could send the
+// token of the plugin's environment, or the content of a file that it names, to the caller's own
+// server.
+// A Scale without an action is always refused, because the agent's protocol reads it as a count of
+// 0.
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev);
 
 }  // namespace nomad_harvester::plugin
