@@ -40,7 +40,7 @@ struct MachineField {
   std::string_view flag = "true";
   // The part of the template's hash; empty: a part of its own.
   std::string_view part = {};
-  // A template's value, a string, is taken over as if the policy gave it, for the checks.
+  // A string that a template has there is taken over as if the policy gave it, for the checks.
   bool taken_from_template = false;
 };
 
@@ -51,7 +51,7 @@ using MachineValue = std::variant<bool, std::int64_t, std::string>;
 // By key; a key that is absent in the policy has no entry.
 using MachineValues = std::map<std::string, MachineValue, std::less<>>;
 
-// The text of a string's key; empty if it is absent.
+// The value of a key whose values are strings; empty if the key is absent.
 std::string TextOf(const MachineValues& values, std::string_view key);
 
 }  // namespace nomad_harvester::policy
