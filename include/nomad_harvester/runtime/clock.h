@@ -40,8 +40,8 @@ class Clock {
 // The system clocks; each Every call is an EveryOnThread.
 std::unique_ptr<Clock> MakeSystemClock();
 
-// Every, for clocks whose sleepers do not share a thread: a thread per call, because callbacks
-// block for requests and must not delay each other. `clock` must outlive the task.
+// Implements Every with one thread per call, for clocks whose sleepers do not share a thread:
+// callbacks block for requests and must not delay each other. `clock` must outlive the task.
 [[nodiscard]] std::unique_ptr<PeriodicTask> EveryOnThread(Clock& clock, base::Duration interval,
                                                           std::function<void()> callback);
 

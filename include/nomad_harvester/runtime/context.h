@@ -33,10 +33,10 @@ class WritePermit {
   virtual absl::Status Check() const = 0;
   // No single write attempt may take longer than this.
   virtual base::Duration AttemptLimit() const = 0;
-  // For a permit that must know whether writes under it may still take effect. Called for each
-  // write, with all its attempts: before its first Check, and when its caller stops waiting.
-  // `abandoned`: its last attempt was sent and got no reply, so that it may take effect later.
-  // Thread-safe, do not block.
+  // For a permit that must know whether its writes may still take effect. Called once per write,
+  // which includes all its attempts: before the first Check, and when the caller stops waiting.
+  // `abandoned`: the last attempt was sent and got no reply, so it may take effect later.
+  // Implementations are thread-safe and do not block.
   virtual void WriteBegan() const {}
   virtual void WriteEnded(bool /*abandoned*/) const {}
 };
@@ -87,8 +87,8 @@ class Context {
   std::shared_ptr<const PermitChain> permits_;
 };
 
-// One write, with all its attempts: from its construction to its destruction the permits of
-// `context` know of it. For one thread.
+// Tells the permits of `context` of one write, with all its attempts, from construction to
+// destruction. For one thread.
 class PendingWrite {
  public:
   explicit PendingWrite(const Context& context);
