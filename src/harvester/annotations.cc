@@ -2,9 +2,9 @@
 // The values of the plugin's annotations: on a VM the mark, the node selection, the published host
 // and the protection, on a pool's Lease the action, the back-off, the last policy and the pause.
 //
-// A record has one list of its members, a function that is called with a Reader or a Writer.
-// Objects of servers are parsed leniently (base/json.h). Our own must be complete: an annotation
-// that lacks something a removal needs counts as unreadable.
+// Each record has one function that lists its members; it is called with a Reader or a Writer.
+// Objects of servers are parsed leniently (base/json.h). Our annotations must be complete: one that
+// lacks something that a removal needs counts as unreadable.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -74,8 +74,8 @@ class Reader {
     list(inner, record);
     if (!inner.problems_.empty()) Report(key, inner.problems_);
   }
-  // After all others: the members that this version does not know, as the text of an object; empty
-  // if there are none.
+  // To be called last. Stores the members that this version does not know, as the text of an
+  // object; stores nothing if there are none.
   void Unknown(std::string& unknown_members) const {
     if (!object_.is_object()) return;
     json unknown = json::object();
@@ -169,7 +169,7 @@ class Writer {
     list(inner, record);
     object_[key] = inner.Take();
   }
-  // Those that this version writes itself win.
+  // Members that this version writes itself take precedence.
   void Unknown(const std::string& unknown_members) {
     if (unknown_members.empty()) return;
     const auto unknown = base::ParseJson(unknown_members, "unknown members");
@@ -264,7 +264,7 @@ constexpr auto kMembersOfPolicy = [](auto& members, auto& policy) {
   members.Unknown(policy.unknown_members);
 };
 
-// It stands among the other annotations of a Lease, 256 KiB in all.
+// A limit, because the annotations of a Lease may have 256 KiB in all.
 constexpr std::size_t kLongestError = 2048;
 
 constexpr auto kMembersOfError = [](auto& members, auto& error) {

@@ -34,7 +34,7 @@ std::map<std::string, std::string> ManagedLabels(const VmSpec& vm_spec) {
 
 constexpr std::int64_t kDefaultDiskBytes = std::int64_t{10} * 1024 * 1024 * 1024;
 
-// What the VM has in a field's place; null: nothing.
+// The JSON value that the VM gets in the field's place; null: none.
 json JsonOf(const policy::MachineField& field, const policy::MachineValue& value) {
   if (const bool* const flag = std::get_if<bool>(&value)) {
     return *flag ? json::parse(field.flag) : json();
@@ -85,7 +85,7 @@ std::string ClaimOf(const VmIdentity& identity, std::size_t index) {
   return ClaimName(identity.name, static_cast<int>(index), identity.claim_random);
 }
 
-// A disk of the VM with its parts, without names; null: it has no such part.
+// The parts of a disk of the VM, without their names. A part that the disk does not have is null.
 struct Disk {
   json device;
   json volume;
@@ -149,7 +149,7 @@ std::vector<Disk> BuildDisks(const VmSpec& vm_spec) {
   return disks;
 }
 
-// The claims of the disks, by name. A disk without a claim has none in its place.
+// The claims of the disks, with their names. Disks without a claim are skipped.
 std::vector<json> BuildClaims(const VmSpec& vm_spec, const VmIdentity& identity) {
   std::vector<json> claims;
   const std::vector<Disk> disks = BuildDisks(vm_spec);
@@ -161,8 +161,8 @@ std::vector<json> BuildClaims(const VmSpec& vm_spec, const VmIdentity& identity)
   return claims;
 }
 
-// Harvester's controller creates the claims from this annotation: unchanged if they have no image
-// or Longhorn backs it; claims of CDI images lose their labels
+// Harvester's controller creates the claims from this annotation. Claims without an image, or with
+// one that Longhorn backs, are created unchanged; claims of CDI images lose their labels
 // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
 // createPVCsFromAnnotation).
 std::string ClaimTemplates(const VmSpec& vm_spec, const VmIdentity& identity) {
@@ -193,7 +193,7 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
       {kJoinTimeoutAnnotation, vm_spec.join_timeout},
       {kNodesAnnotation, ToAnnotation(vm_spec.nodes)},
       {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(vm_spec, identity)},
-      // With it any DELETE of the VM, also by kubectl, removes its disks.
+      // With this annotation, any DELETE of the VM removes its disks, also one by kubectl.
       {kRemovedClaimsAnnotation, ClaimNames(vm_spec, identity)},
       {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(vm_spec.run_strategy))},
       {"harvesterhci.io/sshNames", "[]"},
@@ -212,7 +212,8 @@ std::string NicName(std::size_t index) { return "nic-" + std::to_string(index); 
 constexpr char kRequiredTerms[] = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr char kPreferredTerms[] = "preferredDuringSchedulingIgnoredDuringExecution";
 
-// A member of what a template says, of whatever type it is there.
+// Both return a member of a template's object. If the member has another type there, they first
+// replace it by an empty object or list.
 json& ObjectAt(json& object, const char* key) {
   if (!object.is_object()) object = json::object();
   json& member = object[key];
@@ -239,8 +240,8 @@ void AddHostSpread(const VmSpec& vm_spec, json& anti_affinity) {
   }
 }
 
-// Never spec.nodeSelector, with which Harvester's upgrade takes a VM for one that cannot be
-// migrated (harvester/harvester:pkg/util/virtualmachineinstance/virtualmachineinstance.go).
+// Does not use spec.nodeSelector: Harvester's upgrade assumes that a VM with it cannot be migrated
+// (harvester/harvester:pkg/util/virtualmachineinstance/virtualmachineinstance.go).
 void AddHostLabels(const VmSpec& vm_spec, const VmIdentity& identity, json& node_affinity) {
   json expressions = json::array();
   const auto require = [&](const std::string& key, const std::vector<std::string>& values) {
@@ -251,7 +252,7 @@ void AddHostLabels(const VmSpec& vm_spec, const VmIdentity& identity, json& node
     require("topology.kubernetes.io/zone",
             identity.zone.empty() ? vm_spec.zones : std::vector{identity.zone});
   }
-  // A host has to match any of the terms: each one gets the labels.
+  // A host needs to match only one of the terms, so each term gets the labels.
   json& terms = ListAt(ObjectAt(node_affinity, kRequiredTerms), "nodeSelectorTerms");
   if (terms.empty()) terms.push_back(json::object());
   for (json& term : terms) {
@@ -404,7 +405,8 @@ json BuildGuestTemplate(const VmSpec& vm_spec, const VmIdentity& identity,
           {"spec", BuildGuest(vm_spec, identity)}};
 }
 
-// What the template says wins, except where both count.
+// Merges the template into `spec`. The template takes precedence; of labels and affinity both
+// apply.
 void AddBase(const VmSpec& vm_spec, const VmIdentity& identity, json* spec) {
   const json ours = *spec;
   spec->merge_patch(*vm_spec.base.spec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of Kubernetes objects: what all have in common, and of VirtualMachines, their
-// instances and ResourceQuotas.
+// The fields that are read from Kubernetes objects: their common metadata, and those of
+// VirtualMachines, their instances and ResourceQuotas.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 
@@ -19,7 +19,7 @@
 
 namespace nomad_harvester::harvester {
 
-// Of a VM's Secret, beside KubeVirt's keys: its introduction token alone.
+// The key of a VM's Secret that holds only the introduction token; KubeVirt reads other keys.
 inline constexpr char kIntroTokenKey[] = "nomad-intro-token";
 
 template <typename T>
@@ -56,7 +56,7 @@ void SetOfCondition(T& object, const base::JsonEvent& event) {
   if (!object.conditions.empty()) base::SetText<kMember>(object.conditions.back(), event);
 }
 
-// The fields of `more`, and status.conditions of a T's `conditions`.
+// The fields of `more`, and those that read status.conditions into T::conditions.
 template <typename T>
 FieldsOf<T> WithConditions(FieldsOf<T> more) {
   using base::JsonEvent;

@@ -39,7 +39,7 @@ void Add(const std::string& resource, std::int64_t thousandths, Needs* needs) {
   need = need > kMost - thousandths ? kMost : need + thousandths;
 }
 
-// The class of a disk without one is Harvester's default, which is not known here.
+// A disk without a storage class gets Harvester's default class, which is not known here.
 void AddDisk(const policy::DataDisk& disk, Needs* needs) {
   Add("requests.storage", InThousandths(disk.bytes), needs);
   Add("persistentvolumeclaims", kThousand, needs);
@@ -50,10 +50,10 @@ void AddDisk(const policy::DataDisk& disk, Needs* needs) {
   Add(by_class + "persistentvolumeclaims", kThousand, needs);
 }
 
-// What a quota counts is the pod, whose limits are larger than the guest's: KubeVirt adds its own
-// processes (kubevirt/kubevirt:pkg/virt-controller/services/renderresources.go, GetMemoryOverhead),
-// Harvester multiplies that by its setting additional-guest-memory-overhead-ratio, here by the
-// default, and a container for the serial console's log comes on top
+// A quota counts the pod, whose limits are larger than the guest's. KubeVirt adds its own processes
+// (kubevirt/kubevirt:pkg/virt-controller/services/renderresources.go, GetMemoryOverhead). Harvester
+// multiplies that by its setting additional-guest-memory-overhead-ratio; its default is used here.
+// A container for the serial console's log is added
 // (kubevirt/kubevirt:pkg/virt-controller/services/serialconsolelog.go). Seen with Harvester 1.8.0:
 // a guest of 1 GiB has a pod of 1557364928 bytes.
 constexpr std::int64_t kMi = std::int64_t{1} << 20;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders Mustache templates that contain only variables, comments and changes of delimiters
-// (mustache(5)): our checks, then kainjow's renderer. Sections, partials and lambdas are refused.
+// (mustache(5)): first our own checks, then kainjow's renderer. Sections, partials and lambdas are
+// refused.
 #include <algorithm>
 #include <exception>
 #include <map>
@@ -171,7 +172,8 @@ std::string DescribePosition(std::string_view source, std::size_t position) {
   return "line " + std::to_string(lines + 1) + ", column " + std::to_string(columns + 1);
 }
 
-// What is quoted or assigned in a tag of another program may be a secret.
+// Cuts the text at the first quotation mark or "=": the tag may be of another program, and what
+// follows may be a secret.
 std::string Quote(std::string_view text) {
   const std::size_t open =
       std::min({text.size(), kMaxNameBytes, text.find_first_of("\"'`"), text.find('=', 1)});

@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-// Another version whenever the document changes for VMs that do not: else a new release would
+// To be raised whenever the document changes although the VMs do not: otherwise a new release would
 // report every VM as drifted.
 constexpr char kVersion[] = "v2:";
 
@@ -68,8 +68,8 @@ json RestOfTemplate(const VmBase& base) {
   return {{"spec", text(base.spec)}, {"disks", std::move(disks)}};
 }
 
-// What came later than the version: only what differs from its default, so that the hashes of pools
-// without it are what they have always been.
+// Adds the members that are newer than the version, and only if they differ from their default. The
+// hashes of pools that do not use them therefore stay the same.
 void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
   const auto add = [document](const char* name, bool given, json value) {
     if (given) (*document)[name] = std::move(value);
@@ -93,9 +93,9 @@ void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
 
 // The members are sorted by name, so the text of the document is canonical.
 json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
-  // Names every member: a new one does not compile until it is decided whether it shapes the VM.
-  // Those that are not used below are the same for the whole pool, follow from others, or do not
-  // change the machine.
+  // Names every member, so that a new one does not compile until somebody decides whether it shapes
+  // the VM. The members that are not used below are the same for the whole pool, follow from
+  // others, or do not change the machine.
   const auto& [ns, pool, image, cpu_cores, memory_bytes, disk_bytes, data_disks, base, networks,
                has_network_data, firmware, host_devices, gpus, gpus_are_host_devices, host_spread,
                node_selector, zones, run_strategy, machine, labels, annotations, tags,
@@ -135,7 +135,7 @@ std::map<std::string, std::string> ReadParts(std::string_view text) {
   const auto json = base::ParseJson(text, "the parts");
   if (!json.ok() || !json->is_object()) return parts;
   for (const auto& [part, hash] : json->items()) {
-    // Whoever may edit the VM may write anything here, and names of parts are logged.
+    // Anybody who may edit the VM can write anything here, and the names of parts are logged.
     const bool is_name = part.size() <= kLongestPart &&
                          part.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
     if (is_name && hash.is_string()) parts.emplace(part, hash.get<std::string>());

@@ -49,7 +49,7 @@ void ReadOurAnnotations(VirtualMachine& vm) {
     // A VM that has joined must never count as not joined, even if its time was edited.
     vm.joined_at = base::ParseRfc3339(joined->second).value_or(vm.created_at);
   }
-  // Likewise: only what the plugin wrote says that it was never ready.
+  // Likewise, only the value that the plugin writes means that the VM was never ready.
   const std::string ready_at = ValueOf(vm.annotations, kReadyAtAnnotation);
   vm.awaits_ready = vm.joined_at.has_value() && ready_at == kNotReadyYet;
   vm.ready_at = base::ToOptional(base::ParseRfc3339(ready_at));
@@ -175,7 +175,8 @@ std::vector<std::string> ClaimsThatGoWith(const VirtualMachine& vm) {
   const std::set<std::string_view> named(vm.removed_claims.begin(), vm.removed_claims.end());
   std::set<std::string_view> disks;
   for (const std::string_view claim : named) disks.insert(DiskOfClaim(claim, vm.name));
-  // One that still has its own volume was not restored: the other one is attached.
+  // A disk that still has its own claim was not restored: another claim of that disk's name is
+  // attached.
   for (const std::string& claim : vm.claim_names) {
     if (named.contains(claim)) disks.erase(DiskOfClaim(claim, vm.name));
   }

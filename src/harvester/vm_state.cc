@@ -59,7 +59,7 @@ const Condition* FaultOf(const VirtualMachine& vm, std::string_view type) {
   return condition != nullptr && condition->status == fault ? condition : nullptr;
 }
 
-// The first of these conditions that is not as it is when all is well.
+// Describes the first of these conditions that reports a fault, as in FaultOf. Empty: none does.
 std::string FirstTrouble(const std::vector<Condition>& conditions,
                          std::initializer_list<std::string_view> types) {
   for (const std::string_view type : types) {

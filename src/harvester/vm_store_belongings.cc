@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// VmStore: what belongs to a VM, its PersistentVolumeClaims and the Secret with its user data. The
-// data of Secrets is read only to compare it after a lost reply and to replace its introduction
-// token, and never kept.
+// VmStore: the objects that belong to a VM: its PersistentVolumeClaims and the Secret with its user
+// data. The data of Secrets is read only to compare it after a lost reply and to replace its
+// introduction token, and never kept.
 #include <map>
 #include <optional>
 #include <string>
@@ -40,7 +40,7 @@ void EndOwner(SecretRecord& secret, const base::JsonEvent& event) {
   secret.uid_of_kind.clear();
 }
 
-// Not their data.
+// The data of Secrets is not among the fields.
 const base::JsonFields<SecretRecord>& SecretFields() {
   static const auto* const kFields = new base::JsonFields<SecretRecord>(WithMetadata<SecretRecord>({
       {"metadata.ownerReferences", &EndOwner},
@@ -67,7 +67,7 @@ CloudInitSecret ParseSecret(const json& object) { return ToSecret(SecretFields()
 
 using SecretData = std::map<std::string, std::string>;
 
-// Decoded; what is no text in base64 is left out.
+// Returns the decoded values; a value that is not a string in base64 is left out.
 SecretData DataOf(const json& secret) {
   SecretData data;
   const json* encoded = base::FindMember(secret, "data");
@@ -79,7 +79,7 @@ SecretData DataOf(const json& secret) {
   return data;
 }
 
-// Whether there was one.
+// Replaces the introduction token everywhere in the data. False if there was none.
 bool PutIntroToken(const std::string& token, SecretData* data) {
   const std::string old = (*data)[kIntroTokenKey];
   if (old.empty()) return false;
@@ -171,7 +171,7 @@ absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmId
 
 absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
     const runtime::Context& context) const {
-  // Their data, which are credentials, are not asked for.
+  // Does not request their data, which are credentials.
   NH_ASSIGN_OR_RETURN(
       auto list, client_->List<SecretRecord>(context, kube::kSecrets, ns_,
                                              {.labels = ManagedSelector()}, SecretFields(),
@@ -194,7 +194,7 @@ absl::Status VmStore::ReplaceIntroToken(const runtime::Context& context,
   NH_ASSIGN_OR_RETURN(const kube::Observed observed,
                       client_->Get(context, kube::kSecrets, ns_, secret.name));
   SecretData data = DataOf(observed.object);
-  const base::Secret old(data[kIntroTokenKey]);  // known to be one, whoever quotes it
+  const base::Secret old(data[kIntroTokenKey]);  // removed from texts that quote it
   if (!PutIntroToken(token.jwt.Reveal(), &data)) {
     return base::FailedPrecondition("Secret " + secret.name + " has no introduction token");
   }

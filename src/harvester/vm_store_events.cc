@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// VmStore: what Kubernetes Events say of a VM and of its volumes.
+// VmStore: reads Kubernetes Events about a VM and its volumes.
 //
-// They are read through the group events.k8s.io, in whose form the API server shows the Events of
-// the core group, too: both groups are one storage
+// The Events are read through the group events.k8s.io. The API server returns the Events of the
+// core group in that form, too, because both groups share one storage
 // (kubernetes/kubernetes:pkg/registry/events/rest/storage_events.go).
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +20,8 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-// What the API server accepts of a note (kubernetes/kubernetes:pkg/apis/core/validation/events.go,
-// NoteLengthLimit). Core Events may be longer.
+// The API server's limit of a note (kubernetes/kubernetes:pkg/apis/core/validation/events.go,
+// NoteLengthLimit). The text of a core Event may be longer.
 constexpr std::size_t kMostOfNote = 1024;
 
 struct EventRecord {
@@ -48,7 +48,7 @@ void SetEventText(EventRecord& record, const base::JsonEvent& event) {
   if (event.kind == base::JsonEvent::Kind::kText) record.event.*kMember = event.text;
 }
 
-// Controllers of the core group's events leave eventTime and series empty
+// Controllers that write Events of the core group leave eventTime and series empty
 // (kubernetes/kubernetes:pkg/apis/events/v1/conversion.go, Convert_core_Event_To_v1_Event).
 const base::JsonFields<EventRecord>& EventFields() {
   static const auto* const kFields = new base::JsonFields<EventRecord>({
@@ -81,7 +81,7 @@ absl::Status Complete(EventRecord& record) {
 // (kubevirt/containerized-data-importer:pkg/controller/datavolume).
 bool IsSuccess(const SeenEvent& event) { return event.reason.ends_with("Succeeded"); }
 
-// One that says more than that two controllers wrote to an object at once, which they try again
+// Ignores the warning that two controllers wrote to an object at once: they try again
 // (kubernetes/apiserver:pkg/registry/generic/registry/store.go, OptimisticLockErrorMsg). Nearly
 // every claim of Harvester's has such a warning.
 bool IsWarning(const SeenEvent& event) {
@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<SeenEvent>> VmStore::ListEventsOf(const runtime::Cont
   std::vector<SeenEvent> events;
   events.reserve(list.value.size());
   for (EventRecord& record : list.value) {
-    // Both have the VM's name; so may any other object.
+    // A VM and its instance have the same name, and other objects may have it, too.
     if (record.kind != kube::kVirtualMachines.kind &&
         record.kind != kube::kVirtualMachineInstances.kind) {
       continue;

@@ -120,8 +120,8 @@ std::string Listing(const std::vector<Image>& images) {
   return Listed(names);
 }
 
-// Display names are in a label if Harvester set it; releases differ in when they do, so an empty
-// list does not prove that there is no such image.
+// Finds images by the label with their display name. Releases of Harvester differ in when they set
+// it, so an empty list does not prove that there is no such image.
 absl::StatusOr<std::vector<Image>> ListByDisplayNameLabel(const kube::KubeClient& client,
                                                           const runtime::Context& context,
                                                           const std::string& ns,
@@ -147,7 +147,7 @@ absl::StatusOr<Image> OnlyOne(const std::vector<Image>& matching, const std::vec
       (all.empty() ? "; the namespace has no images" : "; it has: " + Listing(all)));
 }
 
-// A class that may not be read is not known to be missing.
+// A class that the token may not read is unknown, not missing.
 absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
                                               const runtime::Context& context,
                                               const kube::ResourceType& type, std::string_view what,
@@ -162,7 +162,8 @@ absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
   return Existing(read.status(), client, context, type, what, "", name);
 }
 
-// The number before `end`, with which the text continues behind it.
+// Removes the number before the first character of `end` from the text, with that character, and
+// returns the number.
 std::optional<std::int64_t> TakeNumber(std::string_view* text, std::string_view end) {
   const std::size_t length = text->find_first_of(end);
   const auto number = base::ParseInt(text->substr(0, length));
@@ -316,7 +317,7 @@ absl::StatusOr<std::string> VmStore::PublicKey(const runtime::Context& context,
   const std::string text = spec == nullptr ? "" : base::GetString(*spec, "publicKey");
   const std::string_view key = base::TrimAsciiSpace(text);
   if (key.empty()) return base::FailedPrecondition(where + " holds no public key");
-  // Two lines would be two keys, of which only one was checked.
+  // Two lines would be two keys, and only one of them was checked.
   if (key.find_first_of("\r\n") != std::string_view::npos) {
     return base::FailedPrecondition(where + " holds more than one line");
   }

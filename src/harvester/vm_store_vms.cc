@@ -25,7 +25,7 @@ const base::JsonFields<VmStore::Version>& VersionFields() {
   return *kFields;
 }
 
-// Where the guest of a VM is to run.
+// A pod in which the guest of a VM runs, or is to run.
 struct PodRecord : ObjectMetadata {
   std::vector<Condition> conditions;
 };

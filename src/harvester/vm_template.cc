@@ -24,7 +24,8 @@ using Path = std::initializer_list<const char*>;
 constexpr char kClaimsAnnotation[] = "harvesterhci.io/volumeClaimTemplates";
 constexpr char kImageAnnotation[] = "harvesterhci.io/imageId";
 
-// Reading one version: what is left of its spec, what it gives, and why it cannot be used.
+// The state while one version is read: what is left of its spec, the result so far, and the reasons
+// why it cannot be used.
 struct VersionReading {
   json spec;
   VmTemplate result;
@@ -64,7 +65,8 @@ json TakeAt(json* value, std::string_view pointer) {
   return Take(&value->at(path), {}, key.c_str());
 }
 
-// For the API server, a null is a member that is absent; merged, it would remove the VM's own.
+// Removes members that are null. To the API server they are absent, but in a merge patch they would
+// remove the VM's own members.
 void DropNulls(json* value) {
   if (value->is_object()) {
     for (auto member = value->begin(); member != value->end();) {
@@ -90,7 +92,7 @@ std::map<std::string, std::string> TextsOf(const json* object) {
   return texts;
 }
 
-// A quantity is a text; one of a user's YAML may be a number.
+// A quantity is a string, but in a user's YAML it may be a number.
 std::int64_t QuantityOf(const json* value) {
   if (value == nullptr) return 0;
   const auto quantity =
@@ -98,14 +100,15 @@ std::int64_t QuantityOf(const json* value) {
   return quantity.ok() ? *quantity : 0;
 }
 
-// Ours, of an earlier VM of a pool.
+// True for the plugin's own keys: the template may have been made from a VM of a pool.
 bool IsOurs(std::string_view key) {
   return key.starts_with("nomad-harvester-autoscaler/") || key == kManagedByLabel;
 }
 
-// By these, Fleet, Argo CD, Flux and Helm know the objects that they made, and delete what is not
-// in their source (rancher/wrangler:pkg/apply/desiredset.go, argoproj/argo-cd:common/common.go,
-// fluxcd/kustomize-controller, helm/helm:pkg/action/validate.go).
+// By these keys, Fleet, Argo CD, Flux and Helm recognise the objects that they made. They delete
+// such an object if their source does not have it (rancher/wrangler:pkg/apply/desiredset.go,
+// argoproj/argo-cd:common/common.go, fluxcd/kustomize-controller,
+// helm/helm:pkg/action/validate.go).
 bool IsOfADeployment(std::string_view key) {
   if (key == "app.kubernetes.io/instance") return true;
   constexpr std::string_view kPrefixes[] = {"objectset.rio.cattle.io/",
@@ -119,9 +122,9 @@ bool IsOfADeployment(std::string_view key) {
                      [key](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
-// What Harvester, KubeVirt or the plugin write about one VM, or derive from other members
+// Keys that Harvester, KubeVirt or the plugin write about one VM, or derive from other members
 // (harvester/harvester:pkg/util/constants.go,
-// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/ types.go).
+// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go).
 bool IsOfOneVm(std::string_view key) {
   static const auto* const kKeys = new std::set<std::string_view>{
       kClaimsAnnotation,
@@ -199,7 +202,8 @@ void ReadSize(VersionReading* reading) {
     counted = true;
     product *= number;
   }
-  // The counts that are absent, or 0, are 1, not what BuildVirtualMachine says.
+  // A count that is absent or 0 means 1. It is written, because that of BuildVirtualMachine would
+  // apply otherwise.
   for (const char* const count : {"cores", "sockets", "threads"}) {
     if (counted && base::GetInt(*cpu, count) == 0) (*cpu)[count] = 1;
   }
@@ -234,7 +238,8 @@ std::map<std::string, json> ClaimsOf(const json& vm, VersionReading* reading) {
   return claims;
 }
 
-// A claim's own name and size, image and class are members of the disk; what else it says remains.
+// Moves the claim's size, image and class into members of the disk, and drops its name. The rest
+// becomes the template of the disk's claim.
 void ReadClaim(const std::string& disk_name, json claim, VersionReading* reading,
                VmBase::Disk* disk) {
   json* const annotations = Find(&claim, {"metadata", "annotations"});
@@ -304,7 +309,7 @@ void AddDisk(const std::string& name, json device, json volume,
   if (!device.is_null()) {
     // KubeVirt takes a device that does not say what it is for a hard disk.
     disk.hard_disk = !device.contains("cdrom") && !device.contains("lun");
-    // It gets a new name; a volume without a device keeps its own.
+    // The disk gets a new name; a volume without a device keeps its own.
     Drop(&device, {}, {"name"});
     Drop(&volume, {}, {"name"});
     disk.device = std::make_shared<const json>(std::move(device));
@@ -313,8 +318,8 @@ void AddDisk(const std::string& name, json device, json volume,
   reading->result.base.disks.push_back(std::move(disk));
 }
 
-// The root disk becomes the first one: the first hard disk from an image, though the image may be
-// left to whoever uses the template.
+// Moves the root disk to the front: the first hard disk from an image. The template may leave the
+// image to its users.
 void OrderDisks(VersionReading* reading) {
   std::vector<VmBase::Disk>& disks = reading->result.base.disks;
   const auto root = std::find_if(disks.begin(), disks.end(), [](const VmBase::Disk& disk) {
@@ -374,7 +379,7 @@ void ReadNetworks(const std::string& ns, VersionReading* reading) {
                       " is neither the pod network nor one of Multus");
       continue;
     }
-    // A bare name is one of the VM's namespace
+    // A bare name means a network of the VM's namespace
     // (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
     std::string full = name->get<std::string>();
     if (full.find('/') == std::string::npos) full = ns + "/" + full;
@@ -385,8 +390,8 @@ void ReadNetworks(const std::string& ns, VersionReading* reading) {
   }
 }
 
-// The names of devices are free; what else a device says belongs to one of Harvester's releases or
-// to one device of one host.
+// Takes only the deviceName. The names of devices are free; any other member belongs to one of
+// Harvester's releases or to one device of one host.
 std::vector<policy::DeviceRequest> TakeDevices(const char* kind, VersionReading* reading) {
   std::vector<policy::DeviceRequest> requests;
   const json devices = Take(&reading->spec, kDevices, kind);
@@ -453,7 +458,7 @@ void ReadCredentials(const json& version, const json& vm, VersionReading* readin
   reading->result.ssh_keys.assign(keys.begin(), keys.end());
 }
 
-// The rest is used as it is: what is not an object cannot be merged.
+// True if the parts that are merged later are objects. The rest of the spec is used unchanged.
 bool IsComplete(json* spec) {
   for (const Path path : {kTemplate, kGuest, kDomain, kDevices}) {
     const json* const part = Find(spec, path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an error about a missing object says of those that exist. Private to module harvester.
+// Makes errors about missing objects that name the objects which exist. Private to module
+// harvester.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_WHAT_EXISTS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_WHAT_EXISTS_H_
 
@@ -14,13 +15,13 @@
 
 namespace nomad_harvester::harvester {
 
-// "a, b, c", of a long list the first ones.
+// "a, b, c", or only the first names of a long list.
 std::string Listed(const std::vector<std::string>& names);
 
-// An object that must exist was read: OK, or an error that begins with `what` and its name. If it
-// is missing, NOT_FOUND with the names of those that are there: "network default/web does not
-// exist; the namespace has: a, b". Blocks for the list then, which is left out if it fails or is
-// not permitted.
+// Turns the result `read` of reading a required object into OK, or an error that begins with `what`
+// and its name. If the object is missing, NOT_FOUND names the objects that exist: "network
+// default/web does not exist; the namespace has: a, b". It then blocks for a list; if the list
+// fails or is not permitted, the names are left out.
 absl::Status Existing(const absl::Status& read, const kube::KubeClient& client,
                       const runtime::Context& context, const kube::ResourceType& type,
                       std::string_view what, const std::string& ns, const std::string& name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The physical hosts of Harvester: Kubernetes nodes. Reading them is an optional right, because
-// they are resources of the cluster, which a namespace's Role cannot grant.
+// The physical hosts of Harvester: Kubernetes nodes. The right to read them is optional, because
+// they are cluster-wide and a namespace's Role cannot grant it.
 #ifndef NOMAD_HARVESTER_HARVESTER_HOST_H_
 #define NOMAD_HARVESTER_HARVESTER_HOST_H_
 
@@ -20,9 +20,9 @@ struct Host {
   bool cordoned = false;  // spec.unschedulable
 };
 
-// Both block for their requests; errors are KubeClient's. Thread-safe.
-// NOT_FOUND: there is no such host any more. PERMISSION_DENIED (kube::IsForbidden): the right is
-// missing, which callers do without.
+// Both functions block for their requests; errors are KubeClient's. Thread-safe. NOT_FOUND: the
+// host does not exist any more. PERMISSION_DENIED (kube::IsForbidden): the token lacks the right,
+// and callers go on without the host's facts.
 absl::StatusOr<Host> GetHost(const runtime::Context& context, const kube::KubeClient& client,
                              const std::string& name);
 // One list.

@@ -33,11 +33,11 @@ inline constexpr char kTemplatePartsAnnotation[] = "nomad-harvester-autoscaler/t
 inline constexpr char kZoneAnnotation[] = "nomad-harvester-autoscaler/zone";
 inline constexpr char kJoinTimeoutAnnotation[] = "nomad-harvester-autoscaler/join-timeout";
 inline constexpr char kNodesAnnotation[] = "nomad-harvester-autoscaler/nodes";
-// Of the Secret: until when its introduction token is valid.
+// On the Secret: the time at which its introduction token expires.
 inline constexpr char kIntroTokenExpiresAnnotation[] =
     "nomad-harvester-autoscaler/intro-token-expires";
 inline constexpr char kNodeIdAnnotation[] = "nomad-harvester-autoscaler/nomad-node-id";
-// Of the VM, and of the Lease.
+// On the VM, and on the pool's Lease.
 inline constexpr char kNomadClusterAnnotation[] = "nomad-harvester-autoscaler/nomad-cluster";
 inline constexpr char kJoinedAtAnnotation[] = "nomad-harvester-autoscaler/joined-at";
 inline constexpr char kReadyAtAnnotation[] = "nomad-harvester-autoscaler/ready-at";
@@ -46,7 +46,7 @@ inline constexpr char kNotReadyYet[] = "not-yet";
 inline constexpr char kScaleInAnnotation[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kRolledBackAnnotation[] = "nomad-harvester-autoscaler/rolled-back";
 inline constexpr char kRemovalUndoneAnnotation[] = "nomad-harvester-autoscaler/removal-undone";
-// What 0.1 wrote in its place: a time.
+// Release 0.1 wrote this one instead of removal-undone: a time.
 inline constexpr char kRemovalRefusedAnnotation[] = "nomad-harvester-autoscaler/removal-refused";
 inline constexpr char kPublishedHostAnnotation[] = "nomad-harvester-autoscaler/published-host";
 inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect";
@@ -57,7 +57,7 @@ inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/
 inline constexpr char kLeaseLastErrorAnnotation[] = "nomad-harvester-autoscaler/last-error";
 inline constexpr char kLeasePausedAnnotation[] = "nomad-harvester-autoscaler/paused";
 inline constexpr char kLeasePolicyAnnotation[] = "nomad-harvester-autoscaler/policy";
-// Harvester's: the claims, with commas between them, that it deletes with the VM
+// Harvester's own annotation: the claims that it deletes with the VM, separated by commas
 // (harvester/harvester:pkg/util/constants.go,
 // pkg/controller/master/virtualmachine/vm_controller.go).
 inline constexpr char kRemovedClaimsAnnotation[] = "harvesterhci.io/removedPersistentVolumeClaims";
@@ -72,7 +72,8 @@ struct NodesRecord {
   std::uint64_t index = 0;  // Nomad's index when the VM was created
   friend bool operator==(const NodesRecord&, const NodesRecord&) = default;
 };
-// Unknown members are not kept when the annotation is read: it is written only once.
+// Unknown members are dropped when the annotation is read: apart from `harvester adopt`, the plugin
+// writes it only once.
 std::string ToAnnotation(const NodesRecord& nodes);
 absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text);
 
@@ -107,11 +108,11 @@ struct Mark {
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 std::string ToAnnotation(const Mark& mark);
-// INVALID_ARGUMENT if it cannot be read: the caller treats the VM as having an edited mark, which
-// is rolled back.
+// INVALID_ARGUMENT if it cannot be read. The caller then assumes that somebody has edited the mark,
+// and rolls the removal back.
 absl::StatusOr<Mark> ParseMark(std::string_view text);
 
-// The annotation removal-undone of a VM: when its mark was removed by the plugin, and why. As text
+// The annotation removal-undone of a VM: when the plugin removed its mark, and why. The text is
 // "<time> <why>".
 struct UndoneRemoval {
   base::WallTime at{};
@@ -122,7 +123,8 @@ std::string ToAnnotation(const UndoneRemoval& undone);
 // INVALID_ARGUMENT: it does not begin with a time.
 absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text);
 
-// The annotation published-host of a VM: what its Nomad node's metadata says about where it runs.
+// The annotation published-host of a VM: what the plugin wrote into the metadata of its Nomad node
+// about where the VM runs.
 struct PublishedHost {
   std::string node_id;
   std::string host;
@@ -139,10 +141,10 @@ struct LeaseAction {
   std::string id;
   std::int64_t from = 0;
   std::int64_t to = 0;
-  std::set<std::string> names;                // VMs to create or marked
+  std::set<std::string> names;                // VMs that it creates or marks
   std::map<std::string, std::string> create;  // name → action id of VMs still to be created
-  // VMs to take back (rule L6). Written only if there are any: an earlier release would carry it,
-  // as a member that it does not know, into its own later actions.
+  // VMs to take back (rule L6). Written only if there are any: an earlier release does not know
+  // this member, and would carry it over into its own later actions.
   std::set<std::string> back = {};
   std::string unknown_members;
   friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
@@ -177,13 +179,13 @@ absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
 // The annotation `last-error` of the pool's Lease: why the last action failed or was refused, until
 // one succeeds.
 struct ErrorRecord {
-  std::string action{};  // empty: of the background's work
+  std::string action{};  // empty: an error of the background work
   base::WallTime at{};
   std::string text{};
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const ErrorRecord&, const ErrorRecord&) = default;
 };
-// {"action": …, "at": …, "text": …}; of a longer text its first 2 KiB.
+// {"action": …, "at": …, "text": …}; a longer text is cut to 2 KiB.
 std::string ToAnnotation(const ErrorRecord& error);
 absl::StatusOr<ErrorRecord> ParseErrorRecord(std::string_view text);
 
@@ -202,11 +204,12 @@ Hold ParseHold(std::string_view text);
 // "true", "false" or the time.
 std::string FormatHold(const Hold& hold);
 
-// The names of a VM's disks and their volumes, in order, and of that with the cloud-init data,
-// which Harvester's UI recognises by it (harvester/harvester:pkg/builder/cloudinit.go).
+// The names of a VM's disks and volumes: DiskName by their order, and kCloudInitDisk for the
+// cloud-init data, which Harvester's UI recognises by that name
+// (harvester/harvester:pkg/builder/cloudinit.go).
 inline constexpr char kCloudInitDisk[] = "cloudinitdisk";
 std::string DiskName(std::size_t index);
-// Whether it is one of them.
+// True for a name of either kind.
 bool IsDiskName(std::string_view name);
 
 // "<name>/<firmware uuid>".
@@ -216,9 +219,10 @@ std::string SecretName(std::string_view vm_name);
 std::string ClaimName(std::string_view vm_name, int disk, std::string_view random);
 // Whether `claim` has the form that ClaimName gives for that VM.
 bool IsClaimNameOf(std::string_view claim, std::string_view vm_name);
-// The disk, such as "disk-0", of such a claim, and of one that Harvester restored in its place:
-// "restore-<backup>-<uid of the restore>-disk-0"
-// (harvester/harvester:pkg/controller/master/backup/util.go, getRestorePVCName). Empty: of neither.
+// The disk, such as "disk-0", to which a claim of that VM belongs, or a claim that Harvester
+// restored in its place: "restore-<backup>-<uid of the restore>-disk-0"
+// (harvester/harvester:pkg/controller/master/backup/util.go, getRestorePVCName). Empty: `claim` is
+// neither.
 std::string_view DiskOfClaim(std::string_view claim, std::string_view vm_name);
 std::string LeaseName(std::string_view pool);
 // Selects every object that the plugin created.

@@ -20,11 +20,11 @@ struct QuotaLine {
   std::int64_t hard = 0;
   std::int64_t used = 0;
 };
-// A quota with scopes has no lines: whether a VM falls under its scopes is not evaluated.
+// A quota with scopes has no lines, because the plugin does not evaluate scopes.
 struct ResourceQuota {
   std::string name;
-  // By resource. Left out: quantities that cannot be parsed or that overflow, and resources that
-  // the quota controller has not counted yet.
+  // By resource. Quantities that cannot be parsed or that overflow are left out, and so are
+  // resources that the quota controller has not counted yet.
   std::map<std::string, QuotaLine> lines;
 };
 
@@ -33,8 +33,8 @@ struct QuotaRoom {
   std::string limit;     // what prevents one more: quota, resource, hard, used
 };
 // The tightest limit for VMs of this VM spec; nullopt if no quota limits a resource that they use.
-// An estimate: how much more than its guest a VM's pod needs depends on KubeVirt's release and on
-// Harvester's settings. Harvester halts a VM that exceeds the quota nevertheless, and the plugin
+// This is an estimate, because the overhead of a VM's pod depends on KubeVirt's release and on
+// Harvester's settings. If a VM exceeds the quota nevertheless, Harvester halts it and the plugin
 // removes it (rule C3).
 //
 // Counted: limits.cpu, limits.memory, pods of its pod; requests.storage and persistentvolumeclaims

@@ -19,26 +19,26 @@ struct TemplateSources {
   std::vector<std::string> public_keys;
 };
 
-// The value of the annotation template-hash: "v2:" and a hash of everything of the policy that
-// shapes a VM: the sources, and of the specification the image (its names and its storage class),
+// The value of the annotation template-hash: "v2:" and a hash of everything in the policy that
+// shapes a VM: the sources, and from the specification the image (its names and its storage class),
 // networks, CPU, memory, disks, devices, firmware, placement, run strategy, labels, annotations and
 // tags. Nothing specific to a single VM and no variable's value is included, so that all VMs of one
 // configuration have the same hash, on every platform and in every process.
 std::string TemplateHash(const TemplateSources& sources, const VmSpec& vm_spec);
 
-// The value of the annotation template-parts: a JSON object of the same, part by part, each with a
-// short hash: {"cpu": "1f0e…", "image": …}. A part that the policy leaves at its default may be
+// The value of the annotation template-parts: a JSON object with a short hash for each part of the
+// same data: {"cpu": "1f0e…", "image": …}. A part that the policy leaves at its default may be
 // absent.
 std::string TemplateParts(const TemplateSources& sources, const VmSpec& vm_spec);
 
 // The parts that differ between two such values, sorted. Empty if either is absent or unreadable:
-// then the parts are not known. Says nothing about versions: ask only where IsDrift is true.
+// then the parts are not known. Does not compare versions: call it only if IsDrift is true.
 std::vector<std::string> DriftedParts(std::string_view stored, std::string_view wanted);
 
-// Whether a VM with the annotation `stored` was created from something else than what `wanted`, a
-// result of TemplateHash, describes. False if either is empty, or if `stored` has another version:
-// then it hashes other things, and their difference means nothing. The version is the text before
-// the first colon; the first version has none.
+// True if a VM with the annotation `stored` was created from another template than `wanted`, a
+// result of TemplateHash. False if either is empty, or if their versions differ: they then hash
+// different data and cannot be compared. The version is the text before the first colon; the first
+// version has none.
 bool IsDrift(std::string_view stored, std::string_view wanted);
 
 }  // namespace nomad_harvester::harvester

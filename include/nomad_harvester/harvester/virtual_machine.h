@@ -40,14 +40,14 @@ struct ObjectMetadata {
   std::map<std::string, std::string> annotations;
 };
 
-// Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged. Of
-// the labels none is kept, of the annotations only `self`, `template-hash` and `template-parts`:
-// the members have what the others say.
+// Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
+// Labels are not kept. Of the annotations only `self`, `template-hash` and `template-parts` are
+// kept; the members have the content of the others.
 struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none, or the label managed-by is not ours
   std::string firmware_uuid;  // spec, lower case
   std::string action_id;
-  std::string zone;                         // in which it must run; empty: not said
+  std::string zone;                         // in which it must run; empty: not recorded
   std::optional<JoinTimeout> join_timeout;  // unset if the annotation is absent or unreadable
   std::optional<NodesRecord> nodes;         // unset if absent or unreadable
   // The keys of the Nomad cluster that it belongs to, as nomad::NomadClient::ReadClusterKeys
@@ -65,7 +65,8 @@ struct VirtualMachine : ObjectMetadata {
   std::string rolled_back;
   // The last removal that the plugin gave up; unset if absent or unreadable.
   std::optional<UndoneRemoval> removal_undone;
-  // The annotation published-host is present, readable or not; set if it is readable.
+  // Whether the annotation published-host is present, readable or not, and its content if it is
+  // readable.
   bool has_published_host = false;
   std::optional<PublishedHost> published_host;
   Hold protect;  // an absent annotation does not hold
@@ -92,8 +93,8 @@ VirtualMachine ParseVirtualMachine(const nlohmann::json& object);
 // Has the label and a `self` that names this VM: a clone or a restored copy has another name or
 // UUID.
 bool IsMember(const VirtualMachine& vm);
-// KubeVirt holds its guest, which has run: by an operator, after an I/O error, or for a migration.
-// Its work goes on afterwards, and until then its Nomad client cannot be heard.
+// The guest has run, and is paused (by an operator, or after an I/O error) or migrates. Its work
+// goes on afterwards. Until then Nomad cannot hear its client.
 bool IsPausedOrMigrating(const VirtualMachine& vm);
 inline bool IsTerminating(const VirtualMachine& vm) { return vm.deleted_at.has_value(); }
 // Its node has registered.
@@ -107,9 +108,9 @@ bool IsStopped(const VirtualMachine& vm);
 // KubeVirt reports a running guest: Running, Migrating or Paused, or the object is Ready.
 bool IsRunning(const VirtualMachine& vm);
 
-// Of the claims that its spec names, those that are to be deleted with it: what removed_claims has,
-// and what Harvester restored in the place of such a claim. A restore in place gives the volumes of
-// the spec new claims, but leaves the annotation as it is
+// The claims of the VM's spec that are to be deleted with it: those in removed_claims, and those
+// that Harvester restored in the place of one. A restore in place gives the volumes of the spec new
+// claims, but leaves the annotation as it is
 // (harvester/harvester:pkg/controller/master/backup/restore.go). A volume that was attached to the
 // VM is not among them.
 std::vector<std::string> ClaimsThatGoWith(const VirtualMachine& vm);
@@ -124,7 +125,7 @@ struct StartFailure {
   bool only_at_join_timeout = false;
   std::optional<base::WallTime> since{};
 };
-// `pod_message`: what the scheduler says of its pod now, if that is known. KubeVirt's condition
+// `pod_message`: what the scheduler says about its pod now, if that is known. KubeVirt's condition
 // keeps the message of the first attempt, which is nearly always about volumes that are not bound
 // yet (kubevirt/kubevirt:pkg/controller/conditions.go, UpdateCondition).
 std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm,
@@ -141,7 +142,7 @@ struct VirtualMachineInstance {
   std::string host;
   std::vector<std::string> addresses;
   std::vector<Condition> conditions;
-  // When it entered its phases, as far as the object tells.
+  // When the instance entered its phases, as far as the object has the times.
   struct PhaseBegin {
     std::string phase;
     std::optional<base::WallTime> at;
@@ -149,12 +150,12 @@ struct VirtualMachineInstance {
   std::vector<PhaseBegin> phases;
 };
 VirtualMachineInstance ParseInstance(const nlohmann::json& object);
-// When it entered the phase that it is in, if the object tells.
+// When the instance entered its present phase, if the object has the time.
 std::optional<base::WallTime> PhaseBegan(const VirtualMachineInstance& instance);
-// KubeVirt reaches the agent in its guest, which the examples install.
+// KubeVirt reaches the guest agent, which the examples install.
 bool IsAgentConnected(const VirtualMachineInstance& instance);
-// What a condition says that reports a fault or a wait: the scheduler's words, KubeVirt's or CDI's;
-// empty: nothing.
+// The reason and message of the first condition that reports a fault or a wait, in the words of the
+// scheduler, KubeVirt or CDI. Empty: no condition reports one.
 std::string TroubleOf(const VirtualMachine& vm);
 std::string TroubleOf(const VirtualMachineInstance& instance);
 // Its guest runs or may run: in phase Unknown, KubeVirt has lost contact with it.

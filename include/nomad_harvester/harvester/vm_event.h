@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kubernetes Events about VMs, for whoever looks at them in Harvester's UI (rule T1). Pure.
+// Builds Kubernetes Events about VMs, which operators see in Harvester's UI (rule T1). Pure.
 #ifndef NOMAD_HARVESTER_HARVESTER_VM_EVENT_H_
 #define NOMAD_HARVESTER_HARVESTER_VM_EVENT_H_
 
@@ -15,7 +15,7 @@ namespace nomad_harvester::harvester {
 struct VmEvent {
   std::string vm;
   std::string uid;
-  std::string reason;  // "DrainStarted": a word for machines and columns
+  std::string reason;  // "DrainStarted": one word, for programs and columns
   std::string action;  // what the plugin did or tried: "Drain"
   std::string note;    // for people
   bool warning = false;
@@ -27,7 +27,7 @@ struct EventSeries {
   base::WallTime last{};
 };
 
-// One of any controller, as the API server has it.
+// An Event of any controller, as the API server returns it.
 struct SeenEvent {
   std::string type{};  // "Normal" or "Warning"
   std::string reason{};
@@ -38,11 +38,11 @@ struct SeenEvent {
 
 // The events.k8s.io/v1 Event to POST. `name` is unique in the namespace. `instance` identifies this
 // process. Texts are cut to what the API server accepts, at a whole character, and secrets in force
-// are left out of the note (base::WithoutSecrets). A count above 1 makes it a series.
+// are removed from the note (base::WithoutSecrets). A count above 1 makes it a series.
 nlohmann::json BuildVmEvent(const VmEvent& event, const std::string& ns, const std::string& name,
                             const std::string& instance, base::WallTime at,
                             const EventSeries& series);
-// The merge patch that counts one more: all other fields of an Event are immutable.
+// The merge patch that updates the series of an Event: all its other fields are immutable.
 nlohmann::json BuildEventSeriesPatch(const EventSeries& series);
 
 }  // namespace nomad_harvester::harvester

@@ -40,7 +40,7 @@ struct Network {
   std::string name;
 };
 
-// What a template says of a VM that no other member of a VmSpec says.
+// What a template says about a VM beyond the other members of a VmSpec.
 struct VmBase {
   struct Disk {
     bool hard_disk = false;
@@ -49,15 +49,15 @@ struct VmBase {
     std::shared_ptr<const nlohmann::json> device;
     std::shared_ptr<const nlohmann::json> volume;
     std::shared_ptr<const nlohmann::json> claim;
-    // Of the claim.
+    // The members below describe the claim.
     bool from_image = false;
     Image image;
     std::int64_t bytes = 0;
     std::string storage_class;
     bool read_write_once = false;
   };
-  // The spec of a VirtualMachine; null: there is no template. Takes precedence over what the other
-  // members say, except for labels, affinity and disks, where both count.
+  // The spec of a VirtualMachine; null: there is no template. Takes precedence over the other
+  // members, except for labels, affinity and disks, where both apply.
   std::shared_ptr<const nlohmann::json> spec;
   std::vector<Disk> disks;  // the root disk first; its image, size and class are the VmSpec's
 };
@@ -94,13 +94,13 @@ struct VmSpec {
   std::string nomad_cluster;  // the annotation's value; empty: none
 };
 
-// What differs between VMs.
+// What differs between the VMs of one action.
 struct VmIdentity {
   std::string name;
   std::string firmware_uuid;
   std::string action_id;
   std::string claim_random;  // the random part of the names of its claims
-  std::string zone{};        // the only one of its spec's zones in which it may run; empty: any
+  std::string zone{};        // the one zone of the spec in which it may run; empty: any
 };
 
 // A client introduction token of Nomad.
@@ -113,7 +113,8 @@ struct IntroToken {
 struct CloudInit {
   std::string user_data{};
   std::string network_data{};  // empty: none
-  // Part of them. It stands in the Secret by itself, too, so that another can take its place.
+  // Part of the texts above. The Secret also has it under a key of its own, so that another token
+  // can replace it.
   IntroToken intro_token{};
 };
 
@@ -139,7 +140,7 @@ using TemplateVariables = std::map<std::string, std::string>;
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables);
 
-// Whether a tag of the template is this variable.
+// True if the template uses this variable.
 bool UsesVariable(const std::string& source, std::string_view name);
 
 // The user data of a VM: the rendered template, checked to be YAML if it begins with #cloud-config,

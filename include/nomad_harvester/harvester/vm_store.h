@@ -26,8 +26,9 @@ namespace nomad_harvester::harvester {
 
 using kube::Timestamped;
 
-// By the value of Harvester's setting server-version, such as "v1.7.2": 1.7 and older take GPUs as
-// `gpus`. A version that is none ("dev", "master-1a2b3c4-head") counts as the newest.
+// True if this release takes GPUs as host devices; 1.7 and older take them as `gpus`. `version` is
+// the value of Harvester's setting server-version, such as "v1.7.2". A value that is no version
+// ("dev", "master-1a2b3c4-head") counts as the newest.
 bool IsVersionWithGpusAsHostDevices(std::string_view version);
 
 struct Claim {
@@ -57,15 +58,16 @@ class VmStore {
 
   const std::string& ns() const { return ns_; }
 
-  // Which Harvester cluster this is: the uid of the namespace. One GET; the right to it is
+  // The uid of the namespace, which identifies the Harvester cluster. One GET; the right to it is
   // optional.
   absl::StatusOr<std::string> NamespaceUid(const runtime::Context& context) const;
 
   // One list: every VM that has our managed-by label, members or not.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListManaged(
       const runtime::Context& context) const;
-  // One list: which versions of them there are now, in the same order. A list of VMs in these
-  // versions is current: an object of one uid and resourceVersion has one content.
+  // One list: the present versions of the same VMs, in the same order. If they are those of a list
+  // that was read before, that list is still current: an object with the same uid and
+  // resourceVersion has the same content.
   struct Version {
     std::string uid{};
     std::string resource_version{};
@@ -93,16 +95,17 @@ class VmStore {
                                           const AnnotationChanges& changes) const;
 
   // The three writes of a creation. Each may be repeated with the same arguments after a lost
-  // reply: on ALREADY_EXISTS the object is read back, and the write succeeds if the object has our
-  // action id and, for the Secret, the same user data (the introduction token aside, which is made
-  // anew for each attempt: that of the object stays) and no deletionTimestamp; for the VM, the same
-  // self annotation (it may already be terminating). Otherwise ALREADY_EXISTS is returned.
+  // reply. On ALREADY_EXISTS the object is read back, and the write succeeds if the object is ours:
+  // it has our action id, and the Secret has the same user data and no deletionTimestamp, the VM
+  // the same self annotation (it may already be terminating). Introduction tokens are not compared,
+  // because each attempt makes a new one; the object keeps its own. Otherwise ALREADY_EXISTS is
+  // returned.
   absl::StatusOr<CloudInitSecret> CreateSecret(const runtime::Context& context,
                                                const nlohmann::json& secret) const;
   absl::StatusOr<Timestamped<VirtualMachine>> CreateVm(const runtime::Context& context,
                                                        const nlohmann::json& vm) const;
-  // `secret`: as it was just created; else it is read. FAILED_PRECONDITION if it belongs to another
-  // action.
+  // `secret`: the Secret as it was just created; without it, it is read. FAILED_PRECONDITION if it
+  // belongs to another action.
   absl::Status SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
                               const std::string& vm_uid,
                               std::optional<CloudInitSecret> secret = {}) const;
@@ -110,19 +113,19 @@ class VmStore {
   absl::Status DryRunCreateVm(const runtime::Context& context, const nlohmann::json& vm) const;
 
   // DELETE with uid and resourceVersion, both required. OK if the VM no longer exists.
-  // FAILED_PRECONDITION: changed, by another client or by this DELETE's first attempt whose reply
-  // was lost.
+  // FAILED_PRECONDITION: the VM has changed, by another client or by a first attempt of this DELETE
+  // whose reply was lost.
   absl::Status DeleteVm(const runtime::Context& context, const std::string& name,
                         const std::string& uid, const std::string& resource_version) const;
 
   // One list: every claim of the namespace, because those of CDI images lack our labels.
   absl::StatusOr<std::vector<Claim>> ListClaims(const runtime::Context& context) const;
-  // What Kubernetes and CDI last warned of, by volume, unless it came after all:
-  // "ProvisioningFailed: storageclass … not found". Two lists of Events, of claims and of
-  // DataVolumes, which have the names of theirs.
+  // The last warning of Kubernetes or CDI about each volume, by its name: "ProvisioningFailed:
+  // storageclass … not found". A warning that a success followed is left out. Two lists of Events:
+  // about claims, and about DataVolumes, which have the names of their claims.
   absl::StatusOr<std::map<std::string, std::string>> ListVolumeWarnings(
       const runtime::Context& context) const;
-  // Why pods of VMs have no host, by VM, in the scheduler's words. One list.
+  // Why the pods of VMs have no host, in the scheduler's words, by the VM's name. One list.
   absl::StatusOr<std::map<std::string, std::string>> ListPodMessages(
       const runtime::Context& context) const;
   // One list: the Events of a VM and of its instance, whoever wrote them, the oldest first. Their
@@ -132,14 +135,14 @@ class VmStore {
   // OK if it no longer exists.
   absl::Status DeleteClaim(const runtime::Context& context, const Claim& claim) const;
 
-  // One list: every Secret that has our managed-by label. The Secrets' data is not decoded.
+  // One list: every Secret that has our managed-by label. Does not request their data.
   absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> ListSecrets(
       const runtime::Context& context) const;
   absl::StatusOr<CloudInitSecret> GetSecret(const runtime::Context& context,
                                             const std::string& name) const;
-  // Puts `token` in the place of the introduction token that a VM's Secret has, wherever it is in
-  // the user data, under the resourceVersion of `secret`. FAILED_PRECONDITION: the Secret has
-  // changed since (kube::IsConflict), or has no token.
+  // Replaces the introduction token of a VM's Secret by `token`, everywhere in its data. The write
+  // is conditional on the resourceVersion of `secret`. FAILED_PRECONDITION: the Secret has changed
+  // since (kube::IsConflict), or has no token.
   absl::Status ReplaceIntroToken(const runtime::Context& context, const CloudInitSecret& secret,
                                  const IntroToken& token) const;
   // OK if it no longer exists.
@@ -152,25 +155,26 @@ class VmStore {
                                      const std::string& ns, const std::string& name) const;
   // A version of the template, by its number; nullopt: the default one. NOT_FOUND names the
   // templates of the namespace or the versions of the template, if the token may list them;
-  // FAILED_PRECONDITION: the version is not ready, its template has no default, or a pool's VMs
-  // cannot be like it. Two or three reads, one after the other.
+  // FAILED_PRECONDITION: the version is not ready, its template has no default, or the VMs of a
+  // pool cannot be made from it. Two or three reads, one after the other.
   absl::StatusOr<VmTemplate> ResolveTemplate(const runtime::Context& context, const std::string& ns,
                                              const std::string& name,
                                              std::optional<std::int64_t> version) const;
   // NOT_FOUND names the NetworkAttachmentDefinition.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
-  // NOT_FOUND names the class and the cure. One that the token may not read is `unknown`: both are
-  // resources of the cluster, which a namespace's Role cannot grant.
+  // NOT_FOUND names the class and those that exist. A class that the token may not read is
+  // `unknown`, not an error: classes are cluster-wide, and a namespace's Role cannot grant the
+  // right.
   struct ClassFacts {
     bool unknown = false;
-    bool is_lvm = false;  // of storage: its volumes must be ReadWriteOnce
+    bool is_lvm = false;  // a storage class of LVM: its volumes must be ReadWriteOnce
   };
   absl::StatusOr<ClassFacts> ReadStorageClass(const runtime::Context& context,
                                               const std::string& name) const;
   absl::StatusOr<ClassFacts> ReadPriorityClass(const runtime::Context& context,
                                                const std::string& name) const;
-  // Whether this Harvester takes GPUs as host devices, by its version, which every user may read.
-  // One that is not told, or must not be read, counts as the newest.
+  // True if this Harvester takes GPUs as host devices, according to its version, which every user
+  // may read. A version that is missing or must not be read counts as the newest.
   absl::StatusOr<bool> TakesGpusAsHostDevices(const runtime::Context& context) const;
   // One list: the quotas of the namespace.
   absl::StatusOr<std::vector<ResourceQuota>> ListQuotas(const runtime::Context& context) const;

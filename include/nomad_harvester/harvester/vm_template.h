@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a version of Harvester's VirtualMachineTemplate says of a VM.
+// Reads what a version of Harvester's VirtualMachineTemplate says about a VM.
 //
 // The object is never changed: Harvester refuses updates of a version
 // (harvester/harvester:pkg/webhook/resources/templateversion/validator.go). It holds metadata and
@@ -24,31 +24,31 @@
 
 namespace nomad_harvester::harvester {
 
-// A version of a template, apart from what belongs to one VM alone or to its cloud-init.
+// A version of a template, without what belongs to a single VM or to cloud-init.
 struct VmTemplate {
   std::string id;  // "NAMESPACE/NAME (UID)" of the version
-  // As the keys of a policy say it; empty, 0 or nullopt: the template does not.
+  // In the form of the policy's keys. Empty, 0 or nullopt: the template does not say.
   std::int64_t cpu_cores = 0;
   std::int64_t memory_bytes = 0;
   std::vector<Network> networks;
   std::vector<policy::DeviceRequest> host_devices;
   std::vector<policy::DeviceRequest> gpus;
   std::map<std::string, std::string> node_selector;
-  policy::MachineValues machine;  // of the fields that are taken from a template
+  policy::MachineValues machine;  // the fields with taken_from_template
   std::optional<policy::RunStrategy> run_strategy;
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   VmBase base;  // everything else
   // CPU and memory can be changed while the VM runs: their sizes are limits.
   bool hotplug = false;
-  // "NAMESPACE/KEYPAIR": what Harvester's UI merges into the template's user data.
+  // Key pairs that Harvester's UI merges into the template's user data, as "NAMESPACE/KEYPAIR".
   std::vector<std::string> ssh_keys;
-  // What is not taken over, or has a consequence that an operator should know.
+  // Parts of the template that are not taken over, or that have a consequence for the operator.
   std::vector<std::string> notes;
 };
 
 // `version`: a VirtualMachineTemplateVersion; `ns`: the namespace of the VMs. FAILED_PRECONDITION
-// lists all that a pool's VMs cannot have.
+// lists everything in it that a pool's VMs cannot have.
 absl::StatusOr<VmTemplate> ReadVmTemplate(const nlohmann::json& version, const std::string& ns);
 
 // The keys of a policy that take precedence over a template.
@@ -60,7 +60,7 @@ struct TemplateOverrides {
   bool firmware = false;
   policy::MachineValues machine = {};
 };
-// Takes what they say out of `base`.
+// Returns `base` without the parts that the policy overrides.
 VmBase Override(const VmBase& base, const TemplateOverrides& overrides);
 
 }  // namespace nomad_harvester::harvester
