@@ -43,8 +43,8 @@ bool IsOfSecrets(const http::HttpRequest& request) {
   return path.ends_with("/secrets") || path.find("/secrets/") != std::string_view::npos;
 }
 
-// A webhook may quote what it denies. Of each value of a Secret's data, which is base64, the reply
-// loses what it repeats.
+// A webhook may quote what it denies. Removes quotations of the Secret's data, which is base64,
+// from the reply. A quotation is recognised by the first characters of a value.
 void DropQuotedData(const std::string& sent, std::string* reply) {
   constexpr std::size_t kRecognised = 24;
   constexpr std::string_view kBase64 =
@@ -93,7 +93,8 @@ absl::StatusOr<Observed> ExchangeObject(http::HttpTransport& transport,
   const absl::Status why =
       object.ok() ? base::Internal("the reply is not a JSON object") : object.status();
   const absl::Status status = http::Undecodable(purpose, response, why, "harvester_url");
-  // Whether a write had an effect is not known: nothing else is concluded from its reply.
+  // Whether a write had an effect is not known. Its error loses the payload, so that nothing else
+  // is concluded from the reply.
   return is_read ? status : base::Internal(base::Message(status));
 }
 
@@ -111,14 +112,14 @@ Json DeleteBody(const DeleteOptions& options) {
           {"preconditions", std::move(preconditions)}};
 }
 
-// What a list says of itself, in the order of the paths.
+// The members of a list beside its items. page.beside(i) has the value of path i.
 const std::vector<std::string>& BesideItems() {
   static const auto* const kPaths =
       new std::vector<std::string>{"metadata.continue", "metadata.resourceVersion", "kind"};
   return *kPaths;
 }
 
-// Another list, or a Status, has no items, either: it must not pass for an empty list (rule S1).
+// Another object without items must not pass for an empty list (rule S1).
 absl::Status CheckIsList(const base::JsonListReader& page, const ResourceType& type, Part part,
                          const std::string& purpose) {
   const std::string wanted = std::string(type.kind) + "List";
@@ -156,7 +157,7 @@ absl::StatusOr<std::optional<base::WallTime>> KubeClient::ListPages(
   const std::string purpose = "list " + DescribeCollection(type, ns);
   base::JsonListReader reader("items", paths, elements, BesideItems());
   std::optional<base::WallTime> time;
-  std::set<std::string> tokens;  // of this list; a list that begins again may get the same ones
+  std::set<std::string> tokens;  // of this list; one that begins again may get the same
   std::string token;
   for (int restarts = 0; tokens.size() < kMaxPages;) {
     const std::string query = base::QueryString({{"continue", token},

@@ -26,8 +26,8 @@ class Resolver {
     } else if (!options_.kubeconfig_context.empty()) {
       problems_.Add(kKubeconfigContextKey, "needs harvester_kubeconfig");
     }
-    // As kubectl's options, each replaces both the entry's CA and its insecure-skip-tls-verify
-    // (kubernetes/client-go:tools/clientcmd/client_config.go, getCluster).
+    // Like kubectl's options, each of the two replaces both the entry's CA and its
+    // insecure-skip-tls-verify (kubernetes/client-go:tools/clientcmd/client_config.go, getCluster).
     const bool own_verification = !options_.ca_cert_file.empty() || options_.skip_verify;
     if (context_) cluster_ = ReadCluster(*context_, !own_verification, problems_);
     ResolveServer();
@@ -86,7 +86,7 @@ class Resolver {
 
   void ResolveTls() {
     http::TlsOptions& tls = connection_.curl.tls;
-    // A CA that is given by its own key says how to verify: what a file says does not turn it off.
+    // If harvester_ca_cert is set, the kubeconfig cannot turn the verification off.
     if (!options_.ca_cert_file.empty()) cluster_.skip_verify = false;
     tls.skip_verify = options_.skip_verify || cluster_.skip_verify;
     tls.server_name =
@@ -130,8 +130,8 @@ class Resolver {
       return problems_.Add("auth_token", "give either auth_token or auth_token_file, not both");
     }
     if (ExplicitToken()) {
-      // At the API server a client certificate of the kubeconfig would take precedence over the
-      // token.
+      // The kubeconfig's credentials are not used: its client certificate would take precedence
+      // over the token at the API server.
       UseToken(options_.token, options_.token_file, "auth_token", kTokenFileKey);
       Note(options_.token_file.empty() ? "the token of auth_token or HARVESTER_TOKEN"
                                        : "the token of auth_token_file " + options_.token_file);

@@ -90,9 +90,10 @@ bool IsDenial(const KubeError& error) {
   return begin != std::string_view::npos && Contains(text.substr(begin), "\" denied the request");
 }
 
-// A metav1.Status about a missing object. The text is that for an unknown path, in case the API
-// server answers that with a Status (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/
-// errors/errors.go, NewGenericServerResponse).
+// True for a metav1.Status about a missing object. Excludes the text for an unknown path, in case
+// the API server answers that with a Status
+// (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go,
+// NewGenericServerResponse).
 bool NamesMissingObject(const KubeError& error) {
   constexpr char kUnknownPath[] = "the server could not find the requested resource";
   return error.is_status && error.reason == "NotFound" && !Contains(error.message, kUnknownPath);
@@ -101,8 +102,8 @@ bool NamesMissingObject(const KubeError& error) {
 enum class Refusal {
   kNo,
   kYes,
-  // If the body is a metav1.Status: ingresses, firewalls and Rancher send 400, 403, 405 and 421 of
-  // their own, above all while something restarts.
+  // Only if the body is a metav1.Status: ingresses, firewalls and Rancher send 400, 403, 405 and
+  // 421 of their own, mostly while something restarts.
   kOfKubernetes,
 };
 struct CodeRow {
@@ -110,7 +111,7 @@ struct CodeRow {
   StatusCode code;
   Refusal refusal;
 };
-// What a status means if no text says more.
+// The meaning of a status if no text of the reply says more.
 constexpr CodeRow kCodes[] = {
     {400, StatusCode::kInvalidArgument, Refusal::kOfKubernetes},
     {401, StatusCode::kUnauthenticated, Refusal::kNo},  // credentials are rotated
@@ -134,7 +135,7 @@ CodeRow RowOf(int http_status) {
   for (const CodeRow& row : kCodes) {
     if (row.http_status == http_status) return row;
   }
-  // Above all 502, 503 and 504.
+  // Mostly 502, 503 and 504.
   if (http_status >= 500) return {http_status, StatusCode::kUnavailable, Refusal::kNo};
   if (http_status >= 400) {
     return {http_status, StatusCode::kFailedPrecondition, Refusal::kOfKubernetes};
@@ -167,7 +168,8 @@ StatusCode CodeOf(const KubeError& error) {
   return RowOf(error.http_status).code;
 }
 
-// What an operator can do about an answer that no repetition changes; empty: the answer says it.
+// What an operator can do about an answer that a repetition does not change; empty: the answer says
+// it.
 std::string CureOf(const KubeError& error) {
   if (error.http_status == 401) {
     return "the credential is unknown to it, or has expired: check auth_token, auth_token_file, "

@@ -173,8 +173,8 @@ ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
   const Entry entry(context.cluster, "cluster \"" + context.cluster_name + "\"", context.directory,
                     problems);
   const bool skip_verify = entry.Flag("insecure-skip-tls-verify");
-  // As client-go (kubernetes/client-go:transport/transport.go, TLSConfigFor): the CA would have no
-  // effect.
+  // client-go refuses this, too (kubernetes/client-go:transport/transport.go, TLSConfigFor): the CA
+  // would have no effect.
   if (want_ca && skip_verify &&
       (Has(context.cluster, "certificate-authority") ||
        Has(context.cluster, "certificate-authority-data"))) {

@@ -37,8 +37,8 @@ struct ClusterSettings {
   bool skip_verify = false;
   std::string proxy_url;
 };
-// `want_ca` false: something else replaces the entry's CA, which is neither read nor compared with
-// insecure-skip-tls-verify.
+// `want_ca` is false if something else replaces the entry's CA. The CA is then neither read nor
+// compared with insecure-skip-tls-verify.
 ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
                             http::Problems& problems);
 
@@ -50,7 +50,8 @@ struct UserCredentials {
   std::string username;
   base::Secret password;
 };
-// `want_certificate` false: another client certificate replaces the entry's, which is not read.
+// `want_certificate` is false if another client certificate replaces the entry's, which is then not
+// read.
 UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate,
                          http::Problems& problems);
 // Whether the entry holds credentials of any kind, usable or not.

@@ -25,8 +25,8 @@ struct ResourceAttributes {
 
 struct AccessReview {
   bool allowed = false;
-  // What the server could not evaluate, such as a role that it does not know (yet): it could have
-  // granted the right. Empty: a denial is final.
+  // What the server could not evaluate, such as a role that it does not know (yet). That role could
+  // have granted the right: only with an empty text a denial is final.
   std::string evaluation_error;
 };
 
@@ -35,7 +35,7 @@ struct AccessReview {
 absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const KubeClient& client,
                                           const ResourceAttributes& access);
 
-// The same, for those to whom it does not matter why a right is missing.
+// The same, for callers that need not know why a right is missing.
 absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
                                const ResourceAttributes& access);
 

@@ -26,16 +26,15 @@ struct CreateOptions {
   bool strict = true;    // fieldValidation=Strict
 };
 
-// What a list has of each object. A server that does not know the form of metadata alone sends
-// whole objects
-// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go,
+// Which part of each object a list contains. A server that cannot send metadata alone sends whole
+// objects (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go,
 // transformObject).
 enum class Part { kWhole, kMetadata };
 
-// Which objects a list has; empty: all.
+// Selects the objects of a list; empty: all.
 struct Selector {
   std::string labels{};
-  // Equality of the few fields that the server knows of the resource.
+  // Compares fields for equality. The server supports few fields of each resource.
   std::string fields{};
 };
 
@@ -46,7 +45,7 @@ struct DeleteOptions {
   Propagation propagation = Propagation::kForeground;
 };
 
-// For KubeClient::List, where nothing is left to complete or to check.
+// For KubeClient::List, if the records need neither completion nor a check.
 template <typename Record>
 absl::Status AsItIs(Record& /*record*/) {
   return absl::OkStatus();
@@ -65,11 +64,11 @@ class KubeClient {
   absl::StatusOr<Observed> Get(const runtime::Context& context, const ResourceType& type,
                                const std::string& ns, const std::string& name) const;
 
-  // Reads the members that `fields` names, while the reply arrives; `finish` completes and checks
-  // each record, and what is kept of it is a T. The server decides whether there are pages; the
-  // time is that of the first one, because all pages show the state at that time. A page with
-  // status 410 restarts the list, at most three times (then OUT_OF_RANGE). INTERNAL if the server
-  // never returns a last page.
+  // Reads the members that `fields` names, while the reply arrives. `finish` completes and checks
+  // each record, which is then kept as a T. The server decides whether there are pages. The time is
+  // that of the first page, because all pages show the state at that time. A page with status 410
+  // restarts the list, at most three times (then OUT_OF_RANGE). INTERNAL if the server never
+  // returns a last page.
   template <typename T, typename Record = T>
   absl::StatusOr<Timestamped<std::vector<T>>> List(
       const runtime::Context& context, const ResourceType& type, const std::string& ns,
@@ -108,8 +107,9 @@ class KubeClient {
                       const std::string& ns, const std::string& name,
                       const DeleteOptions& options) const;
 
-  // GET /version: what the server says of itself, "gitVersion" for one. Every authenticated user
-  // may read it (kubernetes/kubernetes:plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go,
+  // GET /version: the server's description of itself, such as "gitVersion". Every authenticated
+  // user may read it
+  // (kubernetes/kubernetes:plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go,
   // system:public-info-viewer).
   absl::StatusOr<Observed> ServerVersion(const runtime::Context& context) const;
 
@@ -118,8 +118,8 @@ class KubeClient {
                                     const Json& review) const;
 
  private:
-  // Returns the server's time. `keep` takes the elements of each complete page; true: it is the
-  // first one, of a list that may have begun again.
+  // Returns the server's time. Calls `keep` after each complete page, to take its elements. True:
+  // it is the first page, of a list that may have begun again, so earlier elements are replaced.
   absl::StatusOr<std::optional<base::WallTime>> ListPages(
       const runtime::Context& context, const ResourceType& type, const std::string& ns,
       const Selector& selector, Part part, const std::vector<std::string>& paths,

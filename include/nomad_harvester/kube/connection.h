@@ -34,8 +34,8 @@ struct ConnectionOptions {
 struct Connection {
   http::CurlOptions curl;
   std::shared_ptr<http::TokenSource> token;  // null: none
-  // What is sent to prove who asks, for people: "the token of auth_token_file PATH". Empty:
-  // nothing.
+  // Describes the credentials that are sent, for people: "the token of auth_token_file PATH".
+  // Empty: none are sent.
   std::string credential;
   // To be logged as WARN: no credentials at all, a token file that is empty, a tokenFile of the
   // kubeconfig that does not exist yet, credentials of a kubeconfig that are not sent because the

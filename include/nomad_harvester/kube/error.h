@@ -29,14 +29,14 @@ std::optional<KubeError> GetKubeError(const absl::Status& status);
 // but are not IsNotFound: they must not make a VM look deleted.
 bool IsNotFound(const absl::Status& status);
 bool IsAlreadyExists(const absl::Status& status);  // 409 AlreadyExists
-// Any other 409, failed preconditions included, but not a webhook's denial: that one is a refusal,
-// which reading the object again does not change.
+// Any other 409, failed preconditions included. A webhook's denial with that status is no conflict
+// but a refusal: reading the object again does not change it.
 bool IsConflict(const absl::Status& status);
 bool IsForbidden(const absl::Status& status);  // 403 that is not a quota
 
 // Whether the server refused the request, so that repeating it will hardly help (rules L1 to L4).
-// Any other error is transient or says what has changed; one without a reply of the server is no
-// refusal. The first row that matches decides:
+// Any other error is transient, or says that something has changed. An error without a reply of the
+// server is not a refusal. The first row that matches decides:
 //   "failed calling webhook"  no, whatever the status: a webhook, or one that a denying webhook
 //       depends on, is down, for example during Harvester's upgrade
 //   `admission webhook "…" denied the request`  yes, whatever the status: the webhook chooses it
@@ -58,8 +58,8 @@ bool IsRefused(const absl::Status& status);
 // that of the request.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
                       http::Method method = http::Method::kGet);
-// For RetryOptions::permanently_refused: what IsRefused counts as a refusal (of those that are
-// retried: a webhook's denial, quota, MAC address, network).
+// For RetryOptions::permanently_refused: true for what IsRefused counts as a refusal. Among the
+// replies that would be retried, these are a webhook's denial, quota, MAC address and network.
 bool IsPermanentRefusal(const http::HttpResponse& response);
 
 }  // namespace nomad_harvester::kube

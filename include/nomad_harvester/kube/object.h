@@ -25,7 +25,7 @@ struct Observed {
   std::optional<base::WallTime> server_time;
 };
 
-// The same for what was read of an object, or for a list.
+// The same for a value that was read from an object, or for a list.
 template <typename T>
 struct Timestamped {
   T value;

@@ -36,7 +36,7 @@ inline constexpr ResourceType kPersistentVolumeClaims{"", "v1", "persistentvolum
                                                       "PersistentVolumeClaim"};
 inline constexpr ResourceType kPods{"", "v1", "pods", "Pod"};
 inline constexpr ResourceType kResourceQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
-// Of the cluster, without a namespace.
+// These five are cluster-wide, without a namespace.
 inline constexpr ResourceType kStorageClasses{"storage.k8s.io", "v1", "storageclasses",
                                               "StorageClass"};
 inline constexpr ResourceType kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
