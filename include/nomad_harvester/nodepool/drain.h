@@ -13,14 +13,15 @@
 
 namespace nomad_harvester::nodepool {
 
-// The Meta of our drains in Nomad. LastDrain.Meta outlasts the drain and the plugin's process.
-// Views: of a mark that was parsed, into the node.
+// The Meta of our drains in Nomad. LastDrain.Meta outlasts the drain and the plugin's process. The
+// members are views; those of a parsed mark point into the node, which must outlive it.
 struct DrainMark {
   std::string_view action{};
   std::string_view vm{};
   std::string_view vm_uid{};
   std::string_view pool{};  // "<namespace>/<name>"
-  // Which Harvester cluster it is: the uid of the pool's namespace; empty: it could not be read.
+  // The uid of the pool's namespace, which identifies the Harvester cluster; empty: it could not be
+  // read.
   std::string_view harvester{};
   bool purge = false;
   bool was_ineligible = false;  // the node was ineligible before, other than by a drain of ours
@@ -39,19 +40,19 @@ std::string RollbackMarker(const nomad::Node& node);
 // The same for a node whose mark was parsed before.
 std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark);
 
-// Pending or running, by its client's last word.
+// Pending or running, as its client last reported.
 bool IsLive(const nomad::Allocation& allocation);
 // No allocation is pending or running and every task is dead, poststop tasks included; allocations
 // of system jobs are ignored if `ignore_system`, and lost ones if `ignore_lost`.
 bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system,
             bool ignore_lost = false);
-// Whether Nomad wants one of them to go on: it is live, and nothing has asked it to stop. System
-// jobs likewise.
+// True if Nomad wants one of them to run on: it is live, and nothing has asked it to stop.
+// Allocations of system jobs are ignored as in IsIdle.
 bool WantsToRun(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
 
 // The deadline of a drain that starts at `now`, for the deadline in the mark: the remaining time,
-// at least 1 s; 0 for no deadline; negative for "now". `post` is false if the deadline has passed;
-// what is left is 1 s then.
+// at least 1 s; 0 for no deadline; negative for "now". If the deadline has passed, `post` is false
+// and the remaining time is 1 s.
 struct PostedDeadline {
   bool post = true;
   base::Duration deadline{};

@@ -13,18 +13,19 @@
 
 namespace nomad_harvester::nodepool {
 
-// Caches what a stub lacks: attributes and meta. Keyed by ID and ModifyIndex (rule C6): a client
-// that registers again under its old ID, with another host name or meta, keeps its CreateIndex, but
-// each registration is a new ModifyIndex (hashicorp/nomad:nomad/state/state_store.go,
-// upsertNodeTxn), as is each change of status, drain and eligibility; a heartbeat that changes
-// nothing is none (nomad/node_endpoint.go, UpdateStatus). Thread-safe; nothing blocks but the lock.
-// Bounded: Keep drops entries of nodes that are no longer listed.
+// Caches what a stub lacks: attributes and meta. Keyed by ID and ModifyIndex (rule C6). A client
+// that registers again under its old ID, with another host name or meta, keeps its CreateIndex.
+// ModifyIndex changes with each registration (hashicorp/nomad:nomad/state/state_store.go,
+// upsertNodeTxn) and with each change of status, drain and eligibility, but not with a heartbeat
+// that changes nothing (nomad/node_endpoint.go, UpdateStatus). Thread-safe; blocks only for its
+// mutex. Bounded: Keep drops entries of nodes that are no longer listed.
 class FullNodeCache {
  public:
   // If the cache has this version of the node, adds attributes and meta to the stub and sets
   // `full`.
   bool Complete(nomad::Node* stub) const;
-  // The last one wins: after a restore of Nomad's state an index may come a second time.
+  // Replaces what is known of the node, even with the same index: after a restore of Nomad's state
+  // an index may occur a second time.
   void Remember(const nomad::Node& full);
   // Grows whenever Complete may add something that it did not add before.
   std::uint64_t version() const;

@@ -15,7 +15,7 @@ namespace nomad_harvester::nodepool {
 
 // The AND of the identifiers that are set; an empty string counts as set. At least one must be set:
 // without any, the pool contains no node (the SDK's "node pool identification method required").
-// Views: of a policy or a VM's record.
+// The members are views into a policy or a VM's record, which must outlive it.
 struct PoolIdentity {
   std::optional<std::string_view> node_class{};
   std::optional<std::string_view> datacenter{};

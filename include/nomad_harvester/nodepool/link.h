@@ -13,7 +13,7 @@
 
 namespace nomad_harvester::nodepool {
 
-// The properties that identify a VM to its node. Module nodepool uses nothing else of VMs.
+// The properties of a VM by which its node is found. Module nodepool uses nothing else of VMs.
 struct VmIdentityHints {
   std::string name{};
   std::string firmware_uuid{};           // lower case; empty: unknown
@@ -57,22 +57,21 @@ struct Links {
 // unique.hostname, a full node of the name is preferred to stubs. A node that is declared foreign
 // never links: it is ignored if another node has the name, and gives kContradicted if none does.
 //
-// Immutable, cheap to copy, thread-safe. It keeps the tables of names and hints, not the nodes: the
-// callers pass the list with which it was made.
+// Immutable, cheap to copy, thread-safe. It keeps the tables of names and hints, not the nodes:
+// callers must pass the list with which it was made.
 class Linker {
  public:
   // O(VMs + nodes).
   Linker(std::vector<VmIdentityHints> vms, const std::vector<nomad::Node>& nodes);
 
   Links LinkAll(const std::vector<nomad::Node>& nodes) const;
-  // The link of one VM as if `now` stood in the list in the place of node `index`; null: that node
-  // is gone. O(nodes that have the VM's name). Only the VM's own nodes are judged anew: what a
-  // hint of another node says is as it was in the list.
+  // The link of one VM if `now` replaced node `index` of the list; null: that node is gone. O(nodes
+  // that have the VM's name). Only the nodes that have the VM's name are judged anew; the hints of
+  // other nodes are those of the list.
   Link LinkWith(std::size_t vm, const std::vector<nomad::Node>& nodes, std::size_t index,
                 const nomad::Node* now) const;
 
-  // Whether a VM other than that one has this firmware UUID: copies have the UUID of their
-  // original.
+  // True if a VM other than `vm` has this firmware UUID: copies have the UUID of their original.
   bool IsUuidOfAnother(std::string_view uuid, std::size_t vm) const;
 
  private:
@@ -85,7 +84,7 @@ std::string ShortHostName(std::string_view name);
 
 // A node that operators declare not to be a VM of the plugin: meta.harvester_vm_uuid = "none".
 bool IsDeclaredForeign(const nomad::Node& node);
-// meta.harvester_protect, Go bool; unreadable counts as true.
+// The Go boolean meta.harvester_protect; a value that cannot be parsed counts as true.
 bool IsProtected(const nomad::Node& node);
 
 }  // namespace nomad_harvester::nodepool

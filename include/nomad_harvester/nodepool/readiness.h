@@ -10,14 +10,14 @@
 
 namespace nomad_harvester::nodepool {
 
-// Why the node is not ready; empty: it is. It is ready if its status is, if it is eligible, and if
-// it has each of `drivers`, detected and healthy. One that was ever drained counts as eligible: by
-// an operator, or by us if it was eligible before. From Nomad 2.0.3 on a client may start
-// ineligible (client.default_ineligible). "it is initializing", "its driver docker is not healthy:
-// …".
+// Why the node is not ready: "it is initializing", "its driver docker is not healthy: …". Empty: it
+// is ready. A node is ready if its status is ready, if it is eligible, and if each of `drivers` is
+// detected and healthy. It also counts as eligible if it was ever drained by an operator, or by us
+// while it was eligible. From Nomad 2.0.3 on, a client may start ineligible
+// (client.default_ineligible).
 std::string WhyNotReady(const nomad::Node& node, const std::vector<std::string>& drivers);
 
-// Down or disconnected: Nomad does not hear its client.
+// True if Nomad does not hear the client: the node is down or disconnected.
 bool IsSilent(const nomad::Node& node);
 
 // "initializing", …; "of an unknown status".
