@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates the namespace rules of ACL policies for read-job.
+// Evaluates the rules of ACL policies: read-job in namespaces, and writing nodes.
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_ACL_RULES_H_
 #define NOMAD_HARVESTER_SRC_NOMAD_ACL_RULES_H_
 
@@ -14,10 +14,10 @@ namespace nomad_harvester::nomad {
 // same namespace pattern are merged, and a deny takes precedence.
 class NamespaceRules {
  public:
-  // Adds the `RulesJSON` of one policy (hashicorp/nomad:acl/policy.go, Policy). False if it is not
-  // one; the rules are then incomplete. Only capabilities count: the server has added those of the
-  // shorthand `Policy` (acl/policy.go, Parse), as *its* version understands it; "scale" contains
-  // read-job from Nomad 1.11.1 on.
+  // Adds the `RulesJSON` of one policy (hashicorp/nomad:acl/policy.go, Policy). False if it is no
+  // policy; the rules are then incomplete. Only capabilities count, because the server has already
+  // added those that the shorthand `Policy` means in its version (acl/policy.go, Parse): "scale"
+  // contains read-job from Nomad 1.11.1 on.
   [[nodiscard]] bool Add(const nlohmann::json& rules_json);
 
   // Whether read-job is allowed in every namespace, present or future: the pattern "*" grants it,
@@ -36,7 +36,7 @@ class NamespaceRules {
 // The union of the policies' rules for nodes (hashicorp/nomad:acl/acl.go, maxPrivilege).
 class NodeRule {
  public:
-  // As above; what is no policy grants nothing.
+  // As above, but a value that is no policy grants nothing.
   void Add(const nlohmann::json& rules_json);
   bool MayWrite() const { return write_ && !denied_; }
 

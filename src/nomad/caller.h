@@ -45,7 +45,7 @@ class Caller {
          NomadClient::Options options)
       : transport_(transport), context_(context), options_(std::move(options)) {}
 
-  // `list` takes the body; without it, the reply has it.
+  // If `list` is given, it takes the body; otherwise the reply has the body.
   absl::StatusOr<CallerReply> Get(const Call& call, const ReadOptions& blocking = {},
                                   base::JsonListReader* list = nullptr) const;
   absl::StatusOr<CallerReply> Post(const Call& call, std::string body,

@@ -35,11 +35,11 @@ constexpr int kMostPages = 10'000;
 // Nomad gives half an hour at most, unless its max_identity_ttl says otherwise.
 constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24);
 
-// One request gives the whole list; pages are read where a server insists on them. The index of a
-// list in pages is the lowest of its pages, so that a query that blocks on it sees every change
-// since the list began. Pages are ordered by a fixed key: an object that exists throughout the
-// listing is never missed at a page boundary. An empty list must have its index, even one of 0, as
-// a Nomad has that never had a node: without it, a proxy or another server may have replied.
+// One request returns the whole list, unless the server insists on pages. The index of a list in
+// pages is the lowest of its pages, so that a query that blocks on it sees every change since the
+// list began. Pages are ordered by a fixed key: an object that exists throughout the listing is
+// never missed at a page boundary. An empty list must have an index, if only 0 as in a Nomad that
+// never had a node: without one, a proxy or another server may have replied.
 template <typename T, typename Record>
 absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& call,
                                              const base::JsonFields<Record>& fields,
@@ -87,7 +87,7 @@ absl::StatusOr<Json> GetObject(const Caller& caller, const Call& call, std::uint
   return json.ok() ? json : Undecodable(call, reply, json.status());
 }
 
-// POST /v1/node/:id<suffix>. `verb` is for errors and logs; a null body is empty.
+// POST /v1/node/:id<suffix>. `verb` is for errors and logs. A null `body` is sent as an empty one.
 absl::Status PostNode(const Caller& caller, std::string_view verb, const std::string& id,
                       std::string_view suffix, const Json& body,
                       http::Idempotency idempotency = http::Idempotency::kIdempotent) {
@@ -98,8 +98,8 @@ absl::Status PostNode(const Caller& caller, std::string_view verb, const std::st
       .status();
 }
 
-// For how long a JSON Web Token is valid (RFC 7519: exp and iat, in seconds). Its signature is for
-// Nomad to check.
+// For how long a JSON Web Token is valid (RFC 7519: exp and iat, in seconds). Does not check the
+// signature, which Nomad does.
 absl::StatusOr<base::Duration> LifetimeOf(const std::string& jwt) {
   const std::size_t begin = jwt.find('.');
   const std::size_t end = begin == std::string::npos ? begin : jwt.find('.', begin + 1);
@@ -163,7 +163,7 @@ absl::StatusOr<Servers> NomadClient::ListServers(const runtime::Context& context
   Servers servers;
   servers.server_time =
       base::ToOptional(base::ParseHttpDate(reply.headers.Find("Date").value_or("")));
-  // Those of federated regions are members, too.
+  // The servers of federated regions are members, too.
   const std::string region =
       options_.region.empty() ? base::GetString(*json, "ServerRegion") : options_.region;
   const Json* members = base::FindMember(*json, "Members");
@@ -182,7 +182,7 @@ absl::StatusOr<std::string> NomadClient::ReadClusterKeys(const runtime::Context&
                   ""};
   const auto reply = Caller(*transport_, context, options_).Get(call);
   if (!reply.ok()) {
-    // Nomad itself refuses nobody: the path is unknown to it, or a proxy does not let it through.
+    // Nomad lets everybody read the keys: either it does not know the path, or a proxy refuses it.
     const auto error = GetNomadError(reply.status());
     const int status = error.has_value() ? error->http_status : 0;
     const bool is_refused = status >= 300 && status < 500 && status != 408 && status != 429;
@@ -258,7 +258,7 @@ absl::Status NomadClient::Drain(const runtime::Context& context, const std::stri
 
 // The null spec together with MarkEligible cancels a running drain, or ends one that has completed,
 // in one request (hashicorp/nomad:nomad/state/state_store.go, updateNodeDrainImpl). Meta is left
-// out: LastDrain keeps that of the drain.
+// out, so that LastDrain keeps the Meta of the drain.
 absl::Status NomadClient::CancelDrain(const runtime::Context& context, const std::string& id,
                                       bool mark_eligible) const {
   return PostNode(Caller(*transport_, context, options_), "cancel the drain of", id, "/drain",
@@ -303,7 +303,7 @@ absl::StatusOr<IntroductionToken> NomadClient::Introduce(const runtime::Context&
   const auto reply = Caller(*transport_, context, options_)
                          .Post(call, base::DumpJson(body), http::Idempotency::kIdempotent);
   if (!reply.ok()) {
-    // A path that Nomad does not know has a 404 without a body; that of a proxy has a text.
+    // Nomad answers an unknown path with a 404 without a body; a proxy's 404 has a text.
     const auto error = GetNomadError(reply.status());
     const bool unknown = error.has_value() && error->http_status == 404 && error->text.empty();
     if (!unknown) return reply.status();

@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 3> kDrainStatuses = {"draining", "complet
 constexpr std::array<std::string_view, 5> kClientStatuses = {"pending", "running", "complete",
                                                              "failed", "lost"};
 
-// The value at the place of its name; behind all names is kUnknown.
+// The value with the position of its name; kUnknown comes after all names.
 template <typename Enum, std::size_t kNames>
 Enum ByName(const std::array<std::string_view, kNames>& names, std::string_view text) {
   static_assert(static_cast<std::size_t>(Enum::kUnknown) == kNames);
@@ -57,7 +57,7 @@ void SetDrainStatus(LastDrain& drain, const JsonEvent& event) {
 }
 void SetUpdatedAt(LastDrain& drain, const JsonEvent& event) { drain.updated_at = Time(event.text); }
 
-// Passes an event on to a part of the node that is there only if its object was.
+// Passes an event on to an optional part of the node, if the document has that part.
 template <auto kPart, auto kSet>
 void SetOf(Node& node, const JsonEvent& event) {
   if (node.*kPart) kSet(*(node.*kPart), event);
@@ -79,7 +79,7 @@ std::string HostOf(std::string address) {
   return address;
 }
 
-// The driver that a member of it names. The members of one driver follow each other.
+// The driver to which a member belongs. The members of one driver follow each other.
 Driver& DriverAt(Node& node, const JsonEvent& event) {
   if (node.drivers.empty() || node.drivers.back().name != event.name) {
     node.drivers.push_back({.name = std::string(event.name)});
@@ -87,7 +87,8 @@ Driver& DriverAt(Node& node, const JsonEvent& event) {
   return node.drivers.back();
 }
 
-// What both forms of a node have. hashicorp/nomad:api/nodes.go, Node and NodeListStub.
+// The fields that a stub and a full node have in common. hashicorp/nomad:api/nodes.go, Node and
+// NodeListStub.
 std::vector<base::JsonFields<Node>::Field> NodeFields(
     std::initializer_list<base::JsonFields<Node>::Field> more) {
   std::vector<base::JsonFields<Node>::Field> fields = {

@@ -12,25 +12,25 @@
 
 namespace nomad_harvester::nomad {
 
-// Of GET /v1/nodes.
+// A node of GET /v1/nodes.
 const base::JsonFields<Node>& NodeStubFields();
-// Of GET /v1/allocations, whose stubs have a JobType, and of GET /v1/node/:id/allocations, which
-// has a Job with its type and Resources.
+// An allocation of GET /v1/allocations, which has a JobType, or of GET /v1/node/:id/allocations,
+// which has a Job with its type, and Resources.
 struct AllocationRecord : Allocation {
-  NodeResources deprecated;  // counts without resources of tasks
+  NodeResources deprecated;  // counts if the tasks have no resources
   bool has_task_resources = false;
   int tasks_alive = 0;
 };
 const base::JsonFields<AllocationRecord>& AllocationFields();
 
-// What is left to do once all members were read. INTERNAL without an ID, the only member that is
-// required: what cannot be identified is no basis for a decision.
+// These complete a record once all its members were read. INTERNAL without an ID, the only member
+// that is required: nothing can be decided about an object that cannot be identified.
 absl::Status FinishNode(Node& node);
 absl::Status FinishAllocation(AllocationRecord& record);
-// Of a list without task states.
+// For a list without task states.
 absl::Status FinishPlacement(AllocationRecord& record);
 
-// Of GET /v1/node/:id; INTERNAL without an ID.
+// The node of GET /v1/node/:id; INTERNAL without an ID.
 absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json);
 
 }  // namespace nomad_harvester::nomad

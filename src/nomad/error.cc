@@ -124,7 +124,8 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
         "; the token is unknown to it, or has expired: check nomad_token, nomad_token_file "
         "or NOMAD_TOKEN";
   }
-  // What Go's HTTP server says of a path that it does not have is as good as a page.
+  // Go's HTTP server answers an unknown path like this. As an HTML page does, it shows that another
+  // server answers.
   constexpr char kKey[] = "nomad_address";
   const std::string hint = error.text == "404 page not found"
                                ? http::NotTheApi("Nomad", kKey)
@@ -145,7 +146,7 @@ std::optional<NomadError> GetNomadError(const absl::Status& status) {
   if (!json.ok()) return std::nullopt;
   NomadError error{static_cast<int>(base::GetInt(*json, "status")), base::GetString(*json, "text"),
                    0};
-  // An index has 64 bits, GetInt one less.
+  // An index has 64 bits; GetInt reads only 63.
   const auto* index = base::FindMember(*json, "index");
   if (index != nullptr && index->is_number_unsigned()) error.index = index->get<std::uint64_t>();
   return error;

@@ -43,7 +43,8 @@ class Verify {
     if (self.kind == Reading::Kind::kRefused) return kUnverified;
     std::vector<std::string> names = base::GetStrings(self.json, "Policies");
     // A workload identity is not a token object (404), and a role's policies are not listed in the
-    // token. The list of policies that the token may read is that of its own policies.
+    // token. In both cases the list of policies that the token may read is the list of its own
+    // policies.
     const Json* roles = base::FindMember(self.json, "Roles");
     if (self.kind == Reading::Kind::kMissing || (roles != nullptr && !roles->empty())) {
       NH_ASSIGN_OR_RETURN(const Reading list,

@@ -45,7 +45,7 @@ struct TokenRights {
 // One of the region's servers, as the agent that replies knows it.
 struct Server {
   std::string name{};
-  std::string version{};  // "1.10.5", "1.9.3+ent"; empty: not told
+  std::string version{};  // "1.10.5", "1.9.3+ent"; empty: unknown
 };
 struct Servers {
   std::vector<Server> list{};
@@ -63,12 +63,13 @@ struct IntroductionToken {
   base::Duration lifetime{};  // as Nomad granted it
 };
 
-// What a list of allocations has besides their status. Each is a third to a half of the list.
+// The part that a list of allocations contains besides their status. Each part is a third to a half
+// of the list.
 enum class AllocationPart { kResources, kTaskStates };
 
 // Thread-safe; every call blocks for the request. Region and namespace are sent as query
-// parameters. Errors of Nomad have the codes of nomad/error.h and carry a NomadError. An empty list
-// without X-Nomad-Index is INTERNAL; one with elements has the index 0 then.
+// parameters. Errors of Nomad have the codes of nomad/error.h and carry a NomadError. A list
+// without X-Nomad-Index is INTERNAL if it is empty, and otherwise has the index 0.
 class NomadClient {
  public:
   struct Options {
@@ -80,20 +81,21 @@ class NomadClient {
   // GET /v1/nodes?resources=true: stubs of all nodes.
   absl::StatusOr<Indexed<std::vector<Node>>> ListNodes(const runtime::Context& context,
                                                        const ReadOptions& options = {}) const;
-  // The first of these nodes, or none, in one small request, with the index of a whole list: as
-  // long as both stay, a list that has that node is current. Every write to the table of nodes
-  // raises its index (hashicorp/nomad:nomad/state/state_store.go), which a list gives whatever its
-  // page (nomad/node_endpoint.go, List); another Nomad at the same address has other nodes.
+  // Reads the first of these nodes, or none, in one small request, with the index of a whole list.
+  // As long as node and index stay the same, a list that was read before is current: every write to
+  // the table of nodes raises its index (hashicorp/nomad:nomad/state/state_store.go), each page of
+  // a list has that index (nomad/node_endpoint.go, List), and another Nomad at the same address has
+  // other nodes.
   absl::StatusOr<Indexed<std::vector<Node>>> FirstNode(const runtime::Context& context) const;
-  // GET /v1/node/:id. NOT_FOUND if the node does not exist, as far as the server knows that
-  // replied: its index is in NomadError (rule C15).
+  // GET /v1/node/:id. NOT_FOUND: the server that replied does not know the node. The index of that
+  // server is in NomadError (rule C15).
   absl::StatusOr<Indexed<Node>> GetNode(const runtime::Context& context,
                                         const std::string& id) const;
   // GET /v1/node/:id/allocations.
   absl::StatusOr<Indexed<std::vector<Allocation>>> NodeAllocations(const runtime::Context& context,
                                                                    const std::string& id) const;
-  // GET /v1/allocations?namespace=*: all allocations of the region, as stubs. Without task states
-  // all_tasks_dead is false, without resources these are 0 (hashicorp/nomad:
+  // GET /v1/allocations?namespace=*: all allocations of the region, as stubs. Without task states,
+  // all_tasks_dead is false; without resources, cpu_shares and memory_mb are 0 (hashicorp/nomad:
   // nomad/alloc_endpoint.go, List; structs.AllocStubFields). PERMISSION_DENIED if the token has
   // read-job in no namespace.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(
@@ -123,38 +125,40 @@ class NomadClient {
   // POST /v1/acl/identity/client-introduction-token, which Nomad 1.11 and newer have: a token with
   // which only a client of this name and pool may register, once the servers enforce introduction.
   // It changes nothing in Nomad and may be repeated. UNIMPLEMENTED: this Nomad has no such tokens.
-  // The right is node:write; test/e2e/README.md, "Nomad 1.11", has the facts.
+  // Needs node:write. The facts are in test/e2e/README.md, "Nomad 1.11".
   absl::StatusOr<IntroductionToken> Introduce(const runtime::Context& context,
                                               const Introduction& introduction) const;
   // POST /v1/client/metadata: sets these keys of the dynamic metadata of the node's client; no
   // value removes the key. The client keeps them across restarts, and registers again with them
   // within 10 s: only then GetNode and the scheduler see them
   // (hashicorp/nomad:client/meta_endpoint.go, client/client.go watchNodeUpdates). Sent once. The
-  // server passes it on to the client: UNAVAILABLE if that is not connected, and a client that
-  // hangs does not reply for half a minute (nomad/client_meta_endpoint.go). That it may arrive late
-  // is not waited for (http::HttpRequest::late_is_harmless).
+  // server passes the request on to the client. UNAVAILABLE: the client is not connected. A client
+  // that hangs delays the reply for half a minute (nomad/client_meta_endpoint.go). The write
+  // permits do not learn that the request may take effect late
+  // (http::HttpRequest::late_is_harmless).
   absl::Status SetNodeMeta(const runtime::Context& context, const std::string& id,
                            const std::map<std::string, std::optional<std::string>>& meta) const;
 
   // The configured region; empty: the region of the agent that replies.
   const std::string& region() const { return options_.region; }
 
-  // Evaluates the rules of the token's policies. Call it after ListAllocations succeeded, which
-  // returns 403 only if no namespace allows read-job (hashicorp/nomad:nomad/alloc_endpoint.go List,
-  // acl/acl.go AllowNamespaceOperation). UNAVAILABLE and similar codes if Nomad cannot be queried.
+  // Evaluates the rules of the token's policies. Call it after ListAllocations succeeded, which is
+  // no proof by itself: it returns 403 only if no namespace allows read-job
+  // (hashicorp/nomad:nomad/alloc_endpoint.go List, acl/acl.go AllowNamespaceOperation). UNAVAILABLE
+  // and similar codes if Nomad cannot be queried.
   absl::StatusOr<ReadJob> VerifyReadJob(const runtime::Context& context) const;
   // The same for both rights, in the same requests.
   absl::StatusOr<TokenRights> VerifyRights(const runtime::Context& context) const;
 
-  // GET /.well-known/jwks.json: which Nomad cluster this is, as the ids of the keys with which it
-  // signs, sorted and separated by commas. A cluster makes these keys itself, one per 30 days; from
-  // 1.8.3 on it keeps an old one for 30 days more, before an hour if nothing uses it; each region
-  // has its own (hashicorp/nomad:nomad/keyring_endpoint.go, ListPublic; nomad/core_sched.go,
-  // rootKeyGC). Nobody needs a right to read them. A restored snapshot brings its keys along.
-  // Empty: Nomad before 1.7, which does not have the path, or a proxy that refuses it (3xx, 4xx,
-  // a page).
+  // GET /.well-known/jwks.json: the ids of the keys with which this Nomad cluster signs, sorted and
+  // separated by commas. They identify the cluster: it makes its keys itself, one per 30 days, and
+  // each region has its own. Nomad 1.8.3 and newer keep an old key for 30 more days, older releases
+  // for an hour if nothing uses it (hashicorp/nomad:nomad/keyring_endpoint.go, ListPublic;
+  // nomad/core_sched.go, rootKeyGC). Reading them needs no right. A restored snapshot brings its
+  // keys along. Empty: Nomad before 1.7, which does not have the path, or a proxy that refuses it
+  // (3xx, 4xx, a page).
   absl::StatusOr<std::string> ReadClusterKeys(const runtime::Context& context) const;
-  // GET /v1/agent/members: the servers of the region. The right is node:read
+  // GET /v1/agent/members: the servers of the region. Needs node:read
   // (hashicorp/nomad:nomad/status_endpoint.go, Members).
   absl::StatusOr<Servers> ListServers(const runtime::Context& context) const;
   // GET /v1/node/pool/:name. NOT_FOUND: there is no such pool. PERMISSION_DENIED: the token may not

@@ -18,7 +18,7 @@ namespace nomad_harvester::nomad {
 struct ConnectionOptions {
   std::string address{};  // "http(s)://host:port" or "unix:///path"; empty: http://127.0.0.1:4646
   base::Secret token{};
-  std::string token_file{};  // wins over token
+  std::string token_file{};  // takes precedence over token
   base::Secret http_auth{};  // "user:password", "user", ":password"
   std::string ca_cert{};
   std::string ca_path{};

@@ -18,10 +18,10 @@ namespace nomad_harvester::nomad {
 struct NomadError {
   int http_status = 0;
   std::string text;  // the body as one line of valid UTF-8, shortened
-  // X-Nomad-Index, 0 if the reply has none. The 404 of a node carries the index of the last change
-  // of any node (hashicorp/nomad:nomad/node_endpoint.go, GetNode), the same count as that of a list
-  // of nodes: a lower one than a list had comes from another, a restored or a stale server. A 404
-  // of a proxy has none.
+  // X-Nomad-Index, 0 if the reply has none. A 404 for a node carries the index of the last change
+  // of any node (hashicorp/nomad:nomad/node_endpoint.go, GetNode), as a list of nodes does. If it
+  // is lower than that of an earlier list, the reply comes from another, a restored or a stale
+  // server. A proxy's 404 has no index.
   std::uint64_t index = 0;
 };
 // Nomad's error behind a status that a NomadClient returned; nullopt if Nomad did not reply.
@@ -35,9 +35,10 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
                       std::string_view needs = "");
 
 // Whether Nomad refused the request, so that repeating it will hardly help (rules L1 to L4). An
-// error without a reply is none. From Nomad 1.5 on a request with an expired or unknown token is
-// "Permission denied", too (hashicorp/nomad:nomad/node_endpoint.go, ErrPermissionDenied wherever
-// Authenticate fails): a caller must not act on one refusal, but on refusals that last.
+// error without a reply is not a refusal. From Nomad 1.5 on, a request with an expired or unknown
+// token is also answered "Permission denied" (hashicorp/nomad:nomad/node_endpoint.go,
+// ErrPermissionDenied wherever Authenticate fails). Callers must therefore act only on refusals
+// that last.
 bool IsRefused(const absl::Status& status);
 
 // For http::RetryOptions::permanently_refused: a 500 that a retry cannot change, because Nomad

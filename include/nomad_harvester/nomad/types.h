@@ -58,11 +58,11 @@ struct Node {
   std::optional<NodeResources> resources{};
   NodeResources reserved{};
   // Names of the host volumes that were created through Nomad's API (from 1.10 on), in order: their
-  // data is on the node's disk. HostVolumes entries with an ID
+  // data is on the node's disk. They are the entries of HostVolumes with an ID
   // (hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig); volumes that the client's
-  // configuration declares have none.
+  // configuration declares have no ID.
   std::vector<std::string> dynamic_host_volumes{};
-  // Those that are detected, or of which the client says why not.
+  // The drivers that are detected, or for which the client says why they are not.
   std::vector<Driver> drivers{};
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
