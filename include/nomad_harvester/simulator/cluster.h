@@ -35,10 +35,10 @@ namespace nomad_harvester::simulator {
 // the name, the one that registered last). An operator's action on an unknown name is a no-op that
 // returns false.
 //
-// Several Nomad clusters may use one Harvester. The first one has an empty name, another one exists
-// from the first mention of its name. All have the same key until they get others. A guest is a
-// client of the one that `nomad_cluster` in its user data names. Where no name can be given, an
-// action that names no node concerns the first one.
+// Several Nomad clusters may use one Harvester. The first one has an empty name; another one exists
+// from the first mention of its name. All have the same key until SetNomadKeys. A guest is a client
+// of the cluster that `nomad_cluster` in its user data names. An action that takes neither a
+// cluster nor a node concerns the first one.
 class Cluster {
  public:
   Cluster(runtime::Clock& clock, runtime::Random& random, Options options = {});
@@ -66,12 +66,13 @@ class Cluster {
   void SetFaultHook(std::function<Fault(const RequestInfo&)> hook);
   // Like kDie, but at any time: the process of that client was killed.
   void Kill(const std::string& client);
-  // Of a process that was killed: its requests fail. A new one needs another name.
+  // True if the process of that client was killed: its requests fail. A new process needs another
+  // name.
   bool dead(const std::string& client = "") const;
   void SetNomadReachable(bool reachable);
   void SetHarvesterReachable(bool reachable);
-  // From now on such requests are refused, or slow; returns the rule's ID. Of several rules that
-  // match, the oldest that refuses decides, and the slowest.
+  // From now on matching requests are refused, or slow. Returns the rule's ID. If several rules
+  // match, the oldest one that refuses decides the reply, and the slowest one the time.
   int Refuse(RefusalRule rule);
   void StopRefusing(int id);
   void StopRefusing();  // all rules
@@ -80,16 +81,17 @@ class Cluster {
   void AllowAll();
   // SelfSubjectRulesReviews know no rule and say so, as if a second authorizer granted the rights.
   void SetRulesIncomplete(bool incomplete);
-  // Reads that allow it show the state of that long ago: Nomad's with `stale`, of which a follower
-  // may be behind, and Kubernetes' lists with resourceVersion=0, which the API server's cache
-  // answers. Other reads never lag: the API server compares its cache with etcd before it answers a
-  // list without resourceVersion (kubernetes/enhancements#2340), and Nomad's leader answers itself
-  // (hashicorp/nomad:nomad/rpc.go). The plugin sends neither parameter today.
+  // Reads that allow it show the state of that long ago: Nomad's reads with `stale`, which a
+  // follower may answer that is behind, and Kubernetes' lists with resourceVersion=0, which the API
+  // server's cache answers. Other reads never lag: the API server compares its cache with etcd
+  // before it answers a list without resourceVersion (kubernetes/enhancements#2340), and Nomad's
+  // leader answers itself (hashicorp/nomad:nomad/rpc.go). The plugin sends neither parameter today.
   void SetListLag(System system, base::Duration lag);
   // From now on, instead of Options::introduction.
   void SetIntroduction(Introduction introduction);
-  // As many API servers answer Harvester's requests in turn, and their clocks are off by these: the
-  // header Date, and the times that they write into objects. Empty: one server, which is right.
+  // Simulates one API server for each element. They answer Harvester's requests in turn, and their
+  // clocks are off by these amounts, in the header Date and in the times that they write into
+  // objects. Empty: one server with a correct clock.
   void SetClockSkews(std::vector<base::Duration> skews);
 
   // --- Counters of the requests that reached the hook.
@@ -115,8 +117,8 @@ class Cluster {
   // the new name, or, with the same user data, the old one.
   bool CloneVm(const std::string& vm, const std::string& new_name, bool same_user_data = false);
   void NeverJoin(int next_vms);
-  // The guests of the next VMs behave so, instead of as Options::client says. Calls queue: a second
-  // one is about the VMs after those of the first.
+  // The guests of the next VMs have this behaviour, instead of Options::client. Calls queue: a
+  // second one concerns the VMs after those of the first.
   void SetNextClients(int next_vms, const ClientBehaviour& behaviour);
   // The next VMs get that printableStatus with the message; "Stopped": Harvester halts them because
   // the quota is exceeded.
@@ -153,24 +155,25 @@ class Cluster {
   // down. Returns the new ID, empty if there is no such node.
   std::string ReviveNodeUnderNewId(const std::string& node);
   // The agent restarts with a changed configuration, and registers again under its ID. A host name
-  // that is its name follows it.
+  // that was equal to its name follows the name.
   bool ReRegister(const std::string& node, const std::function<void(NodeSpec&)>& change);
-  // "ready", "initializing", "disconnected" (its running work is unknown), "down", at once, and
-  // for as long as nobody says otherwise.
+  // Sets the status at once, until something else changes it: "ready", "initializing",
+  // "disconnected" (its running work is unknown), "down".
   bool SetNodeStatus(const std::string& node, const std::string& status);
-  // From now on the node's agent behaves so, and is back if it had fallen back. The status of a
-  // node whose agent is dead does not change.
+  // From now on the node's agent has this behaviour. If it had fallen back, it is back. The status
+  // of a node with a dead agent does not change.
   bool SetClient(const std::string& node, const ClientBehaviour& behaviour);
-  // A plan is in flight when the node (empty: any) that may take work is next drained or made
-  // ineligible: it is committed that much later, and places an allocation of the job on it. A
-  // drainer that has not looked yet finds it; nothing stops it on a node whose drain is complete.
+  // Simulates a plan that is in flight when the node (empty: any) that may take work is next
+  // drained or made ineligible. The plan is committed `delay` later and places an allocation of the
+  // job on the node. The drainer stops the allocation if it has not looked yet. On a node whose
+  // drain is complete, nothing stops it.
   void PlaceLate(const JobSpec& job, base::Duration delay, const std::string& node = "");
   // Nomad's servers are restored from an old backup: they know no node, allocation or job, and
   // their index starts anew. Live agents register again at their next heartbeat, unless another
   // Nomad answers at the address.
   void RestoreNomad(bool agents_return);
-  // The ids of Nomad's keys: one after the start. None: Nomad before 1.7, which has no such path.
-  // Without one in common with those before it is another cluster.
+  // Sets the ids of Nomad's keys; there is one at the start. No ids: a Nomad before 1.7, which does
+  // not have the path. If no id is one of the previous ids, it is another cluster.
   void SetNomadKeys(std::vector<std::string> ids, const std::string& nomad = "");
   void RunJob(const JobSpec& job);
   bool StopJob(const std::string& id);
@@ -192,9 +195,10 @@ class Cluster {
   // from annotations or attributes.
   std::string NodeIdOfVm(const std::string& vm_uid) const;
   std::vector<std::string> Journal() const;
-  // The observer is called after every change, without the lock, by the thread that made it: those
-  // of several threads at once, and not in the order of their changes. It may query the cluster,
-  // which then does not apply what is due. Null removes it.
+  // The observer is called after every change, without the lock, by the thread that made the
+  // change. Several threads may call it at once, and not in the order of their changes. It may
+  // query the cluster, which does not apply what is due during such a query. Null removes the
+  // observer.
   void SetObserver(std::function<void(const Event&)> observer);
 
  private:

@@ -55,8 +55,8 @@ struct Fault {
   std::string retry_after{};
   std::string nomad_index{};  // of kAnswer: the header X-Nomad-Index; empty: none
   base::Duration delay{};
-  // Of kNone. Called after the request is applied and before the reply is delivered: what happens
-  // while the reply is in transit, or while the client's process is suspended.
+  // For kNone. Called after the request is applied and before the reply is delivered. Simulates
+  // what happens while the reply is in transit, or while the client's process is suspended.
   std::function<void()> before_reply{};
 
   static Fault None() { return {}; }

@@ -36,7 +36,7 @@ struct HostSpec {
   std::string zone{};  // label topology.kubernetes.io/zone; empty: none
 };
 
-// Does not come, or does not end.
+// For something that never comes, or never ends.
 inline constexpr base::Duration kForever = base::Duration::max();
 
 // How a client sees one of its task drivers. kAbsent: its first fingerprint has not come yet.
@@ -47,7 +47,7 @@ struct DriverSpec {
   std::string trouble{};                    // HealthDescription until then
 };
 
-// What a Nomad client does from its first registration on, or from when it is told.
+// How a Nomad client behaves from its first registration on, or from a call of SetClient on.
 struct ClientBehaviour {
   base::Duration initializing_for{};    // before it is ready; kForever: it never is
   base::Duration ready_for = kForever;  // then it falls back, until it is told something else
@@ -64,8 +64,8 @@ struct Options {
   base::Duration migration_time = std::chrono::seconds(2);
   // How long Kubernetes' and Harvester's controllers, and Nomad's drainer, take to react.
   base::Duration reaction_time = std::chrono::milliseconds(100);
-  // How often KubeVirt writes a VM's status: only its resourceVersion moves. Zero: never. There is
-  // then always something due.
+  // How often KubeVirt writes a VM's status, which moves only its resourceVersion. Zero: never.
+  // Otherwise there is always something due.
   base::Duration status_write_interval{};
 
   // Nomad.

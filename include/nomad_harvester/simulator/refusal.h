@@ -10,8 +10,8 @@
 
 namespace nomad_harvester::simulator {
 
-// With the reason and the text of the real server. A kind of the other system than the rule's is
-// never answered.
+// How a request is refused, with the reason and the text of the real server. A kind of the other
+// system than the rule's is never answered.
 enum class Refusal {
   kNone,         // the request is applied: the rule only makes it slow
   kAnswer,       // `status` and `text`
@@ -35,8 +35,8 @@ enum class Refusal {
 };
 
 // A matching request is not applied, but counted like any other. The API server looks an object up
-// before it asks the webhooks, Nomad before it writes: a request for an object that does not exist
-// is answered as ever, unless the refusal comes earlier in the server (kForbidden, kUnauthorized,
+// before it asks the webhooks, Nomad before it writes: a request for a missing object gets its
+// usual answer, unless the refusal comes earlier in the server (kForbidden, kUnauthorized,
 // kUnavailable, kAnswer, kBadRequest).
 struct RefusalRule {
   System system = System::kHarvester;

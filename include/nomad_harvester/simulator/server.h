@@ -32,8 +32,8 @@ class SimulatorServer {
   // "http://127.0.0.1:PORT"; empty before Start.
   std::string harvester_url() const;
   std::string nomad_url() const;
-  // The most requests to that API that were open at a time, which is a lower limit of the
-  // connections.
+  // The largest number of requests to that API that were open at a time: there were at least as
+  // many connections.
   int MostRequests(System system) const;
 
  private:
