@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be true before a pool can be scaled, one result per precondition (Maintenance::Check).
+// The results of Maintenance::Check: one for each precondition of scaling a pool.
 #ifndef NOMAD_HARVESTER_SCALING_CHECK_H_
 #define NOMAD_HARVESTER_SCALING_CHECK_H_
 
@@ -15,11 +15,11 @@ enum class CheckOutcome {
   kPass,
   kFail,     // a Scale, or the VMs that it makes, would fail
   kWarn,     // it works, at a price that the text names
-  kUnknown,  // the token may not read it, or nothing tells
+  kUnknown,  // the token may not read it, or nothing shows it
   kSkipped,  // something that it depends on has failed
 };
 
-// Plain data. No text holds a secret of the configuration; texts of other systems are as they came.
+// Plain data. No text contains a secret of the configuration; texts of other systems are unchanged.
 struct CheckResult {
   std::string id;       // "harvester.image": for programs, never changes
   std::string subject;  // the object: "image default/ubuntu-24.04"

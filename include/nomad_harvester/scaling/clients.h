@@ -22,12 +22,12 @@
 
 namespace nomad_harvester::scaling {
 
-// Requests in flight of all pools together, blocking queries and urgent ones aside; each has a
-// connection of its own. A Nomad agent accepts 100 connections per address
-// (hashicorp/nomad:nomad/structs/config/limits.go, http_max_conns_per_client): 20 of them for these
-// leave room for the lists, which all calls share, for the nodes that calls ask for besides, and
-// for other programs behind the same address. An API server has no such limit; 64 are few beside
-// the 400 requests that it serves at a time
+// The most requests in flight of all pools together, without blocking queries and urgent requests.
+// Each request has a connection of its own. A Nomad agent accepts 100 connections per address
+// (hashicorp/nomad:nomad/structs/config/limits.go, http_max_conns_per_client). 20 leave room for
+// the lists that all calls share, for the nodes that calls read besides, and for other programs
+// behind the same address. An API server has no such limit; 64 are few compared with the 400
+// requests that it serves at a time
 // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestsInFlight).
 inline constexpr std::size_t kNomadRequests = 20;
 inline constexpr std::size_t kHarvesterRequests = 64;
@@ -36,8 +36,8 @@ inline constexpr std::size_t kHarvesterRequests = 64;
 // new one.
 struct Clients {
   std::shared_ptr<const config::PluginConfig> config;
-  // At most max_concurrency requests of each in flight, and the numbers above. Blocking queries are
-  // not limited (rule L8).
+  // Each has at most max_concurrency requests in flight, within the numbers above. Blocking queries
+  // are not limited (rule L8).
   std::shared_ptr<const kube::KubeClient> kube;
   std::shared_ptr<const nomad::NomadClient> nomad;
   // For Leases and Status' lists, which wait for no other request and no connection (rule L8).
@@ -45,7 +45,7 @@ struct Clients {
   std::shared_ptr<const nomad::NomadClient> nomad_urgent;
   // For Kubernetes Events: waits for no slot, and sends each request once.
   std::shared_ptr<const kube::KubeClient> kube_events;
-  // Null: nobody asks for metrics.
+  // Null: metrics are switched off.
   std::shared_ptr<metrics::Sink> metrics_sink;
   // What the clients of all pools share.
   struct Shared;
@@ -67,14 +67,14 @@ using TransportFactory =
 // together.
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config);
 
-// Where each system is and how it is reached, as MakeCurlTransports resolves it: reads files, opens
-// no connection. Errors: ResolveConnection's of modules kube and nomad.
+// The address of each system and the settings to reach it, as MakeCurlTransports resolves them.
+// Reads files, opens no connection. Errors: ResolveConnection's of modules kube and nomad.
 absl::StatusOr<http::CurlOptions> HarvesterAddress(const config::PluginConfig& config);
 absl::StatusOr<http::CurlOptions> NomadAddress(const config::PluginConfig& config);
-// What proves to Harvester who asks: kube::Connection::credential.
+// Describes the credentials for Harvester: kube::Connection::credential.
 absl::StatusOr<std::string> HarvesterCredential(const config::PluginConfig& config);
 
-// Adds retries, limits, logging and metrics. For work on one pool, or none.
+// Adds retries, limits, logging and metrics. The clients are for work on one pool, or on none.
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
                     const std::shared_ptr<runtime::Random>& random, const log::Logger& logger,
                     std::shared_ptr<metrics::Sink> metrics = nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules ask about one VM, computed once per look: predicates, and the nodes that they
-// concern. Pure.
+// The facts about one VM that the rules use: predicates, and the nodes that they concern. They are
+// computed once per look. Pure.
 #ifndef NOMAD_HARVESTER_SCALING_FACTS_H_
 #define NOMAD_HARVESTER_SCALING_FACTS_H_
 
@@ -16,13 +16,13 @@ namespace nomad_harvester::scaling {
 inline constexpr base::Duration kDownForGood = std::chrono::minutes(2);
 
 // Nomad may place work on a node while its drain begins. Once the drain has been complete for this
-// long, what is to run there was placed after it: nothing stops that but another drain.
+// long, an allocation that is to run there was placed after it, and only another drain stops it.
 inline constexpr base::Duration kPlacedLate = std::chrono::seconds(10);
 
-// A client that has an allocation which Nomad had given up as lost reports it, and then the
-// allocation is lost no more (hashicorp/nomad:nomad/state/state_store.go,
-// nestedUpdateAllocFromClient). Of one that is still lost when the drain has been complete for this
-// long, the states of its tasks are stale: the client has lost it, too.
+// If a client still has an allocation that Nomad gave up as lost, it reports the allocation, which
+// is then not lost any more (hashicorp/nomad:nomad/state/state_store.go,
+// nestedUpdateAllocFromClient). If the allocation is still lost when the drain has been complete
+// for this long, the client has lost it, too, and the states of its tasks are stale.
 inline constexpr base::Duration kStaleLost = std::chrono::minutes(5);
 
 // A refusal that lasts this long ends the VM's part of a call (rule L3).
@@ -42,15 +42,15 @@ struct Facts {
   const Overlay* seen = nullptr;      // for the texts; null for a node whose VM is gone
   const nomad::Node* node = nullptr;  // the linked node; of a VM that is gone: its node
 
-  // Where we look.
+  // Nomad, as the look found it.
   bool nomad_readable = false;
   bool other_nomad = false;
   const std::string* nomad_problem = nullptr;
 
-  // A node whose last drain names a VM that no longer exists.
+  // The facts are about a node whose last drain names a VM that no longer exists.
   bool vm_gone = false;
-  // That drain is complete and asks for the purge, and the node is down: one that is disconnected
-  // or initializing may come back, and a cancelled drain removed nothing.
+  // That drain is complete and asks for the purge, and the node is down. A node that is
+  // disconnected or initializing may come back, and a cancelled drain removed nothing.
   bool purge_wanted = false;
 
   // The VM.
@@ -59,9 +59,9 @@ struct Facts {
   bool joined = false;     // its node has registered
   bool was_ready = false;  // … and was ready at some time
   bool is_ready = false;   // its node is ready by rule C17
-  bool recovered = false;  // likewise, or, without a policy, apart from its drivers
+  bool recovered = false;  // likewise; without a policy, drivers are ignored
   bool is_protected = false;
-  bool has_deadline = false;  // to be ready
+  bool has_deadline = false;  // it has a deadline to be ready
   bool broken = false;
   bool start_fails = false;
   bool ran = false;         // wait_for = "running", and its instance has run
@@ -72,13 +72,14 @@ struct Facts {
   // Its node is disconnected, and the token is not proved to read the allocations of every
   // namespace.
   bool unproven = false;
-  // Its node is disconnected, and it is neither of both, as far as its allocations were read.
+  // Its node is disconnected, and neither may_come_back nor unproven is true, as far as its
+  // allocations were read.
   bool cut_off = false;
-  // Its node drains, and not for it.
+  // Its node drains for another reason than its removal.
   bool maintained = false;
   // The drain of its removal was cancelled within the last hour.
   bool canceled_lately = false;
-  // One of maintained, canceled_lately, may_come_back and unproven: it is kept for now.
+  // One of maintained, canceled_lately, may_come_back and unproven is true: the VM is kept for now.
   bool kept = false;
   // The policy removes broken VMs like this one, or unhealthy ones; never in a dry run, nor while
   // the VM is kept.
@@ -89,7 +90,7 @@ struct Facts {
   bool record_cluster = false;
   // Its node is ready, and the metadata that the policy asks for differs from what was published.
   bool publish = false;
-  // The same, and the policy asks for none.
+  // Its node is ready, metadata was published, and the policy asks for none.
   bool unpublish = false;
 
   // Its link.
@@ -102,7 +103,7 @@ struct Facts {
   const nomad::Node* draining = nullptr;
   bool draining_was_ineligible = false;
   const nomad::Node* drained = nullptr;  // complete, still ineligible because of us, not recorded
-  const nomad::Node* undone = nullptr;   // its own node: undone, and not recorded yet
+  const nomad::Node* undone = nullptr;   // its own node: the drain is undone, not recorded yet
 
   // Its mark.
   bool marked = false;
@@ -130,18 +131,20 @@ struct Facts {
   bool canceled = false;  // … and was cancelled
   bool complete = false;  // … and is complete by Nomad's word
   bool down_for_good = false;
-  // Disconnected for as long, and no allocation on it is within the time that its group gives it.
+  // Disconnected for kDownForGood, or while its instance does not run, and no allocation on it is
+  // within the time that its group gives it.
   bool cut_off_for_good = false;
   bool idle = false;
   bool placed_late = false;  // its drain is complete, and an allocation is to run there
   // It is initializing, was never seen ready, and has no allocation.
   bool never_used = false;
-  bool ineligible_by_others = false;  // other than by a drain of ours that stands
+  bool ineligible_by_others = false;  // for another reason than a standing drain of ours
 };
 
-// `pool` may be null if the VM is not unhealthy; it is computed then if it is needed.
+// `pool` may be null: the facts about the pool are then computed if they are needed, which they are
+// only for an unhealthy VM.
 Facts FactsOf(const Overlay& seen, const PoolFacts* pool);
-// Of a node whose last drain names a VM that no longer exists.
+// The facts about a node whose last drain names a VM that no longer exists.
 Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot);
 
 // Whether a drain that is posted now has an effect: the client hears of it, or has nothing to stop.

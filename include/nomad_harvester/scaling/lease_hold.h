@@ -29,9 +29,11 @@ class LeaseHold {
   // writes need the Lease's permit.
   const runtime::Context& context() const { return context_; }
 
-  // Ends the hold after its last write: PoolLease::Release, with its result; for 10 s at most if
-  // there is a record `last` to write, and for 700 ms without, or once the context has ended. But a
-  // call whose client disconnected (kClient) must have no further effect: then as the destructor.
+  // Ends the hold after its last write: calls PoolLease::Release and returns its result. Tries for
+  // at most 10 s if there is a record `last` to write, and for 700 ms if there is none or the
+  // context has ended. If `last` cannot be written, a release without it takes up to 700 ms more.
+  // If the client of the call disconnected (kClient), the call must have no further effect, and the
+  // hold ends as in the destructor.
   bool Release(const PoolRecord* last = nullptr);
 
  private:

@@ -66,24 +66,24 @@ struct Inspection {
   // What Status would report, except for `ns` and `nothing_exists`. While a live process holds the
   // Lease for an action, a Scale counts as open.
   StatusReport report;
-  // Nodes of the policy without a VM, by ID, whose metadata says that they are another namespace's
-  // VMs, or none of the plugin's, as far as they were read.
+  // The ids of the policy's nodes without a VM that are, by their metadata, VMs of another
+  // namespace or no VMs of the plugin, as far as these nodes were read.
   std::set<std::string> foreign_nodes;
   // Empty: the policy does not tell, or no VM can be made, and `growth_problem` says why.
   CurrentTemplate current_template{};
   std::string growth_problem;
-  // The hosts of the namespace's VMs, by the VM's name, while Nomad cannot be read: the snapshot
-  // then has no instances, and otherwise its views have the hosts.
+  // The hosts of the namespace's VMs, by the VM's name. Filled only while Nomad cannot be read,
+  // because the snapshot then has no instances; otherwise its views have the hosts.
   std::map<std::string, std::string> hosts;
-  // Read only if the pool has neither a VM nor a Lease. The pool is not ready while it has a
-  // problem, which Status does not look for.
+  // Read only if the pool has neither a VM nor a Lease. A problem of the namespace makes the pool
+  // not ready here. Status does not look for such problems.
   std::optional<NamespaceView> ns;
   // Why the pool may not exist: it has neither a VM nor a Lease. Such a pool is not ready here,
   // because its name may be wrong; the plugin's Status calls it ready, so that it can grow from
   // nothing. Empty: it exists, or its Lease is not known.
   std::string nothing_exists;
-  // Of the other pools of the namespace, of which no policy is known: the removals that have been
-  // unfinished for ten minutes, as far as their age is known (rule S5).
+  // The removals of other pools of the namespace that have been unfinished for ten minutes or whose
+  // age is not known (rule S5). No policy of these pools is known.
   std::map<PoolKey, std::vector<UnfinishedRemoval>> unclaimed;
 };
 
@@ -95,16 +95,16 @@ struct EventsView {
 };
 inline constexpr std::size_t kMostEvents = 10;
 
-// An object that is left, and why.
+// Something that Collect left unfinished, and why.
 struct Unfinished {
   std::string vm;
   std::string why;
 };
-// Of another process' hold of the pool's Lease, which is no longer renewed: whose it is, and when
-// it will be taken over at the latest.
+// Called when a command waits for the pool's Lease because its holder no longer renews it: with the
+// holder, and the latest time at which the Lease will be taken over.
 using LeaseWaitListener = std::function<void(const std::string& holder, base::WallTime until)>;
 
-// What it takes to give a pool to the Nomad cluster that is configured.
+// What must change to give a pool to the Nomad cluster that is configured.
 struct Adoption {
   PoolKey key;
   std::string cluster;          // its keys
@@ -131,24 +131,24 @@ class Maintenance {
  public:
   Maintenance(MaintenanceOptions options, Clients clients);
 
-  // Sets or removes (nothing) the annotation `paused` of the pool's Lease, which is created if
-  // there is none (rule L10). One request if the Lease exists. Whether it did: a pool that nobody
-  // has acted on has none yet, nor has one whose name is mistyped.
+  // Sets the annotation `paused` of the pool's Lease, or removes it if `hold` is unset (rule L10).
+  // If there is no Lease, one is created to set it. One request if the Lease exists. Returns
+  // whether it existed: a pool on which nobody has acted has no Lease yet, nor has a pool with a
+  // mistyped name.
   absl::StatusOr<bool> Pause(const runtime::Context& context, const PoolKey& key,
                              const std::optional<harvester::Hold>& hold) const;
 
-  // What of the pool, its VMs and its Lease, belongs to another Nomad cluster than the one that is
-  // configured (rule C15). Only reads. An error: a system or the Lease cannot be read, or this
-  // Nomad does not tell its keys.
+  // Finds the VMs of the pool, and its Lease, that belong to another Nomad cluster than the
+  // configured one (rule C15). Only reads. An error: a system or the Lease cannot be read, the pool
+  // does not exist, or this Nomad does not tell its keys.
   absl::StatusOr<Adoption> FindAdoption(const runtime::Context& context, const PoolKey& key) const;
   // Records this cluster in those VMs, one PATCH each, lowers the index in `nodes` to that of this
   // Nomad, and then records it on the Lease. The first failure ends it; it may be repeated.
   absl::Status Adopt(const runtime::Context& context, const Adoption& adoption) const;
 
   // Only reads. An error means that Harvester cannot be read. If Nomad cannot be read, the snapshot
-  // reports it and the pool is not ready. `tells_vms`: the policy says how new VMs are made, so
-  // that existing ones are compared with that. `claimed`: the pools besides the policy's that have
-  // a policy, as far as is known.
+  // reports it and the pool is not ready. `tells_vms`: the policy says how new VMs are made, and
+  // existing VMs are compared with that. `claimed`: the other pools for which a policy is known.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy, bool tells_vms,
                                      std::set<PoolKey> claimed = {}) const;
@@ -166,22 +166,23 @@ class Maintenance {
   EventsView EventsOf(const runtime::Context& context, const std::string& ns,
                       const std::string& vm) const;
 
-  // What a Scale to `count` would do now, and what would refuse it. Only reads: a new VM is tried
-  // as a dry run of the API server, and the Lease is not acquired. What only the plugin's process
-  // remembers, such as zones without room, is not known here. An error means that a system cannot
+  // Shows what a Scale to `count` would do now, and what would refuse it. Only reads: a new VM is
+  // tried as a dry run of the API server, and the Lease is not acquired. Does not know what only
+  // the plugin's process remembers, such as zones without room. An error means that a system cannot
   // be read.
   absl::StatusOr<Proposal> Plan(const runtime::Context& context, const config::PoolPolicy& policy,
                                 std::int64_t count) const;
 
-  // The objects that a growth would create for one VM. Only reads, and of Harvester alone.
-  // An error is that of Harvester, or what would refuse the growth: it names the policy's keys.
+  // The objects that a growth would create for one VM. Only reads, and only from Harvester. An
+  // error is one of Harvester, or the reason why the growth would be refused, which names the
+  // policy's keys.
   absl::StatusOr<Rendering> Render(const runtime::Context& context,
                                    const config::PoolPolicy& policy) const;
 
-  // Every precondition of the policy's pool, in a fixed order: Harvester's, Nomad's, and what
-  // concerns both. Blocks for the requests to both systems, side by side, each of which gets the
-  // context's time at most. Nothing is written: access reviews and the dry run of one VM aside, it
-  // only reads.
+  // Checks every precondition of the policy's pool, in a fixed order: Harvester's, Nomad's, and
+  // what concerns both. Blocks for the requests, which go to both systems at the same time, each
+  // within the context's time. Writes nothing: apart from access reviews and the dry run of one VM,
+  // it only reads.
   std::vector<CheckResult> Check(const runtime::Context& context,
                                  const config::PoolPolicy& policy) const;
 
@@ -191,8 +192,8 @@ class Maintenance {
                                               const std::string& ns) const;
 
   // Runs Reconciler::RunResumption under the pool's Lease until it has finished, drains included.
-  // Without a policy no removal is started: VMs that never joined stay unfinished. `waits` is told,
-  // at most once, that it waits for the Lease of a process that has died.
+  // Without a policy no removal is started: VMs that never joined stay unfinished. `waits` is
+  // called, at most once, when it waits for the Lease of a process that has died.
   Collection Collect(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
                      const ReconcileListener& events,

@@ -30,16 +30,18 @@ class ObserverMemory {
   // Fills pod_message, start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the
   // look, which must be linked.
   void Apply(base::MonoTime now, Look* look);
-  // When the introduction token of a VM is to be looked after, by the API server's clock.
+  // Records when the introduction token of a VM has to be renewed or checked, by the API server's
+  // clock.
   void RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
-  // The nodes that are not to be read in full yet, because that has failed, by ID, and why. The
-  // wait doubles from a second to a minute.
+  // The ids of the nodes that must not be read in full yet, because an earlier read failed, and why
+  // it failed. The wait doubles from a second to a minute.
   std::map<std::string, std::string> UnreadUntil(base::MonoTime now) const;
-  // Nodes whose reading has `failed` now, by ID, and why: a WARN when that begins. Forgets those
-  // that are not `unread` any more.
+  // Records which nodes could not be read now (`failed`, by ID), and why. The first failure of a
+  // node is a WARN. Forgets nodes that are not `unread` any more.
   void RecordUnread(base::MonoTime now, const std::map<std::string, std::string>& failed,
                     const std::map<std::string, std::string>& unread, const log::Logger& logger);
-  // The uid of the namespace, once it is known or is known to be forbidden (""). Apply fills it in.
+  // The uid of the namespace: known once it was read, or as "" once reading it was forbidden. Apply
+  // fills it in.
   bool KnowsHarvester() const;
   void SetHarvester(std::string uid);
   // The node on which the autoscaler itself runs. Apply fills it in.
@@ -113,7 +115,7 @@ class Observer {
     harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
     absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
   };
-  // What an observation begins with.
+  // How an observation begins: what it waits for, and what was already read.
   struct BlockingWait {
     // For a blocking query: first wait for a change after this index.
     std::uint64_t after_index = 0;
@@ -121,7 +123,7 @@ class Observer {
     // Time limit of the node list, so that a Nomad that does not reply leaves time to read
     // Harvester.
     base::Duration nodes_limit = base::Duration::max();
-    // Lists that were read just now: none is requested.
+    // Lists that were read just now, and are not requested again.
     std::optional<nomad::Indexed<NodeList>> nodes{};
     std::optional<VmsAndInstances> lists{};
   };
@@ -140,7 +142,7 @@ class Observer {
   // read-job is not an error: the list is then incomplete.
   absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context) const;
 
-  // Two lists at once, or only that of VMs. An error: Harvester cannot be read.
+  // Reads two lists at once, or only that of VMs. An error: Harvester cannot be read.
   absl::StatusOr<VmsAndInstances> ReadVmsAndInstances(const runtime::Context& context,
                                                       bool with_instances) const;
 
@@ -148,9 +150,9 @@ class Observer {
   void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);
   void CompleteNodes(const runtime::Context& context, Look* look);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
-  // The allocations of nodes that must be idle, if there are any: by one list, or node by node if
-  // that cannot be read for good. A node whose allocations are not known is not idle. An error: the
-  // context ended.
+  // Reads the allocations of nodes that must be idle, if there are any: by one list, or node by
+  // node if the list fails and MayPass is false for it. A node whose allocations are not known is
+  // not idle. An error: the context ended.
   absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
   void ReadHarvester(const runtime::Context& context) const;
   void ReadDetails(const runtime::Context& context, Look* look);
@@ -164,29 +166,30 @@ class Observer {
   const log::Logger logger_;
 };
 
-// Whether a GET of the VM's node by ID says that the node does not exist: 404 of a Nomad whose
-// index is at least that in the VM's `nodes`. Behind the same address may stand another or a
-// restored Nomad, which knows none of the nodes, or a proxy (rule C15).
+// True if a GET of the VM's node by ID proves that the node does not exist: a 404 of a Nomad whose
+// index is at least that in the VM's `nodes`. Behind the same address may be a proxy, or another or
+// a restored Nomad, which knows none of the nodes (rule C15).
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
-// Whether a list that could not be read may be had when it is asked for again: many single requests
-// instead would be a burden.
+// True if a list that could not be read may succeed when it is requested again. Callers then do not
+// send many single requests instead, which would be a burden.
 bool MayPass(const absl::Status& list);
-// The allocations of these nodes, in their order, by a request for each, `at_once` at a time. After
-// a few errors the others are not asked for: UNAVAILABLE.
+// Reads the allocations of these nodes by a request for each, `at_once` at a time. The results have
+// the order of the nodes. After a few errors the remaining nodes are not asked for and get
+// UNAVAILABLE.
 std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Context& context,
                                                            runtime::Executor& executor,
                                                            const nomad::NomadClient& nomad,
                                                            const std::vector<std::string>& nodes,
                                                            std::size_t at_once);
-// UNAVAILABLE if a list of nodes with this index is older than the VM, or of another or a restored
-// Nomad: it proves of no node that it does not exist (rule C15). A VM that is no member of the
-// pool, or of another Nomad than the look's, is not compared.
+// UNAVAILABLE if a list of nodes with this index is older than the VM, or comes from another or a
+// restored Nomad. Such a list does not prove that a node does not exist (rule C15). A VM that is no
+// member, or that belongs to another Nomad than the look's, is not compared.
 absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t index);
-// Whether the list's index is below that of a VM: another pool may have made the VM since the list
-// was requested. A list that is requested then tells.
+// True if the list's index is below that of a VM. Another pool may have made the VM after the list
+// was requested; a list that is requested now shows whether that is so.
 bool ListIsOlderThanVms(const Look& look);
-// Such a look, with a list that was requested after the VMs were read, counts as unreadable, and so
-// does one without Nomad's keys whose VMs have a record of them.
+// Marks Nomad as unreadable if the list is older than a VM although it was requested after the VMs
+// were read, or if Nomad's keys were not read and VMs have a record of them.
 void CheckIndex(Look* look);
 
 // Stubs that must be read in full before the links can be trusted (rule C6): pool members whose

@@ -46,8 +46,8 @@ struct ScalePlan {
   // The next candidates, in order, for a victim that a fresh read shows unsuitable (rule L5).
   std::vector<PlannedRemoval> reserve;
   std::vector<PassedOver> passed_over;
-  // Fewer victims than requested could be found: the Scale removes those and reports it (as the SDK
-  // does).
+  // How many of the requested victims could not be found. The Scale removes the others and reports
+  // it (as the SDK does).
   std::int64_t missing_victims = 0;
 };
 
@@ -58,8 +58,8 @@ inline constexpr base::Duration kGoesLastFor = std::chrono::hours(1);
 inline bool IsUndoneLately(const harvester::VirtualMachine& vm, base::WallTime now) {
   return vm.removal_undone.has_value() && now - vm.removal_undone->at < kGoesLastFor;
 }
-// A zone in which a VM could not start gets no new ones for so long, while others can: longer than
-// the longest back-off, so that one zone without room never stops the pool.
+// For how long a zone in which a VM could not start gets no new VMs, if other zones can. Longer
+// than the longest back-off, so that one zone without room never stops the pool.
 inline constexpr base::Duration kZoneAvoidedFor = std::chrono::hours(2);
 
 struct PlanInputs {
@@ -97,7 +97,7 @@ std::string ObjectionTo(const VmView& view, const nomad::Node* node, const PoolS
 
 // Whether the node is a member of the pool according to the policy or the VM's own record.
 bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
-// "node <id> is node_class=…, expected …": for a node that does not.
+// "node <id> is node_class=…, expected …": for a node that does not belong to the pool.
 std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot);
 
 // One line for the log: "scale in 5 → 3: remove web-abc (node 1f2e…): least_busy (3 %), …".

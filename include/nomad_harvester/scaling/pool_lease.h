@@ -45,7 +45,7 @@ struct PoolRecord {
 };
 
 // Whether the Lease has a holder that may have renewed it within kLeaseAlive, by the API server's
-// clock (server_time). Errs on the side of a live one: both times have up to a second of error.
+// clock (server_time). If in doubt, true: both times have up to a second of error.
 bool MayBeAlive(const kube::Lease& lease);
 
 // The Lease as it is created for a pool, held by `holder`.
@@ -59,17 +59,17 @@ enum class LeaseUser { kScale, kResumption };
 // in this process; Acquire and Release alternate. Thread-safe; Acquire, Store and Release block for
 // their requests.
 //
-// While it is held, a thread of its own renews it: a renewal blocks for its request, and those of
-// many pools must not wait for each other (rule L8). An idle one costs 10 KiB and 16 KiB of kernel
-// stack, so that 60 pools at work cost less than 2 MiB.
+// While the Lease is held, a thread of its own renews it: a renewal blocks for its request, and the
+// renewals of many pools must not wait for each other (rule L8). An idle thread costs 10 KiB and 16
+// KiB of kernel stack, so that 60 pools at work cost less than 2 MiB.
 class PoolLease {
  public:
   struct Options {
     bool enabled = true;
     std::string holder;  // unique to this process: host, pid, random
     base::Duration write_limit = kWriteLimit;
-    // Called by Acquire, at most once, when it begins to wait for the end of a hold that is no
-    // longer renewed: whose, and when it will be taken over at the latest.
+    // Called by Acquire, at most once, when it begins to wait for a holder that no longer renews
+    // the Lease: with the holder, and the latest time at which the Lease will be taken over.
     std::function<void(const std::string& holder, base::WallTime until)> on_wait{};
     // Whether this process has ever held the pool's Lease: it then never acts without one. Shared
     // by the objects of all its configurations.
@@ -91,22 +91,23 @@ class PoolLease {
   //
   // ABORTED: another live process holds it. If the holder has stopped renewing, Acquire waits until
   // no renewal was observed for kLeaseDuration by our own clock, and then acquires the Lease; what
-  // was observed of the holder is kept from call to call. Every other failure is returned, but not
-  // a 403 that the API server's rights review confirms (ReviewDeniesLease): the pool is then
-  // guarded in this process alone, from now on (one WARN), and used() is false.
+  // was observed of the holder is kept from call to call. Every other failure is returned, except
+  // for a 403 that the API server's rights review confirms (ReviewDeniesLease): from then on only
+  // this process guards the pool (one WARN), and used() is false.
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
-  // Whether it was read since this process has this configuration, or is not used.
+  // True if the Lease was read since this process has this configuration, or if it is not used.
   bool is_known() const;
-  // Reads the Lease, so that IsLikelyFree knows; the next Acquire does not read it again first. A
-  // failure is left to Acquire.
+  // Reads the Lease for IsLikelyFree, and for the next Acquire, which then does not read it first.
+  // A failure is reported by Acquire.
   void Prefetch(const runtime::Context& context);
-  // Whether Acquire will probably find that no other process has held the Lease since it was last
-  // read or released here: it had no holder then, or did not exist.
+  // True if Acquire will probably find that no other process has held the Lease since it was last
+  // read or released here: it had no holder then, it did not exist, or an acquisition of ours
+  // awaits its answer.
   bool IsLikelyFree() const;
-  // Whether Acquire has found that, or that the last holder was this process. What was read while
-  // it ran is then as good as what is read after it: nobody else can have acted on the pool.
+  // True if Acquire has found that, or that the last holder was this process. What was read while
+  // Acquire ran is then as good as what is read after it: nobody else can have acted on the pool.
   bool was_free() const;
 
   // Whether a Lease guards the pool: false if it is disabled, or denied by the rights review.
@@ -126,11 +127,11 @@ class PoolLease {
 
   // Ends the hold and releases the Lease (empty holder, by resourceVersion), and with the same
   // request writes the record `last`, unless it is null. A renewal under way is cancelled, not
-  // awaited; no write is permitted any more. The Lease is not released but expires while a write of
-  // the hold may still take effect: one that is under way, or whose context ended before its reply
-  // came, less than kLeaseDuration ago (rule L9). A failure is only logged: the Lease then expires.
-  // If `last` cannot be written, the Lease is released alone. False: it is not known whether `last`
-  // is stored.
+  // awaited; no write is permitted any more. While a write of the hold may still take effect, the
+  // Lease is not released but left to expire (rule L9): such a write is under way, or its context
+  // ended before its reply came, less than kLeaseDuration ago. A failure is only logged: the Lease
+  // then expires. If `last` cannot be written, the Lease is released without it. False: it is not
+  // known whether `last` is stored.
   bool Release(const runtime::Context& context, const PoolRecord* last = nullptr);
 
   // Ends the hold like Release, but without a request, within a millisecond: the Lease expires, or
@@ -171,27 +172,29 @@ class PoolLease {
   // other process has held it since, so it is acquired without a read.
   std::optional<kube::Lease> TakeFree();
   base::WallTime RecordAttempt(base::WallTime acquire_time, int transitions, base::MonoTime sent);
-  // Whether an acquisition of ours has not been answered, so recently that its hold could go on.
+  // True if an acquisition of ours was not answered, and was sent so recently that its hold could
+  // go on.
   bool AwaitsAnswer() const NH_REQUIRES(mutex_);
-  // Holds the Lease if it is as such an acquisition has left it: nobody has written it since, so
+  // Holds the Lease if it is as such an acquisition left it. Nobody has written it since then, so
   // the hold began when that request was sent.
   bool Adopt(const kube::Lease& lease);
-  // What Prefetch has read, once; else Read.
+  // Returns what Prefetch has read, once; otherwise calls Read.
   absl::StatusOr<std::optional<kube::Lease>> ReadOnce(const runtime::Context& context);
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
-  // To on_wait.
+  // Calls on_wait.
   void TellWait(const kube::Lease& lease) const;
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
-  // What every reply tells while the Lease is ours: its version, what others write, the server's
-  // time.
+  // Records what every reply shows while the Lease is ours: its version, what others write, the
+  // server's time.
   void RecordReply(const kube::Lease& lease) NH_REQUIRES(mutex_);
   void RecordServerTime(const kube::Lease& lease) const NH_REQUIRES(mutex_);
   // The API server's time now, estimated from its replies: other processes compare renewTime with
-  // it. Up to a second early, and by a reply's travel: MayBeAlive allows for it.
+  // that clock. It is early by up to a second and the time that a reply travels; MayBeAlive allows
+  // for that.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
-  // After a 403: OK if the pool is guarded in this process alone from now on; else the 403 and why
-  // that does not follow from it.
+  // Decides after a 403. OK: from now on only this process guards the pool. Otherwise the 403, with
+  // the reason why that does not follow from it.
   absl::Status DecideWithoutLease(const runtime::Context& context, const absl::Status& refused);
   void HoldUnguarded();
   // Patches the Lease while it is ours: a conflict with another patch of ours is resolved by
@@ -224,11 +227,11 @@ class PoolLease {
   bool was_free_ NH_GUARDED_BY(mutex_) = false;
   std::optional<Attempt> attempt_ NH_GUARDED_BY(mutex_);  // not known to have failed or succeeded
   bool known_ NH_GUARDED_BY(mutex_) = false;
-  std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // begun and ended
+  std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // begun, and ended by Release
   std::string resource_version_ NH_GUARDED_BY(mutex_);
   PoolRecord record_ NH_GUARDED_BY(mutex_);
   mutable std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
-  // Our clock at that time.
+  // Our clock when server_time_ was recorded.
   mutable base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
   mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);  // as it was without a holder

@@ -16,10 +16,11 @@ namespace nomad_harvester::scaling {
 struct Proposal {
   // After the roll-backs.
   PoolSnapshot snapshot;
-  // After everything that limits it. If no plan can be made, it has its numbers and its direction,
-  // and `refusal` says why.
+  // The plan within all its limits. If no plan can be made, it has only its numbers and its
+  // direction, and `refusal` says why.
   ScalePlan plan;
-  // VMs whose roll-back comes before any plan (rule C14), and why. The plan takes it as done.
+  // VMs that are rolled back before any plan (rule C14), and why. The plan assumes that this is
+  // done.
   std::vector<PassedOver> roll_backs;
   // VMs that a Scale in either direction removes besides, because they are broken or unhealthy.
   std::vector<PassedOver> replaced;
@@ -27,7 +28,7 @@ struct Proposal {
   absl::Status refusal;
   // Why some or all of the new VMs would not be made although the Scale is not refused; OK: none.
   absl::Status left_out;
-  // What the operator should know of the VMs to create.
+  // What the operator should know about the VMs to create.
   std::vector<std::string> notes;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of Kubernetes that a policy would create, as the API server would get them.
+// The Kubernetes objects that a policy would create, as the API server would get them.
 #ifndef NOMAD_HARVESTER_SCALING_RENDERING_H_
 #define NOMAD_HARVESTER_SCALING_RENDERING_H_
 
@@ -7,9 +7,9 @@
 
 namespace nomad_harvester::scaling {
 
-// Of one VM, with a sample of its name and action. No secret is in them: the Secret's data is
-// searched decoded, values of HARVESTER_TEMPLATE_ variables and an introduction token are
-// placeholders, and Nomad's index is 0.
+// The objects of one VM, with a sample name and action. They contain no secret: the Secret's data
+// is decoded and searched, and the values of HARVESTER_TEMPLATE_ variables and an introduction
+// token are placeholders. Nomad's index is 0.
 struct Rendering {
   nlohmann::json vm;
   nlohmann::json secret;

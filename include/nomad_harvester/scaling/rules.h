@@ -3,7 +3,7 @@
 //
 // The table is data. The loop, the log, the commands, ARCHITECTURE.md and the exploration use this
 // one span. It was derived by exhaustive exploration of crashes, frozen processes, delayed requests
-// and operators' changes: a change of a row needs a test that explores (test/explore).
+// and operators' changes: a change of a row needs a test in test/explore.
 #ifndef NOMAD_HARVESTER_SCALING_RULES_H_
 #define NOMAD_HARVESTER_SCALING_RULES_H_
 
@@ -120,16 +120,16 @@ extern const std::span<const Rule> kRules;
 
 std::string_view RowName(Row row);
 
-// The step of the first rule that matches. With all rules one always does; otherwise nothing is
-// done.
+// The step of the first rule that matches. With all rules one always matches. If none does, the
+// step is kNothing.
 Step Decide(const Facts& facts, std::span<const Rule> rules = kRules);
 // The same for a VM of a snapshot, and for a node whose last drain names a VM that no longer exists
 // (the caller must have verified that GET by name returns 404 or another UID).
 Step NextStep(const VmView& view, const PoolSnapshot& snapshot);
 Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
 
-// The decisions about all VMs of the pool, made once per look. O(VMs + nodes) beside the candidates
-// of VMs without a node.
+// The decisions about all VMs of the pool, made once per look. O(VMs + nodes), plus the search for
+// candidates for VMs without a node.
 class Decisions {
  public:
   struct Entry {
@@ -143,8 +143,7 @@ class Decisions {
   const std::vector<Entry>& all() const { return entries_; }
   // Null if the pool has no such VM.
   const Entry* Find(std::string_view vm) const;
-  // Nodes whose last drain was ours, for a VM that is not in the snapshot, and which are to be
-  // purged.
+  // The nodes to purge: their last drain was ours, for a VM that is not in the snapshot.
   const std::vector<NodeOfGoneVm>& to_purge() const { return to_purge_; }
 
  private:

@@ -37,8 +37,8 @@ struct ServiceOptions {
   runtime::Executor* background = nullptr;
   // Called by SetConfig with log_level, nullopt if it is not given; may be null.
   std::function<void(std::optional<log::Level>)> set_log_level;
-  // Called by each SetConfig with metrics_address, also if that is empty; returns whom to tell
-  // (rule T2), or null. May be null. Does not block.
+  // Called by each SetConfig with metrics_address, also if that is empty. Returns the sink for the
+  // metrics (rule T2), or null. May be null. Does not block.
   std::function<std::shared_ptr<metrics::Sink>(const std::string& address)> metrics_for;
   // Identifies this process on the pool's Lease; unique: host, pid, random.
   std::string holder;

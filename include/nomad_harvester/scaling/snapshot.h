@@ -2,8 +2,8 @@
 // What is known about the VMs of a namespace and the nodes of Nomad at one moment.
 //
 // A Look is what was read, plain data. A Snapshot is a Look with its indexes, immutable and shared
-// by pointer: no VM, act or pool copies it. A PoolSnapshot adds what one pool knows besides. An
-// Overlay is one VM of it with the objects that an act has read again.
+// by pointer: no VM, act or pool copies it. A PoolSnapshot adds what is known about one pool. An
+// Overlay is one of its VMs, with the objects that an act has read again.
 #ifndef NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 #define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 
@@ -41,8 +41,8 @@ struct PoolKey {
   friend auto operator<=>(const PoolKey&, const PoolKey&) = default;
 };
 
-// A VM as it was read. Copies share it, as a look shares the list that a Status holds: a thousand
-// VMs are 4 MiB. Cheap to copy; thread-safe to read.
+// A VM as it was read. Copies share the object, and a look shares the list that a Status holds,
+// because a thousand VMs are 4 MiB. Cheap to copy; thread-safe to read.
 class SharedVm {
  public:
   SharedVm();
@@ -55,7 +55,7 @@ class SharedVm {
   const harvester::VirtualMachine* operator->() const { return vm_.get(); }
   // NOLINTNEXTLINE(google-explicit-constructor): functions about a VM take it as it is.
   operator const harvester::VirtualMachine&() const { return *vm_; }
-  // A copy of its own, to be changed. The next call, or copy of this object, ends that.
+  // Returns a private copy that may be changed until the next call, or until this object is copied.
   harvester::VirtualMachine& Change();
 
  private:
@@ -90,14 +90,14 @@ struct VmView {
   nodepool::Link link;
   // GET by ID of the mark's node answered 404 without `stale`.
   bool node_gone = false;
-  // It has no node, but one that could be it could not be read in full: which, and why. See
-  // IsReadable.
+  // The VM has no node, and a node that could be its node could not be read in full: says which
+  // node, and why. See IsReadable.
   std::string unread_node;
   // For how long this process has observed the linked node down or disconnected, without
   // interruption. Measured here, because the clocks of Nomad and Harvester need not agree; after a
   // restart the wait starts again.
   base::Duration node_down_for{};
-  // The same for a node whose drain, the mark's, is complete.
+  // The same since the drain of its mark is complete on that node.
   base::Duration node_drained_for{};
   // Whether KubeVirt runs an instance of it, and its addresses; unknown if the instances were not
   // read.
@@ -105,27 +105,27 @@ struct VmView {
   std::vector<std::string> addresses;
   // Of a VM that has not joined: its instance, if the instances were read and it has one.
   std::optional<harvester::VirtualMachineInstance> instance;
-  // The Harvester host on which its guest runs, and that host's zone; empty: unknown, and without a
-  // zone. The zone is unset if it is not known.
+  // The Harvester host on which its guest runs (empty: unknown), and that host's zone (empty: it
+  // has none; unset: unknown).
   std::string host{};
   std::optional<std::string> host_zone{};
-  // For how long this process has known it.
+  // For how long this process has known the VM.
   base::Duration known_for{};
   // For how long this process has known the drain of its mark, whether it runs or is complete.
   base::Duration drain_known_for{};
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
-  // When the introduction token of a VM that has not booted is to be looked after; unset: this
-  // process does not know.
+  // When the introduction token of a VM that has not booted has to be renewed or checked
+  // (kRenewToken); unset: this process does not know.
   std::optional<base::WallTime> look_after_token_at;
   // Set once the failing status has lasted for 60 s, or immediately for a halt by quota (rule C3).
   std::optional<harvester::StartFailure> start_failure;
   // What the scheduler says of its pod now, while KubeVirt calls it unschedulable.
   std::string pod_message{};
-  // What Kubernetes or CDI last warned of about one of its volumes, while its guest does not come.
+  // The last warning of Kubernetes or CDI about one of its volumes, while its guest does not start.
   std::string volume_warning{};
-  // For how long its drain or its deletion has been refused, and whether removing its mark is: by
-  // the memory of this process (rule L3). Zero: not refused.
+  // For how long its drain or its deletion has been refused (zero: it is not), and whether removing
+  // its mark is refused, as far as this process remembers (rule L3).
   base::Duration removal_refused_for{};
   bool unmarking_refused = false;
 };
@@ -140,32 +140,33 @@ struct AllocationList {
   bool incomplete = false;
 };
 
-// A list of Nomad, which looks share.
+// A list of Nomad's nodes. Looks share it.
 using NodeList = std::shared_ptr<const std::vector<nomad::Node>>;
 
 struct Look {
-  // The API server's clock when the VMs were read, and this machine's. Only a join deadline asks
-  // the second one: the clock of one API server may be wrong.
+  // The API server's clock when the VMs were read, and this machine's clock. The second one is for
+  // join deadlines and times of events, because the clock of one API server may be wrong.
   base::WallTime now{};
   base::WallTime own_now = base::WallTime::max();
   // The uid of the namespace: which Harvester cluster it is. Empty: not known, such as without the
   // right to read it.
   std::string harvester;
-  // It could not be read yet: which nodes are this cluster's to purge is not known (rule C4).
+  // The uid could not be read yet, so it is not known which nodes this cluster may purge (rule C4).
   bool harvester_unread = false;
   // All VMs of the namespace that were read, of whatever pool.
   std::vector<VmView> vms;
-  // The pool that is looked at: another one, with its agent and its Nomad, must not hold it up.
-  // Empty: all of them.
+  // The pool that is observed. Other pools, with their own agents and Nomads, must not hold it up.
+  // Empty: all pools.
   std::string pool;
   // The nodes that the reader's policy selects: a VM without a record of its own is linked by it.
   std::optional<harvester::NodesRecord> policy_nodes;
-  // That policy's; unset: it replaces none.
+  // replace_unhealthy_after of that policy; unset: it replaces no VM.
   std::optional<base::Duration> replace_unhealthy_after;
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
   std::string own_node_id;
-  // The token is proved to read the allocations of every namespace. Only asked when that decides.
+  // The token is proved to read the allocations of every namespace. Checked only when a decision
+  // depends on it.
   bool allocations_complete = false;
 
   bool nomad_readable = false;
@@ -176,7 +177,8 @@ struct Look {
   std::string cluster_problem;  // why they were not read
   std::uint64_t nomad_index = 0;
   NodeList node_list;  // every node, not only the pool's; null: none
-  // Of the nodes that must be idle, by node ID; one that has none has an empty entry.
+  // The allocations of the nodes that must be idle, by node ID. A node without allocations has an
+  // empty entry.
   std::map<std::string, Allocations> allocations;
 
   // For how long this process has observed nodes that are initializing, by node ID.
@@ -202,29 +204,29 @@ Look LookFor(const std::string& region, const std::string& pool, const SharedPol
 using VmList = std::shared_ptr<const std::vector<harvester::VirtualMachine>>;
 void SetVms(const VmList& vms, Look* look);
 
-// Links the VMs and nodes of a look: sets every `link`, `linker` and `node_is_linked`. To be called
+// Links the VMs and nodes of a look: sets every `link`, `linker` and `node_is_linked`. Call it
 // again after a node was completed. O(VMs + nodes).
 void Link(Look* look);
 
 // The node that the VM links to; null unless the link is unambiguous.
 const nomad::Node* LinkedNode(const VmView& view, const Look& look);
-// Whether that drain is of a VM of this Harvester cluster, as far as it is known: another one may
-// have a pool of the same name.
+// True if that drain was for a VM of this Harvester cluster, as far as that is known: another
+// cluster may have a pool of the same name.
 bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Look& look);
-// Whether the look knows whether the VM has a node: Nomad could be read, and no node that could be
-// the VM's is missing. Otherwise it is neither broken nor unhealthy nor lost.
+// True if the look shows whether the VM has a node: Nomad could be read, and so could every node
+// that could be the VM's. Otherwise the VM counts as neither broken nor unhealthy nor lost.
 bool IsReadable(const VmView& view, const Look& look);
-// Whether two texts of ReadClusterKeys are of one cluster: they share a key, or both are empty.
+// True if two results of ReadClusterKeys are of one cluster: they share a key, or both are empty.
 bool IsSameCluster(std::string_view a, std::string_view b);
-// Whether a record of a Nomad cluster is of another one than that which was read: it shares no key.
-// False without a record, and while the keys are not known.
+// True if `record` names another Nomad cluster than the one that was read: they share no key. False
+// without a record, and while the keys are not known.
 bool IsOtherCluster(std::string_view record, const Look& look);
-// Whether the VM belongs to another Nomad cluster than the one that was read: it has a record, and
-// that shares no key. False while the keys are not known, and for a VM of another region, whose
-// keys are others.
+// True if the VM belongs to another Nomad cluster than the one that was read: its record shares no
+// key with that one. False while the keys are not known, and for a VM of another region, because
+// each region has its own keys.
 bool IsOtherCluster(const harvester::VirtualMachine& vm, const Look& look);
-// Whether the cluster's keys are to be recorded in the VM: its record lacks one of them, and it is
-// proven to belong to this cluster, by its node or by a key that both have.
+// True if the cluster's keys have to be recorded in the VM: its record lacks one of them, and its
+// node, or a key that both have, proves that it belongs to this cluster.
 bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node, const Look& look);
 // IsOtherCluster, or its node is in another Nomad region than the configured one. An unset region
 // equals every region.
@@ -234,8 +236,8 @@ bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look);
 bool MayHaveInstance(const VmView& view);
 // The time by which the VM must be ready; nothing: it has no deadline (rule C15).
 std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look);
-// Whether that has passed by two clocks: the API server's, and this machine's or the time for which
-// this process has known the VM.
+// True if JoinDeadline has passed by two clocks: the API server's, and either this machine's or the
+// time for which this process has known the VM.
 bool IsPastJoinDeadline(const VmView& view, const Look& look);
 // A member that was ready, or has joined and has no deadline, whose node is not ready or no longer
 // exists, in this observation. Never while Nomad is unreadable, in another region, or while its
@@ -248,11 +250,11 @@ struct NodeOfGoneVm {
   nodepool::DrainMark mark{};
 };
 
-// Members that were ready and whose guest runs but which no node links to, or whose node is not
-// ready. More than max(1, 20 %) of them at once indicate a fault elsewhere, such as a network
-// between the clients and Nomad that is cut (rule C15). A marked VM counts if its node has a drain
-// of ours: a drain is posted only on a node that is up, so the node was lost after it. Not computed
-// while Nomad cannot be read.
+// Members that were ready and whose guest runs, but that have no node, or one that is not ready.
+// More than max(1, 20 %) of them at once indicate a fault elsewhere, such as a network between the
+// clients and Nomad that is cut (rule C15). A marked VM counts if its node has a drain of ours: a
+// drain is posted only on a node that is up, so the node was lost after it. Not computed while
+// Nomad cannot be read.
 struct MassLoss {
   std::int64_t lost = 0;
   std::int64_t of = 0;
@@ -274,20 +276,20 @@ class NodeSet {
   const nodepool::Linker& linker() const { return linker_; }
   // Index of the node; nothing if the list has no such node. O(nodes).
   std::optional<std::size_t> Find(std::string_view id) const;
-  // Every node, linked or not, whose last drain was ours and for a VM of the snapshot, or for the
-  // one from which it was restored: the indexes of VM and node, in order.
+  // Every node, linked or not, whose last drain was ours, for a VM of the snapshot or for the VM in
+  // whose place it was restored. The entries are the indexes of VM and node, in order.
   using Drained = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
   const Drained& drained() const { return drained_; }
-  // Those of one VM.
+  // The entries of drained() for one VM.
   std::span<const Drained::value_type> DrainedFor(std::size_t vm) const;
   // In the order of the list.
   const std::vector<NodeOfGoneVm>& of_gone_vms() const { return of_gone_vms_; }
-  // Of an element of all().
+  // `node` is an element of all().
   std::size_t IndexOf(const nomad::Node& node) const {
     return static_cast<std::size_t>(&node - nodes_->data());
   }
   bool IsLinked(std::size_t node) const { return is_linked_[node]; }
-  // Ready nodes that no VM of the namespace has.
+  // Ready nodes that are linked to no VM of the namespace.
   const std::vector<std::size_t>& unlinked_ready() const { return unlinked_ready_; }
 
  private:
@@ -306,13 +308,13 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  // Without nodes: those are in nodes().
+  // Has no nodes; they are in nodes().
   const Look& look() const { return look_; }
   const NodeSet& nodes() const { return *nodes_; }
   // Null if there is none.
   const VmView* FindVm(std::string_view name) const { return Find(by_name_, name); }
   const VmView* FindVmByUid(std::string_view uid) const { return Find(by_uid_, uid); }
-  // Of an element of the look.
+  // `view` is an element of look().vms.
   std::size_t IndexOf(const VmView& view) const {
     return static_cast<std::size_t>(&view - look_.vms.data());
   }
@@ -344,7 +346,7 @@ class Snapshot {
   std::optional<NodeSet> nodes_;
 };
 
-// A snapshot, and what one of its pools knows besides. Cheap to copy.
+// A snapshot, and what is known about one of its pools besides. Cheap to copy.
 struct PoolSnapshot {
   PoolKey key;
   std::shared_ptr<const Snapshot> seen;
@@ -355,15 +357,16 @@ struct PoolSnapshot {
   // row about its names is skipped.
   bool lease_used = false;
   std::optional<harvester::LeaseAction> action;
-  // The Nomad cluster of the pool by its Lease; empty: it names none, or none is used.
+  // The Nomad cluster that the pool's Lease names; empty: it names none, or no Lease is used.
   std::string lease_cluster{};
-  // An operator collects it, at a Nomad that no policy says is the pool's (rule C15).
+  // An operator collects the pool (harvester gc), with a Nomad that may not be the pool's (rule
+  // C15).
   bool collected = false;
 
   const Look& look() const { return seen->look(); }
   base::WallTime now() const { return look().now; }
-  // When something that was done by this look has happened, for the agent, which compares it with
-  // the clock of this machine: no wrong clock of an API server may lead it into the future.
+  // The time that the agent gets for an act by this look. The agent compares it with this machine's
+  // clock, so that a wrong clock of an API server must not put it into the future.
   base::WallTime event_time() const { return std::min(look().now, look().own_now); }
   const std::vector<nomad::Node>& nodes() const { return seen->nodes().all(); }
   // The VMs that carry the pool's label, members or not.
@@ -388,9 +391,9 @@ class Overlay {
   void SetMarksNodeGone(bool gone);
   // The whole list: O(nodes + VMs), because any VM may have another node by now.
   void SetNodes(NodeList nodes);
-  // One node of the list; nothing: it no longer exists. A node that is not in the list is ignored:
-  // it registered later, and the next observation links it. O(nodes with the VM's name) for the
-  // node that it links to.
+  // One node of the list; unset: it no longer exists. A node that is not in the list is ignored: it
+  // registered later, and the next observation links it. O(nodes with the VM's name) for the node
+  // that it links to.
   void SetNode(const std::string& id, std::optional<nomad::Node> node);
   void SetAllocations(const std::string& node_id, Allocations allocations);
 
@@ -419,7 +422,7 @@ class Overlay {
   std::optional<base::WallTime> now_;
   const NodeSet* nodes_;
   std::unique_ptr<const NodeSet> read_nodes_;
-  // The VM's link in the list, before a node of it was read alone.
+  // The VM's link by the list alone, before a single node was read after it.
   std::optional<nodepool::Link> list_link_;
   // The node that was read alone after the list.
   std::optional<std::size_t> replaced_;
@@ -427,16 +430,18 @@ class Overlay {
   std::map<std::string, Allocations> allocations_;
 };
 
-// The identity that the VM's own `nodes` record names, else the policy's.
+// The identity that a VM's own `nodes` record names, or the policy.
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
 
-// Past its join deadline and never ready: no node links to it, or the one that does is not ready.
-// Or it has not joined, and its start fails. Never while Nomad is unreadable, or in another region.
+// True for a VM that was never ready and is past its join deadline, or fails to start, if it has no
+// node, or has joined and its node is not ready. False while Nomad is unreadable, for a VM of
+// another region or cluster or with other node identifiers than the policy's, and while its guest
+// is paused or migrates and its node is silent.
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
 bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
-// Why the VM is not ready on the node that it links to; empty: it is. One that was ready needs a
-// node whose status is ready; until then the rest of rule C17 counts, too.
+// Why the VM is not ready on the node to which it links; empty: it is ready. A VM that was ready
+// needs only a node with the status ready. Before that, the rest of rule C17 counts, too.
 std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
@@ -456,18 +461,19 @@ bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
 const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot);
 const MassLoss& FindMassLoss(const PoolSnapshot& snapshot);
-// Whether the pool belongs to another Nomad cluster, and its Lease, as this process knows it, says
-// so as well: it may have been adopted since.
+// True if the pool belongs to another Nomad cluster, and its Lease, as this process knows it, says
+// so as well. The pool may have been adopted since then.
 bool IsOtherClusterByLease(const PoolSnapshot& snapshot);
-// The keys that are to replace those on the Lease, which lack one of them but share another; empty:
-// nothing is to be written. A Lease without keys gets them by a Scale.
+// The keys to write on the Lease, whose own keys lack one of them but share another. Empty: nothing
+// has to be written. A Lease without keys gets them from a Scale.
 std::string NewKeysForLease(const PoolSnapshot& snapshot);
-// Why nothing may be concluded from what Nomad says about this pool; empty: nothing is wrong. It
-// could not be read, or the pool is another cluster's.
+// Why nothing may be concluded from what Nomad says about this pool: Nomad could not be read, or
+// the pool belongs to another cluster. Empty: nothing is wrong.
 std::string NomadProblem(const PoolSnapshot& snapshot);
-// The pool belongs to another Nomad cluster: some of the VMs that have a record of it do, and none
-// to this one, or the Lease does, too; or no VM has a record, and the Lease's is of another. Empty
-// also if Nomad could not be read.
+// Says that the pool belongs to another Nomad cluster. It does if VMs have a record of another
+// cluster, and none has one of this cluster or the Lease names another one, too. It also does if no
+// VM has a record and the Lease names another cluster; if Nomad's keys were not read then, the text
+// says so instead. Empty: it does not, or Nomad could not be read.
 std::string OtherClusterProblem(const PoolSnapshot& snapshot);
 // Nodes of the policy's pool that are linked to no VM of the namespace.
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);

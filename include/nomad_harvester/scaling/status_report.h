@@ -27,7 +27,7 @@ struct StatusInputs {
   std::optional<base::WallTime> last_event;
   CurrentTemplate current_template{};
   harvester::Hold paused{};  // of the pool's Lease, as far as this process knows (rule L10)
-  // VMs that are gone and left something that is not cleaned up yet (rule L4).
+  // VMs that are gone, and of which something is not cleaned up yet (rule L4).
   std::int64_t leftovers = 0;
 };
 
@@ -52,22 +52,24 @@ std::string PausedText(const PoolKey& key, const harvester::Hold& paused);
 
 // Whether resumption has work in this pool: a mark, a drain of ours without a mark, an overdue
 // join, a join to record, a node to purge or to read in full, a name on the Lease whose VM has
-// appeared. `paused`: the pool is, and its upkeep waits (rule L10).
+// appeared. `paused`: the pool is paused, and its upkeep waits (rule L10).
 bool NeedsResumption(const Decisions& decisions, bool paused = false);
 
-// A removal, or what one left on a node, that waits for somebody. What only needs time, such as a
-// VM that has yet to join, is none; nor is what belongs to another Nomad cluster or region.
+// A removal that waits for somebody, or what a removal left on a node. Work that only needs time
+// does not count, such as a VM that has yet to join, nor does work of another Nomad cluster or
+// region.
 struct UnfinishedRemoval {
   std::string vm;
   std::string what;
   std::optional<base::WallTime> since;  // its mark or its drain; unset: not known
 };
 std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions);
-// Each pool of the snapshot's namespace that has a VM, or a node that was drained for one, but for
-// those of `claimed`, with its unfinished removals; pools without any are left out.
+// The unfinished removals of the pools in the snapshot's namespace that have a VM, or a node that
+// was drained for one. The pools in `claimed` and pools without unfinished removals are left out.
 std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
     const PoolSnapshot& snapshot, const std::set<PoolKey>& claimed);
-// They are reported once they are so old: another agent finishes most of its work sooner (rule S5).
+// Unclaimed removals are reported once they are this old: another agent finishes most of its work
+// sooner (rule S5).
 inline constexpr base::Duration kUnclaimedFor = std::chrono::minutes(10);
 
 // The state that a VM of the pool is counted under, in the order in which ReportStatus decides.
@@ -81,7 +83,7 @@ enum class VmState {
   kRegistered,  // has joined, and has yet to be ready
   kStopped,
   kLost,     // has joined, and has no live node
-  kUnready,  // its node has not been ready for kUnreadyFor, or has no deadline to be
+  kUnready,  // its node is not ready; an initializing one, for kUnreadyFor
   kReady,
   kCreated,  // has no join deadline and has not joined
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carrying out a step consists of: the reads before its write, in order, and what must still
-// hold after them. The executor and the exploration walk the same specs, so that what is explored
-// is what runs.
+// How a step is carried out: the reads before its write, in order, and what must still hold after
+// them. The executor and the exploration use the same specs, so that what is explored is what runs.
 #ifndef NOMAD_HARVESTER_SCALING_STEP_SPEC_H_
 #define NOMAD_HARVESTER_SCALING_STEP_SPEC_H_
 
@@ -21,7 +20,7 @@ enum class StepCategory {
   kCleanUp,  // of a VM that is gone
 };
 
-// All without `stale`.
+// What a step reads before its write, always without `stale`.
 enum class Read {
   kNodes,        // the whole list: a guest may have registered under a new ID
   kNode,         // the step's node, in full
@@ -30,10 +29,10 @@ enum class Read {
   kAllocations,  // of the step's node
   kVm,           // by name; the write then carries its resourceVersion
   kInstance,     // after the VM: a start changes the VM, so that a later start is a conflict
-  kVmGone,       // GET by name: the VM, or one of another uid
+  kVmGone,       // GET by name: 404, or a VM with another uid
 };
 
-// What must hold on what was read again, so that the write follows.
+// What the objects that were read again must still fulfil before the write.
 enum class Recheck {
   kNone,      // the write has a precondition of its own
   kSameRow,   // the same row decides, about the same node
@@ -45,7 +44,7 @@ struct StepSpec {
   std::string_view name;  // in logs: "start-drain"
   StepCategory category;
   Recheck recheck;
-  // Carried out beside the passes of the loop, which do not wait for it: it must not hold up or
+  // The step is deferred: the passes of the loop do not wait for it, because it must not hold up or
   // fail anything else (rule L1).
   bool aside = false;
 };

@@ -26,7 +26,7 @@ struct TargetStatus {
 // What an operator has agreed to: a Scale that would remove another VM is refused.
 struct RemovalConsent {
   std::set<std::string> vms;
-  std::set<std::string> reserve;  // who may go instead of one of them that must not (rule L5)
+  std::set<std::string> reserve;  // may go instead of one that must stay (rule L5)
 };
 
 // ScalingAction of hashicorp/nomad-autoscaler:sdk/strategy.go. The direction is omitted on purpose:
@@ -36,9 +36,9 @@ struct ScaleAction {
   std::string reason;
   // The action's meta as JSON text; empty: none.
   std::string meta_json;
-  // Unset, as in every call of the agent: nobody was asked.
+  // Unset in every call of the agent, because no operator was asked.
   std::optional<RemovalConsent> consent{};
-  // Of a command, whose process ends with it: nothing goes on in its background.
+  // The call is that of a command, whose process ends with it: no background work goes on after it.
   bool of_command = false;
 };
 
