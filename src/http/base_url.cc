@@ -67,7 +67,8 @@ std::string ParseAddress(const std::string& text) {
   return is_v6 ? std::string(bytes.data(), bytes.size()) : "";
 }
 
-// `pattern` is an address or a network in CIDR notation, `address` as of ParseAddress.
+// True if `pattern`, an address or a network in CIDR notation, contains `address`, a result of
+// ParseAddress.
 bool NetworkHolds(std::string_view pattern, const std::string& address) {
   const std::size_t slash = pattern.find('/');
   const std::string network = ParseAddress(std::string(pattern.substr(0, slash)));
@@ -82,7 +83,7 @@ bool NetworkHolds(std::string_view pattern, const std::string& address) {
   return true;
 }
 
-// ".domain" and "*.domain" hold the names below it, "domain" itself, too.
+// ".domain" and "*.domain" match the names below the domain; "domain" matches itself, too.
 bool DomainHolds(std::string_view pattern, std::string_view host) {
   if (pattern.starts_with("*.")) pattern.remove_prefix(1);
   if (pattern.empty() || host.size() < pattern.size()) return false;
@@ -91,8 +92,8 @@ bool DomainHolds(std::string_view pattern, std::string_view host) {
   return pattern.front() == '.' ? rest > 0 : rest == 0 || host[rest - 1] == '.';
 }
 
-// Takes a final ":port" from a pattern that has one, and the brackets of an IPv6 address. False if
-// the port is another one.
+// Removes a final ":port" and the brackets of an IPv6 address from the pattern. False if the
+// pattern has another port than `port`.
 bool TakePort(std::string_view* pattern, std::uint16_t port) {
   const std::size_t colon = pattern->rfind(':');
   const bool bracketed = pattern->starts_with('[');

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxBundleBytes = 8UL * 1024 * 1024;
 constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
 constexpr std::string_view kEnd = "-----END CERTIFICATE-----";
 
-// golang/go:src/crypto/x509/root_linux.go has the list that the agent uses.
+// Where Go, and so the agent, looks for CAs (golang/go:src/crypto/x509/root_linux.go).
 const char* const kSystemBundles[] = {
     "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Alpine
     "/etc/pki/tls/certs/ca-bundle.crt",                   // Fedora, RHEL 6
@@ -71,7 +71,7 @@ absl::StatusOr<std::string> CheckPem(std::string text, const std::string& where,
   if (end == std::string::npos || text.rfind("-----BEGIN ", end) == std::string::npos) {
     return base::InvalidArgument(where + " holds no PEM private key");
   }
-  // In PKCS #8 ("BEGIN ENCRYPTED PRIVATE KEY") or in OpenSSL's older form ("Proc-Type:
+  // Finds PKCS #8 ("BEGIN ENCRYPTED PRIVATE KEY") and OpenSSL's older form ("Proc-Type:
   // 4,ENCRYPTED"). OpenSSL would prompt for the passphrase on the terminal.
   if (text.find("ENCRYPTED") != std::string::npos) {
     return base::InvalidArgument(where + " holds an encrypted key: give one without a passphrase");

@@ -15,15 +15,15 @@
 namespace nomad_harvester::http {
 namespace {
 
-// The payload with a TlsTrouble.
+// The key of the status payload that holds a TlsTrouble.
 constexpr char kTlsTrouble[] = "nomad-harvester/tls-trouble";
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Whether the connection was lost during the handshake, as opposed to a rejected handshake. OpenSSL
-// reports a lost connection as SSL_ERROR_SYSCALL or "unexpected eof".
+// True if the connection was lost during the handshake; false if the handshake was rejected.
+// OpenSSL reports a lost connection as SSL_ERROR_SYSCALL or "unexpected eof".
 bool HandshakeWasCut(std::string_view text) {
   return Contains(text, "SSL_ERROR_SYSCALL") || Contains(text, "unexpected eof") ||
          Contains(text, "reset by peer") || Contains(text, "SSL connection timeout");
@@ -86,7 +86,7 @@ TlsAdvice AdviceOf(const CurlFailure& failure) {
     return {TlsTrouble::kClient,
             "the server rejected the client: check the client certificate and its key"};
   }
-  // An answer in plain HTTP, read as a record of TLS.
+  // OpenSSL says this when it reads a reply in plain HTTP as a TLS record.
   if (Contains(failure.text, "wrong version number") ||
       Contains(failure.text, "packet length too long")) {
     return {TlsTrouble::kProtocol,
@@ -104,11 +104,11 @@ absl::Status TlsRefusal(const CurlFailure& failure, const std::string& text) {
   return status;
 }
 
-// Own words where libcurl's are about the proxy: they quote its address as the operator wrote it
+// Replaces libcurl's texts about a proxy: they quote its address as the operator wrote it
 // (curl/curl:lib/url.c, parse_proxy), and do not say whose name or reply they mean.
 std::string WhyNotConnected(const CurlFailure& failure, const std::string& text) {
   if (failure.proxy.empty()) {
-    // libcurl's repeats the host and says how many milliseconds that took.
+    // libcurl's text would repeat the host and add how many milliseconds the attempt took.
     return failure.code == CURLE_COULDNT_CONNECT && failure.os_error != 0
                ? std::generic_category().message(static_cast<int>(failure.os_error))
                : text;

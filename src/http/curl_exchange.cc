@@ -24,7 +24,7 @@ constexpr std::size_t kMaxHeaderBytes = 256UL * 1024;
 // an older connection would fail.
 constexpr long kLongestIdleSeconds = 75;
 constexpr long kLargeBuffer = 256L * 1024;
-constexpr long kUsualBuffer = CURL_MAX_WRITE_SIZE;  // libcurl's own choice
+constexpr long kUsualBuffer = CURL_MAX_WRITE_SIZE;  // libcurl's default
 constexpr long kKeepAliveIdleSeconds = 30;
 constexpr long kKeepAliveIntervalSeconds = 10;
 
@@ -52,7 +52,7 @@ class Attachment {
   CURLMcode result_;
 };
 
-// Used once, by one thread. All arguments must outlive it.
+// One transfer: call Run once, from one thread. All arguments must outlive this object.
 class CurlExchange {
  public:
   CurlExchange(const Endpoint& endpoint, CurlHandles& handles, const HttpRequest& request)
@@ -173,7 +173,7 @@ class CurlExchange {
     }
   }
 
-  // What else all requests have.
+  // Sets the other options that all requests share.
   void SetCommon() {
     const CurlOptions& options = endpoint_.options;
     // Sends the target unchanged: libcurl would remove "/../".
@@ -181,7 +181,7 @@ class CurlExchange {
     Set(CURLOPT_USERAGENT, "nomad-harvester-autoscaler");
     Set(CURLOPT_ACCEPT_ENCODING, "gzip");
     Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    // As Go's and curl's programs: also a password without a user name.
+    // Sends a password without a user name, too, as Go's clients and curl do.
     if (!endpoint_.basic_login.empty()) {
       Set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
       Set(CURLOPT_USERNAME, options.basic_auth_user.c_str());
@@ -205,9 +205,10 @@ class CurlExchange {
     const bool is_get = request_.method == Method::kGet;
     Set(CURLOPT_CUSTOMREQUEST, is_get ? nullptr : MethodName(request_.method).data());
     // If the server closes a reused connection without a reply, libcurl sends the request again,
-    // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request). What a server says
-    // on an idle connection, such as the 408 of a load balancer, it takes for the reply to the next
-    // request (Go's client does not: golang/go:src/net/http/transport.go, is408Message).
+    // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request). If a server has sent
+    // something on an idle connection, such as a load balancer's 408, libcurl takes it for the
+    // reply to the next request (Go's client does not: golang/go:src/net/http/transport.go,
+    // is408Message).
     const bool fresh = request_.idempotency == Idempotency::kOnce || HasInput(handles_);
     Set(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
   }
@@ -216,7 +217,7 @@ class CurlExchange {
     // libcurl's notation: "Name:" removes one of libcurl's headers, "Name;" sends an empty one.
     Append("Expect:", &headers_);
     if (!request_.headers.Find("Content-Type")) Append("Content-Type:", &headers_);
-    // Then the URL has the TLS server name, see SetRequestUrl.
+    // In that case the host of the URL is the TLS server name, see SetRequestUrl.
     if (!endpoint_.connect_to.empty()) Append("Host: " + endpoint_.url.authority, &headers_);
     for (const auto& [name, value] : request_.headers.fields()) {
       const bool blank = base::TrimAsciiSpace(value).empty();
@@ -227,13 +228,14 @@ class CurlExchange {
 
   void SetCallbacks() {
     Set(CURLOPT_ERRORBUFFER, error_.data());
-    // A large list in fewer pieces, each of which costs a poll and a read of the socket.
+    // Large lists have a reader. A larger buffer means fewer pieces, and each piece costs a poll
+    // and a read of the socket.
     Set(CURLOPT_BUFFERSIZE, request_.reader != nullptr ? kLargeBuffer : kUsualBuffer);
     Set(CURLOPT_HEADERDATA, static_cast<void*>(this));
     Set(CURLOPT_WRITEDATA, static_cast<void*>(this));
   }
 
-  // The outcome of the transfer; an error if the context ended first.
+  // Returns the outcome of the transfer, or an error if the context ended first.
   absl::StatusOr<CURLcode> Drive(const runtime::Context& context) {
     CURLM* const multi = handles_.multi.get();
     context_ = &context;
@@ -257,7 +259,8 @@ class CurlExchange {
       return base::Unavailable(std::string("libcurl cannot wait for the transfer: ") +
                                curl_multi_strerror(result));
     }
-    // Later, when the handle has left the multi handle, libcurl does not tell it any more.
+    // Must be asked now: once the easy handle has left the multi handle, libcurl no longer tells
+    // the socket.
     curl_easy_getinfo(handles_.easy.get(), CURLINFO_ACTIVESOCKET, &handles_.idle);
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
@@ -333,7 +336,7 @@ class CurlExchange {
   }
 
   bool TakeBody(std::string_view piece) {
-    // libcurl reads on for as long as there is something to read.
+    // Checked for each piece, because libcurl does not return while there is more to read.
     if (context_->Done()) return false;
     if (piece.size() > endpoint_.options.max_response_bytes - body_bytes_) {
       too_large_ = true;
@@ -351,7 +354,7 @@ class CurlExchange {
     return true;
   }
 
-  // What takes the body of this reply; null: it is returned.
+  // The reader that takes the body of this reply; null: the body goes into the response.
   const BodyReader* ReaderOfReply() const {
     long status = 0;
     curl_easy_getinfo(handles_.easy.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -371,7 +374,7 @@ class CurlExchange {
   std::size_t body_bytes_ = 0;
   const BodyReader* reader_ = nullptr;
   bool too_large_ = false;
-  const runtime::Context* context_ = nullptr;  // of Drive
+  const runtime::Context* context_ = nullptr;  // set by Drive
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request and its reply on leased handles.
+// Sends one request and receives its reply, on handles that the caller lends.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_EXCHANGE_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_EXCHANGE_H_
 
@@ -25,29 +25,30 @@ struct Endpoint {
   std::string connect_to;   // libcurl's form of the real host and port; empty: those of the URL
   std::string ca_pem;       // empty: nothing is verified, or no TLS
   Proxy proxy;
-  // LoginOf user and password, held to be recognised in texts (rule P3). Empty: none is sent.
+  // LoginOf(user, password), held so that it is recognised in texts (rule P3). Empty: no
+  // credentials are sent.
   base::Secret basic_login;
   CurlOptions options;
 };
 
 using CurlList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
 
-// The handles of one request in flight, all of one endpoint: a multi handle, because only that can
-// be woken from another thread, and its easy handle. The connection lives in the multi handle; the
-// easy handle keeps the options that all requests have in common.
+// The handles of one request in flight, all for one endpoint. The multi handle owns the connection;
+// it is needed because only a multi handle can be woken from another thread. The easy handle keeps
+// the options that all requests share.
 struct CurlHandles {
   std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi{curl_multi_init(),
                                                               &curl_multi_cleanup};
   CurlList connect_to{nullptr, &curl_slist_free_all};
-  bool prepared = false;                 // it has those options
-  curl_socket_t idle = CURL_SOCKET_BAD;  // that of the connection, between two requests
+  bool prepared = false;                 // the easy handle has those options
+  curl_socket_t idle = CURL_SOCKET_BAD;  // the connection's socket between two requests
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy{curl_easy_init(), &curl_easy_cleanup};
 };
 
-// Whether the server has said something since the last reply, or closed the connection.
+// True if, since the last reply, the server has sent something or closed the connection.
 bool HasInput(const CurlHandles& handles);
 
-// Blocks until the reply is complete; errors as of HttpTransport.
+// Blocks until the reply is complete. Returns the errors of HttpTransport.
 absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context, const Endpoint& endpoint,
                                       CurlHandles& handles, const HttpRequest& request);
 

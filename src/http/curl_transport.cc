@@ -27,9 +27,9 @@
 namespace nomad_harvester::http {
 namespace {
 
-// libcurl's one-time initialisation. OpenSSL writes with write(2), and with CURLOPT_NOSIGNAL
-// libcurl leaves SIGPIPE alone, so that a broken connection would end the process. An installed
-// handler is kept.
+// Initialises libcurl once, and ignores SIGPIPE unless a handler is installed: OpenSSL uses
+// write(2), and with CURLOPT_NOSIGNAL libcurl leaves SIGPIPE alone, so that a broken connection
+// would end the process.
 void InitCurl() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -60,11 +60,11 @@ Bio ReadOnly(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
-// libcurl would find it out at each request.
+// Checked here, because libcurl would report a wrong pair only when it sends a request.
 absl::Status CheckClientPair(const TlsOptions& tls) {
   const std::unique_ptr<X509, base::FreedBy<X509_free>> certificate(
       PEM_read_bio_X509(ReadOnly(tls.client_cert_pem).get(), nullptr, nullptr, nullptr));
-  // Without a passphrase OpenSSL would ask for one on the terminal.
+  // The empty passphrase keeps OpenSSL from asking for one on the terminal.
   std::string passphrase;
   const std::unique_ptr<EVP_PKEY, base::FreedBy<EVP_PKEY_free>> key(PEM_read_bio_PrivateKey(
       ReadOnly(tls.client_key_pem.Reveal()).get(), nullptr, nullptr, passphrase.data()));
@@ -157,14 +157,14 @@ class CurlTransport final : public HttpTransport {
     std::unique_ptr<CurlHandles> handles = Take();
     if (handles == nullptr) return base::Unavailable("out of memory for another connection");
     absl::StatusOr<HttpResponse> outcome = Exchange(context, endpoint_, *handles, request);
-    // A transfer that failed may leave a buffer in its handle, with which no option that sizes it
-    // is accepted any more (curl/curl:lib/setopt.c, CURLOPT_BUFFERSIZE), and a name that was not
-    // found.
+    // The handles of a failed transfer are dropped. They may keep a buffer, after which libcurl
+    // rejects the option that sizes it (curl/curl:lib/setopt.c, CURLOPT_BUFFERSIZE), and may
+    // remember that a name was not found.
     if (!outcome.ok()) return outcome;
     std::unique_ptr<CurlHandles> ended;  // closed without the mutex
     const base::MutexLock lock(mutex_);
     idle_.push_back(std::move(handles));
-    // In front are those that no request has needed for longest.
+    // The handles at the front have been idle for longest.
     if (idle_.size() > 1 && HasInput(*idle_.front())) {
       ended = std::move(idle_.front());
       idle_.erase(idle_.begin());
@@ -172,7 +172,8 @@ class CurlTransport final : public HttpTransport {
     return outcome;
   }
 
-  // The most recently used handles, so that few concurrent requests need few connections.
+  // Takes the most recently used handles, so that few concurrent requests need few connections.
+  // Null if memory for new ones is lacking.
   std::unique_ptr<CurlHandles> Take() {
     {
       const base::MutexLock lock(mutex_);

@@ -75,7 +75,7 @@ class FileToken final : public TokenSource {
   const std::string path_;
   base::Mutex mutex_;
   base::Secret token_ NH_GUARDED_BY(mutex_);
-  // Held to be recognised in the text of a late reply (rule P3).
+  // Held so that it is recognised in the text of a late reply (rule P3).
   base::Secret previous_ NH_GUARDED_BY(mutex_);
   std::optional<base::FileStamp> stamp_ NH_GUARDED_BY(mutex_);
 };
@@ -92,8 +92,8 @@ class TokenTransport final : public HttpTransport {
     absl::StatusOr<HttpResponse> outcome = inner_->Send(context, Signed(request, token));
     if (!outcome.ok() || !Refused(outcome->status)) return outcome;
 
-    // Another thread may have refreshed the source in the meantime: what counts is whether the
-    // token is another one than the rejected one.
+    // Another thread may have refreshed the source meanwhile. The request is worth repeating only
+    // if the token now differs from the rejected one.
     source_->Refresh();
     const absl::StatusOr<base::Secret> renewed = source_->Token();
     if (!renewed.ok() || *renewed == token) return outcome;
@@ -129,7 +129,7 @@ class LoggingTransport final : public HttpTransport {
     if (!logger_.Enabled(log::Level::kDebug)) return inner_->Send(context, request);
     const base::MonoTime begin = context.clock().Now();
     absl::StatusOr<HttpResponse> outcome = inner_->Send(context, request);
-    // There are some at every tick.
+    // Every tick causes successful reads, so they are logged at TRACE.
     const bool is_routine =
         request.effect == Effect::kRead && outcome.ok() && outcome->is_success();
     const log::Level level = is_routine ? log::Level::kTrace : log::Level::kDebug;
@@ -166,7 +166,7 @@ class MeasuringTransport final : public HttpTransport {
   }
 
  private:
-  // What a blocking query waits for is no latency.
+  // A blocking query has a verb of its own, because its waiting time is not latency.
   static std::string VerbOf(const HttpRequest& request) {
     return request.server_wait > base::Duration::zero()
                ? "watch"

@@ -8,8 +8,8 @@
 namespace nomad_harvester::http {
 namespace {
 
-// A wait without deadline still needs a time point that the clock's arithmetic can hold; a fake
-// clock that stops just before the deadline must not turn the wait into a busy loop.
+// Limits of a single wait. The longest keeps its end within the clock's range when there is no
+// deadline. The shortest prevents a busy loop when a fake clock stops just before the deadline.
 constexpr base::Duration kLongestWait = std::chrono::hours(1);
 constexpr base::Duration kShortestWait = std::chrono::milliseconds(1);
 

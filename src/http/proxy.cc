@@ -17,7 +17,8 @@
 namespace nomad_harvester::http {
 namespace {
 
-// Go's default (golang/net:http/httpproxy and internal/socks); libcurl would use it for all.
+// Go's default (golang/net:http/httpproxy and internal/socks). It applies to SOCKS only; libcurl
+// would use it for HTTP proxies, too.
 constexpr char kSocksPort[] = "1080";
 
 absl::Status WrongProxy(const std::string& source, std::string_view what) {
@@ -41,7 +42,8 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   if (scheme != "http" && scheme != "https" && scheme != "socks5" && scheme != "socks5h") {
     return WrongProxy(source, "is not a URL that begins with http://, https:// or socks5://");
   }
-  // A password with a '/', '?' or '#': the host would be a part of it.
+  // A '/', '?' or '#' in a password ends the authority there if it is not escaped, and a part of
+  // the login would become the host.
   const std::size_t end = text.find_first_of("/?#", begin + 3);
   if (end != std::string::npos && text.find('@', end) != std::string::npos) {
     return WrongProxy(source,

@@ -16,31 +16,34 @@
 namespace nomad_harvester::http {
 
 struct Proxy {
-  // "http://proxy:3128", with the port and without user name and password: also for errors. Empty:
-  // no proxy.
+  // "http://proxy:3128": with the port, and without user name and password, so that errors can
+  // quote it. Empty: no proxy.
   std::string url;
   std::string user;
   base::Secret password;
-  // LoginOf user and password, held to be recognised in texts (rule P3). Empty: none is sent.
+  // LoginOf(user, password), held so that it is recognised in texts (rule P3). Empty: no
+  // credentials are sent.
   base::Secret login;
-  // A user name without a password is one; held for the same reason.
+  // A user name without a password is a secret, too; held for the same reason.
   base::Secret lone_user;
 };
 
-// To hold, so that texts do not show it: "user:password", of which either may be empty. Without a
-// password only as it travels, since the name and its colon are found in ordinary texts.
+// A secret to hold so that texts do not show the login: "user:password", of which either may be
+// empty. Without a password it is only the base64 form that is sent, because ordinary texts may
+// contain the name and its colon.
 base::Secret LoginOf(const std::string& user, const std::string& password);
 
 // The value of a variable; empty if it is not set.
 using ProxyEnvironment = std::function<std::string(const std::string& name)>;
 
-// The proxy for `url`. `configured` is that of the options; it overrides NO_PROXY, as in client-go
-// (kubernetes/client-go:tools/clientcmd/client_config.go). Without it: https_proxy, HTTPS_PROXY,
-// all_proxy or ALL_PROXY for https, http_proxy, all_proxy or ALL_PROXY for http, the first one that
-// is not empty, as in libcurl; NO_PROXY and addresses of this machine bypass it, as in Go.
+// Chooses the proxy for `url`. `configured`, from the options, overrides NO_PROXY, as in client-go
+// (kubernetes/client-go:tools/clientcmd/client_config.go). If it is empty, the environment decides:
+// https_proxy, HTTPS_PROXY, all_proxy or ALL_PROXY for https; http_proxy, all_proxy or ALL_PROXY
+// for http. The first variable that is not empty is used, as in libcurl. It is not used for hosts
+// in NO_PROXY and for addresses of this machine, as in Go.
 //
-// INVALID_ARGUMENT, with the variable's name, if the address is invalid; the message omits it,
-// because it may hold a password.
+// INVALID_ARGUMENT, with the variable's name, if the proxy's address is invalid. The message omits
+// the address, because it may hold a password.
 absl::StatusOr<Proxy> ChooseProxy(const BaseUrl& url, const std::string& configured,
                                   const ProxyEnvironment& environment);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of a request: what may be sent, and what errors and logs say about it.
+// Checks what a request may send, and makes the texts about it for errors and logs.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 
@@ -14,19 +14,19 @@
 namespace nomad_harvester::http {
 
 // INVALID_ARGUMENT for a target or header that would break the request line or the framing, or
-// inject another header. Messages omit values, which may be secret.
+// inject another header. Messages omit values, because they may be secret.
 absl::Status CheckRequest(const HttpRequest& request);
 
-// The purpose, or else method and path. Without the query, which may hold a token.
+// The purpose; if there is none, method and path without the query, which may hold a token.
 std::string RequestText(const HttpRequest& request);
 
 // A request target with the value of every query parameter replaced, except for an allow-list of
 // harmless and useful ones. Unknown parameters are therefore hidden.
 std::string RedactTarget(std::string_view target);
 
-// A library's error text without user names and passwords of URLs ("http://user:secret@proxy"), and
-// with other words for the two that make the agent restart all policies, "connection refused" and
-// "EOF" (hashicorp/nomad-autoscaler:policy/manager.go). They may still be a part of a name: see
+// Removes user names and passwords of URLs ("http://user:secret@proxy") from a library's error
+// text, and rewords the two phrases that make the agent restart all policies, "connection refused"
+// and "EOF" (hashicorp/nomad-autoscaler:policy/manager.go). Inside a longer word they remain: see
 // plugin::Scrub.
 std::string CleanErrorText(std::string_view text);
 

@@ -33,12 +33,12 @@ bool IsUnanswered(const absl::Status& outcome) {
          absl::IsUnavailable(outcome);
 }
 
-// Why an attempt is not the last one.
+// For texts: why the attempt is repeated.
 std::string Cause(const absl::StatusOr<HttpResponse>& outcome) {
   return outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
 }
 
-// The slots of one attempt.
+// Releases a slot at the end of its attempt.
 struct ReleaseSlot {
   void operator()(FifoSlots* slots) const { slots->Release(); }
 };
@@ -65,13 +65,14 @@ class RetryTransport final : public HttpTransport {
       NH_RETURN_IF_ERROR(writes ? context.CheckWrite() : context.Check());
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
       const bool timed_out = absl::IsDeadlineExceeded(outcome.status()) && context.Check().ok();
-      // The transport's text names host and limit.
+      // The attempt's own limit has passed, not the caller's. The transport's text names host and
+      // limit.
       if (timed_out) outcome = base::Unavailable(base::Message(outcome.status()));
       // The reply to a later attempt settles the earlier ones, which were the same request.
       if (write) write->SetAbandoned(IsUnanswered(outcome.status()));
       slots.clear();
-      // Who sent it looks at what it has done, and the pool does not wait for more of this (rule
-      // L1).
+      // A write that timed out is not repeated: its caller reads what it has done, and the pool
+      // must not wait longer for one object (rule L1).
       if (writes && timed_out) return WithAttempts(std::move(outcome), attempt);
       if (!ShouldRetry(request, outcome, options_.permanently_refused)) {
         // The context's deadline ended this attempt early; the previous error is more informative.
@@ -80,7 +81,7 @@ class RetryTransport final : public HttpTransport {
                             attempt);
       }
       const base::Duration wait = WaitAfter(attempt, outcome);
-      // If the context ends during the wait, "deadline" would only replace the real reason.
+      // A wait beyond the context's end would only replace the real reason by "deadline".
       if (attempt >= options_.max_attempts || wait >= context.Remaining()) {
         return WithAttempts(std::move(outcome), attempt);
       }
