@@ -52,7 +52,7 @@ struct IdentityHint {
 };
 using Hints = absl::InlinedVector<IdentityHint, 4>;
 
-// The values of the node that could identify a VM, without the VMs.
+// The values of the node that could identify a VM. The hints' `vm` is not set yet.
 Hints ValuesOf(const nomad::Node& node) {
   Hints values;
   const auto add = [&values](HintKind kind, std::string_view value) {
@@ -63,7 +63,7 @@ Hints ValuesOf(const nomad::Node& node) {
     return values;
   }
   add(kMetaUuid, Lookup(node.meta, kVmUuid));
-  // A node has the same address in two places.
+  // A node reports its address in two places. If they differ, both are added in a fixed order.
   std::string_view address = node.address;
   std::string_view other = Lookup(node.attributes, "unique.network.ip-address");
   if (base::EqualsIgnoreCase(address, other)) other = {};
@@ -72,7 +72,7 @@ Hints ValuesOf(const nomad::Node& node) {
   }
   add(kAddress, address);
   add(kAddress, other);
-  // Not reported by any release of Nomad up to 2.0.5; its main branch does.
+  // No release of Nomad up to 2.0.5 reports it; its main branch does.
   add(kHostId, Lookup(node.attributes, "unique.host_id"));
   return values;
 }
@@ -88,7 +88,8 @@ int Rank(nomad::NodeStatus status) {
   return status == nomad::NodeStatus::kDown ? 0 : 1;
 }
 
-// Nodes by index, one of which may have been read again, or be gone.
+// Nodes by index. One of them may be replaced by a later read; if that read found no node, its
+// index must not be used.
 class NodesNow {
  public:
   explicit NodesNow(const std::vector<nomad::Node>& nodes) : nodes_(nodes) {}
@@ -102,7 +103,7 @@ class NodesNow {
   const nomad::Node* now_ = nullptr;
 };
 
-// Whether a VM other than that one has the value.
+// True if a VM other than `vm` has the value.
 bool IsAnother(const ValueIndex::Entry* entry, std::size_t vm) {
   return entry != nullptr && (entry->several_vms || entry->vm != vm);
 }
@@ -144,15 +145,15 @@ struct Linker::Tables {
     return named == nullptr ? Indexes() : Indexes(named->nodes.begin(), named->nodes.end());
   }
 
-  // Whether the node has the name of another VM, by whatever attribute.
+  // True if the node has the name of another VM in any attribute that some VM is linked by.
   bool IsNamedAfterAnother(const nomad::Node& node, std::size_t vm) const {
     return std::any_of(names.begin(), names.end(), [&](const auto& entry) {
       return IsAnother(entry.second.Find(NameOf(node, entry.first)), vm);
     });
   }
 
-  // The hints of the node, which stands at `index` of the list, as it was or as it was read since.
-  // A value that matches no VM or several, or that another node has, too, gives none.
+  // The hints of the node at `index` of the list; `node` may be a later read of it. A value gives
+  // no hint if no VM or several VMs have it, or if another node has it, too.
   Hints HintsOf(std::size_t index, const nomad::Node& node) const {
     Hints known;
     for (IdentityHint hint : ValuesOf(node)) {
@@ -185,7 +186,7 @@ struct Linker::Tables {
     return link;
   }
 
-  // If another attribute is configured, a stub's Name is only a guess: full nodes that have the
+  // If another attribute is configured, a stub's Name is only a guess, so full nodes that have the
   // name are preferred.
   void PreferFull(std::size_t vm, const NodesNow& nodes, Indexes* named) const {
     if (vms[vm].node_attribute == kHostName) return;
@@ -218,8 +219,8 @@ struct Linker::Tables {
     return ready;
   }
 
-  // Whether all candidates but one are full, so that their identity hints are known: a stub may
-  // have the same meta as that one.
+  // True if all candidates other than `except` are full, so that their identity hints are known. A
+  // stub may have the same meta as `except`.
   static bool AreFull(const Indexes& candidates, std::size_t except, const NodesNow& nodes) {
     return std::all_of(candidates.begin(), candidates.end(),
                        [&](std::size_t node) { return node == except || nodes[node].full; });
@@ -237,7 +238,8 @@ struct Linker::Tables {
     return known;
   }
 
-  // Links to the highest-ranking node of the name, unless an identity hint contradicts it.
+  // Links the VM to `best`, unless an operator declared that node foreign or an identity hint
+  // contradicts. `named` has all nodes with the VM's name.
   Link MakeLink(std::size_t vm, std::size_t best, const Indexes& named,
                 const NodesNow& nodes) const {
     Link link;

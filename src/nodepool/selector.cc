@@ -8,7 +8,7 @@
 namespace nomad_harvester::nodepool {
 namespace {
 
-// Sums of such amounts multiplied by 100 fit in 64 bits.
+// The limit of a sum: 100 times it still fits in 64 bits.
 constexpr std::int64_t kMaxSum = std::int64_t{1} << 55;
 
 const std::vector<nomad::Allocation>& AllocationsOf(const nomad::Node& node,
@@ -18,9 +18,9 @@ const std::vector<nomad::Allocation>& AllocationsOf(const nomad::Node& node,
   return found == allocations.end() ? *kNone : found->second;
 }
 
-// Neither its client status nor its desired status is terminal (hashicorp/nomad:api/allocations.go,
-// ClientTerminalStatus and ServerTerminalStatus). An allocation with client status "unknown" counts
-// as live.
+// True if neither client status nor desired status is terminal (hashicorp/nomad:api/allocations.go,
+// ClientTerminalStatus and ServerTerminalStatus). An allocation with client status "unknown" is
+// live.
 bool IsLive(const nomad::Allocation& allocation) {
   return allocation.client_status != nomad::ClientStatus::kComplete &&
          allocation.client_status != nomad::ClientStatus::kFailed &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds VMs by one of their properties, and the nodes that have it, too.
+// Finds the VM that has a value, such as a host name, and the nodes that have the same value.
 #ifndef NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_
 #define NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_
 
@@ -15,12 +15,13 @@
 
 namespace nomad_harvester::nodepool {
 
-// Values are compared without case: host names, UUIDs, addresses. They are views of the VMs'
-// strings. An empty value is none. No allocation per node or VM.
+// Values are host names, UUIDs or addresses, and are compared ignoring case. The keys are views of
+// the VMs' strings, which must outlive the index. Empty values are ignored. Does not allocate per
+// node or VM.
 class ValueIndex {
  public:
   struct Entry {
-    std::uint32_t vm = 0;  // the first one
+    std::uint32_t vm = 0;  // the first VM with the value
     bool several_vms = false;
     absl::InlinedVector<std::uint32_t, 4> nodes{};  // in the order of the list
   };
@@ -31,7 +32,7 @@ class ValueIndex {
     const auto [entry, is_new] = entries_.try_emplace(value, Entry{.vm = index});
     if (!is_new && entry->second.vm != index) entry->second.several_vms = true;
   }
-  // Only values of VMs are kept.
+  // Ignores values that no VM has: add the VMs first.
   void AddNode(std::string_view value, std::size_t node) {
     if (entries_.empty() || value.empty()) return;
     const auto found = entries_.find(value);
@@ -51,7 +52,7 @@ class ValueIndex {
         std::uint64_t word = 0;
         const std::size_t size = std::min(text.size(), sizeof word);
         std::memcpy(&word, text.data(), size);
-        // The bit by which the cases differ is set in every byte.
+        // Sets in each byte the bit by which upper and lower case differ.
         hash = (hash ^ (word | 0x2020'2020'2020'2020)) * 0x9E37'79B9'7F4A'7C15;
         hash ^= hash >> 32;
         text.remove_prefix(size);
