@@ -27,8 +27,8 @@ bool IsKnown(shared_proto::ScalingDirection direction) {
          direction == shared_proto::SCALING_DIRECTION_UP;
 }
 
-// The agent writes an int64 (hashicorp/nomad-autoscaler:sdk/strategy.go, SetDryRun); another number
-// could not be converted to one.
+// The agent writes an int64 (hashicorp/nomad-autoscaler:sdk/strategy.go, SetDryRun). Any other
+// number could not be read as a count of VMs.
 absl::Status CheckDryRunCount(const nlohmann::json& meta) {
   constexpr std::string_view kKey = "nomad_autoscaler.dry_run.count";
   const nlohmann::json* const count = base::FindMember(meta, kKey);

@@ -27,7 +27,7 @@ using ProtoMap = google::protobuf::Map<std::string, std::string>;
 scaling::StringMap ToStringMap(const ProtoMap& map);
 
 // INVALID_ARGUMENT where the autoscaler's own server refuses an action: an unknown or unspecified
-// direction, or meta that is not a JSON object; also a count of a dry run that is no int64. An
+// direction, or meta that is not a JSON object. Also if the count of a dry run is not an int64. An
 // absent action has count 0; an absent or null meta is empty
 // (hashicorp/nomad-autoscaler:plugins/shared/util.go, ProtoToScalingAction).
 absl::StatusOr<scaling::ScaleAction> DecodeAction(const target_proto::ScaleRequest& request);
@@ -35,10 +35,10 @@ absl::StatusOr<scaling::ScaleAction> DecodeAction(const target_proto::ScaleReque
 // Converts strings to valid UTF-8: the host refuses a message with invalid UTF-8.
 void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusResponse* response);
 
-// What the services refuse for callers that are not the agent. The agent is never refused.
+// What the services refuse to callers other than the agent.
 struct CallRules {
   std::string set_config_refusal;   // PERMISSION_DENIED with this text; empty: allowed
-  bool scale_needs_action = false;  // else an absent action is a count of 0, as for the agent
+  bool scale_needs_action = false;  // false: an absent action is a count of 0, as for the agent
 };
 
 // The two services. PluginInfo replies directly; all other calls go through the dispatcher. The

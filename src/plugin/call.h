@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time that an RPC has, and the registry of open ones: the shutdown may have to reply before
-// the worker that executes an RPC has finished.
+// How much time an RPC has, and which RPCs are open: a shutdown may have to reply before the worker
+// that executes an RPC has finished.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 
@@ -21,7 +21,8 @@ namespace nomad_harvester::plugin {
 // The time until the caller's deadline; nullopt: no deadline.
 std::optional<base::Duration> TimeGiven(gpr_timespec deadline);
 
-// The part of that time that the work may use: the reply must arrive before the caller's deadline.
+// The part of `given` for the work. The rest is for the reply, which must arrive before the
+// caller's deadline.
 base::Duration TimeToWork(base::Duration given);
 
 // An RPC that must be ended before the server shuts down.

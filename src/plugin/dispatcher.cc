@@ -23,8 +23,8 @@ runtime::WorkerPool::Options PoolOptions(std::size_t threads, std::size_t queue,
 
 }  // namespace
 
-// One call. gRPC, the registry and the worker share it: whichever answers first counts, and a
-// worker may still run when gRPC is done with the call.
+// One call, shared by gRPC, the registry and the worker. The first answer counts, and a worker may
+// still run when gRPC is done with the call.
 class Dispatcher::Call final : public grpc::ServerUnaryReactor, public OpenRpc {
  public:
   Call(CallRegistry& registry, const runtime::Context& parent)
@@ -57,7 +57,7 @@ class Dispatcher::Call final : public grpc::ServerUnaryReactor, public OpenRpc {
   CallRegistry& registry_;
   const runtime::CancelSource cancel_;
   std::atomic<bool> answered_{false};
-  std::shared_ptr<Call> self_;  // until gRPC is done
+  std::shared_ptr<Call> self_;  // keeps this object until gRPC is done
 };
 
 Dispatcher::Dispatcher(const runtime::Context& root, CallRegistry& registry, log::Logger logger,
@@ -80,7 +80,7 @@ grpc::ServerUnaryReactor* Dispatcher::Start(const grpc::CallbackServerContext& r
     call->End(ending);
     return reactor;
   }
-  // A stopped lane drops tasks that have not begun: this ends their calls.
+  // A lane that is stopped drops the tasks that have not begun. The deleter ends their calls.
   const std::shared_ptr<Call> task(call.get(), [call, ending](Call*) { call->End(ending); });
   runtime::WorkerPool& pool = work.lane == Lane::kScale ? scale_ : quick_;
   const absl::Status submitted =

@@ -24,9 +24,10 @@ namespace nomad_harvester::plugin {
 enum class Lane { kQuick, kScale };
 
 struct LaneSizes {
-  // Limits, of threads that are started when they are needed. A Scale or a Status that waits for
-  // one would be late (rule L8). The agent evaluates at most 10 cluster and 10 horizontal policies
-  // at a time by default (hashicorp/nomad-autoscaler:agent/config/config.go, policy_eval).
+  // Upper limits; threads start when they are needed. They are high because a Scale or a Status
+  // that waits for a thread would be late (rule L8). The agent evaluates at most 10 cluster and 10
+  // horizontal policies at a time by default (hashicorp/nomad-autoscaler:agent/config/config.go,
+  // policy_eval).
   std::size_t scale_threads = 64;
   std::size_t scale_queue = 40;
   // One Status for each policy and tick, each bounded by its deadline.

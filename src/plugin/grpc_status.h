@@ -22,8 +22,8 @@ inline constexpr std::size_t kMaxEncodedMessage = 6 * 1024;
 // ("GEOFENCE" becomes "GEO-FENCE"); "connection refused" becomes "connection was refused".
 std::string Scrub(std::string_view text);
 
-// The size of the text in a header: only printable ASCII other than '%' is not escaped
-// (grpc/grpc:doc/PROTOCOL-HTTP2.md, Percent-Encoded).
+// The size of the text in a header. Each byte takes three, unless it is printable ASCII other than
+// '%' (grpc/grpc:doc/PROTOCOL-HTTP2.md, Percent-Encoded).
 std::size_t EncodedSize(std::string_view text);
 
 struct ErrorText {

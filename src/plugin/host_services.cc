@@ -52,7 +52,7 @@ class OpenStream : public Reactor, public OpenRpc {
   static Stream* Make(CallRegistry& streams) {
     const auto stream = std::make_shared<Stream>(streams);
     stream->self_ = stream;
-    // So that the client sees that the stream is open: there may never be a message.
+    // Shows the client that the stream is open, because there may never be a message.
     stream->StartSendInitialMetadata();
     if (!streams.Add(stream)) stream->End(grpc::Status::OK);
     return stream.get();
@@ -70,7 +70,7 @@ class OpenStream : public Reactor, public OpenRpc {
  private:
   CallRegistry& streams_;
   std::atomic<bool> ended_{false};
-  std::shared_ptr<OpenStream> self_;  // until gRPC is done
+  std::shared_ptr<OpenStream> self_;  // keeps this object until gRPC is done
 };
 
 class StdioStream final : public OpenStream<grpc::ServerWriteReactor<StdioData>> {

@@ -13,11 +13,11 @@
 
 namespace nomad_harvester::plugin {
 
-// GRPCController: `on_shutdown` is called after the reply has been sent, and must not block.
-// GRPCStdio: a stream without messages, because the plugin prints only the handshake line to
-// stdout, and the host reads stderr, with the log, itself. GRPCBroker: its messages are read and
-// ignored, because the autoscaler opens the stream and never uses it. `streams`, which must outlive
-// the services, has the open streams.
+// GRPCController calls `on_shutdown`, which must not block, after the reply has been sent.
+// GRPCStdio is a stream without messages: the plugin prints only the handshake line to stdout, and
+// the host itself reads stderr, which has the log. GRPCBroker reads messages and ignores them,
+// because the autoscaler opens the stream and never uses it. Open streams are registered in
+// `streams`, which must outlive the services.
 std::vector<std::unique_ptr<grpc::Service>> MakeHostServices(std::function<void()> on_shutdown,
                                                              CallRegistry& streams);
 

@@ -9,7 +9,8 @@ namespace nomad_harvester::plugin {
 
 ProcessTable SystemProcessTable() {
   return {getppid,
-          // glibc has a wrapper since 2.36, the kernel the call since 5.3.
+          // Called by its number: glibc has a wrapper only since 2.36. The kernel has the call
+          // since 5.3.
           [](pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }};
 }
 

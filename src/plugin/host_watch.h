@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects the death of the parent process. Without it the plugin would never be stopped.
+// Detects the death of the parent process. Otherwise nobody would stop the plugin.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HOST_WATCH_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HOST_WATCH_H_
 
@@ -19,8 +19,8 @@ ProcessTable SystemProcessTable();
 // to the end of the thread that forked the plugin, and Go's runtime ends threads while the host
 // continues to run (prctl(2)).
 //
-// The parent's PID itself has no meaning: 1 may be an init that adopted the plugin or the agent in
-// its container, and 0 is a parent in an outer PID namespace. Only a change of it does.
+// Only a change of the parent's PID has a meaning, not its value: 1 may be an init that adopted the
+// plugin or the agent in its container, and 0 is a parent in an outer PID namespace.
 class HostWatch {
  public:
   explicit HostWatch(const ProcessTable& processes);

@@ -32,8 +32,8 @@ log::Logger TheLogger() {
   return target.logger;
 }
 
-// Logging allocates, but no exception may pass through a library that called back: gRPC's core is
-// written for C. A line that needs memory that is not there is lost.
+// Logging allocates memory and may throw, but no exception may pass through the library that calls
+// back: gRPC's core is written for C. If memory runs out, the line is lost.
 template <typename Write>
 void LogWithoutThrowing(Write write) noexcept {
   try {

@@ -53,7 +53,7 @@ absl::Status CheckUnix(const std::string& text, const std::string& path) {
   const Socket socket(AF_UNIX);
   const bool connected =
       connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-  // A socket that nobody listens on is what an earlier server has left: gRPC replaces it.
+  // Nobody listens on it: an earlier server left it behind, and gRPC replaces it.
   if (!connected && (errno == ECONNREFUSED || errno == ENOENT)) return absl::OkStatus();
   return CannotListen(text,
                       connected || errno == EAGAIN ? "another process listens there"
@@ -71,7 +71,7 @@ absl::Status CheckTcp(const std::string& text) {
   addrinfo* found = nullptr;
   if (getaddrinfo(host == "localhost" ? "127.0.0.1" : host.c_str(), text.substr(colon + 1).c_str(),
                   &hints, &found) != 0) {
-    return absl::OkStatus();  // gRPC's to say
+    return absl::OkStatus();  // gRPC reports it
   }
   const Socket socket(found->ai_family);
   const int yes = 1;

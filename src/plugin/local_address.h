@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a server listens on this machine.
+// Addresses at which a server listens on this machine.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_LOCAL_ADDRESS_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_LOCAL_ADDRESS_H_
 
@@ -19,12 +19,13 @@ std::string UnixAddress(const std::string& path);
 // gRPC's address for an operator's text: "unix:/path", or "host:port" with a host of this machine,
 // because the server does not authenticate its clients. INVALID_ARGUMENT for any other text.
 absl::StatusOr<std::string> ParseLocalAddress(const std::string& text);
-// Whether such a text names a Unix socket, which file permissions protect.
+// True if the text names a Unix socket, which file permissions protect.
 bool IsUnixAddress(std::string_view text);
 
-// Whether a server can be started at such a text: gRPC deletes a socket that another process
-// listens on, and does not say why it cannot listen. UNAVAILABLE: it cannot, with the cause and the
-// cure. Tries it, without a trace; another process may still be faster.
+// Checks that a server can listen at an address that ParseLocalAddress accepts, by trying it
+// without leaving a trace. gRPC would delete a socket on which another process listens, and would
+// not say why it cannot listen. UNAVAILABLE, with the cause and the cure, if it cannot. Another
+// process may still take the address before the server does.
 absl::Status CheckCanListen(const std::string& text);
 
 }  // namespace nomad_harvester::plugin

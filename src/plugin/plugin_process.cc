@@ -33,8 +33,8 @@ ServerOptions MakeServerOptions(const ProcessOptions& options, StopRequest& stop
   return server;
 }
 
-// AutoMTLS, if the host requests it: only the host's certificate is trusted; ours is sent in the
-// handshake.
+// AutoMTLS, if the host requests it. The server trusts only the host's certificate; the handshake
+// carries the server's own.
 struct AutoMtls {
   std::string client;  // empty: not requested
   OneTimeCertificate own;
@@ -106,8 +106,8 @@ CallRules DevRules(bool is_unix, const ProcessOptions& options) {
       "Any user of this machine may call this port, with policies that name any file of this user "
       "as user_data_file, and with the credentials of this process: listen on a Unix socket to "
       "prevent that");
-  // Whoever may redirect the plugin receives the token of its environment, or the content of any
-  // file that a SetConfig calls a token file.
+  // By SetConfig a caller can redirect the plugin, and then receives the token of its environment,
+  // or the content of any file that SetConfig names as a token file.
   rules.set_config_refusal =
       "SetConfig is refused on TCP, where any user of this machine may call it: configure by the "
       "environment and --set, or listen on a Unix socket, as without --listen";
@@ -166,9 +166,9 @@ bool IsIgnored(int signal) {
 
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   const HostWatch host(SystemProcessTable());  // created first: the host may die at any time
-  // Ctrl-C is sent to the whole process group; the host then shuts the plugin down itself. So is
-  // the SIGHUP with which people make the agent read its configuration again (rule L9): it reloads
-  // its plugins by SetConfig. SIGPIPE must not end the process when the host no longer reads.
+  // Ctrl-C is sent to the whole process group, and the host then shuts the plugin down itself. The
+  // SIGHUP by which operators reload the agent's configuration is sent to the group, too (rule L9);
+  // the agent then calls SetConfig. SIGPIPE must not end the process when the host no longer reads.
   IgnoreSignal(SIGINT);
   IgnoreSignal(SIGHUP);
   IgnoreSignal(SIGPIPE);

@@ -25,7 +25,7 @@ constexpr base::Duration kServiceStop = std::chrono::milliseconds(1000);
 constexpr base::Duration kCallsEnd = std::chrono::milliseconds(1200);
 constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
 
-// An executable that is linked with gRPC's reflection has it in every server.
+// Leaves out gRPC's reflection, which linking adds to every server of the executable.
 class WithoutServerPlugins final : public grpc::ServerBuilderOption {
  public:
   void UpdateArguments(grpc::ChannelArguments*) override {}

@@ -23,7 +23,7 @@
 
 namespace nomad_harvester::plugin {
 
-// TLS that accepts only the owner of the key of `client_certificate_pem`.
+// TLS that accepts only clients with the key of `client_certificate_pem`.
 std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own,
                                                    const std::string& client_certificate_pem);
 
@@ -34,7 +34,7 @@ struct ServerOptions {
   runtime::Clock* clock = nullptr;
   LaneSizes lanes;
   CallRules rules;
-  // Serves gRPC's reflection, too.
+  // Serve gRPC's reflection.
   bool reflection = false;
   // Called after the reply to the host's Shutdown. Must not block.
   std::function<void()> on_shutdown;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream socket for a scope.
+// A stream socket that is closed at the end of a scope.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_SOCKET_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_SOCKET_H_
 
@@ -11,7 +11,7 @@ namespace nomad_harvester::plugin {
 
 class Socket {
  public:
-  // Does not block, and is closed on exec. It is negative if there is none.
+  // The socket is non-blocking and closed on exec. If it cannot be created, fd() is negative.
   explicit Socket(int family)
       : fd_(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
   Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -58,7 +58,7 @@ std::string_view WhyNotAnnounceable(const std::string& path) {
   return "";
 }
 
-// The largest one means "no change" to chown(2).
+// Refuses the largest number, which means "no change" to chown(2).
 std::optional<gid_t> GroupNumber(std::string_view text) {
   const absl::StatusOr<std::int64_t> number = base::ParseInt(text);
   const bool is_group = number.ok() && *number >= 0 && *number < std::numeric_limits<gid_t>::max();

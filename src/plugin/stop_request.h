@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The request to stop the process, from any source, and its limit.
+// A request from any source to stop the process, and a limit for the time that it takes.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 
