@@ -21,9 +21,9 @@ class HeldList {
  public:
   using Ptr = std::shared_ptr<const List>;
 
-  // The held list if `prove` says that it is current; null: it is to be read in full. A proof that
-  // was not answered, or not permitted, is the error; one that the server, or a proxy, refuses for
-  // its form proves nothing.
+  // Returns the held list if `prove` says that it is current, and null if the list must be read in
+  // full. If the proof was not answered or not permitted, returns that error. Any other error, such
+  // as that of a server or proxy that refuses the proof's form, proves nothing.
   template <typename Prove>  // absl::StatusOr<bool>(const List&)
   absl::StatusOr<Ptr> Current(Prove prove) {
     const Ptr list = ToProve();
@@ -44,18 +44,18 @@ class HeldList {
   }
 
  private:
-  // The list whose proof is worth a request; null: there is none. A proof of a list that changes
-  // all the time is a request in vain: after n of them in a row, n more lists, at most eight, are
-  // read without one.
+  // The held list if its proof is worth a request, else null. Proving a list that changes all the
+  // time wastes requests: after n failed proofs in a row, the next n lists, at most eight, are read
+  // without one.
   Ptr ToProve() {
     base::MutexLock lock(mutex_);
     if (list_ == nullptr || unproved_-- > 0) return nullptr;
     return list_;
   }
-  // What the proof said of `list`. One that is not current is held no longer.
+  // Records what the proof said. A list that is not current is no longer held.
   void Proved(const Ptr& list, bool is_current) {
     base::MutexLock lock(mutex_);
-    if (list != list_) return;  // another caller knows more
+    if (list != list_) return;  // another caller has replaced it
     failures_ = is_current ? 0 : std::min(failures_ + 1, kMostUnproved);
     unproved_ = failures_;
     if (!is_current) list_ = nullptr;

@@ -50,7 +50,7 @@ void Hosts::Keep(const std::string& ns, base::MonoTime began,
                  std::map<std::string, std::string> host_of) {
   base::MutexLock lock(mutex_);
   Instances& known = instances_[ns];
-  if (began < known.began) return;  // another caller knows more
+  if (began < known.began) return;  // another caller's list is newer
   known = {.began = began, .host_of = std::move(host_of)};
   // The zones of hosts on which nothing runs are forgotten.
   std::set<std::string> hosts;
@@ -68,7 +68,7 @@ void Hosts::RefreshZone(const runtime::Context& context) {
   {
     base::MutexLock lock(mutex_);
     if (IsDenied(now)) return;
-    // One that was never read is the oldest.
+    // A host that was never read counts as the oldest.
     base::MonoTime read_at = now - kZoneFor;
     for (const auto& [host, zone] : zones_) {
       const base::MonoTime at = zone.read_at.value_or(base::MonoTime::min());
@@ -118,7 +118,7 @@ absl::StatusOr<std::string> Hosts::ZoneOf(const runtime::Context& context,
   {
     base::MutexLock lock(mutex_);
     const Zone& zone = zones_[host];
-    // What was read before the right was withdrawn is what FillZones compares with.
+    // FillZones also uses the zone that was read before the right was withdrawn, so both agree.
     if (IsDenied(now)) return zone.name.value_or("");
     if (zone.name.has_value() && zone.read_at.has_value() && now - *zone.read_at < kZoneFor) {
       return *zone.name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which Harvester hosts VMs run, and in which zones those are, as far as it was read. Private to
-// module scaling.
+// Remembers on which Harvester hosts VMs run, and the zones of these hosts, as last read. Private
+// to module scaling.
 #ifndef NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HOSTS_H_
 #define NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HOSTS_H_
 
@@ -21,38 +21,40 @@
 
 namespace nomad_harvester::scaling {
 
-// How often, at rest, the instances of a namespace are listed, and one host is read.
+// At rest, how often the instances of a namespace are listed, and one host is read.
 inline constexpr base::Duration kHostsEvery = std::chrono::minutes(1);
-// How long the zone of a host is believed.
+// A host's zone is read again after this time.
 inline constexpr base::Duration kZoneFor = std::chrono::minutes(10);
 
-// What the pools of a configuration know together. Thread-safe.
+// Shared by the pools of a configuration. Thread-safe.
 class Hosts {
  public:
   // `kube`: a client without slots.
   Hosts(std::shared_ptr<const kube::KubeClient> kube, log::Logger logger)
       : kube_(std::move(kube)), logger_(std::move(logger)) {}
 
-  // Whether Status should list the instances of the namespace now: nobody has for kHostsEvery. Then
-  // the others need not.
+  // True if the instances of the namespace were not listed for kHostsEvery. The caller should then
+  // list them; other callers get false.
   bool ListIsDue(const std::string& ns, base::MonoTime now);
-  // Lists them. Blocks for one request; without the right, one WARN.
+  // Lists the instances of the namespace. Blocks for one request. Logs one WARN if the token lacks
+  // the right.
   void List(const runtime::Context& context, const std::string& ns);
   // Reads the host whose zone was not read for longest, if that is more than kZoneFor ago. Blocks
   // for one request at most.
   void RefreshZone(const runtime::Context& context);
 
-  // Takes the hosts of a look of the loop, whose reads began at `began`, and fills its zones.
+  // Stores the hosts that a look of the loop shows, and fills in the look's zones. `began`: when
+  // the reads of the look began.
   void Record(const std::string& ns, base::MonoTime began, Look* look);
-  // Fills hosts and zones of a look that has no instances.
+  // Fills in hosts and zones of a look that has no instances.
   void Apply(const std::string& ns, Look* look) const;
 
-  // The zone of a host, read unless it was within kZoneFor; empty: it has none, or the token may
-  // not read hosts, which is one WARN. Blocks for one request at most.
+  // The zone of a host, read if that was not done within kZoneFor. Empty if the host has none, or
+  // if the token may not read hosts, which is logged as one WARN. Blocks for one request at most.
   absl::StatusOr<std::string> ZoneOf(const runtime::Context& context, const std::string& host);
 
-  // The turn of one of the few publications that may wait for Nomad at a time; it ends when the
-  // pointer does, before this object. Null: all are taken.
+  // Begins one of the few publications that may wait for Nomad at the same time. It ends when the
+  // pointer is destroyed, which must happen before this object is. Null: too many are under way.
   std::shared_ptr<void> BeginPublication();
 
  private:
@@ -61,7 +63,7 @@ class Hosts {
     std::optional<base::MonoTime> read_at;
   };
   struct Instances {
-    base::MonoTime began{};                      // of the list
+    base::MonoTime began{};                      // of the request
     std::map<std::string, std::string> host_of;  // by VM name
   };
   void Keep(const std::string& ns, base::MonoTime began,
@@ -76,7 +78,7 @@ class Hosts {
   std::map<std::string, base::MonoTime> listed_ NH_GUARDED_BY(mutex_);  // by namespace
   std::map<std::string, Instances> instances_ NH_GUARDED_BY(mutex_);    // likewise
   std::map<std::string, Zone> zones_ NH_GUARDED_BY(mutex_);             // by host
-  std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);       // hosts may not be read
+  std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);       // the last 403 for a host
   bool warned_of_hosts_ NH_GUARDED_BY(mutex_) = false;
   bool warned_of_instances_ NH_GUARDED_BY(mutex_) = false;
   int publications_ NH_GUARDED_BY(mutex_) = 0;

@@ -9,9 +9,9 @@ namespace nomad_harvester::scaling {
 struct LastLinks::Linked {
   std::weak_ptr<VmList::element_type> vms;
   std::weak_ptr<NodeList::element_type> nodes;
-  std::string attribute;  // by which VMs without a record of their own are linked
+  std::string attribute;  // links the VMs that have no record of their own
   std::vector<nodepool::Link> links;
-  nodepool::Linker linker;  // refers to texts of the nodes
+  nodepool::Linker linker;  // refers to strings of the nodes
   std::vector<bool> node_is_linked;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status finds the same lists at almost every tick, and links them alike. Private to module
-// scaling.
+// Reuses links: Status finds the same lists at almost every tick. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_LAST_LINKS_H_
 #define NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_LAST_LINKS_H_
 
@@ -12,12 +11,13 @@
 
 namespace nomad_harvester::scaling {
 
-// What Link made of the last two lists of a namespace, for as long as others have them: it keeps
-// neither. Thread-safe; blocks for nothing.
+// The result of Link for the last lists of VMs and nodes of a namespace, as long as others hold
+// these lists: this object does not. Thread-safe; does not block.
 class LastLinks {
  public:
-  // As Link, of a look whose VMs are SetVms(vms) and whose instances were not read: their addresses
-  // are identity hints, too. Lists are the same if they are the same object.
+  // Does what scaling::Link does. The look's VMs must be SetVms(vms), and its instances must not
+  // have been read, because their addresses are identity hints, too. Lists are the same if they are
+  // the same object.
   void Link(const VmList& vms, Look* look);
 
  private:

@@ -11,7 +11,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// A wait on a real condition under a clock that may be a fake one, and may have no end.
+// Limits of one wait on the condition variable. That uses the real clock, while the context's clock
+// may be a fake one, and the wait may have no end.
 constexpr base::Duration kShortestSlice = std::chrono::milliseconds(1);
 constexpr base::Duration kLongestSlice = std::chrono::hours(1);
 
@@ -99,11 +100,12 @@ typename SharedList<List>::Result SharedList<List>::Await(const runtime::Context
       if (in_flight == nullptr) {
         return ReadForAll(context, {.index = options.index, .wait = left}, &blocking_);
       }
-      // The caller's list is older than what the others wait to see changed.
+      // The others wait for a change of a list that is newer than the caller's.
       if (in_flight->index > options.index) break;
       if (!WaitFor(context, until, *in_flight)) break;
       if (in_flight->abandoned) continue;
-      // Without a change, the wait is over when half of it is: who waits together goes on together.
+      // An unchanged list ends the wait after half of it, so that callers who wait together go on
+      // together.
       const bool goes_on = until - context.clock().Now() <= options.wait / 2;
       if (!in_flight->result.ok() || (*in_flight->result)->index > options.index ||
           (goes_on && (*in_flight->result)->index == options.index)) {
@@ -171,7 +173,7 @@ SharedList<NomadReads::Nodes>::Result NomadReads::ListNodesForStatus(
 }
 
 SharedList<NomadReads::Nodes>::Result NomadReads::Held(SharedList<Nodes>::Result list) {
-  // That there is no node is not concluded from what is held.
+  // A list without nodes is not held: that there is no node must be read each time.
   if (list.ok() && !(*list)->value.empty()) for_status_.Hold(*list);
   return list;
 }

@@ -22,10 +22,11 @@
 
 namespace nomad_harvester::scaling {
 
-// One list of Nomad, for all callers that want it at the same time. Nothing is kept once the last
-// of them has it. Thread-safe; a call blocks for its request, or for another caller's.
+// One list of Nomad, read once for all callers that want it at the same time. It is not kept once
+// the last of them has it. Thread-safe; a call blocks for its own request or for another caller's.
 //
-// Every caller can be cancelled alone: if the one whose request it is gives up, another sends it.
+// Every caller can be cancelled alone: if the one that sent the request gives up, another sends it
+// again.
 template <typename List>  // has an `index`
 class SharedList {
  public:
@@ -35,17 +36,18 @@ class SharedList {
 
   explicit SharedList(Read read) : read_(std::move(read)) {}
 
-  // The list of a request that begins after this call. `or_running`: or of one that is under way.
+  // Returns a list whose request begins after this call. With `or_running`, a request that is
+  // already under way will do.
   Result Get(const runtime::Context& context, bool or_running = false);
-  // The same once its index is above `options.index`, or when `options.wait` is over, or half of
-  // it. All callers wait on one blocking query. It may have been sent before this call: a list with
-  // a higher index than that of the caller's last one is newer, and with the same index it is
-  // equal.
+  // Returns a list once its index is above `options.index`, or after `options.wait`. An unchanged
+  // list may be returned after half of that time. All callers wait on one blocking query, which may
+  // have been sent before this call: a list with a higher index than that of the caller's last one
+  // is newer, and with the same index it is equal.
   Result Await(const runtime::Context& context, const nomad::ReadOptions& options);
 
  private:
   struct InFlightRead {
-    std::uint64_t index = 0;  // that a blocking query waits on
+    std::uint64_t index = 0;  // the index on which a blocking query waits
     bool done = false;
     bool abandoned = false;  // its caller gave up
     Result result{};
@@ -53,7 +55,7 @@ class SharedList {
   using Slot = std::shared_ptr<InFlightRead>;
   Result ReadForAll(const runtime::Context& context, const nomad::ReadOptions& options, Slot* slot)
       NH_REQUIRES(mutex_);
-  // False: the context ended, or `until` came.
+  // Waits until the read is done. False if the context ends, or `until` comes, first.
   bool WaitFor(const runtime::Context& context, base::MonoTime until, InFlightRead& in_flight)
       NH_REQUIRES(mutex_);
 
@@ -64,12 +66,12 @@ class SharedList {
   Slot blocking_ NH_GUARDED_BY(mutex_);
 };
 
-// Thread-safe. Lists take no slot and no connection of other requests. They are completed by what
-// is known of the nodes' attributes and meta when they arrive.
+// Thread-safe. Lists take no slot and no connection of other requests. As a list of nodes arrives,
+// the attributes and meta that are already known are filled in.
 class NomadReads {
  public:
   struct Nodes : nomad::Indexed<std::vector<nomad::Node>> {
-    std::uint64_t completed_by = 0;  // the version of that knowledge
+    std::uint64_t completed_by = 0;  // the version of the cache that filled it in
   };
   using Allocations = nomad::Indexed<std::vector<nomad::Allocation>>;
 
@@ -79,37 +81,38 @@ class NomadReads {
   // `options` may block.
   SharedList<Nodes>::Result ListNodes(const runtime::Context& context,
                                       const nomad::ReadOptions& options = {});
-  // For Status: it may have been requested by another call that is still under way, and a list that
-  // is held is proved by one request for one node.
+  // For Status. The list may come from another call's request that is under way, or from an earlier
+  // one, if one request for one node proves that it is current.
   SharedList<Nodes>::Result ListNodesForStatus(const runtime::Context& context);
-  // Which cluster it is (nomad::NomadClient::ReadClusterKeys), as it was read at most five minutes
-  // ago: the keys of a cluster change once a month.
+  // The keys of the cluster (nomad::NomadClient::ReadClusterKeys), read at most five minutes ago:
+  // they change once a month.
   absl::StatusOr<std::string> Cluster(const runtime::Context& context);
-  // The same, read now: before what rests on this Nomad's not knowing a node.
+  // The same, read now. For decisions that rest on this Nomad not knowing a node.
   absl::StatusOr<std::string> ReadCluster(const runtime::Context& context);
   // Reads a node in full with `client`, and remembers it.
   absl::StatusOr<nomad::Indexed<nomad::Node>> GetNode(const runtime::Context& context,
                                                       const nomad::NomadClient& client,
                                                       const std::string& id);
-  // The same node in full: as it is known in this version, else as it is read, which may be newer.
+  // The stub's node in full, from the cache if it has this version. Else the node is read, and may
+  // be newer.
   absl::StatusOr<nomad::Node> InFull(const runtime::Context& context,
                                      const nomad::NomadClient& client, nomad::Node stub);
-  // With task states, for what still runs on a drained node.
+  // Lists with task states, which show what still runs on a drained node.
   SharedList<Allocations>::Result ListAllocations(const runtime::Context& context) {
     return allocations_.Get(context);
   }
-  // With resources, for the choice of victims.
+  // Lists with resources, by which victims are chosen.
   SharedList<Allocations>::Result ListPlacements(const runtime::Context& context) {
     return placements_.Get(context);
   }
 
  private:
-  // Holds a list that was read, and returns it.
+  // Holds the list for Status, unless it is empty, and returns it.
   SharedList<Nodes>::Result Held(SharedList<Nodes>::Result list);
 
   nodepool::FullNodeCache cache_;
   SharedList<Nodes> nodes_;
-  SharedList<nomad::Indexed<std::vector<nomad::Node>>> first_;  // at most one
+  SharedList<nomad::Indexed<std::vector<nomad::Node>>> first_;  // has at most one node
   SharedList<Allocations> allocations_;
   SharedList<Allocations> placements_;
   HeldList<Nodes> for_status_;
@@ -119,12 +122,13 @@ class NomadReads {
   base::MonoTime cluster_read_at_ NH_GUARDED_BY(mutex_){};
 };
 
-// The nodes of a list, which it keeps.
+// The nodes of a list. The pointer keeps the whole list alive.
 inline NodeList NodesOf(const std::shared_ptr<const NomadReads::Nodes>& list) {
   return {list, &list->value};
 }
 void TakeCluster(const absl::StatusOr<std::string>& cluster, Look* look);
-// What such a list and Nomad's keys say; an error of the list: Nomad is unreadable.
+// Puts the nodes and the cluster's keys into the look. If the list is an error, Nomad is
+// unreadable.
 void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes,
                const absl::StatusOr<std::string>& cluster, Look* look);
 

@@ -20,8 +20,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Nodes that are asked for one by one: so many at a time, and no more of them once so many have
-// failed.
+// Limits of reading nodes one by one: how many at a time, and after how many failures no more are
+// read.
 constexpr std::size_t kNodesAtOnce = 4;
 constexpr int kMostFailures = 3;
 
@@ -52,8 +52,9 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
   return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
 }
 
-// Each could be a VM under another name, of those that are older, have an instance and no node, and
-// have its identifiers: of these nodes the youngest suffices.
+// Sets `unread_node` of the VMs that an unread node could be under another name: VMs that are older
+// than the node, have an instance and no node, and have the node's identifiers. Of several such
+// nodes the youngest is named.
 void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
   if (unread.empty()) return;
   std::vector<const nomad::Node*> nodes;
@@ -80,8 +81,9 @@ void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
   }
 }
 
-// A marked VM whose node completed our drain, was never ready, or is disconnected, or one that
-// would be removed while it is disconnected: its allocations decide the next step.
+// True if the allocations of the VM's node decide its next step: a marked VM whose node completed
+// our drain, was never ready or is disconnected, or an unmarked VM that would be removed while its
+// node is disconnected.
 bool AwaitsIdle(const VmView& view, const Look& look) {
   const nomad::Node* node = LinkedNode(view, look);
   if (!view.member || node == nullptr || node->draining) return false;
@@ -271,7 +273,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
   const std::vector<absl::Status> read = runtime::ForEachBounded(
       context, executor_, wanted.size(), kNodesAtOnce, [&](std::size_t i) -> absl::Status {
         const nomad::Node& stub = look->nodes()[wanted[i]];
-        // ABORTED: it was not asked for, or is to be asked for again.
+        // ABORTED is no failure: the node was not read, or must be read again.
         const auto failed = waiting.find(stub.id);
         if (failed != waiting.end()) return absl::AbortedError(failed->second);
         if (failures >= kMostFailures) return absl::AbortedError("others could not be read");
@@ -286,7 +288,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
         return absl::OkStatus();
       });
   if (absl::Status ended = context.Check(); !ended.ok()) return SetUnreadable(ended, look);
-  std::vector<nomad::Node> nodes;  // a copy, once one of them is completed: others have the list
+  std::vector<nomad::Node> nodes;  // copied once one is completed: the list is shared
   std::map<std::string, std::string> unread;
   std::map<std::string, std::string> failed;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -330,7 +332,7 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
         !view.vm->has_mark || !nodepool::IsDrainOf(node, view.vm->mark->action, view.vm->uid);
   }
   if (awaited.empty()) return absl::OkStatus();
-  // Nomad completes no drain there: the list alone has to prove that nothing runs.
+  // Where Nomad completes no drain, the list alone must prove that nothing runs.
   if (without_drain) {
     const auto read_job = nomad_.VerifyReadJob(context);
     look->allocations_complete = read_job.ok() && *read_job == nomad::ReadJob::kEverywhere;
@@ -365,7 +367,7 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
   return absl::OkStatus();
 }
 
-// The right to read a namespace is optional. What fails otherwise is read again by the next look.
+// The right to read a namespace is optional. After any other failure the next look reads it again.
 void Observer::ReadHarvester(const runtime::Context& context) const {
   auto uid = vms_.NamespaceUid(context);
   if (uid.ok() || kube::IsForbidden(uid.status()))
@@ -396,9 +398,9 @@ absl::StatusOr<Observer::VmsAndInstances> Observer::ReadVmsAndInstances(
   return lists;
 }
 
-// Identity hints for every link, whether the guest of a down node runs, and where it does. Without
-// the list (a token that may not read instances) both stay unknown, and nothing is removed because
-// of that.
+// Fills in what instances tell: identity hints for every link, whether the guest of a down node
+// runs, and on which host. Without the list (a token that may not read instances) that stays
+// unknown, and nothing is removed because of it.
 void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look) {
   std::map<std::string, harvester::VirtualMachineInstance*> by_name;
   for (harvester::VirtualMachineInstance& instance : instances) by_name[instance.name] = &instance;
@@ -420,7 +422,7 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
     }
     const auto by_id = nomad_.GetNode(context, view.vm->mark->node_id);
     view.node_gone = IsGone(by_id.status(), view.vm);
-    if (view.node_gone) view.unread_node.clear();  // that is another one (rule L1)
+    if (view.node_gone) view.unread_node.clear();  // the unread node is another one (rule L1)
     if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), look);
   }
 }

@@ -15,9 +15,9 @@ namespace {
 
 // ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
-// Between two observations of a node that changes; what is longer is a gap.
+// A longer time between two observations of a node that changes is a gap.
 constexpr base::Duration kLongestGap = std::chrono::minutes(2);
-// Before a node that could not be read in full is read again.
+// How long to wait before a node that could not be read in full is read again.
 constexpr base::Duration kFirstRetryOfRead = std::chrono::seconds(1);
 constexpr base::Duration kLongestRetryOfRead = std::chrono::minutes(1);
 
@@ -37,14 +37,13 @@ void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_n
     return;
   }
   const auto [entry, added] = failing_.try_emplace(vm.uid, Failing{failure->reason, now});
-  // The object may have an earlier time than a process that has just started.
+  // The object's time may be earlier than the start of this process.
   if (added && failure->since.has_value() && *failure->since < wall_now) {
     entry->second.since = now - (wall_now - *failure->since);
   }
   if (failure->only_at_join_timeout) {
     // Such a state may last until the join timeout, which is checked separately. Its time does not
-    // count towards a later failure either, although the object's condition has been False all the
-    // time.
+    // count towards a later failure, although the object's condition has been False all the time.
     entry->second.since = now;
     return;
   }
@@ -54,7 +53,7 @@ void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_n
 
 base::Duration ObserverMemory::For(std::map<std::string, NodeSince>* all, const std::string& key,
                                    const nomad::Node* node, base::MonoTime now) {
-  // A node that is initializing changes whenever its client finds something.
+  // The index of an initializing node is ignored: it changes whenever the client finds something.
   const bool changes = node == nullptr || node->status == nomad::NodeStatus::kInitializing;
   const std::uint64_t index = changes ? 0 : node->modify_index;
   const auto [entry, added] = all->try_emplace(key, NodeSince{now, index});
@@ -93,8 +92,8 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView
     unhealthy_since_.erase(view->vm->uid);
     return;
   }
-  // A node that flaps changes, and is not ready all the same. It may have been ready while nobody
-  // looked, unless its index tells that nothing changed.
+  // A node that flaps changes, but remains not ready. After a gap it may have been ready meanwhile,
+  // unless its index shows that nothing changed.
   const nomad::Node* const node = LinkedNode(*view, look);
   const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
   UnhealthySince& known =
@@ -139,8 +138,9 @@ void ObserverMemory::SetHarvester(std::string uid) {
 }
 
 void ObserverMemory::Apply(base::MonoTime now, Look* look) {
-  // A start that fails is judged by what its pod says, also in a look that reads no pods:
-  // KubeVirt's words of a first attempt would begin the time anew that it has failed for.
+  // Pod messages decide how a start fails, so they are also applied to a look that reads no pods.
+  // With KubeVirt's message of the first attempt instead, the time for which the start has failed
+  // would begin anew.
   pending_reasons_.ApplyPods(look);
   base::MutexLock lock(mutex_);
   look->harvester = harvester_.value_or("");
@@ -165,7 +165,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     const auto token = tokens_.find(view.vm->uid);
     if (token != tokens_.end()) view.look_after_token_at = token->second;
   }
-  if (known_.size() > look->vms.size()) {  // it has every VM of the look: some are gone
+  if (known_.size() > look->vms.size()) {  // it has every VM of the look, so some are gone
     std::unordered_set<std::string_view> uids;
     for (const VmView& view : look->vms) uids.insert(view.vm->uid);
     EraseUnless(&known_, uids);

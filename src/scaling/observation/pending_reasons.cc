@@ -9,7 +9,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// What is asked explains; nothing waits for it for long.
+// The lists only explain why VMs do not start, so nothing waits long for them.
 constexpr base::Duration kReadLimit = std::chrono::seconds(3);
 
 bool IsPending(const VmView& view) {
