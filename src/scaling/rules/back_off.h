@@ -40,7 +40,7 @@ absl::Status CheckRemoval(const harvester::BackOff& back_off, base::WallTime now
 // After so many consecutive VMs that never started or never joined, only one VM is created: a
 // broken image must not create and delete a whole pool at every attempt.
 inline constexpr std::int64_t kCircuitOpensAfter = 3;
-// Every removal of the last action was refused.
+// True if every removal of the last action was refused.
 bool RemovalsWereRefused(const harvester::BackOff& back_off);
 bool CreationCircuitIsOpen(const harvester::BackOff& back_off);
 

@@ -37,7 +37,7 @@ const EventRow* FindEventRow(StepKind kind) {
   return found == kEventRows.end() ? nullptr : found;
 }
 
-// What is told otherwise than by the kind of step alone.
+// The reason of the Event, which does not always follow from the kind of step.
 std::string_view ReasonOf(const EventRow& row, const Step& step, const VmView& view) {
   if (step.node_is_ready) return "Ready";
   switch (step.row) {

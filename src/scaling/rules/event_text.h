@@ -14,20 +14,20 @@
 
 namespace nomad_harvester::scaling {
 
-// The action that a step belongs to: that of the VM's removal, also while that is undone; else that
-// of its creation.
+// The id of the action that a step belongs to: the VM's removal, also while the removal is undone;
+// else the VM's creation.
 std::string ActionOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot);
 
-// Whether there is an Event about such a step once it is done (kReport: once it is decided).
+// True if a step of this kind causes an Event once it is done (kReport: once it is decided).
 bool HasEvent(StepKind kind);
-// That Event; requires HasEvent.
+// The Event of a step. Requires HasEvent of its kind.
 harvester::VmEvent EventOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot);
-// Beside it, of a deletion that waited for a drain.
+// An additional Event for a deletion that waited for a drain.
 harvester::VmEvent EventOfDrained(const Step& step, const VmView& view,
                                   const PoolSnapshot& snapshot);
 
-// A VM that an action created, and one that it chose for removal. `action`: of the pool's Lease.
-// `reason`: why the agent scales.
+// The Events of a VM that an action created, and of one that it chose for removal. `action`: from
+// the pool's Lease. `reason`: why the agent scales.
 harvester::VmEvent EventOfCreation(const std::string& vm, const std::string& uid,
                                    const PoolKey& pool,
                                    const std::optional<harvester::LeaseAction>& action,
@@ -36,7 +36,7 @@ harvester::VmEvent EventOfChoice(const std::string& vm, const std::string& uid, 
                                  const std::optional<harvester::LeaseAction>& action,
                                  const std::string& action_id, const std::string& reason);
 
-// A step of a removal, by its name in the log, that was refused.
+// The Event of a removal's step that was refused. `step`: its name in the log.
 harvester::VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
                                   const absl::Status& refusal);
 

@@ -15,10 +15,12 @@ using nomad::DrainStatus;
 using nomad::Node;
 using nomad::NodeStatus;
 
-// A drain that has not begun by then never will: a kill costs up to 20 s of Lease.
+// A drain that has not begun this long after its deadline is given up. A kill alone costs up to 20
+// s of Lease.
 constexpr base::Duration kBeginningMargin = std::chrono::seconds(10);
 
-// When a process that does not know a VM's introduction token looks after it: it costs one read.
+// How long after a VM's creation a process that does not know its introduction token looks after
+// that token, which costs one read.
 constexpr base::Duration kUnknownToken = std::chrono::minutes(2);
 
 // A drain that Nomad reports as complete; the absence of a drain is not enough.
@@ -27,13 +29,13 @@ bool IsComplete(const Node& node) {
          node.last_drain->status == DrainStatus::kComplete;
 }
 
-// Whether the annotation rolled-back names the node's last drain.
+// True if the annotation rolled-back names the node's last drain.
 bool IsRecorded(const VmView& view, const Node& node, const DrainMark& drain) {
   return !view.vm->rolled_back.empty() &&
          nodepool::RollbackMarker(node, drain) == view.vm->rolled_back;
 }
 
-// The rows of a VM without a mark whose nodes have a drain that we started for it.
+// Sets the facts about nodes with a drain that we started for a VM that has no mark.
 void SetDrainsToUndo(const Overlay& seen, Facts* facts) {
   const VmView& view = seen.view();
   for (const Node* node : seen.NodesDrainedForIt()) {
@@ -58,8 +60,8 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   return seen.now() >= view.look_after_token_at.value_or(view.vm->created_at + kUnknownToken);
 }
 
-// What its node's metadata says about where the VM runs, by the annotation: at rest no node is
-// read.
+// Compares where the VM runs with its annotation, which repeats the node's metadata: at rest no
+// node is read.
 void SetPublishing(const VmView& view, const config::PoolPolicy& policy, Facts* facts) {
   if (policy.dry_run || facts->node == nullptr || facts->node->status != NodeStatus::kReady) return;
   if (!policy.publish_host) {
@@ -73,8 +75,8 @@ void SetPublishing(const VmView& view, const config::PoolPolicy& policy, Facts* 
                    (view.host_zone.has_value() && *view.host_zone != published->zone.value_or(""));
 }
 
-// Whether an allocation of a disconnected node may come back with it. Nomad keeps a node
-// disconnected for that, but also for one that has ended until it is collected
+// True if an allocation of a disconnected node may come back with the node. Nomad keeps a node
+// disconnected for such allocations, but also for one that has ended, until it is collected
 // (hashicorp/nomad:nomad/heartbeat.go, disconnectState).
 bool IsWithinItsTime(const Allocations& allocations) {
   return std::any_of(allocations.begin(), allocations.end(), [](const nomad::Allocation& each) {
@@ -82,7 +84,8 @@ bool IsWithinItsTime(const Allocations& allocations) {
   });
 }
 
-// Its node is one that no scale-in removes (rule C7), beside what annotation and meta protect.
+// True if no scale-in removes a VM on this node (rule C7), apart from what annotation and meta
+// protect.
 bool IsOnKeptNode(const Node* node, const PoolSnapshot& snapshot) {
   if (node == nullptr) return false;
   if (!snapshot.look().own_node_id.empty() && node->id == snapshot.look().own_node_id) return true;
@@ -90,17 +93,17 @@ bool IsOnKeptNode(const Node* node, const PoolSnapshot& snapshot) {
          snapshot.policy->host_volumes == config::HostVolumes::kProtect;
 }
 
-// An operator, or our own roll-back, cancelled the drain of its removal within the last hour.
+// True if an operator, or our own roll-back, cancelled the VM's drain within the last hour.
 bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) {
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
   if (drain.status != DrainStatus::kCanceled) return false;
-  // Nomad's clock may be wrong: what the roll-back wrote is by Harvester's.
+  // Nomad's clock may be wrong. The time that the roll-back wrote is by Harvester's clock.
   return (drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor) ||
          IsUndoneLately(view.vm, now);
 }
 
-// Somebody else drains the node: its VM would be marked, rolled back at once, and marked again.
+// True if somebody else drains the node: a mark would be rolled back at once, and set again.
 bool IsMaintained(const Node* node) { return node != nullptr && node->draining; }
 
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
@@ -147,7 +150,7 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->canceled =
       facts->ours && !node.draining && node.last_drain->status == DrainStatus::kCanceled;
   facts->complete = facts->ours && IsComplete(node);
-  // That the node of a guest which is held is down says nothing.
+  // While a guest is paused or migrates, it means nothing that its node is down.
   const bool for_good =
       !harvester::IsPausedOrMigrating(view.vm) &&
       (view.instance_runs == std::optional<bool>(false) || view.node_down_for >= kDownForGood);
@@ -160,7 +163,7 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->never_begun = due && !facts->ours && CanDrain(node) && mark.reason == MarkReason::kScaleIn;
   const Allocations* allocations = seen.AllocationsOf(node.id);
   if (allocations == nullptr) return;
-  // A token that does not read every namespace proves no absence.
+  // With a token that does not read every namespace, an empty list is no proof.
   const bool is_proof = seen.snapshot().look().allocations_complete;
   facts->cut_off_for_good = is_proof && for_good && node.status == NodeStatus::kDisconnected &&
                             !IsWithinItsTime(*allocations);
@@ -174,8 +177,8 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
                       !node.draining && nodepool::IsIdle(*allocations, false);
 }
 
-// For how long this process must have known a drain before it is late: the clock of one API server
-// may be wrong. Once Nomad says that the drain is complete, its grace.
+// How long this process must have known a drain before the drain can be late, because the clock of
+// the API server may be wrong. Once Nomad says that the drain is complete, this is only the grace.
 base::Duration TimeToWatch(const harvester::Mark& mark, bool complete) {
   const bool timed = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt;
   if (!timed || complete || mark.drain_deadline.at <= mark.marked_at) return mark.grace;
@@ -206,8 +209,8 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   SetMarksNode(seen, mark, *facts->node, facts);
   const bool runs = facts->ours && (facts->node->draining || facts->complete);
   if (runs && view.drain_known_for < TimeToWatch(mark, facts->complete)) facts->late = false;
-  // The removal of a VM that is of no use does not end because its drain is refused, or its node is
-  // away (rule L3).
+  // A broken or unhealthy VM is of no use: its removal does not end because its drain is refused or
+  // its node is away (rule L3).
   if (mark.reason != MarkReason::kScaleIn && !facts->ours) facts->late = false;
 }
 
@@ -226,7 +229,7 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snap
           view->vm->mark.has_value() && view->vm->mark->reason == MarkReason::kUnhealthy;
       if (replaced) ++leaving;
     } else if (IsUnhealthy(*view, snapshot)) {
-      // Only what would be replaced takes a place.
+      // A VM takes one of the places of max_unhealthy only if it would be replaced.
       const Overlay seen(snapshot, *view);
       const Facts facts = FactsOf(seen, this);
       const bool is_kept = facts.is_protected || facts.kept;
@@ -254,7 +257,7 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.joined = harvester::HasJoined(view.vm);
   facts.was_ready = harvester::WasReady(view.vm);
   facts.node = seen.node();
-  // Which drivers a node must have before it was ever ready, only a policy says.
+  // Only a policy says which drivers a node needs to be ready for the first time.
   const bool can_tell = facts.was_ready || seen.snapshot().policy.has_value();
   facts.recovered =
       facts.node != nullptr && WhyNotReady(view, *facts.node, seen.snapshot()).empty();
@@ -266,8 +269,9 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.contradicted = view.link.state == LinkState::kContradicted;
   facts.no_node = view.link.state == LinkState::kNone;
   facts.marked = view.vm->has_mark;
-  // The one conclusion from its having no node that removes it; what is broken, unhealthy or lost
-  // is not known without that node either (IsReadable).
+  // A marked VM that never joined is deleted because it has no node, which nobody knows while a
+  // node that could be it is unread. For VMs that are broken, unhealthy or lost, IsReadable ensures
+  // the same.
   if (look.nomad_readable && !view.unread_node.empty() && facts.marked && !facts.joined) {
     facts.nomad_readable = false;
     facts.nomad_problem = &view.unread_node;

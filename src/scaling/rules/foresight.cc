@@ -12,7 +12,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Of one VM, one after the other: un-mark it, cancel its drain, enable its node, record that.
+// A VM needs at most these, one after the other: remove its mark, cancel its drain, enable its
+// node, record that.
 constexpr int kMostRepairs = 4;
 
 void Apply(const Step& step, base::WallTime now, VmView* view, std::vector<nomad::Node>* nodes) {

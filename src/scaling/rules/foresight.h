@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool will look like once what is due before any plan has been done (rule C14).
+// Predicts the pool after the repairs that precede every plan (rule C14).
 #ifndef NOMAD_HARVESTER_SCALING_FORESIGHT_H_
 #define NOMAD_HARVESTER_SCALING_FORESIGHT_H_
 
@@ -7,9 +7,9 @@
 
 namespace nomad_harvester::scaling {
 
-// The snapshot after every repair that its facts ask for, those included that a repair makes due:
-// marks removed, drains cancelled, nodes enabled, as Harvester and Nomad would then answer. Without
-// repairs it is the same one.
+// The snapshot after all repairs that its facts ask for, and those that follow from them: marks
+// removed, drains cancelled, nodes enabled, as Harvester and Nomad would then answer. Without
+// repairs the snapshot is unchanged.
 PoolSnapshot AfterRepairs(PoolSnapshot snapshot);
 
 }  // namespace nomad_harvester::scaling

@@ -33,8 +33,8 @@ std::string IdentityText(const nomad::Node& node) {
          ", node_pool=" + node.node_pool;
 }
 
-// The node_class that all nodes of the pool's VMs have, and the policy does not say; nullopt: there
-// is none, or they differ in another identifier, too.
+// The node_class that all nodes of the pool's VMs have although the policy names another. nullopt
+// if there is none, or if the nodes differ from the policy in another identifier, too.
 std::optional<std::string> CommonOtherClass(const PoolSnapshot& snapshot) {
   const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
   if (!wanted.node_class.has_value()) return std::nullopt;
@@ -52,7 +52,8 @@ std::optional<std::string> CommonOtherClass(const PoolSnapshot& snapshot) {
   return common;
 }
 
-// What blocks creation: a broken VM that is kept, and a node that joined the wrong pool.
+// Returns an error if something blocks creation: a broken VM that is kept, or a node that joined
+// the wrong pool.
 absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
   const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
   for (const VmView* each : snapshot.vms()) {
@@ -113,7 +114,7 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
   return names;
 }
 
-// Uses names first that an earlier action stored and whose VM was never created.
+// First uses names that an earlier action stored and whose VM was never created.
 std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_t wanted) {
   std::vector<PlannedCreation> creations;
   if (snapshot.action.has_value()) {

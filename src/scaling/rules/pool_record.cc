@@ -28,7 +28,7 @@ void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
   std::erase_if(action->back, [&](const std::string& name) {
     const VmView* view = run.last.seen->FindVm(name);
     if (view == nullptr || !view->vm->has_mark) return true;
-    // Its Nomad knows whether its node is ready.
+    // Only the VM's own Nomad knows whether its node is ready.
     if (IsOtherNomad(view->vm, run.last.look())) return false;
     const nomad::Node* node = LinkedNode(*view, run.last);
     return node == nullptr || node->status != nomad::NodeStatus::kReady;

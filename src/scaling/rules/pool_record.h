@@ -15,17 +15,17 @@
 
 namespace nomad_harvester::scaling {
 
-// What is about to be done to one VM.
+// A step that is about to be carried out on one VM.
 struct Intent {
   const VmView* view = nullptr;
   StepKind kind = StepKind::kNothing;
 };
 
-// The record that must be stored before these steps are carried out. A name leaves `create` as soon
-// as its VM is observed, also during the Scale that makes it, which may end before it can close its
-// record: else the name could be used twice (rule C10). A VM that is to be marked or deleted is
-// named first: a mark that the Lease does not name is rolled back, and what a VM leaves is found by
-// its name. `new_action_id` is used if the record has no action yet.
+// Returns the record that must be stored before these steps are carried out. A name leaves `create`
+// as soon as its VM is observed, even during the Scale that makes the VM: that Scale may end before
+// it can close its record, and the name must not be used twice (rule C10). A VM is named before it
+// is marked or deleted: a mark that the Lease does not name is rolled back, and the leftovers of a
+// VM are found by its name. `new_action_id` is used if the record has no action yet.
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, const std::string& new_action_id);
 

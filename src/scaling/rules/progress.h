@@ -9,19 +9,20 @@
 
 namespace nomad_harvester::scaling {
 
-// In which phase a VM without a node is, cloning, booting or joining, since when, and what
+// Describes a VM without a node: its phase (cloning, booting or joining), since when, and what
 // KubeVirt, the scheduler or CDI say: "its guest runs since … at 10.0.0.7, its guest agent answers,
 // and no Nomad node has its name". Times are absolute, so that the text stays the same while
 // nothing happens. Pure.
 std::string DescribeProgress(const VmView& view);
-// How far a VM has come whose node has registered and was never ready: "its node … registered at …,
-// but its driver docker is not healthy: …". `node`: the one that it links to; null: none.
+// Describes a VM whose node has registered but was never ready: "its node … registered at …, but
+// its driver docker is not healthy: …". `node`: the one that the VM links to, or null.
 std::string DescribeReadiness(const VmView& view, const nomad::Node* node,
                               const PoolSnapshot& snapshot);
-// The same, of one that is past its deadline, with the time that it had.
+// The same for a VM that is past its deadline, with the time that it had after registering.
 std::string DescribeLateReadiness(const VmView& view, const nomad::Node* node,
                                   const PoolSnapshot& snapshot);
-// What an operator does about a guest that runs and does not join; empty: it does not run.
+// Tells the operator what to do about a guest that runs but does not join. Empty if it does not
+// run.
 std::string AdviceToJoin(const VmView& view, const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling

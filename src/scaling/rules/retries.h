@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When what was refused or failed is tried again, and for how long it has been so (rules L2, L3).
+// Decides when a refused or failed attempt is repeated, and tells for how long it has failed (rules
+// L2, L3).
 #ifndef NOMAD_HARVESTER_SCALING_RETRIES_H_
 #define NOMAD_HARVESTER_SCALING_RETRIES_H_
 
@@ -20,33 +21,33 @@ namespace nomad_harvester::scaling {
 
 enum class Verdict {
   kDone,
-  kNotWanted,   // what was read again no longer asks for it; nothing was written
+  kNotWanted,   // a fresh read no longer asks for it; nothing was written
   kConflict,    // the object was changed in between: observe again
   kRefused,     // repeating will hardly change the answer
   kFailed,      // any other failure; without an answer the write may still have taken effect
-  kUnsuitable,  // the VM must not be a victim, by what was read again
+  kUnsuitable,  // a fresh read shows that the VM must not be a victim
   kCancelled,   // the context ended
 };
 struct Effect {
   Verdict verdict = Verdict::kNotWanted;
-  absl::Status status{};  // of all but kDone and kNotWanted
+  absl::Status status{};  // OK for kDone and kNotWanted
   bool sent = true;       // false: a read before the write failed, so the write was not sent
 };
-// The effect of requests that ended with this status, by the two systems' errors.
+// Classifies the status of a request by the errors of both systems.
 Effect EffectOf(absl::Status status);
 
-// What is done besides the steps of the rules, as keys of Retries.
+// Keys of Retries for work that is not a step of the rules.
 inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kDeleteClaim = "delete-claim";
 inline constexpr std::string_view kDeleteSecret = "delete-secret";
 inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
 
-// The backlog of one pool, by what was to be done and the object that it concerns. Kept from run
-// to run in this process; after a restart the times count anew. Not thread-safe: the pool's gate
-// lets one loop use it at a time.
+// The failed attempts of one pool, by kind of work and object. Kept from run to run in this
+// process; after a restart the times count anew. Not thread-safe: the pool's gate lets one loop use
+// it at a time.
 class Retries {
  public:
-  // What was to be done ("start-drain"), and the VM's uid, the name of a claim, …
+  // The kind of work ("start-drain"), and its object: the VM's uid, the name of a claim, …
   using Key = std::pair<std::string_view, std::string>;
 
   explicit Retries(runtime::Random& random) : random_(random) {}
@@ -57,25 +58,26 @@ class Retries {
   // has doubled its wait, or (for a success) ends.
   bool Record(const Key& key, const Effect& effect, base::MonoTime now);
 
-  // The object's trouble with this is over: what comes next begins anew.
+  // Drops the failures of the object: the next one counts as the first.
   void Forget(const Key& key) { troubles_.erase(key); }
 
-  // Since the first refusal without an acceptance in between; conflicts and transient failures do
-  // not end it. Zero: not refused.
+  // The time since the first refusal. Conflicts and transient failures do not end it, only success
+  // or work that is no longer wanted. Zero: not refused.
   base::Duration RefusedFor(const Key& key, base::MonoTime now) const;
   bool IsRefusedForGood(const Key& key, base::MonoTime now) const {
     return RefusedFor(key, now) >= kRefusedForGood;
   }
-  // Since the first failure of whatever kind.
+  // The time since the first failure of any kind.
   base::Duration FailingFor(const Key& key, base::MonoTime now) const;
   // The last error; OK if there is no trouble.
   absl::Status LastOf(const Key& key) const;
-  // The earliest next attempt after this time, at which everything due was tried: what was not is
-  // not wanted now, and no reason to look again soon (rule L2).
+  // The earliest attempt that is due later than `after`, the time at which everything due was
+  // tried. What was due then but not tried is not wanted now, and is no reason to look again soon
+  // (rule L2).
   std::optional<base::MonoTime> NextAttempt(base::MonoTime after) const;
 
-  // Forgets what concerns objects that are not in the set any more; with `and_clean_up` claims and
-  // Secrets are kept, whose names only a sweep knows.
+  // Drops the failures of objects that are not in the set. With `and_clean_up` those of claims and
+  // Secrets are kept, because only a sweep knows the names of these.
   void KeepOnly(const std::set<std::string>& objects, bool and_clean_up);
   // Fills removal_refused_for and unmarking_refused of every VM.
   void Apply(base::MonoTime now, Look* look) const;

@@ -15,7 +15,7 @@ namespace {
 using nomad::Node;
 using nomad::NodeStatus;
 
-// The rules set the row.
+// Decide() sets the row.
 Step MakeStep(StepKind kind, std::string reason, const Node* node = nullptr) {
   Step step{.kind = kind, .reason = std::move(reason)};
   if (node != nullptr) step.node_id = node->id;
@@ -81,8 +81,8 @@ Step RecordRolledBack(const Facts& facts) {
   return step;
 }
 
-// Why a VM is not marked that the policy would remove; by default because it is protected, or the
-// policy keeps it.
+// Why a VM that the policy would remove is not marked. By default it is protected, or the policy
+// keeps it.
 std::string WhyKept(const Facts& facts) {
   if (facts.maintained) return "; it is kept while another client drains its node";
   if (facts.canceled_lately) return "; it is kept for an hour, because its drain was cancelled";
@@ -499,7 +499,8 @@ Step NextStepOfGoneVm(const Node& node, const PoolSnapshot& snapshot) {
 
 namespace {
 
-// Whether nothing says that this Nomad is the pool's: no record, and no node of it that a VM has.
+// True if nothing shows that this Nomad is the pool's: the Lease has no record, and no VM of the
+// pool has a node here.
 bool IsOfNoKnownCluster(const PoolSnapshot& snapshot) {
   return snapshot.lease_cluster.empty() &&
          std::none_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
@@ -507,7 +508,7 @@ bool IsOfNoKnownCluster(const PoolSnapshot& snapshot) {
          });
 }
 
-// Whether it removes a VM because this Nomad does not know a node of it.
+// True if the step removes a VM because this Nomad does not know a node of it.
 bool RestsOnAbsence(const Step& step) {
   switch (step.row) {
     case Row::kMarkedGone:
@@ -555,7 +556,7 @@ Decisions::Decisions(PoolSnapshot snapshot, std::span<const Rule> rules)
 
 const Decisions::Entry* Decisions::Find(std::string_view vm) const {
   const VmView* view = snapshot_.seen->FindVm(vm);
-  // Both are in the order of the look.
+  // The entries are in the order of the look's VMs.
   const auto found = std::lower_bound(
       entries_.begin(), entries_.end(), view,
       [](const Entry& entry, const VmView* wanted) { return entry.view < wanted; });

@@ -192,7 +192,7 @@ bool IsReadable(const VmView& view, const Look& look) {
 
 namespace {
 
-// Apart from its node.
+// What makes a VM unhealthy, except the state of its node.
 bool MayBeUnhealthy(const VmView& view, const Look& look) {
   if (!IsReadable(view, look) || IsOtherNomad(view.vm, look)) return false;
   if (!view.member || harvester::IsTerminating(view.vm)) return false;
@@ -220,7 +220,7 @@ bool LooksUnhealthy(const VmView& view, const Look& look) {
 
 namespace {
 
-// Whether the drain was for the VM of this name and pool that was there before it was restored.
+// True if the drain was for the VM that had this name and pool before it was restored.
 bool IsForPredecessor(const nodepool::DrainMark& mark, const harvester::VirtualMachine& vm,
                       const Look& look) {
   return mark.vm == vm.name && mark.vm_uid != vm.uid && mark.pool == vm.ns + "/" + vm.pool &&
@@ -373,7 +373,7 @@ std::vector<const nomad::Node*> Overlay::NodesDrainedForIt() const {
   return drained;
 }
 
-// Whether a node that no VM has could be this VM under another name.
+// True if an unlinked node might be this VM's, registered under another name.
 bool Overlay::CouldBeIt(const nomad::Node& node) const {
   const std::optional<harvester::NodesRecord>& record = view().vm->nodes;
   if (node.status != nomad::NodeStatus::kReady) return false;
@@ -388,12 +388,13 @@ bool Overlay::CouldBeIt(const nomad::Node& node) const {
 }
 
 const nomad::Node* Overlay::Candidate() const {
-  // No guest, no client: nothing runs that its deletion could stop.
+  // Without a guest there is no client, and the VM's deletion stops no work.
   if (!MayHaveInstance(view())) return nullptr;
   for (const std::size_t index : nodes_->unlinked_ready()) {
     if (replaced_ != index && CouldBeIt(nodes_->all()[index])) return &nodes_->all()[index];
   }
-  // A node that was read again keeps the VM that it had, unless that was this one.
+  // A node that was read again still belongs to the VM that it was linked to. It is a candidate
+  // only if that was this VM, or none.
   const bool was_linked = replaced_.has_value() && nodes_->IsLinked(*replaced_);
   const nodepool::Link& link = list_link_.has_value() ? *list_link_ : base_.link;
   const bool of_this_vm =
@@ -431,7 +432,7 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
   if (node != nullptr) {
     // While a guest is paused or migrates, a node's silence says nothing.
     if (nodepool::IsSilent(*node) && harvester::IsPausedOrMigrating(view.vm)) return false;
-    // Its join is recorded first.
+    // Its join is recorded before it can be broken.
     if (!harvester::HasJoined(view.vm) || WhyNotReady(view, *node, snapshot).empty()) return false;
   } else if (view.link.state != nodepool::LinkState::kNone) {
     return false;
@@ -516,7 +517,7 @@ std::string OtherClusterText(const std::string& what, const Look& look) {
                                         "nomad-harvester adopt");
 }
 
-// By the Lease of a pool without a VM that has a record.
+// What the Lease's record says, which decides only if no VM of the pool has a record.
 std::string ProblemByLease(const PoolSnapshot& snapshot) {
   const Look& look = snapshot.look();
   if (snapshot.lease_cluster.empty() || HasRecordOfVm(snapshot)) return "";
@@ -557,10 +558,12 @@ std::string OtherClusterProblem(const PoolSnapshot& snapshot) {
     if (IsOtherCluster(view->vm, look)) {
       if (others++ == 0) first = view->vm->name;
     } else if (!others_by_lease && !IsOtherNomad(view->vm, look)) {
-      return "";  // it is the right Nomad: the others are left alone, and hold up nothing
+      return "";  // this Nomad is the right one; the VMs of the other are left alone and hold up
+                  // nothing
     }
   }
-  // With VMs of both: an adoption that was interrupted has not come to the Lease.
+  // VMs of both clusters and a Lease of the other one: an adoption was interrupted before it wrote
+  // the Lease.
   if (others == 0) return ProblemByLease(snapshot);
   return OtherClusterText(
       std::to_string(others) + " VMs of the pool, such as " + first + ", belong", look);

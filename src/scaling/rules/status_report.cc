@@ -13,7 +13,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Of so many VMs that differ from the policy the log has the names.
+// The log names at most this many VMs that differ from the policy.
 constexpr std::size_t kDriftNamed = 20;
 
 // The names of the pool's VMs.
@@ -22,7 +22,7 @@ struct Tally {
   std::map<VmState, std::vector<std::string>> by_state;
   // Of those that count; a stopped VM may also have lost its node.
   std::vector<std::string> stopped, lost, drifted;
-  std::vector<std::string> drift;  // of the first ones that drifted, with the parts
+  std::vector<std::string> drift;  // the first kDriftNamed that drifted, with the parts that differ
 
   std::vector<std::string>& In(VmState state) { return by_state[state]; }
 };
@@ -35,7 +35,7 @@ bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
          (node != nullptr && node->status == nomad::NodeStatus::kDown);
 }
 
-// Whether the node is initializing, and this process has seen it so for a short time only.
+// True if the node is initializing, and this process has seen that for less than kUnreadyFor.
 bool StillInitializes(const nomad::Node& node, const PoolSnapshot& snapshot) {
   if (node.status != nomad::NodeStatus::kInitializing) return false;
   const std::map<std::string, base::Duration>& all = snapshot.look().initializing_for;
@@ -43,7 +43,7 @@ bool StillInitializes(const nomad::Node& node, const PoolSnapshot& snapshot) {
   return known == all.end() || known->second < kUnreadyFor;
 }
 
-// A VM that was never ready, before its deadline.
+// True for a VM that was never ready and is before its deadline.
 bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
   if (harvester::WasReady(view.vm) || IsOtherNomad(view.vm, snapshot.look())) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
@@ -55,8 +55,8 @@ bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
          (!look.nomad_readable || !IsPastJoinDeadline(view, look));
 }
 
-// A node that is initializing, or disconnected, of a VM that has no deadline to be ready. It is
-// given some time, as in Status: each client initializes when it is restarted.
+// True if the VM's node is not ready, such as disconnected; for VMs that do not wait to be ready. A
+// node that initializes is given some time, as each client does so when it is restarted.
 bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
   if (!IsReadable(view, snapshot.look()) || IsOtherNomad(view.vm, snapshot.look())) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
@@ -88,8 +88,8 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
   return tally;
 }
 
-// The SDK's readiness check of the Nomad pool, without the nodes of VMs that we remove ourselves:
-// those do not block while no Scale is open, because growth may cancel their removal.
+// The SDK's readiness check of the Nomad pool. Nodes of VMs that we remove do not block while no
+// Scale is open, because growth may cancel their removal.
 std::string NodesNotReady(const PoolSnapshot& snapshot) {
   const NodeSet& nodes = snapshot.seen->nodes();
   std::vector<bool> ours(nodes.all().size());
@@ -100,8 +100,8 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
                          JoinDeadline(view, snapshot.look()).has_value();
     if (view.vm->has_mark || by_name) ours[view.link.node] = true;
   }
-  // Nor do those of VMs whose removal was rolled back, and that of a deleted VM, which will go
-  // down.
+  // Nodes of VMs whose removal was rolled back do not block either, nor does the node of a deleted
+  // VM, which will go down.
   for (const auto& [vm, index] : nodes.drained()) ours[index] = true;
   const std::string pool = snapshot.key.ToString();
   for (const NodeOfGoneVm& gone : nodes.of_gone_vms()) {
@@ -119,7 +119,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
       {.ignore_init = policy.filter_ignore_init, .ignore_drain = policy.filter_ignore_drain}));
 }
 
-// The VMs that have joined and have yet to be ready, and why they are not.
+// Names the VMs that have joined but are not ready yet, and says why.
 std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
   std::vector<std::string> waiting;
   for (const std::string& name : tally.In(VmState::kRegistered)) {
@@ -265,7 +265,7 @@ std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions) {
   const PoolSnapshot& snapshot = decisions.snapshot();
   std::vector<UnfinishedRemoval> removals;
   for (const Decisions::Entry& entry : decisions.all()) {
-    // Those of another Nomad are another agent's, whatever this one does.
+    // VMs of another Nomad belong to another agent.
     if (!entry.view->member || IsOtherNomad(entry.view->vm, snapshot.look())) continue;
     if (!entry.view->vm->has_mark && !IsRepair(entry.step.kind)) continue;
     removals.push_back(UnfinishedOf(entry, snapshot));
@@ -305,7 +305,8 @@ bool NeedsResumption(const Decisions& decisions, bool paused) {
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member || IsStuckInDeletion(view->vm, look.now)) continue;
     if (view->vm->has_mark && !IsOtherNomad(view->vm, look)) return true;
-    // The name may never be used again: it leaves the Lease before an operator can delete the VM.
+    // The name must never be used again, so it leaves the Lease before an operator can delete the
+    // VM.
     if (snapshot.action.has_value() && snapshot.action->create.contains(view->vm->name))
       return true;
     if (IsAct(step.kind) && !(paused && IsUpkeep(step.kind))) return true;

@@ -30,7 +30,7 @@ constexpr std::array<StepSpec, 19> kSpecs = {{
     {StepKind::kPurge, "purge", StepCategory::kCleanUp, Recheck::kSameKind},
 }};
 
-// When a read belongs to a step.
+// Which steps of a kind need a read.
 enum class Only { kAlways, kWithNode, kWithoutNode, kIdleRow, kDownRow, kCutOffRow };
 
 struct ReadRow {

@@ -16,7 +16,7 @@ namespace {
 
 using Entry = Decisions::Entry;
 
-// How long what is left of a VM is waited for beyond its termination grace period.
+// How long to wait for a deleted VM's volumes and Secret, after its grace period.
 constexpr base::Duration kLeftoversMargin = std::chrono::minutes(2);
 
 void Fail(absl::Status error, VmOutcome* outcome) {
@@ -30,7 +30,8 @@ absl::Status RefusedForGood(const Entry& entry, const Retries& retries, base::Mo
   return retries.IsRefusedForGood(key, now) ? retries.LastOf(key) : absl::OkStatus();
 }
 
-// The refusal of its removal, whatever is decided next.
+// The refusal of a step of the VM's removal, if it has lasted, even if the next step is another
+// one; else OK.
 absl::Status RemovalRefused(const Entry& entry, const Retries& retries, base::MonoTime now) {
   for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
     const Retries::Key key(StepName(kind), entry.view->vm->uid);
@@ -39,15 +40,15 @@ absl::Status RemovalRefused(const Entry& entry, const Retries& retries, base::Mo
   return absl::OkStatus();
 }
 
-// A failed creation that may succeed when it is repeated: not one of our own, such as a template,
-// and not a name that another object has.
+// True if a failed creation may succeed when it is repeated. False for an error of our own, such as
+// in a template, and for a name that another object has.
 bool IsTransient(const absl::Status& status) {
   if (kube::IsAlreadyExists(status)) return false;
   return kube::GetKubeError(status).has_value() || absl::IsUnavailable(status) ||
          absl::IsDeadlineExceeded(status);
 }
 
-// The step that a outcome waits for, and since when it has failed.
+// The step that an outcome waits for, and for how long it has failed.
 std::string TextOf(const Entry& entry, const Retries& retries, base::MonoTime now) {
   const Retries::Key key(StepName(entry.step.kind), entry.view->vm->uid);
   const absl::Status last = retries.LastOf(key);
@@ -174,7 +175,8 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   if (view.vm->join_timeout.has_value() && view.vm->join_timeout->none) {
     return SetMade(vm, node_id, "A new VM is delivered; its node is not waited for", outcome);
   }
-  // The token that it has may last until it boots: only its join deadline decides.
+  // A refused renewal fails nothing: the present token may last until the VM boots, and only the
+  // join deadline decides.
   const bool renews = entry->step.kind == StepKind::kRenewToken;
   absl::Status refused = renews ? absl::OkStatus() : RefusedForGood(*entry, retries, now);
   if (!refused.ok()) {
@@ -182,7 +184,8 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
     Fail(std::move(refused), outcome);
     return;
   }
-  // It exists although its POST got no reply. Without Nomad it is not known to be healthy again.
+  // A creation that failed is pending again if its VM exists although the POST got no reply, or is
+  // healthy again, which is not known without Nomad.
   if (snapshot.look().nomad_readable) outcome->state = OutcomeState::kPending;
   outcome->text = TextOf(*entry, retries, now);
 }
@@ -206,7 +209,7 @@ void Tracker::SetMade(const std::string& vm, const std::string& node_id, std::st
 void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
                           VmOutcome* outcome) {
   if (!outcome->gone_since.has_value()) {
-    // What is left of it is looked up first, unless the call does not wait for it.
+    // Its leftovers are looked up first, unless the call does not wait for them.
     outcome->gone_since = now;
     if (outcome->begun && !options_.until_accepted) return;
   }
@@ -256,7 +259,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     const nomad::Node* node = LinkedNode(view, snapshot);
     const bool accepted = view.vm->mark.has_value() && node != nullptr &&
                           nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
-    // A drain that cannot begin, such as on a node that is away, is the background's to wait for.
+    // The background waits for a drain that cannot begin, such as on a node that is away.
     const bool cannot_begin = step.kind == StepKind::kWait && snapshot.look().nomad_readable;
     // The background removes nothing during a mass loss.
     const bool may_leave = options_.until_accepted && !decisions.pool().mass_loss.alarming;
@@ -268,12 +271,12 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     }
     const Retries::Key drain(StepName(StepKind::kStartDrain), view.vm->uid);
     if (step.row == Row::kMarkedLate && outcome->error.ok() && !retries.LastOf(drain).ok()) {
-      // Its deadline came before the refusal had lasted.
+      // The deadline came before the refusal had lasted for long enough.
       outcome->error = base::Annotate(retries.LastOf(drain), step.reason);
       outcome->refused = retries.RefusedFor(drain, now) > base::Duration::zero();
     }
     if (refused.ok()) return;
-    // The refusal is the outcome's error; a mark that can be removed goes first.
+    // The refusal is the outcome's error. If the mark can be removed, that is done first.
     outcome->error = refused;
     outcome->refused = true;
     const bool rolls_back = step.kind == StepKind::kRollBack && !view.unmarking_refused;
@@ -313,7 +316,7 @@ void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
     Fail(std::move(refused), outcome);
     return;
   }
-  // Its own Nomad knows whether its node is ready, and still drains.
+  // Only the VM's own Nomad knows whether its node is ready or still drains.
   if (IsOtherNomad(view.vm, decisions.snapshot().look())) return;
   if (view.vm->has_mark) {
     if (entry->step.kind == StepKind::kRollBack) return;
@@ -386,7 +389,7 @@ void Tracker::RecordMark(const std::string& vm, const Effect& effect, bool refus
       outcome.action = options_.action_id;
       break;
     case Verdict::kUnsuitable:
-      // One whose mark may still land is never replaced (rule I2).
+      // A victim whose mark may still be written is never replaced (rule I2).
       if (outcome.unknown || !Replace(vm, base::Message(effect.status)))
         Fail(effect.status, &outcome);
       break;

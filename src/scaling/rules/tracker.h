@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an action has achieved: the outcome of each of its VMs, from what is observed and from the
-// effects of what was tried. Pure: it sends nothing and reads no clock.
+// Tracks what an action has achieved: the outcome of each of its VMs, by what is observed and by
+// the effects of what was tried. Pure: it sends nothing and reads no clock.
 #ifndef NOMAD_HARVESTER_SCALING_TRACKER_H_
 #define NOMAD_HARVESTER_SCALING_TRACKER_H_
 
@@ -22,41 +22,41 @@ namespace nomad_harvester::scaling {
 enum class Goal { kMake, kRemove, kTakeBack };
 enum class OutcomeState { kPending, kDone, kFailed };
 
-// One VM of an action, and how far it is.
+// One VM of an action, and how far it has come.
 struct VmOutcome {
   Goal goal = Goal::kRemove;
   OutcomeState state = OutcomeState::kPending;
   absl::Status error{};       // kFailed
   std::string text{};         // why it is pending
   std::string action{};       // of its mark, if observed
-  std::string node_id{};      // kRemove: of the plan
+  std::string node_id{};      // kRemove: the node in the plan
   std::string creation_id{};  // kMake: the id under which it is made
   std::string zone{};         // kMake: where
   // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or
   // observed.
   bool begun = false;
-  bool registered = false;    // kMake: its node has, which was logged
+  bool registered = false;    // kMake: its node has registered, which was logged
   bool unknown = false;       // kRemove: its mark may have been written although no reply said so
-  bool mark_refused = false;  // kRemove: in this action
+  bool mark_refused = false;  // kRemove: its mark was refused in this action
   bool refused = false;       // kRemove: it failed because it was refused
-  // kRemove: since when the VM is gone, and how long its leftovers are waited for (rule L4).
+  // kRemove: when the VM was first seen gone, and how long to wait for its leftovers (rule L4).
   std::optional<base::MonoTime> gone_since{};
   base::Duration leftovers_limit = std::chrono::minutes(4);
-  std::string left{};  // what is left of it although it is done
+  std::string left{};  // kDone: the leftovers that were not waited for
 };
 
 // What remains of VMs that are gone, by VM name (rule L4).
 struct Leftover {
   std::string what;               // "volume web-a-disk-0-x (being deleted)"
-  bool refused_for_good = false;  // everything that is left of the VM is
-  bool in_trouble = false;        // nothing of it only needs time
+  bool refused_for_good = false;  // the clean-up of every object is
+  bool in_trouble = false;        // the clean-up of every object has failed
 };
 using Leftovers = std::map<std::string, Leftover>;
-// Adds one object, whose clean-up is known to `retries` by `key`.
+// Adds one object to the leftovers of `vm`. `key`: its clean-up in `retries`.
 void AddLeftover(const std::string& vm, const std::string& what, const Retries& retries,
                  const Retries::Key& key, base::MonoTime now, Leftovers* leftovers);
 
-// The cause of back_off.h of a VM that is broken.
+// The cause, one of back_off.h, that a broken VM counts for.
 std::string CauseOfBroken(const VmView& view);
 
 class Tracker {
@@ -65,7 +65,8 @@ class Tracker {
     std::string action_id;
     // A removal is done once its drain is accepted (scale_in_wait = "false").
     bool until_accepted = false;
-    // Its removals go on although too many VMs have lost their nodes: that has lasted (rule C15).
+    // Removals go on although too many VMs have lost their nodes, because that has lasted (rule
+    // C15).
     bool despite_mass_loss = false;
     PlanInputs inputs{};
     log::Logger logger;
@@ -79,31 +80,33 @@ class Tracker {
   // Every name that the Lease must hold before anything else is done for this action.
   std::set<std::string> Names() const;
 
-  // Takes over what a look shows. Nothing gets an outcome from a look without Nomad, but a VM that
-  // is gone.
+  // Updates the outcomes from a look. A look without Nomad does not show that a removal was rolled
+  // back or taken back.
   void Observe(const Decisions& decisions, const Retries& retries, const Leftovers& leftovers,
                base::MonoTime now);
 
-  // Victims that are to be marked now, by this look: standing, unmarked and suitable. An unsuitable
-  // one is replaced by the next candidate, whose name the Lease must hold first (rule L5).
+  // The victims to mark now: those that this look shows standing, unmarked and suitable. An
+  // unsuitable victim is replaced by the next candidate, which the Lease must name before it is
+  // marked (rule L5).
   std::set<std::string> ToMark(const Decisions& decisions);
-  // VMs that are to be created now: none before every VM that is taken back has its outcome (L6).
+  // The VMs to create now: none until every VM that is taken back has its outcome (L6).
   std::vector<std::string> ToMake() const;
 
   void RecordMark(const std::string& vm, const Effect& effect, bool refused_for_good);
   void RecordMake(const std::string& vm, const Effect& effect);
-  // The join of a VM that the last look showed as healthy was recorded: a VM that this action makes
-  // is done, without another look.
+  // Records that the join of a VM was written, which the last look showed as healthy. If this
+  // action makes the VM and it is ready, it is done without another look.
   void RecordJoined(const std::string& vm, const std::string& node_id, bool ready);
 
-  // Every VM has its outcome, and what is broken of its creations is gone, or waits for others.
+  // True if every VM has its outcome, and the VM of each failed creation is gone, or stays for a
+  // reason that this action cannot change.
   bool Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const;
-  // VMs of this action that are gone and whose leftovers it waits for.
+  // The removed VMs whose leftovers this action waits for.
   std::set<std::string> Gone() const;
 
-  // What the pool's record has to take over at the end.
+  // Adds what the pool's record must store at the end.
   void AddTo(RunSummary* run) const;
-  // The VMs, by name, of which that counts a failure.
+  // The names of the VMs that AddTo counts for a cause by themselves.
   std::set<std::string> FailedVms() const;
   // The call's status: OK, or one line per VM. `ended`: why the run ended early, else OK.
   absl::Status FinalStatus(const absl::Status& ended) const;
@@ -122,8 +125,8 @@ class Tracker {
   void ObserveTakeBack(const Decisions::Entry* entry, const Decisions& decisions,
                        const Retries& retries, base::MonoTime now, VmOutcome* outcome);
   bool Replace(const std::string& vm, const std::string& why);
-  // Whether the step has waited for a minute because too many VMs have lost their nodes: this
-  // action ends, and a later one goes on.
+  // True if the step removes a VM and has waited for a minute because too many VMs have lost their
+  // nodes: this action then ends, and a later one goes on.
   bool WaitsForNodes(const Step& step, base::MonoTime now) const;
 
   const Options options_;

@@ -46,7 +46,7 @@ bool CameBackGoesLastFor(const VmView& view, const Node* node, base::WallTime no
   return undone && drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor;
 }
 
-// What would roll its removal back, of a VM that no node has the name of.
+// Why the removal of a VM without a node would be rolled back; empty if it would not.
 std::string ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapshot) {
   const Overlay seen(snapshot, view);
   if (const Node* other = seen.Candidate(); other != nullptr) {

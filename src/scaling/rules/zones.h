@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the VMs of a pool even over its zones (key evenly_split_zones). Pure. Private to module
+// Spreads the VMs of a pool evenly over its zones (key evenly_split_zones). Pure. Private to module
 // scaling.
 #ifndef NOMAD_HARVESTER_SCALING_ZONES_H_
 #define NOMAD_HARVESTER_SCALING_ZONES_H_
@@ -13,13 +13,13 @@
 
 namespace nomad_harvester::scaling {
 
-// Whether each VM of the pool gets a zone. The snapshot must have a policy.
+// True if each new VM of the pool gets a zone. The snapshot must have a policy.
 bool SplitsZones(const PoolSnapshot& snapshot);
-// How many VMs that count each zone has; "": those that were made without one.
+// How many of the VMs that count are in each zone; "" has those that were made without a zone.
 std::map<std::string, std::int64_t> VmsByZone(const PoolSnapshot& snapshot);
-// Gives each creation the zone that has the fewest VMs by then, those that are taken back included;
-// of equal ones the first of the policy. Zones in which VMs do not start are used only if all are
-// such zones.
+// Gives each creation the zone that then has the fewest VMs, including those that are taken back;
+// of equal zones, the first of the policy. Zones in which VMs do not start are used only if there
+// are no others.
 void AssignZones(const PoolSnapshot& snapshot, const PlanInputs& inputs, ScalePlan* plan);
 
 }  // namespace nomad_harvester::scaling
