@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that nomad-harvester init writes: those of examples/ with an operator's choices in their
-// place. Private to module cli.
+// The files that nomad-harvester init writes: those of examples/ with an operator's choices in
+// their place. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_INIT_FILES_H_
 #define NOMAD_HARVESTER_CLI_INIT_FILES_H_
 

@@ -133,9 +133,9 @@ TEST(PolicyScaling, drifted_vms_go_first_unless_the_policy_says_off) {
 TEST(PolicyScaling, what_is_no_drift_is_a_list_of_parts) {
   EXPECT_THAT(PolicyOf({{"drift_ignore", "tags,labels"}}).drift_ignore,
               testing::ElementsAre("tags", "labels"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"drift_ignore", "tags,colour"}})),
-              AllOf(HasSubstr("drift_ignore: \"colour\" is no part of a VM"),
-                    HasSubstr("user_data")));
+  EXPECT_THAT(
+      ProblemOf(ParsePolicy({{"drift_ignore", "tags,colour"}})),
+      AllOf(HasSubstr("drift_ignore: \"colour\" is no part of a VM"), HasSubstr("user_data")));
 }
 
 TEST(PolicyScaling, every_strategy_is_known) {

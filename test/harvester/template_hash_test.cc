@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/policy/template_parts.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
-#include "nomad_harvester/policy/template_parts.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -201,7 +202,8 @@ TEST(DriftedParts, are_named_as_operators_know_them) {
   };
   for (const auto& [part, change] : cases) {
     EXPECT_EQ(Drifted(change), std::vector<std::string>{part});
-    EXPECT_TRUE(policy::TemplatePartNames().contains(part)) << "drift_ignore does not know " << part;
+    EXPECT_TRUE(policy::TemplatePartNames().contains(part))
+        << "drift_ignore does not know " << part;
   }
 }
 

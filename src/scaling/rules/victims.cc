@@ -122,8 +122,7 @@ void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate*
              !why.empty()) {
     candidate->group = Group::kNotReady;
     candidate->reason = "is not ready: " + why;
-  } else if (const auto parts =
-                 DriftOf(vm, inputs.current_template, snapshot.policy->drift_ignore);
+  } else if (const auto parts = DriftOf(vm, inputs.current_template, snapshot.policy->drift_ignore);
              parts.has_value()) {
     candidate->group = Group::kDrifted;
     candidate->reason = "drifted";
