@@ -31,6 +31,7 @@ namespace nomad_harvester::cli {
 namespace {
 
 constexpr char kManagement[] = "management";  // the network that every Harvester has
+constexpr char kDefaultNamespace[] = "nomad";
 constexpr char kDefaultPool[] = "workers";
 constexpr char kNoKey[] = "none";
 constexpr char kSources[] = "default";  // where Harvester puts images and networks
@@ -124,7 +125,7 @@ std::string NameOf(const harvester::Image& image, const std::vector<harvester::I
 
 absl::StatusOr<std::string> ChooseNamespace(const CommandRun& run, const InitArguments& arguments,
                                             const std::vector<std::string>& namespaces) {
-  const std::string wanted = arguments.ns.empty() ? config::PoolPolicy().ns : arguments.ns;
+  const std::string wanted = arguments.ns.empty() ? kDefaultNamespace : arguments.ns;
   // The token may not list them: check tells whether there is one of this name.
   if (namespaces.empty()) return wanted;
   const bool exists = std::find(namespaces.begin(), namespaces.end(), wanted) != namespaces.end();
@@ -209,7 +210,7 @@ absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArgumen
   if (!plugin.harvester.kubeconfig_path.empty()) {
     choices.kubeconfig = std::filesystem::absolute(plugin.harvester.kubeconfig_path);
   }
-  const std::string ns = arguments.ns.empty() ? config::PoolPolicy().ns : arguments.ns;
+  const std::string ns = arguments.ns.empty() ? kDefaultNamespace : arguments.ns;
   NH_ASSIGN_OR_RETURN(
       const harvester::Choices there,
       run.maintenance.FindChoices(run.context.WithTimeout(kOperatorBudget), {kSources, ns}));
@@ -295,7 +296,7 @@ std::set<std::string> SourcesOf(const InitArguments& arguments) {
 }
 
 int PrintRights(const InitArguments& arguments, const ErrorWriter& errors) {
-  const std::string ns = arguments.ns.empty() ? config::PoolPolicy().ns : arguments.ns;
+  const std::string ns = arguments.ns.empty() ? kDefaultNamespace : arguments.ns;
   std::set<std::string> all = SourcesOf(arguments);
   all.insert(ns);
   for (const std::string& name : all) {

@@ -57,10 +57,9 @@ SimulatedWorld::SimulatedWorld(const SimulatedFault& fault)
       random_(runtime::MakeSystemRandom()),
       cluster_(*clock_, *random_),
       server_(cluster_, *clock_) {
-  const bool never_stops = fault.failure == "drain";
   // Two of them fill a node.
-  cluster_.RunJob({.id = "api", .count = 4, .never_stops = never_stops, .cpu = 1900});
-  cluster_.RunJob({.id = "shop", .count = 2, .never_stops = never_stops, .cpu = 1900});
+  cluster_.RunJob({.id = "api", .count = 4, .cpu = 1900});
+  cluster_.RunJob({.id = "shop", .count = 2, .cpu = 1900});
   Fail();
   if (fault.kill_after <= 0) return;
   cluster_.SetFaultHook([this](const simulator::RequestInfo& request) {
@@ -72,6 +71,10 @@ SimulatedWorld::SimulatedWorld(const SimulatedFault& fault)
 void SimulatedWorld::Fail() {
   if (fault_.failure == "join") cluster_.NeverJoin(kEveryVm);
   if (fault_.failure == "image") cluster_.SetImageReady(kImage, false);
+  // On each node, also one without other work.
+  if (fault_.failure == "drain") {
+    cluster_.RunJob({.id = "stubborn", .type = "system", .never_stops = true});
+  }
   if (fault_.failure == "quota") {
     cluster_.SetQuotaExceeded("memory insufficient resources due to resource quota");
   }
