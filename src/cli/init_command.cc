@@ -346,7 +346,7 @@ void AddInitCommand(CLI::App& app, const Invocation& invocation) {
       "FILE");
   add("--pool", arguments->pool,
       "Name of the pool, and of its Nomad nodes' class; default: workers", "POOL");
-  add("--namespace", arguments->ns, "Namespace of the VMs; default: nomad", "NAMESPACE");
+  add("-n,--namespace", arguments->ns, "Namespace of the VMs; default: nomad", "NAMESPACE");
   add("--image", arguments->image, "Image of the VMs", "NAMESPACE/NAME");
   add("--network", arguments->network, "Network of the VMs, or management", "NAMESPACE/NAME");
   add("--ssh-key", arguments->ssh_key, "Key pair for the VMs, or none (the default)",

@@ -770,8 +770,10 @@ TEST_F(PlanCommands, scale_says_that_it_does_not_know_what_is_so_now) {
   });
   Configure({"scale_timeout=1m"});
   EXPECT_EQ(ScaleTo(1), 1);
-  EXPECT_THAT(out_.str(), ContainsRegex("\nnow: not known: Harvester cannot be read: .*; harvester "
-                                        "status shows it once that is gone\n$"));
+  EXPECT_THAT(
+      out_.str(),
+      ContainsRegex("\nnow: not known: Harvester cannot be read: .*; nomad-harvester status "
+                    "shows it once that is gone\n$"));
 }
 
 TEST_F(PlanCommands, C16_scale_that_a_limit_stopped_is_not_just_done) {

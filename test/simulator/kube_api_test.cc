@@ -73,12 +73,14 @@ TEST_F(KubeApiTest, kubectl_finds_the_resources_by_their_short_names) {
     EXPECT_EQ(read("/apis/" + version + "?timeout=32s")["groupVersion"], version);
   }
   std::set<std::string> short_names;
-  for (const json& resource : read("/apis/kubevirt.io/v1")["resources"]) {
+  const json kubevirt = read("/apis/kubevirt.io/v1");
+  for (const json& resource : kubevirt["resources"]) {
     short_names.insert(resource["shortNames"][0]);
     EXPECT_EQ(resource["namespaced"], true);
   }
   EXPECT_EQ(short_names, (std::set<std::string>{"vm", "vmi"}));
-  for (const json& resource : read("/api/v1")["resources"]) {
+  const json core = read("/api/v1");
+  for (const json& resource : core["resources"]) {
     EXPECT_EQ(resource["namespaced"],
               resource["name"] != "nodes" && resource["name"] != "namespaces");
   }
@@ -427,8 +429,8 @@ TEST_F(KubeApiTest, An_image_is_found_by_display_name_and_can_be_unready) {
 
 TEST_F(KubeApiTest, Unknown_paths_are_404_in_plain_text) {
   for (const char* target :
-       {"/", "/apis", "/api/v1/namespaces/nomad/nosuchthings",
-        "/apis/kubevirt.io/v1/virtualmachines/vm-1", "/api/v1/namespaces/nomad/secrets/a/b/c"}) {
+       {"/", "/api/v1/namespaces/nomad/nosuchthings", "/apis/kubevirt.io/v1/virtualmachines/vm-1",
+        "/api/v1/namespaces/nomad/secrets/a/b/c"}) {
     const auto reply = Send(http::Method::kGet, target, "");
     EXPECT_EQ(reply.status, 404) << target;
     EXPECT_THAT(reply.body, HasSubstr("404 page not found")) << target;
