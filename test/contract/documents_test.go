@@ -237,7 +237,7 @@ func TestTheExamplesOfEachHelpWork(t *testing.T) {
 // What the shell takes for the commands.
 const standIns = `
 simulate() { # until it serves
-  mkfifo said
+  rm -f said; mkfifo said
   TMPDIR=$PWD "$HARVESTER_BINARY" "$@" >said 2>dev.err &
   while read -r word rest; do [ "$word" = listening ] && kill $!; done <said
   wait $!
