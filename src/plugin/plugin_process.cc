@@ -84,8 +84,8 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
   return absl::OkStatus();
 }
 
-// Where `nomad-harvester dev` listens. A socket of its own is in a private directory, because on
-// TCP any user of this machine may call.
+// Where `nomad-harvester dev` listens. The default is a socket in a private directory, because any
+// user of this machine may call a TCP port.
 struct DevAddress {
   std::string listen;  // "unix:/path" or "127.0.0.1:PORT"
   std::optional<SocketDir> directory;
