@@ -71,7 +71,7 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
       ++adoption.joined;
       if (known.contains(vm.joined_node_id) || known.contains(vm.name)) ++adoption.known;
     }
-    // Another region has another index, and other keys.
+    // VMs of another region are left out: that region has another index and other keys.
     const bool newer =
         vm.nodes.has_value() && vm.nodes->index > adoption.index && !IsOtherNomad(vm, look);
     if (of_pool && (newer || IsOtherCluster(vm, look))) adoption.vms.emplace_back(std::move(vm));

@@ -105,7 +105,7 @@ std::vector<CheckResult> Maintenance::Check(const runtime::Context& caller,
   NomadFacts nomad;
   std::vector<CheckResult> all;
   std::vector<CheckResult> of_nomad;
-  // One after the other they share the time, with an executor that has no threads.
+  // With an executor that has no threads, both run one after the other and must share the time.
   const base::Duration harvesters = context.Remaining() / 3 * 2;
   RunAll(context, deps,
          {[&] { all = CheckHarvester(context.WithTimeout(harvesters), deps, policy, &harvester); },

@@ -20,7 +20,7 @@ constexpr char kHarvesterToken[] = "harvester.token";
 constexpr char kHarvesterVersion[] = "harvester.version";
 constexpr char kNamespace[] = "harvester.namespace";
 
-// 401, or Kubernetes' own 403: a server that knows who may ask.
+// True for 401 and for Kubernetes' own 403: the server knows who may ask.
 bool IsRefusal(const absl::Status& status) {
   const auto error = kube::GetKubeError(status);
   return absl::IsUnauthenticated(status) || (error.has_value() && error->http_status == 401) ||
@@ -125,7 +125,7 @@ class HarvesterCheck {
     return false;
   }
 
-  // That they may not be listed is a line of its own.
+  // An error is ignored here, because the right to list VMs has a line of its own.
   void ReadVms() {
     auto all = deps_.vms.ListManaged(context_);
     if (!all.ok()) return;
@@ -135,7 +135,7 @@ class HarvesterCheck {
     facts_->vms = std::move(all->value);
   }
 
-  // That it may not be read is a line of its own, too.
+  // An error is ignored here, too, because the right to read the Lease has a line of its own.
   void ReadLease() {
     if (deps_.lease.Refresh(context_).ok()) {
       facts_->lease_cluster = deps_.lease.record().nomad_cluster;
@@ -165,7 +165,8 @@ class HarvesterCheck {
     }
   }
 
-  // A Role need not grant the namespace itself: the dry run of a VM in it tells, too.
+  // A Role need not grant the right to read the namespace, so the dry run of a VM in it also
+  // counts.
   void CheckNamespace(const absl::StatusOr<kube::Observed>& ns, const absl::Status& admitted) {
     const bool missing = kube::IsForbidden(ns.status()) && kube::IsNotFound(admitted);
     const NamespaceView view =

@@ -133,7 +133,8 @@ class NomadCheck {
   const nomad::NomadClient& nomad() const { return *deps_.clients.nomad; }
   const std::string& own_allocation() const { return deps_.clients.config->own_allocation_id; }
 
-  // The cure of a missing right: nobody should widen Nomad's anonymous policy.
+  // The cure of a missing right. Without a token it is to set one: nobody should widen Nomad's
+  // anonymous policy.
   const char* ToGrant(const char* grant) const {
     const config::NomadSettings& settings = deps_.clients.config->nomad;
     return settings.token.empty() && settings.token_file.empty() ? kSetToken : grant;
@@ -163,7 +164,8 @@ class NomadCheck {
            "addresses, firewall, proxy";
   }
 
-  // Whether the token is accepted at all. `listed`: the list of nodes, or that it was denied.
+  // True if the token is accepted at all. `listed`: the status of the list of nodes, which may have
+  // been denied.
   bool CheckToken(const absl::Status& listed) {
     const std::string credential = CredentialText(deps_.clients.config->nomad);
     const bool known = rights_.ok() && rights_->node_write != nomad::NodeWrite::kUnverified;
@@ -318,7 +320,7 @@ class NomadCheck {
     if (wants_tokens) CheckIntroTokens(*oldest, text);
   }
 
-  // By the version: a token that is made for a check would be one more credential.
+  // Decides by the version, because a token that is made for a check would be one more credential.
   void CheckIntroTokens(const Version& oldest, const std::string& version) {
     if (oldest >= kHasIntroTokens) {
       lines_.Set(kIntroTokens, CheckOutcome::kPass,

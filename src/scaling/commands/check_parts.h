@@ -15,20 +15,21 @@
 
 namespace nomad_harvester::scaling {
 
-// A system that does not answer the first request for so long is out of reach.
+// A system that does not answer the first request within this time counts as unreachable.
 inline constexpr base::Duration kProbeLimit = std::chrono::seconds(10);
 
-// The results of one part in the order of its preconditions, however late each becomes known.
+// Keeps the results of one part in the order of its preconditions, in whatever order they become
+// known.
 class CheckLines {
  public:
-  // The next precondition.
+  // Adds the next precondition.
   void Expect(std::string id, std::string subject);
-  // Of one that is expected. A second result of the same precondition is one more line, with a
-  // subject of its own.
+  // Sets the result of an expected precondition. Add() gives it a further line, with a subject of
+  // its own.
   void Set(const std::string& id, CheckOutcome outcome, std::string text, std::string cure = "");
   void Add(const std::string& id, std::string subject, CheckOutcome outcome, std::string text,
            std::string cure);
-  // Each that has no result yet is skipped, for this reason.
+  // Returns all results. Preconditions without a result are skipped, with this reason.
   std::vector<CheckResult> Take(const std::string& why_skipped) &&;
 
  private:
@@ -48,7 +49,7 @@ struct ClockReading {
   base::WallTime own{};
 };
 
-// What one system told that checks of both use; unset: not known.
+// What checks that compare both systems need from each of them. Unset: unknown.
 struct HarvesterFacts {
   std::optional<std::vector<harvester::VirtualMachine>> vms;  // members of the pool
   std::string lease_cluster;  // the keys of Nomad on the pool's Lease; empty: none, or not known
@@ -61,32 +62,32 @@ struct NomadFacts {
   std::optional<ClockReading> clock;
 };
 
-// Both block for their requests, of which the independent ones are sent side by side, and do not
-// fail.
+// Both functions block for their requests and do not fail. Independent requests are sent in
+// parallel.
 std::vector<CheckResult> CheckHarvester(const runtime::Context& context,
                                         const PoolDependencies& deps,
                                         const config::PoolPolicy& policy, HarvesterFacts* facts);
 std::vector<CheckResult> CheckNomad(const runtime::Context& context, const PoolDependencies& deps,
                                     const config::PoolPolicy& policy, NomadFacts* facts);
-// What the pool has today says of the policy. No request.
+// Compares the policy with the pool's present VMs and nodes. Sends no request.
 std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
                                    const HarvesterFacts& harvester, const NomadFacts& nomad);
 
-// How an address is reached: the outcome if it answers, and what to say of it.
+// How an address is reached.
 struct AddressView {
   std::string url;  // without credentials
   bool encrypted = false;
   bool verified = false;
 };
 AddressView ViewOf(const absl::StatusOr<http::CurlOptions>& address);
-// The line of a system that answered. `skip_key`: that switches the verification off.
+// Adds the line of a system that answered. `skip_key`: the key that switches the verification off.
 void PassAddress(const AddressView& view, const std::string& id, const std::string& skip_key,
                  CheckLines* lines);
 
 // Why a system cannot be reached, with its address.
 std::string WithAddress(const AddressView& view, const absl::Status& status);
 
-// Runs them side by side.
+// Runs the tasks in parallel.
 void RunAll(const runtime::Context& context, const PoolDependencies& deps,
             const std::vector<std::function<void()>>& tasks);
 

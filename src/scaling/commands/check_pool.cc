@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool's VMs and nodes of today say of its policy.
+// Compares a pool's present VMs and nodes with its policy.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -63,8 +63,8 @@ void CheckBootTime(const config::PoolPolicy& policy, const Joins& joins, CheckLi
   }
 }
 
-// While a VM does not run, its token is replaced when half of its time is over: the guest has the
-// other half at least.
+// While a VM does not run, its token is replaced when half of its time is over, so the guest has at
+// least the other half.
 void CheckTokenLifetime(const config::PoolPolicy& policy, const Joins& joins, CheckLines* lines) {
   const base::Duration left = kIntroTokenFor / 2;
   const bool seen = joins.count > 0;
@@ -103,7 +103,7 @@ void CheckHostVolumes(const config::PoolPolicy& policy, const std::vector<nomad:
   }
 }
 
-// A name that no node of the pool has is probably a mistake: its VMs would never be ready.
+// A driver that no node of the pool has is probably a mistake: the pool's VMs would never be ready.
 void CheckReadyDrivers(const config::PoolPolicy& policy, const std::vector<nomad::Node>& nodes,
                        CheckLines* lines) {
   std::set<std::string> detected;
@@ -129,7 +129,7 @@ void CheckReadyDrivers(const config::PoolPolicy& policy, const std::vector<nomad
   }
 }
 
-// What the rules would say of the pool (rule C15).
+// Applies the rules about Nomad clusters to the pool (rule C15).
 void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const NomadFacts& nomad,
                   CheckLines* lines) {
   const std::vector<harvester::VirtualMachine>& vms = *harvester.vms;

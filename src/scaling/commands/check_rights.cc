@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token's rights in Harvester, and what each that is missing costs.
+// The token's rights in Harvester, and the consequence of each missing one.
 #include <string>
 #include <vector>
 

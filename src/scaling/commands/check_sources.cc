@@ -47,8 +47,8 @@ const base::JsonFields<CheckedHost>& CheckedHostFields() {
   return *kFields;
 }
 
-// What was read counts; what was not is replaced by something that is no obstacle, so that the
-// templates alone decide.
+// Replaces sources that could not be read by some that are no obstacle, so that the templates alone
+// decide.
 CreationSources WithoutProblems(CreationSources sources) {
   if (!sources.image.ok()) sources.image = harvester::Image();
   if (!sources.disk_images.ok()) sources.disk_images = std::vector<harvester::Image>();
@@ -63,8 +63,8 @@ bool IsUnread(const absl::Status& status) {
   return kube::IsForbidden(status) || absl::IsPermissionDenied(status);
 }
 
-// A source without which no VM is made: that it may not be read fails, too, but is not called
-// missing.
+// Sets the line of a source without which no VM can be made. A source that the token may not read
+// fails, too, but is not called missing.
 void SetSource(const std::string& id, const absl::Status& status, const std::string& seen,
                const std::string& cure, const std::string& resources, CheckLines* lines) {
   if (status.ok()) {
@@ -79,7 +79,7 @@ void SetSource(const std::string& id, const absl::Status& status, const std::str
   }
 }
 
-// Classes may be unread, which is no obstacle: Harvester's own dry run accepts any name.
+// Classes that cannot be read are no obstacle: Harvester's own dry run accepts any name.
 void SetClass(const std::string& id, const absl::Status& status,
               const std::vector<std::string>& unread, const std::string& resource,
               CheckLines* lines) {
@@ -98,7 +98,7 @@ void SetClass(const std::string& id, const absl::Status& status,
   }
 }
 
-// The size of the root disk is a matter of the image's line.
+// Ignores the size of the root disk, which the image's line checks.
 absl::Status CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
                             const CreationSources& sources) {
   policy.disk_bytes.reset();
@@ -178,9 +178,9 @@ std::size_t HostsWith(const std::vector<CheckedHost>& hosts, const config::Strin
       }));
 }
 
-// Why VMs could not leave their host (harvester/harvester:
-// pkg/util/virtualmachineinstance/virtualmachineinstance.go). The VMs' node selector is required
-// affinity, which lets them.
+// Finds what keeps VMs from leaving their host
+// (harvester/harvester:pkg/util/virtualmachineinstance/virtualmachineinstance.go). The VMs' node
+// selector is required affinity, which lets them leave.
 void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
                   const absl::StatusOr<CreationPlan>& plan, CheckLines* lines) {
   std::vector<std::string> reasons;

@@ -14,7 +14,7 @@
 
 namespace nomad_harvester::scaling {
 
-// A host of Harvester, as far as VMs ask for it.
+// A host of Harvester, with what VMs may ask of it.
 struct CheckedHost {
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> allocatable;
@@ -25,18 +25,18 @@ struct SourceReads {
   absl::StatusOr<std::vector<CheckedHost>> hosts = absl::UnknownError("not read");
 };
 
-// The preconditions of CheckSources, in order.
+// Adds the preconditions of CheckSources, in order.
 void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines);
 // Blocks for all reads at once.
 SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy);
-// Sends the dry run, and returns what became of it: that of a namespace that does not exist is
-// kube::IsNotFound, and no line.
+// Sends the dry run and returns its outcome. If the namespace does not exist, that is
+// kube::IsNotFound, and no line is added.
 absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
                           const config::PoolPolicy& policy, const SourceReads& reads,
                           CheckLines* lines);
 
-// Sets "harvester.rights.…". Blocks for reviews of what `rules` does not tell.
+// Sets "harvester.rights.…". Blocks for rights reviews where `rules` does not decide.
 void CheckRights(const runtime::Context& context, const PoolDependencies& deps,
                  const config::PoolPolicy& policy, const kube::AccessRules& rules,
                  CheckLines* lines);

@@ -17,7 +17,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// What the policy keeps on purpose is not a leftover; without a policy it is.
+// What a policy keeps on purpose is not a leftover. Without a policy nothing is kept on purpose.
 bool IsKeptOnPurpose(const Step& step, const PoolSnapshot& snapshot) {
   return snapshot.policy.has_value() &&
          (step.row == Row::kUnmarkedBrokenKept || step.row == Row::kUnmarkedUnhealthyKept);

@@ -61,16 +61,17 @@ struct CommandRun {
   PoolLease lease;
 };
 
-// Of one that does not exist.
+// The view of a namespace that does not exist.
 NamespaceView MissingNamespace(const std::string& ns);
-// What a GET of it tells.
+// The view of a namespace by the reply to its GET.
 NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
                               const std::string& ns);
 
-// One request, if the configuration uses the Lease.
+// Sends one request, if the configuration uses the Lease.
 LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
                     const log::Logger& logger);
-// DEADLINE_EXCEEDED: the time of the command ended with that request. It names what did not answer.
+// DEADLINE_EXCEEDED if the command's time ended during the request for the Lease. The error names
+// what did not answer.
 absl::Status CheckAnswered(const runtime::Context& context, const LeaseView& lease);
 
 }  // namespace nomad_harvester::scaling

@@ -70,7 +70,7 @@ NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
 
 namespace {
 
-// What a growth would read first, without making a VM, not even as a dry run.
+// Reads what a growth would read first. Makes no VM, not even as a dry run.
 void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
                   const config::PoolPolicy& policy, Inspection* inspection) {
   auto read = ReadCurrentTemplate(context, deps, policy);
@@ -81,11 +81,12 @@ void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
   }
 }
 
-// Metadata is in no list, and a foreign node is rare.
+// Limits of reading nodes one by one: lists have no metadata, and foreign nodes are rare.
 constexpr std::size_t kMostForeignNodes = 10;
 constexpr base::Duration kForeignNodesLimit = std::chrono::seconds(3);
 
-// A ready node whose metadata names a firmware UUID that no VM of the namespace has, or none.
+// True for a node whose metadata declares that it is no VM, or names a firmware UUID that no VM of
+// the namespace has.
 bool IsForeign(const nomad::Node& node, const Look& look) {
   const auto uuid = node.meta.find("harvester_vm_uuid");
   if (uuid == node.meta.end() || uuid->second.empty()) return false;
@@ -102,7 +103,7 @@ void ReadForeignNodes(const runtime::Context& caller, const nomad::NomadClient& 
   const runtime::Context context = caller.WithTimeout(kForeignNodesLimit);
   std::size_t reads = 0;
   for (const nomad::Node* node : UnlinkedNodes(snapshot)) {
-    // One that is down may be what is left of a VM of ours.
+    // A node that is down may be left over from one of our VMs.
     if (node->status != nomad::NodeStatus::kReady || nodepool::ParseDrainMark(*node).has_value()) {
       continue;
     }
@@ -138,7 +139,7 @@ std::map<std::string, std::string> HostsOf(const runtime::Context& context, cons
   return hosts;
 }
 
-// Of a pool without a VM and a Lease, in a namespace that was read.
+// Describes a pool that has neither a VM nor a Lease, in a namespace that was read.
 void DescribeNothing(Inspection* inspection) {
   const PoolKey& key = inspection->snapshot.key;
   StatusReport& report = inspection->report;
@@ -158,7 +159,7 @@ void DescribeNothing(Inspection* inspection) {
   }
 }
 
-// What is asked explains; the rest of the output does not wait for it for long.
+// Events only explain, so the rest of the output does not wait long for them.
 constexpr base::Duration kEventsLimit = std::chrono::seconds(5);
 
 }  // namespace

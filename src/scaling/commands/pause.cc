@@ -14,8 +14,8 @@ namespace nomad_harvester::scaling {
 
 namespace {
 
-// A success that does not bring the Lease with what was written to it proves nothing: a proxy may
-// have answered.
+// A success proves nothing unless the reply is the Lease with the written text: a proxy may have
+// answered.
 absl::Status CheckStored(const kube::Observed& reply, const std::string& name,
                          const std::optional<std::string>& text) {
   const kube::Lease lease = kube::ParseLease(reply);

@@ -38,7 +38,7 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
         "that VM");
   }
   if (lease.live) {
-    // It comes before everything else: a busy pool is not even observed.
+    // This refusal replaces all others, because the Scale would not even observe a busy pool.
     proposal.refusal =
         base::MakeStatus(absl::StatusCode::kAborted, "another process acts on pool " +
                                                          run.key.ToString() + ": " + lease.holder);

@@ -19,7 +19,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// What the process holds as a secret is not found in base64 of a longer text.
+// Secrets would not be recognised inside a longer text in base64, so the values are decoded first.
 nlohmann::json WithoutSecretsIn(nlohmann::json secret) {
   for (nlohmann::json& value : secret["data"]) {
     const auto text = base::Base64Decode(value.get<std::string>());
@@ -28,7 +28,7 @@ nlohmann::json WithoutSecretsIn(nlohmann::json secret) {
   return secret;
 }
 
-// Values of less than six bytes, too.
+// Hides values of less than six bytes, too, which WithoutSecrets does not look for.
 void HideEnvironment(CreationPlan* plan) {
   for (auto& [name, value] : plan->variables) {
     if (name.starts_with("env.")) value = "REDACTED";

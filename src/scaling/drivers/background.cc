@@ -15,7 +15,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Of a pool that nobody has asked for since then the agent has no policy any more, as after a
+// If nobody has asked for a pool for this long, the agent no longer has a policy for it, as after a
 // reload.
 constexpr base::Duration kAskedWithin = std::chrono::minutes(30);
 
@@ -23,7 +23,7 @@ PoolMetrics MetricsOf(const Session& session, const PoolKey& key) {
   return {session.clients().metrics_sink.get(), key};
 }
 
-// What there is to do, for Rounds: the same text as long as nothing changes.
+// The work of a pool as a text for Rounds, which stays the same as long as nothing changes.
 std::string WorkOf(const Decisions& decisions) {
   std::string work;
   for (const auto& [view, step] : decisions.all()) {
@@ -33,8 +33,8 @@ std::string WorkOf(const Decisions& decisions) {
   }
   for (const NodeOfGoneVm& gone : decisions.to_purge()) work += gone.node->id + "\n";
   if (!work.empty()) return work;
-  // A node that could be a VM's is read in full at once when it is new, and in rounds when it goes
-  // on to change.
+  // A node that could be a VM's is read in full at once when it is new, but in rounds if it keeps
+  // changing.
   const PoolSnapshot& snapshot = decisions.snapshot();
   for (const std::size_t node : NodesToReadInFull(snapshot.look(), snapshot.nodes())) {
     work += snapshot.nodes()[node].id + "\n";
@@ -85,7 +85,7 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   unfinished |= new_keys;
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);
-  if (paused) work += "paused\n";  // its end is new work
+  if (paused) work += "paused\n";  // the end of a pause is new work
   if (new_keys) work += "the keys on the Lease\n";
   {
     base::MutexLock lock(pool->mutex);
@@ -110,7 +110,7 @@ void Background::SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base:
   if (at.has_value()) {
     alarm = options_.clock->Every(*at - options_.clock->Now(), [this, pool] { Ring(pool); });
   }
-  // The former one ends outside of the lock: that waits for a call of it.
+  // The former alarm is destroyed after the lock is released: that waits for a call of it.
   const base::MutexLock lock(alarms_mutex_);
   alarm.swap(alarms_[pool->key]);
 }
@@ -160,7 +160,7 @@ void Background::ReportUnclaimed(const Session& session, const PoolSnapshot& sna
   }
 }
 
-// The gate is entered when the task begins: one that waits in the queue holds up no Scale.
+// The task enters the gate when it begins, so that a task in the queue holds up no Scale.
 bool Background::Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
                        std::string work) {
   const absl::Status submitted =
@@ -211,7 +211,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
     logger.Log(done || interrupted ? log::Level::kDebug : log::Level::kInfo,
                "Background work ended", {{"outcome", resumed.outcome}});
   }
-  // A Status tells when a pause has ended.
+  // A paused pool needs no alarm: a Status tells when the pause has ended.
   bool paused = false;
   if (resumed.last.has_value()) {
     if (work.empty()) work = WorkOf(*resumed.last);

@@ -24,35 +24,36 @@ class Background {
   // The present configuration; null: there is none, or the process ends. Must not block.
   using CurrentSession = std::function<std::shared_ptr<Session>()>;
 
-  // `root` cancels all work; what the others refer to outlives this object.
+  // `root` cancels all work. What the other arguments refer to must outlive this object.
   Background(const ServiceOptions& options, Pools& pools, runtime::Context root,
              CurrentSession session)
       : options_(options), pools_(pools), root_(std::move(root)), session_(std::move(session)) {}
-  // Waits for the work that runs, whose context must be cancelled.
+  // Waits for the work that runs. `root` must be cancelled before.
   ~Background() { tasks_->Close(); }
 
-  // Starts a resumption of the snapshot's pool, as a background task, if it has unfinished work,
-  // unless the pool is in use, or its next round is yet to come.
+  // If the snapshot's pool has unfinished work, starts a resumption of it as a background task,
+  // unless the pool is in use or its next round is not due yet.
   void Wake(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
-  // Starts a resumption of a pool whose Scale has left work: an agent may ask for no Status during
-  // its cooldown. One that ends with work unfinished, whoever started it, is followed by another at
-  // the pace of Rounds, without a Status, as long as the pool has been asked for within half an
-  // hour.
+  // Starts a resumption of a pool whose Scale has left work, because an agent may ask for no Status
+  // during its cooldown. A resumption that ends with work unfinished, whoever started it, is
+  // followed by another one at the pace of Rounds, without a Status, as long as the pool has been
+  // asked for within half an hour.
   void Continue(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool);
-  // Reports, by one WARN for each and by the metrics, the pools of the namespace in which a removal
-  // has been unfinished for ten minutes and for which this process has seen no policy. It does not
-  // work on them: they may belong to an agent of another Nomad cluster, whose nodes this one does
-  // not know (rule S5). O(VMs + nodes).
+  // Reports the pools of the namespace in which a removal has been unfinished for ten minutes and
+  // for which this process has seen no policy: by one WARN for each, and by the metrics. It does
+  // not work on them, because they may belong to an agent of another Nomad cluster, whose nodes
+  // this one does not know (rule S5). O(VMs + nodes).
   void ReportUnclaimed(const Session& session, const PoolSnapshot& snapshot);
 
  private:
-  // The executor may have tasks in its queue when this object is destroyed.
+  // Counts the tasks that run. Outlives the Background, because the executor may still have tasks
+  // in its queue when that is destroyed.
   class Tasks {
    public:
-    // False: nothing may begin any more. After true, End must follow.
+    // False: no task may begin any more. After true, End must follow.
     bool Begin();
     void End();
-    // No task begins from now on; waits for those that run.
+    // Lets no task begin from now on, and waits for those that run.
     void Close();
 
    private:
@@ -71,12 +72,13 @@ class Background {
   bool Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
              std::string work);
   void Run(Session& session, const std::shared_ptr<Pool>& pool, std::string work);
-  // Returns when the pool is to be tried again; nothing: no work is left, or a Status tells.
+  // Returns when the pool is to be tried again; nullopt if no work is left, or if a Status will
+  // tell.
   std::optional<base::MonoTime> Resume(Session& session, Pool& pool,
                                        const runtime::Context& context, std::string work);
-  // Replaces the pool's alarm; nothing: it has none any more. Not to be called by an alarm.
+  // Replaces the pool's alarm; nullopt removes it. Must not be called by an alarm.
   void SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base::MonoTime> at);
-  // What an alarm does. If it cannot start the work, it rings again after the same time.
+  // Starts the work that an alarm is for. If that fails, the alarm rings again after the same time.
   void Ring(const std::shared_ptr<Pool>& pool);
 
   const ServiceOptions& options_;
@@ -87,7 +89,7 @@ class Background {
   std::map<PoolKey, UnclaimedWork> unclaimed_ NH_GUARDED_BY(mutex_);
   const std::shared_ptr<Tasks> tasks_ = std::make_shared<Tasks>();
   base::Mutex alarms_mutex_;
-  // Only of pools with unfinished work. The last member: an alarm uses the others.
+  // Only for pools with unfinished work. The last member, because an alarm uses the others.
   std::map<PoolKey, std::unique_ptr<runtime::PeriodicTask>> alarms_ NH_GUARDED_BY(alarms_mutex_);
 };
 

@@ -25,17 +25,17 @@ namespace {
 // Another policy's Scale within this time is reported.
 constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
-// Which VMs have drifted is worth waiting for, but not for longer.
+// How long to wait for what tells which VMs have drifted.
 constexpr base::Duration kTemplateLimit = std::chrono::seconds(3);
 
-// Names that an earlier action left over are first in the list and are kept.
+// Keeps the first `count` creations. Names that an earlier action left over come first in the list.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
   plan->to -= static_cast<std::int64_t>(plan->create.size() - count);
   plan->create.resize(count);
   plan->capped = true;
 }
 
-// What the reconciler would mark while the Scale is open, whatever its direction.
+// VMs that the reconciler would mark during any Scale.
 std::vector<PassedOver> ReplacedVms(const PoolSnapshot& snapshot) {
   std::vector<PassedOver> replaced;
   const Decisions decisions(snapshot);
@@ -178,7 +178,7 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   return absl::OkStatus();
 }
 
-// Once per growth what is not as in the template; once what cannot be checked.
+// Warns at each growth of what differs from the template, and once of what cannot be checked.
 void ScaleCall::WarnOfCreations() {
   if (!creation_->template_notes.empty()) {
     deps_.logger.Warn(
@@ -199,12 +199,12 @@ void ScaleCall::WarnOfCreations() {
   memory_->unread_classes = std::move(unread);
 }
 
-// Everything of Harvester that can refuse a VM.
+// Runs all checks of Harvester that can refuse a VM.
 absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
                                        const PoolSnapshot& snapshot) {
   NH_ASSIGN_OR_RETURN(creation_, reads_.Creation(context, snapshot.look().nomad_index));
   if (snapshot.look().nomad_cluster.has_value()) {
-    // What the look has may be older than a Nomad that was rebuilt.
+    // The keys in the look may be older than a Nomad that was rebuilt.
     NH_ASSIGN_OR_RETURN(creation_->vm_spec.nomad_cluster, deps_.nodes.ReadCluster(context));
     if (!IsSameCluster(creation_->vm_spec.nomad_cluster, *snapshot.look().nomad_cluster)) {
       return base::Unavailable(
@@ -218,8 +218,8 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   return reads_.Admit(context, *creation_);
 }
 
-// After all that Harvester may refuse: only a creation makes tokens, and this makes one of a
-// second.
+// Runs after everything that Harvester may refuse, because it makes a token, which is valid for a
+// second. Other tokens are made by a creation only.
 absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
   if (!creation_.has_value()) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckIntroTokens(context, deps_, policy_, &*creation_));
@@ -232,7 +232,7 @@ absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
   return absl::OkStatus();
 }
 
-// Creates as many VMs as fit; for the rest the action returns an error.
+// Reduces the plan to as many VMs as fit; the action returns an error for the rest.
 absl::Status ScaleCall::CheckQuotas(ScalePlan* plan) {
   const auto& quotas = reads_.quotas();
   if (!quotas.ok()) {
@@ -328,7 +328,7 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
       action.names.insert(name);
       action.create.try_emplace(name, id);
     }
-    // VMs that are marked stay named, and what is left of VMs that are gone until it is cleaned up
+    // VMs that are marked stay named. So do VMs that are gone, until their leftovers are cleaned up
     // (rule C10). A mark that no action has named is not made valid by this one (rule C11).
     for (const std::string& name : record.action->names) {
       if (!record.action->create.contains(name)) action.names.insert(name);
@@ -337,7 +337,7 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
   }
   record.action = std::move(action);
   RecordPolicy(snapshot.now(), &record);
-  // Of the cluster whose nodes the plan was made from.
+  // Stores the cluster whose nodes the plan was made from.
   return deps_.lease.Store(context, record, snapshot.look().nomad_cluster.value_or(""));
 }
 
@@ -361,8 +361,8 @@ absl::Status ScaleCall::StoreAndReadVictims(const runtime::Context& context, Sca
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   absl::Status outcome = Act(context);
-  // A call that was cancelled has failed for no reason of the pool's, and a pause and a back-off
-  // stand on the Lease anyway.
+  // A cancelled call has not failed because of the pool. A pause or a back-off is on the Lease
+  // anyway.
   const bool says_nothing =
       absl::IsCancelled(outcome) || (outcome.ok() && !acted_) || told_by_record_;
   if (!says_nothing) reconciler_.RecordOutcome(action_id_, outcome);
@@ -397,7 +397,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(CheckTokens(context));
-  log_plan();  // what is refused is not announced at every tick
+  log_plan();  // not before the checks: a refused plan would be logged at every tick
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));

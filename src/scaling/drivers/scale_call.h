@@ -23,19 +23,21 @@ struct ScaleRequest {
   bool dry_run = false;
   std::string reason;
   std::string policy_id;
-  // The node that the autoscaler itself runs on; empty: none, or unknown because of the problem.
+  // The node on which the autoscaler itself runs. Empty if there is none, or if `own_node_problem`
+  // hides it.
   std::string own_node_id;
   absl::Status own_node_problem{};
-  // The count of the last Status: what the checks of such a change need is read in advance.
+  // The count of the last Status. It tells which checks will probably be needed, to read for them
+  // in advance.
   std::optional<std::int64_t> last_count{};
-  // Unset: what the plan says may be removed.
+  // Unset: whatever the plan chooses may be removed.
   std::optional<RemovalConsent> consent{};
 };
 
 // State of the pool kept between calls, besides the Lease's record.
 struct ScaleMemory {
   CurrentTemplate current_template{};  // of the last preflight
-  std::string unread_classes;          // of the last warning about them
+  std::string unread_classes;          // those of the last warning
   bool without_intro_tokens = false;   // of the last preflight; the policy wants them
   bool mass_loss_over = false;         // its timeout has expired: a new Scale removes (rule C15)
 };
@@ -45,37 +47,37 @@ class ScaleCall {
   ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
             ScaleMemory* memory);
 
-  // What Run needs and may be read before it, beside the acquisition of the Lease.
+  // What Run needs. It may be read before Run, while the Lease is being acquired.
   ScaleReads& reads() { return reads_; }
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).
   absl::Status DryRun(const runtime::Context& context);
-  // Only reads, the trial creation of a VM included: what Run would do, and what would refuse it.
-  // No introduction token is made. UNAVAILABLE: Nomad cannot be read.
+  // Tells what Run would do, and what would refuse it. Only reads, the trial creation of a VM
+  // included; makes no introduction token. UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<Proposal> Propose(const runtime::Context& context);
   std::optional<base::WallTime> last_event() const { return reconciler_.last_event(); }
-  // It acted and failed, and may have left something that the lists of Status do not show, such as
-  // a Secret.
+  // True if the call acted and failed: it may have left something that the lists of Status do not
+  // show, such as a Secret.
   bool leaves_work() const { return leaves_work_; }
   const std::string& action_id() const { return action_id_; }
-  // To be written when the Lease is released; null: nothing.
+  // The record to write when the Lease is released; null: none.
   const PoolRecord* closed_record() const { return reconciler_.closed_record(); }
   // Unset until the pool was observed.
   const std::optional<ScaleRange>& range() const { return range_; }
-  // The action was stored and carried out; its outcome is logged.
+  // True if the action was stored and carried out. Its outcome is then logged.
   bool acted() const { return acted_; }
 
  private:
   // UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<PoolSnapshot> ObserveWithNomad(const runtime::Context& context);
-  // What a plan is made from, besides the snapshot. Reads the allocations if the selection needs
-  // them.
+  // Collects what a plan is made from, besides the snapshot. Reads the allocations if the selection
+  // needs them.
   absl::Status ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                           std::map<std::string, std::string> left_out);
   void ReadTemplate(const runtime::Context& context, const PoolSnapshot& snapshot);
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
-  // FAILED_PRECONDITION: it removes another VM than was agreed to.
+  // FAILED_PRECONDITION: the plan removes a VM that nobody agreed to.
   absl::Status KeepToConsent(ScalePlan* plan) const;
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
@@ -92,7 +94,7 @@ class ScaleCall {
   void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
                            const PoolSnapshot& snapshot);
-  // The same, and beside it reads the nodes of the first victims in full.
+  // Does the same, and meanwhile reads the nodes of the first victims in full.
   absl::Status StoreAndReadVictims(const runtime::Context& context, ScalePlan* plan,
                                    const PoolSnapshot& snapshot, NodesRead* nodes);
 
@@ -108,7 +110,7 @@ class ScaleCall {
   bool allocations_incomplete_ = false;
   bool leaves_work_ = false;
   bool acted_ = false;
-  bool told_by_record_ = false;  // the pool's record says already why the action was refused
+  bool told_by_record_ = false;  // the pool's record already says why the action was refused
   std::optional<ScaleRange> range_;
   absl::Status deferred_;  // why creations were left out of a plan that does something else
 };

@@ -14,9 +14,9 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// The sources of a growth are read in advance for so long: it may turn out that no VM is made.
+// The limit for reading the sources of a growth in advance: it may turn out that no VM is made.
 constexpr base::Duration kSourcesLimit = std::chrono::seconds(20);
-// Which hosts are cordoned is worth waiting for, but not for longer.
+// How long to wait for the list of cordoned hosts, which is optional.
 constexpr base::Duration kCordonedLimit = std::chrono::seconds(3);
 
 }  // namespace
@@ -71,7 +71,8 @@ void ScaleReads::ForgetObserved() {
   read_.allocations.reset();
 }
 
-// What a context that ended has not read may not be needed, and is read again if it is.
+// If the context ended, the sources are dropped: they may not be needed, and are read again if they
+// are.
 void ScaleReads::PrefetchSources(const runtime::Context& caller) {
   if (!MayGrow()) return;
   read_.sources_asked = true;
@@ -91,13 +92,13 @@ void ScaleReads::PrefetchCreation(const runtime::Context& caller) {
   const auto plan = PlanCreation(deps_, policy_, *read_.sources, 0, policy_id_);
   if (!plan.ok()) return;
   absl::Status admitted = DryRunCreation(caller.WithTimeout(kSourcesLimit), deps_, policy_, *plan);
-  // What may have passed by then is tried again.
+  // Any other failure may have passed by then, so the trial is repeated.
   if (admitted.ok() || kube::IsRefused(admitted)) read_.admitted = std::move(admitted);
 }
 
 Observer::BlockingWait ScaleReads::TakeObserved() {
   taken_at_ = deps_.clock.Now();
-  // What can refuse the action is not older than the call; what it acts on must be recent.
+  // What can refuse the action was read during this call; what it acts on must be recent.
   if (taken_at_ - read_.began > kGoodFor) ForgetObserved();
   return std::exchange(read_.observed, {});
 }
@@ -106,7 +107,7 @@ void ScaleReads::ForgetIfLate() {
   if (deps_.clock.Now() - taken_at_ > kGoodFor) read_ = {};
 }
 
-// The list of the region may be too large; that of each node is not.
+// If the list of the region fails, it may be too large, and the lists of single nodes are not.
 absl::StatusOr<AllocationList> ScaleReads::Allocations(const runtime::Context& context,
                                                        const PoolSnapshot& snapshot) {
   auto all = read_.allocations.has_value() ? std::move(*read_.allocations)

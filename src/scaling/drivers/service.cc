@@ -32,14 +32,14 @@ using runtime::Context;
 // Status replies this long before its deadline, so that the reply arrives in time.
 constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
-// Both lists of a Status on a LAN while nothing changes.
+// The time for both lists of a Status on a LAN while nothing changes.
 constexpr base::Duration kAnInstant = std::chrono::milliseconds(20);
-// The first Status of a pool waits so long for its Lease.
+// How long the first Status of a pool waits for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
-// What is read beside a Lease that was never read, and may not be needed, delays it by this at
-// most.
+// A Lease that was never read is delayed at most this long by what is read beside it, which may not
+// be needed.
 constexpr base::Duration kBesideFirstLease = std::chrono::seconds(2);
-// A Status that looks where VMs run does not wait longer for that.
+// How long a Status waits to learn where VMs run.
 constexpr base::Duration kHostsLimit = std::chrono::seconds(4);
 
 // Facts about a finished Scale, for the log.
@@ -75,8 +75,8 @@ absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
   return meta;
 }
 
-// Everything that the map alone proves wrong, templates included: what they refer to is known once
-// the plugin is configured.
+// Checks everything that the map alone proves wrong. Templates are included once the plugin is
+// configured, which tells what they refer to.
 absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values,
                                          const absl::StatusOr<std::shared_ptr<Session>>& session) {
   if (!session.ok()) return config::ParsePoolPolicy(values);
@@ -95,8 +95,8 @@ std::vector<std::string> MissingFiles(const config::PoolPolicy& policy) {
   return missing;
 }
 
-// Whether a record of the pool, or without one in its VMs the Lease's, is of another cluster than
-// the keys that were read.
+// True if the keys that were read belong to another cluster than a record of the pool: that of a
+// VM, or, if no VM has one, that of the Lease.
 bool DiffersFromKeys(const PoolKey& key, const std::string& by_lease, const Look& look) {
   bool is_recorded = false;
   for (const VmView& view : look.vms) {
@@ -125,7 +125,7 @@ class Service final : public TargetService {
  private:
   absl::StatusOr<std::shared_ptr<Session>> CurrentSession();
   absl::Status Configure(const StringMap& values);
-  // Of the present configuration; null: none.
+  // The sink of the present configuration; null: none.
   std::shared_ptr<metrics::Sink> Metrics();
   void WarnOfFiles(Pool& pool, const config::PoolPolicy& policy);
   void SetOwnNode(const Context& context, Session& session, Pool& pool, ScaleRequest* request);
@@ -203,7 +203,7 @@ absl::Status Service::Configure(const StringMap& values) {
     base::MutexLock lock(mutex_);
     session_ = std::move(session);
   }
-  // It has read no Lease yet: whether a pool is paused is not known.
+  // The new session has read no Lease yet, so it is not known whether a pool is paused.
   for (const std::shared_ptr<Pool>& pool : pools_.All()) {
     base::MutexLock lock(pool->mutex);
     pool->state.inspected = false;
@@ -240,7 +240,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       base::Unavailable("not read");
   SharedList<NomadReads::Nodes>::Result nodes = base::Unavailable("not read");
   absl::StatusOr<std::string> cluster = base::Unavailable("not read");
-  // A process that has just started answers with what the pool's Lease says.
+  // A process that has just started also reads the pool's Lease, and answers by it.
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   std::vector<std::function<absl::Status()>> reads = {
       [&] {
@@ -266,8 +266,9 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       return absl::OkStatus();
     });
   }
-  // While both systems answer at once, one read after the other is as good, and wakes no second
-  // thread at every tick. Harvester comes first: without its VMs, Nomad's nodes tell nothing.
+  // While both systems answer at once, one read after the other is as fast, and wakes no second
+  // thread at every tick. Harvester comes first, because Nomad's nodes mean nothing without its
+  // VMs.
   const base::MonoTime began = options_.clock->Now();
   const std::size_t parallelism = session.answers_at_once() ? 1 : reads.size();
   const auto results =
@@ -281,7 +282,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   TakeNodes(nodes, cluster, &look);
   if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), cluster, &look);
   std::string by_lease = access->lease->record().nomad_cluster;
-  // They may have been adopted, or Nomad may have been rebuilt, since its keys were read.
+  // The VMs may have been adopted, or Nomad may have been rebuilt, since its keys were read.
   if (DiffersFromKeys(pool.key, by_lease, look)) {
     TakeCluster(session.nomad().ReadCluster(context), &look);
   }
@@ -329,7 +330,7 @@ void Service::LogReadiness(Pool& pool, const StatusReport& report) {
   }
   const log::Logger logger = pools_.LoggerOf(pool);
   if (reason_changed && !report.reason.empty()) {
-    // An open Scale is what the agent itself requested.
+    // An open Scale is expected: the agent itself requested it.
     logger.Log(report.expected ? log::Level::kInfo : log::Level::kWarn, "Not ready",
                {{"why", report.reason}, {"count", report.status.count}});
   } else if (reason_changed) {
@@ -354,7 +355,7 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
   PoolState& state = pool.state;
   inputs.current_template = state.scale.current_template;
   inputs.leftovers = state.leftovers;
-  // Kept in the process, too: a new configuration has not read the Lease.
+  // The process keeps it, too, because a new configuration has not read the Lease.
   state.last_event = std::max(state.last_event, record.last_event);
   inputs.last_event = state.last_event;
   if (!alarming) {
@@ -398,8 +399,8 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   return report.status;
 }
 
-// As far as this process knows it; while it alone keeps the pool from being ready, because the pool
-// is paused or another Nomad cluster's, it is read again.
+// The record as far as this process knows it. It is read again while it alone keeps the pool from
+// being ready, because the pool is paused or belongs to another Nomad cluster.
 PoolRecord Service::RecordFor(const Context& context, Session& session, const Pool& pool,
                               const PoolSnapshot& snapshot) {
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
@@ -487,16 +488,16 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
     return base::InvalidArgument("count " + std::to_string(request.count) + " is negative");
   }
   absl::Status outcome = ScalePool(context, session, *pool, *policy, std::move(request), facts);
-  // The agent's older releases ask for no Status during a cooldown, which follows a success. A
+  // The agent's older releases ask for no Status during the cooldown that follows a success. A
   // command ends with its Scale.
   const bool leaves_work = facts->leaves_work || (facts->acted && !policy->scale_in_wait);
   if (outcome.ok() && leaves_work && !action.of_command) background_.Continue(session, pool);
   return outcome;
 }
 
-// At the same time if the Lease is free, else one after the other: a pool on which another
-// process acts costs one request. One that this process has never read is probably free, and what
-// a growth is made of does not depend on it.
+// Acquires the Lease and reads in advance at the same time if the Lease is free, else one after the
+// other: a pool on which another process acts then costs one request. A Lease that this process has
+// never read is probably free, and the sources of a growth do not depend on it.
 absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndPrefetch(const Context& context,
                                                                        PoolLease& lease,
                                                                        ScaleReads& reads) {
@@ -555,7 +556,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     // in this process must not be disturbed.
     const std::unique_ptr<PoolLease> inspected = session->MakeLease(pool);
     NH_RETURN_IF_ERROR(inspected->Refresh(reading));
-    // The pool's own belong to the loop inside the gate, which may run at the same time.
+    // The pool's own backlog belongs to the loop inside the gate, which may run at the same time.
     PoolBacklog backlog(*options_.random);
     ScaleCall call(session->DependenciesFor(pool, *access, *inspected, &backlog), policy,
                    std::move(request), &memory);

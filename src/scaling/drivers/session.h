@@ -26,33 +26,33 @@
 
 namespace nomad_harvester::scaling {
 
-// When the background tries again what it could not finish: one round a minute at most, one in ten
-// minutes after an hour (rule L7). New work does not wait.
+// Decides when the background tries again what it could not finish: at most one round a minute, and
+// one in ten minutes after an hour (rule L7). New work does not wait.
 class Rounds {
  public:
   static constexpr base::Duration kShortest = std::chrono::minutes(1);
   static constexpr base::Duration kLongest = std::chrono::minutes(10);
 
-  // Whether a round may begin for this work.
+  // True if a round may begin for this work.
   bool MayBegin(const std::string& work, base::MonoTime now) const {
     return work != work_ || IsDue(now);
   }
-  // Whether one may begin for the work of the last round, if there was one.
+  // True if a round may begin for the work of the last one, if there was one.
   bool IsDue(base::MonoTime now) const { return !next_.has_value() || now >= *next_; }
   const std::string& work() const { return work_; }
-  // When the next one may begin, if none has to begin now.
+  // When the next round may begin, if none begins now.
   base::MonoTime NextAfter(base::MonoTime now) const {
     return next_.has_value() && *next_ > now ? *next_ : now + kShortest;
   }
   void Unfinished(std::string work, base::MonoTime now) {
-    // What is new is tried at the first pace, whatever has been in trouble before it.
+    // New work starts at the first pace, no matter what was in trouble before it.
     if (!next_.has_value() || work != work_ || now >= *next_ + kLongest) since_ = now;
     work_ = std::move(work);
     next_ = now + std::clamp<base::Duration>((now - since_) / 6, kShortest, kLongest);
   }
   void Finished() { next_.reset(); }
-  // Nothing is left to do. If Status goes on to see the same work, because it reads less than the
-  // loop, the next round waits all the same.
+  // Nothing is left to do. Status reads less than the loop and may still see the same work; the
+  // next round waits nevertheless.
   void Done(std::string work, base::MonoTime now) {
     if (work.empty()) return Finished();
     Unfinished(std::move(work), now);
@@ -64,12 +64,13 @@ class Rounds {
   std::optional<base::MonoTime> next_;
 };
 
-// What a pool's calls and its background work share.
+// The state that a pool's calls and its background work share.
 struct PoolState {
   SharedPolicy policy;
   base::MonoTime asked_at{};  // the last Status or Scale
   ScaleMemory scale;
-  // A resumption has finished since the process started and since the last Scale that left work.
+  // True if a resumption has finished since the process started and since the last Scale that left
+  // work.
   bool inspected = false;
   std::int64_t last_count = 0;
   std::string last_reason;
@@ -78,20 +79,20 @@ struct PoolState {
   std::set<std::string> warned;
   std::optional<base::MonoTime> mass_loss_since;
   std::optional<base::WallTime> last_event;
-  // A resumption is submitted and has not begun.
+  // True if a resumption is submitted but has not begun.
   bool queued = false;
   Rounds rounds;
   std::int64_t leftovers = 0;  // VMs that are gone and left something
 };
 
-// A pool, for as long as the process lives.
+// A pool; kept for as long as the process lives.
 struct Pool {
   Pool(PoolKey k, runtime::Random& random) : key(std::move(k)), backlog(random) {}
   const PoolKey key;
   PoolGate gate;
   ObserverMemory memory;
-  PoolBacklog backlog;  // of the loop that is inside the gate
-  // PoolLease::Options::was_held.
+  PoolBacklog backlog;  // used by the loop that is inside the gate
+  // See PoolLease::Options::was_held.
   const std::shared_ptr<std::atomic<bool>> lease_was_held =
       std::make_shared<std::atomic<bool>>(false);
   base::Mutex mutex;
@@ -108,8 +109,8 @@ class Pools {
   explicit Pools(const ServiceOptions& options) : options_(options) {}
 
   std::shared_ptr<Pool> Find(const PoolKey& key);
-  // The pool of a policy, which becomes the one that the background works by. Logs its warnings
-  // once.
+  // The pool of a policy, which becomes the policy for the pool's background work. Logs its
+  // warnings once.
   std::shared_ptr<Pool> Find(const SharedPolicy& policy);
   std::vector<std::shared_ptr<Pool>> All() const;
   void WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const;
@@ -121,7 +122,7 @@ class Pools {
   std::map<PoolKey, std::shared_ptr<Pool>> pools_ NH_GUARDED_BY(mutex_);
 };
 
-// What one configuration has for one pool.
+// The access of one configuration to one pool.
 struct PoolAccess {
   PoolAccess(Clients c, const PoolKey& key, std::unique_ptr<PoolLease> l)
       : clients(std::move(c)), vms(clients.kube, key.ns), lease(std::move(l)) {}
@@ -130,7 +131,7 @@ struct PoolAccess {
   const std::unique_ptr<PoolLease> lease;
 };
 
-// One configuration. Thread-safe; calls that began with it keep it.
+// One configuration. Thread-safe. A call keeps the configuration with which it began.
 class Session {
  public:
   using Vms = std::vector<harvester::VirtualMachine>;
@@ -148,26 +149,26 @@ class Session {
   const Clients& clients() const { return clients_; }
   NomadReads& nomad() { return nomad_; }
   Hosts& hosts() { return hosts_; }
-  // Null: none are written.
+  // Null: no Events are written.
   VmEvents* vm_events() const { return vm_events_.get(); }
   std::shared_ptr<PoolAccess> AccessTo(const Pool& pool);
-  // config::ParsePoolPolicy, with the check of inline templates. The agent sends the same map at
-  // every tick: one that is equal to the pool's last is not parsed again.
+  // config::ParsePoolPolicy, with the check of inline templates. Because the agent sends the same
+  // map at every tick, a map that is equal to the pool's last one is not parsed again.
   absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values);
-  // For Status: the managed VMs of a namespace, and the API server's clock. A list that is held is
-  // proved by the VMs' versions. Blocks for up to two requests.
+  // For Status: the managed VMs of a namespace, and the API server's clock. Returns the held list
+  // if the VMs' versions prove that it is current. Blocks for up to two requests.
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
       const runtime::Context& context, const std::string& ns);
-  // Of the VMs that VmsForStatus has returned. Lives as long as the session.
+  // The links of the VMs that VmsForStatus has returned. Lives as long as the session.
   LastLinks& LinksOf(const std::string& ns) { return MemoryOf(ns).links; }
-  // Whether the last Status had its lists within an instant.
+  // True if the last Status had its lists within an instant.
   std::atomic<bool>& answers_at_once() { return answers_at_once_; }
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
-  // FindOwnNode, remembered. Its allocation may not be known right after the start, so it is asked
-  // for until it is.
+  // FindOwnNode, remembered. The allocation may not be known right after the start, so it is read
+  // until it is.
   absl::StatusOr<std::string> OwnNode(const runtime::Context& context);
-  // All of them must outlive what they are given to.
-  // `backlog`: instead of the pool's, for a call outside of its gate.
+  // All arguments must outlive the result. `backlog`: replaces the pool's, for a call outside of
+  // its gate.
   PoolDependencies DependenciesFor(Pool& pool, const PoolAccess& access, PoolLease& lease,
                                    PoolBacklog* backlog = nullptr);
 

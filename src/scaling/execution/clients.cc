@@ -50,7 +50,7 @@ absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(const char* system,
   warnings->insert(warnings->end(), connection->warnings.begin(), connection->warnings.end());
   absl::StatusOr<std::shared_ptr<http::HttpTransport>> made =
       http::MakeCurlTransport(connection->curl);
-  // Mostly errors of certificates, which both systems have: name the system.
+  // Names the system, because most errors are about certificates, which both systems have.
   if (!made.ok()) return base::Annotate(made.status(), system);
   std::shared_ptr<http::HttpTransport> transport = *std::move(made);
   if (connection->token == nullptr) return transport;
@@ -112,7 +112,7 @@ struct Clients::Shared {
   }
   std::shared_ptr<http::HttpTransport> Limited(const System& system, std::size_t limit) const {
     http::RetryOptions retry = system.retry;
-    // The pool's own first: a pool that waits for it keeps no other from the shared ones.
+    // The pool's own slot first: a pool that waits for it then holds none of the shared slots.
     retry.slots = {std::make_shared<http::FifoSlots>(limit), system.slots};
     return http::WithRetry(system.transport, std::move(retry), random, logger);
   }

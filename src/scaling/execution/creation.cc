@@ -30,10 +30,10 @@ constexpr std::size_t kMostInSecret = std::size_t{1024} * 1024;
 // Two copies of a token of about 1 KiB each.
 constexpr std::size_t kRoomForTokens = std::size_t{4} * 1024;
 
-// Its end on the Secret is in whole seconds.
+// The Secret has a token's end in whole seconds, so smaller differences are ignored.
 constexpr base::Duration kSameToken = std::chrono::seconds(30);
 constexpr char kIntroTokenVariable[] = "nomad_intro_token";
-// Where no VM is made.
+// The token's text where no VM is made.
 constexpr char kSampleToken[] = "INTRODUCTION-TOKEN";
 
 constexpr char kUserData[] = "user_data";
@@ -100,7 +100,7 @@ bool UsesToken(const CreationPlan& plan) {
          harvester::UsesVariable(plan.network_data.text, kIntroTokenVariable);
 }
 
-// That the variable and the key come together; in files, too.
+// Checks that the variable is used if the key is set, and only then; in files, too.
 absl::Status CheckTokenIsUsed(const config::PoolPolicy& policy, const CreationPlan& plan) {
   for (const TemplateSource* source : {&plan.user_data, &plan.network_data}) {
     const absl::Status off = CheckTokenIsOff(policy, source->text);
@@ -112,7 +112,7 @@ absl::Status CheckTokenIsUsed(const config::PoolPolicy& policy, const CreationPl
       " write it to Nomad's intro_token.jwt, or remove the key");
 }
 
-// Errors name the policy's keys. Without a token, the plan's variables have what stands for it.
+// Errors name the policy's keys. Without a token, the plan's variables have a placeholder.
 absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
                                                       const harvester::VmIdentity& identity,
                                                       harvester::IntroToken token = {}) {
@@ -132,7 +132,7 @@ absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
     keys += ", " + plan.network_data.key;
   }
   std::size_t bytes = cloud_init.user_data.size() + cloud_init.network_data.size();
-  // A sample has none yet: a real one must fit, in the text and beside it.
+  // A sample has no token yet. A real one must fit, in the text and beside it.
   if (UsesToken(plan)) bytes += kRoomForTokens;
   if (bytes <= kMostInSecret) return cloud_init;
   return base::InvalidArgument(
@@ -152,7 +152,7 @@ std::string DerivedUuid(const std::string& seed) {
          hex.substr(16, 4) + "-" + hex.substr(20, 12);
 }
 
-// Everything that is missing or refused, or else the one request that failed.
+// Returns everything that is missing or refused, or else the first request that failed.
 absl::Status ProblemOf(const std::vector<absl::Status>& statuses) {
   absl::Status all;
   for (const absl::Status& status : statuses) {
@@ -197,7 +197,7 @@ harvester::VmIdentity SampleIdentity(const PoolDependencies& deps,
   return IdentityFor(NewVmName(policy, deps.random), NewActionId(deps.random));
 }
 
-// Of the template's disks, the images and the sizes that follow from them.
+// Sets the images of the template's disks, and the sizes that follow from them.
 void SetDiskImages(const std::vector<harvester::Image>& images, harvester::VmBase* base) {
   std::size_t next = 0;
   for (std::size_t i = 1; i < base->disks.size(); ++i) {
@@ -254,12 +254,12 @@ absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::Poo
                    IdentityFor(policy.name_prefix + "-sample", "action"));
   NH_RETURN_IF_ERROR(CheckTokenIsOff(policy, text));
   if (const std::set<std::string> names = EnvironmentIn(text); !names.empty()) {
-    // What they hold is not the policy's: only their use can be checked.
+    // Their values come from the environment, not from the policy: only their use can be checked.
     for (const std::string& name : names) variables.try_emplace(name);
     return harvester::RenderTemplate(text, variables).status();
   }
   if (key == kNetworkData) return harvester::ComposeNetworkData(text, variables).status();
-  // Whether keys can be added does not depend on which ones they are.
+  // Whether keys can be added does not depend on the keys themselves.
   std::vector<std::string> public_keys;
   if (!policy.ssh_keys.empty()) public_keys.emplace_back("ssh-ed25519 AAAA sample");
   return harvester::ComposeUserData(text, variables, public_keys).status();
@@ -350,7 +350,7 @@ absl::Status DryRunCreation(const runtime::Context& context, const PoolDependenc
                             const config::PoolPolicy& policy, const CreationPlan& plan) {
   const absl::Status admitted = deps.vms.DryRunCreateVm(
       context, harvester::BuildVirtualMachine(plan.vm_spec, SampleIdentity(deps, policy)));
-  // A webhook that is down, or a server that does not answer, has refused nothing.
+  // A webhook that is down, or a server that does not answer, is no refusal.
   return base::Annotate(admitted, kube::IsRefused(admitted) ? "Harvester would refuse the VM"
                                                             : "the trial creation of a VM failed");
 }
@@ -401,7 +401,7 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   NH_ASSIGN_OR_RETURN(created.secret, deps.vms.CreateSecret(context, objects.secret));
   if (const auto kept = created.secret.token_expires;
       kept.has_value() && token.expires - *kept > kSameToken) {
-    // The Secret of an earlier attempt, whose token may have ended.
+    // The Secret is from an earlier attempt, and its token may have ended.
     NH_RETURN_IF_ERROR(deps.vms.ReplaceIntroToken(context, created.secret, token));
     created.secret.token_expires = token.expires;
   }

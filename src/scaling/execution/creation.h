@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creating VMs: the plan that all VMs of an action share, its checks, and then three writes for
-// each VM. The last one of them, the owner of its Secret, may wait until all VMs boot.
+// Creates VMs: the plan that all VMs of an action share, its checks, and three writes for each VM.
+// The last write, the owner of the VM's Secret, may wait until all VMs boot.
 #ifndef NOMAD_HARVESTER_SCALING_CREATION_H_
 #define NOMAD_HARVESTER_SCALING_CREATION_H_
 
@@ -22,9 +22,9 @@
 
 namespace nomad_harvester::scaling {
 
-// As long as Nomad gives introduction tokens by default (hashicorp/nomad:nomad/structs/node.go,
-// ClientIntroductionConfig): a clone of a large image may take most of it, and a VM that waits
-// longer gets a new one (StepKind::kRenewToken).
+// The default lifetime of Nomad's introduction tokens (hashicorp/nomad:nomad/structs/node.go,
+// ClientIntroductionConfig). Cloning a large image may take most of it; a VM that waits longer gets
+// a new token (StepKind::kRenewToken).
 inline constexpr base::Duration kIntroTokenFor = std::chrono::minutes(30);
 
 // A template of the policy as it is written, and the key that gave it.
@@ -40,16 +40,17 @@ struct CreationPlan {
   TemplateSource network_data;  // used if vm_spec.has_network_data
   harvester::TemplateVariables variables;
   std::vector<std::string> public_keys;
-  // Whether each VM gets an introduction token; without one, the text of the variable is empty.
+  // True if each VM gets an introduction token. Without one, the variable's text is empty.
   bool intro_tokens = false;
-  // Of the template: what is not taken over. For one warning of an action.
+  // What is not taken over from the template; for one warning per action.
   std::vector<std::string> template_notes;
-  // "storage class X", "priority class Y": not known to exist, because the token may not read them.
+  // "storage class X", "priority class Y": classes that the token may not read, so that nobody
+  // knows whether they exist.
   std::vector<std::string> unread_classes;
 };
 
-// Renders the templates once with sample values. No request. Errors name the policy's keys: all of
-// those whose sources are missing.
+// Renders the templates once with sample values. Sends no request. An error names all of the
+// policy's keys whose sources are missing.
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
                                           const CreationSources& sources, std::uint64_t nomad_index,
@@ -58,10 +59,10 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
 absl::StatusOr<CurrentTemplate> ReadCurrentTemplate(const runtime::Context& context,
                                                     const PoolDependencies& deps,
                                                     const config::PoolPolicy& policy);
-// Whether Nomad gives introduction tokens, if the policy wants them: sets plan->intro_tokens. A
-// token is made for it, of one second; needs a context with the write permit. An error, which names
-// the key, refuses the action: the policy requires tokens that this Nomad does not have, or the
-// request failed.
+// Sets plan->intro_tokens if the policy wants introduction tokens and Nomad gives them. Finds out
+// by making a token that is valid for one second, which needs a context with the write permit. An
+// error names the key and refuses the action: the policy requires tokens that this Nomad does not
+// have, or the request failed.
 absl::Status CheckIntroTokens(const runtime::Context& context, const PoolDependencies& deps,
                               const config::PoolPolicy& policy, CreationPlan* plan);
 // A token for one VM. `now`: the API server's time.
@@ -71,10 +72,10 @@ absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& con
                                                      const std::optional<std::string>& node_pool,
                                                      base::WallTime now);
 
-// When half of a token's time is over, and at the earliest in half a minute.
+// The time at which half of a token's time is over, but no earlier than in half a minute.
 base::WallTime TokenIsLookedAfterAt(base::WallTime made, base::WallTime expires);
 
-// Sends one VM to the API server as a dry run: what it would refuse (rule C2).
+// Sends one VM to the API server as a dry run, to learn whether it would be refused (rule C2).
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy, const CreationPlan& plan);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What new VMs are made of, as Harvester says: template, images, networks, keys, classes, quotas.
+// Reads from Harvester what new VMs are made of: template, images, networks, keys, classes, quotas.
 // Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_CREATION_SOURCES_H_
 #define NOMAD_HARVESTER_SCALING_CREATION_SOURCES_H_
@@ -16,12 +16,13 @@
 
 namespace nomad_harvester::scaling {
 
-// What Harvester says of the policy's sources, each with its own error, which names the key.
+// The policy's sources as Harvester has them. Each has its own error, which names the key.
 struct CreationSources {
   // nullopt: the policy names none.
   absl::StatusOr<std::optional<harvester::VmTemplate>> vm_template =
       absl::StatusOr<std::optional<harvester::VmTemplate>>(std::nullopt);
-  // Of the template's disks beside the root disk that are from an image, in their order.
+  // The images of the template's disks other than the root disk, in the order of those disks that
+  // are from an image.
   absl::StatusOr<std::vector<harvester::Image>> disk_images = std::vector<harvester::Image>();
   absl::StatusOr<harvester::Image> image = absl::UnknownError("not read");
   absl::StatusOr<std::vector<harvester::Network>> networks = absl::UnknownError("not read");
@@ -33,14 +34,14 @@ struct CreationSources {
   std::vector<std::string> unread_priority{};  // likewise
   absl::StatusOr<bool> gpus_are_host_devices = true;
 };
-// Blocks for all reads at once; those that depend on the template come after its own.
+// Blocks for all reads at once; reads that depend on the template come after that of the template.
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy);
 // "storage class X", "priority class Y": those that the token may not read.
 std::vector<std::string> UnreadClasses(const CreationSources& sources);
 
-// The policy as it counts: with what the template says where it says nothing. If the template
-// cannot be read, the policy itself, whose own sources are read all the same.
+// The policy, completed by the template where the policy says nothing. If the template cannot be
+// read, the policy itself; its own sources are then read nevertheless.
 struct WantedPolicy {
   config::PoolPolicy policy;
   harvester::VmBase base;

@@ -21,7 +21,7 @@ bool DeferredTasks::RunNext(State& state, const runtime::Context& context) {
     ++state.running;
   }
   const absl::Cleanup over = [&state, &task] {
-    task = nullptr;  // what it holds may be gone once it has ended
+    task = nullptr;  // what the task holds may be gone once it has ended
     base::MutexLock lock(state.mutex);
     --state.running;
     state.changed.NotifyAll();
@@ -43,7 +43,7 @@ bool DeferredTasks::Start(const runtime::Context& context, runtime::Executor& ex
   if (submitted.ok()) return true;
   Task left;  // destroyed without the lock
   base::MutexLock lock(state_->mutex);
-  // Every helper takes one from the front: the last one is what has none.
+  // Each call of the executor takes the first task, so the last one is left without a call.
   left = std::move(state_->waiting.back());
   state_->waiting.pop_back();
   return false;

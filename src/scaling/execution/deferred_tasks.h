@@ -31,22 +31,22 @@ class DeferredTasks {
   using Task = std::function<Ended(const runtime::Context&)>;
 
   DeferredTasks();
-  // End().
+  // Calls End().
   ~DeferredTasks();
   DeferredTasks(const DeferredTasks&) = delete;
   DeferredTasks& operator=(const DeferredTasks&) = delete;
 
-  // Runs the task with a child of `context`, which must be that of all others. False: the executor
-  // has no room, and the task is gone.
+  // Runs the task with a child of `context`, which must be the same for all tasks. False: the
+  // executor has no room, and the task is dropped.
   bool Start(const runtime::Context& context, runtime::Executor& executor, Task task);
-  // Those that ended since the last call.
+  // The tasks that ended since the last call.
   std::vector<Ended> TakeEnded();
-  // Whether one runs, or waits to run.
+  // True if a task runs, or waits to run.
   bool any() const;
-  // Blocks until none does. Runs those that have not begun in the calling thread.
+  // Blocks until all tasks have ended. Runs those that have not begun in the calling thread.
   void Await();
-  // Cancels the context of those that run, and waits for their end; the others never begin.
-  // Idempotent; nothing may be started after it.
+  // Cancels the context of tasks that run, and waits for their end. Other tasks never begin.
+  // Idempotent; no task may be started after it.
   void End();
 
  private:
@@ -60,7 +60,7 @@ class DeferredTasks {
   // False: none is waiting.
   static bool RunNext(State& state, const runtime::Context& context);
 
-  // The executor may call after this object is gone: it then finds no task.
+  // Shared, because the executor may call after this object is destroyed. It then finds no task.
   const std::shared_ptr<State> state_;
   std::optional<runtime::CancelSource> source_;
 };

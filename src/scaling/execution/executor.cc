@@ -20,7 +20,7 @@ using harvester::DrainDeadline;
 using harvester::Mark;
 using harvester::MarkReason;
 
-// Of a token whose whole lifetime is not known: what is left for the boot.
+// How much time to leave for the boot when a token's whole lifetime is unknown.
 constexpr base::Duration kTokenForABoot = std::chrono::minutes(15);
 
 const Effect kNotWanted{.verdict = Verdict::kNotWanted};
@@ -53,7 +53,7 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime n
   return mark;
 }
 
-// Whether the Nomad that answers now is the one that was observed.
+// OK if the Nomad that answers now is the one that was observed.
 absl::Status CheckCluster(const runtime::Context& context, const PoolDependencies& deps,
                           const Look& look) {
   NH_ASSIGN_OR_RETURN(const std::string keys, deps.nodes.ReadCluster(context));
@@ -62,7 +62,7 @@ absl::Status CheckCluster(const runtime::Context& context, const PoolDependencie
       "another Nomad cluster answers at this address than a moment ago: check nomad_address");
 }
 
-// One VM, read again by the specs of its steps, and the writes.
+// One VM, the reads of its steps, and the writes.
 class Act {
  public:
   Act(const runtime::Context& context, const PoolDependencies& deps, const PoolSnapshot& snapshot,
@@ -96,7 +96,7 @@ class Act {
       }
     }
     if (!linked) {
-      // That it has no node may be another Nomad's word.
+      // Another Nomad may have said that the VM has no node.
       if (absl::Status same = ReadOne(Read::kCluster, node_id); !same.ok()) {
         return EffectOf(std::move(same));
       }
@@ -148,7 +148,7 @@ class Act {
       case Read::kInstance:
         return ReadInstance();
       case Read::kVmGone:
-        break;  // of a VM that is gone: Purge
+        break;  // Purge handles VMs that are gone
     }
     return absl::OkStatus();
   }
@@ -233,7 +233,7 @@ class Act {
         return Annotate(WithCluster({}));
       case StepKind::kMarkBroken:
       case StepKind::kMarkUnhealthy:
-        // Without a node, the one that it had: that this is gone is proved by its ID.
+        // Without a node, the mark names the VM's former node, whose absence is proved by its ID.
         return MarkWith(
             step.kind == StepKind::kMarkBroken ? MarkReason::kBroken : MarkReason::kUnhealthy,
             step.node_id.empty() ? vm.joined_node_id : step.node_id);
@@ -268,8 +268,9 @@ class Act {
          {harvester::kReadyAtAnnotation, step.node_is_ready ? now : harvester::kNotReadyYet}}));
   }
 
-  // What goes with the VM is what its spec names now (rule C4). The annotation is right unless
-  // volumes were restored or detached; for one of another VM, Harvester would wait for ever.
+  // The volumes that the VM's spec names now go with it (rule C4). Harvester's annotation names the
+  // same, unless volumes were restored or detached. Harvester would wait for ever for a volume of
+  // another VM.
   Effect Delete() {
     const harvester::VirtualMachine& vm = seen_.view().vm;
     const std::set<std::string>& shared = seen_.snapshot().seen->shared_claims();
@@ -287,7 +288,7 @@ class Act {
     return EffectOf(deps_.vms.DeleteVm(context_, vm.name, vm.uid, version));
   }
 
-  // The loop knows when a token that this process made ends; of others the Secret tells.
+  // The loop knows when a token of this process ends. For other tokens the Secret tells.
   Effect RenewToken() {
     const harvester::VirtualMachine& vm = seen_.view().vm;
     const auto secret = deps_.vms.GetSecret(context_, harvester::SecretName(vm.name));
@@ -319,7 +320,7 @@ class Act {
                      {harvester::kRemovalUndoneAnnotation, harvester::ToAnnotation(undone)}});
   }
 
-  // Adds the keys of the cluster, if they are to be recorded.
+  // Adds the cluster's keys, if they must be recorded.
   harvester::AnnotationChanges WithCluster(harvester::AnnotationChanges changes) const {
     const Look& look = seen_.snapshot().look();
     if (ShouldRecordCluster(seen_.view().vm, seen_.node() != nullptr, look)) {
@@ -349,14 +350,14 @@ class Act {
 
   Effect StartDrain(const Step& step) {
     const Mark& mark = *seen_.view().vm->mark;
-    // One wrong clock shortens no drain: the one that leaves more time counts.
+    // The clock that leaves more time counts, so that one wrong clock shortens no drain.
     const base::WallTime now = std::min(seen_.now(), seen_.snapshot().look().own_now);
     const nodepool::PostedDeadline posted =
         nodepool::DeadlineToPost(mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
                                  mark.drain_deadline.kind == DrainDeadline::Kind::kNow,
                                  mark.drain_deadline.at, std::max(now, mark.marked_at));
-    // What was placed late is stopped even after the deadline; and the removal of a VM that is of
-    // no use goes on, however late its drain is accepted (rule L3).
+    // Work that was placed late is stopped even after the deadline. The removal of a broken or
+    // unhealthy VM goes on, however late its drain is accepted (rule L3).
     const bool however_late =
         step.row == Row::kMarkedDrainAgain || mark.reason != MarkReason::kScaleIn;
     if (!posted.post && !however_late) return kNotWanted;
@@ -374,7 +375,7 @@ class Act {
                                          .meta = nodepool::ToMeta(meta)}));
   }
 
-  // Whether a victim's node still has the state in which its VM may be marked.
+  // OK if the victim's node still allows its VM to be marked.
   absl::Status CheckVictimsNode(const std::string& node_id) const {
     const nomad::Node* node = seen_.node();
     if (node == nullptr || node->id != node_id) {

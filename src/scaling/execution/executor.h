@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries out one step for one VM: reads by the step's spec, decides again, and writes once. A step
-// was decided from a snapshot that may be a second old.
+// Carries out one step for one VM: reads what the step's spec asks for, decides again, and writes
+// once. Needed because the snapshot of the first decision may be a second old.
 #ifndef NOMAD_HARVESTER_SCALING_EXECUTOR_H_
 #define NOMAD_HARVESTER_SCALING_EXECUTOR_H_
 
@@ -16,7 +16,7 @@
 
 namespace nomad_harvester::scaling {
 
-// All of them block for their requests.
+// All functions block for their requests.
 
 // A step about a VM of the snapshot behind `decisions`.
 Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
@@ -30,9 +30,9 @@ Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
 using NodesRead = std::map<std::string, absl::StatusOr<nomad::Indexed<nomad::Node>>>;
 
 // Writes the mark of a scale-in and starts the drain. Reads the node in full first, unless
-// `nodes_read`, which may be null, has it; kUnsuitable if
-// the VM must not be marked with that node. `snapshot` holds the action that names the VM. kDone:
-// the mark is set, whether the drain has started or not.
+// `nodes_read`, which may be null, has it. `snapshot` holds the action that names the VM.
+// kUnsuitable: the VM must not be marked with that node. kDone: the mark is set, whether or not the
+// drain has started.
 Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
                   const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
                   const std::string& node_id, const NodesRead* nodes_read);

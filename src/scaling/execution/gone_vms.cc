@@ -13,12 +13,12 @@ namespace nomad_harvester::scaling {
 namespace {
 
 constexpr char kListLeftovers[] = "list-leftovers";
-// How long the background waits for what a VM left, before it comes back in rounds.
+// How long the background waits for a VM's leftovers before it comes back in rounds.
 constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
 
 }  // namespace
 
-// A Scale does not wait for those of earlier actions, but keeps their names for the background.
+// A Scale does not wait for VMs of earlier actions, but keeps their names for the background.
 void GoneVms::Observe(const Decisions& decisions, base::MonoTime now) {
   for (const auto& [view, step] : decisions.all()) {
     if (view->member && view->vm->has_mark) marked_.insert(view->vm->name);
@@ -55,7 +55,7 @@ bool GoneVms::IsSweepDue(const Tracker* tracker) const {
   return tracker != nullptr ? !tracker->Gone().empty() : !deps_.backlog.leftovers.empty();
 }
 
-// What every sweep looks for: what VMs left that are gone, and Secrets that the Lease names.
+// Every sweep looks for the leftovers of VMs that are gone, and for Secrets that the Lease names.
 SweepScope GoneVms::Scope() const {
   SweepScope scope;
   for (const auto& [vm, since] : deps_.backlog.gone_since) scope.deleted.insert(vm);
@@ -66,7 +66,7 @@ SweepScope GoneVms::Scope() const {
   return scope;
 }
 
-// Nodes of VMs that are gone and that wait for their purge.
+// Adds the nodes that wait for their purge, of VMs that are gone.
 void GoneVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
     const std::string vm(gone.mark.vm);

@@ -15,31 +15,31 @@
 
 namespace nomad_harvester::scaling {
 
-// Of one run of the loop, which is the only one that uses it. Which VMs have left something, and
-// since when, is in the pool's backlog, which outlive the run.
+// Belongs to one run of the loop, and is used by it alone. The pool's backlog, which outlives the
+// run, has the VMs that left something, and since when they are gone.
 class GoneVms {
  public:
-  // `deps` must outlive it.
+  // `deps` must outlive this object.
   explicit GoneVms(const PoolDependencies& deps) : deps_(deps) {}
 
-  // Takes over what a look shows: VMs that were marked, or that the Lease names, and that are gone.
+  // Records VMs that a look shows to be gone: they were marked, or the Lease names them.
   void Observe(const Decisions& decisions, base::MonoTime now);
-  // What a creation without a VM may have left, or may leave when a late request lands, is the
-  // background's to clean up (rule C10).
+  // Lets the background clean up what a creation without a VM may have left, or may leave when a
+  // late request lands (rule C10).
   void LeaveToBackground(const Tracker& tracker, const Decisions& decisions, base::MonoTime now);
 
-  // The pass sweeps although nothing is known to be gone: a Secret may be without its owner.
+  // Makes the pass sweep although nothing is known to be gone: a Secret may lack its owner.
   void RequestSweep() { sweep_requested_ = true; }
-  // `tracker`: of a Scale, which waits for what its own VMs left, the rest is the background's
-  // (rule L4); null: of the background.
+  // `tracker`: that of a Scale, which waits only for what its own VMs left and leaves the rest to
+  // the background (rule L4). Null for the background.
   bool IsSweepDue(const Tracker* tracker) const;
   SweepScope Scope() const;
-  // One sweep. Blocks. kDone: it removed what it could; kRefused, with the last error: what failed
-  // before waits for its next attempt.
+  // Sweeps once. Blocks. kDone: everything was removed that could be. kRefused, with the last
+  // error: an earlier failure still waits for its next attempt.
   Effect Sweep(const runtime::Context& context, const PoolSnapshot& snapshot,
                const Tracker* tracker);
 
-  // Whether a clean-up goes on that only needs time.
+  // True if a clean-up that only needs time goes on.
   bool IsCleanUpInProgress(base::MonoTime now) const;
 
  private:

@@ -14,7 +14,7 @@ using runtime::Context;
 
 // A process has 2 s to end (rule P1).
 constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
-// Beyond it, the background closes the action.
+// How long the record may take. After that, the background closes the action.
 constexpr base::Duration kRecordBudget = std::chrono::seconds(10);
 
 }  // namespace
@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> LeaseHold::Acquire(PoolLease& lease,
                                                               const Context& context,
                                                               LeaseUser user) {
   const runtime::CancelSource lost(context);
-  // By value: the copy cancels the same context, whatever has become of this object.
+  // Captured by value: the copy cancels the same context even if this object is gone.
   NH_RETURN_IF_ERROR(
       lease.Acquire(lost.context(), user, [lost] { lost.Cancel(CancelReason::kLeaseLost); }));
   return std::unique_ptr<LeaseHold>(new LeaseHold(lease, lost));

@@ -10,10 +10,10 @@
 
 namespace nomad_harvester::scaling {
 
-// Thread-safe, never blocks. Outlives its PoolLease while a request under it is open.
+// Thread-safe; never blocks. Outlives its PoolLease while a request under it is open.
 class LeasePermit final : public runtime::WritePermit {
  public:
-  // `limit`: of one attempt.
+  // `limit`: the time limit of one attempt.
   LeasePermit(runtime::Clock& clock, base::Duration limit) : clock_(clock), limit_(limit) {}
 
   // UNAVAILABLE unless the last renewal was sent recently enough for an attempt to end before the
@@ -23,16 +23,16 @@ class LeasePermit final : public runtime::WritePermit {
   void WriteBegan() const override;
   void WriteEnded(bool abandoned) const override;
 
-  // A hold begins: writes of earlier ones are no longer counted.
+  // Begins a hold. Abandoned writes of earlier holds no longer count.
   void Acquired(base::MonoTime sent);
   void Renewed(base::MonoTime sent);
   // Permits every write: no Lease guards the pool.
   void AllowUnguarded();
   void Revoke();
-  // Whether the Lease has expired: the last renewal is too old for another one to keep it.
+  // True if the Lease has expired: the last renewal is too old for another one to keep it.
   bool HasRunOut() const;
-  // Whether a write of this hold may still take effect: it is under way, or was abandoned less than
-  // kLeaseDuration ago. Call it after Revoke(): no further write is sent then.
+  // True if a write of this hold may still take effect: it is under way, or was abandoned less than
+  // kLeaseDuration ago. Call it after Revoke(), which stops further writes.
   bool MayTakeEffect() const;
 
  private:

@@ -136,7 +136,7 @@ class Sweep {
   const runtime::Context& context_;
   const PoolDependencies& deps_;
   const SweepScope& scope_;
-  // While Run has the list of them.
+  // Valid while Run holds the list of VMs.
   std::map<std::string_view, const VirtualMachine*> vms_;
   std::set<std::string_view> used_claims_;
   std::map<std::string, bool> gone_;

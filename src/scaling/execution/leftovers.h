@@ -13,12 +13,12 @@
 namespace nomad_harvester::scaling {
 
 struct SweepScope {
-  // VMs that this process is creating: their Secret is created first.
+  // VMs that this process is creating. Their Secrets are created before them.
   std::set<std::string> being_created;
-  // Names of the Lease's action. A Secret of one of them without a VM is garbage as soon as no
-  // Scale creates them any more; other Secrets only after ten minutes.
+  // Names of the Lease's action. A Secret of such a name without a VM is garbage as soon as no
+  // Scale creates the VM any more; other Secrets only after ten minutes.
   std::set<std::string> named_by_action;
-  // Changes nothing; reports what would be changed.
+  // Only reports what would be changed.
   bool dry_run = false;
   // VMs that this process deleted: claims that follow the naming pattern belong to them, with or
   // without the label.

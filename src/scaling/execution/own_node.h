@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Nomad node the autoscaler itself runs on (rule C7). Private to module scaling.
+// Finds the Nomad node on which the autoscaler itself runs (rule C7). Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_OWN_NODE_H_
 #define NOMAD_HARVESTER_SCALING_OWN_NODE_H_
 
@@ -12,9 +12,9 @@
 
 namespace nomad_harvester::scaling {
 
-// The node of the autoscaler's own allocation, which may be one of the pool. Empty: it has none
-// (`allocation` is empty), or one of another cluster, which only a token with read-job everywhere
-// proves. Blocks for one or a few requests. Errors: NomadClient's.
+// The node of the autoscaler's own allocation, which may be one of the pool. Empty if there is no
+// allocation (`allocation` is empty), or if it is one of another cluster, which only a token with
+// read-job everywhere proves. Blocks for one or a few requests. Returns NomadClient's errors.
 absl::StatusOr<std::string> FindOwnNode(const runtime::Context& context,
                                         const nomad::NomadClient& nomad,
                                         const std::string& allocation);

@@ -56,7 +56,7 @@ class StepTask final : public PassTask {
   void CountBroken(const Attempt& attempt, Run* run) const {
     const VmView& view = *entry_.view;
     PoolBacklog& backlog = run->deps.backlog;
-    // Another process may have counted what it marked.
+    // Another process may have counted the VM when it marked it.
     const bool is_first = !view.vm->removal_undone.has_value();
     if (is_first && backlog.counted.insert(vm()).second) {
       run->failures.insert(CauseOfBroken(view));
@@ -124,7 +124,7 @@ class CreationTask final : public PassTask {
   void Conclude(const Attempt& attempt, Run* run) const override {
     Tracker& tracker = run->action->tracker;
     tracker.RecordMake(vm(), attempt.effect);
-    // What a creation that failed may have left is swept.
+    // The sweep removes what a failed creation may have left.
     if (tracker.outcomes().at(vm()).state == OutcomeState::kFailed) run->gone.RequestSweep();
   }
 

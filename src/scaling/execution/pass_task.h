@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one pass does for one object. A task knows how it is carried out, what its effect means for
-// the run, and what is told about it. Private to module scaling.
+// One task per object in a pass. A task knows how it is carried out, what its effect means for the
+// run, and how it is reported. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_PASS_TASK_H_
 #define NOMAD_HARVESTER_SCALING_PASS_TASK_H_
 
@@ -22,28 +22,29 @@
 
 namespace nomad_harvester::scaling {
 
-// What a Scale adds to the loop. The Lease's record holds its action already.
+// The action that a Scale adds to the loop. The Lease's record already holds it.
 struct RunningAction {
   Tracker& tracker;
   const CreationPlan* creation = nullptr;  // null: it creates nothing
-  // Nodes of victims that were read in full just now, by ID; null: none. For the first pass.
+  // Victims' nodes that were read in full just now, by ID; null: none. Only for the first pass.
   const NodesRead* nodes = nullptr;
 };
 
-// What the passes of one run share, and what the run has achieved. Used by one thread, but for the
-// tasks that it carries out in parallel, which do not change it.
+// What the passes of one run share, and what the run has achieved. Used by one thread. The tasks
+// that it runs in parallel only read it.
 struct Run {
   explicit Run(PoolDependencies dependencies) : deps(std::move(dependencies)), gone(deps) {}
 
   const PoolDependencies deps;
   std::optional<RunningAction> action{};  // of a Scale
   std::optional<Decisions> last{};        // of the last observation
-  // The pool that was observed, with the record that is on the Lease by now.
+  // The observed pool with the record that is on the Lease now.
   std::optional<PoolSnapshot> recorded{};
   GoneVms gone;
   // The API server's time of the newest effect.
   std::optional<base::WallTime> last_event{};
-  // The causes of back_off.h of the VMs that were marked as broken, and what was said of them.
+  // The causes, of back_off.h, for the VMs that were marked as broken, and the text about these
+  // VMs.
   std::set<std::string> failures{};
   std::string broken{};
 
@@ -70,20 +71,20 @@ class PassTask {
   const std::string& vm() const { return vm_; }
   const Retries::Key& key() const { return key_; }
 
-  // Blocks for its requests. Tasks run in parallel, and change themselves alone.
+  // Blocks for its requests. Tasks run in parallel, and each changes only itself.
   virtual Effect CarryOut(const runtime::Context& context, const Run& run) = 0;
-  // Notes what the effect means for the run, and tells it. In the loop's thread.
+  // Records in the run what the effect means, and reports it. Called in the loop's thread.
   virtual void Conclude(const Attempt& attempt, Run* run) const = 0;
 
-  // What the Lease must say before; null: nothing.
+  // What the Lease must record before the task is carried out; null: nothing.
   virtual const Decisions::Entry* intent() const { return nullptr; }
-  // A refusal of it is one of the VM's removal (rule C8).
+  // True if a refusal of the task counts as a refusal of the VM's removal (rule C8).
   virtual bool removes() const { return false; }
-  // Once it is done nothing is left to be seen.
+  // True if the pool needs no other look once the task is done.
   virtual bool joins() const { return false; }
-  // Its effect changes nothing that the agent should wait for.
+  // True if the agent need not wait for what the task changes.
   virtual bool is_silent() const { return false; }
-  // What the line about its trouble says besides the VM, the key and the error.
+  // Fields of the log line about its failure, besides VM, key and error.
   virtual std::vector<log::Field> fields() const { return {}; }
   // The VM that it created, if any.
   virtual const CreatedVm* created() const { return nullptr; }
@@ -95,9 +96,9 @@ class PassTask {
 
 using PassTasks = std::vector<std::unique_ptr<PassTask>>;
 
-// The next step of a VM. `entry` and `gone` must outlive the task.
+// The next step of a VM. `entry` and `gone` must outlive their tasks.
 std::unique_ptr<PassTask> MakeStepTask(const Decisions::Entry& entry);
-// Of the action: the mark of a victim, and a new VM.
+// Tasks of the action: to mark a victim, and to create a VM.
 std::unique_ptr<PassTask> MakeMarkTask(const Decisions::Entry& entry);
 std::unique_ptr<PassTask> MakeCreationTask(const std::string& vm);
 std::unique_ptr<PassTask> MakePurgeTask(const NodeOfGoneVm& gone);

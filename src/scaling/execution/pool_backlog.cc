@@ -14,14 +14,14 @@ void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& po
     objects.insert(view.vm->uid);
     objects.insert(view.vm->name);
     if (view.vm->has_mark) continue;
-    // Whoever removed the mark: the next removal of this VM is tried from the start.
+    // No matter who removed the mark, the next removal of this VM starts anew.
     for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
       retries.Forget({StepName(kind), view.vm->uid});
     }
   }
   for (const auto& [view, step] : decisions.all()) {
     if (!IsReadable(*view, snapshot.look())) continue;
-    // What is not to be published, unset or marked any more.
+    // Forget failures of steps that are not wanted any more.
     for (const StepKind kind : {StepKind::kPublishHost, StepKind::kUnpublishHost,
                                 StepKind::kMarkBroken, StepKind::kMarkUnhealthy}) {
       if (step.kind != kind) retries.Forget({StepName(kind), view->vm->uid});
@@ -32,7 +32,7 @@ void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& po
   std::erase_if(reported, is_gone);
   std::erase_if(removal_refusals, is_gone);
   std::erase_if(counted, [&](const std::string& vm) { return !objects.contains(vm); });
-  // Claims and Secrets of VMs that are gone are known by the names that the sweep found.
+  // For claims and Secrets of VMs that are gone, only the sweep knows the names.
   retries.KeepOnly(objects, /*and_clean_up=*/!leftovers.empty());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool's loop remembers of what was refused, failed or is left. Private to module scaling.
+// What a pool's loop remembers about refusals, failures and leftovers. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_BACKLOG_H_
 #define NOMAD_HARVESTER_SCALING_POOL_BACKLOG_H_
 
@@ -15,26 +15,29 @@
 
 namespace nomad_harvester::scaling {
 
-// What a pool remembers from run to run, in this process. The pool's gate lets one loop use it at a
+// Kept from run to run in this process. Not thread-safe: the pool's gate lets one loop use it at a
 // time.
 struct PoolBacklog {
   explicit PoolBacklog(runtime::Random& random) : retries(random) {}
 
-  // Keeps only what concerns the objects of this look, and the VMs of a Scale by name.
+  // Keeps only records about objects of this look, and about the VMs of a Scale, which are given by
+  // name.
   void ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool,
                         std::set<std::string> of_scale);
 
   Retries retries;
   Leftovers leftovers;  // as the last sweep found them
-  // How often the removal of a VM was refused, by name: another one is tried before it.
+  // How often the removal of a VM was refused, by VM name. Other victims are tried first.
   struct Refusals {
     int count = 0;
     base::MonoTime last{};
   };
   std::map<std::string, Refusals> removal_refusals;
-  // What an operator was told about VMs that stay as they are, by uid: not again by every round.
+  // By uid, what an operator was told about VMs that stay as they are, so that not every round
+  // repeats it.
   std::map<std::string, std::string> reported;
-  // The VMs, by name, that the back-off of starts or joins has counted: not again (rule C12).
+  // Names of VMs that the back-off of starts or joins has counted, so that they count once (rule
+  // C12).
   std::set<std::string> counted;
   // When a VM last could not start, by zone.
   std::map<std::string, base::MonoTime> zone_failures;

@@ -13,14 +13,14 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// How often a holder that has stopped renewing is read again.
+// How often the Lease of a holder that has stopped renewing is read again.
 constexpr base::Duration kLookInterval = std::chrono::seconds(2);
-// A conflict with our own renewal is resolved by reading again; more than a few have another cause.
+// A conflict with our own renewal is resolved by reading again. More conflicts than this have
+// another cause.
 constexpr int kPatchAttempts = 4;
-// An HTTP date has whole seconds: two of them differ by up to a second less, or more, than their
-// times did.
+// HTTP dates have whole seconds, so the difference of two dates may be up to a second off.
 constexpr base::Duration kDateResolution = std::chrono::seconds(1);
-// A release alone, after one that was to write a record, too.
+// The limit of a plain release after one that also had to write a record has failed.
 constexpr base::Duration kPlainRelease = std::chrono::milliseconds(700);
 
 std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
@@ -51,7 +51,7 @@ std::string ClusterIn(const kube::Lease& lease) {
   return keys == lease.annotations.end() ? "" : keys->second;
 }
 
-// Whether the Lease is as a release with this change has left it.
+// True if the Lease is as a release with this change leaves it.
 bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
   return lease.holder.empty() &&
          std::all_of(change.annotations.begin(), change.annotations.end(), [&](const auto& entry) {
@@ -62,7 +62,7 @@ bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
          });
 }
 
-// The Lease as a write has left it. A success whose reply is no Lease proves nothing (rule C11).
+// The Lease as a write left it. A success whose reply is no Lease proves nothing (rule C11).
 absl::StatusOr<kube::Lease> WrittenLease(const absl::StatusOr<kube::Observed>& reply,
                                          const char* verb, const PoolKey& key) {
   NH_RETURN_IF_ERROR(reply);
@@ -171,7 +171,7 @@ PoolRecord PoolLease::record() const {
 
 absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Context& context) const {
   auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
-  // Not only kube::IsNotFound: the API itself may be missing, which the creation then reports.
+  // Wider than kube::IsNotFound: the API itself may be missing, which the creation then reports.
   const bool absent = absl::IsNotFound(observed.status());
   if (!absent) NH_RETURN_IF_ERROR(observed);
   std::optional<kube::Lease> lease;
@@ -215,7 +215,7 @@ absl::Status PoolLease::Refresh(const runtime::Context& context) {
   PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
   base::MutexLock lock(mutex_);
   known_ = true;
-  // Acquired since: what was read may be older than what the holder has written.
+  // The Lease was acquired meanwhile: this read may be older than what the holder wrote.
   if (held_ || holds_ != holds) return absl::OkStatus();
   record_ = std::move(record);
   return absl::OkStatus();
@@ -228,7 +228,7 @@ absl::Status PoolLease::DecideWithoutLease(const runtime::Context& context,
   NH_RETURN_IF_ERROR(context.Check());
   if (why.ok()) {
     base::MutexLock lock(mutex_);
-    // Read here: another call may have acquired it while the review was asked.
+    // Checked again here, because another call may have acquired it during the review.
     if (!*options_.was_held) {
       used_ = false;
       known_ = true;
@@ -278,7 +278,7 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
 
 void PoolLease::RecordReply(const kube::Lease& lease) {
   resource_version_ = lease.resource_version;
-  // Operators write these while the Lease is ours (rules L10, C15).
+  // Operators write these annotations while the Lease is ours (rules L10, C15).
   record_.paused = PauseIn(lease);
   record_.nomad_cluster = ClusterIn(lease);
   RecordServerTime(lease);
@@ -391,7 +391,7 @@ void PoolLease::TellWait(const kube::Lease& lease) const {
     base::MutexLock lock(mutex_);
     if (observed_holder_.has_value()) until -= clock_.Now() - observed_holder_->since;
   }
-  // It is looked at from time to time.
+  // The Lease is only read at intervals, so the takeover may be that much later.
   options_.on_wait(lease.holder, until + kLookInterval);
 }
 
@@ -429,7 +429,7 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
     SetWasFree(true);
     return absl::OkStatus();
   }
-  // Another process has held it since, or it was deleted: read it.
+  // Another process has held the Lease meanwhile, or it was deleted: read it.
   if (!kube::IsConflict(free) && !kube::IsAlreadyExists(free) && !absl::IsNotFound(free)) {
     return free;
   }
@@ -447,7 +447,7 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
       }
       outcome = CheckHolder(**lease, user, first_read);
       if (absl::IsUnavailable(outcome)) {
-        // One that has just renewed may be alive: the next look tells.
+        // A holder that has just renewed may be alive; the next look will tell.
         if (!told && !MayBeAlive(**lease)) {
           told = true;
           TellWait(**lease);
@@ -457,7 +457,7 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
       }
       NH_RETURN_IF_ERROR(outcome);
       outcome = TakeOver(context, **lease);
-      // As an acquisition of ours whose reply was not awaited has left it.
+      // Ours already: an acquisition whose reply was not awaited has left the Lease like this.
       SetWasFree(outcome.ok() && (*lease)->holder == options_.holder);
     }
     // Another process was faster, or our own first attempt took effect: read the holder again.
@@ -478,7 +478,7 @@ void PoolLease::StartRenewal(std::function<void()> on_lost) {
 
 void PoolLease::EndHold() {
   if (renewing_.has_value()) renewing_->Cancel(runtime::CancelReason::kNone);
-  renewal_.reset();  // waits until a renewal under way has noticed
+  renewal_.reset();  // waits for a renewal under way to notice
   permit_->Revoke();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the metrics are told about one pool (rule T2). Private to module scaling.
+// Reports one pool to the metrics (rule T2). Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_METRICS_H_
 #define NOMAD_HARVESTER_SCALING_POOL_METRICS_H_
 
@@ -31,7 +31,7 @@ inline constexpr std::string_view kRefused = "step_refused";
 inline constexpr std::string_view kFailed = "step_failed";
 }  // namespace error_class
 
-// Shows every class, before the first error. All of these do nothing without a sink.
+// Shows every class before its first error. All of these functions do nothing without a sink.
 void ShowErrors(metrics::Sink* sink);
 void CountError(metrics::Sink* sink, std::string_view error_class);
 
@@ -54,13 +54,13 @@ class PoolMetrics {
   void Unclaimed(bool unclaimed) const;
   void Reported(const StatusReport& report, const PoolRecord& record, std::int64_t leftovers,
                 base::WallTime now) const;
-  // `resumed`: under a name that an earlier action has left over.
+  // `resumed`: the VM has a name that an earlier action left over.
   void Created(bool resumed) const;
-  // A step was done at `now`: of those that join or delete a VM something is counted.
+  // Counts a step that was done at `now`, if it joins or deletes a VM.
   void Done(const Step& step, const VmView& view, base::WallTime now) const;
   // A step was not done.
   void Troubled(Verdict verdict) const;
-  // A Scale has ended. `range`: none before the pool was observed.
+  // Counts a Scale that has ended. `range`: nullopt if the pool was not observed.
   void Scaled(const std::optional<ScaleRange>& range, const absl::Status& outcome,
               base::Duration duration) const;
 
@@ -73,7 +73,7 @@ class PoolMetrics {
   std::string pool_;
 };
 
-// For the scope of a hold of the pool's Lease. `used`: there is one.
+// Shows the Lease as held for the scope of a hold. `used`: there is a Lease.
 class ShowLeaseHeld {
  public:
   ShowLeaseHeld(PoolMetrics metrics, bool used) : metrics_(std::move(metrics)) {

@@ -15,7 +15,8 @@ namespace {
 constexpr char kHostKey[] = "harvester_host";
 constexpr char kZoneKey[] = "harvester_zone";
 
-// A client that is connected replies within milliseconds; one that hangs, after half a minute.
+// A connected client replies within milliseconds. For a client that hangs, Nomad replies after half
+// a minute.
 constexpr base::Duration kPublicationLimit = std::chrono::seconds(5);
 constexpr base::Duration kZoneLimit = std::chrono::seconds(2);
 
@@ -34,7 +35,7 @@ Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                                                             {kZoneKey, std::nullopt}};
   std::optional<std::string> annotation;
   if (step.kind == StepKind::kPublishHost) {
-    // A host that cannot be read costs its zone, which follows once it is known.
+    // If the host cannot be read, the zone is left out until it is known.
     auto zone = deps.hosts.ZoneOf(asking.WithTimeout(kZoneLimit), view.host);
     harvester::PublishedHost published =
         view.vm->published_host.value_or(harvester::PublishedHost());
@@ -71,7 +72,7 @@ void Publications::Start(const runtime::Context& context,
                        return DeferredTasks::Ended{key, view->vm->name, step,
                                                    Publish(asking, context, deps_, *view, step)};
                      });
-    // Without a thread for it, it is due in the next pass; nothing waits for it.
+    // The executor has no room: the publication is due again in the next pass.
     if (!begun) return;
     begun_.insert(std::move(key));
   }

@@ -16,27 +16,27 @@
 namespace nomad_harvester::scaling {
 
 // Carries out kPublishHost or kUnpublishHost: sets or unsets the metadata of the step's node, and
-// then, with the resourceVersion of `view`, the annotation published-host. If the process is killed
-// between the two, the same is done again (docs/adr/0024). Blocks for a few seconds at most, if the
-// node's client hangs. `asking` is for what may be cancelled at any time, `writing` for the PATCH.
+// then, with the resourceVersion of `view`, the annotation published-host. After a kill between the
+// two, both are done again (docs/adr/0024). Blocks for a few seconds at most, if the node's client
+// hangs. `asking` is for requests that may be cancelled at any time, `writing` for the PATCH.
 Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                const PoolDependencies& deps, const VmView& view, const Step& step);
 
 // The publications of one run of the loop, whose passes do not wait for them. Used by one thread.
 class Publications {
  public:
-  // `deps` must outlive it.
+  // `deps` must outlive this object.
   explicit Publications(const PoolDependencies& deps) : deps_(deps) {}
 
-  // Starts those of `due`, entries of decisions on `seen`, that do not run yet and may be tried
-  // now.
+  // Starts those publications of `due`, entries of decisions on `seen`, that do not run yet and may
+  // be tried now.
   void Start(const runtime::Context& context, const std::vector<const Decisions::Entry*>& due,
              const std::shared_ptr<const Snapshot>& seen, base::MonoTime now);
-  // The effects of those that ended since the last call, which the pool's retries, metrics and log
-  // have then. None is an action that took effect: it does not end the agent's cooldown, nor does
-  // it keep a Scale from ending (rule L1).
+  // The effects of publications that ended since the last call. By then they are in the pool's
+  // retries, metrics and log. None counts as an action: they neither end the agent's cooldown nor
+  // keep a Scale from ending (rule L1).
   std::vector<Effect> TakeEnded();
-  // Whether one runs, or waits for its turn.
+  // True if a publication runs, or waits for its turn.
   bool any() const { return wait_ || tasks_.any(); }
   // See DeferredTasks.
   void Await() { tasks_.Await(); }

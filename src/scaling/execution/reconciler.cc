@@ -17,17 +17,17 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Between two observations: a blocking query that ends when a node changes, and at
+// How long to wait between two observations: a blocking query ends when a node changes, and at
 // nomad_block-query-wait-time at the latest. Load balancers would cut a long wait, because they
-// close a connection that is silent for a minute (hashicorp/nomad-autoscaler#754). What changes all
-// the time is observed at this interval, after a few observations at once.
+// close a connection that is silent for a minute (hashicorp/nomad-autoscaler#754). Nodes that
+// change all the time are observed at this interval, after a few observations at once.
 constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr int kAtOnce = 4;
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
-// Resumption ends after so many consecutive passes without an effect in which something failed.
+// Resumption ends after this many consecutive passes without an effect in which something failed.
 constexpr int kFruitlessPasses = 3;
-// A plan is made without the VMs whose roll-backs do not end by then.
+// VMs whose roll-backs have not ended after this time are left out of the plan.
 constexpr base::Duration kRollBacksTimeout = std::chrono::minutes(2);
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
       deps_.observer().Observe(context,
                                LookFor(deps_.clients.config->nomad.region, deps_.key.pool, policy_),
                                std::move(blocking)));
-  // A drain that runs was accepted, although no reply may have said so.
+  // A drain that runs was accepted, even if no reply said so.
   for (const VmView& view : look.vms) {
     const nomad::Node* node = LinkedNode(view, look);
     if (node == nullptr || !view.vm->mark.has_value()) continue;
@@ -108,7 +108,7 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
 
 const char* Reconciler::ReasonToWait(StepKind kind) const {
   if (!IsRemoval(kind) && !IsUpkeep(kind)) return nullptr;
-  // A Scale that is open when the pool is paused ends what it has begun.
+  // A Scale that is running when the pool is paused finishes first.
   if (!run_.action.has_value() && deps_.lease.record().paused.HoldsAt(run_.snapshot().now())) {
     return "the pool is paused";
   }
@@ -121,7 +121,7 @@ const char* Reconciler::ReasonToWait(StepKind kind) const {
              : nullptr;
 }
 
-// What is to be done now: not what waits for its next attempt.
+// The tasks that are due now, without those that wait for their next attempt.
 PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
                               std::vector<const Decisions::Entry*>* publications) {
   PassTasks tasks;
@@ -138,7 +138,7 @@ PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
       step.reason += std::string("; it waits, because ") + why;
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
-    // One write for one VM: a victim's mark comes before what else is to be recorded on it.
+    // Only one write per VM: a victim's mark precedes whatever else must be recorded on it.
     if (!IsAct(step.kind) || to_mark.contains(entry.view->vm->name)) continue;
     if (IsDeferred(step.kind)) {
       publications->push_back(&entry);
@@ -187,7 +187,7 @@ void Reconciler::CarryOut(const runtime::Context& context, const PassTasks& task
   for (std::size_t i = 0; i < tasks.size(); ++i) Conclude(*tasks[i], effects[i], pass);
 }
 
-// Once all VMs boot. A Secret that gets no owner now is swept.
+// Called when all VMs boot. A Secret that gets no owner now is swept.
 void Reconciler::OwnSecrets(const runtime::Context& context, const PassTasks& tasks) {
   std::vector<const CreatedVm*> created;
   for (const auto& task : tasks) {
@@ -228,7 +228,7 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
   task.Conclude(attempt, &run_);
 }
 
-// Once per change.
+// Logs a decision once per change.
 void Reconciler::LogDecision(const Step& step, const VmView& view) {
   std::string logged(RowName(step.row));
   if (last_logged_[view.vm->name] == logged) return;
@@ -237,7 +237,7 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   const log::Level level = reported           ? log::Level::kWarn
                            : IsAct(step.kind) ? log::Level::kInfo
                                               : log::Level::kDebug;
-  // A Scale tells itself of the joins of its VMs.
+  // A Scale itself logs the joins of its VMs.
   const bool told = IsJoin(step.kind) && run_.action.has_value();
   if (!told) {
     deps_.logger.Log(level, reported ? "A VM needs an operator" : "Next step",
@@ -281,7 +281,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
     NH_RETURN_IF_ERROR(seen);
     look = *std::move(seen);
   }
-  // The Lease's action and what is left of VMs are another agent's, too.
+  // The Lease's action and the leftovers of VMs belong to another agent, too.
   if (std::string problem = OtherClusterProblem(*look);
       !run_.action.has_value() && !problem.empty()) {
     return base::Unavailable(std::move(problem));
@@ -300,7 +300,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
   publications_.Start(context, publications, decisions.snapshot().seen, now);
   CarryOut(context, tasks, &pass);
-  // If nothing else goes on, this saves another look.
+  // If nothing else is in progress, waiting here saves another look.
   if (!run_.action.has_value() && tasks.empty() && !IsInProgress(now)) publications_.Await();
   for (const Effect& effect : publications_.TakeEnded()) pass.Add(effect);
   NH_RETURN_IF_ERROR(context.Check());
@@ -318,8 +318,8 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   return pass;
 }
 
-// Waits before the next observation, for a change of Nomad's nodes: briefly after an effect, which
-// may not show there, else for a time that grows, because VMs change, too.
+// Waits for a change of Nomad's nodes before the next observation. The wait is short after an
+// effect, which may not show in the nodes. Otherwise it grows, but ends, because VMs change, too.
 absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass) {
   next_wait_ = {};
   idle_passes_ = pass.effects > 0 ? 0 : idle_passes_ + 1;
@@ -359,7 +359,7 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
   }
 }
 
-// Whether something goes on that only needs time: a drain, a deletion, a clean-up.
+// True if something is in progress that only needs time: a drain, a deletion, a clean-up.
 bool Reconciler::IsInProgress(base::MonoTime now) const {
   const PoolSnapshot& snapshot = run_.snapshot();
   for (const auto& [view, step] : run_.last->all()) {
@@ -385,7 +385,7 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
         pass.ok() && pass->readable && (publications_.any() || IsInProgress(deps_.clock.Now()));
     fruitless = trouble.ok() || effective ? 0 : fruitless + 1;
     if (!trouble.ok() && !effective && !in_progress) {
-      // What is refused waits for the next round; what failed may succeed a moment later.
+      // A refused step waits for the next round; a failed one may succeed a moment later.
       if ((pass.ok() && pass->readable && pass->only_refusals) || fruitless >= kFruitlessPasses) {
         if (pass.ok() && pass->readable) CloseRecord(nullptr);
         return trouble;
@@ -413,7 +413,7 @@ const char* Reconciler::ReasonRemovalWaits() const {
   return nullptr;
 }
 
-// Why something that is to be done was not tried in the last pass; OK if there is nothing.
+// Why a step that is due was not tried in the last pass; OK if there is none.
 absl::Status Reconciler::WaitingForAttempts() const {
   for (const Decisions::Entry& entry : run_.last->all()) {
     if (!IsAct(entry.step.kind)) continue;

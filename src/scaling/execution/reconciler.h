@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of one pool: observe, decide once, execute side by side, track. It carries every VM of
-// the pool from state to state; a Scale adds what its own action makes, removes and takes back.
+// The loop of one pool: observe, decide once, execute in parallel, track. It moves every VM of the
+// pool from state to state. A Scale adds the VMs that its action makes, removes and takes back.
 #ifndef NOMAD_HARVESTER_SCALING_RECONCILER_H_
 #define NOMAD_HARVESTER_SCALING_RECONCILER_H_
 
@@ -22,48 +22,48 @@
 
 namespace nomad_harvester::scaling {
 
-// One run. Used by one thread at a time; the acts of a pass run in parallel on the executor.
+// One run. Used by one thread at a time; the tasks of a pass run in parallel on the executor.
 class Reconciler {
  public:
   Reconciler(PoolDependencies deps, SharedPolicy policy);
 
   // Observes without acting.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
-  // The pool without a roll-back that is due, so that a plan can be made (rule C14).
+  // The pool once no roll-back is due, so that a plan can be made (rule C14).
   struct Settled {
     PoolSnapshot snapshot;
     // VMs whose roll-back has been refused or has failed for a minute, and why.
     std::map<std::string, std::string> left_out;
   };
-  // `first`: what was read just now. UNAVAILABLE: Nomad cannot be read.
+  // `first`: lists that were read just now. UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<Settled> FinishRollBacks(const runtime::Context& context,
                                           Observer::BlockingWait first = {});
 
-  // Carries out the action of `tracker`, which the Lease's record holds already, beside whatever
-  // the pool's other VMs need, until it has ended. `first` is the observation that it was planned
-  // from. `creation` may be null if the action creates nothing. Returns only the context's errors;
-  // systems that do not reply are waited for.
+  // Carries out the action of `tracker`, which the Lease's record already holds, until it has
+  // ended. Meanwhile does what the pool's other VMs need. `first` is the observation that the
+  // action was planned from. `creation` may be null if the action creates nothing. Returns only the
+  // context's errors, because it waits for systems that do not reply.
   absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, RunningAction action);
-  // What a creation without a VM may have left, or may leave when a late request lands, is the
-  // background's to clean up (rule C10).
+  // Lets the background clean up what a creation without a VM may have left, or may leave when a
+  // late request lands (rule C10).
   void LeaveToBackground(const Tracker& tracker) {
     run_.gone.LeaveToBackground(tracker, *run_.last, deps_.clock.Now());
   }
-  // A Secret that this run created has no owner yet.
+  // True if a Secret that this run created has no owner yet.
   bool has_unowned_secret() const { return unowned_; }
 
   // Runs until no work is left in this pool for now: finishes marks, rolls back drains, records
-  // joins, removes broken VMs, sweeps, purges. Ends early if a system does not reply, and if all
-  // that is left is refused or fails: the caller begins the next round (rule L7).
+  // joins, removes broken VMs, sweeps, purges. Ends early if a system does not reply, or if
+  // everything that is left is refused or fails. The caller then begins the next round (rule L7).
   absl::Status RunResumption(const runtime::Context& context);
-  // Reports as events, without doing them, what RunResumption would do first. Only reads.
+  // Reports, as events, what RunResumption would do first. Only reads.
   absl::Status Preview(const runtime::Context& context);
 
-  // After a successful run: closes the action and notes what failed. No request.
+  // Closes the action after a successful run, and notes what failed. Sends no request.
   void CloseRecord(const Tracker* tracker);
-  // Why the action failed, or OK, for the record to write: `status` shows it an hour later.
+  // Puts into the record why the action failed, or OK, so that `status` can show it an hour later.
   void RecordOutcome(const std::string& action_id, const absl::Status& outcome);
-  // The record to write when the Lease is released; null: nothing changes, or the action goes on.
+  // The record to write when the Lease is released. Null if nothing changes or the action goes on.
   const PoolRecord* closed_record() const {
     return closed_record_.has_value() ? &*closed_record_ : nullptr;
   }
@@ -75,10 +75,10 @@ class Reconciler {
  private:
   // What a pass has achieved.
   struct Pass {
-    base::MonoTime began{};  // what was due then was tried
+    base::MonoTime began{};  // what was due at this time was tried
     bool readable = false;   // Nomad
     int effects = 0;
-    int joins = 0;  // of the effects: after them nothing is left to be seen
+    int joins = 0;  // of the effects; they need no other look
     int conflicts = 0;
     absl::Status trouble{};  // the first refusal or failure of this pass
     bool only_refusals = true;
@@ -88,11 +88,11 @@ class Reconciler {
 
   absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
                                     Observer::BlockingWait blocking);
-  // Why no step of this kind is carried out now; null if it may be.
+  // Why steps of this kind must wait; null if they need not.
   const char* ReasonToWait(StepKind kind) const;
-  // Why a removal that is due waits; null if none is due, or it may go on.
+  // Why a removal that is due must wait; null if none is due, or if it need not.
   const char* ReasonRemovalWaits() const;
-  // `publications`: the entries whose step the pass does not wait for.
+  // `publications`: receives the entries whose step the pass does not wait for.
   PassTasks TasksOf(const Decisions& decisions, base::MonoTime now,
                     std::vector<const Decisions::Entry*>* publications);
   absl::Status WriteAhead(const runtime::Context& context, const PassTasks& tasks);
@@ -112,7 +112,7 @@ class Reconciler {
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
   Observer::BlockingWait next_wait_;
   int idle_passes_ = 0;
-  base::MonoTime paced_until_{};  // what the passes so far are worth, at one per kPause
+  base::MonoTime paced_until_{};  // the passes so far, at one per kPause, are due by then
   std::optional<PoolRecord> closed_record_;
   bool unowned_ = false;
   Publications publications_{deps_};  // the last member: they use the others

@@ -17,7 +17,7 @@ void Fill(const T& value, T* key) {
   if (*key == T()) *key = value;
 }
 
-// Both count; the policy's entries win.
+// Keeps the entries of both; the policy's win.
 void Merge(const std::map<std::string, std::string>& base, config::StringMap* values) {
   for (const auto& [key, value] : base) values->try_emplace(key, value);
 }

@@ -15,13 +15,13 @@ namespace {
 
 using harvester::VmEvent;
 
-// What makes two events equal.
+// Two events are equal if their keys are.
 std::string KeyOf(const VmEvent& event) {
   return base::StableHash(event.uid + "\n" + event.reason + "\n" + event.note);
 }
 
-// Not because of this one event, as by a quota or a webhook. 404: the namespace is being removed,
-// or something else answers at that path.
+// True if the refusal concerns every event of the pool, and not just this one, as by a quota or a
+// webhook. 404: the namespace is being removed, or something else answers at that path.
 bool IsRefusedForAll(const absl::Status& status) {
   const auto error = kube::GetKubeError(status);
   if (!error.has_value()) return false;
@@ -137,7 +137,7 @@ std::optional<VmEvents::Next> VmEvents::Take(base::MonoTime now,
     events.counted_at = now;
     if (events.tokens < 1) {
       const std::chrono::duration<double> missing((1 - events.tokens) / kPerSecond);
-      // A millisecond more, so that rounding leaves nothing missing.
+      // Adds a millisecond, so that a token is there in spite of rounding.
       const base::MonoTime enough =
           now + std::chrono::ceil<base::Duration>(missing) + std::chrono::milliseconds(1);
       *wake = std::min(wake->value_or(enough), enough);
@@ -178,7 +178,7 @@ void VmEvents::Send(const Next& next) {
 }
 
 void VmEvents::RecordSent(const Next& next, const absl::Status& outcome) {
-  // Somebody has deleted the object: the next equal event is a new one.
+  // Somebody has deleted the object, so the next equal event becomes a new one.
   const bool gone = next.series.sent && kube::IsNotFound(outcome);
   const bool refused = !gone && IsRefusedForAll(outcome);
   int dropped = 0;
@@ -190,7 +190,7 @@ void VmEvents::RecordSent(const Next& next, const absl::Status& outcome) {
     } else if (const auto series = pool.series.find(next.pending.key);
                series != pool.series.end() && series->second.name == next.series.name) {
       series->second.sent = series->second.sent || outcome.ok();
-      // What may not be there is not counted on.
+      // Later events must not be counted on an object that may not exist.
       if (!series->second.pending && (gone || !series->second.sent)) pool.series.erase(series);
     }
     if (pool.pending.empty()) dropped = std::exchange(pool.dropped, 0);

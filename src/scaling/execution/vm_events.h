@@ -20,18 +20,18 @@
 
 namespace nomad_harvester::scaling {
 
-// Of one configuration, for all its pools. Thread-safe. One task at a time sends what is pending,
-// one event after the other and the pools in turn; while nothing is pending there is none.
+// Belongs to one configuration and serves all its pools. Thread-safe. While events are pending, one
+// task sends them, one after the other and from the pools in turn.
 //
-// An event that is equal to one of the last ten minutes, of the same VM, is counted on that one. A
+// An event that is equal to one of the same VM in the last ten minutes is counted on that one. A
 // request that fails is not repeated: its event is lost, with a debug line. After a 403 or 404 the
 // pool's events are dropped, with one WARN, for as long as this object lives: until the next
 // SetConfig.
 class VmEvents : public std::enable_shared_from_this<VmEvents> {
  public:
-  // Of one pool. When more are pending, the oldest are dropped.
+  // The limit for one pool. When more events are pending, the oldest are dropped.
   static constexpr std::size_t kMostPending = 256;
-  // So many events of a pool are sent at once; beyond them, so many per second.
+  // A pool may send this many events at once, and after that this many per second.
   static constexpr double kBurst = 20;
   static constexpr double kPerSecond = 5;
   static constexpr base::Duration kSeries = std::chrono::minutes(10);
@@ -46,16 +46,16 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
   VmEvents(const runtime::Context& context, Options options)
       : context_(context), options_(std::move(options)) {}
 
-  // Does not block. `call`: whose acts the event tells, for Drop.
+  // Does not block. `call`: the call that the event is about, for Drop.
   void Post(const PoolKey& pool, harvester::VmEvent event, const std::string& call = "");
-  // Drops what is pending of a call: one whose client has disconnected has no further effect (rule
+  // Drops a call's pending events: a call whose client has disconnected has no further effect (rule
   // C16).
   void Drop(const PoolKey& pool, const std::string& call);
   // Waits until every event is sent or lost; false: `context` ended first.
   bool WaitUntilSent(const runtime::Context& context);
 
  private:
-  // What was observed of equal events; without their texts, because it is kept for a while.
+  // What was observed of equal events. Does not keep their texts, because it lives for a while.
   struct Series {
     std::string name;  // of the object
     harvester::EventSeries seen;
@@ -84,8 +84,8 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
   };
 
   void Run();
-  // The next event to send; none: `wake` is when the next may be sent, or unset if nothing is
-  // pending, and then the task must end.
+  // The next event to send. If there is none, `wake` is the time at which the next one may be sent;
+  // if `wake` is unset, nothing is pending and the task must end.
   std::optional<Next> Take(base::MonoTime now, std::optional<base::MonoTime>* wake);
   void Send(const Next& next);
   absl::Status Write(const Next& next) const;

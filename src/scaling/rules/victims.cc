@@ -24,7 +24,7 @@ using nomad::NodeStatus;
 // The groups of rule C8, in the order in which they are removed.
 enum class Group { kDeleteFirst, kStoppedOrLost, kNotReady, kDrifted, kCordoned, kStrategy };
 
-// The strategy ranks them, and may not offer them.
+// True if the strategy ranks the VMs of the group. It may also leave some out.
 bool IsRanked(Group group) { return group >= Group::kDrifted; }
 
 struct Candidate {
@@ -183,16 +183,16 @@ bool GoesBefore(const Candidate& a, const Candidate& b) {
   return a.view->vm->name < b.view->vm->name;
 }
 
-// Each is ordered by itself: zones are balanced among the VMs that have drifted, then among the
+// Zones are balanced in each segment by itself: among the VMs that have drifted, then among the
 // others that the strategy ranks.
 int SegmentOf(Group group) {
   if (!IsRanked(group)) return 0;
   return group == Group::kDrifted ? 1 : 2;
 }
 
-// Of the victims that the strategy ranks, the next is always from the zone that has the most VMs by
-// then: the zones end as even as they can (rule C8). Within a zone, and of zones with as many VMs,
-// those on cordoned hosts go first.
+// Reorders the victims that the strategy ranks: the next is always from the zone that then has the
+// most VMs, so that the zones end as even as possible (rule C8). Within a zone, and of zones with
+// as many VMs, victims on cordoned hosts go first.
 std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
                                     std::vector<Candidate> candidates) {
   if (!SplitsZones(snapshot)) return candidates;
