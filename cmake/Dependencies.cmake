@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The libraries of the project, from Debian 12's packages. scripts/lib.sh lists the packages with
+# The libraries of the project, from the packages of Debian 12 or 13. scripts/lib.sh lists the packages with
 # their reasons.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
@@ -57,16 +57,19 @@ else()
   set(NOMAD_HARVESTER_PROMETHEUS PkgConfig::PROMETHEUS)
 endif()
 
-# Debian's CMake package of gRPC has only the shared libraries; its pkg-config files have both kinds.
+# gRPC by its CMake package: pkg-config follows what gRPC, RE2 and Abseil require of each other, which takes seconds
+# on Debian 13, and CMake asks several times. The package would ask it for RE2, unless that target exists.
 find_package(OpenSSL REQUIRED)
 if(NOMAD_HARVESTER_WITH_GRPC)
   find_package(Protobuf 3.21 REQUIRED)
-  pkg_check_modules(GRPC REQUIRED grpc++)
+  find_library(RE2_LIBRARY re2 REQUIRED)
+  add_library(re2::re2 UNKNOWN IMPORTED)
+  set_target_properties(re2::re2 PROPERTIES IMPORTED_LOCATION ${RE2_LIBRARY})
+  set(re2_FOUND TRUE)
+  find_package(gRPC CONFIG REQUIRED)
   find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   add_library(nomad_harvester_grpc INTERFACE)
-  # Debian has no pkg-config file of the reflection.
-  target_link_libraries(nomad_harvester_grpc INTERFACE grpc++_reflection
-    "$<IF:$<BOOL:${NOMAD_HARVESTER_STATIC}>,${GRPC_STATIC_LIBRARIES},${GRPC_LIBRARIES}>"
+  target_link_libraries(nomad_harvester_grpc INTERFACE gRPC::grpc++_reflection gRPC::grpc++
     protobuf::libprotobuf Threads::Threads)
 endif()
 
