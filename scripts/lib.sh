@@ -24,15 +24,19 @@ case ${1:-} in
     ;;
 esac
 
-# What differs between the releases of Debian: names of packages and tools.
+# What differs between the releases of Debian: names of packages and tools, and the preset that is tested: what
+# ships where it is built, and with shared libraries elsewhere (docs/adr/0027).
 # shellcheck source=/dev/null
 debian=$(source /etc/os-release && echo "${VERSION_ID:-0}")
+# shellcheck disable=SC2034  # used by the scripts that source this file
 if ((debian < 13)); then
   boost_json=libboost-json1.81-dev
   clang=14
+  tested_preset=static
 else
   boost_json=libboost-json-dev
   clang=19
+  tested_preset=release
 fi
 
 as_root() {
