@@ -25,7 +25,7 @@ case ${1:-} in
 esac
 
 # What differs between the releases of Debian: names of packages and tools, and the preset that is tested: what
-# ships where it is built, and with shared libraries elsewhere (docs/adr/0027).
+# ships where it is built, and with shared libraries elsewhere.
 # shellcheck source=/dev/null
 debian=$(source /etc/os-release && echo "${VERSION_ID:-0}")
 # shellcheck disable=SC2034  # used by the scripts that source this file
