@@ -164,8 +164,8 @@ class Scaling {
     std::string text = base::Message(why);
     if (absl::IsAborted(why)) {
       text +=
-          "\nnothing was done: repeat it when that process has ended its action; ten seconds "
-          "after a process was killed it is not waited for any more";
+          "\nnothing was done: repeat it when that process has ended its action, or, if it was "
+          "killed, after ten seconds: then its Lease is waited for";
     }
     return run_.errors.Refuse(text, kExitFailure);
   }
