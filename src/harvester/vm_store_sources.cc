@@ -222,8 +222,8 @@ absl::StatusOr<Choices> ListChoices(const runtime::Context& context, const kube:
   NH_ASSIGN_OR_RETURN(choices.networks, names(kube::kNetworkAttachments));
   NH_ASSIGN_OR_RETURN(choices.ssh_keys, names(kube::kKeyPairs));
   auto all = ListNames(client, context, kube::kNamespaces, "");
-  if (all.ok()) choices.namespaces = *std::move(all);
   if (!all.ok() && !kube::IsForbidden(all.status())) return all.status();
+  if (all.ok()) choices.namespaces = *std::move(all);
   return choices;
 }
 
