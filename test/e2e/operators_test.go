@@ -132,7 +132,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	})
 	s.Metrics.Want(0)
 	harness.Eventually(t, 2*time.Minute, "nothing is left of them", func() error {
-		return noneLeft(s, harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets)
+		return noneLeft(s, harness.VirtualMachines, harness.Instances, harness.Claims) // the template has a Secret
 	})
 	agent.StopInOrder(t)
 	checkRequests(t, s)

@@ -64,6 +64,8 @@ func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) 
 		"--proxy-client-cert-file", certificates.CertFile, "--proxy-client-key-file", certificates.KeyFile,
 		"--audit-policy-file", file("audit-policy.yaml", auditPolicy()),
 		"--audit-log-path", auditLog(dir),
+		// Without copies of its cache a page of a list expires at etcd's compaction, which a test can ask for.
+		"--feature-gates", "ListFromCacheSnapshot=false",
 	))
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: certificates.Pool}, MaxIdleConnsPerHost: 16,
