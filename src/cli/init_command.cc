@@ -362,8 +362,7 @@ void AddInitCommand(CLI::App& app, const Invocation& invocation) {
       return;
     }
     SettingArguments settings;
-    const std::string kubeconfig = KubeconfigOf(*arguments, invocation.environment);
-    if (!kubeconfig.empty()) settings.pairs.push_back("harvester_kubeconfig=" + kubeconfig);
+    settings.kubeconfig = KubeconfigOf(*arguments, invocation.environment);
     invocation.exit_code = RunConnected(
         errors, settings, PolicyUse::kOptional, invocation.environment,
         [arguments](const CommandRun& run) { return WriteInitFiles(run, *arguments); });

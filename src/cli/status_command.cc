@@ -81,11 +81,20 @@ std::string ForPeople(const std::string& text, const Terminal& terminal) {
                terminal);
 }
 
-Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
+absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
+                                                const runtime::Context& limited) {
   const Settings& settings = run.settings;
+  return run.maintenance.Inspect(limited, *settings.policy, settings.tells_vms, settings.claimed);
+}
+
+int ExitCodeOf(const PoolStatus& status) {
+  if (!status.inspection.snapshot.look().nomad_readable) return kExitFailure;
+  return status.inspection.report.status.ready ? kExitOk : kExitNotReady;
+}
+
+Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
-  auto inspection =
-      run.maintenance.Inspect(limited, *settings.policy, settings.tells_vms, settings.claimed);
+  auto inspection = InspectPool(run, limited);
   if (!inspection.ok()) {
     return {.exit_code = kExitFailure, .error = base::Message(inspection.status())};
   }
@@ -98,11 +107,12 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
     return {.exit_code = kExitFailure, .error = NoSuchVm(status, arguments.vm)};
   }
   scaling::EventsView events;
-  if (of_vm) events = run.maintenance.EventsOf(limited, settings.policy->ns, arguments.vm);
+  if (of_vm) {
+    events = run.maintenance.EventsOf(limited, run.settings.policy->ns, arguments.vm);
+  }
   const std::string& output = arguments.output;
   const std::size_t width = run.terminal.width;
-  const bool is_ready = status.inspection.report.status.ready;
-  Look look{.exit_code = is_ready ? kExitOk : kExitNotReady,
+  Look look{.exit_code = ExitCodeOf(status),
             .text = Shown(status, of_vm ? &*vm : nullptr, events, output, width),
             .state = StateWithoutTimes(status, events)};
   // A break or a colour within a text would be part of what another program reads.
@@ -110,7 +120,6 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
     if (!of_vm) look.text += WhatThereIs(run.maintenance, limited, status.inspection);
     look.text = ForPeople(look.text, run.terminal);
   }
-  if (!status.inspection.snapshot.look().nomad_readable) look.exit_code = kExitFailure;
   return look;
 }
 
@@ -131,10 +140,8 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
   std::string whole;
   Look all;
   for (const CommandRun& run : runs) {
-    const Settings& settings = run.settings;
-    const config::PoolPolicy& policy = *settings.policy;
-    auto inspection = run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), policy,
-                                              settings.tells_vms, settings.claimed);
+    const config::PoolPolicy& policy = *run.settings.policy;
+    auto inspection = InspectPool(run, run.context.WithTimeout(kOperatorBudget));
     if (!inspection.ok()) {
       const std::string why = base::Message(inspection.status());
       rows.push_back({policy.ns + "/" + policy.pool, "unknown", "", "", why});
@@ -152,9 +159,8 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
     pools.push_back(StatusDocument(status));
     whole += StatusTable(status, StatusDetail::kWide, run.terminal.width) + "\n";
     all.state += StateWithoutTimes(status);
-    const bool unreadable = !status.inspection.snapshot.look().nomad_readable;
-    if (unreadable) all.exit_code = kExitFailure;
-    if (!report.ready && all.exit_code == kExitOk) all.exit_code = kExitNotReady;
+    const int exit_code = ExitCodeOf(status);
+    if (exit_code == kExitFailure || all.exit_code == kExitOk) all.exit_code = exit_code;
   }
   const Terminal& terminal = runs.front().terminal;
   if (arguments.output == "wide") {

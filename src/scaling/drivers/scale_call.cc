@@ -469,8 +469,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
     if (policy_.intro_token == config::IntroToken::kRequired) {
       proposal.notes.emplace_back(
           "nomad_intro_token is required, and a plan makes no token: nomad-harvester check tells "
-          "whether "
-          "Nomad has them");
+          "whether Nomad has them");
     }
     for (const std::string& name : creation_->unread_classes) {
       proposal.notes.push_back(name + " is not checked: the token may not read it");
