@@ -5,6 +5,11 @@
 #include "machines.h"
 
 namespace nomad_harvester::simulator {
+namespace {
+
+constexpr base::Duration kRetryOfController = std::chrono::seconds(10);
+
+}  // namespace
 
 void Machines::HangDeletion(const std::string& uid, bool hang) {
   const auto found = machines_.find(uid);
@@ -29,11 +34,16 @@ void Machines::BeginDeletion(const std::string& uid) {
          [&now](Json& instance) { instance["metadata"]["deletionTimestamp"] = now; });
 }
 
-// The finalizers end: Harvester's deletes the claims, then the object goes.
+// The finalizers end: Harvester's deletes the claims, then the object goes. A full quota denies the
+// removal of KubeVirt's finalizer, which virt-controller tries again (kube_admission.cc).
 void Machines::Remove(const std::string& uid) {
   const auto found = machines_.find(uid);
   const Object vm = VmOf(uid);
   if (found == machines_.end() || vm == nullptr || found->second.hangs) return;
+  if (quota_is_full_ && Starts(*vm)) {
+    world_.After(kRetryOfController, [this, uid] { Remove(uid); });
+    return;
+  }
   DeleteClaims(*vm);
   store_.Erase(kVms, NamespaceOf(*vm), NameOf(*vm));
 }

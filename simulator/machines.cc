@@ -162,6 +162,10 @@ void Machines::OnVmChange(const Object& before, const Object& after) {
     world_.After(world_.options.reaction_time, [this, uid] { BeginDeletion(uid); });
     world_.After(world_.options.shutdown_time, [this, uid] {
       EndInstance(uid);
+      if (const Object vm = VmOf(uid); vm != nullptr && !(quota_is_full_ && Starts(*vm))) {
+        Mutate(kVms, NamespaceOf(*vm), NameOf(*vm),
+               [](Json& object) { object["status"]["created"] = false; });
+      }
       Remove(uid);
     });
     return;

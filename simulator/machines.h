@@ -34,6 +34,8 @@ class Machines {
   void Pause(const std::string& uid, bool paused);
   void HangDeletion(const std::string& uid, bool hang);
   void KeepClaims(bool keep) { keep_claims_ = keep; }
+  // Nothing is written on VMs that may start (kube_admission.cc).
+  void SetQuotaFull(bool full) { quota_is_full_ = full; }
   void HangClaim(const std::string& name, bool hang);
   bool PowerOff(const std::string& uid);
   bool Migrate(const std::string& uid, const std::string& host);
@@ -117,6 +119,7 @@ class Machines {
   std::map<std::pair<std::string, std::string>, std::string> guest_names_;
   std::set<std::string> hanging_claims_;
   bool keep_claims_ = false;
+  bool quota_is_full_ = false;
   int never_join_ = 0;
   Failure next_failure_;
   std::deque<ClientBehaviour> next_clients_;

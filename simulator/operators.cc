@@ -170,6 +170,7 @@ void Cluster::SetImageReady(const std::string& image, bool ready) {
 void Cluster::SetQuotaExceeded(const std::optional<std::string>& message) {
   base::MutexLock lock(impl_->mutex);
   impl_->kube_api.quota_exceeded = message;
+  impl_->machines.SetQuotaFull(message.has_value());
 }
 
 bool Cluster::PutObject(const nlohmann::json& object) {

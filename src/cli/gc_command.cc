@@ -41,6 +41,9 @@ Verb VerbOf(const ReconcileEvent& event) {
       {StepKind::kMarkBroken, {"marked the VM as broken", "mark the VM as broken, and remove it"}},
       {StepKind::kMarkUnhealthy,
        {"marked the VM as unhealthy", "mark the VM as unhealthy, and remove it"}},
+      {StepKind::kMarkReplaced,
+       {"marked the VM as replaced", "mark the VM as replaced, and remove it"}},
+      {StepKind::kKeepReplaced, {"recorded that it stays", "record that it stays"}},
       {StepKind::kRecordJoin, {"recorded the join", "record the join"}},
       {StepKind::kRecordReady, {"recorded that it is ready", "record that it is ready"}},
       {StepKind::kRecordCluster,
@@ -53,6 +56,8 @@ Verb VerbOf(const ReconcileEvent& event) {
       {StepKind::kRollBack, {"removed the mark", "remove the mark"}},
       {StepKind::kStartDrain, {"started the drain of its node", "start the drain of its node"}},
       {StepKind::kDelete, {"deleted the VM", "delete the VM"}},
+      {StepKind::kHalt,
+       {"set its run strategy to Halted", "set its run strategy to Halted"}},
   };
   static constexpr std::pair<Kind, Verb> kOthers[] = {
       {Kind::kPurge, {"purged node", "purge node"}},

@@ -105,6 +105,7 @@ std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
     case VmState::kDraining:
     case VmState::kReady:
     case VmState::kCreated:
+    case VmState::kReplacement:
       break;
   }
   if (vm.step.kind == scaling::StepKind::kReport) return vm.step.reason;

@@ -383,8 +383,8 @@ constexpr Option kOptions[] = {
     Policy(kShrinking, "replace_drifted", kEnum, "on_scale_in",
            "VMs that were made of something else than the policy describes now, such as an older "
            "image: with `on_scale_in` they are removed first, after those that are not ready; with "
-           "`off` like all others.",
-           "off,on_scale_in"),
+           "`rolling` also replaced by new ones, one at a time; with `off` removed like all others.",
+           "off,on_scale_in,rolling"),
     Policy(kShrinking, "drift_ignore", kList, kNone,
            "Parts in which a VM may differ from the policy without being called drifted, by the "
            "names that `nomad-harvester status -o wide` shows, such as `tags,labels`.",
@@ -407,6 +407,11 @@ constexpr Option kOptions[] = {
     Policy(kShrinking, "max_scale_in", kCount, InWords("no limit"),
            "Maximum number of VMs removed in one action.", "2"),
 
+    Policy(kRemediation, "expire_after", kDuration, InWords("off"),
+           "VMs that are older than this are replaced by new ones, one at a time, up to a tenth of "
+           "the time earlier, so that VMs that were made together do not expire together. An hour "
+           "or more.",
+           "720h"),
     Policy(kRemediation, "replace_unhealthy_after", kDuration, InWords("off"),
            "Opt-in: a VM whose node was ready, and was then not ready for this time (down, "
            "disconnected, initializing, gone), whether the VM runs or not, is marked, drained if "

@@ -45,6 +45,7 @@ constexpr policy::Choice<HostVolumes> kHostVolumes[] = {
 constexpr policy::Choice<ReplaceDrifted> kReplaceDrifted[] = {
     {"off", ReplaceDrifted::kOff},
     {"on_scale_in", ReplaceDrifted::kOnScaleIn},
+    {"rolling", ReplaceDrifted::kRolling},
 };
 constexpr policy::Choice<IntroToken> kIntroToken[] = {
     {"off", IntroToken::kOff},
@@ -312,6 +313,7 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
 }
 
 void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("expire_after", Expiry, &policy->expire_after);
   reader.Read("replace_unhealthy_after", PositiveDuration, &policy->replace_unhealthy_after);
   reader.Read("max_unhealthy", CountOrPercentage, &policy->max_unhealthy);
   if (reader.Find("max_unhealthy").has_value() && !policy->replace_unhealthy_after.has_value() &&

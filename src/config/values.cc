@@ -100,6 +100,15 @@ ValueOr<base::Duration> PositiveDuration(const std::string& text) {
   return duration;
 }
 
+ValueOr<base::Duration> Expiry(const std::string& text) {
+  ValueOr<base::Duration> duration = PositiveDuration(text);
+  const base::Duration* const value = std::get_if<base::Duration>(&duration);
+  if (value != nullptr && *value < std::chrono::hours(1)) {
+    return Fault{"must be an hour or more", "write a duration such as \"720h\""};
+  }
+  return duration;
+}
+
 ValueOr<base::Duration> SignedDuration(const std::string& text) { return AnyDuration(text); }
 
 ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text) {

@@ -34,6 +34,8 @@ ValueOr<base::Secret> SecretText(const std::string& text);
 // Errors of the next three have Go's messages, as in the autoscaler's SDK.
 ValueOr<bool> Boolean(const std::string& text);
 ValueOr<base::Duration> PositiveDuration(const std::string& text);
+// At least an hour.
+ValueOr<base::Duration> Expiry(const std::string& text);
 ValueOr<base::Duration> SignedDuration(const std::string& text);
 // A positive duration without a fraction of a second.
 ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text);

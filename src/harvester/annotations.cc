@@ -196,7 +196,8 @@ absl::StatusOr<DrainDeadline> ParseDeadline(std::string_view text) {
   return base::InvalidArgument("is neither a time nor \"none\" nor \"now\"");
 }
 
-constexpr std::array<std::string_view, 3> kReasons = {"scale-in", "broken", "unhealthy"};
+constexpr std::array<std::string_view, 4> kReasons = {"scale-in", "broken", "unhealthy",
+                                                     "replace"};
 
 absl::StatusOr<MarkReason> ParseReason(std::string_view text) {
   const auto* const found = std::find(kReasons.begin(), kReasons.end(), text);
@@ -239,6 +240,21 @@ constexpr auto kMembersOfPublishedHost = [](auto& members, auto& published) {
   members.Text("host", published.host);
   members.Optional("zone", published.zone);
   members.Unknown(published.unknown_members);
+};
+
+constexpr auto kMembersOfReplaces = [](auto& members, auto& replaces) {
+  members.Text("vm", replaces.vm);
+  members.Text("uid", replaces.uid);
+  members.Text("reason", replaces.reason);
+  members.Unknown(replaces.unknown_members);
+};
+
+constexpr auto kMembersOfStopped = [](auto& members, auto& stopped) {
+  members.As("stopped_at", stopped.at, base::FormatRfc3339Nanos, base::ParseRfc3339);
+  members.Text("vm", stopped.vm);
+  members.MaybeEmpty("template_hash", stopped.template_hash);
+  members.Text("why", stopped.why);
+  members.Unknown(stopped.unknown_members);
 };
 
 constexpr auto kMembersOfAction = [](auto& members, auto& action) {
@@ -312,6 +328,14 @@ std::string ToAnnotation(const UndoneRemoval& undone) {
 std::string ToAnnotation(const PublishedHost& published) {
   return base::DumpJson(Write(kMembersOfPublishedHost, published));
 }
+std::string ToAnnotation(const Replaces& replaces) {
+  return base::DumpJson(Write(kMembersOfReplaces, replaces));
+}
+std::string ToAnnotation(const StoppedReplacement& stopped) {
+  StoppedReplacement shortened = stopped;
+  shortened.why = base::ToShortUtf8(stopped.why, kLongestError);
+  return base::DumpJson(Write(kMembersOfStopped, shortened));
+}
 std::string ToAnnotation(const LeaseAction& action) {
   return base::DumpJson(Write(kMembersOfAction, action));
 }
@@ -342,6 +366,12 @@ absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text) {
 }
 absl::StatusOr<PublishedHost> ParsePublishedHost(std::string_view text) {
   return Parse<PublishedHost>(kMembersOfPublishedHost, text, "published-host");
+}
+absl::StatusOr<Replaces> ParseReplaces(std::string_view text) {
+  return Parse<Replaces>(kMembersOfReplaces, text, "replaces");
+}
+absl::StatusOr<StoppedReplacement> ParseStoppedReplacement(std::string_view text) {
+  return Parse<StoppedReplacement>(kMembersOfStopped, text, "replacement");
 }
 absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text) {
   return Parse<LeaseAction>(kMembersOfAction, text, "action");

@@ -204,6 +204,9 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
     annotations.insert_or_assign(kNomadClusterAnnotation, vm_spec.nomad_cluster);
   }
   if (!identity.zone.empty()) annotations.insert_or_assign(kZoneAnnotation, identity.zone);
+  if (identity.replaces.has_value()) {
+    annotations.insert_or_assign(kReplacesAnnotation, ToAnnotation(*identity.replaces));
+  }
   return annotations;
 }
 

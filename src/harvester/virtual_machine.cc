@@ -73,6 +73,9 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   }
   vm.delete_first =
       base::ParseGoBool(ValueOf(vm.annotations, kDeleteFirstAnnotation)).value_or(false);
+  vm.replace_request = ValueOf(vm.annotations, kReplaceAnnotation);
+  if (!base::ParseGoBool(vm.replace_request).value_or(true)) vm.replace_request.clear();
+  vm.replaces = base::ToOptional(ParseReplaces(ValueOf(vm.annotations, kReplacesAnnotation)));
   // Harvester trims the names, too.
   vm.removed_claims = absl::StrSplit(ValueOf(vm.annotations, kRemovedClaimsAnnotation), ',',
                                      absl::SkipWhitespace());

@@ -111,7 +111,15 @@ bool IsMember(const VirtualMachine& vm) {
 }
 
 bool IsPausedOrMigrating(const VirtualMachine& vm) {
-  return vm.printable_status == "Paused" || vm.printable_status == "Migrating";
+  return (vm.printable_status == "Paused" && DiskFault(vm).empty()) ||
+         vm.printable_status == "Migrating";
+}
+
+std::string DiskFault(const VirtualMachine& vm) {
+  const Condition* paused = FindCondition(vm.conditions, "Paused");
+  const bool by_fault = vm.printable_status == "Paused" && paused != nullptr &&
+                        paused->status == "True" && paused->reason == "PausedIOError";
+  return by_fault ? Words(paused->reason, paused) : "";
 }
 
 bool IsStopped(const VirtualMachine& vm) {

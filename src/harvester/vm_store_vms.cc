@@ -114,14 +114,29 @@ absl::StatusOr<VirtualMachine> VmStore::Annotate(const runtime::Context& context
                                                  const std::string& name,
                                                  const std::string& resource_version,
                                                  const AnnotationChanges& changes) const {
+  return PatchVm(context, name, resource_version, changes, json::object());
+}
+
+absl::StatusOr<VirtualMachine> VmStore::AnnotateAndHalt(const runtime::Context& context,
+                                                        const std::string& name,
+                                                        const std::string& resource_version,
+                                                        const AnnotationChanges& changes) const {
+  return PatchVm(context, name, resource_version, changes,
+                 {{"spec", {{"runStrategy", "Halted"}}}});
+}
+
+absl::StatusOr<VirtualMachine> VmStore::PatchVm(const runtime::Context& context,
+                                                const std::string& name,
+                                                const std::string& resource_version,
+                                                const AnnotationChanges& changes,
+                                                json patch) const {
   // An empty resource version would make the patch unconditional.
   if (resource_version.empty()) {
     return base::InvalidArgument("annotating VirtualMachine " + name + " needs a resourceVersion");
   }
   json annotations = json::object();
   for (const auto& [key, value] : changes) annotations[key] = value ? json(*value) : json(nullptr);
-  const json patch = {
-      {"metadata", {{"resourceVersion", resource_version}, {"annotations", annotations}}}};
+  patch["metadata"] = {{"resourceVersion", resource_version}, {"annotations", annotations}};
   NH_ASSIGN_OR_RETURN(const kube::Observed observed,
                       client_->MergePatch(context, kube::kVirtualMachines, ns_, name, patch));
   return ParseVirtualMachine(observed.object);

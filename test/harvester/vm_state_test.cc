@@ -89,6 +89,23 @@ TEST(IsStopped, C8_does_not_hold_for_paused_and_migrating_VMs) {
   }
 }
 
+TEST(IsPausedOrMigrating, C17_does_not_hold_for_a_guest_that_was_paused_because_its_disk_fails) {
+  VirtualMachine vm = SampleVm();
+  vm.printable_status = "Paused";
+  vm.conditions.resize(1);
+  vm.conditions[0].type = "Paused";
+  vm.conditions[0].status = "True";
+  vm.conditions[0].reason = "PausedByUser";
+  EXPECT_TRUE(IsPausedOrMigrating(vm));
+  EXPECT_EQ(DiskFault(vm), "");
+  vm.conditions[0].reason = "PausedIOError";
+  vm.conditions[0].message = "VMI was paused, low-level IO error detected";
+  EXPECT_FALSE(IsPausedOrMigrating(vm));
+  EXPECT_EQ(DiskFault(vm), "PausedIOError: VMI was paused, low-level IO error detected");
+  vm.printable_status = "Running";
+  EXPECT_EQ(DiskFault(vm), "") << "it goes on";
+}
+
 TEST(IsStopped, does_not_hold_for_a_VM_that_is_being_deleted) {
   VirtualMachine vm = SampleVm();
   vm.printable_status = "Stopped";

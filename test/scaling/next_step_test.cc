@@ -197,6 +197,22 @@ TEST(NextStep, a_terminating_vm_is_waited_for_even_if_marked) {
               Row::kTerminating);
 }
 
+TEST(NextStep, C4_a_terminating_vm_is_halted_after_a_minute) {
+  const auto step = [](const Vm& vm, base::Duration terminating) {
+    World world;
+    world.With(vm);
+    world.Raw().vms[0].vm.Change().deleted_at = kNow - terminating;
+    return world.StepOf("a");
+  };
+  Vm off = Vm("a").Stopped().Terminating();
+  EXPECT_STEP(step(off, seconds(60)), StepKind::kHalt, Row::kTerminatingHeld);
+  EXPECT_STEP(step(off, seconds(59)), StepKind::kWait, Row::kTerminating);
+  EXPECT_STEP(step(Vm("a").Stopped().Unmanaged(), seconds(60)), StepKind::kWait, Row::kTerminating);
+  // Its status says that it has an instance: a quota may deny writes of the status, too.
+  EXPECT_STEP(step(Vm("a").Joined(), seconds(60)), StepKind::kHalt, Row::kTerminatingHeld);
+  EXPECT_STEP(step(off.RunStrategy("Halted"), seconds(60)), StepKind::kWait, Row::kTerminating);
+}
+
 TEST(NextStep, a_clone_is_never_touched_whatever_mark_it_copied) {
   EXPECT_STEP(World().With(Vm("a").Marked().Unmanaged()).StepOf("a"), StepKind::kNothing,
               Row::kNotMember);

@@ -65,6 +65,7 @@ class Vm {
     vm_.ready = vm_.instance_exists = false;
     return *this;
   }
+  Vm& RunStrategy(const std::string& value) { return vm_.run_strategy = value, *this; }
   Vm& ProtectedUntil(base::WallTime time) { return vm_.protect.until = time, *this; }
   Vm& Zone(const std::string& zone) { return vm_.zone = zone, *this; }
   Vm& Protected() { return vm_.protect.always = true, *this; }

@@ -118,8 +118,14 @@ std::int64_t Invariants::Standing(const std::string& pool, Broken but) const {
   return std::count_if(vms_.begin(), vms_.end(), [&](const auto& entry) {
     const auto& [uid, vm] = entry;
     return vm.pool == pool && vm.member && !vm.marked && !vm.terminating &&
-           ClassifyBroken(uid, vm) < but;
+           !IsPendingReplacement(vm) && ClassifyBroken(uid, vm) < but;
   });
+}
+
+bool Invariants::IsPendingReplacement(const Vm& vm) const {
+  const auto old = vms_.find(vm.replaces);
+  return old != vms_.end() && old->second.member && !old->second.marked &&
+         !old->second.terminating && old->second.kept_since < vm.created;
 }
 
 void Invariants::Remember(const Event& event) {
@@ -146,7 +152,12 @@ void Invariants::Remember(const Event& event) {
       vm.ready, vm.registered && AnnotationOf(object, Key("ready-at")) != harvester::kNotReadyYet);
   if (vm.ready && !was_ready && event.before != nullptr) CheckReady(event, vm);
   vm.is_protected = !AnnotationOf(object, Key("protect")).empty();
-  vm.goes_last = !AnnotationOf(object, Key("removal-undone")).empty();
+  const auto undone = harvester::ParseUndoneRemoval(AnnotationOf(object, Key("removal-undone")));
+  vm.goes_last = undone.ok();
+  vm.kept_since = undone.ok() ? undone->at : base::WallTime{};
+  const auto replaces = harvester::ParseReplaces(AnnotationOf(object, Key("replaces")));
+  vm.replaces = replaces.ok() ? replaces->uid : "";
+  if (event.kind == EventKind::kVmCreated) vm.created = event.time;
   vm.join_deadline = JoinDeadlineOf(object);
   if (event.kind == EventKind::kMarked) vm.marked_by_hand = event.actor == Actor::kOperator;
   if (event.kind == EventKind::kVmFailing) {
@@ -294,6 +305,25 @@ void Invariants::CheckUnhealthyMark(const Event& event, const Vm& vm) {
   }
 }
 
+// R3: what takes its place was ready.
+void Invariants::CheckReplacedMark(const Event& event, const Vm& vm) {
+  const bool succeeded = std::any_of(vms_.begin(), vms_.end(), [&](const auto& entry) {
+    return entry.second.replaces == event.id && entry.second.member && entry.second.ready &&
+           ReadinessOf(cluster_.NodeIdOfVm(entry.first)).ever;
+  });
+  if (!succeeded) {
+    Violate(event, "R3: " + vm.name + " was marked as replaced, and no ready VM takes its place");
+  }
+}
+
+// R1: one VM replaces one that stands.
+void Invariants::CheckReplacement(const Event& event, const Vm& vm) {
+  const auto others = std::count_if(vms_.begin(), vms_.end(), [&](const auto& entry) {
+    return entry.second.replaces == vm.replaces && !entry.second.terminating;
+  });
+  if (others > 1) Violate(event, "R1: " + vm.name + " replaces a VM that another one replaces");
+}
+
 void Invariants::CheckMark(const Event& event) {
   if (event.actor != Actor::kApi) return;
   const Vm& vm = vms_.at(event.id);
@@ -306,6 +336,7 @@ void Invariants::CheckMark(const Event& event) {
   const std::string reason = base::GetString(mark, "reason");
   if (reason == "broken") return CheckBrokenMark(event, vm);
   if (reason == "unhealthy") return CheckUnhealthyMark(event, vm);
+  if (reason == "replace") return CheckReplacedMark(event, vm);
   const auto action = actions_.find(base::GetString(mark, "action"));
   if (action == actions_.end()) {
     Violate(event, "I2: " + vm.name + " was marked by an action that was never stored");
@@ -392,6 +423,7 @@ void Invariants::CheckCreation(const Event& event) {
   // A POST that lands long after its sender lost the Lease, when its VM has come and gone: no order
   // of requests prevents it (docs/operations.md).
   if (late_requests_ && gone_names_.contains(event.name)) return;
+  if (!vm.replaces.empty()) return CheckReplacement(event, vm);
   // A VM that an operator deleted may be created again under its name, if every process was killed
   // before it could remove the name from the Lease.
   action->second.created.insert(operator_slack_.has_value() ? event.name : event.id);

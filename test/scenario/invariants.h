@@ -87,6 +87,9 @@ class Invariants {
     bool ready = false;       // likewise
     bool is_protected = false;
     bool goes_last = false;  // a removal of it was undone
+    std::string replaces;    // uid of the VM whose place it takes
+    base::WallTime created{};
+    base::WallTime kept_since{};  // when its last removal was undone
     bool marked_by_hand = false;
     std::string failing;  // the failing status
     base::WallTime failing_since{};
@@ -139,6 +142,10 @@ class Invariants {
   void CheckMark(const simulator::Event& event);
   void CheckBrokenMark(const simulator::Event& event, const Vm& vm);
   void CheckUnhealthyMark(const simulator::Event& event, const Vm& vm);
+  void CheckReplacedMark(const simulator::Event& event, const Vm& vm);
+  void CheckReplacement(const simulator::Event& event, const Vm& vm);
+  // It takes the place of a VM that stands, and does not count before that one goes (R1).
+  bool IsPendingReplacement(const Vm& vm) const;
   bool IsNodeOfVm(const std::string& node_id) const;
   bool IsMarkedNow(const std::string& uid) const;
   void CheckDrain(const simulator::Event& event);

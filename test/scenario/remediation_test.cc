@@ -108,6 +108,40 @@ TEST(Stuck, S2_the_leftovers_of_a_stuck_vm_are_removed_once_it_is_deleted) {
   h.CheckAtRest(0);
 }
 
+constexpr char kQuotaIsFull[] = "memory insufficient resources due to resource quota";
+
+TEST(Quota, C4_a_full_one_does_not_hold_a_vm_that_is_being_deleted) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.cluster.SetQuotaExceeded(kQuotaIsFull);
+  const absl::Status removed = h.Scale(1);
+  EXPECT_TRUE(removed.ok()) << removed << h.Transcript();
+  h.CheckAtRest(1);
+}
+
+TEST(Quota, C4_the_background_frees_a_vm_that_is_stuck_since_before_its_start) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string vm = h.VmNames()[0];
+  h.cluster.SetQuotaExceeded(kQuotaIsFull);
+  ASSERT_TRUE(h.cluster.DeleteVmByHand(vm));
+  h.clock.Advance(std::chrono::minutes(30));
+  h.WaitUntilReady();
+  EXPECT_TRUE(h.cluster.Vm(vm).is_null()) << h.Transcript();
+}
+
+TEST(Quota, C4_a_vm_that_is_off_is_chosen_although_a_full_one_refuses_its_mark) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  const std::string off = h.VmNames()[1];
+  ASSERT_TRUE(h.cluster.PowerOff(off));
+  h.Tick(std::chrono::seconds(30));
+  h.cluster.SetQuotaExceeded(kQuotaIsFull);
+  const absl::Status removed = h.Scale(1);
+  EXPECT_TRUE(removed.ok()) << removed << h.Transcript();
+  EXPECT_TRUE(h.cluster.Vm(off).is_null()) << h.Transcript();
+}
+
 TEST(Unhealthy, a_vm_that_comes_back_in_time_is_kept) {
   Harness h;
   h.policy["replace_unhealthy_after"] = "5m";

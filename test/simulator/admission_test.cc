@@ -127,6 +127,18 @@ TEST_F(AdmissionTest, A_quota_denies_changes_of_a_vm_that_waits_for_its_start) {
   EXPECT_THAT(Annotate("vm-2", "1"), IsOk());
 }
 
+TEST_F(AdmissionTest, A_quota_denies_the_end_of_a_vm_that_is_being_deleted_until_it_is_halted) {
+  const json vm = MakeVm("vm-1");
+  Wait(seconds(10));
+  cluster().SetQuotaExceeded("memory insufficient resources due to resource quota");
+  ASSERT_THAT(DeleteVm(vm), IsOk());
+  Wait(seconds(600));
+  ASSERT_FALSE(cluster().Vm("vm-1").is_null());
+  ASSERT_TRUE(cluster().StopVm("vm-1"));
+  Wait(seconds(15));
+  EXPECT_TRUE(cluster().Vm("vm-1").is_null());
+}
+
 TEST_F(AdmissionTest, A_run_strategy_that_is_no_text_is_denied_by_the_mutator_before_validation) {
   json vm = VmNamed("vm-1");
   vm["spec"]["runStrategy"] = 7;

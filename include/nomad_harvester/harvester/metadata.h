@@ -50,11 +50,16 @@ inline constexpr char kRemovalUndoneAnnotation[] = "nomad-harvester-autoscaler/r
 inline constexpr char kRemovalRefusedAnnotation[] = "nomad-harvester-autoscaler/removal-refused";
 inline constexpr char kPublishedHostAnnotation[] = "nomad-harvester-autoscaler/published-host";
 inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect";
+// Why an operator wants the VM to be replaced.
+inline constexpr char kReplaceAnnotation[] = "nomad-harvester-autoscaler/replace";
+// On a new VM: which one it replaces.
+inline constexpr char kReplacesAnnotation[] = "nomad-harvester-autoscaler/replaces";
 inline constexpr char kDeleteFirstAnnotation[] = "nomad-harvester-autoscaler/delete-first";
 inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/action";
 inline constexpr char kLeaseBackOffAnnotation[] = "nomad-harvester-autoscaler/back-off";
 inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/last-event";
 inline constexpr char kLeaseLastErrorAnnotation[] = "nomad-harvester-autoscaler/last-error";
+inline constexpr char kLeaseReplacementAnnotation[] = "nomad-harvester-autoscaler/replacement";
 inline constexpr char kLeasePausedAnnotation[] = "nomad-harvester-autoscaler/paused";
 inline constexpr char kLeasePolicyAnnotation[] = "nomad-harvester-autoscaler/policy";
 // Harvester's own annotation: the claims that it deletes with the VM, separated by commas
@@ -77,8 +82,12 @@ struct NodesRecord {
 std::string ToAnnotation(const NodesRecord& nodes);
 absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text);
 
-enum class MarkReason { kScaleIn, kBroken, kUnhealthy };
+enum class MarkReason { kScaleIn, kBroken, kUnhealthy, kReplace };
 std::string_view MarkReasonName(MarkReason reason);
+// The VM works: its removal may be given up.
+inline bool IsElective(MarkReason reason) {
+  return reason == MarkReason::kScaleIn || reason == MarkReason::kReplace;
+}
 
 // When a drain must have finished.
 struct DrainDeadline {
@@ -122,6 +131,19 @@ struct UndoneRemoval {
 std::string ToAnnotation(const UndoneRemoval& undone);
 // INVALID_ARGUMENT: it does not begin with a time.
 absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text);
+
+// The annotation `replaces` of a new VM: it takes the place of that VM, which is removed once the
+// new one is ready (rule R1).
+struct Replaces {
+  std::string vm;
+  std::string uid;
+  std::string reason;  // "requested", "expired", "drifted", and for people more behind it
+  std::string unknown_members = {};  // as in Mark
+  friend bool operator==(const Replaces&, const Replaces&) = default;
+};
+// {"vm": …, "uid": …, "reason": …}
+std::string ToAnnotation(const Replaces& replaces);
+absl::StatusOr<Replaces> ParseReplaces(std::string_view text);
 
 // The annotation published-host of a VM: what the plugin wrote into the metadata of its Nomad node
 // about where the VM runs.
@@ -188,6 +210,20 @@ struct ErrorRecord {
 // {"action": …, "at": …, "text": …}; a longer text is cut to 2 KiB.
 std::string ToAnnotation(const ErrorRecord& error);
 absl::StatusOr<ErrorRecord> ParseErrorRecord(std::string_view text);
+
+// The annotation `replacement` of the pool's Lease: a new VM was not ready by its deadline, and
+// nothing more is replaced by VMs of the same template (rule R5).
+struct StoppedReplacement {
+  base::WallTime at{};
+  std::string vm;             // the new one
+  std::string template_hash;  // of that VM
+  std::string why;
+  std::string unknown_members = {};  // as in Mark
+  friend bool operator==(const StoppedReplacement&, const StoppedReplacement&) = default;
+};
+// {"stopped_at": …, "vm": …, "template_hash": …, "why": …}; a longer text is cut to 2 KiB.
+std::string ToAnnotation(const StoppedReplacement& stopped);
+absl::StatusOr<StoppedReplacement> ParseStoppedReplacement(std::string_view text);
 
 // What an operator wrote into `protect` of a VM (rule C7) or `paused` of a Lease (rule L10): Go's
 // true or false, or the time until which it holds.

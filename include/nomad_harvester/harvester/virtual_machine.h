@@ -71,6 +71,8 @@ struct VirtualMachine : ObjectMetadata {
   std::optional<PublishedHost> published_host;
   Hold protect;  // an absent annotation does not hold
   bool delete_first = false;
+  std::string replace_request;        // annotation `replace`; empty: none
+  std::optional<Replaces> replaces;   // unset if absent or unreadable
 
   std::string run_strategy;
   std::string printable_status;  // status.printableStatus; empty right after creation
@@ -93,9 +95,12 @@ VirtualMachine ParseVirtualMachine(const nlohmann::json& object);
 // Has the label and a `self` that names this VM: a clone or a restored copy has another name or
 // UUID.
 bool IsMember(const VirtualMachine& vm);
-// The guest has run, and is paused (by an operator, or after an I/O error) or migrates. Its work
-// goes on afterwards. Until then Nomad cannot hear its client.
+// The guest has run, and is paused by somebody or migrates. Its work goes on afterwards. Until then
+// Nomad cannot hear its client.
 bool IsPausedOrMigrating(const VirtualMachine& vm);
+// KubeVirt's words if it paused the guest because its disk fails; else empty. Nobody knows whether
+// such a guest ever goes on (kubevirt/kubevirt:pkg/virt-handler/vm.go, "PausedIOError").
+std::string DiskFault(const VirtualMachine& vm);
 inline bool IsTerminating(const VirtualMachine& vm) { return vm.deleted_at.has_value(); }
 // Its node has registered.
 inline bool HasJoined(const VirtualMachine& vm) { return vm.joined_at.has_value(); }

@@ -101,6 +101,7 @@ struct VmIdentity {
   std::string action_id;
   std::string claim_random;  // the random part of the names of its claims
   std::string zone{};        // the one zone of the spec in which it may run; empty: any
+  std::optional<Replaces> replaces{};
 };
 
 // A client introduction token of Nomad.

@@ -93,6 +93,13 @@ class VmStore {
   absl::StatusOr<VirtualMachine> Annotate(const runtime::Context& context, const std::string& name,
                                           const std::string& resource_version,
                                           const AnnotationChanges& changes) const;
+  // The same, and sets the run strategy to Halted. Harvester checks its quotas on every write of a
+  // VM that has no pod and is not Halted, also of one that is being deleted
+  // (harvester/harvester:pkg/util/resourcequota/calculator.go, CheckIfVMCanStartByResourceQuota).
+  absl::StatusOr<VirtualMachine> AnnotateAndHalt(const runtime::Context& context,
+                                                 const std::string& name,
+                                                 const std::string& resource_version,
+                                                 const AnnotationChanges& changes) const;
 
   // The three writes of a creation. Each may be repeated with the same arguments after a lost
   // reply. On ALREADY_EXISTS the object is read back, and the write succeeds if the object is ours:
@@ -183,6 +190,12 @@ class VmStore {
                                         const std::string& name) const;
 
  private:
+  // Merges the annotations into `patch`.
+  absl::StatusOr<VirtualMachine> PatchVm(const runtime::Context& context, const std::string& name,
+                                         const std::string& resource_version,
+                                         const AnnotationChanges& changes,
+                                         nlohmann::json patch) const;
+
   std::shared_ptr<const kube::KubeClient> client_;
   std::string ns_;
 };

@@ -28,6 +28,11 @@ inline constexpr base::Duration kStaleLost = std::chrono::minutes(5);
 // A refusal that lasts this long ends the VM's part of a call (rule L3).
 inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
+// KubeVirt and Harvester remove the finalizers of a VM within seconds of the end of its guest. After
+// this time its run strategy may be the cause (rule C4); Halted does no harm to a VM that is being
+// deleted.
+inline constexpr base::Duration kHaltAfter = std::chrono::seconds(60);
+
 // About the pool as a whole. O(VMs).
 struct PoolFacts {
   explicit PoolFacts(const PoolSnapshot& snapshot);
@@ -55,6 +60,9 @@ struct Facts {
 
   // The VM.
   bool terminating = false;
+  // It has been terminating for kHaltAfter, and is not Halted (rule C4). Its status may still name
+  // an instance: the quota denies writes of the status, too.
+  bool may_be_held_by_quota = false;
   bool member = false;
   bool joined = false;     // its node has registered
   bool was_ready = false;  // … and was ready at some time
@@ -86,6 +94,12 @@ struct Facts {
   bool may_remove_broken = false;
   bool may_replace = false;
   bool dry_run = false;
+  // A new VM that takes its place; what follows is about the two.
+  const VmView* successor = nullptr;
+  // The new VM's node is ready and eligible, and nothing keeps this VM.
+  bool gives_way = false;
+  // The new VM was ready, and this one stays nevertheless: why.
+  std::string stays_because{};
   // The record of its Nomad cluster lacks a key that the cluster has by now.
   bool record_cluster = false;
   // Its node is ready, and the metadata that the policy asks for differs from what was published.

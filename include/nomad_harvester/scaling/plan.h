@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct PlannedCreation {
   std::string name{};
   std::string action_id{};
   std::string zone{};  // empty: any of the policy's
+  std::optional<harvester::Replaces> replaces{};
 };
 struct PlannedRemoval {
   std::string vm;
@@ -89,6 +91,10 @@ struct PlanInputs {
 // The inputs must hold the allocations of every pool node if the policy's strategy needs them.
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
+
+// VMs to create. Names that an earlier action stored, and whose VM was never created, are used
+// first.
+std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted);
 
 // Why a VM that counts must not be removed; empty if it may (rule C7). Its node is null if it has
 // none.

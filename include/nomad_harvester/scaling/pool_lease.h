@@ -37,6 +37,7 @@ struct PoolRecord {
   std::optional<base::WallTime> last_event;
   std::optional<harvester::PolicyRecord> policy;  // the last one that scaled (rule L11)
   std::optional<harvester::ErrorRecord> last_error;
+  std::optional<harvester::StoppedReplacement> replacement{};  // rule R5
   harvester::Hold paused;  // the operators', which Store does not write (rule L10)
   // To which Nomad cluster the pool belongs: the keys of the one that the last Scale acted on, or
   // that nomad-harvester adopt gave the pool to; empty: not known (rule C15).

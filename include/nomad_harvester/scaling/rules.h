@@ -25,6 +25,8 @@ enum class StepKind {
   kReport,             // nothing can be done; `reason` has the cause
   kMarkBroken,         // mark with an action of its own
   kMarkUnhealthy,      // the same, once the Lease's action names the VM
+  kMarkReplaced,       // likewise: another VM has taken its place
+  kKeepReplaced,       // annotation removal-undone: it stays, and its successor counts by itself
   kRecordJoin,         // one PATCH: nomad-node-id, joined-at, and ready-at
   kRecordReady,        // ready-at
   kRecordCluster,      // nomad-cluster: the keys of the Nomad cluster
@@ -35,6 +37,7 @@ enum class StepKind {
   kRollBack,           // one PATCH that removes the mark
   kStartDrain,
   kDelete,
+  kHalt,  // of a VM that is being deleted: run strategy Halted
   kPurge,
 };
 
@@ -44,6 +47,7 @@ enum class Row {
   kGonePurge,
   kGoneNothing,
   kOtherNomad,
+  kTerminatingHeld,
   kTerminating,
   kNotMember,
   kUnmarkedDraining,
@@ -63,6 +67,8 @@ enum class Row {
   kUnmarkedCluster,
   kUnmarkedTokenEnds,
   kUnmarkedWaiting,
+  kUnmarkedReplaced,
+  kUnmarkedStays,
   kUnmarkedPublish,
   kUnmarkedUnpublish,
   kUnmarkedOther,

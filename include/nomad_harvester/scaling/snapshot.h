@@ -323,6 +323,9 @@ class Snapshot {
     return PoolNamed(pool).vms;
   }
   const MassLoss& MassLossOf(std::string_view pool) const { return PoolNamed(pool).loss; }
+  // The VM that takes the place of the one with this uid, and is not counted before that one is
+  // marked or gone (rule R1); null: none.
+  const VmView* ReplacementOf(std::string_view uid) const { return Find(by_replaced_uid_, uid); }
   // Claims that more than one VM uses.
   const std::set<std::string>& shared_claims() const { return shared_claims_; }
 
@@ -336,11 +339,13 @@ class Snapshot {
   static const VmView* Find(const Index<const VmView*>& index, std::string_view key);
   const PoolVms& PoolNamed(std::string_view pool) const;
   void Add(const VmView& view);
+  void AddReplacement(const VmView& view);
 
   Look look_;
   Index<const VmView*> by_name_;
   Index<const VmView*> by_uid_;
   Index<const VmView*> by_claim_;
+  Index<const VmView*> by_replaced_uid_;
   Index<PoolVms> by_pool_;
   std::set<std::string> shared_claims_;
   std::optional<NodeSet> nodes_;
@@ -445,6 +450,8 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
 std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
+// True for a VM that takes the place of another one, which is neither marked nor gone yet.
+bool IsPendingReplacement(const VmView& view, const PoolSnapshot& snapshot);
 // How many VMs of the pool count.
 std::int64_t CountOf(const PoolSnapshot& snapshot);
 // A terminating VM whose guest's grace period has passed by more than ten minutes: an operator must

@@ -86,8 +86,9 @@ enum class VmState {
   kUnready,  // its node is not ready; an initializing one, for kUnreadyFor
   kReady,
   kCreated,  // has no join deadline and has not joined
+  kReplacement,  // will take the place of another VM; does not count before (rule R1)
 };
-inline constexpr std::size_t kVmStates = 12;
+inline constexpr std::size_t kVmStates = 13;
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot);
 // "unmanaged", "deleting", …
 std::string_view VmStateName(VmState state);

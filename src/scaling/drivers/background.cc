@@ -74,19 +74,24 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   own.lease_cluster = record.nomad_cluster;
   if (!OtherClusterProblem(own).empty()) return SetAlarm(pool, std::nullopt);
   bool unfinished = false;
+  ScaleMemory memory;
   {
     base::MutexLock lock(pool->mutex);
     own.policy = pool->state.policy;
     unfinished = !pool->state.inspected || pool->state.leftovers > 0;
+    memory = pool->state.scale;
   }
   const Decisions decisions(std::move(own));
   const bool paused = record.paused.HoldsAt(snapshot.now());
   const bool new_keys = !paused && !NewKeysForLease(decisions.snapshot()).empty();
-  unfinished |= new_keys;
+  const std::string replacement =
+      ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now());
+  unfinished |= new_keys || !replacement.empty();
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);
   if (paused) work += "paused\n";  // the end of a pause is new work
   if (new_keys) work += "the keys on the Lease\n";
+  work += replacement;
   {
     base::MutexLock lock(pool->mutex);
     PoolState& state = pool->state;
@@ -123,7 +128,7 @@ void Background::Ring(const std::shared_ptr<Pool>& pool) {
     const base::MutexLock lock(pool->mutex);
     PoolState& state = pool->state;
     const base::MonoTime now = options_.clock->Now();
-    const bool is_asked_for = now - state.asked_at < kAskedWithin;
+    const bool is_asked_for = now - state.asked_at < kAskedWithin || state.replaces;
     if (!is_asked_for || state.queued || !state.rounds.IsDue(now)) return;
     state.queued = true;
     work = state.rounds.work();
@@ -194,13 +199,15 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   const log::Logger logger = pools_.LoggerOf(pool);
   SharedPolicy policy;
+  ScaleMemory memory;
   {
     base::MutexLock lock(pool.mutex);
     policy = pool.state.policy;
+    memory = pool.state.scale;
   }
   if (const auto own = session.OwnNode(context); own.ok()) pool.memory.SetOwnNode(*own);
   const Resumed resumed =
-      ResumePool(context, session.DependenciesFor(pool, *access, *access->lease), policy);
+      ResumePool(context, session.DependenciesFor(pool, *access, *access->lease), policy, &memory);
   const bool acquired = resumed.lease.ok();
   const bool done = acquired && resumed.outcome.ok();
   const bool interrupted = acquired ? resumed.interrupted : context.Done();
@@ -230,9 +237,18 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   } else if (!interrupted) {
     state.rounds.Unfinished(std::move(work), now);
   }
-  if (done || paused || root_.Done()) return std::nullopt;
+  state.scale.current_template = memory.current_template;
+  state.scale.template_read_at = memory.template_read_at;
+  state.scale.replacement_rests = memory.replacement_rests;
+  // Outside of a policy's schedule the agent asks for no Status, and VMs are replaced nevertheless.
+  state.replaces = policy.has_value() && !policy->dry_run &&
+                   (resumed.replaces || policy->expire_after.has_value() ||
+                    policy->replace_drifted == config::ReplaceDrifted::kRolling);
+  if (paused || root_.Done()) return std::nullopt;
+  if (done && state.replaces) return now + (resumed.replaces ? Rounds::kShortest : Rounds::kLongest);
+  if (done) return std::nullopt;
   const base::MonoTime next = state.rounds.NextAfter(now);
-  if (next - state.asked_at >= kAskedWithin) return std::nullopt;
+  if (next - state.asked_at >= kAskedWithin && !state.replaces) return std::nullopt;
   return next;
 }
 

@@ -3,21 +3,101 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/lease_hold.h"
 
+#include "rules/back_off.h"
+
 namespace nomad_harvester::scaling {
+namespace {
+
+// How old the knowledge of what new VMs are made of may be.
+constexpr base::Duration kTemplateGoodFor = std::chrono::minutes(10);
+constexpr base::Duration kTemplateReadLimit = std::chrono::seconds(10);
+// Of how many VMs the nodes are read until one may be replaced.
+constexpr std::size_t kMostTried = 8;
+
+bool TemplateIsDue(const PoolSnapshot& snapshot, const ScaleMemory& memory, base::MonoTime now) {
+  return ReplacesDrifted(snapshot) && (!memory.template_read_at.has_value() ||
+                                       now - *memory.template_read_at >= kTemplateGoodFor);
+}
+
+void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
+                  const config::PoolPolicy& policy, ScaleMemory* memory) {
+  auto read = ReadCurrentTemplate(context.WithTimeout(kTemplateReadLimit), deps, policy);
+  memory->template_read_at = deps.clock.Now();  // a failure is tried again as late
+  if (read.ok()) {
+    memory->current_template = *std::move(read);
+  } else {
+    deps.logger.Warn("Could not read what new VMs are made of, by which drifted VMs are known",
+                     {{"error", read.status()}});
+  }
+}
+
+// A creation that failed waits longer each time, like that of a Scale (rule C12).
+absl::Status RecordFailedReplacement(const runtime::Context& context, const PoolDependencies& deps,
+                                     const PoolSnapshot& snapshot) {
+  PoolRecord record = deps.lease.record();
+  RecordFailure(&record.back_off, std::string(cause::kCreate), snapshot.now(), deps.lease.used());
+  return deps.lease.Store(context, record, "");
+}
+
+// Replaces the first VM that may be.
+absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies& deps,
+                         const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
+                         bool* acted) {
+  const PoolSnapshot& snapshot = loop.last()->snapshot();
+  if (TemplateIsDue(snapshot, *memory, deps.clock.Now())) {
+    ReadTemplate(context, deps, policy, memory);
+  }
+  const std::vector<Replaceable> vms = VmsToReplace(snapshot, memory->current_template);
+  if (vms.empty()) return absl::OkStatus();
+  const std::string rests =
+      WhyReplacementRests(snapshot, deps.lease.record(), memory->current_template);
+  if (std::exchange(memory->replacement_rests, rests) != rests && !rests.empty()) {
+    deps.logger.Info("A replacement rests", {{"vm", vms[0].vm->vm->name},
+                                             {"wanted", vms[0].reason},
+                                             {"why", rests}});
+  }
+  if (!rests.empty()) return absl::OkStatus();
+  if (const PoolRecord* closed = loop.TakeClosedRecord(); closed != nullptr) {
+    NH_RETURN_IF_ERROR(deps.lease.Store(context, *closed, ""));
+  }
+  for (std::size_t i = 0; i < vms.size() && i < kMostTried; ++i) {
+    const std::string name = vms[i].vm->vm->name;
+    ScaleCall call(deps, policy, {.reason = "replacement of VM " + name + ": " + vms[i].reason},
+                   memory);
+    const absl::Status fits = call.CheckReplaced(context, snapshot, *vms[i].vm);
+    if (absl::IsFailedPrecondition(fits)) continue;
+    NH_RETURN_IF_ERROR(fits);
+    absl::Status replaced = call.Replace(context, snapshot, vms[i]);
+    *acted = call.acted();
+    if (!replaced.ok() && call.acted() && !context.Done()) {
+      NH_RETURN_IF_ERROR(RecordFailedReplacement(context, deps, snapshot));
+    }
+    return base::Annotate(replaced, "the replacement of VM " + name);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   SharedPolicy policy) {
+                   const SharedPolicy& policy, ScaleMemory* memory) {
   Resumed resumed;
   const auto hold = LeaseHold::Acquire(deps.lease, context, LeaseUser::kResumption);
   resumed.lease = hold.status();
   if (!hold.ok()) return resumed;
   const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
-  Reconciler loop(deps, std::move(policy));
+  Reconciler loop(deps, policy);
   resumed.outcome = loop.RunResumption((*hold)->context());
+  if (resumed.outcome.ok() && memory != nullptr && policy.has_value()) {
+    resumed.outcome =
+        ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &resumed.replaces);
+    resumed.replaces |= !PendingReplacements(loop.last()->snapshot()).empty();
+  }
   resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
   resumed.last_event = loop.last_event();
   resumed.last = loop.last();
@@ -25,6 +105,16 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
     resumed.outcome = base::Unavailable("the action on the pool's Lease could not be closed");
   }
   return resumed;
+}
+
+std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& record,
+                            const ScaleMemory& memory, base::MonoTime now) {
+  if (!snapshot.policy.has_value()) return "";
+  if (TemplateIsDue(snapshot, memory, now)) return "what new VMs are made of\n";
+  const std::vector<Replaceable> vms = VmsToReplace(snapshot, memory.current_template);
+  if (vms.empty()) return "";
+  const std::string rests = WhyReplacementRests(snapshot, record, memory.current_template);
+  return rests.empty() ? "replace " + vms[0].vm->vm->uid + "\n" : "";
 }
 
 }  // namespace nomad_harvester::scaling

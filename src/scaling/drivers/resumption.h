@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "drivers/scale_call.h"
 #include "execution/pool_dependencies.h"
 #include "execution/reconciler.h"
 
@@ -18,11 +19,18 @@ struct Resumed {
   bool interrupted = false;  // a Scale took over, the Lease was lost, or the caller's context ended
   std::optional<base::WallTime> last_event;
   std::optional<Decisions> last;
+  bool replaces = false;  // a VM is being replaced
 };
 
-// Acquires the pool's Lease, runs the loop until no work is left for now, and releases the Lease.
+// Acquires the pool's Lease, runs the loop until no work is left for now, begins the replacement of
+// a VM if one is due, and releases the Lease. `memory`: what the pool's calls remember; null:
+// nothing is replaced.
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   SharedPolicy policy);
+                   const SharedPolicy& policy, ScaleMemory* memory);
+
+// What a Status finds to do for replacements, as a text that changes with the work; empty: nothing.
+std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& record,
+                            const ScaleMemory& memory, base::MonoTime now);
 
 }  // namespace nomad_harvester::scaling
 

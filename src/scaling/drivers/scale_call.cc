@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "execution/rights.h"
 #include "rules/back_off.h"
+#include "rules/event_text.h"
 #include "rules/foresight.h"
 #include "rules/tracker.h"
 
@@ -373,6 +374,9 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(Reconciler::Settled settled,
                       reconciler_.FinishRollBacks(context, reads_.TakeObserved()));
   reads_.ForgetIfLate();
+  if (CountOf(settled.snapshot) != request_.count) {
+    NH_ASSIGN_OR_RETURN(settled.snapshot, EndReplacements(context, settled.snapshot));
+  }
   const PoolSnapshot& snapshot = settled.snapshot;
   if (absl::Status paused = CheckPaused(snapshot.now()); !paused.ok()) {
     told_by_record_ = true;
@@ -429,6 +433,65 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   return final_status;
 }
 
+absl::StatusOr<PoolSnapshot> ScaleCall::EndReplacements(const runtime::Context& context,
+                                                        PoolSnapshot snapshot) {
+  const std::vector<const VmView*> pending = PendingReplacements(snapshot);
+  if (pending.empty() || deps_.lease.record().paused.HoldsAt(snapshot.now())) return snapshot;
+  for (const VmView* view : pending) {
+    const harvester::VirtualMachine& vm = view->vm;
+    const auto counted = deps_.vms.Annotate(context, vm.name, vm.resource_version,
+                                            {{harvester::kReplacesAnnotation, std::nullopt}});
+    deps_.logger.Log(counted.ok() ? log::Level::kInfo : log::Level::kWarn,
+                     "A Scale goes first: a VM that was to replace another one counts by itself",
+                     {{"vm", vm.name},
+                      {"replaces", vm.replaces->vm},
+                      {"action_id", action_id_},
+                      {"outcome", counted.status()}});
+  }
+  return ObserveWithNomad(context);
+}
+
+absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                      const VmView& old) const {
+  const nomad::Node* listed = LinkedNode(old, snapshot);
+  if (listed == nullptr) return base::FailedPrecondition("it has no Nomad node");
+  NH_ASSIGN_OR_RETURN(const auto node, deps_.nodes.GetNode(context, deps_.nomad(), listed->id));
+  const std::string objection =
+      ObjectionTo(old, &node.value, snapshot, {.own_node_id = snapshot.look().own_node_id});
+  return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
+}
+
+absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                const Replaceable& old) {
+  const harvester::VirtualMachine& vm = old.vm->vm;
+  const std::int64_t count = CountOf(snapshot);
+  ScalePlan plan{.direction = Direction::kOut, .from = count, .desired = count, .to = count};
+  plan.create = PlanCreations(snapshot, 1);
+  plan.create[0].replaces = harvester::Replaces{.vm = vm.name, .uid = vm.uid, .reason = old.reason};
+  const std::vector<std::string>& zones = policy_.zones;
+  if (std::find(zones.begin(), zones.end(), vm.zone) != zones.end()) plan.create[0].zone = vm.zone;
+  NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
+  NH_RETURN_IF_ERROR(deferred_);
+  NH_RETURN_IF_ERROR(CheckTokens(context));
+  plan.from = plan.to = count;
+  NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
+  leaves_work_ = acted_ = true;
+  const PlannedCreation& creation = plan.create[0];
+  deps_.logger.Info("Replacing a VM", {{"vm", vm.name},
+                                       {"by", creation.name},
+                                       {"why", old.reason},
+                                       {"action_id", action_id_}});
+  if (creation.action_id != action_id_) {
+    NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps_, creation.name));
+  }
+  NH_ASSIGN_OR_RETURN(const CreatedVm created,
+                      CreateVm(context, deps_, *creation_, creation, snapshot.now()));
+  deps_.Tell(EventOfCreation(creation.name, created.uid, deps_.key, snapshot.action,
+                             creation.action_id, deps_.agents_reason));
+  deps_.metrics().Created(false);
+  return OwnSecret(context, deps_, created);
+}
+
 absl::StatusOr<PoolSnapshot> ScaleCall::ObserveWithNomad(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, reconciler_.Observe(context));
   std::string problem = NomadProblem(snapshot);
@@ -438,7 +501,8 @@ absl::StatusOr<PoolSnapshot> ScaleCall::ObserveWithNomad(const runtime::Context&
 
 absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(const PoolSnapshot observed, ObserveWithNomad(context));
-  const PoolSnapshot snapshot = AfterRepairs(observed);
+  PoolSnapshot snapshot = AfterRepairs(observed);
+  if (CountOf(snapshot) != request_.count) snapshot = WithoutReplacements(snapshot);
   Proposal proposal{.snapshot = snapshot};
   const Decisions decisions(observed);
   for (const Decisions::Entry& entry : decisions.all()) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nomad_harvester/scaling/proposal.h"
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/target_service.h"
 
 #include "absl/status/status.h"
@@ -37,6 +38,8 @@ struct ScaleRequest {
 // State of the pool kept between calls, besides the Lease's record.
 struct ScaleMemory {
   CurrentTemplate current_template{};  // of the last preflight
+  std::optional<base::MonoTime> template_read_at{};  // when it was read for a replacement
+  std::string replacement_rests;       // why, when that was logged last
   std::string unread_classes;          // those of the last warning
   bool without_intro_tokens = false;   // of the last preflight; the policy wants them
   bool mass_loss_over = false;         // its timeout has expired: a new Scale removes (rule C15)
@@ -51,6 +54,14 @@ class ScaleCall {
   ScaleReads& reads() { return reads_; }
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
+  // OK if nothing keeps that VM, also by what the lists do not show, such as dynamic host volumes.
+  // FAILED_PRECONDITION: something does.
+  absl::Status CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
+                             const VmView& old) const;
+  // Creates the VM that takes the place of `old`, which it does not wait for. Requires the pool's
+  // Lease, and a snapshot in which no replacement rests (WhyReplacementRests).
+  absl::Status Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
+                       const Replaceable& old);
   // Only reads; logs what Run would do (rule C13).
   absl::Status DryRun(const runtime::Context& context);
   // Tells what Run would do, and what would refuse it. Only reads, the trial creation of a VM
@@ -90,6 +101,9 @@ class ScaleCall {
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
   absl::Status Act(const runtime::Context& context);
+  // Lets each pending replacement count by itself, and observes the pool again (rule R4).
+  absl::StatusOr<PoolSnapshot> EndReplacements(const runtime::Context& context,
+                                               PoolSnapshot snapshot);
   absl::Status CheckPaused(base::WallTime now) const;
   void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,

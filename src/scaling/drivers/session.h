@@ -69,6 +69,7 @@ struct PoolState {
   SharedPolicy policy;
   base::MonoTime asked_at{};  // the last Status or Scale
   ScaleMemory scale;
+  bool replaces = false;  // VMs are replaced without a Status, too (rule R2)
   // True if a resumption has finished since the process started and since the last Scale that left
   // work.
   bool inspected = false;

@@ -392,6 +392,7 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
                                    base::WallTime now) {
   CreatedVm created{.identity = IdentityFor(creation.name, creation.action_id)};
   created.identity.zone = creation.zone;
+  created.identity.replaces = creation.replaces;
   harvester::IntroToken token;
   if (plan.intro_tokens) {
     NH_ASSIGN_OR_RETURN(

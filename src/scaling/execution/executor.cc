@@ -232,11 +232,14 @@ class Act {
       case StepKind::kRecordCluster:
         return Annotate(WithCluster({}));
       case StepKind::kMarkBroken:
+        return MarkWith(MarkReason::kBroken, step);
       case StepKind::kMarkUnhealthy:
-        // Without a node, the mark names the VM's former node, whose absence is proved by its ID.
-        return MarkWith(
-            step.kind == StepKind::kMarkBroken ? MarkReason::kBroken : MarkReason::kUnhealthy,
-            step.node_id.empty() ? vm.joined_node_id : step.node_id);
+        return MarkWith(MarkReason::kUnhealthy, step);
+      case StepKind::kMarkReplaced:
+        return MarkWith(MarkReason::kReplace, step);
+      case StepKind::kKeepReplaced:
+        return Annotate({{harvester::kRemovalUndoneAnnotation,
+                          harvester::ToAnnotation(harvester::UndoneRemoval{seen_.now(), step.reason})}});
       case StepKind::kRecordJoin:
         return RecordJoin(step);
       case StepKind::kRecordReady:
@@ -249,6 +252,9 @@ class Act {
         return StartDrain(step);
       case StepKind::kDelete:
         return Delete();
+      case StepKind::kHalt:
+        return EffectOf(
+            deps_.vms.AnnotateAndHalt(context_, vm.name, vm.resource_version, {}).status());
       case StepKind::kNothing:
       case StepKind::kWait:
       case StepKind::kReport:
@@ -285,7 +291,19 @@ class Act {
       if (!named.ok()) return EffectOf(named.status());
       version = named->resource_version;
     }
-    return EffectOf(deps_.vms.DeleteVm(context_, vm.name, vm.uid, version));
+    Effect deleted = EffectOf(deps_.vms.DeleteVm(context_, vm.name, vm.uid, version));
+    if (deleted.verdict == Verdict::kDone) WarnOfVolumesThatStay(vm, claims);
+    return deleted;
+  }
+
+  void WarnOfVolumesThatStay(const harvester::VirtualMachine& vm,
+                             const std::vector<std::string>& going) const {
+    std::set<std::string> staying(vm.claim_names.begin(), vm.claim_names.end());
+    for (const std::string& claim : going) staying.erase(claim);
+    for (const std::string& claim : seen_.snapshot().seen->shared_claims()) staying.erase(claim);
+    if (staying.empty()) return;
+    deps_.logger.Warn("Deleted a VM, but volumes stay that it was not made with",
+                      {{"vm", vm.name}, {"volumes", absl::StrJoin(staying, ", ")}});
   }
 
   // The loop knows when a token of this process ends. For other tokens the Secret tells.
@@ -337,12 +355,18 @@ class Act {
   // Returns the VM with the mark.
   absl::StatusOr<harvester::VirtualMachine> WriteMark(const Mark& mark) {
     const harvester::VirtualMachine& vm = seen_.view().vm;
-    return deps_.vms.Annotate(
-        context_, vm.name, vm.resource_version,
-        WithCluster({{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}}));
+    const harvester::AnnotationChanges changes =
+        WithCluster({{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
+    auto marked = deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes);
+    const bool may_be_quota = kube::IsRefused(marked.status()) && harvester::IsStopped(vm);
+    if (!may_be_quota || vm.run_strategy == "Halted") return marked;
+    return deps_.vms.AnnotateAndHalt(context_, vm.name, vm.resource_version, changes);
   }
 
-  Effect MarkWith(MarkReason reason, std::string node_id) {
+  // Without a node, the mark names the VM's former node, whose absence is proved by its ID.
+  Effect MarkWith(MarkReason reason, const Step& step) {
+    std::string node_id =
+        step.node_id.empty() ? seen_.view().vm->joined_node_id : step.node_id;
     return EffectOf(WriteMark(MakeMark(seen_.snapshot(), seen_.view(), seen_.now(),
                                        NewActionId(deps_.random), reason, std::move(node_id)))
                         .status());
@@ -359,7 +383,7 @@ class Act {
     // Work that was placed late is stopped even after the deadline. The removal of a broken or
     // unhealthy VM goes on, however late its drain is accepted (rule L3).
     const bool however_late =
-        step.row == Row::kMarkedDrainAgain || mark.reason != MarkReason::kScaleIn;
+        step.row == Row::kMarkedDrainAgain || !harvester::IsElective(mark.reason);
     if (!posted.post && !however_late) return kNotWanted;
     const std::string pool = deps_.key.ToString();
     const nodepool::DrainMark meta{.action = mark.action,

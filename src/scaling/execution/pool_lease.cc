@@ -35,6 +35,9 @@ std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRe
                         : std::nullopt;
   annotations[harvester::kLeasePolicyAnnotation] =
       record.policy ? std::optional(harvester::ToAnnotation(*record.policy)) : std::nullopt;
+  annotations[harvester::kLeaseReplacementAnnotation] =
+      record.replacement ? std::optional(harvester::ToAnnotation(*record.replacement))
+                         : std::nullopt;
   annotations[harvester::kLeaseLastErrorAnnotation] =
       record.last_error ? std::optional(harvester::ToAnnotation(*record.last_error)) : std::nullopt;
   return annotations;
@@ -91,6 +94,8 @@ PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) 
   read(harvester::kLeaseActionAnnotation, harvester::ParseLeaseAction, &record.action);
   read(harvester::kLeaseBackOffAnnotation, harvester::ParseBackOff, &record.back_off);
   read(harvester::kLeasePolicyAnnotation, harvester::ParsePolicyRecord, &record.policy);
+  read(harvester::kLeaseReplacementAnnotation, harvester::ParseStoppedReplacement,
+       &record.replacement);
   read(harvester::kLeaseLastErrorAnnotation, harvester::ParseErrorRecord, &record.last_error);
   read(harvester::kLeaseLastEventAnnotation, base::ParseRfc3339, &record.last_event);
   return record;

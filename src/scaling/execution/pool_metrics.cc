@@ -96,7 +96,7 @@ void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
   for (const char* reason : {kScaleOut, kResumed})
     sink_->Add(Metric::kVmCreated, {pool_, reason}, 0);
   for (const MarkReason reason :
-       {MarkReason::kScaleIn, MarkReason::kBroken, MarkReason::kUnhealthy}) {
+       {MarkReason::kScaleIn, MarkReason::kBroken, MarkReason::kUnhealthy, MarkReason::kReplace}) {
     sink_->Add(Metric::kVmTerminated, {pool_, harvester::MarkReasonName(reason)}, 0);
   }
   for (const char* phase : {kClone, kBoot, kJoin, kReady})

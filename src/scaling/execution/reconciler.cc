@@ -159,7 +159,7 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context, const PassT
   std::vector<Intent> intents;
   for (const auto& task : tasks) {
     const Decisions::Entry* const entry = task->intent();
-    if (entry != nullptr) intents.push_back({entry->view, entry->step.kind});
+    if (entry != nullptr) intents.push_back({entry->view, entry->step.kind, entry->step.reason});
   }
   const PoolRecord before = deps_.lease.record();
   PoolRecord needed = RecordBefore(before, run_.snapshot(), intents, NewActionId(deps_.random));

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nomad_harvester/scaling/plan.h"
@@ -68,6 +69,12 @@ class Reconciler {
     return closed_record_.has_value() ? &*closed_record_ : nullptr;
   }
 
+  // The same, for a caller that stores it itself.
+  const PoolRecord* TakeClosedRecord() {
+    taken_record_ = std::exchange(closed_record_, std::nullopt);
+    return taken_record_.has_value() ? &*taken_record_ : nullptr;
+  }
+
   // The API server's time of the newest action that took effect in this run.
   std::optional<base::WallTime> last_event() const { return run_.last_event; }
   const std::optional<Decisions>& last() const { return run_.last; }
@@ -114,6 +121,7 @@ class Reconciler {
   int idle_passes_ = 0;
   base::MonoTime paced_until_{};  // the passes so far, at one per kPause, are due by then
   std::optional<PoolRecord> closed_record_;
+  std::optional<PoolRecord> taken_record_;
   bool unowned_ = false;
   Publications publications_{deps_};  // the last member: they use the others
 };

@@ -99,7 +99,7 @@ bool AwaitsIdle(const VmView& view, const Look& look) {
                            !harvester::WasReady(view.vm) &&
                            node->status == nomad::NodeStatus::kInitializing;
   const bool cut_off =
-      reason != harvester::MarkReason::kScaleIn && node->status == nomad::NodeStatus::kDisconnected;
+      !harvester::IsElective(reason) && node->status == nomad::NodeStatus::kDisconnected;
   return never_ready || cut_off || nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
 }
 

@@ -18,17 +18,20 @@ struct EventRow {
   const char* action;
   bool warning;
 };
-constexpr std::array<EventRow, 10> kEventRows = {{
+constexpr std::array<EventRow, 13> kEventRows = {{
     {StepKind::kCancelDrain, "DrainCancelled", "CancelDrain", false},
     {StepKind::kEnable, "NodeEnabled", "Enable", false},
     {StepKind::kReport, "NeedsOperator", "Report", true},
     {StepKind::kMarkBroken, "JoinTimeout", "Mark", true},
     {StepKind::kMarkUnhealthy, "Unhealthy", "Mark", true},
+    {StepKind::kMarkReplaced, "Replaced", "Mark", false},
+    {StepKind::kKeepReplaced, "NeedsOperator", "Report", true},
     {StepKind::kRecordJoin, "Registered", "Join", false},
     {StepKind::kRecordReady, "Ready", "Join", false},
     {StepKind::kRollBack, "RolledBack", "RollBack", true},
     {StepKind::kStartDrain, "DrainStarted", "Drain", false},
     {StepKind::kDelete, "Deleted", "Delete", false},
+    {StepKind::kHalt, "Halted", "Halt", false},
 }};
 
 const EventRow* FindEventRow(StepKind kind) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/replacement.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -106,6 +107,28 @@ bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) 
 // True if somebody else drains the node: a mark would be rolled back at once, and set again.
 bool IsMaintained(const Node* node) { return node != nullptr && node->draining; }
 
+// About a VM whose place a new VM takes (rules R3 and R6).
+void SetSuccessor(const Overlay& seen, Facts* facts) {
+  const VmView& view = seen.view();
+  const PoolSnapshot& snapshot = seen.snapshot();
+  facts->successor = snapshot.seen->ReplacementOf(view.vm->uid);
+  if (facts->successor == nullptr || !harvester::WasReady(facts->successor->vm)) return;
+  const harvester::VirtualMachine& successor = facts->successor->vm;
+  const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
+  const std::string objection =
+      facts->node == nullptr ? "it has no Nomad node" : ObjectionTo(view, facts->node, snapshot, inputs);
+  const Node* node = LinkedNode(*facts->successor, snapshot);
+  const bool is_ready = node != nullptr && node->status == NodeStatus::kReady && node->eligible;
+  if (successor.ready_at.has_value() && seen.now() - *successor.ready_at >= kSwapLimit) {
+    facts->stays_because = !objection.empty() ? objection
+                           : is_ready         ? "it could not be marked for a minute"
+                                              : "the node of the new VM was ready, and is not any more";
+  } else if (is_ready && !objection.empty()) {
+    facts->stays_because = objection;
+  }
+  facts->gives_way = is_ready && facts->stays_because.empty() && !facts->dry_run && !facts->kept;
+}
+
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
@@ -131,9 +154,12 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   facts->canceled_lately = IsCanceledLately(view, facts->node, seen.now());
   facts->kept =
       facts->maintained || facts->canceled_lately || facts->may_come_back || facts->unproven;
-  facts->may_remove_broken =
-      !policy.dry_run && !facts->kept &&
-      (facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete);
+  const bool by_policy =
+      facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete;
+  // A replacement that is not ready in time is of no use (rule R5).
+  facts->may_remove_broken = !policy.dry_run && !facts->kept &&
+                             (by_policy || IsPendingReplacement(view, snapshot));
+  SetSuccessor(seen, facts);
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
   facts->may_replace =
@@ -160,7 +186,7 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->ineligible_by_others = !node.eligible && !by_us;
   const bool due = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt &&
                    seen.now() >= mark.drain_deadline.at + kBeginningMargin;
-  facts->never_begun = due && !facts->ours && CanDrain(node) && mark.reason == MarkReason::kScaleIn;
+  facts->never_begun = due && !facts->ours && CanDrain(node) && IsElective(mark.reason);
   const Allocations* allocations = seen.AllocationsOf(node.id);
   if (allocations == nullptr) return;
   // With a token that does not read every namespace, an empty list is no proof.
@@ -200,7 +226,7 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   facts->taken_back = snapshot.action.has_value() &&
                       snapshot.action->back.contains(view.vm->name) && facts->node != nullptr &&
                       facts->node->status == NodeStatus::kReady;
-  facts->removal_refused = mark.reason == MarkReason::kScaleIn &&
+  facts->removal_refused = IsElective(mark.reason) &&
                            view.removal_refused_for >= kRefusedForGood && !view.unmarking_refused &&
                            facts->node != nullptr && facts->node->status != NodeStatus::kDown;
   facts->late = IsLate(mark, seen.now());
@@ -211,7 +237,7 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   if (runs && view.drain_known_for < TimeToWatch(mark, facts->complete)) facts->late = false;
   // A broken or unhealthy VM is of no use: its removal does not end because its drain is refused or
   // its node is away (rule L3).
-  if (mark.reason != MarkReason::kScaleIn && !facts->ours) facts->late = false;
+  if (!IsElective(mark.reason) && !facts->ours) facts->late = false;
 }
 
 }  // namespace
@@ -254,6 +280,9 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.other_nomad = IsOtherNomad(view.vm, look);
   facts.terminating = harvester::IsTerminating(view.vm);
   facts.member = view.member;
+  facts.may_be_held_by_quota = facts.member && facts.terminating &&
+                               view.vm->run_strategy != "Halted" &&
+                               seen.now() - *view.vm->deleted_at >= kHaltAfter;
   facts.joined = harvester::HasJoined(view.vm);
   facts.was_ready = harvester::WasReady(view.vm);
   facts.node = seen.node();

@@ -114,20 +114,6 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
   return names;
 }
 
-// First uses names that an earlier action stored and whose VM was never created.
-std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_t wanted) {
-  std::vector<PlannedCreation> creations;
-  if (snapshot.action.has_value()) {
-    for (const auto& [name, action_id] : snapshot.action->create) {
-      if (std::cmp_greater_equal(creations.size(), wanted)) break;
-      if (snapshot.seen->FindVm(name) == nullptr)
-        creations.push_back({.name = name, .action_id = action_id});
-    }
-  }
-  while (std::cmp_less(creations.size(), wanted)) creations.push_back({});
-  return creations;
-}
-
 // The marked VMs that count as standing.
 std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
   return std::count_if(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
@@ -143,6 +129,19 @@ absl::Status NoVictims(const ScalePlan& plan) {
 }
 
 }  // namespace
+
+std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted) {
+  std::vector<PlannedCreation> creations;
+  if (snapshot.action.has_value()) {
+    for (const auto& [name, action_id] : snapshot.action->create) {
+      if (std::cmp_greater_equal(creations.size(), wanted)) break;
+      if (snapshot.seen->FindVm(name) == nullptr)
+        creations.push_back({.name = name, .action_id = action_id});
+    }
+  }
+  while (std::cmp_less(creations.size(), wanted)) creations.push_back({});
+  return creations;
+}
 
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs) {
@@ -162,7 +161,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     NH_RETURN_IF_ERROR(CheckGrowth(snapshot));
     NH_RETURN_IF_ERROR(CheckSize(plan, "above", "max_scale_out to grow in steps"));
     plan.cancel_removals = CancelRemovals(snapshot, inputs, plan.to - plan.from);
-    plan.create = Creations(
+    plan.create = PlanCreations(
         snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.cancel_removals.size()));
     AssignZones(snapshot, inputs, &plan);
   } else if (desired < plan.from) {

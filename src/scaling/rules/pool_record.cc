@@ -11,7 +11,7 @@ namespace {
 
 bool LeadsToRemoval(StepKind kind) {
   return kind == StepKind::kMarkBroken || kind == StepKind::kMarkUnhealthy ||
-         kind == StepKind::kDelete;
+         kind == StepKind::kMarkReplaced || kind == StepKind::kDelete;
 }
 
 void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
@@ -36,6 +36,15 @@ void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
   action->names = std::move(unfinished);
 }
 
+harvester::StoppedReplacement StopOf(const Intent& intent, base::WallTime now) {
+  const harvester::VirtualMachine& vm = intent.view->vm;
+  const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
+  return {.at = now,
+          .vm = vm.name,
+          .template_hash = hash == vm.annotations.end() ? "" : hash->second,
+          .why = intent.why};
+}
+
 }  // namespace
 
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
@@ -44,6 +53,9 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
     for (const VmView& view : snapshot.look().vms) record.action->create.erase(view.vm->name);
   }
   for (const Intent& intent : intents) {
+    if (intent.kind == StepKind::kMarkBroken && intent.view->vm->replaces.has_value()) {
+      record.replacement = StopOf(intent, snapshot.now());
+    }
     if (!LeadsToRemoval(intent.kind)) continue;
     if (!record.action.has_value()) {
       const std::int64_t standing = CountOf(snapshot);

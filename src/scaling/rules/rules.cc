@@ -45,9 +45,11 @@ std::string CauseOfBroken(const Facts& facts) {
 
 std::string CauseOfUnhealthy(const Facts& facts) {
   const config::PoolPolicy& policy = *facts.seen->snapshot().policy;
+  const std::string disk_fault = harvester::DiskFault(ViewOf(facts).vm);
   return (facts.node == nullptr ? std::string("its node is gone")
                                 : Named(*facts.node) + " is " + nodepool::StatusText(*facts.node)) +
-         ", and was not ready for " + base::FormatGoDuration(*policy.replace_unhealthy_after);
+         ", and was not ready for " + base::FormatGoDuration(*policy.replace_unhealthy_after) +
+         (disk_fault.empty() ? "" : "; its guest is paused: " + disk_fault);
 }
 
 Step ReportCandidate(const Facts& facts) {
@@ -162,7 +164,7 @@ Step RollBackLate(const Facts& facts) {
 
 constexpr const char* kPastDeadline = " is past its deadline and grace";
 
-constexpr std::array<Rule, 50> kTable = {{
+constexpr std::array<Rule, 53> kTable = {{
     {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
      [](const Facts& f) { return !f.nomad_readable; },
      [](const Facts& f) {
@@ -185,6 +187,14 @@ constexpr std::array<Rule, 50> kTable = {{
                        IsOtherCluster(view.vm, f.seen->snapshot().look())
                            ? "it belongs to another Nomad cluster"
                            : "it was made for Nomad region " + view.vm->nodes->region);
+     }},
+    {Row::kTerminatingHeld, "terminating-held",
+     "a member that has been terminating for 60 s, and is not Halted", "any",
+     "set its run strategy to Halted", [](const Facts& f) { return f.may_be_held_by_quota; },
+     [](const Facts&) {
+       return MakeStep(StepKind::kHalt,
+                       "it has been in deletion for a minute: unless it is Halted, a full quota of "
+                       "Harvester denies the end of it");
      }},
     {Row::kTerminating, "terminating", "terminating", "any", "wait",
      [](const Facts& f) { return f.terminating; },
@@ -309,6 +319,26 @@ constexpr std::array<Rule, 50> kTable = {{
                        f.joined ? "it is not ready yet: " +
                                       DescribeReadiness(view, f.node, f.seen->snapshot())
                                 : "it has not joined yet: " + DescribeProgress(view),
+                       f.node);
+     }},
+    {Row::kUnmarkedReplaced, "unmarked-replaced",
+     "no mark; the node of a VM that replaces it is ready and eligible, and nothing keeps it",
+     "links", "name it on the Lease, then mark it",
+     [](const Facts& f) { return !f.marked && f.gives_way; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kMarkReplaced,
+                       "VM " + f.successor->vm->name + " takes its place (" +
+                           f.successor->vm->replaces->reason + ")",
+                       f.node);
+     }},
+    {Row::kUnmarkedStays, "unmarked-stays",
+     "no mark; a VM that replaces it was ready, and something keeps it, or it could not be marked "
+     "for a minute",
+     "any", "record that it stays", [](const Facts& f) { return !f.marked && !f.stays_because.empty(); },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kKeepReplaced,
+                       "it stays beside VM " + f.successor->vm->name + ", which was to replace it: " +
+                           f.stays_because,
                        f.node);
      }},
     {Row::kUnmarkedPublish, "unmarked-publish",

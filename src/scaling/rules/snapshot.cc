@@ -272,6 +272,7 @@ Snapshot::Snapshot(Look look) : look_(std::move(look)) {
   if (!look_.linker.has_value()) Link(&look_);
   for (auto* index : {&by_name_, &by_uid_, &by_claim_}) index->reserve(look_.vms.size());
   for (const VmView& view : look_.vms) Add(view);
+  for (const VmView& view : look_.vms) AddReplacement(view);
   for (auto& [name, pool] : by_pool_) {
     // More than max(1, 20 %) of them.
     pool.loss.alarming = pool.loss.lost > 1 && pool.loss.lost * 5 > pool.loss.of;
@@ -295,6 +296,20 @@ void Snapshot::Add(const VmView& view) {
   if (vm.has_mark && (node == nullptr || !nodepool::IsDrainOfVm(*node, vm.uid))) return;
   ++pool.loss.of;
   if (IsUnhealthyNode(view, node)) ++pool.loss.lost;
+}
+
+// Of two VMs that replace the same one, the first keeps its place. The other one counts by itself.
+void Snapshot::AddReplacement(const VmView& view) {
+  const harvester::VirtualMachine& vm = view.vm;
+  if (!vm.replaces.has_value() || !view.member || harvester::IsTerminating(vm)) return;
+  if (vm.has_mark && !vm.mark.has_value()) return;
+  if (vm.mark.has_value() && harvester::IsElective(vm.mark->reason)) return;
+  const VmView* const old = FindVmByUid(vm.replaces->uid);
+  if (old == nullptr || !old->member || old->vm->pool != vm.pool) return;
+  if (old->vm->has_mark || harvester::IsTerminating(old->vm)) return;
+  const std::optional<harvester::UndoneRemoval>& stays = old->vm->removal_undone;
+  if (stays.has_value() && stays->at >= vm.created_at) return;
+  by_replaced_uid_.emplace(old->vm->uid, &view);
 }
 
 const VmView* Snapshot::Find(const Index<const VmView*>& index, std::string_view key) {
@@ -475,9 +490,15 @@ bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot) {
   return view.member && view.vm->ns == snapshot.key.ns && view.vm->pool == snapshot.key.pool;
 }
 
+bool IsPendingReplacement(const VmView& view, const PoolSnapshot& snapshot) {
+  if (!view.vm->replaces.has_value()) return false;
+  const VmView* const pending = snapshot.seen->ReplacementOf(view.vm->replaces->uid);
+  return pending != nullptr && pending->vm->uid == view.vm->uid;
+}
+
 bool Counts(const VmView& view, const PoolSnapshot& snapshot) {
   return IsPoolMember(view, snapshot) && !view.vm->has_mark && !harvester::IsTerminating(view.vm) &&
-         !IsBroken(view, snapshot);
+         !IsBroken(view, snapshot) && !IsPendingReplacement(view, snapshot);
 }
 
 std::int64_t CountOf(const PoolSnapshot& snapshot) {

@@ -8,6 +8,7 @@
 
 #include "nomad_harvester/scaling/facts.h"
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
 namespace nomad_harvester::scaling {
@@ -135,6 +136,29 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
   return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + Join(waiting);
 }
 
+// Two nodes that take work share one place: the metrics would show more capacity than the count says
+// (rule R3).
+std::string Swapping(const PoolSnapshot& snapshot) {
+  const auto takes_work = [&](const VmView& view) {
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    return node != nullptr && node->status == nomad::NodeStatus::kReady && node->eligible;
+  };
+  for (const VmView* view : snapshot.vms()) {
+    const harvester::VirtualMachine& vm = view->vm;
+    if (IsPendingReplacement(*view, snapshot) && takes_work(*view) &&
+        !IsPastJoinDeadline(*view, snapshot.look()) &&
+        (!vm.ready_at.has_value() || snapshot.now() - *vm.ready_at < kSwapLimit)) {
+      return "VM " + vm.name + " takes the place of " + vm.replaces->vm;
+    }
+    const bool goes = vm.mark.has_value() && vm.mark->reason == harvester::MarkReason::kReplace &&
+                      !harvester::IsTerminating(vm) && IsPoolMember(*view, snapshot);
+    if (goes && takes_work(*view) && snapshot.now() - vm.mark->marked_at < kSwapLimit) {
+      return "VM " + vm.name + " gives way to the one that replaces it";
+    }
+  }
+  return "";
+}
+
 // Why the pool is not ready; empty if it is.
 std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, Tally& tally) {
   if (inputs.scale_open) return "a Scale is open on the pool";
@@ -143,6 +167,7 @@ std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, T
   const std::vector<std::string>& pending = tally.In(VmState::kPending);
   if (!pending.empty()) return "waiting to join Nomad: " + Join(pending);
   if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
+  if (std::string swapping = Swapping(snapshot); !swapping.empty()) return swapping;
   const std::vector<std::string>& deleting = tally.In(VmState::kDeleting);
   if (!deleting.empty()) return "being deleted: " + Join(deleting);
   const MassLoss& loss = FindMassLoss(snapshot);
@@ -176,7 +201,8 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   report.reason = NotReady(snapshot, inputs, tally);
   const std::size_t pending =
       tally.In(VmState::kPending).size() + tally.In(VmState::kRegistered).size();
-  report.expected = inputs.scale_open || (snapshot.look().nomad_readable && pending > 0);
+  report.expected = inputs.scale_open || (snapshot.look().nomad_readable && pending > 0) ||
+                    !Swapping(snapshot).empty();
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
   report.warning = Warning(tally, FindMassLoss(snapshot));
@@ -222,6 +248,7 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   }
   if (vm.has_mark) return VmState::kDraining;
   if (IsBroken(view, snapshot)) return VmState::kBroken;
+  if (IsPendingReplacement(view, snapshot)) return VmState::kReplacement;
   const bool joined = harvester::HasJoined(vm);
   if (WaitsToBeReady(view, snapshot)) return joined ? VmState::kRegistered : VmState::kPending;
   if (!joined) return VmState::kCreated;
@@ -233,7 +260,8 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
 std::string_view VmStateName(VmState state) {
   static constexpr std::array<std::string_view, kVmStates> kNames = {
       "unmanaged",  "deleting", "stuck", "draining", "broken", "pending",
-      "registered", "stopped",  "lost",  "unready",  "ready",  "created"};
+      "registered", "stopped",  "lost",  "unready",  "ready",  "created",
+      "replacement"};
   return kNames.at(static_cast<std::size_t>(state));
 }
 
@@ -303,7 +331,8 @@ bool NeedsResumption(const Decisions& decisions, bool paused) {
   const Look& look = snapshot.look();
   bool someone_lacks_a_node = false;
   for (const auto& [view, step] : decisions.all()) {
-    if (!view->member || IsStuckInDeletion(view->vm, look.now)) continue;
+    if (!view->member) continue;
+    if (IsStuckInDeletion(view->vm, look.now) && !IsAct(step.kind)) continue;
     if (view->vm->has_mark && !IsOtherNomad(view->vm, look)) return true;
     // The name must never be used again, so it leaves the Lease before an operator can delete the
     // VM.

@@ -8,7 +8,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // In the order of StepKind.
-constexpr std::array<StepSpec, 19> kSpecs = {{
+constexpr std::array<StepSpec, 22> kSpecs = {{
     {StepKind::kNothing, "nothing", StepCategory::kNone, Recheck::kNone},
     {StepKind::kWait, "wait", StepCategory::kNone, Recheck::kNone},
     {StepKind::kCancelDrain, "cancel-drain", StepCategory::kRepair, Recheck::kSameRow},
@@ -17,6 +17,8 @@ constexpr std::array<StepSpec, 19> kSpecs = {{
     {StepKind::kReport, "report", StepCategory::kNone, Recheck::kNone},
     {StepKind::kMarkBroken, "mark-broken", StepCategory::kRemoval, Recheck::kSameRow},
     {StepKind::kMarkUnhealthy, "mark-unhealthy", StepCategory::kRemoval, Recheck::kSameRow},
+    {StepKind::kMarkReplaced, "mark-replaced", StepCategory::kRemoval, Recheck::kSameRow},
+    {StepKind::kKeepReplaced, "keep-replaced", StepCategory::kUpkeep, Recheck::kNone},
     {StepKind::kRecordJoin, "record-join", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kRecordReady, "record-ready", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kRecordCluster, "record-cluster", StepCategory::kRecord, Recheck::kNone},
@@ -27,6 +29,7 @@ constexpr std::array<StepSpec, 19> kSpecs = {{
     {StepKind::kRollBack, "roll-back", StepCategory::kRepair, Recheck::kNone},
     {StepKind::kStartDrain, "start-drain", StepCategory::kRemoval, Recheck::kSameKind},
     {StepKind::kDelete, "delete", StepCategory::kRemoval, Recheck::kSameRow},
+    {StepKind::kHalt, "halt", StepCategory::kRemoval, Recheck::kNone},
     {StepKind::kPurge, "purge", StepCategory::kCleanUp, Recheck::kSameKind},
 }};
 
@@ -45,6 +48,8 @@ constexpr auto kReads = std::to_array<ReadRow>({
     {StepKind::kMarkBroken, Read::kCluster, Only::kWithoutNode},
     {StepKind::kMarkBroken, Read::kNode, Only::kCutOffRow},
     {StepKind::kMarkBroken, Read::kAllocations, Only::kCutOffRow},
+    {StepKind::kMarkReplaced, Read::kNode, Only::kAlways},
+    {StepKind::kMarkReplaced, Read::kVm, Only::kAlways},
     {StepKind::kMarkUnhealthy, Read::kNode, Only::kWithNode},
     {StepKind::kMarkUnhealthy, Read::kNodes, Only::kWithoutNode},
     {StepKind::kMarkUnhealthy, Read::kMarksNode, Only::kWithoutNode},

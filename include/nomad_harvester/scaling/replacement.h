@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replacement: a new VM takes the place of another one, without a change of the pool's count (rules
+// R1 to R6). Pure functions.
+#ifndef NOMAD_HARVESTER_SCALING_REPLACEMENT_H_
+#define NOMAD_HARVESTER_SCALING_REPLACEMENT_H_
+
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/scaling/drift.h"
+#include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+namespace nomad_harvester::scaling {
+
+// How long the pool is not ready while two ready nodes share one place (rule R3).
+inline constexpr base::Duration kSwapLimit = std::chrono::seconds(60);
+// A younger VM has not drifted: two agents with different policies must not replace each other's
+// VMs all the time.
+inline constexpr base::Duration kYoungestToReplace = std::chrono::minutes(10);
+
+struct Replaceable {
+  const VmView* vm = nullptr;
+  std::string reason;  // "requested: …", "drifted: image, tags", "expired"
+};
+
+// The VMs that the policy or an operator wants to be replaced, in order: requested ones, drifted
+// ones, expired ones, the oldest first. VMs that must not be removed are left out (rule C7). Empty
+// without a policy.
+std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const CurrentTemplate& current);
+
+// Why no replacement begins now, for people; empty if one may (rule R2). `current` as above.
+std::string WhyReplacementRests(const PoolSnapshot& snapshot, const PoolRecord& record,
+                                const CurrentTemplate& current);
+
+// Whether the policy may ask for a replacement, so that what new VMs are made of must be known.
+bool ReplacesDrifted(const PoolSnapshot& snapshot);
+
+// The snapshot in which no VM replaces another one: each counts by itself (rule R4).
+PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot);
+// The VMs whose annotation `replaces` keeps them from being counted.
+std::vector<const VmView*> PendingReplacements(const PoolSnapshot& snapshot);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_REPLACEMENT_H_

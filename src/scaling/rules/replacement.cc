@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/replacement.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/plan.h"
+
+#include "absl/strings/str_join.h"
+#include "rules/back_off.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// The most urgent reason first.
+enum class Urgency { kRequested, kDrifted, kExpired };
+
+struct RankedVm {
+  Replaceable replaceable;
+  Urgency urgency;
+};
+
+// At which age the VM expires: up to a tenth earlier than the policy says, so that VMs that were
+// made together do not all go together.
+base::Duration ExpiresAt(const harvester::VirtualMachine& vm, base::Duration expire_after) {
+  const std::uint64_t place = std::stoul(base::StableHash("expiry/" + vm.uid).substr(0, 2), nullptr, 16);
+  return expire_after - expire_after / 10 * place / 256;
+}
+
+std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapshot,
+                                     const CurrentTemplate& current) {
+  const config::PoolPolicy& policy = *snapshot.policy;
+  const harvester::VirtualMachine& vm = view.vm;
+  if (!vm.replace_request.empty()) {
+    return RankedVm{{&view, "requested: " + vm.replace_request}, Urgency::kRequested};
+  }
+  const base::Duration age = snapshot.now() - vm.created_at;
+  if (age < kYoungestToReplace) return std::nullopt;
+  if (policy.replace_drifted == config::ReplaceDrifted::kRolling) {
+    const auto parts = DriftOf(vm, current, policy.drift_ignore);
+    if (parts.has_value()) {
+      const std::string reason = parts->empty() ? "drifted" : "drifted: " + absl::StrJoin(*parts, ", ");
+      return RankedVm{{&view, reason}, Urgency::kDrifted};
+    }
+  }
+  if (policy.expire_after.has_value() && age >= ExpiresAt(vm, *policy.expire_after)) {
+    return RankedVm{{&view, "expired"}, Urgency::kExpired};
+  }
+  return std::nullopt;
+}
+
+// Everything that was begun must have ended: one VM is replaced at a time.
+std::string WhatIsUnfinished(const PoolSnapshot& snapshot) {
+  for (const VmView* view : snapshot.vms()) {
+    if (!IsPoolMember(*view, snapshot)) continue;
+    const harvester::VirtualMachine& vm = view->vm;
+    if (harvester::IsTerminating(vm)) return "VM " + vm.name + " is being deleted";
+    if (vm.has_mark) return "VM " + vm.name + " is being removed";
+    if (IsBroken(*view, snapshot)) return "VM " + vm.name + " is broken";
+    const nomad::Node* node = LinkedNode(*view, snapshot);
+    if (node == nullptr || !harvester::WasReady(vm) || !WhyNotReady(*view, *node, snapshot).empty()) {
+      return "VM " + vm.name + " is not ready";
+    }
+    if (!vm.replaces.has_value()) continue;
+    const VmView* old = snapshot.seen->FindVmByUid(vm.replaces->uid);
+    if (old != nullptr && IsUndoneLately(old->vm, snapshot.now())) {
+      return "VM " + old->vm->name + " stays beside " + vm.name + ", which was to replace it (" +
+             old->vm->removal_undone->why + ")";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+bool ReplacesDrifted(const PoolSnapshot& snapshot) {
+  return snapshot.policy.has_value() && !snapshot.policy->dry_run &&
+         snapshot.policy->replace_drifted == config::ReplaceDrifted::kRolling;
+}
+
+std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
+                                      const CurrentTemplate& current) {
+  std::vector<RankedVm> candidates;
+  if (!snapshot.policy.has_value()) return {};
+  const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
+  for (const VmView* view : snapshot.vms()) {
+    if (!Counts(*view, snapshot) || !harvester::WasReady(view->vm)) continue;
+    if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
+    if (IsUndoneLately(view->vm, snapshot.now())) continue;
+    auto candidate = RankedOf(*view, snapshot, current);
+    if (!candidate.has_value()) continue;
+    const nomad::Node* node = LinkedNode(*view, snapshot);
+    if (node == nullptr || !ObjectionTo(*view, node, snapshot, inputs).empty()) continue;
+    candidates.push_back(*std::move(candidate));
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const RankedVm& a, const RankedVm& b) {
+    if (a.urgency != b.urgency) return a.urgency < b.urgency;
+    const harvester::VirtualMachine& one = a.replaceable.vm->vm;
+    const harvester::VirtualMachine& other = b.replaceable.vm->vm;
+    if (one.created_at != other.created_at) return one.created_at < other.created_at;
+    return one.name < other.name;
+  });
+  std::vector<Replaceable> vms;
+  vms.reserve(candidates.size());
+  for (RankedVm& candidate : candidates) vms.push_back(std::move(candidate.replaceable));
+  return vms;
+}
+
+std::string WhyReplacementRests(const PoolSnapshot& snapshot, const PoolRecord& record,
+                                const CurrentTemplate& current) {
+  if (snapshot.policy->dry_run) return "the policy is in dry run";
+  if (record.paused.HoldsAt(snapshot.now())) return "the pool is paused";
+  if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
+  if (FindMassLoss(snapshot).alarming) return "too many VMs have lost their Nomad nodes at once";
+  if (record.replacement.has_value() && record.replacement->template_hash == current.hash) {
+    return "it has stopped, because VM " + record.replacement->vm +
+           " was not ready in time: " + record.replacement->why;
+  }
+  if (const absl::Status waits = CheckCreation(record.back_off, snapshot.now()); !waits.ok()) {
+    return base::Message(waits);
+  }
+  return WhatIsUnfinished(snapshot);
+}
+
+std::vector<const VmView*> PendingReplacements(const PoolSnapshot& snapshot) {
+  std::vector<const VmView*> pending;
+  for (const VmView* view : snapshot.vms()) {
+    if (IsPendingReplacement(*view, snapshot)) pending.push_back(view);
+  }
+  return pending;
+}
+
+PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot) {
+  const std::vector<const VmView*> pending = PendingReplacements(snapshot);
+  if (pending.empty()) return snapshot;
+  Look look = snapshot.look();
+  std::vector<nomad::Node> nodes = snapshot.nodes();
+  for (const VmView* view : pending) {
+    look.vms[snapshot.seen->IndexOf(*view)].vm.Change().replaces.reset();
+  }
+  look.SetNodes(std::move(nodes));
+  Link(&look);
+  PoolSnapshot without = snapshot;
+  without.seen = std::make_shared<const Snapshot>(std::move(look));
+  return without;
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+// Harvester's webhook checks the quotas of its UI on every write of a VM that has no pod and is not Halted
+// (harvester/harvester:pkg/util/resourcequota/calculator.go): also on a mark, and on the end of a deletion.
+func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t *testing.T) {
+	s := harness.Start(t)
+	agent := s.StartAgent(t)
+	s.Metrics.Want(2)
+	s.AwaitSettled(t, 2*time.Minute, 2)
+	off, runs := s.VMs(t)[0].Name(), s.VMs(t)[1].Name()
+	shutDown(t, s, off)
+	fillHarvestersQuota(t, s)
+	harness.Eventually(t, time.Minute, "the quota denies a write of "+off, func() error {
+		return deniesByQuota(s, off)
+	})
+
+	t.Log("C4: the mark")
+	s.Metrics.Want(1)
+	s.AwaitSettled(t, 3*time.Minute, 1)
+	if vm := s.VMs(t)[0].Name(); vm != runs {
+		t.Errorf("%s stays, and not %s, whose guest runs", vm, runs)
+	}
+
+	t.Log("C4: the deletion, begun by an operator")
+	shutDown(t, s, runs)
+	harness.Eventually(t, time.Minute, "the quota denies a write of "+runs, func() error {
+		return deniesByQuota(s, runs)
+	})
+	if err := s.Kube.Delete(harness.VirtualMachines, s.Namespace, runs); err != nil {
+		t.Fatal(err)
+	}
+	s.Metrics.Want(0)
+	harness.Eventually(t, 4*time.Minute, runs+" is gone", func() error {
+		if vms := s.VMs(t); len(vms) > 0 {
+			return fmt.Errorf("%s is %s", vms[0].Name(), vms[0].Str("status", "printableStatus"))
+		}
+		return nil
+	})
+	if lines := fmt.Sprint(agent.PluginLines(t)); !strings.Contains(lines, "terminating-held") {
+		t.Error("the plugin did not halt it: the quota did not hold it")
+	}
+}
+
+// shutDown ends the guest of a VM from within.
+func shutDown(t *testing.T, s *harness.Stack, vm string) {
+	t.Helper()
+	for _, machine := range s.Machines.Running() {
+		if machine.Name == vm {
+			if err := machine.PowerOff(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	awaitStatus(t, s, vm, "Stopped")
+}
+
+// fillHarvestersQuota gives the namespace a quota that its VMs exceed.
+func fillHarvestersQuota(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	limit := harness.Object{"field.cattle.io/resourceQuota": `{"limit":{"limitsMemory":"1Gi"}}`}
+	namespaces := harness.Resource{Version: "v1", Plural: "namespaces"}
+	if _, err := s.Kube.Patch(namespaces, "", s.Namespace, harness.Object{"metadata": harness.Object{"annotations": limit}}); err != nil {
+		t.Fatal(err)
+	}
+	quota := harness.Object{
+		"apiVersion": "v1", "kind": "ResourceQuota",
+		"metadata": harness.Object{"name": "default", "namespace": s.Namespace, "labels": harness.Object{
+			"resourcequota.management.cattle.io/default-resource-quota": "true"}},
+		"spec": harness.Object{"hard": harness.Object{"limits.memory": "1Gi"}},
+	}
+	if _, err := s.Kube.Create(quotas, s.Namespace, quota); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deniesByQuota(s *harness.Stack, vm string) error {
+	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{"e2e": "asks"}}}
+	_, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm, change)
+	if err == nil {
+		return errors.New("it was accepted")
+	}
+	if !strings.Contains(err.Error(), "insufficient resources") {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A new VM takes the place of an old one, and the pool keeps its count (docs/behaviour.md, R1 to R6).
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+#include "trouble.h"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+// A pool whose VMs are older than those that are never replaced, and whose policy then describes
+// larger VMs.
+class Replacement : public testing::Test {
+ protected:
+  void MakePool(int count) {
+    h_.policy["replace_drifted"] = "rolling";
+    ASSERT_TRUE(h_.Scale(count).ok());
+    h_.Tick(minutes(11));
+    for (const std::string& vm : h_.VmNames()) old_.insert(vm);
+  }
+  void ChangeTemplate() { h_.policy["memory_request"] = "24Gi"; }
+
+  std::size_t Eligible() const {
+    std::size_t eligible = 0;
+    for (const json& node : h_.Nodes()) {
+      if (node.at("Status") == "ready" && node.at("SchedulingEligibility") == "eligible") ++eligible;
+    }
+    return eligible;
+  }
+  std::size_t Old() const {
+    std::size_t old = 0;
+    for (const std::string& vm : h_.VmNames()) old += old_.count(vm);
+    return old;
+  }
+  // The VM that is about to replace another one; empty: none.
+  std::string Pending() const {
+    for (const json& vm : h_.Vms()) {
+      if (!AnnotationOf(vm, Key("replaces")).empty() && AnnotationOf(vm, Key("ready-at")).empty()) {
+        return NameOf(vm);
+      }
+    }
+    return "";
+  }
+  void AwaitPending() {
+    for (int i = 0; i < 700 && Pending().empty(); ++i) {
+      h_.clock.Advance(seconds(1));
+      ASSERT_TRUE(h_.Status().ok());
+      h_.process().RunBackground();
+    }
+    ASSERT_NE(Pending(), "") << h_.Transcript();
+  }
+  std::string Replaced() const {
+    return json::parse(AnnotationOf(h_.cluster.Vm(Pending()), Key("replaces"))).at("vm");
+  }
+  void Annotate(const std::string& vm, const std::string& key, const std::string& value) {
+    json object = h_.cluster.Vm(vm);
+    object["metadata"]["annotations"][Key(key.c_str())] = value;
+    ASSERT_TRUE(h_.cluster.PutObject(object));
+  }
+
+  Harness h_;
+  std::set<std::string> old_;
+};
+
+TEST_F(Replacement, R1_a_pool_rolls_to_a_new_template_one_vm_at_a_time_and_keeps_its_count) {
+  MakePool(3);
+  ChangeTemplate();
+  for (int i = 0; i < 180 && Old() > 0; ++i) {
+    h_.Tick(seconds(10));
+    const auto status = h_.Status();
+    EXPECT_EQ(status->count, 3) << h_.Transcript();
+    EXPECT_GE(Eligible(), 3U) << h_.Transcript();
+    EXPECT_LE(h_.VmNames().size(), 4U) << "one at a time";
+  }
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  h_.WaitUntilReady();
+  h_.CheckAtRest(3);
+  const std::vector<std::string> now = h_.VmNames();
+  h_.Tick(minutes(30));
+  EXPECT_EQ(h_.VmNames(), now) << "it is done";
+}
+
+TEST_F(Replacement, R1_a_vm_is_replaced_because_somebody_asked_for_it) {
+  MakePool(2);
+  h_.policy["replace_drifted"] = "off";
+  const std::string wanted = *old_.begin();
+  Annotate(wanted, "replace", "its disk is full");
+  h_.Tick(minutes(10));
+  EXPECT_THAT(h_.VmNames(), Not(Contains(wanted))) << h_.Transcript();
+  EXPECT_EQ(Old(), 1U);
+  h_.CheckAtRest(2);
+}
+
+TEST_F(Replacement, R1_vms_are_replaced_when_they_expire) {
+  MakePool(2);
+  h_.policy["expire_after"] = "1h";
+  h_.Tick(minutes(30));
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+  h_.Tick(minutes(40));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  h_.CheckAtRest(2);
+}
+
+TEST_F(Replacement, R2_none_begins_while_the_pool_is_paused_or_in_dry_run) {
+  MakePool(2);
+  h_.policy["dry-run"] = "true";
+  ChangeTemplate();
+  h_.Tick(minutes(20));
+  EXPECT_EQ(h_.VmNames().size(), 2U);
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+}
+
+TEST_F(Replacement, R2_it_goes_on_without_a_status) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  for (int i = 0; i < 120; ++i) {
+    h_.clock.Advance(seconds(30));
+    h_.process().RunBackground();
+  }
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+}
+
+// Answers Forbidden to what the predicate says, until the test ends.
+template <typename Predicate>
+void Refuse(Harness& h, Predicate refused) {
+  h.cluster.SetFaultHook([refused](const simulator::RequestInfo& request) {
+    return refused(request) ? simulator::Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})")
+                            : simulator::Fault::None();
+  });
+}
+
+TEST_F(Replacement, R3_the_pool_is_ready_while_the_new_vm_boots_and_not_while_both_take_work) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  EXPECT_TRUE(h_.Status()->ready) << h_.Transcript();
+  Refuse(h_, [](const simulator::RequestInfo& request) {
+    return request.verb == "patch" && request.body.find("scale-in") != std::string::npos;
+  });
+  int not_ready = 0;
+  for (int i = 0; i < 60 && h_.Status()->count == 2; ++i) {
+    if (Eligible() > 2 && !h_.Status()->ready) ++not_ready;
+    h_.Tick(seconds(10));
+  }
+  EXPECT_GE(not_ready, 5) << h_.Transcript();
+  EXPECT_LE(not_ready, 8);
+  EXPECT_EQ(h_.Status()->count, 3) << "R6" << h_.Transcript();
+  EXPECT_TRUE(h_.Status()->ready);
+}
+
+TEST_F(Replacement, R4_growth_takes_the_new_vm_as_one_more) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  EXPECT_TRUE(h_.Scale(3).ok()) << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 3U) << "no other VM is made";
+  EXPECT_EQ(h_.Status()->count, 3);
+}
+
+TEST_F(Replacement, R4_a_scale_in_takes_the_old_ones_first) {
+  MakePool(3);
+  ChangeTemplate();
+  AwaitPending();
+  h_.clock.Advance(minutes(5));  // it joins
+  EXPECT_TRUE(h_.Scale(2).ok()) << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 2U);
+  EXPECT_EQ(Old(), 1U) << "two old ones went, and the new one stays" << h_.Transcript();
+}
+
+TEST_F(Replacement, R5_one_that_is_not_ready_in_time_goes_and_stops_the_others) {
+  h_.policy["join_timeout"] = "5m";
+  MakePool(3);
+  ChangeTemplate();
+  h_.cluster.NeverJoin(100);
+  std::set<std::string> seen;
+  for (int i = 0; i < 360; ++i) {
+    h_.Tick(seconds(10));
+    EXPECT_EQ(h_.Status()->count, 3);
+    for (const std::string& vm : h_.VmNames()) seen.insert(vm);
+  }
+  EXPECT_EQ(Old(), 3U) << h_.Transcript();
+  EXPECT_EQ(seen.size(), 4U) << "one new VM was tried";
+  EXPECT_THAT(AnnotationOf(h_.Leases().at(0), Key("replacement")), HasSubstr("has not joined"));
+  h_.CheckAtRest(3);
+}
+
+TEST_F(Replacement, R5_another_template_is_tried_again) {
+  h_.policy["join_timeout"] = "5m";
+  MakePool(2);
+  ChangeTemplate();
+  h_.cluster.NeverJoin(1);
+  h_.Tick(minutes(30));
+  ASSERT_EQ(Old(), 2U) << h_.Transcript();
+  h_.policy["memory_request"] = "28Gi";
+  h_.Tick(minutes(60));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+}
+
+TEST_F(Replacement, R6_a_vm_that_is_protected_meanwhile_stays_and_the_new_one_counts_by_itself) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string stays = Replaced();
+  Annotate(stays, "protect", "true");
+  h_.Tick(minutes(10));
+  EXPECT_THAT(h_.VmNames(), Contains(stays)) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, 3) << h_.Transcript();
+  h_.Converge(2);
+  EXPECT_THAT(h_.VmNames(), Contains(stays)) << h_.Transcript();
+}
+
+TEST_F(Replacement, R6_a_drain_that_is_refused_keeps_the_old_vm) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string stays = Replaced();
+  Refuse(h_, [](const simulator::RequestInfo& request) { return request.resource == "drain"; });
+  h_.Tick(minutes(20));
+  EXPECT_THAT(h_.VmNames(), Contains(stays)) << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 3U) << "no other VM is replaced meanwhile";
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
