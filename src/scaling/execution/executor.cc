@@ -358,8 +358,9 @@ class Act {
     const harvester::AnnotationChanges changes =
         WithCluster({{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
     auto marked = deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes);
-    const bool may_be_quota = kube::IsRefused(marked.status()) && harvester::IsStopped(vm);
-    if (!may_be_quota || vm.run_strategy == "Halted") return marked;
+    // The quota also denies writes of the status, which then names an instance that is gone.
+    const bool is_off = vm.printable_status == "Stopped" && vm.run_strategy != "Halted";
+    if (!kube::IsRefused(marked.status()) || !is_off) return marked;
     return deps_.vms.AnnotateAndHalt(context_, vm.name, vm.resource_version, changes);
   }
 
