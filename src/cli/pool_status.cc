@@ -10,6 +10,7 @@
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/replacement.h"
 
 #include "absl/strings/ascii.h"
 
@@ -140,6 +141,12 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   if (lease.record.last_error.has_value()) {
     add("the last action failed at " + ErrorText(*lease.record.last_error));
   }
+  if (lease.record.replacement.has_value()) {
+    add("the replacement of VMs has stopped, because VM " + lease.record.replacement->vm +
+        " was not ready in time: " + lease.record.replacement->why +
+        "; it goes on with another template, or once the annotation " +
+        harvester::kLeaseReplacementAnnotation + " of the Lease is removed");
+  }
   for (const auto& [cause, entry] : lease.record.back_off) {
     if (now < entry.retry_at) add(BackOffText(cause, entry, now));
   }
@@ -235,6 +242,12 @@ PoolStatus DescribePool(Inspection inspection) {
   }
   std::sort(status.vms.begin(), status.vms.end(),
             [](const auto& a, const auto& b) { return a.vm().name < b.vm().name; });
+  for (const auto& [view, reason] :
+       scaling::VmsToReplace(snapshot, status.inspection.current_template)) {
+    for (VmStatus& vm : status.vms) {
+      if (vm.view == view) vm.to_be_replaced = reason;
+    }
+  }
   if (snapshot.look().nomad_readable) status.unlinked = UnlinkedNodes(snapshot);
   std::sort(status.unlinked.begin(), status.unlinked.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });

@@ -39,6 +39,7 @@ struct VmStatus {
   std::string not_ready{};  // why its node is not
   bool is_protected = false;
   std::optional<std::vector<std::string>> drift{};  // unset: none, or not known
+  std::string to_be_replaced{};                     // why it is to be; empty: it is not
   scaling::Step step{};                             // what the background work of Status does next
 
   const harvester::VirtualMachine& vm() const { return *view->vm; }

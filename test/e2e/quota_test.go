@@ -53,7 +53,7 @@ func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t 
 	}
 }
 
-// shutDown ends the guest of a VM from within.
+// shutDown ends the guest of a VM from within, and waits until KubeVirt and Nomad have noticed.
 func shutDown(t *testing.T, s *harness.Stack, vm string) {
 	t.Helper()
 	for _, machine := range s.Machines.Running() {
@@ -63,7 +63,14 @@ func shutDown(t *testing.T, s *harness.Stack, vm string) {
 			}
 		}
 	}
-	awaitStatus(t, s, vm, "Stopped")
+	harness.Eventually(t, time.Minute, vm+" is off", func() error {
+		object, err := s.Kube.Get(harness.VirtualMachines, s.Namespace, vm)
+		if err == nil && (object.Str("status", "printableStatus") != "Stopped" || object.Bool("status", "created")) {
+			err = fmt.Errorf("it is %s", object.Str("status", "printableStatus"))
+		}
+		return err
+	})
+	awaitNodeStatus(t, s, vm, "down")
 }
 
 // fillHarvestersQuota gives the namespace a quota that its VMs exceed.

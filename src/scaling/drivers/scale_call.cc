@@ -441,12 +441,12 @@ absl::StatusOr<PoolSnapshot> ScaleCall::EndReplacements(const runtime::Context& 
     const harvester::VirtualMachine& vm = view->vm;
     const auto counted = deps_.vms.Annotate(context, vm.name, vm.resource_version,
                                             {{harvester::kReplacesAnnotation, std::nullopt}});
-    deps_.logger.Log(counted.ok() ? log::Level::kInfo : log::Level::kWarn,
-                     "A Scale goes first: a VM that was to replace another one counts by itself",
-                     {{"vm", vm.name},
-                      {"replaces", vm.replaces->vm},
-                      {"action_id", action_id_},
-                      {"outcome", counted.status()}});
+    // If that is refused, the VM goes on to replace the other one.
+    deps_.logger.Info("A Scale goes first: a VM that was to replace another one counts by itself",
+                      {{"vm", vm.name},
+                       {"replaces", vm.replaces->vm},
+                       {"action_id", action_id_},
+                       {"outcome", counted.status()}});
   }
   return ObserveWithNomad(context);
 }

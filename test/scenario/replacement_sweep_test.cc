@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A pool rolls to a new template, and is disturbed at every point of that (docs/behaviour.md, R1 to
+// R6): the process is killed, a system is away, a second process works on the pool.
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+#include "sweep.h"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using nlohmann::json;
+using simulator::Fault;
+using simulator::RequestInfo;
+using simulator::System;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr int kVms = 2;
+
+// Rolls a pool of two, while `disturb` decides about each request.
+class Roll {
+ public:
+  explicit Roll(std::function<Fault(Roll&, const RequestInfo&)> disturb)
+      : disturb_(std::move(disturb)) {
+    h.policy["replace_drifted"] = "rolling";
+    h.policy["node_drain_deadline"] = "1m";
+    h.policy["drain_grace"] = "20s";
+    EXPECT_TRUE(h.Scale(kVms).ok());
+    h.RunJob(kVms);
+    h.Tick(minutes(11));
+    for (const std::string& vm : h.VmNames()) old_.push_back(vm);
+    h.policy["cpu_request"] = "4";
+    h.cluster.SetFaultHook([this](const RequestInfo& request) { return disturb_(*this, request); });
+  }
+
+  // Ticks as an agent that wants kVms, until no old VM is left.
+  void Finish() {
+    for (int i = 0; i < 360 && !IsRolled(); ++i) {
+      if (dead_) {
+        dead_ = false;
+        h.Restart();
+      }
+      const auto status = h.Status();
+      if (status.ok() && !dead_) {
+        EXPECT_EQ(status->count, kVms) << h.Transcript();
+        EXPECT_GE(Eligible(), kVms) << h.Transcript();
+      }
+      if (!dead_) h.process().RunBackground();
+      h.clock.Advance(seconds(10));
+    }
+    h.cluster.SetFaultHook(nullptr);
+    if (dead_) h.Restart();
+    EXPECT_TRUE(IsRolled()) << h.Transcript();
+    h.Converge(kVms);
+    h.CheckAtRest(kVms);
+  }
+  void Kill() {
+    dead_ = true;
+    h.process().Die();
+  }
+  // What ends the promise of eligible nodes, such as a Nomad that is away.
+  int Eligible() const {
+    int eligible = 0;
+    for (const json& node : h.Nodes()) {
+      const bool takes = node.at("Status") == "ready" && node.at("SchedulingEligibility") == "eligible";
+      if (takes && IsOfPool(node)) ++eligible;
+    }
+    return eligible;
+  }
+
+  Harness h;
+
+ private:
+  bool IsOfPool(const json& node) const {
+    for (const std::string& vm : h.VmNames()) {
+      if (node.at("Name") == vm) return true;
+    }
+    return false;
+  }
+  bool IsRolled() const {
+    for (const std::string& vm : h.VmNames()) {
+      for (const std::string& old : old_) {
+        if (vm == old) return false;
+      }
+    }
+    return true;
+  }
+
+  std::function<Fault(Roll&, const RequestInfo&)> disturb_;
+  std::vector<std::string> old_;
+  bool dead_ = false;
+};
+
+int MeasureRoll(Points::Of of) {
+  std::optional<Points> points;
+  Roll roll([&](Roll& self, const RequestInfo& request) {
+    if (!points.has_value()) points.emplace(self.h.process().name(), of);
+    points->Number(request);
+    return Fault::None();
+  });
+  roll.Finish();
+  return points->seen();
+}
+
+TEST(ReplacementSweep, R1_a_kill_at_any_effect_costs_no_vm_and_counts_none_twice) {
+  const int effects = MeasureRoll(Points::Of::kEffects);
+  ASSERT_GT(effects, 10);
+  for (const bool applied : {false, true}) {
+    for (const int effect : Choose(effects, 12, applied ? 1 : 0)) {
+      SCOPED_TRACE("killed " + std::string(applied ? "after" : "before") + " effect " +
+                   std::to_string(effect));
+      std::optional<Points> points;
+      Roll roll([&](Roll& self, const RequestInfo& request) {
+        if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
+        if (points->Number(request) != effect) return Fault::None();
+        self.Kill();
+        return applied ? Fault::ApplyThenDie() : Fault::Die();
+      });
+      roll.Finish();
+    }
+  }
+}
+
+TEST(ReplacementSweep, R2_an_answer_that_is_lost_or_refused_once_costs_only_time) {
+  const int effects = MeasureRoll(Points::Of::kEffects);
+  const Fault faults[] = {Fault::DropReply(), Fault::Drop(), Fault::Answer(503, "busy"),
+                          Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})")};
+  int shift = 0;
+  for (const Fault& fault : faults) {
+    for (const int number : Choose(effects, 8, shift++)) {
+      SCOPED_TRACE("fault " + std::to_string(shift) + " at effect " + std::to_string(number));
+      std::optional<Points> points;
+      Roll roll([&](Roll& self, const RequestInfo& request) {
+        if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
+        return points->Number(request) == number ? fault : Fault::None();
+      });
+      roll.Finish();
+    }
+  }
+}
+
+TEST(ReplacementSweep, R4_a_scale_at_any_moment_gets_its_count) {
+  for (int second = 0; second < 120; second += IsFullSweep() ? 1 : 6) {
+    for (const int count : {1, 3}) {
+      SCOPED_TRACE("a Scale to " + std::to_string(count) + " after " + std::to_string(second) + " s");
+      Roll roll([](Roll&, const RequestInfo&) { return Fault::None(); });
+      roll.h.clock.Advance(seconds(10));
+      ASSERT_TRUE(roll.h.Status().ok());
+      roll.h.process().RunBackground();
+      for (int i = 0; i < second; ++i) {
+        roll.h.clock.Advance(seconds(1));
+        ASSERT_TRUE(roll.h.Status().ok());
+        roll.h.process().RunBackground();
+      }
+      roll.h.Scale(count).IgnoreError();
+      roll.h.Converge(count);
+      roll.h.CheckAtRest(count);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
