@@ -418,6 +418,25 @@ TEST(StatusTable, C17_a_vm_that_has_registered_says_since_when_and_why_it_is_not
   EXPECT_EQ(vm["node"]["drivers"]["docker"]["healthy"], false);
 }
 
+TEST(StatusStory, R1_names_the_vm_whose_place_a_new_one_takes_and_why) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a")).With(Vm("web-b").Age(minutes(1)).Replaces("web-a", "drifted: image"));
+  EXPECT_THAT(Story(Describe(world), "web-b"),
+              AllOf(HasSubstr("State:      replacement, not part of the count\n"),
+                    HasSubstr("Replaces:   web-a (drifted: image)\n")));
+  EXPECT_EQ(Json(world)["vms"][1]["replaces"], "web-a");
+  EXPECT_EQ(Json(world)["count"], 1);
+}
+
+TEST(StatusTable, R5_says_why_the_replacement_has_stopped) {
+  World world;
+  scaling::Inspection inspection = Inspect(world);
+  EXPECT_THAT(TableOf(inspection), testing::Not(HasSubstr("replacement of VMs")));
+  inspection.lease.record.replacement = harvester::StoppedReplacement{
+      .vm = "web-b", .template_hash = "v2:1", .why = "it has not joined"};
+  EXPECT_THAT(TableOf(inspection), HasSubstr("VM web-b was not ready in time: it has not joined"));
+}
+
 TEST(StatusTable, wide_has_what_harvester_says_the_link_the_drift_and_the_next_step) {
   World world;
   world.With(Vm("web-a").Joined().RunsOn("rack1")).With(Node("web-a"));

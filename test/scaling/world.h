@@ -74,6 +74,10 @@ class Vm {
   Vm& Region(const std::string& region) { return vm_.nodes->region = region, *this; }
   // The keys of its Nomad cluster; that of the world has none unless it is said.
   Vm& OfCluster(const std::string& keys) { return vm_.nomad_cluster = keys, *this; }
+  // It takes the place of a VM with that name.
+  Vm& Replaces(const std::string& old, const std::string& reason) {
+    return vm_.replaces = harvester::Replaces{.vm = old, .uid = "uid-" + old, .reason = reason}, *this;
+  }
   // Made of something with that hash and these parts.
   Vm& MadeOf(const std::string& hash, const std::string& parts) {
     vm_.annotations[harvester::kTemplateHashAnnotation] = hash;
