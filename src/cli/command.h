@@ -70,6 +70,7 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation);
 void AddAdoptCommand(CLI::App& app, const Invocation& invocation);
 // nomad-harvester pause and nomad-harvester resume (rule L10).
 void AddPauseCommand(CLI::App& app, const Invocation& invocation);
+void AddReplaceCommand(CLI::App& app, const Invocation& invocation);
 void AddResumeCommand(CLI::App& app, const Invocation& invocation);
 // nomad-harvester plan: what a Scale would do. nomad-harvester scale: does it. nomad-harvester
 // render: the objects that it creates.

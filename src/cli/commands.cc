@@ -119,6 +119,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddAdoptCommand(app, invocation);
   AddPauseCommand(app, invocation);
   AddResumeCommand(app, invocation);
+  AddReplaceCommand(app, invocation);
   AddPlanCommand(app, invocation);
   AddScaleCommand(app, invocation);
   AddRenderCommand(app, invocation);

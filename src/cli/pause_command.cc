@@ -64,6 +64,22 @@ int SetPaused(const CommandRun& run, const std::optional<harvester::Hold>& hold)
   return kExitOk;
 }
 
+int ResumeReplacement(const CommandRun& run) {
+  const config::PoolPolicy& policy = *run.settings.policy;
+  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
+  const auto resumed =
+      run.maintenance.ResumeReplacement(run.context.WithTimeout(kOperatorBudget), key);
+  if (!resumed.ok()) {
+    return run.errors.Refuse(
+        base::Annotate(resumed.status(),
+                       "the Lease of pool " + key.ToString() + " could not be written"),
+        kExitFailure);
+  }
+  run.out << "pool " << key.ToString()
+          << (*resumed ? ": the replacement of VMs goes on\n" : " has no Lease: nothing has stopped\n");
+  return kExitOk;
+}
+
 // RFC 3339, or how long from now; empty: until nomad-harvester resume.
 int ReadUntil(const std::string& text, harvester::Hold* hold, const ErrorWriter& errors) {
   hold->always = text.empty();
@@ -109,14 +125,19 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
 }
 
 void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
+  const auto replacement = std::make_shared<bool>(false);
   AddMaintenanceCommand(
       app, invocation,
       {.name = "resume",
-       .description = "End a pause of a pool.",
+       .description = "End a pause of a pool, or let the replacement of its VMs go on.",
        .exit_codes =
            "Exit: 0 resumed, or not paused; 1 the pool's Lease could not be written, 2 usage.",
        .use = PolicyUse::kPool,
-       .task = [](const CommandRun& run) { return SetPaused(run, std::nullopt); }});
+       .task = [replacement](const CommandRun& run) {
+         return *replacement ? ResumeReplacement(run) : SetPaused(run, std::nullopt);
+       }})
+      ->add_flag("--replacement", *replacement,
+                 "Replace VMs again after a new one was not ready in time; a pause goes on");
 }
 
 }  // namespace nomad_harvester::cli

@@ -138,6 +138,15 @@ class Maintenance {
   absl::StatusOr<bool> Pause(const runtime::Context& context, const PoolKey& key,
                              const std::optional<harvester::Hold>& hold) const;
 
+  // Removes the annotation `replacement` of the pool's Lease, so that replacements go on (rule R5).
+  // One request. Returns whether there is a Lease.
+  absl::StatusOr<bool> ResumeReplacement(const runtime::Context& context, const PoolKey& key) const;
+  // Sets the annotation `replace` of a VM, or removes it if `reason` is unset (rule R1). One
+  // request, which fails if the VM has changed since it was read.
+  absl::Status RequestReplacement(const runtime::Context& context,
+                                  const harvester::VirtualMachine& vm,
+                                  const std::optional<std::string>& reason) const;
+
   // Finds the VMs of the pool, and its Lease, that belong to another Nomad cluster than the
   // configured one (rule C15). Only reads. An error: a system or the Lease cannot be read, the pool
   // does not exist, or this Nomad does not tell its keys.

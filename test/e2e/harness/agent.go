@@ -104,6 +104,9 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 		}
 	}
 	fromExample(t, "policy.hcl", policies, policy)
+	if s.Check != "" {
+		useCheck(t, filepath.Join(policies, "policy.hcl"), s.Check)
+	}
 	if s.Template != "" {
 		useTemplate(t, filepath.Join(policies, "policy.hcl"), s.Template)
 	}
@@ -134,6 +137,17 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 		old = int(log.Size())
 	}
 	return &Agent{Process: start(t, s.Dir, "nomad-autoscaler-"+name, cmd), dir: dir, old: old}
+}
+
+// useCheck replaces the check of a policy.
+func useCheck(t testing.TB, path, check string) {
+	t.Helper()
+	policy := must[[]byte](t, path)(os.ReadFile(path))
+	old := regexp.MustCompile(`(?sm)^    check "allocations" \{.*?^    \}\n`)
+	if found := len(old.FindAll(policy, -1)); found != 1 {
+		t.Fatalf("%s has %d checks, want 1", path, found)
+	}
+	must[any](t, path)(nil, os.WriteFile(path, old.ReplaceAllLiteral(policy, []byte(check)), 0o600))
 }
 
 // useTemplate removes the keys of a policy that a template can say, and names one.

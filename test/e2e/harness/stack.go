@@ -45,6 +45,8 @@ type Stack struct {
 	AgentSettings string
 	DrainDeadline time.Duration
 	PolicyKeys    map[string]string
+	// Check, if it is set, takes the place of the policy's check.
+	Check string
 	// Template, if it is set, takes the place of the policy's keys that describe a VM.
 	Template string
 	// JoinTimeout and Introduction (nomad_intro_token; empty: none) are the policy's, too.

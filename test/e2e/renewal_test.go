@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+// Five VMs are replaced one after the other while an agent watches how much of the nodes is used (rules R1 and R3). With
+// six eligible nodes for a moment, that would be less than the target, and it would scale in.
+func TestAPoolRenewsItsVMsAndItsAgentDoesNotNotice(t *testing.T) {
+	const vms = 5
+	s := harness.Start(t)
+	agent := s.StartAgent(t)
+	s.Metrics.Want(vms)
+	s.AwaitSettled(t, 3*time.Minute, vms)
+	service := serviceJob()
+	service["TaskGroups"].([]harness.Object)[0]["Count"] = vms
+	s.Nomad.Run(t, service)
+	harness.Eventually(t, time.Minute, "the service runs", func() error { return runs(s, "web", vms) })
+	agent.StopInOrder(t)
+
+	used := usedCPU(t, s)
+	s.Check = fmt.Sprintf(`
+    check "cpu" {
+      source = "nomad-apm"
+      query  = "percentage-allocated_cpu"
+      strategy "target-value" {
+        target    = %f
+        threshold = 0.01
+      }
+    }
+`, used/0.94)
+	watcher := s.StartAgentAs(t, "watcher")
+	harness.Eventually(t, time.Minute, "the agent is content with five", func() error {
+		if !strings.Contains(strings.Join(watcher.NewLines(t), "\n"), "no action needed") {
+			return errors.New("it has not evaluated yet")
+		}
+		return nil
+	})
+	departures := watchDepartures(s)
+	before := uids(t, s)
+	for _, vm := range s.VMs(t) {
+		change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{"nomad-harvester-autoscaler/replace": "e2e"}}}
+		if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	least := vms
+	harness.Eventually(t, 8*time.Minute, "all are replaced", func() error {
+		eligible, err := eligibleNodes(s)
+		if err != nil {
+			return err
+		}
+		least = min(least, eligible)
+		left := 0
+		after := uids(t, s)
+		for name := range before {
+			if _, there := after[name]; there {
+				left++
+			}
+		}
+		if left > 0 || len(after) != vms {
+			return fmt.Errorf("%d old VMs, %d in all", left, len(after))
+		}
+		return nil
+	})
+	departures.check(t, vms)
+	if least < vms {
+		t.Errorf("there were %d eligible nodes at one moment, want %d at each", least, vms)
+	}
+	s.StaysSettled(t, vms)
+	harness.Eventually(t, time.Minute, "the service is whole", func() error { return runs(s, "web", vms) })
+	for _, line := range watcher.NewLines(t) {
+		if strings.Contains(line, `"scaling target"`) {
+			t.Errorf("the agent has scaled: %s", line)
+		}
+	}
+	checkRequests(t, s)
+}
+
+func runs(s *harness.Stack, job string, count int) error {
+	running, err := s.Nomad.RunningOn(job)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, here := range running {
+		total += here
+	}
+	if total != count {
+		return fmt.Errorf("%d allocations run, want %d", total, count)
+	}
+	return nil
+}
+
+// usedCPU returns how much of the CPU of all nodes is allocated, in percent.
+func usedCPU(t *testing.T, s *harness.Stack) float64 {
+	t.Helper()
+	nodes, err := s.Nomad.List("/v1/nodes?resources=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used, all int64
+	for _, node := range nodes {
+		all += node.Int("NodeResources", "Cpu", "CpuShares")
+	}
+	allocations, err := s.Nomad.List("/v1/allocations?resources=true&namespace=*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, allocation := range allocations {
+		for name := range allocation.Obj("AllocatedResources", "Tasks") {
+			used += allocation.Int("AllocatedResources", "Tasks", name, "Cpu", "CpuShares")
+		}
+	}
+	if used == 0 || all == 0 {
+		t.Fatalf("%d of %d MHz are allocated", used, all)
+	}
+	return 100 * float64(used) / float64(all)
+}
+
+func eligibleNodes(s *harness.Stack) (int, error) {
+	nodes, err := s.Nomad.List("/v1/nodes")
+	if err != nil {
+		return 0, err
+	}
+	eligible := 0
+	for _, node := range nodes {
+		if node.Str("Status") == "ready" && node.Str("SchedulingEligibility") == "eligible" {
+			eligible++
+		}
+	}
+	return eligible, nil
+}
