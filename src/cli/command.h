@@ -108,6 +108,16 @@ struct CheckArguments {
   WatchArguments watch = {.interval = std::chrono::seconds(10)};
 };
 int CheckPreconditions(const CommandRun& run, const CheckArguments& arguments);
+struct ReplaceArguments {
+  std::vector<std::string> names;
+  bool drifted = false;
+  std::string older_than;
+  std::string reason = "nomad-harvester replace";
+  bool cancel = false;
+  bool yes = false;
+  std::optional<base::Duration> age{};  // of older_than
+};
+int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments);
 struct StatusArguments {
   std::string output = kForPeople;  // or wide, json, yaml
   std::string vm;                   // empty: the pool

@@ -19,16 +19,6 @@
 namespace nomad_harvester::cli {
 namespace {
 
-struct ReplaceArguments {
-  std::vector<std::string> names;
-  bool drifted = false;
-  std::string older_than;
-  std::string reason = "nomad-harvester replace";
-  bool cancel = false;
-  bool yes = false;
-  std::optional<base::Duration> age{};  // of older_than
-};
-
 int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
   if (!arguments->older_than.empty()) {
     const auto age = base::ParseGoDuration(arguments->older_than);
@@ -79,6 +69,8 @@ std::string Obstacle(const scaling::VmView& view, const scaling::PoolSnapshot& s
                      {.own_node_id = snapshot.look().own_node_id});
 }
 
+}  // namespace
+
 int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
   const config::PoolPolicy& policy = *run.settings.policy;
   const auto inspection = run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), policy,
@@ -121,8 +113,6 @@ int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
                     "nomad-harvester status -w shows it\n");
   return kExitOk;
 }
-
-}  // namespace
 
 void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
   const auto arguments = std::make_shared<ReplaceArguments>();

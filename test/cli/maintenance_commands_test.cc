@@ -1205,5 +1205,47 @@ TEST_F(WholeCommands, help_names_both_commands) {
   EXPECT_THAT(out_, AllOf(HasSubstr("status"), HasSubstr("gc")));
 }
 
+TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_cancel_undoes_that) {
+  ASSERT_TRUE(Scale(2).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const auto asked = [&] {
+    return cluster_.Vm(vm)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace", "");
+  };
+  const auto replace = [&](const ReplaceArguments& arguments) {
+    return Call("replace", [&](const CommandRun& run) { return ReplaceVms(run, arguments); });
+  };
+  EXPECT_EQ(replace({.names = {vm}, .reason = "its disk is full", .yes = true}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr(vm + ": to be replaced\n"));
+  EXPECT_EQ(asked(), "its disk is full");
+  EXPECT_EQ(replace({.names = {vm}, .cancel = true, .yes = true}), 0) << err_.str();
+  EXPECT_EQ(asked(), "");
+  EXPECT_EQ(replace({.names = {"web-x"}, .yes = true}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("pool nomad/web has no VM web-x"));
+  EXPECT_EQ(replace({.names = {vm}}), 2) << "nobody can be asked";
+  EXPECT_EQ(asked(), "");
+}
+
+TEST_F(MaintenanceCommands, R1_replace_finds_vms_by_their_age_and_by_their_drift) {
+  ASSERT_TRUE(Scale(1).ok());
+  clock_.Advance(std::chrono::hours(2));
+  const auto replace = [&](const ReplaceArguments& arguments) {
+    return Call("replace", [&](const CommandRun& run) { return ReplaceVms(run, arguments); });
+  };
+  EXPECT_EQ(replace({.yes = true, .age = std::chrono::hours(3)}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("nothing to do"));
+  EXPECT_EQ(replace({.yes = true, .age = std::chrono::hours(1)}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("to be replaced"));
+}
+
+TEST_F(MaintenanceCommands, C7_replace_says_what_keeps_a_vm) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", "true");
+  EXPECT_EQ(Call("replace",
+                 [&](const CommandRun& run) { return ReplaceVms(run, {.names = {vm}, .yes = true}); }),
+            0);
+  EXPECT_THAT(out_.str(), HasSubstr(vm + ": to be replaced, but not for now: protected by its annotation"));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::cli

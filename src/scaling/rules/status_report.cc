@@ -159,6 +159,16 @@ std::string Swapping(const PoolSnapshot& snapshot) {
   return "";
 }
 
+// The VMs that are being deleted, without those whose place another one has taken.
+std::vector<std::string> DeletedForGood(const PoolSnapshot& snapshot, Tally& tally) {
+  std::vector<std::string> names = tally.In(VmState::kDeleting);
+  std::erase_if(names, [&](const std::string& name) {
+    const std::optional<harvester::Mark>& mark = snapshot.seen->FindVm(name)->vm->mark;
+    return mark.has_value() && mark->reason == harvester::MarkReason::kReplace;
+  });
+  return names;
+}
+
 // Why the pool is not ready; empty if it is.
 std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, Tally& tally) {
   if (inputs.scale_open) return "a Scale is open on the pool";
@@ -168,7 +178,7 @@ std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, T
   if (!pending.empty()) return "waiting to join Nomad: " + Join(pending);
   if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
   if (std::string swapping = Swapping(snapshot); !swapping.empty()) return swapping;
-  const std::vector<std::string>& deleting = tally.In(VmState::kDeleting);
+  const std::vector<std::string> deleting = DeletedForGood(snapshot, tally);
   if (!deleting.empty()) return "being deleted: " + Join(deleting);
   const MassLoss& loss = FindMassLoss(snapshot);
   if (loss.alarming && inputs.mass_loss_for < kMassLossTimeout) {
