@@ -270,16 +270,23 @@ absl::Status WriteAll(const CommandRun& run, const std::vector<InitFile>& files,
   return absl::OkStatus();
 }
 
+std::string ValueOf(const char* name, const config::StringMap& environment) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+bool NamesCluster(const config::StringMap& environment) {
+  return !ValueOf("HARVESTER_KUBECONFIG", environment).empty() ||
+         !ValueOf("HARVESTER_URL", environment).empty();
+}
+
 // The kubeconfig that kubectl would use, unless the environment names the plugin's own.
 std::string KubeconfigOf(const InitArguments& arguments, const config::StringMap& environment) {
-  const auto value = [&](const char* name) {
-    const auto found = environment.find(name);
-    return found == environment.end() ? "" : found->second;
-  };
   if (!arguments.kubeconfig.empty()) return arguments.kubeconfig;
-  if (!value("HARVESTER_KUBECONFIG").empty() || !value("HARVESTER_URL").empty()) return "";
-  if (!value("KUBECONFIG").empty()) return value("KUBECONFIG");
-  const std::string usual = value("HOME") + "/.kube/config";
+  if (NamesCluster(environment)) return "";
+  std::string of_kubectl = ValueOf("KUBECONFIG", environment);
+  if (!of_kubectl.empty()) return of_kubectl;
+  const std::string usual = ValueOf("HOME", environment) + "/.kube/config";
   std::error_code ignored;
   return std::filesystem::exists(usual, ignored) ? usual : "";
 }
@@ -313,6 +320,8 @@ int PrintRights(const InitArguments& arguments, const ErrorWriter& errors) {
 int WriteInitFiles(const CommandRun& run, const InitArguments& arguments) {
   const absl::StatusOr<InitChoices> choices = ReadChoices(run, arguments);
   if (!choices.ok()) {
+    if (run.context.Done())
+      return run.errors.Refuse("interrupted; nothing was written", kExitFailure);
     const bool is_usage = absl::IsInvalidArgument(choices.status());
     return run.errors.Refuse(choices.status(), is_usage ? kExitUsage : kExitFailure);
   }
@@ -335,7 +344,8 @@ void AddInitCommand(CLI::App& app, const Invocation& invocation) {
       "init",
       "Write a commented agent.hcl, a policy and user data for a cluster: asks for what is not "
       "given, of what there is. Reads from Harvester alone.");
-  command->footer("Exit: 0 written, 1 Harvester cannot be read or a file exists, 2 usage.");
+  command->footer(
+      "Exit: 0 written, 1 Harvester cannot be read or a file exists, 2 usage, 130 interrupted.");
   const auto add = [command](const char* name, std::string& value, const char* description,
                              const char* type) {
     return command->add_option(name, value, description)->type_name(type);
@@ -363,6 +373,13 @@ void AddInitCommand(CLI::App& app, const Invocation& invocation) {
     }
     SettingArguments settings;
     settings.kubeconfig = KubeconfigOf(*arguments, invocation.environment);
+    if (settings.kubeconfig.empty() && !NamesCluster(invocation.environment)) {
+      invocation.exit_code = errors.Refuse(
+          "no cluster is known: give --kubeconfig FILE, or set HARVESTER_KUBECONFIG, HARVESTER_URL "
+          "or KUBECONFIG",
+          kExitUsage);
+      return;
+    }
     invocation.exit_code = RunConnected(
         errors, settings, PolicyUse::kOptional, invocation.environment,
         [arguments](const CommandRun& run) { return WriteInitFiles(run, *arguments); });

@@ -79,6 +79,11 @@ std::string ConnectionOf(const InitChoices& choices) {
   return text;
 }
 
+// The agent filters the plugin's lines, too: the example's level would only hide it.
+constexpr char kNomad[] = "# The agent's connection to Nomad.";
+constexpr char kLogLevel[] =
+    "# Of the agent's log, which has the plugin's lines.\nlog_level = \"INFO\"\n\n";
+
 std::string AgentOf(const InitChoices& choices) {
   std::string text = ExampleAgent();
   const Range connection = Find(text, "    # HARVESTER_URL and", "\n    # For a workload identity");
@@ -86,6 +91,8 @@ std::string AgentOf(const InitChoices& choices) {
   text = Replaced(text, "\"http://127.0.0.1:4646\"", HclString(choices.nomad_address));
   text = Replaced(text, "\"" + std::string(kExampleDir) + "/policies\"",
                   HclString(choices.dir + "/policies"));
+  text = Replaced(text, "    log_level       = \"debug\"\n", "");
+  text = Replaced(text, kNomad, kLogLevel + std::string(kNomad));
   if (choices.plugin_dir.empty()) return text;
   text =
       Replaced(text, "\"" + std::string(kExamplePluginDir) + "\"", HclString(choices.plugin_dir));
@@ -109,6 +116,17 @@ constexpr char kFixedCheck[] =
     #
 )";
 
+// Examples that are not written, and what is said instead of their names.
+constexpr char kTlsHere[] =
+    "the cluster uses mTLS, take the \"tls\" block of cloud-init-tls.yaml and the files that it "
+    "names.";
+constexpr char kTlsThere[] =
+    "the cluster uses mTLS, docs/lifecycle.md has what is to be added here.";
+constexpr char kIntroductionHere[] =
+    R"(      # which user_data_file = "/etc/nomad-autoscaler/cloud-init-introduction.yaml" hands to Nomad.)";
+constexpr char kIntroductionThere[] =
+    R"(      # which user data hands to Nomad: docs/configuration.md, "Introduction tokens".)";
+
 std::string PolicyOf(const InitChoices& choices) {
   std::string text = ExamplePolicy();
   const Range check =
@@ -129,6 +147,7 @@ std::string PolicyOf(const InitChoices& choices) {
   text = Replaced(text, "\"default/vlan10\"", HclString(choices.network));
   text = Replaced(text, "\"" + std::string(kExampleDir) + "/cloud-init.yaml\"",
                   HclString(choices.dir + "/cloud-init.yaml"));
+  text = Replaced(text, kIntroductionHere, kIntroductionThere);
   text = Replaced(text, kExampleDir, choices.dir);
   if (choices.ssh_key.empty()) text = Replaced(text, "      ssh_keys  ", "      # ssh_keys");
   if (!choices.ssh_key.empty()) {
@@ -143,9 +162,10 @@ std::string PolicyOf(const InitChoices& choices) {
 
 // The VMs cannot reach a Nomad agent at an address of this machine alone.
 std::string UserDataOf(const InitChoices& choices) {
+  const std::string text = Replaced(ExampleUserData(), kTlsHere, kTlsThere);
   const auto nomad = http::ParseBaseUrl(choices.nomad_address);
-  if (!nomad.ok() || nomad->is_socket() || http::IsLoopback(nomad->host)) return ExampleUserData();
-  return Replaced(ExampleUserData(), "nomad.example.org", nomad->host);
+  if (!nomad.ok() || nomad->is_socket() || http::IsLoopback(nomad->host)) return text;
+  return Replaced(text, "nomad.example.org", nomad->host);
 }
 
 constexpr char kToken[] = R"(---

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -137,6 +139,7 @@ TEST_F(InitCommand, an_interrupted_question_writes_nothing) {
                                return std::string();
                              }};
   EXPECT_EQ(Init(interrupts), kExitFailure);
+  EXPECT_EQ(err_.str(), "nomad-harvester init: interrupted; nothing was written\n");
   EXPECT_FALSE(std::filesystem::exists(arguments_.dir));
 }
 
@@ -236,11 +239,33 @@ TEST(InitFiles, are_the_examples_with_the_choices_in_them) {
   EXPECT_THAT(files[2].content, HasSubstr("retry_join = [\"nomad.example.com\"]"));
 }
 
+// Beside a document, and Nomad's own file within a VM.
+TEST(InitFiles, name_no_file_that_is_not_written) {
+  const std::regex file(R"([A-Za-z0-9_./-]+\.(ya?ml|hcl|pem|token|kubeconfig)\b)");
+  const std::set<std::string> known = {"agent.hcl",
+                                       "policy.hcl",
+                                       "cloud-init.yaml",
+                                       "/etc/pool/cloud-init.yaml",
+                                       "/root/harvester.kubeconfig",
+                                       "/etc/nomad.d/nomad.hcl",
+                                       ".release/linux/package/etc/nomad.d/nomad.hcl"};
+  for (const InitFile& written : InitFiles(Example())) {
+    const std::string& text = written.content;
+    for (std::sregex_iterator found(text.begin(), text.end(), file), end; found != end; ++found) {
+      EXPECT_TRUE(known.contains(found->str())) << written.path << ": " << found->str();
+    }
+  }
+}
+
+TEST(InitFiles, the_agent_and_the_plugin_log_no_debug_lines) {
+  const std::string agent = InitFiles(Example())[0].content;
+  EXPECT_THAT(agent, AllOf(HasSubstr("\nlog_level = \"INFO\"\n"), Not(HasSubstr("debug"))));
+}
+
 TEST(InitFiles, VMs_are_not_sent_to_a_nomad_of_this_machine_alone) {
   InitChoices choices = Example();
   choices.nomad_address = "http://127.0.0.1:4646";
-  EXPECT_EQ(InitFiles(choices)[2].content,
-            ContentOf(support::SourcePath("examples/cloud-init.yaml")));
+  EXPECT_THAT(InitFiles(choices)[2].content, HasSubstr("retry_join = [\"nomad.example.org\"]"));
 }
 
 TEST(InitFiles, a_path_may_have_any_character) {

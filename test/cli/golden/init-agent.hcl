@@ -5,6 +5,9 @@
 # <plugin_dir>/<driver>, and the agent's user must be allowed to execute it.
 plugin_dir = "/opt/plugins"
 
+# Of the agent's log, which has the plugin's lines.
+log_level = "INFO"
+
 # The agent's connection to Nomad. The plugin inherits it, key by key; what is not here comes from
 # NOMAD_ADDR, NOMAD_TOKEN, NOMAD_CACERT … of the agent's environment. The token needs
 #   node { policy = "write" }
@@ -46,6 +49,5 @@ target "harvester" {
     request_timeout = "10s"
     max_concurrency = "10"
     pool_lease      = "true"
-    log_level       = "debug"
   }
 }

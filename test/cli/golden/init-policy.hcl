@@ -76,7 +76,7 @@ scaling "web" {
       ssh_keys       = "prod/alice"
 
       # If the servers enforce client introduction (Nomad 1.11 and newer): a token for each new VM,
-      # which user_data_file = "/etc/pool/cloud-init-introduction.yaml" hands to Nomad.
+      # which user data hands to Nomad: docs/configuration.md, "Introduction tokens".
       # nomad_intro_token = "required"
 
       # In Harvester: VM names web-<random>, labels, and tags shown in lists.
