@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kEveryVm = std::numeric_limits<int>::max();
 constexpr char kImage[] = "default/ubuntu-24.04";
+constexpr char kPoolNamespace[] = "nomad";
 // In the words of Kubernetes' scheduler.
 constexpr char kNoHost[] =
     "0/1 nodes are available: 1 Insufficient memory. preemption: 0/1 nodes are available: 1 No "
@@ -39,6 +40,17 @@ nlohmann::json UnschedulablePod(const simulator::Event& vm) {
           {"status", {{"conditions", nlohmann::json::array({condition})}}}};
 }
 
+// The quota that has no room: Harvester's webhook refuses VMs because of it, and the plugin reads
+// it.
+nlohmann::json FullQuota() {
+  const nlohmann::json memory = {{"limits.memory", "16Gi"}};
+  return {{"apiVersion", "v1"},
+          {"kind", "ResourceQuota"},
+          {"metadata", {{"name", "default-quota"}, {"namespace", kPoolNamespace}}},
+          {"spec", {{"hard", memory}}},
+          {"status", {{"hard", memory}, {"used", memory}}}};
+}
+
 // Who holds one of these Leases; empty: nobody.
 std::string HolderOf(const std::vector<nlohmann::json>& leases) {
   for (const nlohmann::json& lease : leases) {
@@ -57,15 +69,18 @@ SimulatedWorld::SimulatedWorld(const SimulatedFault& fault)
       random_(runtime::MakeSystemRandom()),
       cluster_(*clock_, *random_),
       server_(cluster_, *clock_) {
-  // Two of them fill a node.
-  cluster_.RunJob({.id = "api", .count = 4, .cpu = 1900});
-  cluster_.RunJob({.id = "shop", .count = 2, .cpu = 1900});
+  for (const simulator::JobSpec& job : Jobs()) cluster_.RunJob(job);
   Fail();
   if (fault.kill_after <= 0) return;
   cluster_.SetFaultHook([this](const simulator::RequestInfo& request) {
     if (request.effect_sequence < fault_.kill_after || killed_) return simulator::Fault::None();
     return KillHolder() ? simulator::Fault::Drop() : simulator::Fault::None();
   });
+}
+
+std::vector<simulator::JobSpec> SimulatedWorld::Jobs() {
+  // The simulated Nomad places work without regard to room, so that one node may get all of it.
+  return {{.id = "api", .count = 4, .cpu = 600}, {.id = "shop", .count = 2, .cpu = 600}};
 }
 
 void SimulatedWorld::Fail() {
@@ -77,6 +92,7 @@ void SimulatedWorld::Fail() {
   }
   if (fault_.failure == "quota") {
     cluster_.SetQuotaExceeded("memory insufficient resources due to resource quota");
+    cluster_.PutObject(FullQuota());
   }
   if (fault_.failure != "unschedulable") return;
   cluster_.FailStart(kEveryVm, "ErrorUnschedulable", kNoHost);
@@ -104,9 +120,9 @@ bool SimulatedWorld::KillHolder() {
 
 std::string SimulatedWorld::PoolSettings() const {
   std::string settings =
-      "--set node_group_name=web --set namespace=nomad --set node_class=web "
-      "--set networks=default/vlan100 --set image=" +
-      std::string(kImage) + " --set cpu_request=1 --set memory_request=1Gi";
+      "--set node_group_name=web --set namespace=" + std::string(kPoolNamespace) +
+      " --set node_class=web --set networks=default/vlan100 --set image=" + kImage +
+      " --set cpu_request=1 --set memory_request=1Gi";
   if (fault_.failure == "join") settings += " --set join_timeout=30s";
   if (fault_.failure == "drain") {
     settings +=

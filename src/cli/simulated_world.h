@@ -7,11 +7,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/simulator/cluster.h"
+#include "nomad_harvester/simulator/options.h"
 #include "nomad_harvester/simulator/server.h"
 
 #include "absl/status/status.h"
@@ -41,6 +43,8 @@ class SimulatedWorld {
   // Settings of a pool that fits, as arguments of a command; with a failure those that show it
   // soon.
   std::string PoolSettings() const;
+  // What runs there, and fits one node.
+  static std::vector<simulator::JobSpec> Jobs();
   // What SetConfig needs to connect to both.
   config::StringMap Config() const;
   // The environment without the variables that would override the configuration and connect the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_world.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,7 +12,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kube/list_names.h"
+#include "nlohmann/json.hpp"
 #include "runtime_parts.h"
+#include "support/fake_clock.h"
 #include "support/recording_sink.h"
 #include "support/status_matchers.h"
 
@@ -19,6 +22,8 @@ namespace nomad_harvester::cli {
 namespace {
 
 using support::IsOk;
+using testing::ElementsAre;
+using testing::Field;
 using testing::IsEmpty;
 using testing::Key;
 using testing::StartsWith;
@@ -78,6 +83,38 @@ TEST_F(SimulatedWorldTest, both_systems_answer) {
   const auto nodes = nomad.ListNodes(context_);
   ASSERT_THAT(nodes, IsOk());
   EXPECT_THAT(nodes->value, IsEmpty());
+}
+
+// "least_busy (152 %)" would puzzle.
+TEST(SimulatedWorldsJobs, fit_one_node) {
+  support::FakeClock clock;
+  const std::unique_ptr<runtime::Random> random = runtime::MakeSeededRandom(1);
+  simulator::Cluster cluster(clock, *random);
+  cluster.AddForeignNode({.name = "node"});
+  const nlohmann::json room = cluster.Nodes().at(0)["NodeResources"];
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+  for (const simulator::JobSpec& job : SimulatedWorld::Jobs()) {
+    cpu += job.count * job.cpu;
+    memory += job.count * job.memory_mb;
+  }
+  EXPECT_LE(cpu, room["Cpu"]["CpuShares"].get<std::int64_t>());
+  EXPECT_LE(memory, room["Memory"]["MemoryMB"].get<std::int64_t>());
+}
+
+TEST(SimulatedWorldsFailures, a_full_quota_is_an_object_that_can_be_read) {
+  const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
+  SimulatedWorld world({.failure = "quota"});
+  ASSERT_THAT(world.Start(), IsOk());
+  http::CurlOptions options;
+  options.base_url = world.harvester_url();
+  auto transport = http::MakeCurlTransport(options);
+  ASSERT_THAT(transport, IsOk());
+  const auto kube = std::make_shared<kube::KubeClient>(*transport);
+  const auto quotas =
+      kube::ListNames(*kube, runtime::Context::Background(*clock), kube::kResourceQuotas, "nomad");
+  ASSERT_THAT(quotas, IsOk());
+  EXPECT_THAT(quotas->value, ElementsAre(Field(&kube::Named::name, "default-quota")));
 }
 
 TEST_F(SimulatedWorldTest, a_service_takes_the_configuration) {
