@@ -25,16 +25,17 @@ namespace nomad_harvester::cli {
 namespace {
 
 std::string Shown(const PoolStatus& status, const VmStatus* vm, const scaling::EventsView& events,
-                  const std::string& output, std::size_t width) {
+                  const std::string& note, const std::string& output, std::size_t width) {
   if (output == "json" || output == "yaml") {
     const auto document = vm == nullptr ? StatusDocument(status) : VmDocument(*vm, events);
     return PrintableDocument(output, document);
   }
   if (vm != nullptr) return VmStory(status, *vm, events);
-  return StatusTable(status, output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual, width);
+  return StatusTable(status, output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual, width,
+                     note);
 }
 
-std::string NoSuchVm(const PoolStatus& status, const std::string& vm) {
+std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std::string& note) {
   std::vector<std::string> names;
   names.reserve(status.vms.size());
   for (const VmStatus& known : status.vms) names.push_back(known.vm().name);
@@ -43,6 +44,8 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm) {
     text += "; did you mean " + *nearest + "?";
   } else if (!names.empty()) {
     text += "; it has " + FirstFew(names);
+  } else if (!note.empty()) {
+    text += "; " + note;
   }
   return text;
 }
@@ -56,18 +59,15 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
   const auto pools = maintenance.FindPools(context, key.ns);
   if (!pools.ok()) return "";
   if (pools->contains(key)) {
-    return "Note:       its VMs are gone, and something of them is left: nomad-harvester gc "
-           "--dry-run "
-           "says what\n";
+    return "its VMs are gone, and something of them is left: nomad-harvester gc --dry-run says "
+           "what";
   }
   std::vector<std::string> names;
   names.reserve(pools->size());
   for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
   const std::string lease = inspection.lease.problem.empty() ? "" : ", but perhaps a Lease";
-  return "Note:       there is nothing of this name in namespace " + key.ns + lease + "; " +
-         (names.empty() ? "there is no pool"
-                        : "pools here: " + Printable(absl::StrJoin(names, ", "))) +
-         "\n";
+  return "there is nothing of this name in namespace " + key.ns + lease + "; " +
+         (names.empty() ? "there is no pool" : "pools here: " + absl::StrJoin(names, ", "));
 }
 
 // Below the texts of the lines.
@@ -102,9 +102,10 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   const auto vm = std::find_if(status.vms.begin(), status.vms.end(), [&](const VmStatus& each) {
     return each.vm().name == arguments.vm;
   });
+  const std::string note = WhatThereIs(run.maintenance, limited, status.inspection);
   const bool of_vm = !arguments.vm.empty();
   if (of_vm && vm == status.vms.end()) {
-    return {.exit_code = kExitFailure, .error = NoSuchVm(status, arguments.vm)};
+    return {.exit_code = kExitFailure, .error = NoSuchVm(status, arguments.vm, note)};
   }
   scaling::EventsView events;
   if (of_vm) {
@@ -113,13 +114,10 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   const std::string& output = arguments.output;
   const std::size_t width = run.terminal.width;
   Look look{.exit_code = ExitCodeOf(status),
-            .text = Shown(status, of_vm ? &*vm : nullptr, events, output, width),
+            .text = Shown(status, of_vm ? &*vm : nullptr, events, note, output, width),
             .state = StateWithoutTimes(status, events)};
   // A break or a colour within a text would be part of what another program reads.
-  if (output != "json" && output != "yaml") {
-    if (!of_vm) look.text += WhatThereIs(run.maintenance, limited, status.inspection);
-    look.text = ForPeople(look.text, run.terminal);
-  }
+  if (output != "json" && output != "yaml") look.text = ForPeople(look.text, run.terminal);
   return look;
 }
 

@@ -55,13 +55,24 @@ std::string LeaseText(const scaling::LeaseView& lease, base::WallTime now) {
   return text;
 }
 
-std::string ActionText(const harvester::LeaseAction& action) {
-  std::string text = action.id + ", " + std::to_string(action.from) + " → " +
-                     std::to_string(action.to) + ", unfinished:";
+// A VM that the action made or removed may be gone: then only what is left of it is to be done.
+std::string ActionText(const harvester::LeaseAction& action, const PoolStatus& status) {
+  std::string unfinished;
+  std::string gone;
   for (const std::string& name : action.names) {
-    text += " " + name + (action.create.contains(name) ? " (to be created)" : "");
+    const bool exists = std::any_of(status.vms.begin(), status.vms.end(),
+                                    [&](const VmStatus& vm) { return vm.vm().name == name; });
+    if (exists || action.create.contains(name)) {
+      unfinished += " " + name + (exists ? "" : " (to be created)");
+    } else {
+      gone += " " + name;
+    }
   }
-  return text;
+  return action.id + ", " + std::to_string(action.from) + " → " + std::to_string(action.to) +
+         (unfinished.empty() ? "" : ", unfinished:" + unfinished) +
+         (gone.empty() ? ""
+                       : ", gone:" + gone +
+                             " (the plugin's Status or nomad-harvester gc removes what is left)");
 }
 
 std::string TroubleText(const Trouble& trouble) {
@@ -226,18 +237,20 @@ std::string CountersText(const PoolStatus& status) {
   return text;
 }
 
-std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size_t width) {
+std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size_t width,
+                        const std::string& note) {
   const scaling::Inspection& inspection = status.inspection;
   const scaling::StatusReport& report = inspection.report;
   const scaling::PoolRecord& lease = inspection.lease.record;
   std::string text = Line("Pool", inspection.snapshot.key.ToString());
   text += Line("Ready", report.status.ready ? "yes" : "no: " + report.reason);
+  text += LineIf("Note", note);
   for (const Trouble& trouble : status.troubles) text += Line("Trouble", TroubleText(trouble));
   text += Line("Count", std::to_string(report.status.count));
   text += LineIf("Counters", CountersText(status));
   text += LineIf("Drift", report.drift);
   text += Line("Lease", LeaseText(inspection.lease, status.time));
-  if (lease.action.has_value()) text += Line("Action", ActionText(*lease.action));
+  if (lease.action.has_value()) text += Line("Action", ActionText(*lease.action, status));
   if (lease.policy.has_value()) {
     text += Line("Policy", lease.policy->id + ", scaled at " + TimeText(lease.policy->at));
   }

@@ -151,7 +151,12 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_not_ready_and_nam
   EXPECT_EQ(Status("json"), 3);
   EXPECT_EQ(nlohmann::json::parse(out_.str())["ready"], false);
   EXPECT_EQ(Status(), 3);
-  EXPECT_THAT(out_.str(), HasSubstr(" in namespace nomad; pools here: web\n"));
+  const std::string note = " in namespace nomad; pools here: web\n";
+  EXPECT_THAT(out_.str(), HasSubstr(note));
+  EXPECT_LT(out_.str().find(note), out_.str().find("Count:")) << "above what else there is";
+  vm_ = "web-a";
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("has no VM web-a; there is nothing of this name" + note));
 }
 
 TEST_F(MaintenanceCommands, status_and_gc_say_that_a_namespace_does_not_exist) {

@@ -194,6 +194,7 @@ TEST(StatusTable, has_a_block_for_each_vm_on_a_terminal_that_is_narrower_than_th
 
 TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   World world;
+  world.With(Vm("web-a"));
   scaling::Inspection inspection = Inspect(world);
   scaling::LeaseView& lease = inspection.lease;
   lease.present = true;
@@ -208,6 +209,10 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   const std::string text = TableOf(inspection);
   EXPECT_THAT(text, HasSubstr("Lease:      held by host_1_x, renewed 2s ago\n"));
   EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be created)\n"));
+  lease.record.action->names = {"web-x", "web-y"};
+  EXPECT_THAT(TableOf(inspection),
+              HasSubstr("Action:     act, 1 → 3, gone: web-x web-y (the plugin's Status or "
+                        "nomad-harvester gc removes what is left)\n"));
   EXPECT_THAT(text, HasSubstr("Trouble:    creating VMs failed 2 times in a row; it is tried "
                               "again at 2026-03-01T12:01:00Z\n"));
   EXPECT_THAT(text, HasSubstr("Back-off:   joining Nomad failed 1 time; it may be tried again\n"));
