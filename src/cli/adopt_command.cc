@@ -62,7 +62,8 @@ void AddAdoptCommand(CLI::App& app, const Invocation& invocation) {
        .description =
            "After Nomad was rebuilt or restored: record the Nomad cluster that answers now in the "
            "VMs of a pool and on its Lease. While they name another one, the pool is not ready.",
-       .exit_codes = "Exit: 0 the pool belongs to this cluster, 1 something was not done, 2 usage.",
+       .exit_codes = "Exit: 0 the pool belongs to this cluster, 1 something was not done, 2 usage, "
+                     "130 interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return AdoptPool(run, *arguments); }});
   command->add_flag("--dry-run", arguments->dry_run, "Only print what belongs to another cluster");

@@ -209,7 +209,7 @@ void AddCheckCommand(CLI::App& app, const Invocation& invocation) {
            "Check every precondition of a pool before the first VM: both systems, tokens, rights, "
            "what VMs are made of, and a dry run of one. Writes nothing.",
        .exit_codes = "Exit: 0 nothing failed (warn and unknown are no failures), 1 a failure, "
-                     "2 usage.",
+                     "2 usage, 130 interrupted.",
        .use = PolicyUse::kChecked,
        .task = [arguments](const CommandRun& run) { return CheckPreconditions(run, *arguments); }});
   AddOutputOption(*command, arguments->output);

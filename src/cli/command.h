@@ -179,6 +179,8 @@ void AddOutputOption(CLI::App& command, std::string& output,
 // The options -w, --watch and --interval. `watch` must outlive `command`.
 void AddWatchOptions(CLI::App& command, WatchArguments& watch);
 
+// Ends an error about an argument that may be a setting.
+inline constexpr char kHowToSet[] = "; a setting is given as --set KEY=VALUE";
 // The option --set KEY=VALUE, repeatable. `settings` must outlive `command`.
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
                           const std::string& description);

@@ -20,6 +20,7 @@
 
 #include "command.h"
 #include "runtime_parts.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -196,14 +197,15 @@ void AddWatchOptions(CLI::App& command, WatchArguments& watch) {
   const auto read = [&watch](const std::string& text) {
     const auto parsed = base::ParseGoDuration(text);
     if (!parsed.ok() || *parsed < std::chrono::seconds(1)) {
-      return std::string("it is not a duration of at least 1s, such as 5s");
+      return GivenWord(text) + " is not a duration of at least 1s; give one such as 5s or 1m";
     }
     watch.interval = *parsed;
     return std::string();
   };
   command
       .add_option_function<std::string>(
-          "--interval", [](const std::string& /*text*/) {}, "Between two of these, at least 1s")
+          "--interval", [](const std::string& /*text*/) {},
+          "How long from one look to the next, at least 1s")
       ->check(read)
       ->type_name("DURATION")
       ->needs("--watch")

@@ -16,6 +16,7 @@
 #include "runtime_parts.h"
 #include "settings.h"
 #include "simulated_world.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -125,7 +126,9 @@ void AddDevCommand(CLI::App& app, const Invocation& invocation) {
       ->type_name("N")
       ->check([](const std::string& text) {
         const auto number = base::ParseInt(text);
-        return std::string(number.ok() && *number > 0 ? "" : "it is not the number of a write");
+        if (number.ok() && *number > 0) return std::string();
+        return GivenWord(text) +
+               " is not the number of a write; give a whole number from 1, such as 5";
       })
       ->needs(simulate);
   AddAgentConfigOption(*command, arguments->files)->excludes(simulate);

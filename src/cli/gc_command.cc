@@ -56,8 +56,7 @@ Verb VerbOf(const ReconcileEvent& event) {
       {StepKind::kRollBack, {"removed the mark", "remove the mark"}},
       {StepKind::kStartDrain, {"started the drain of its node", "start the drain of its node"}},
       {StepKind::kDelete, {"deleted the VM", "delete the VM"}},
-      {StepKind::kHalt,
-       {"set its run strategy to Halted", "set its run strategy to Halted"}},
+      {StepKind::kHalt, {"set its run strategy to Halted", "set its run strategy to Halted"}},
   };
   static constexpr std::pair<Kind, Verb> kOthers[] = {
       {Kind::kPurge, {"purged node", "purge node"}},
@@ -246,7 +245,7 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
            "Clean up after an interrupted action: marks, drains, partially created VMs, volumes, "
            "Secrets, nodes to purge; of one pool (node_group_name), or of every pool of the "
            "namespace.",
-       .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage.",
+       .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kOptional,
        .task = [arguments](const CommandRun& run) { return CollectGarbage(run, *arguments); }});
   command->add_flag("--dry-run", arguments->dry_run,

@@ -2,6 +2,7 @@
 #include "help.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "command.h"
 #include "examples.h"
 #include "terminal.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -40,6 +42,15 @@ class HelpFormatter final : public CLI::Formatter {
       begin = end + 1;
     }
     return help;
+  }
+
+  // An option that may also be given by its place is told there.
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (!is_positional) {
+      std::erase_if(options, [](const CLI::Option* option) { return option->get_positional(); });
+    }
+    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
   }
 
   std::string make_footer(const CLI::App* app) const override {
@@ -76,6 +87,35 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
     }
   }
   return names;
+}
+
+// "COUNT and options": of the commands that were parsed.
+std::string PlacesOf(const CLI::App& app) {
+  std::string places;
+  for (const CLI::App* const command : app.get_subcommands()) {
+    for (const CLI::Option* const option : command->get_options({})) {
+      if (!option->get_positional()) continue;
+      const std::string name = option->get_name(/*positional=*/true);
+      places += (option->get_required() ? name : "[" + name + "]") + " and ";
+    }
+  }
+  return places.empty() ? "nothing but options" : places + "options";
+}
+
+// After an unknown option a word may be its value, and that a secret.
+std::string Unexpected(const std::vector<std::string>& arguments, const std::string& options) {
+  const bool is_told =
+      options.empty() && std::none_of(arguments.begin(), arguments.end(),
+                                      [](const std::string& word) { return MayBeSecret(word); });
+  if (!is_told) {
+    return std::to_string(arguments.size()) + " unexpected argument(s)" +
+           (options.empty() ? "" : ", among them" + options);
+  }
+  std::vector<std::string> words;
+  words.reserve(arguments.size());
+  std::transform(arguments.begin(), arguments.end(), std::back_inserter(words), GivenWord);
+  return std::string("unexpected argument") + (words.size() == 1 ? " " : "s ") +
+         absl::StrJoin(words, ", ");
 }
 
 }  // namespace
@@ -116,19 +156,21 @@ std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::stri
     const std::optional<std::string> nearest = base::NearestName(name, known);
     if (nearest.has_value()) hints += "; did you mean " + *nearest + "?";
   }
-  if (hints.empty()) {
+  if (options.empty()) hints += "; it takes " + PlacesOf(app);
+  if (!hints.ends_with('?')) {
     const bool has_settings = std::find(known.begin(), known.end(), "--set") != known.end();
+    const bool has_policy = std::find(known.begin(), known.end(), "--policy") != known.end();
     std::erase_if(known,
                   [](const std::string& name) { return name == "--help" || name == "--version"; });
     if (!options.empty()) {
       hints = known.empty() ? "; there are none but --help"
                             : "; the options are " + absl::StrJoin(known, ", ");
     }
-    if (has_settings) hints += "; a setting is given as --set KEY=VALUE";
+    if (has_settings) hints += kHowToSet;
+    if (has_policy) hints += ", a policy as --policy FILE";
   }
-  return std::to_string(arguments.size()) + " unexpected argument(s)" +
-         (options.empty() ? "" : ", among them" + options) + hints +
-         (hints.ends_with('?') ? "" : ".") + " Run with --help for more information.";
+  return Unexpected(arguments, options) + hints + (hints.ends_with('?') ? "" : ".") +
+         " Run with --help for more information.";
 }
 
 }  // namespace nomad_harvester::cli

@@ -23,8 +23,10 @@ void AddCountOption(CLI::App& command, std::int64_t& count) {
         const auto number = base::ParseInt(text);
         // CLI11 reads a number that begins with 0 as octal.
         const bool is_octal = text.size() > 1 && text.starts_with('0');
-        return std::string(number.ok() && *number >= 0 && !is_octal ? ""
-                                                                    : "it is not a count of VMs");
+        if (number.ok() && *number >= 0 && !is_octal) return std::string();
+        return GivenWord(text) +
+               " is not a count of VMs; give a whole number without leading zeros, such as 3" +
+               (text.find('=') == std::string::npos ? "" : kHowToSet);
       });
 }
 
@@ -78,7 +80,8 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
            "one of them may not (RESERVE), who is passed over, what is limited, and what would "
            "refuse it. Only reads.",
        .exit_codes =
-           "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage.",
+           "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage, "
+           "130 interrupted.",
        .use = PolicyUse::kWhole,
        .task = [arguments](const CommandRun& run) { return ShowPlan(run, *arguments); }});
   AddCountOption(*command, arguments->count);

@@ -68,7 +68,8 @@ void AddRenderCommand(CLI::App& app, const Invocation& invocation) {
            "Print the Lease, the Secret and the VM that a policy would create, without secrets. "
            "Only reads: image, networks and keys from Harvester.",
        .exit_codes =
-           "Exit: 0 printed, 1 Harvester cannot be read or would not get such a VM, 2 usage.",
+           "Exit: 0 printed, 1 Harvester cannot be read or would not get such a VM, 2 usage, "
+           "130 interrupted.",
        .use = PolicyUse::kWhole,
        .task = [output](const CommandRun& run) { return RenderPolicy(run, *output); }});
   AddOutputOption(*command, *output, {"yaml", "json"});

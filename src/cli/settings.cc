@@ -177,6 +177,21 @@ void WarnOf(const FileSettings& files, const StringMap& plugin, const StringMap&
   }
 }
 
+// How to give keys to a command that got no policy's file.
+constexpr char kWhoHasKeys[] =
+    "missing keys come from the agent's files, --agent-config FILE and --policy FILE, or one by "
+    "one "
+    "from --set KEY=VALUE";
+
+// Of problems, whose lines begin with their key.
+bool TellsOfMissingKey(const std::string& problems, const StringMap& values) {
+  const std::vector<std::string> lines = absl::StrSplit(problems, '\n');
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return line.find("required") != std::string::npos &&
+           !values.contains(line.substr(0, line.find(':')));
+  });
+}
+
 // Takes the keys of CAs that do not exist out of the block.
 void TakeMissingCas(const std::map<std::string, std::string>& origins, Settings* settings) {
   for (const char* const key : {"harvester_ca_cert", "nomad_ca-cert", "nomad_ca-path"}) {
@@ -270,7 +285,11 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
     check_template = std::bind_front(&scaling::CheckTemplate, std::cref(*plugin));
   }
   auto policy = config::ParsePoolPolicy(values, check_template);
-  if (!policy.ok()) problems.push_back(WithOrigins(base::Message(policy.status()), origins));
+  if (!policy.ok()) {
+    const std::string text = base::Message(policy.status());
+    problems.push_back(WithOrigins(text, origins));
+    if (files.policy.empty() && TellsOfMissingKey(text, values)) problems.emplace_back(kWhoHasKeys);
+  }
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
   // The files' is that of the plugin under the agent, which filters its lines.

@@ -101,6 +101,16 @@ std::string Printable(std::string_view text) {
   return base::EscapeControls(base::WithoutSecrets(std::string(text)));
 }
 
+bool MayBeSecret(std::string_view word) {
+  // Tokens of Kubernetes, Rancher, Nomad and Vault are longer.
+  constexpr std::size_t kLongest = 16;
+  return word.size() > kLongest || word.find('=') != std::string_view::npos;
+}
+
+std::string GivenWord(std::string_view word) {
+  return MayBeSecret(word) ? "what was given" : "\"" + Printable(word) + "\"";
+}
+
 std::string PrintableJson(Json document) {
   return WithoutSecretsIn(std::move(document)).dump(2, ' ', true, Json::error_handler_t::replace) +
          "\n";

@@ -15,6 +15,11 @@ namespace nomad_harvester::cli {
 // One line, without control sequences and secrets: text from other systems may contain anything.
 std::string Printable(std::string_view text);
 
+// A word of the command line as an error repeats it, in quotation marks. What may be a secret is
+// not repeated: a setting whose --set was forgotten, or a token.
+bool MayBeSecret(std::string_view word);
+std::string GivenWord(std::string_view word);
+
 // The document in ASCII, so that no control character of any kind reaches a terminal, and without
 // secrets in its texts; names of members are its own. With a newline at its end.
 std::string PrintableJson(nlohmann::ordered_json document);

@@ -301,11 +301,79 @@ TEST_F(Commands, an_unexpected_argument_is_told_what_there_is) {
   EXPECT_THAT(Call({"paus"}).err, HasSubstr("did you mean pause?"));
 }
 
+TEST_F(Commands, an_argument_that_is_wrong_or_too_many_is_repeated_with_what_is_right) {
+  EXPECT_EQ(Call({"scale", "three"}).err,
+            "nomad-harvester scale: --count: \"three\" is not a count of VMs; give a whole number "
+            "without leading zeros, such as 3; run with --help for more information\n");
+  EXPECT_THAT(Call({"plan", "--count", "-1"}).err, HasSubstr("\"-1\" is not a count of VMs"));
+  EXPECT_THAT(Call({"status", "-w", "--interval", "9"}).err,
+              HasSubstr("\"9\" is not a duration of at least 1s; give one such as 5s"));
+  EXPECT_THAT(Call({"dev", "--simulate", "--kill-after", "0"}).err,
+              HasSubstr("\"0\" is not the number of a write; give a whole number from 1"));
+  EXPECT_EQ(
+      Call({"scale", "2", "3"}).err,
+      "nomad-harvester scale: unexpected argument \"3\"; it takes COUNT and options; a setting "
+      "is given as --set KEY=VALUE, a policy as --policy FILE. Run with --help for more "
+      "information.\n");
+  EXPECT_THAT(Call({"check", "web.hcl", "x"}).err,
+              HasSubstr("unexpected arguments \"web.hcl\", \"x\"; it takes nothing but options; "));
+  EXPECT_THAT(Call({"status", "web-a", "web-b"}).err,
+              HasSubstr("\"web-b\"; it takes [VM] and options; "));
+  EXPECT_THAT(Call({"version", "x"}).err, HasSubstr("\"x\"; it takes nothing but options. Run"));
+}
+
+TEST_F(Commands, a_missing_key_is_told_with_the_options_that_give_it) {
+  constexpr char kHow[] =
+      "missing keys come from the agent's files, --agent-config FILE and --policy FILE, or one by "
+      "one from --set KEY=VALUE\n";
+  const config::StringMap environment = {{"HARVESTER_URL", "http://127.0.0.1:1"}};
+  EXPECT_THAT(Call({"plan", "3"}, environment).err, EndsWith(std::string(": ") + kHow));
+  EXPECT_THAT(Call({"status"}, environment).err, EndsWith(kHow));
+  EXPECT_THAT(Call({"plan", "3", "--set", "node_group_name=web", "--set", "node_class=web", "--set",
+                    "vm_template=a/b", "--set", "wait_for=x"},
+                   environment)
+                  .err,
+              Not(HasSubstr(kHow)))
+      << "nothing is missing";
+  const support::ScopedTempDir tmp;
+  const std::string policy = tmp.WriteFile(
+      "p.hcl",
+      "scaling \"web\" {\n  max = 1\n  policy {\n    target \"harvester\" {\n      node_class = "
+      "\"web\"\n    }\n  }\n}\n");
+  EXPECT_THAT(Call({"status", "--policy", policy}, environment).err,
+              AllOf(HasSubstr("add it to the policy's target block"), Not(HasSubstr(kHow))))
+      << "it has a file";
+}
+
+TEST_F(Commands, init_without_a_cluster_says_how_to_name_one) {
+  const Outcome outcome = Call({"init"}, {{"HOME", "/nowhere"}});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, StartsWith("nomad-harvester init: no cluster is known: give "
+                                      "--kubeconfig FILE, or set HARVESTER_KUBECONFIG"));
+}
+
+TEST_F(Commands, an_argument_that_is_also_an_option_is_told_once) {
+  for (const char* command : {"plan", "scale"}) {
+    const std::string help = Call({"help", command}).out;
+    EXPECT_EQ(help.find("COUNT INT REQUIRED"), help.rfind("REQUIRED") - 10) << help;
+    EXPECT_THAT(help, HasSubstr("3, or --count 3"));
+  }
+}
+
+TEST_F(Commands, the_help_of_each_command_that_asks_a_system_has_the_exit_code_of_ctrl_c) {
+  for (const char* command :
+       {"init", "check", "status", "gc", "adopt", "pause", "resume", "plan", "scale", "render"}) {
+    EXPECT_THAT(Call({"help", command}).out, EndsWith(", 130 interrupted.\n")) << command;
+  }
+}
+
 TEST_F(Commands, P3_a_setting_whose_set_was_forgotten_is_not_repeated) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"dev", "auth_token=sesame-street"},
         std::vector<std::string>{"dev", "--auth_token=sesame-street"},
-        std::vector<std::string>{"status", "--auth_token", "sesame-street"}}) {
+        std::vector<std::string>{"status", "--auth_token", "sesame-street"},
+        std::vector<std::string>{"scale", "auth_token=sesame-street"},
+        std::vector<std::string>{"scale", "3", "auth_token=sesame-street"}}) {
     const Outcome outcome = Call(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("--set KEY=VALUE"), Not(HasSubstr("sesame"))));

@@ -1165,7 +1165,7 @@ TEST_F(WholeCommands,
 
 TEST_F(WholeCommands, a_count_that_begins_with_0_is_refused_because_it_would_be_read_as_octal) {
   EXPECT_EQ(Call({"plan", "--count", "010", "--set", "node_group_name=web"}), 2);
-  EXPECT_THAT(err_, HasSubstr("it is not a count of VMs"));
+  EXPECT_THAT(err_, HasSubstr("\"010\" is not a count of VMs"));
   EXPECT_EQ(Call({"plan", "--count", "-1", "--set", "node_group_name=web"}), 2);
 }
 

@@ -52,10 +52,10 @@ TEST(Settings, keys_find_their_block_by_the_option_table) {
 
 TEST(Settings, a_whole_policy_has_what_new_vms_need_and_templates_that_work) {
   std::vector<std::string> pairs = kWhole;
-  EXPECT_THAT(
-      Problems(Read(pairs, PolicyUse::kWhole)),
-      ElementsAre(StartsWith("image: required"), StartsWith("cpu_request: required"),
-                  StartsWith("memory_request: required"), StartsWith("networks: required")));
+  EXPECT_THAT(Problems(Read(pairs, PolicyUse::kWhole)),
+              ElementsAre(StartsWith("image: required"), StartsWith("cpu_request: required"),
+                          StartsWith("memory_request: required"), StartsWith("networks: required"),
+                          StartsWith("missing keys come from ")));
   pairs.insert(pairs.end(), {"image=default/ubuntu", "cpu_request=2", "memory_request=4Gi",
                              "networks=management", "user_data={{vmname}}"});
   EXPECT_THAT(Problems(Read(pairs, PolicyUse::kWhole)), ElementsAre(HasSubstr("vmname")));
@@ -78,13 +78,14 @@ TEST(Settings, no_key_is_in_both_blocks) {
 TEST(Settings, every_mistake_is_named_at_once_with_the_nearest_key) {
   const auto settings = Read({"harvester_ulr=http://h", "node_class=web", "nonsense", "=x",
                               "node_clas=web", "request_timeout=10"});
-  EXPECT_THAT(Problems(settings),
-              ElementsAre("harvester_ulr: unknown key; did you mean harvester_url?",
-                          "--set: expected KEY=VALUE, but number 3 has no \"=\"",
-                          "--set: expected KEY=VALUE, but number 4 has no key",
-                          "node_clas: unknown key; did you mean node_class?",
-                          StartsWith("harvester_url: required"), StartsWith("request_timeout: "),
-                          StartsWith("node_group_name: required")));
+  EXPECT_THAT(
+      Problems(settings),
+      ElementsAre("harvester_ulr: unknown key; did you mean harvester_url?",
+                  "--set: expected KEY=VALUE, but number 3 has no \"=\"",
+                  "--set: expected KEY=VALUE, but number 4 has no key",
+                  "node_clas: unknown key; did you mean node_class?",
+                  StartsWith("harvester_url: required"), StartsWith("request_timeout: "),
+                  StartsWith("node_group_name: required"), StartsWith("missing keys come from ")));
 }
 
 TEST(Settings, what_may_be_a_secret_is_not_quoted) {
@@ -228,10 +229,10 @@ TEST(Settings, a_pool_or_a_namespace_alone_is_not_a_policy) {
 
 TEST(Settings, a_policy_that_is_given_in_part_is_refused) {
   EXPECT_THAT(Problems(Read({"harvester_url=http://h", "node_class=web"}, PolicyUse::kOptional)),
-              ElementsAre(StartsWith("node_group_name: required")));
+              ElementsAre(StartsWith("node_group_name: required"), HasSubstr("--policy FILE")));
   EXPECT_THAT(Problems(Read({"harvester_url=http://h", "node_group_name=web", "node_purge=true"},
                             PolicyUse::kOptional)),
-              ElementsAre(StartsWith("node_class: ")));
+              ElementsAre(StartsWith("node_class: "), HasSubstr("--policy FILE")));
 }
 
 TEST(ReadPluginSettings, tells_which_is_used_where_a_file_and_the_environment_differ) {
