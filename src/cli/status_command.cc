@@ -40,6 +40,10 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std:
   names.reserve(status.vms.size());
   for (const VmStatus& known : status.vms) names.push_back(known.vm().name);
   std::string text = "pool " + status.inspection.snapshot.key.ToString() + " has no VM " + vm;
+  // As of "kubectl get KIND NAME".
+  if (vm == status.inspection.snapshot.key.pool) {
+    return text + "; it is the pool's own name: without it, status shows the pool";
+  }
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
     text += "; did you mean " + *nearest + "?";
   } else if (!names.empty()) {

@@ -72,7 +72,8 @@ std::string ActionText(const harvester::LeaseAction& action, const PoolStatus& s
          (unfinished.empty() ? "" : ", unfinished:" + unfinished) +
          (gone.empty() ? ""
                        : ", gone:" + gone +
-                             " (the plugin's Status or nomad-harvester gc removes what is left)");
+                             " (if anything is left of them, the plugin's Status or "
+                             "nomad-harvester gc removes it)");
 }
 
 std::string TroubleText(const Trouble& trouble) {

@@ -147,6 +147,11 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_not_ready_and_nam
   ASSERT_TRUE(Scale(1).ok());
   EXPECT_EQ(Status(), 0);
   EXPECT_THAT(out_.str(), Not(HasSubstr("Note:")));
+  vm_ = "web";
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(err_.str(),
+              HasSubstr("has no VM web; it is the pool's own name: without it, status"));
+  vm_ = "";
   settings_.policy->pool = "wbe";
   EXPECT_EQ(Status("json"), 3);
   EXPECT_EQ(nlohmann::json::parse(out_.str())["ready"], false);

@@ -211,8 +211,8 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be created)\n"));
   lease.record.action->names = {"web-x", "web-y"};
   EXPECT_THAT(TableOf(inspection),
-              HasSubstr("Action:     act, 1 → 3, gone: web-x web-y (the plugin's Status or "
-                        "nomad-harvester gc removes what is left)\n"));
+              HasSubstr("Action:     act, 1 → 3, gone: web-x web-y (if anything is left of them, "
+                        "the plugin's Status or nomad-harvester gc removes it)\n"));
   EXPECT_THAT(text, HasSubstr("Trouble:    creating VMs failed 2 times in a row; it is tried "
                               "again at 2026-03-01T12:01:00Z\n"));
   EXPECT_THAT(text, HasSubstr("Back-off:   joining Nomad failed 1 time; it may be tried again\n"));
