@@ -30,7 +30,6 @@ constexpr Example kExamples[] = {
     {"pause", "pause --agent-config agent.hcl --policy web.hcl --until 2h"},
     {"resume", "resume --agent-config agent.hcl --policy web.hcl"},
     {"replace", "replace --drifted --agent-config agent.hcl --policy web.hcl"},
-    {"replace", "replace --older-than 9h --agent-config agent.hcl --policy web.hcl"},
     {"plan", "plan 3 --agent-config agent.hcl --policy web.hcl"},
     {"plan", "plan 3 --agent-config agent.hcl --policy web.hcl -o yaml"},
     {"scale", "scale 3 --agent-config agent.hcl --policy web.hcl"},

@@ -76,7 +76,8 @@ int ResumeReplacement(const CommandRun& run) {
         kExitFailure);
   }
   run.out << "pool " << key.ToString()
-          << (*resumed ? ": the replacement of VMs goes on\n" : " has no Lease: nothing has stopped\n");
+          << (*resumed ? ": the replacement of VMs goes on\n"
+                       : " has no Lease: nothing has stopped\n");
   return kExitOk;
 }
 
@@ -135,9 +136,10 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
            "Exit: 0 resumed, or not paused; 1 the pool's Lease could not be written, 2 usage, "
            "130 interrupted.",
        .use = PolicyUse::kPool,
-       .task = [replacement](const CommandRun& run) {
-         return *replacement ? ResumeReplacement(run) : SetPaused(run, std::nullopt);
-       }})
+       .task =
+           [replacement](const CommandRun& run) {
+             return *replacement ? ResumeReplacement(run) : SetPaused(run, std::nullopt);
+           }})
       ->add_flag("--replacement", *replacement,
                  "Replace VMs again after a new one was not ready in time; a pause goes on");
 }

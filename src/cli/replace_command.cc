@@ -23,15 +23,16 @@ int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
   if (!arguments->older_than.empty()) {
     const auto age = base::ParseGoDuration(arguments->older_than);
     if (!age.ok()) {
-      return errors.Refuse("--older-than: " + base::Message(age.status()) +
-                               "; write a duration such as 720h",
-                           kExitUsage);
+      return errors.Refuse(
+          "--older-than: " + base::Message(age.status()) + "; write a duration such as 720h",
+          kExitUsage);
     }
     arguments->age = *age;
   }
   const bool selects = arguments->drifted || arguments->age.has_value();
   if (arguments->names.empty() == !selects) {
-    return errors.Refuse("name the VMs, or give --drifted or --older-than, and not both", kExitUsage);
+    return errors.Refuse("name the VMs, or give --drifted or --older-than, and not both",
+                         kExitUsage);
   }
   return kExitOk;
 }
@@ -47,10 +48,9 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
   for (const scaling::VmView* view : snapshot.vms()) {
     if (!IsPoolMember(*view, snapshot) || harvester::IsTerminating(view->vm)) continue;
     const bool named = std::erase(unknown, view->vm->name) > 0;
-    const bool drifted = arguments.drifted &&
-                         DriftOf(view->vm, inspection.current_template,
-                                 snapshot.policy->drift_ignore)
-                             .has_value();
+    const bool drifted =
+        arguments.drifted &&
+        DriftOf(view->vm, inspection.current_template, snapshot.policy->drift_ignore).has_value();
     const bool old =
         arguments.age.has_value() && snapshot.now() - view->vm->created_at >= *arguments.age;
     if (named || drifted || old) selected.push_back(view);
@@ -93,8 +93,10 @@ int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
   const std::string act = arguments.cancel ? "keep" : "replace";
   for (const scaling::VmView* view : *selected) {
     const std::string obstacle = Obstacle(*view, inspection->snapshot);
-    run.out << Printable(view->vm->name) << ": " << (arguments.cancel ? "to be kept" : "to be replaced")
-            << (obstacle.empty() || arguments.cancel ? "" : ", but not for now: " + Printable(obstacle))
+    run.out << Printable(view->vm->name) << ": "
+            << (arguments.cancel ? "to be kept" : "to be replaced")
+            << (obstacle.empty() || arguments.cancel ? ""
+                                                     : ", but not for now: " + Printable(obstacle))
             << "\n";
   }
   const std::string question = act + " " + std::to_string(selected->size()) +

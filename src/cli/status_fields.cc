@@ -85,8 +85,7 @@ constexpr VmField kFields[] = {
      .wide = true,
      .json = [](const VmStatus& vm) { return vm.drift.has_value() ? Json(*vm.drift) : Json(); },
      .text = DriftText},
-    {.key = "to_be_replaced",
-     .json = [](const VmStatus& vm) -> Json { return vm.to_be_replaced; }},
+    {.key = "to_be_replaced", .json = [](const VmStatus& vm) -> Json { return vm.to_be_replaced; }},
     {.key = "replaces",
      .json = [](const VmStatus& vm) -> Json {
        return vm.vm().replaces.has_value() ? vm.vm().replaces->vm : "";

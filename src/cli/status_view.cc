@@ -209,7 +209,8 @@ std::string VmStory(const PoolStatus& status, const VmStatus& vm,
   story += LineIf("Ready", TimeText(object.ready_at));
   story += LineIf("Ready by", TimeText(vm.ready_by));
   const std::optional<harvester::Replaces>& replaces = vm.vm().replaces;
-  if (replaces.has_value()) story += LineIf("Replaces", replaces->vm + " (" + replaces->reason + ")");
+  if (replaces.has_value())
+    story += LineIf("Replaces", replaces->vm + " (" + replaces->reason + ")");
   story += LineIf("To replace", vm.to_be_replaced);
   story += LineIf("Harvester", object.printable_status);
   story += LineIf("Host", vm.host);

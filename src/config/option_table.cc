@@ -380,11 +380,12 @@ constexpr Option kOptions[] = {
            "(`replace_drifted`), and, with the optional right to list Harvester's hosts, those on "
            "cordoned hosts.",
            "least_busy,newest_create_index,oldest_create_index,empty,empty_ignore_system"),
-    Policy(kShrinking, "replace_drifted", kEnum, "on_scale_in",
-           "VMs that were made of something else than the policy describes now, such as an older "
-           "image: with `on_scale_in` they are removed first, after those that are not ready; with "
-           "`rolling` also replaced by new ones, one at a time; with `off` removed like all others.",
-           "off,on_scale_in,rolling"),
+    Policy(
+        kShrinking, "replace_drifted", kEnum, "on_scale_in",
+        "VMs that were made of something else than the policy describes now, such as an older "
+        "image: with `on_scale_in` they are removed first, after those that are not ready; with "
+        "`rolling` also replaced by new ones, one at a time; with `off` removed like all others.",
+        "off,on_scale_in,rolling"),
     Policy(kShrinking, "drift_ignore", kList, kNone,
            "Parts in which a VM may differ from the policy without being called drifted, by the "
            "names that `nomad-harvester status -o wide` shows, such as `tags,labels`.",

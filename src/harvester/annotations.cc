@@ -196,8 +196,7 @@ absl::StatusOr<DrainDeadline> ParseDeadline(std::string_view text) {
   return base::InvalidArgument("is neither a time nor \"none\" nor \"now\"");
 }
 
-constexpr std::array<std::string_view, 4> kReasons = {"scale-in", "broken", "unhealthy",
-                                                     "replace"};
+constexpr std::array<std::string_view, 4> kReasons = {"scale-in", "broken", "unhealthy", "replace"};
 
 absl::StatusOr<MarkReason> ParseReason(std::string_view text) {
   const auto* const found = std::find(kReasons.begin(), kReasons.end(), text);

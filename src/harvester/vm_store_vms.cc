@@ -121,8 +121,7 @@ absl::StatusOr<VirtualMachine> VmStore::AnnotateAndHalt(const runtime::Context& 
                                                         const std::string& name,
                                                         const std::string& resource_version,
                                                         const AnnotationChanges& changes) const {
-  return PatchVm(context, name, resource_version, changes,
-                 {{"spec", {{"runStrategy", "Halted"}}}});
+  return PatchVm(context, name, resource_version, changes, {{"spec", {{"runStrategy", "Halted"}}}});
 }
 
 absl::StatusOr<VirtualMachine> VmStore::PatchVm(const runtime::Context& context,

@@ -1219,7 +1219,8 @@ TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_canc
   ASSERT_TRUE(Scale(2).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
   const auto asked = [&] {
-    return cluster_.Vm(vm)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace", "");
+    return cluster_.Vm(vm)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace",
+                                                            "");
   };
   const auto replace = [&](const ReplaceArguments& arguments) {
     return Call("replace", [&](const CommandRun& run) { return ReplaceVms(run, arguments); });
@@ -1251,10 +1252,12 @@ TEST_F(MaintenanceCommands, C7_replace_says_what_keeps_a_vm) {
   ASSERT_TRUE(Scale(1).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
   cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", "true");
-  EXPECT_EQ(Call("replace",
-                 [&](const CommandRun& run) { return ReplaceVms(run, {.names = {vm}, .yes = true}); }),
-            0);
-  EXPECT_THAT(out_.str(), HasSubstr(vm + ": to be replaced, but not for now: protected by its annotation"));
+  EXPECT_EQ(
+      Call("replace",
+           [&](const CommandRun& run) { return ReplaceVms(run, {.names = {vm}, .yes = true}); }),
+      0);
+  EXPECT_THAT(out_.str(),
+              HasSubstr(vm + ": to be replaced, but not for now: protected by its annotation"));
 }
 
 }  // namespace

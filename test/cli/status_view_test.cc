@@ -425,7 +425,9 @@ TEST(StatusTable, C17_a_vm_that_has_registered_says_since_when_and_why_it_is_not
 
 TEST(StatusStory, R1_names_the_vm_whose_place_a_new_one_takes_and_why) {
   World world;
-  world.With(Vm("web-a").Joined()).With(Node("web-a")).With(Vm("web-b").Age(minutes(1)).Replaces("web-a", "drifted: image"));
+  world.With(Vm("web-a").Joined())
+      .With(Node("web-a"))
+      .With(Vm("web-b").Age(minutes(1)).Replaces("web-a", "drifted: image"));
   EXPECT_THAT(Story(Describe(world), "web-b"),
               AllOf(HasSubstr("State:      replacement, not part of the count\n"),
                     HasSubstr("Replaces:   web-a (drifted: image)\n")));

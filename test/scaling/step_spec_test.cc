@@ -40,9 +40,9 @@ TEST(StepSpec, every_kind_has_its_own_row_and_name) {
 TEST(StepSpec, C14_what_undoes_a_removal_is_a_repair_and_what_leads_to_a_deletion_a_removal) {
   const std::set<StepKind> repairs = {StepKind::kCancelDrain, StepKind::kEnable,
                                       StepKind::kRecordRolledBack, StepKind::kRollBack};
-  const std::set<StepKind> removals = {StepKind::kMarkBroken, StepKind::kMarkUnhealthy, StepKind::kMarkReplaced,
-                                       StepKind::kStartDrain, StepKind::kDelete,
-                                       StepKind::kHalt};
+  const std::set<StepKind> removals = {StepKind::kMarkBroken,   StepKind::kMarkUnhealthy,
+                                       StepKind::kMarkReplaced, StepKind::kStartDrain,
+                                       StepKind::kDelete,       StepKind::kHalt};
   const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kRecordReady,
                                       StepKind::kRecordCluster, StepKind::kForgetJoinTimeout};
   const std::set<StepKind> upkeep = {StepKind::kRenewToken, StepKind::kPublishHost,

@@ -76,7 +76,8 @@ class Vm {
   Vm& OfCluster(const std::string& keys) { return vm_.nomad_cluster = keys, *this; }
   // It takes the place of a VM with that name.
   Vm& Replaces(const std::string& old, const std::string& reason) {
-    return vm_.replaces = harvester::Replaces{.vm = old, .uid = "uid-" + old, .reason = reason}, *this;
+    return vm_.replaces = harvester::Replaces{.vm = old, .uid = "uid-" + old, .reason = reason},
+           *this;
   }
   // Made of something with that hash and these parts.
   Vm& MadeOf(const std::string& hash, const std::string& parts) {

@@ -96,7 +96,8 @@ TEST(Leftovers, C4_a_volume_that_was_restored_in_place_goes_and_one_that_was_att
   EXPECT_TRUE(h.Scale(0).ok()) << h.Transcript();
   h.Tick(minutes(1));
   EXPECT_THAT(NamesOf(h.Claims()), ElementsAre("data")) << h.Transcript();
-  EXPECT_THAT(h.log->Text(), testing::HasSubstr("Deleted a VM, but volumes stay that it was not made with"));
+  EXPECT_THAT(h.log->Text(),
+              testing::HasSubstr("Deleted a VM, but volumes stay that it was not made with"));
 }
 
 TEST(Leftovers, C10_a_kill_before_the_delete_leaves_no_volume_that_was_restored_in_place) {

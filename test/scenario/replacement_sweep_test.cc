@@ -77,7 +77,8 @@ class Roll {
   int Eligible() const {
     int eligible = 0;
     for (const json& node : h.Nodes()) {
-      const bool takes = node.at("Status") == "ready" && node.at("SchedulingEligibility") == "eligible";
+      const bool takes =
+          node.at("Status") == "ready" && node.at("SchedulingEligibility") == "eligible";
       if (takes && IsOfPool(node)) ++eligible;
     }
     return eligible;
@@ -157,7 +158,8 @@ TEST(ReplacementSweep, R2_an_answer_that_is_lost_or_refused_once_costs_only_time
 TEST(ReplacementSweep, R4_a_scale_at_any_moment_gets_its_count) {
   for (int second = 0; second < 120; second += IsFullSweep() ? 1 : 6) {
     for (const int count : {1, 3}) {
-      SCOPED_TRACE("a Scale to " + std::to_string(count) + " after " + std::to_string(second) + " s");
+      SCOPED_TRACE("a Scale to " + std::to_string(count) + " after " + std::to_string(second) +
+                   " s");
       Roll roll([](Roll&, const RequestInfo&) { return Fault::None(); });
       roll.h.clock.Advance(seconds(10));
       ASSERT_TRUE(roll.h.Status().ok());

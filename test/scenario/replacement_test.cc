@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A new VM takes the place of an old one, and the pool keeps its count (docs/behaviour.md, R1 to R6).
+// A new VM takes the place of an old one, and the pool keeps its count (docs/behaviour.md, R1 to
+// R6).
 
 #include <chrono>
 #include <set>
@@ -43,7 +44,8 @@ class Replacement : public testing::Test {
   std::size_t Eligible() const {
     std::size_t eligible = 0;
     for (const json& node : h_.Nodes()) {
-      if (node.at("Status") == "ready" && node.at("SchedulingEligibility") == "eligible") ++eligible;
+      if (node.at("Status") == "ready" && node.at("SchedulingEligibility") == "eligible")
+        ++eligible;
     }
     return eligible;
   }
@@ -145,8 +147,9 @@ TEST_F(Replacement, R2_it_goes_on_without_a_status) {
 template <typename Predicate>
 void Refuse(Harness& h, Predicate refused) {
   h.cluster.SetFaultHook([refused](const simulator::RequestInfo& request) {
-    return refused(request) ? simulator::Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})")
-                            : simulator::Fault::None();
+    return refused(request)
+               ? simulator::Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})")
+               : simulator::Fault::None();
   });
 }
 

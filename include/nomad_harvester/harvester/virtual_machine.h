@@ -71,8 +71,8 @@ struct VirtualMachine : ObjectMetadata {
   std::optional<PublishedHost> published_host;
   Hold protect;  // an absent annotation does not hold
   bool delete_first = false;
-  std::string replace_request;        // annotation `replace`; empty: none
-  std::optional<Replaces> replaces;   // unset if absent or unreadable
+  std::string replace_request;       // annotation `replace`; empty: none
+  std::optional<Replaces> replaces;  // unset if absent or unreadable
 
   std::string run_strategy;
   std::string printable_status;  // status.printableStatus; empty right after creation

@@ -28,9 +28,9 @@ inline constexpr base::Duration kStaleLost = std::chrono::minutes(5);
 // A refusal that lasts this long ends the VM's part of a call (rule L3).
 inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
-// KubeVirt and Harvester remove the finalizers of a VM within seconds of the end of its guest. After
-// this time its run strategy may be the cause (rule C4); Halted does no harm to a VM that is being
-// deleted.
+// KubeVirt and Harvester remove the finalizers of a VM within seconds of the end of its guest.
+// After this time its run strategy may be the cause (rule C4); Halted does no harm to a VM that is
+// being deleted.
 inline constexpr base::Duration kHaltAfter = std::chrono::seconds(60);
 
 // About the pool as a whole. O(VMs).

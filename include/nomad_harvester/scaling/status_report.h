@@ -85,7 +85,7 @@ enum class VmState {
   kLost,     // has joined, and has no live node
   kUnready,  // its node is not ready; an initializing one, for kUnreadyFor
   kReady,
-  kCreated,  // has no join deadline and has not joined
+  kCreated,      // has no join deadline and has not joined
   kReplacement,  // will take the place of another VM; does not count before (rule R1)
 };
 inline constexpr std::size_t kVmStates = 13;

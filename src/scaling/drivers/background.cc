@@ -245,7 +245,8 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
                    (resumed.replaces || policy->expire_after.has_value() ||
                     policy->replace_drifted == config::ReplaceDrifted::kRolling);
   if (paused || root_.Done()) return std::nullopt;
-  if (done && state.replaces) return now + (resumed.replaces ? Rounds::kShortest : Rounds::kLongest);
+  if (done && state.replaces)
+    return now + (resumed.replaces ? Rounds::kShortest : Rounds::kLongest);
   if (done) return std::nullopt;
   const base::MonoTime next = state.rounds.NextAfter(now);
   if (next - state.asked_at >= kAskedWithin && !state.replaces) return std::nullopt;

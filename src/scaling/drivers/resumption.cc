@@ -58,9 +58,8 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
       WhyReplacementRests(snapshot, deps.lease.record(), memory->current_template);
   if (std::exchange(memory->replacement_rests, rests) != rests && !rests.empty()) {
     const bool goes_on = !PendingReplacements(snapshot).empty();
-    deps.logger.Log(
-        goes_on ? log::Level::kDebug : log::Level::kInfo, "A replacement rests",
-        {{"vm", vms[0].vm->vm->name}, {"wanted", vms[0].reason}, {"why", rests}});
+    deps.logger.Log(goes_on ? log::Level::kDebug : log::Level::kInfo, "A replacement rests",
+                    {{"vm", vms[0].vm->vm->name}, {"wanted", vms[0].reason}, {"why", rests}});
   }
   if (!rests.empty()) return absl::OkStatus();
   if (const PoolRecord* closed = loop.TakeClosedRecord(); closed != nullptr) {

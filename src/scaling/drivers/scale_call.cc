@@ -477,10 +477,9 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
   leaves_work_ = acted_ = true;
   const PlannedCreation& creation = plan.create[0];
-  deps_.logger.Info("Replacing a VM", {{"vm", vm.name},
-                                       {"by", creation.name},
-                                       {"why", old.reason},
-                                       {"action_id", action_id_}});
+  deps_.logger.Info(
+      "Replacing a VM",
+      {{"vm", vm.name}, {"by", creation.name}, {"why", old.reason}, {"action_id", action_id_}});
   if (creation.action_id != action_id_) {
     NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps_, creation.name));
   }

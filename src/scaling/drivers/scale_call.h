@@ -37,12 +37,12 @@ struct ScaleRequest {
 
 // State of the pool kept between calls, besides the Lease's record.
 struct ScaleMemory {
-  CurrentTemplate current_template{};  // of the last preflight
+  CurrentTemplate current_template{};                // of the last preflight
   std::optional<base::MonoTime> template_read_at{};  // when it was read for a replacement
-  std::string replacement_rests;       // why, when that was logged last
-  std::string unread_classes;          // those of the last warning
-  bool without_intro_tokens = false;   // of the last preflight; the policy wants them
-  bool mass_loss_over = false;         // its timeout has expired: a new Scale removes (rule C15)
+  std::string replacement_rests;                     // why, when that was logged last
+  std::string unread_classes;                        // those of the last warning
+  bool without_intro_tokens = false;                 // of the last preflight; the policy wants them
+  bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
 };
 
 class ScaleCall {

@@ -238,8 +238,9 @@ class Act {
       case StepKind::kMarkReplaced:
         return MarkWith(MarkReason::kReplace, step);
       case StepKind::kKeepReplaced:
-        return Annotate({{harvester::kRemovalUndoneAnnotation,
-                          harvester::ToAnnotation(harvester::UndoneRemoval{seen_.now(), step.reason})}});
+        return Annotate(
+            {{harvester::kRemovalUndoneAnnotation,
+              harvester::ToAnnotation(harvester::UndoneRemoval{seen_.now(), step.reason})}});
       case StepKind::kRecordJoin:
         return RecordJoin(step);
       case StepKind::kRecordReady:
@@ -366,8 +367,7 @@ class Act {
 
   // Without a node, the mark names the VM's former node, whose absence is proved by its ID.
   Effect MarkWith(MarkReason reason, const Step& step) {
-    std::string node_id =
-        step.node_id.empty() ? seen_.view().vm->joined_node_id : step.node_id;
+    std::string node_id = step.node_id.empty() ? seen_.view().vm->joined_node_id : step.node_id;
     return EffectOf(WriteMark(MakeMark(seen_.snapshot(), seen_.view(), seen_.now(),
                                        NewActionId(deps_.random), reason, std::move(node_id)))
                         .status());

@@ -115,14 +115,15 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   if (facts->successor == nullptr || !harvester::WasReady(facts->successor->vm)) return;
   const harvester::VirtualMachine& successor = facts->successor->vm;
   const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
-  const std::string objection =
-      facts->node == nullptr ? "it has no Nomad node" : ObjectionTo(view, facts->node, snapshot, inputs);
+  const std::string objection = facts->node == nullptr
+                                    ? "it has no Nomad node"
+                                    : ObjectionTo(view, facts->node, snapshot, inputs);
   const Node* node = LinkedNode(*facts->successor, snapshot);
   const bool is_ready = node != nullptr && node->status == NodeStatus::kReady && node->eligible;
   if (successor.ready_at.has_value() && seen.now() - *successor.ready_at >= kSwapLimit) {
     facts->stays_because = !objection.empty() ? objection
                            : is_ready         ? "it could not be marked for a minute"
-                                              : "the node of the new VM was ready, and is not any more";
+                                      : "the node of the new VM was ready, and is not any more";
   } else if (is_ready && !objection.empty()) {
     facts->stays_because = objection;
   }
@@ -157,8 +158,8 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   const bool by_policy =
       facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete;
   // A replacement that is not ready in time is of no use (rule R5).
-  facts->may_remove_broken = !policy.dry_run && !facts->kept &&
-                             (by_policy || IsPendingReplacement(view, snapshot));
+  facts->may_remove_broken =
+      !policy.dry_run && !facts->kept && (by_policy || IsPendingReplacement(view, snapshot));
   SetSuccessor(seen, facts);
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
@@ -226,9 +227,9 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   facts->taken_back = snapshot.action.has_value() &&
                       snapshot.action->back.contains(view.vm->name) && facts->node != nullptr &&
                       facts->node->status == NodeStatus::kReady;
-  facts->removal_refused = IsElective(mark.reason) &&
-                           view.removal_refused_for >= kRefusedForGood && !view.unmarking_refused &&
-                           facts->node != nullptr && facts->node->status != NodeStatus::kDown;
+  facts->removal_refused = IsElective(mark.reason) && view.removal_refused_for >= kRefusedForGood &&
+                           !view.unmarking_refused && facts->node != nullptr &&
+                           facts->node->status != NodeStatus::kDown;
   facts->late = IsLate(mark, seen.now());
   facts->force = mark.force;
   if (facts->node == nullptr) return;

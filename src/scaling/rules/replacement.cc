@@ -29,12 +29,13 @@ struct RankedVm {
 // At which age the VM expires: up to a tenth earlier than the policy says, so that VMs that were
 // made together do not all go together.
 base::Duration ExpiresAt(const harvester::VirtualMachine& vm, base::Duration expire_after) {
-  const std::uint64_t place = std::stoul(base::StableHash("expiry/" + vm.uid).substr(0, 2), nullptr, 16);
+  const std::uint64_t place =
+      std::stoul(base::StableHash("expiry/" + vm.uid).substr(0, 2), nullptr, 16);
   return expire_after - expire_after / 10 * place / 256;
 }
 
 std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapshot,
-                                     const CurrentTemplate& current) {
+                                 const CurrentTemplate& current) {
   const config::PoolPolicy& policy = *snapshot.policy;
   const harvester::VirtualMachine& vm = view.vm;
   if (!vm.replace_request.empty()) {
@@ -45,7 +46,8 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
   if (policy.replace_drifted == config::ReplaceDrifted::kRolling) {
     const auto parts = DriftOf(vm, current, policy.drift_ignore);
     if (parts.has_value()) {
-      const std::string reason = parts->empty() ? "drifted" : "drifted: " + absl::StrJoin(*parts, ", ");
+      const std::string reason =
+          parts->empty() ? "drifted" : "drifted: " + absl::StrJoin(*parts, ", ");
       return RankedVm{{&view, reason}, Urgency::kDrifted};
     }
   }
@@ -64,7 +66,8 @@ std::string WhatIsUnfinished(const PoolSnapshot& snapshot) {
     if (vm.has_mark) return "VM " + vm.name + " is being removed";
     if (IsBroken(*view, snapshot)) return "VM " + vm.name + " is broken";
     const nomad::Node* node = LinkedNode(*view, snapshot);
-    if (node == nullptr || !harvester::WasReady(vm) || !WhyNotReady(*view, *node, snapshot).empty()) {
+    if (node == nullptr || !harvester::WasReady(vm) ||
+        !WhyNotReady(*view, *node, snapshot).empty()) {
       return "VM " + vm.name + " is not ready";
     }
     if (!vm.replaces.has_value()) continue;

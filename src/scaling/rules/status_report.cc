@@ -136,8 +136,8 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
   return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + Join(waiting);
 }
 
-// Two nodes that take work share one place: the metrics would show more capacity than the count says
-// (rule R3).
+// Two nodes that take work share one place: the metrics would show more capacity than the count
+// says (rule R3).
 std::string Swapping(const PoolSnapshot& snapshot) {
   const auto takes_work = [&](const VmView& view) {
     const nomad::Node* node = LinkedNode(view, snapshot);
@@ -269,9 +269,8 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
 
 std::string_view VmStateName(VmState state) {
   static constexpr std::array<std::string_view, kVmStates> kNames = {
-      "unmanaged",  "deleting", "stuck", "draining", "broken", "pending",
-      "registered", "stopped",  "lost",  "unready",  "ready",  "created",
-      "replacement"};
+      "unmanaged", "deleting", "stuck",   "draining", "broken",  "pending",    "registered",
+      "stopped",   "lost",     "unready", "ready",    "created", "replacement"};
   return kNames.at(static_cast<std::size_t>(state));
 }
 
