@@ -101,6 +101,8 @@ class ScaleCall {
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
   absl::Status Act(const runtime::Context& context);
+  // ABORTED: a scale-in that may come from metrics that count two nodes for one place.
+  absl::Status CheckSwap(const PoolSnapshot& snapshot);
   // Lets each pending replacement count by itself, and observes the pool again (rule R4).
   absl::StatusOr<PoolSnapshot> EndReplacements(const runtime::Context& context,
                                                PoolSnapshot snapshot);

@@ -131,6 +131,27 @@ std::string WhyReplacementRests(const PoolSnapshot& snapshot, const PoolRecord& 
   return WhatIsUnfinished(snapshot);
 }
 
+std::string DescribeSwap(const PoolSnapshot& snapshot) {
+  const auto takes_work = [&](const VmView& view) {
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    return node != nullptr && node->status == nomad::NodeStatus::kReady && node->eligible;
+  };
+  for (const VmView* view : snapshot.vms()) {
+    const harvester::VirtualMachine& vm = view->vm;
+    if (IsPendingReplacement(*view, snapshot) && takes_work(*view) &&
+        !IsPastJoinDeadline(*view, snapshot.look()) &&
+        (!vm.ready_at.has_value() || snapshot.now() - *vm.ready_at < kSwapLimit)) {
+      return "VM " + vm.name + " takes the place of " + vm.replaces->vm;
+    }
+    const bool goes = vm.mark.has_value() && vm.mark->reason == harvester::MarkReason::kReplace &&
+                      !harvester::IsTerminating(vm) && IsPoolMember(*view, snapshot);
+    if (goes && takes_work(*view) && snapshot.now() - vm.mark->marked_at < kSwapLimit) {
+      return "VM " + vm.name + " gives way to the one that replaces it";
+    }
+  }
+  return "";
+}
+
 std::vector<const VmView*> PendingReplacements(const PoolSnapshot& snapshot) {
   std::vector<const VmView*> pending;
   for (const VmView* view : snapshot.vms()) {
