@@ -80,7 +80,7 @@ func TestAPoolRenewsItsVMsAndItsAgentDoesNotNotice(t *testing.T) {
 	if least < vms {
 		t.Errorf("there were %d eligible nodes at one moment, want %d at each", least, vms)
 	}
-	s.StaysSettled(t, vms)
+	s.AwaitSettled(t, time.Minute, vms)
 	harness.Eventually(t, time.Minute, "the service is whole", func() error { return runs(s, "web", vms) })
 	for _, line := range watcher.NewLines(t) {
 		if strings.Contains(line, "successfully submitted scaling action") {
