@@ -193,7 +193,8 @@ TEST_F(Replacement, R4_a_new_vm_that_changes_meanwhile_is_read_again) {
   AwaitPending();
   int conflicts = 0;
   h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    const bool counts = request.verb == "patch" && request.body.find("replaces") != std::string::npos;
+    const bool counts =
+        request.verb == "patch" && request.body.find("replaces") != std::string::npos;
     if (!counts || conflicts == 2) return simulator::Fault::None();
     ++conflicts;
     return simulator::Fault::Answer(409, R"({"kind": "Status", "reason": "Conflict"})");
@@ -237,6 +238,44 @@ TEST_F(Replacement, R5_one_that_is_not_ready_in_time_goes_and_stops_the_others) 
   EXPECT_EQ(seen.size(), 4U) << "one new VM was tried";
   EXPECT_THAT(AnnotationOf(h_.Leases().at(0), Key("replacement")), HasSubstr("has not joined"));
   h_.CheckAtRest(3);
+}
+
+TEST_F(Replacement, R5_a_vm_that_somebody_asked_to_replace_is_tried_once_with_a_template) {
+  h_.policy["join_timeout"] = "5m";
+  h_.policy["wait_for"] = "created";
+  MakePool(2);
+  h_.policy["replace_drifted"] = "off";
+  Annotate(*old_.begin(), "replace", "its disk is full");
+  h_.cluster.NeverJoin(100);
+  std::set<std::string> seen;
+  for (int i = 0; i < 720; ++i) {
+    h_.Tick(seconds(10));
+    for (const std::string& vm : h_.VmNames()) seen.insert(vm);
+  }
+  EXPECT_EQ(seen.size(), 3U) << h_.Transcript();
+  EXPECT_EQ(Old(), 2U);
+}
+
+TEST_F(Replacement, R2_none_begins_without_a_lease) {
+  MakePool(2);
+  h_.config["pool_lease"] = "false";
+  h_.Restart();
+  ChangeTemplate();
+  h_.Tick(minutes(30));
+  EXPECT_EQ(h_.VmNames().size(), 2U) << h_.Transcript();
+  EXPECT_EQ(Old(), 2U);
+}
+
+TEST_F(Replacement, R4_a_pool_that_is_paused_leaves_the_new_vm_as_it_is) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string pending = Pending();
+  json lease = h_.Leases().at(0);
+  lease["metadata"]["annotations"][Key("paused")] = "true";
+  ASSERT_TRUE(h_.cluster.PutObject(lease));
+  EXPECT_FALSE(h_.Scale(3).ok());
+  EXPECT_NE(AnnotationOf(h_.cluster.Vm(pending), Key("replaces")), "") << h_.Transcript();
 }
 
 TEST_F(Replacement, R5_another_template_is_tried_again) {

@@ -36,8 +36,8 @@ std::string WhyReplacementRests(const PoolSnapshot& snapshot, const PoolRecord& 
 // Whether the policy may ask for a replacement, so that what new VMs are made of must be known.
 bool ReplacesDrifted(const PoolSnapshot& snapshot);
 
-// Which VM is taking the place of which, while the nodes of both take work: the metrics of the nodes
-// then show more capacity than the count says (rule R3). Empty: none.
+// Which VM is taking the place of which, while the nodes of both take work: the metrics of the
+// nodes then show more capacity than the count says (rule R3). Empty: none.
 std::string DescribeSwap(const PoolSnapshot& snapshot);
 
 // The snapshot in which no VM replaces another one: each counts by itself (rule R4).

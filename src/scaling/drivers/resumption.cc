@@ -19,9 +19,15 @@ constexpr base::Duration kTemplateReadLimit = std::chrono::seconds(10);
 // Of how many VMs the nodes are read until one may be replaced.
 constexpr std::size_t kMostTried = 8;
 
-bool TemplateIsDue(const PoolSnapshot& snapshot, const ScaleMemory& memory, base::MonoTime now) {
-  return ReplacesDrifted(snapshot) && (!memory.template_read_at.has_value() ||
-                                       now - *memory.template_read_at >= kTemplateGoodFor);
+// Also for a roll-out that has stopped: another template lets it go on (rule R5).
+bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
+                   const ScaleMemory& memory, base::MonoTime now) {
+  if (memory.template_read_at.has_value() && now - *memory.template_read_at < kTemplateGoodFor) {
+    return false;
+  }
+  return ReplacesDrifted(snapshot) ||
+         (record.replacement.has_value() && !snapshot.policy->dry_run &&
+          !VmsToReplace(snapshot, memory.current_template).empty());
 }
 
 void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
@@ -49,7 +55,8 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
                          const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
                          bool* acted) {
   const PoolSnapshot& snapshot = loop.last()->snapshot();
-  if (TemplateIsDue(snapshot, *memory, deps.clock.Now())) {
+  if (!deps.lease.used()) return absl::OkStatus();  // rule R2
+  if (TemplateIsDue(snapshot, deps.lease.record(), *memory, deps.clock.Now())) {
     ReadTemplate(context, deps, policy, memory);
   }
   const std::vector<Replaceable> vms = VmsToReplace(snapshot, memory->current_template);
@@ -110,7 +117,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
 std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& record,
                             const ScaleMemory& memory, base::MonoTime now) {
   if (!snapshot.policy.has_value()) return "";
-  if (TemplateIsDue(snapshot, memory, now)) return "what new VMs are made of\n";
+  if (TemplateIsDue(snapshot, record, memory, now)) return "what new VMs are made of\n";
   const std::vector<Replaceable> vms = VmsToReplace(snapshot, memory.current_template);
   if (vms.empty()) return "";
   const std::string rests = WhyReplacementRests(snapshot, record, memory.current_template);

@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/host.h"
 #include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/nodepool/selector.h"
 #include "nomad_harvester/scaling/status_report.h"
 #include "nomad_harvester/scaling/step_spec.h"
@@ -28,6 +29,9 @@ constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
 // How long to wait for what tells which VMs have drifted.
 constexpr base::Duration kTemplateLimit = std::chrono::seconds(3);
+
+// How often a write is repeated on a VM that has changed since it was read.
+constexpr int kMostConflicts = 4;
 
 // Keeps the first `count` creations. Names that an earlier action left over come first in the list.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
@@ -374,14 +378,15 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(Reconciler::Settled settled,
                       reconciler_.FinishRollBacks(context, reads_.TakeObserved()));
   reads_.ForgetIfLate();
-  if (CountOf(settled.snapshot) != request_.count) {
-    NH_ASSIGN_OR_RETURN(settled.snapshot, EndReplacements(context, settled.snapshot));
-  }
-  const PoolSnapshot& snapshot = settled.snapshot;
-  if (absl::Status paused = CheckPaused(snapshot.now()); !paused.ok()) {
+  if (absl::Status paused = CheckPaused(settled.snapshot.now()); !paused.ok()) {
     told_by_record_ = true;
     return paused;
   }
+  if (CountOf(settled.snapshot) != request_.count) {
+    NH_RETURN_IF_ERROR(CheckSwap(settled.snapshot));
+    NH_ASSIGN_OR_RETURN(settled.snapshot, EndReplacements(context, settled.snapshot));
+  }
+  const PoolSnapshot& snapshot = settled.snapshot;
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(settled.left_out)));
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(snapshot));
   range_ = {.from = plan.from, .to = plan.to};
@@ -433,22 +438,39 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   return final_status;
 }
 
+// The agent has asked for its metrics after the Status: a node that has become ready in between
+// counts twice there. The next evaluation finds the pool not ready (rule R3).
+absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
+  const std::string swap = DescribeSwap(snapshot);
+  if (swap.empty() || request_.count > CountOf(snapshot)) return absl::OkStatus();
+  told_by_record_ = true;
+  return base::MakeStatus(absl::StatusCode::kAborted,
+                          swap + ": the metrics may count both; nothing is removed meanwhile");
+}
+
 absl::StatusOr<PoolSnapshot> ScaleCall::EndReplacements(const runtime::Context& context,
                                                         PoolSnapshot snapshot) {
-  const std::vector<const VmView*> pending = PendingReplacements(snapshot);
-  if (pending.empty() || deps_.lease.record().paused.HoldsAt(snapshot.now())) return snapshot;
-  for (const VmView* view : pending) {
-    const harvester::VirtualMachine& vm = view->vm;
-    const auto counted = deps_.vms.Annotate(context, vm.name, vm.resource_version,
-                                            {{harvester::kReplacesAnnotation, std::nullopt}});
-    // If that is refused, the VM goes on to replace the other one.
-    deps_.logger.Info("A Scale goes first: a VM that was to replace another one counts by itself",
-                      {{"vm", vm.name},
-                       {"replaces", vm.replaces->vm},
-                       {"action_id", action_id_},
-                       {"outcome", counted.status()}});
+  // KubeVirt and Harvester write on a VM that boots all the time: a conflict is normal.
+  for (int attempt = 0; attempt < kMostConflicts; ++attempt) {
+    bool conflict = false;
+    const std::vector<const VmView*> pending = PendingReplacements(snapshot);
+    if (pending.empty()) break;
+    for (const VmView* view : pending) {
+      const harvester::VirtualMachine& vm = view->vm;
+      const auto counted = deps_.vms.Annotate(context, vm.name, vm.resource_version,
+                                              {{harvester::kReplacesAnnotation, std::nullopt}});
+      conflict = conflict || kube::IsConflict(counted.status());
+      // If that is refused, the VM goes on to replace the other one.
+      deps_.logger.Info("A Scale goes first: a VM that was to replace another one counts by itself",
+                        {{"vm", vm.name},
+                         {"replaces", vm.replaces->vm},
+                         {"action_id", action_id_},
+                         {"outcome", counted.status()}});
+    }
+    NH_ASSIGN_OR_RETURN(snapshot, ObserveWithNomad(context));
+    if (!conflict) break;
   }
-  return ObserveWithNomad(context);
+  return snapshot;
 }
 
 absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -474,6 +496,8 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   NH_RETURN_IF_ERROR(deferred_);
   NH_RETURN_IF_ERROR(CheckTokens(context));
   plan.from = plan.to = count;
+  // Whatever wait_for says: without a deadline the old VM would wait for it for ever (rule R5).
+  creation_->vm_spec.join_timeout = base::FormatGoDuration(policy_.join_timeout);
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
   leaves_work_ = acted_ = true;
   const PlannedCreation& creation = plan.create[0];

@@ -149,7 +149,8 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   if (!snapshot.policy.has_value()) return;
   const config::PoolPolicy& policy = *snapshot.policy;
   facts->dry_run = policy.dry_run;
-  facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm);
+  facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm) &&
+               !IsPendingReplacement(view, snapshot);
   facts->token_ends = policy.intro_token != config::IntroToken::kOff && TokenEnds(seen, *facts);
   facts->maintained = IsMaintained(facts->node);
   facts->canceled_lately = IsCanceledLately(view, facts->node, seen.now());

@@ -136,29 +136,6 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
   return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + Join(waiting);
 }
 
-// Two nodes that take work share one place: the metrics would show more capacity than the count
-// says (rule R3).
-std::string Swapping(const PoolSnapshot& snapshot) {
-  const auto takes_work = [&](const VmView& view) {
-    const nomad::Node* node = LinkedNode(view, snapshot);
-    return node != nullptr && node->status == nomad::NodeStatus::kReady && node->eligible;
-  };
-  for (const VmView* view : snapshot.vms()) {
-    const harvester::VirtualMachine& vm = view->vm;
-    if (IsPendingReplacement(*view, snapshot) && takes_work(*view) &&
-        !IsPastJoinDeadline(*view, snapshot.look()) &&
-        (!vm.ready_at.has_value() || snapshot.now() - *vm.ready_at < kSwapLimit)) {
-      return "VM " + vm.name + " takes the place of " + vm.replaces->vm;
-    }
-    const bool goes = vm.mark.has_value() && vm.mark->reason == harvester::MarkReason::kReplace &&
-                      !harvester::IsTerminating(vm) && IsPoolMember(*view, snapshot);
-    if (goes && takes_work(*view) && snapshot.now() - vm.mark->marked_at < kSwapLimit) {
-      return "VM " + vm.name + " gives way to the one that replaces it";
-    }
-  }
-  return "";
-}
-
 // The VMs that are being deleted, without those whose place another one has taken.
 std::vector<std::string> DeletedForGood(const PoolSnapshot& snapshot, Tally& tally) {
   std::vector<std::string> names = tally.In(VmState::kDeleting);
@@ -177,7 +154,7 @@ std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, T
   const std::vector<std::string>& pending = tally.In(VmState::kPending);
   if (!pending.empty()) return "waiting to join Nomad: " + Join(pending);
   if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
-  if (std::string swapping = Swapping(snapshot); !swapping.empty()) return swapping;
+  if (std::string swapping = DescribeSwap(snapshot); !swapping.empty()) return swapping;
   const std::vector<std::string> deleting = DeletedForGood(snapshot, tally);
   if (!deleting.empty()) return "being deleted: " + Join(deleting);
   const MassLoss& loss = FindMassLoss(snapshot);
@@ -212,7 +189,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   const std::size_t pending =
       tally.In(VmState::kPending).size() + tally.In(VmState::kRegistered).size();
   report.expected = inputs.scale_open || (snapshot.look().nomad_readable && pending > 0) ||
-                    !Swapping(snapshot).empty();
+                    !DescribeSwap(snapshot).empty();
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
   report.warning = Warning(tally, FindMassLoss(snapshot));
