@@ -80,7 +80,13 @@ func TestAPoolRenewsItsVMsAndItsAgentDoesNotNotice(t *testing.T) {
 	if least < vms {
 		t.Errorf("there were %d eligible nodes at one moment, want %d at each", least, vms)
 	}
-	s.AwaitSettled(t, time.Minute, vms)
+	harness.Eventually(t, time.Minute, "five nodes are left", func() error {
+		nodes, err := s.Nomad.List("/v1/nodes")
+		if err == nil && len(nodes) != vms {
+			err = fmt.Errorf("there are %d", len(nodes))
+		}
+		return err
+	})
 	harness.Eventually(t, time.Minute, "the service is whole", func() error { return runs(s, "web", vms) })
 	for _, line := range watcher.NewLines(t) {
 		if strings.Contains(line, "successfully submitted scaling action") {

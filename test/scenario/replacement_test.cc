@@ -278,6 +278,97 @@ TEST_F(Replacement, R4_a_pool_that_is_paused_leaves_the_new_vm_as_it_is) {
   EXPECT_NE(AnnotationOf(h_.cluster.Vm(pending), Key("replaces")), "") << h_.Transcript();
 }
 
+TEST_F(Replacement, C15_a_new_vm_that_joins_another_pool_costs_no_other_vm) {
+  MakePool(2);
+  std::string& user_data = h_.policy["user_data"];
+  const std::string node_class = "{{node_class}}";
+  ASSERT_NE(user_data.find(node_class), std::string::npos) << user_data;
+  user_data.replace(user_data.find(node_class), node_class.size(), "wbe");
+  h_.Tick(minutes(60));
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 3U) << "one was tried";
+  EXPECT_EQ(h_.Status()->count, 2);
+  EXPECT_THAT(h_.log->Text(), HasSubstr("is in another pool"));
+}
+
+TEST_F(Replacement, C2_scale_ins_that_are_refused_let_no_pool_grow) {
+  MakePool(2);
+  ChangeTemplate();
+  Refuse(h_, [](const simulator::RequestInfo& request) {
+    return request.resource == "selfsubjectrulesreviews";
+  });
+  std::size_t most = 0;
+  for (int i = 0; i < 200; ++i) {
+    h_.Tick(seconds(10));
+    h_.Scale(1).IgnoreError();
+    most = std::max(most, h_.VmNames().size());
+  }
+  EXPECT_LE(most, 3U) << h_.Transcript();
+}
+
+TEST_F(Replacement, R3_a_pause_during_the_boot_only_delays_the_swap) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string old = Replaced();
+  const auto pause = [&](const json& value) {
+    json lease = h_.Leases().at(0);
+    lease["metadata"]["annotations"][Key("paused")] = value;
+    if (value.is_null()) lease["metadata"]["annotations"].erase(Key("paused"));
+    ASSERT_TRUE(h_.cluster.PutObject(lease));
+  };
+  pause("true");
+  h_.Tick(minutes(10));
+  EXPECT_EQ(h_.VmNames().size(), 3U);
+  pause(nullptr);
+  h_.Tick(minutes(10));
+  EXPECT_THAT(h_.VmNames(), Not(Contains(old))) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, 2) << h_.Transcript();
+}
+
+TEST_F(Replacement, R6_removals_that_always_fail_cost_one_vm_and_not_one_each_hour) {
+  MakePool(2);
+  ChangeTemplate();
+  Refuse(h_, [](const simulator::RequestInfo& request) { return request.resource == "drain"; });
+  h_.Tick(std::chrono::hours(6));
+  EXPECT_EQ(h_.VmNames().size(), 3U) << h_.Transcript();
+}
+
+TEST_F(Replacement, L1_the_trouble_of_another_object_stops_no_roll_out) {
+  MakePool(2);
+  h_.policy["publish_host"] = "true";
+  Refuse(h_, [](const simulator::RequestInfo& request) {
+    return request.body.find("published-host") != std::string::npos;
+  });
+  ChangeTemplate();
+  h_.Tick(minutes(40));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+}
+
+TEST_F(Replacement, L7_a_pool_without_a_lease_is_quiet) {
+  MakePool(2);
+  h_.config["pool_lease"] = "false";
+  h_.Restart();
+  ChangeTemplate();
+  h_.Tick(minutes(5));
+  h_.cluster.ResetCounters();
+  h_.Tick(minutes(30));
+  EXPECT_LE(h_.cluster.RequestCount(), 30 * 6 * 3) << h_.Transcript();
+}
+
+TEST_F(Replacement, C12_one_that_succeeds_ends_the_back_off_of_those_that_failed) {
+  h_.policy["join_timeout"] = "5m";
+  MakePool(2);
+  ChangeTemplate();
+  h_.cluster.NeverJoin(1);
+  h_.Tick(minutes(20));
+  ASSERT_THAT(AnnotationOf(h_.Leases().at(0), Key("back-off")), HasSubstr("join"));
+  h_.policy["memory_request"] = "28Gi";
+  h_.Tick(minutes(60));
+  ASSERT_EQ(Old(), 0U) << h_.Transcript();
+  EXPECT_EQ(AnnotationOf(h_.Leases().at(0), Key("back-off")), "");
+}
+
 TEST_F(Replacement, R5_another_template_is_tried_again) {
   h_.policy["join_timeout"] = "5m";
   MakePool(2);

@@ -92,6 +92,9 @@ struct PlanInputs {
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
 
+// Why no VM may be added now: a broken VM that is kept, or a node that joined the wrong pool.
+absl::Status CheckGrowth(const PoolSnapshot& snapshot);
+
 // VMs to create. Names that an earlier action stored, and whose VM was never created, are used
 // first.
 std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted);

@@ -128,6 +128,8 @@ struct VmView {
   // its mark is refused, as far as this process remembers (rule L3).
   base::Duration removal_refused_for{};
   bool unmarking_refused = false;
+  // For how long the mark of a VM whose place another one takes has been refused (rule R6).
+  base::Duration giving_way_refused_for{};
 };
 
 using Allocations = std::vector<nomad::Allocation>;

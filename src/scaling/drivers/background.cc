@@ -84,8 +84,9 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   const Decisions decisions(std::move(own));
   const bool paused = record.paused.HoldsAt(snapshot.now());
   const bool new_keys = !paused && !NewKeysForLease(decisions.snapshot()).empty();
+  const bool has_lease = session->AccessTo(*pool)->lease->used();
   const std::string replacement =
-      ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now());
+      has_lease ? ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now()) : "";
   unfinished |= new_keys || !replacement.empty();
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);
@@ -205,7 +206,9 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
     policy = pool.state.policy;
     memory = pool.state.scale;
   }
-  if (const auto own = session.OwnNode(context); own.ok()) pool.memory.SetOwnNode(*own);
+  const auto own = session.OwnNode(context);
+  if (own.ok()) pool.memory.SetOwnNode(*own);
+  memory.own_node_problem = own.ok() ? "" : base::Message(own.status());
   const Resumed resumed =
       ResumePool(context, session.DependenciesFor(pool, *access, *access->lease), policy, &memory);
   const bool acquired = resumed.lease.ok();

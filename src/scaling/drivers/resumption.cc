@@ -17,7 +17,7 @@ namespace {
 constexpr base::Duration kTemplateGoodFor = std::chrono::minutes(10);
 constexpr base::Duration kTemplateReadLimit = std::chrono::seconds(10);
 // Of how many VMs the nodes are read until one may be replaced.
-constexpr std::size_t kMostTried = 8;
+constexpr std::size_t kMostTried = 64;
 
 // Also for a roll-out that has stopped: another template lets it go on (rule R5).
 bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
@@ -50,6 +50,16 @@ absl::Status RecordFailedReplacement(const runtime::Context& context, const Pool
   return deps.lease.Store(context, record, "");
 }
 
+// Logs once why nothing is replaced now. That a new VM boots is normal.
+void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::string& rests,
+             const PoolSnapshot& snapshot, ScaleMemory* memory) {
+  if (std::exchange(memory->replacement_rests, rests) == rests || rests.empty()) return;
+  const std::vector<const VmView*> pending = PendingReplacements(snapshot);
+  const bool boots = !pending.empty() && !harvester::WasReady(pending[0]->vm);
+  deps.logger.Log(boots ? log::Level::kDebug : log::Level::kInfo, "A replacement rests",
+                  {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
+}
+
 // Replaces the first VM that may be.
 absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
@@ -61,23 +71,25 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   }
   const std::vector<Replaceable> vms = VmsToReplace(snapshot, memory->current_template);
   if (vms.empty()) return absl::OkStatus();
-  const std::string rests =
-      WhyReplacementRests(snapshot, deps.lease.record(), memory->current_template);
-  if (std::exchange(memory->replacement_rests, rests) != rests && !rests.empty()) {
-    const bool goes_on = !PendingReplacements(snapshot).empty();
-    deps.logger.Log(goes_on ? log::Level::kDebug : log::Level::kInfo, "A replacement rests",
-                    {{"vm", vms[0].vm->vm->name}, {"wanted", vms[0].reason}, {"why", rests}});
+  std::string rests = memory->own_node_problem;
+  if (rests.empty()) {
+    rests = WhyReplacementRests(snapshot, deps.lease.record(), memory->current_template);
   }
+  LogRest(deps, vms[0], rests, snapshot, memory);
   if (!rests.empty()) return absl::OkStatus();
   if (const PoolRecord* closed = loop.TakeClosedRecord(); closed != nullptr) {
     NH_RETURN_IF_ERROR(deps.lease.Store(context, *closed, ""));
   }
+  absl::Status kept;
   for (std::size_t i = 0; i < vms.size() && i < kMostTried; ++i) {
     const std::string name = vms[i].vm->vm->name;
     ScaleCall call(deps, policy, {.reason = "replacement of VM " + name + ": " + vms[i].reason},
                    memory);
     const absl::Status fits = call.CheckReplaced(context, snapshot, *vms[i].vm);
-    if (absl::IsFailedPrecondition(fits)) continue;
+    if (absl::IsFailedPrecondition(fits)) {
+      kept.Update(fits);
+      continue;
+    }
     NH_RETURN_IF_ERROR(fits);
     absl::Status replaced = call.Replace(context, snapshot, vms[i]);
     *acted = call.acted();
@@ -86,6 +98,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     }
     return base::Annotate(replaced, "the replacement of VM " + name);
   }
+  LogRest(deps, vms[0], base::Message(kept), snapshot, memory);
   return absl::OkStatus();
 }
 
@@ -100,9 +113,11 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
   Reconciler loop(deps, policy);
   resumed.outcome = loop.RunResumption((*hold)->context());
-  if (resumed.outcome.ok() && memory != nullptr && policy.has_value()) {
-    resumed.outcome =
-        ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &resumed.replaces);
+  // The trouble of another object does not hold it up (rule L1).
+  const bool is_seen = loop.last().has_value() && (*hold)->context().Check().ok();
+  if (is_seen && memory != nullptr && policy.has_value()) {
+    resumed.outcome.Update(
+        ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &resumed.replaces));
     resumed.replaces |= !PendingReplacements(loop.last()->snapshot()).empty();
   }
   resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;

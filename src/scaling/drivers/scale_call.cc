@@ -20,6 +20,7 @@
 #include "rules/event_text.h"
 #include "rules/foresight.h"
 #include "rules/tracker.h"
+#include "rules/zones.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -382,11 +383,12 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
     told_by_record_ = true;
     return paused;
   }
-  if (CountOf(settled.snapshot) != request_.count) {
-    NH_RETURN_IF_ERROR(CheckSwap(settled.snapshot));
-    NH_ASSIGN_OR_RETURN(settled.snapshot, EndReplacements(context, settled.snapshot));
-  }
-  const PoolSnapshot& snapshot = settled.snapshot;
+  // A Scale goes first: each VM that was to take the place of another one counts by itself (rule
+  // R4). That is written once nothing refuses the Scale.
+  const bool counts_all = CountOf(settled.snapshot) != request_.count;
+  if (counts_all) NH_RETURN_IF_ERROR(CheckSwap(settled.snapshot));
+  const PoolSnapshot snapshot =
+      counts_all ? WithoutReplacements(settled.snapshot) : settled.snapshot;
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(settled.left_out)));
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(snapshot));
   range_ = {.from = plan.from, .to = plan.to};
@@ -400,13 +402,14 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   };
   if (plan.direction == Direction::kNone) {
     log_plan();
-    return absl::OkStatus();
+    return counts_all ? EndReplacements(context, &settled.snapshot) : absl::OkStatus();
   }
   NH_RETURN_IF_ERROR(KeepToConsent(&plan));
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(CheckTokens(context));
   log_plan();  // not before the checks: a refused plan would be logged at every tick
+  if (counts_all) NH_RETURN_IF_ERROR(EndReplacements(context, &settled.snapshot));
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
@@ -448,29 +451,25 @@ absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
                           swap + ": the metrics may count both; nothing is removed meanwhile");
 }
 
-absl::StatusOr<PoolSnapshot> ScaleCall::EndReplacements(const runtime::Context& context,
-                                                        PoolSnapshot snapshot) {
+absl::Status ScaleCall::EndReplacements(const runtime::Context& context, PoolSnapshot* snapshot) {
   // KubeVirt and Harvester write on a VM that boots all the time: a conflict is normal.
-  for (int attempt = 0; attempt < kMostConflicts; ++attempt) {
-    bool conflict = false;
-    const std::vector<const VmView*> pending = PendingReplacements(snapshot);
-    if (pending.empty()) break;
+  for (int attempt = 1;; ++attempt) {
+    const std::vector<const VmView*> pending = PendingReplacements(*snapshot);
+    if (pending.empty()) return absl::OkStatus();
+    absl::Status outcome;
     for (const VmView* view : pending) {
       const harvester::VirtualMachine& vm = view->vm;
       const auto counted = deps_.vms.Annotate(context, vm.name, vm.resource_version,
                                               {{harvester::kReplacesAnnotation, std::nullopt}});
-      conflict = conflict || kube::IsConflict(counted.status());
-      // If that is refused, the VM goes on to replace the other one.
+      outcome.Update(counted.status());
+      if (!counted.ok()) continue;
       deps_.logger.Info("A Scale goes first: a VM that was to replace another one counts by itself",
-                        {{"vm", vm.name},
-                         {"replaces", vm.replaces->vm},
-                         {"action_id", action_id_},
-                         {"outcome", counted.status()}});
+                        {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
     }
-    NH_ASSIGN_OR_RETURN(snapshot, ObserveWithNomad(context));
-    if (!conflict) break;
+    const bool again = kube::IsConflict(outcome) && attempt < kMostConflicts;
+    if (!outcome.ok() && !again) return outcome;
+    NH_ASSIGN_OR_RETURN(*snapshot, ObserveWithNomad(context));
   }
-  return snapshot;
 }
 
 absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -491,7 +490,11 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   plan.create = PlanCreations(snapshot, 1);
   plan.create[0].replaces = harvester::Replaces{.vm = vm.name, .uid = vm.uid, .reason = old.reason};
   const std::vector<std::string>& zones = policy_.zones;
-  if (std::find(zones.begin(), zones.end(), vm.zone) != zones.end()) plan.create[0].zone = vm.zone;
+  if (std::find(zones.begin(), zones.end(), vm.zone) != zones.end()) {
+    plan.create[0].zone = vm.zone;
+  } else {
+    AssignZones(snapshot, inputs_, &plan);
+  }
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(deferred_);
   NH_RETURN_IF_ERROR(CheckTokens(context));

@@ -40,6 +40,7 @@ struct ScaleMemory {
   CurrentTemplate current_template{};                // of the last preflight
   std::optional<base::MonoTime> template_read_at{};  // when it was read for a replacement
   std::string replacement_rests;                     // why, when that was logged last
+  std::string own_node_problem;        // why the node of the autoscaler is not known (rule C7)
   std::string unread_classes;                        // those of the last warning
   bool without_intro_tokens = false;                 // of the last preflight; the policy wants them
   bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
@@ -103,9 +104,9 @@ class ScaleCall {
   absl::Status Act(const runtime::Context& context);
   // ABORTED: a scale-in that may come from metrics that count two nodes for one place.
   absl::Status CheckSwap(const PoolSnapshot& snapshot);
-  // Lets each pending replacement count by itself, and observes the pool again (rule R4).
-  absl::StatusOr<PoolSnapshot> EndReplacements(const runtime::Context& context,
-                                               PoolSnapshot snapshot);
+  // Lets each pending replacement count by itself, and observes the pool again (rule R4). An error:
+  // one of them could not be written, and nothing else may be done.
+  absl::Status EndReplacements(const runtime::Context& context, PoolSnapshot* snapshot);
   absl::Status CheckPaused(base::WallTime now) const;
   void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,

@@ -208,6 +208,7 @@ absl::Status Service::Configure(const StringMap& values) {
     base::MutexLock lock(pool->mutex);
     pool->state.inspected = false;
     pool->state.rounds.Finished();
+    pool->state.replaces = false;  // until a Status names the policy again
   }
   return absl::OkStatus();
 }

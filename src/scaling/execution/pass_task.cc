@@ -33,8 +33,9 @@ class StepTask final : public PassTask {
       run->deps.metrics().Done(entry_.step, *entry_.view, run->snapshot().now());
       run->deps.Notify({.vm = vm(), .step = entry_.step});
       if (entry_.step.kind == StepKind::kMarkBroken) CountBroken(attempt, run);
+      const bool ready = entry_.step.kind == StepKind::kRecordReady || entry_.step.node_is_ready;
+      run->replaced |= joins() && ready && entry_.view->vm->replaces.has_value();
       if (joins() && run->action.has_value()) {
-        const bool ready = entry_.step.kind == StepKind::kRecordReady || entry_.step.node_is_ready;
         run->action->tracker.RecordJoined(vm(), entry_.step.node_id, ready);
       }
     } else if (attempt.is_news && IsTrouble(attempt)) {

@@ -46,6 +46,7 @@ struct Run {
   // The causes, of back_off.h, for the VMs that were marked as broken, and the text about these
   // VMs.
   std::set<std::string> failures{};
+  bool replaced = false;  // a VM that takes the place of another one was ready
   std::string broken{};
 
   const PoolSnapshot& snapshot() const { return last->snapshot(); }

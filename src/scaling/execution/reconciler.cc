@@ -432,6 +432,7 @@ void Reconciler::CloseRecord(const Tracker* tracker) {
   RunSummary run{
       .last = run_.snapshot(), .last_event = run_.last_event, .remembered = deps_.lease.used()};
   run.failures = run_.failures;
+  run.created = run_.replaced;
   if (tracker != nullptr) {
     tracker->AddTo(&run);
     deps_.backlog.counted.merge(tracker->FailedVms());

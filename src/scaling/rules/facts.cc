@@ -113,21 +113,23 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   const PoolSnapshot& snapshot = seen.snapshot();
   facts->successor = snapshot.seen->ReplacementOf(view.vm->uid);
   if (facts->successor == nullptr || !harvester::WasReady(facts->successor->vm)) return;
-  const harvester::VirtualMachine& successor = facts->successor->vm;
   const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
   const std::string objection = facts->node == nullptr
                                     ? "it has no Nomad node"
                                     : ObjectionTo(view, facts->node, snapshot, inputs);
   const Node* node = LinkedNode(*facts->successor, snapshot);
-  const bool is_ready = node != nullptr && node->status == NodeStatus::kReady && node->eligible;
-  if (successor.ready_at.has_value() && seen.now() - *successor.ready_at >= kSwapLimit) {
-    facts->stays_because = !objection.empty() ? objection
-                           : is_ready         ? "it could not be marked for a minute"
-                                      : "the node of the new VM was ready, and is not any more";
-  } else if (is_ready && !objection.empty()) {
+  // One that has joined another pool is of no use there; it waits for an operator (rule R5).
+  const bool takes_over = node != nullptr && node->status == NodeStatus::kReady &&
+                          node->eligible && BelongsToPool(*node, *facts->successor, snapshot);
+  if (!takes_over) return;
+  if (!objection.empty()) {
     facts->stays_because = objection;
+  } else if (facts->kept) {
+    facts->stays_because = "another client drains its node, or has cancelled its drain";
+  } else if (view.giving_way_refused_for >= kRefusedForGood) {
+    facts->stays_because = "its mark has been refused for a minute";
   }
-  facts->gives_way = is_ready && facts->stays_because.empty() && !facts->dry_run && !facts->kept;
+  facts->gives_way = facts->stays_because.empty() && !facts->dry_run;
 }
 
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {

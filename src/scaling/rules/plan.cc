@@ -52,36 +52,6 @@ std::optional<std::string> CommonOtherClass(const PoolSnapshot& snapshot) {
   return common;
 }
 
-// Returns an error if something blocks creation: a broken VM that is kept, or a node that joined
-// the wrong pool.
-absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
-  const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
-  for (const VmView* each : snapshot.vms()) {
-    const VmView& view = *each;
-    if (!IsPoolMember(view, snapshot) || view.vm->has_mark || harvester::IsTerminating(view.vm)) {
-      continue;
-    }
-    if (IsBroken(view, snapshot)) {
-      const Step step = NextStep(view, snapshot);
-      if (step.kind == StepKind::kMarkBroken) continue;
-      return base::FailedPrecondition("the pool does not grow while VM " + view.vm->name +
-                                      " is broken and stays: " + step.reason +
-                                      "; repair it or delete it: kubectl -n " + view.vm->ns +
-                                      " delete vm " + view.vm->name);
-    }
-    const bool other_identifiers =
-        view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes) != wanted;
-    const nomad::Node* node = LinkedNode(view, snapshot);
-    if (node == nullptr || other_identifiers || IsOtherNomad(view.vm, snapshot.look())) continue;
-    if (!BelongsToPool(*node, view, snapshot)) {
-      return base::FailedPrecondition("the pool does not grow while the node of VM " +
-                                      view.vm->name +
-                                      " is in another pool: " + WrongPool(*node, snapshot));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // Marked VMs whose removal may be cancelled: their node is ready, and they were not marked as
 // broken.
 std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const PlanInputs& inputs,
@@ -129,6 +99,34 @@ absl::Status NoVictims(const ScalePlan& plan) {
 }
 
 }  // namespace
+
+absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
+  const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
+  for (const VmView* each : snapshot.vms()) {
+    const VmView& view = *each;
+    if (!IsPoolMember(view, snapshot) || view.vm->has_mark || harvester::IsTerminating(view.vm)) {
+      continue;
+    }
+    if (IsBroken(view, snapshot)) {
+      const Step step = NextStep(view, snapshot);
+      if (step.kind == StepKind::kMarkBroken) continue;
+      return base::FailedPrecondition("the pool does not grow while VM " + view.vm->name +
+                                      " is broken and stays: " + step.reason +
+                                      "; repair it or delete it: kubectl -n " + view.vm->ns +
+                                      " delete vm " + view.vm->name);
+    }
+    const bool other_identifiers =
+        view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes) != wanted;
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    if (node == nullptr || other_identifiers || IsOtherNomad(view.vm, snapshot.look())) continue;
+    if (!BelongsToPool(*node, view, snapshot)) {
+      return base::FailedPrecondition("the pool does not grow while the node of VM " +
+                                      view.vm->name +
+                                      " is in another pool: " + WrongPool(*node, snapshot));
+    }
+  }
+  return absl::OkStatus();
+}
 
 std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted) {
   std::vector<PlannedCreation> creations;

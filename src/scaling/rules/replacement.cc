@@ -70,11 +70,16 @@ std::string WhatIsUnfinished(const PoolSnapshot& snapshot) {
         !WhyNotReady(*view, *node, snapshot).empty()) {
       return "VM " + vm.name + " is not ready";
     }
+    if (IsPendingReplacement(*view, snapshot)) {
+      return "VM " + vm.name + " has yet to take the place of " + vm.replaces->vm;
+    }
+    // However long ago: with every further one the pool would be larger.
     if (!vm.replaces.has_value()) continue;
     const VmView* old = snapshot.seen->FindVmByUid(vm.replaces->uid);
-    if (old != nullptr && IsUndoneLately(old->vm, snapshot.now())) {
+    if (old != nullptr && old->vm->removal_undone.has_value()) {
       return "VM " + old->vm->name + " stays beside " + vm.name + ", which was to replace it (" +
-             old->vm->removal_undone->why + ")";
+             old->vm->removal_undone->why + "): remove one of them, or the annotation " +
+             harvester::kReplacesAnnotation + " of " + vm.name;
     }
   }
   return "";
@@ -128,6 +133,7 @@ std::string WhyReplacementRests(const PoolSnapshot& snapshot, const PoolRecord& 
   if (const absl::Status waits = CheckCreation(record.back_off, snapshot.now()); !waits.ok()) {
     return base::Message(waits);
   }
+  if (const absl::Status grows = CheckGrowth(snapshot); !grows.ok()) return base::Message(grows);
   return WhatIsUnfinished(snapshot);
 }
 
@@ -140,6 +146,7 @@ std::string DescribeSwap(const PoolSnapshot& snapshot) {
     const harvester::VirtualMachine& vm = view->vm;
     if (IsPendingReplacement(*view, snapshot) && takes_work(*view) &&
         !IsPastJoinDeadline(*view, snapshot.look()) &&
+        BelongsToPool(*LinkedNode(*view, snapshot), *view, snapshot) &&
         (!vm.ready_at.has_value() || snapshot.now() - *vm.ready_at < kSwapLimit)) {
       return "VM " + vm.name + " takes the place of " + vm.replaces->vm;
     }

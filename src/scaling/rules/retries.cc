@@ -106,6 +106,7 @@ void Retries::Apply(base::MonoTime now, Look* look) const {
     const std::string& uid = view.vm->uid;
     view.removal_refused_for = std::max(RefusedFor({StepName(StepKind::kStartDrain), uid}, now),
                                         RefusedFor({StepName(StepKind::kDelete), uid}, now));
+    view.giving_way_refused_for = RefusedFor({StepName(StepKind::kMarkReplaced), uid}, now);
     view.unmarking_refused =
         RefusedFor({StepName(StepKind::kRollBack), uid}, now) > base::Duration::zero();
   }
