@@ -144,8 +144,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   if (lease.record.replacement.has_value()) {
     add("the replacement of VMs has stopped, because VM " + lease.record.replacement->vm +
         " was not ready in time: " + lease.record.replacement->why +
-        "; it goes on with another template, or once the annotation " +
-        harvester::kLeaseReplacementAnnotation + " of the Lease is removed");
+        "; it goes on with another VM spec, or after nomad-harvester resume --replacement");
   }
   for (const auto& [cause, entry] : lease.record.back_off) {
     if (now < entry.retry_at) add(BackOffText(cause, entry, now));

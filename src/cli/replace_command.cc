@@ -27,12 +27,20 @@ int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
           "--older-than: " + base::Message(age.status()) + "; write a duration such as 720h",
           kExitUsage);
     }
+    if (*age <= base::Duration::zero()) {
+      return errors.Refuse(
+          "--older-than: " + arguments->older_than + " is no age; write a duration such as 720h",
+          kExitUsage);
+    }
     arguments->age = *age;
   }
+  if (arguments->cancel && arguments->names.empty()) return kExitOk;  // all requests
   const bool selects = arguments->drifted || arguments->age.has_value();
   if (arguments->names.empty() == !selects) {
-    return errors.Refuse("name the VMs, or give --drifted or --older-than, and not both",
-                         kExitUsage);
+    return errors.Refuse(
+        "name the VMs, or select them by --drifted or --older-than, not both; with both of these, "
+        "VMs of either kind are selected",
+        kExitUsage);
   }
   return kExitOk;
 }
@@ -53,7 +61,10 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
         DriftOf(view->vm, inspection.current_template, snapshot.policy->drift_ignore).has_value();
     const bool old =
         arguments.age.has_value() && snapshot.now() - view->vm->created_at >= *arguments.age;
-    if (named || drifted || old) selected.push_back(view);
+    // Of what was asked for, --cancel takes back what is named, or everything.
+    const bool taken_back =
+        arguments.cancel && arguments.names.empty() && !view->vm->replace_request.empty();
+    if (named || drifted || old || taken_back) selected.push_back(view);
   }
   if (!unknown.empty()) {
     return base::NotFound("pool " + snapshot.key.ToString() + " has no VM " +

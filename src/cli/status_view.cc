@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
@@ -190,6 +191,24 @@ std::string WithReason(const std::string& what, const std::string& why) {
   return why.empty() ? what : what + ": " + why;
 }
 
+// The VMs that are to be replaced, and what that waits for.
+std::string QueueText(const PoolStatus& status) {
+  constexpr std::size_t kMostNamed = 5;
+  std::vector<std::string> vms;
+  std::size_t count = 0;
+  for (const VmStatus& vm : status.vms) {
+    if (vm.to_be_replaced.empty() || ++count > kMostNamed) continue;
+    vms.push_back(vm.vm().name + " (" + vm.to_be_replaced + ")");
+  }
+  if (vms.empty()) return "";
+  const scaling::Inspection& inspection = status.inspection;
+  const std::string rests = WhyReplacementRests(inspection.snapshot, inspection.lease.record,
+                                                inspection.current_template);
+  return absl::StrJoin(vms, ", ") +
+         (count > kMostNamed ? " and " + std::to_string(count - kMostNamed) + " more" : "") +
+         (rests.empty() ? "" : "; waits: " + rests);
+}
+
 }  // namespace
 
 std::string VmStory(const PoolStatus& status, const VmStatus& vm,
@@ -251,6 +270,7 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   text += Line("Count", std::to_string(report.status.count));
   text += LineIf("Counters", CountersText(status));
   text += LineIf("Drift", report.drift);
+  text += LineIf("To replace", QueueText(status));
   text += Line("Lease", LeaseText(inspection.lease, status.time));
   if (lease.action.has_value()) text += Line("Action", ActionText(*lease.action, status));
   if (lease.policy.has_value()) {

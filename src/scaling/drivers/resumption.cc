@@ -56,7 +56,11 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
   if (std::exchange(memory->replacement_rests, rests) == rests || rests.empty()) return;
   const std::vector<const VmView*> pending = PendingReplacements(snapshot);
   const bool boots = !pending.empty() && !harvester::WasReady(pending[0]->vm);
-  deps.logger.Log(boots ? log::Level::kDebug : log::Level::kInfo, "A replacement rests",
+  const bool has_stopped = deps.lease.record().replacement.has_value();
+  deps.logger.Log(has_stopped ? log::Level::kWarn
+                  : boots     ? log::Level::kDebug
+                              : log::Level::kInfo,
+                  "A replacement rests",
                   {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
 }
 
@@ -135,8 +139,15 @@ std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& reco
   if (TemplateIsDue(snapshot, record, memory, now)) return "what new VMs are made of\n";
   const std::vector<Replaceable> vms = VmsToReplace(snapshot, memory.current_template);
   if (vms.empty()) return "";
-  const std::string rests = WhyReplacementRests(snapshot, record, memory.current_template);
-  return rests.empty() ? "replace " + vms[0].vm->vm->uid + "\n" : "";
+  if (WhyReplacementRests(snapshot, record, memory.current_template).empty()) {
+    return "replace " + vms[0].vm->vm->uid + "\n";
+  }
+  // An operator may have ended the stop on the Lease, which is read again in rounds (rule R5).
+  PoolRecord resumed = record;
+  resumed.replacement.reset();
+  const bool has_stopped = record.replacement.has_value() &&
+                           WhyReplacementRests(snapshot, resumed, memory.current_template).empty();
+  return has_stopped ? "a replacement that has stopped\n" : "";
 }
 
 }  // namespace nomad_harvester::scaling

@@ -463,8 +463,9 @@ absl::Status ScaleCall::EndReplacements(const runtime::Context& context, PoolSna
                                               {{harvester::kReplacesAnnotation, std::nullopt}});
       outcome.Update(counted.status());
       if (!counted.ok()) continue;
-      deps_.logger.Info("A Scale goes first: a VM that was to replace another one counts by itself",
-                        {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
+      deps_.logger.Info(
+          "A Scale goes first: a VM that was to replace another one counts by itself",
+          {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
     }
     const bool again = kube::IsConflict(outcome) && attempt < kMostConflicts;
     if (!outcome.ok() && !again) return outcome;

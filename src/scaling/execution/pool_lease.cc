@@ -283,9 +283,12 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
 
 void PoolLease::RecordReply(const kube::Lease& lease) {
   resource_version_ = lease.resource_version;
-  // Operators write these annotations while the Lease is ours (rules L10, C15).
+  // Operators write or remove these annotations while the Lease is ours (rules L10, C15, R5).
   record_.paused = PauseIn(lease);
   record_.nomad_cluster = ClusterIn(lease);
+  if (!lease.annotations.contains(harvester::kLeaseReplacementAnnotation)) {
+    record_.replacement.reset();
+  }
   RecordServerTime(lease);
 }
 

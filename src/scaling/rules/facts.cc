@@ -119,8 +119,8 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
                                     : ObjectionTo(view, facts->node, snapshot, inputs);
   const Node* node = LinkedNode(*facts->successor, snapshot);
   // One that has joined another pool is of no use there; it waits for an operator (rule R5).
-  const bool takes_over = node != nullptr && node->status == NodeStatus::kReady &&
-                          node->eligible && BelongsToPool(*node, *facts->successor, snapshot);
+  const bool takes_over = node != nullptr && node->status == NodeStatus::kReady && node->eligible &&
+                          BelongsToPool(*node, *facts->successor, snapshot);
   if (!takes_over) return;
   if (!objection.empty()) {
     facts->stays_because = objection;
