@@ -229,7 +229,7 @@ TEST_F(Replacement, R5_one_that_is_not_ready_in_time_goes_and_stops_the_others) 
   ChangeTemplate();
   h_.cluster.NeverJoin(100);
   std::set<std::string> seen;
-  for (int i = 0; i < 360; ++i) {
+  for (int i = 0; i < 200; ++i) {
     h_.Tick(seconds(10));
     EXPECT_EQ(h_.Status()->count, 3);
     for (const std::string& vm : h_.VmNames()) seen.insert(vm);
@@ -248,7 +248,7 @@ TEST_F(Replacement, R5_a_vm_that_somebody_asked_to_replace_is_tried_once_with_a_
   Annotate(*old_.begin(), "replace", "its disk is full");
   h_.cluster.NeverJoin(100);
   std::set<std::string> seen;
-  for (int i = 0; i < 720; ++i) {
+  for (int i = 0; i < 400; ++i) {
     h_.Tick(seconds(10));
     for (const std::string& vm : h_.VmNames()) seen.insert(vm);
   }
@@ -298,7 +298,7 @@ TEST_F(Replacement, C2_scale_ins_that_are_refused_let_no_pool_grow) {
     return request.resource == "selfsubjectrulesreviews";
   });
   std::size_t most = 0;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 80; ++i) {
     h_.Tick(seconds(10));
     h_.Scale(1).IgnoreError();
     most = std::max(most, h_.VmNames().size());
@@ -330,7 +330,7 @@ TEST_F(Replacement, R6_removals_that_always_fail_cost_one_vm_and_not_one_each_ho
   MakePool(2);
   ChangeTemplate();
   Refuse(h_, [](const simulator::RequestInfo& request) { return request.resource == "drain"; });
-  h_.Tick(std::chrono::hours(6));
+  h_.Tick(std::chrono::hours(3));
   EXPECT_EQ(h_.VmNames().size(), 3U) << h_.Transcript();
 }
 
