@@ -96,14 +96,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 		stop func() error
 	}{
 		{"stopped", func() error { s.ActOnVM(t, vm, "stop", nil); return nil }},
-		{"switched off by its guest", func() error {
-			for _, machine := range s.Machines.Running() {
-				if machine.Name == vm {
-					return machine.PowerOff()
-				}
-			}
-			return errors.New("it has no machine")
-		}},
+		{"switched off by its guest", func() error { return powerOff(s, vm) }},
 		{"without its instance, which somebody deleted", func() error { return s.Kube.Delete(harness.Instances, s.Namespace, vm) }},
 	} {
 		t.Log(end.name + ", and started again")
@@ -140,6 +133,16 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 
 // Harvester keeps the volumes that a VM had before, because the snapshot needs them: when the VM goes, so do they and
 // the snapshot.
+// powerOff ends the guest of a VM from within.
+func powerOff(s *harness.Stack, vm string) error {
+	for _, machine := range s.Machines.Running() {
+		if machine.Name == vm {
+			return machine.PowerOff()
+		}
+	}
+	return errors.New("it has no machine")
+}
+
 func TestAVMThatIsRestoredFromASnapshotStaysInItsPoolAndGoesWithoutTrace(t *testing.T) {
 	s := harness.Start(t)
 	s.StartAgent(t)

@@ -65,12 +65,8 @@ func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t 
 // shutDown ends the guest of a VM from within, and waits until KubeVirt and Nomad have noticed.
 func shutDown(t *testing.T, s *harness.Stack, vm string) {
 	t.Helper()
-	for _, machine := range s.Machines.Running() {
-		if machine.Name == vm {
-			if err := machine.PowerOff(); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if err := powerOff(s, vm); err != nil {
+		t.Fatal(err)
 	}
 	awaitStatus(t, s, vm, "Stopped")
 	awaitNodeStatus(t, s, vm, "down")

@@ -196,20 +196,7 @@ func deploy(t *testing.T, s *harness.Stack) {
 	})
 }
 
-func wholeService(s *harness.Stack) error {
-	running, err := s.Nomad.RunningOn("web")
-	if err != nil {
-		return err
-	}
-	total := 0
-	for _, count := range running {
-		total += count
-	}
-	if total != 3 {
-		return fmt.Errorf("%d of 3 allocations run: %v", total, running)
-	}
-	return nil
-}
+func wholeService(s *harness.Stack) error { return runs(s, "web", 3) }
 
 // draining returns nil once a VM is marked and its node is being drained.
 func draining(s *harness.Stack) error {

@@ -26,7 +26,6 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 // A pool whose VMs are older than those that are never replaced, and whose policy then describes

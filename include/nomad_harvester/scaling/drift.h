@@ -18,6 +18,9 @@ struct CurrentTemplate {
   std::string parts;  // harvester::TemplateParts
 };
 
+// Of what a VM was made; empty: it does not say.
+std::string TemplateHashOf(const harvester::VirtualMachine& vm);
+
 // In which parts a VM differs from it, sorted, without those that the policy ignores; an empty list
 // if the parts are not known. nullopt: it does not differ, or nobody knows.
 std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine& vm,

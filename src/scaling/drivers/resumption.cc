@@ -81,7 +81,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   }
   LogRest(deps, vms[0], rests, snapshot, memory);
   if (!rests.empty()) return absl::OkStatus();
-  if (const PoolRecord* closed = loop.TakeClosedRecord(); closed != nullptr) {
+  if (const auto closed = loop.TakeClosedRecord(); closed.has_value()) {
     NH_RETURN_IF_ERROR(deps.lease.Store(context, *closed, ""));
   }
   absl::Status kept;

@@ -70,9 +70,8 @@ class Reconciler {
   }
 
   // The same, for a caller that stores it itself.
-  const PoolRecord* TakeClosedRecord() {
-    taken_record_ = std::exchange(closed_record_, std::nullopt);
-    return taken_record_.has_value() ? &*taken_record_ : nullptr;
+  std::optional<PoolRecord> TakeClosedRecord() {
+    return std::exchange(closed_record_, std::nullopt);
   }
 
   // The API server's time of the newest action that took effect in this run.
@@ -121,7 +120,6 @@ class Reconciler {
   int idle_passes_ = 0;
   base::MonoTime paced_until_{};  // the passes so far, at one per kPause, are due by then
   std::optional<PoolRecord> closed_record_;
-  std::optional<PoolRecord> taken_record_;
   bool unowned_ = false;
   Publications publications_{deps_};  // the last member: they use the others
 };

@@ -16,10 +16,14 @@ std::string ValueOf(const harvester::VirtualMachine& vm, const char* annotation)
 
 }  // namespace
 
+std::string TemplateHashOf(const harvester::VirtualMachine& vm) {
+  return ValueOf(vm, harvester::kTemplateHashAnnotation);
+}
+
 std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine& vm,
                                                 const CurrentTemplate& current,
                                                 const std::vector<std::string>& ignored) {
-  if (!harvester::IsDrift(ValueOf(vm, harvester::kTemplateHashAnnotation), current.hash)) {
+  if (!harvester::IsDrift(TemplateHashOf(vm), current.hash)) {
     return std::nullopt;
   }
   std::vector<std::string> parts =
@@ -35,7 +39,7 @@ std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine&
 bool IsMixed(const PoolSnapshot& snapshot) {
   std::set<std::string> hashes;
   for (const VmView* view : snapshot.vms()) {
-    if (view->member) hashes.insert(ValueOf(view->vm, harvester::kTemplateHashAnnotation));
+    if (view->member) hashes.insert(TemplateHashOf(view->vm));
   }
   return hashes.size() > 1;
 }

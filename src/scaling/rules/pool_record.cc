@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "nomad_harvester/scaling/drift.h"
+
 #include "rules/back_off.h"
 
 namespace nomad_harvester::scaling {
@@ -38,11 +40,7 @@ void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
 
 harvester::StoppedReplacement StopOf(const Intent& intent, base::WallTime now) {
   const harvester::VirtualMachine& vm = intent.view->vm;
-  const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
-  return {.at = now,
-          .vm = vm.name,
-          .template_hash = hash == vm.annotations.end() ? "" : hash->second,
-          .why = intent.why};
+  return {.at = now, .vm = vm.name, .template_hash = TemplateHashOf(vm), .why = intent.why};
 }
 
 }  // namespace

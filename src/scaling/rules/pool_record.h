@@ -26,9 +26,8 @@ struct Intent {
 // as soon as its VM is observed, even during the Scale that makes the VM: that Scale may end before
 // it can close its record, and the name must not be used twice (rule C10). A VM is named before it
 // is marked or deleted: a mark that the Lease does not name is rolled back, and the leftovers of a
-// VM are found by its name. Nothing more is replaced after a
-// replacement that is marked as broken (rule R5). `new_action_id` is used if the record has no
-// action yet.
+// VM are found by its name. Nothing more is replaced after a replacement that is marked as broken
+// (rule R5). `new_action_id` is used if the record has no action yet.
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, const std::string& new_action_id);
 

@@ -98,11 +98,12 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
   if (!snapshot.policy.has_value()) return {};
   const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
   for (const VmView* view : snapshot.vms()) {
+    // Each Status asks, and of most VMs this says no at once.
+    auto candidate = RankedOf(*view, snapshot, current);
+    if (!candidate.has_value()) continue;
     if (!Counts(*view, snapshot) || !harvester::WasReady(view->vm)) continue;
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
     if (IsUndoneLately(view->vm, snapshot.now())) continue;
-    auto candidate = RankedOf(*view, snapshot, current);
-    if (!candidate.has_value()) continue;
     const nomad::Node* node = LinkedNode(*view, snapshot);
     if (node == nullptr || !ObjectionTo(*view, node, snapshot, inputs).empty()) continue;
     candidates.push_back(*std::move(candidate));
