@@ -2,6 +2,8 @@
 // Faults, counters, and the state that tests inspect.
 #include <utility>
 
+#include "nomad_harvester/base/json.h"
+
 #include "cluster_impl.h"
 #include "nomad_json.h"
 
@@ -171,6 +173,15 @@ nlohmann::json Cluster::Vm(const std::string& name) const {
   base::MutexLock lock(impl_->mutex);
   const Object vm = impl_->store.FindByName(kVms, name);
   return vm == nullptr ? nlohmann::json() : *vm;
+}
+
+std::string Cluster::HostOfVm(const std::string& name) const {
+  impl_->ApplyDue();
+  base::MutexLock lock(impl_->mutex);
+  const Object instance = impl_->store.FindByName(kInstances, name);
+  const nlohmann::json* host =
+      instance == nullptr ? nullptr : base::FindPath(*instance, {"status", "nodeName"});
+  return host != nullptr && host->is_string() ? host->get<std::string>() : "";
 }
 
 nlohmann::json Cluster::Node(const std::string& name_or_id) const {

@@ -17,6 +17,17 @@ constexpr char kKubeVirtFinalizer[] = "kubevirt.io/virtualMachineControllerFinal
 constexpr char kHarvesterFinalizer[] = "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot";
 constexpr char kQuotaAnnotation[] = "harvesterhci.io/insufficient-resource-quota";
 
+// A guest with a device of its host cannot move to another one
+// (kubevirt/kubevirt:pkg/virt-handler/vm.go, calculateLiveMigrationCondition).
+bool HasDevices(const Json& vm) {
+  for (const char* kind : {"gpus", "hostDevices"}) {
+    const Json* devices =
+        base::FindPath(vm, {"spec", "template", "spec", "domain", "devices", kind});
+    if (devices != nullptr && !devices->empty()) return true;
+  }
+  return false;
+}
+
 // The condition that shows a failed start (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go,
 // the isVirtualMachineStatus… functions), and its reason.
 struct FaultCondition {
@@ -180,6 +191,10 @@ void Machines::Run(const std::string& uid, std::uint64_t boot) {
     object["status"]["ready"] = true;
     object["status"]["printableStatus"] = "Running";
     SetCondition(object, "Ready", "True", "", "", world_.wall());
+    if (HasDevices(object)) {
+      SetCondition(object, "LiveMigratable", "False", "HostDeviceNotLiveMigratable",
+                   "VMI uses a PCI host devices", world_.wall());
+    }
   });
   Emit(EventKind::kVmRunning, *VmOf(uid));
   if (machine.never_joins || UserDataOf(store_, *vm)->empty()) return;

@@ -70,8 +70,10 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation);
 void AddAdoptCommand(CLI::App& app, const Invocation& invocation);
 // nomad-harvester pause and nomad-harvester resume (rule L10).
 void AddPauseCommand(CLI::App& app, const Invocation& invocation);
-void AddReplaceCommand(CLI::App& app, const Invocation& invocation);
 void AddResumeCommand(CLI::App& app, const Invocation& invocation);
+// nomad-harvester replace and nomad-harvester evacuate: ask for VMs to be replaced (rules R1, R7).
+void AddReplaceCommand(CLI::App& app, const Invocation& invocation);
+void AddEvacuateCommand(CLI::App& app, const Invocation& invocation);
 // nomad-harvester plan: what a Scale would do. nomad-harvester scale: does it. nomad-harvester
 // render: the objects that it creates.
 void AddPlanCommand(CLI::App& app, const Invocation& invocation);
@@ -118,6 +120,16 @@ struct ReplaceArguments {
   std::optional<base::Duration> age{};  // of older_than
 };
 int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments);
+struct EvacuateArguments {
+  std::string host;
+  bool all = false;  // also VMs that can migrate
+  bool no_wait = false;
+  bool yes = false;
+};
+// 0: none of the VMs is on the host any more, or with no_wait: they are to be replaced. 1:
+// something was not done, or the host is not cordoned. Waits until the context ends, whatever the
+// VMs do.
+int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments);
 struct StatusArguments {
   std::string output = kForPeople;  // or wide, json, yaml
   std::string vm;                   // empty: the pool

@@ -120,6 +120,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddPauseCommand(app, invocation);
   AddResumeCommand(app, invocation);
   AddReplaceCommand(app, invocation);
+  AddEvacuateCommand(app, invocation);
   AddPlanCommand(app, invocation);
   AddScaleCommand(app, invocation);
   AddRenderCommand(app, invocation);

@@ -29,6 +29,7 @@ constexpr Example kExamples[] = {
     {"pause", "pause --agent-config agent.hcl --policy web.hcl"},
     {"pause", "pause --agent-config agent.hcl --policy web.hcl --until 2h"},
     {"resume", "resume --agent-config agent.hcl --policy web.hcl"},
+    {"evacuate", "evacuate rack1-a --agent-config agent.hcl --policy web.hcl"},
     {"replace", "replace --drifted --agent-config agent.hcl --policy web.hcl"},
     {"plan", "plan 3 --agent-config agent.hcl --policy web.hcl"},
     {"plan", "plan 3 --agent-config agent.hcl --policy web.hcl -o yaml"},

@@ -224,8 +224,6 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
       .step = NextStep(view, snapshot)};
   if (status.node != nullptr) status.not_ready = WhyNotReady(view, *status.node, snapshot);
   if (!harvester::WasReady(vm)) status.ready_by = JoinDeadline(view, snapshot.look());
-  const auto host = inspection.hosts.find(vm.name);
-  if (view.host.empty() && host != inspection.hosts.end()) status.host = host->second;
   return status;
 }
 

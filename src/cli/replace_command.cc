@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -47,25 +50,36 @@ int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
 
 using Views = std::vector<const scaling::VmView*>;
 
+constexpr base::Duration kProgressEvery = std::chrono::seconds(5);
+
+// The pool's VMs for which `selects` holds.
+Views Select(const scaling::Inspection& inspection,
+             const std::function<bool(const scaling::VmView&)>& selects) {
+  Views selected;
+  for (const scaling::VmView* view : inspection.snapshot.vms()) {
+    if (!IsPoolMember(*view, inspection.snapshot) || harvester::IsTerminating(view->vm)) continue;
+    if (selects(*view)) selected.push_back(view);
+  }
+  return selected;
+}
+
 // The VMs that the arguments name or select. An error: a name is that of no VM of the pool.
 absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
                              const ReplaceArguments& arguments) {
   const scaling::PoolSnapshot& snapshot = inspection.snapshot;
-  Views selected;
   std::vector<std::string> unknown = arguments.names;
-  for (const scaling::VmView* view : snapshot.vms()) {
-    if (!IsPoolMember(*view, snapshot) || harvester::IsTerminating(view->vm)) continue;
-    const bool named = std::erase(unknown, view->vm->name) > 0;
+  const Views selected = Select(inspection, [&](const scaling::VmView& view) {
+    const bool named = std::erase(unknown, view.vm->name) > 0;
     const bool drifted =
         arguments.drifted &&
-        DriftOf(view->vm, inspection.current_template, snapshot.policy->drift_ignore).has_value();
+        DriftOf(view.vm, inspection.current_template, snapshot.policy->drift_ignore).has_value();
     const bool old =
-        arguments.age.has_value() && snapshot.now() - view->vm->created_at >= *arguments.age;
+        arguments.age.has_value() && snapshot.now() - view.vm->created_at >= *arguments.age;
     // Of what was asked for, --cancel takes back what is named, or everything.
     const bool taken_back =
-        arguments.cancel && arguments.names.empty() && !view->vm->replace_request.empty();
-    if (named || drifted || old || taken_back) selected.push_back(view);
-  }
+        arguments.cancel && arguments.names.empty() && !view.vm->replace_request.empty();
+    return named || drifted || old || taken_back;
+  });
   if (!unknown.empty()) {
     return base::NotFound("pool " + snapshot.key.ToString() + " has no VM " +
                           absl::StrJoin(unknown, ", ") + "; nomad-harvester status names its VMs");
@@ -78,6 +92,47 @@ std::string Obstacle(const scaling::VmView& view, const scaling::PoolSnapshot& s
   if (!snapshot.look().nomad_readable) return "";
   return ObjectionTo(view, LinkedNode(view, snapshot), snapshot,
                      {.own_node_id = snapshot.look().own_node_id});
+}
+
+// Tells which VMs are to be replaced (`reason` unset: no longer), asks whether they are to be, and
+// writes it on them. Returns the exit code.
+int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const Views& selected,
+           const std::optional<std::string>& reason, bool yes) {
+  for (const scaling::VmView* view : selected) {
+    run.out << Printable(view->vm->name);
+    if (!reason.has_value()) {
+      run.out << ": to be kept\n";
+      continue;
+    }
+    const std::string obstacle = Obstacle(*view, inspection.snapshot);
+    run.out << ": to be replaced"
+            << (obstacle.empty() ? "" : ", but not for now: " + Printable(obstacle)) << "\n";
+  }
+  const std::string question =
+      (reason.has_value() ? "replace " : "keep ") + std::to_string(selected.size()) +
+      (selected.size() == 1 ? " VM" : " VMs") + " of pool " + inspection.snapshot.key.ToString();
+  if (const int answer = Confirm(run, yes, question); answer != kExitOk) return answer;
+  for (const scaling::VmView* view : selected) {
+    const absl::Status asked = run.maintenance.RequestReplacement(
+        run.context.WithTimeout(kOperatorBudget), view->vm, reason);
+    if (!asked.ok()) return run.errors.Refuse(asked, kExitFailure);
+  }
+  return kExitOk;
+}
+
+// "web-1 (web-7 boots)".
+std::string LeavingText(const scaling::VmView& view, const scaling::PoolSnapshot& snapshot) {
+  const scaling::VmView* next = snapshot.seen->ReplacementOf(view.vm->uid);
+  const std::string obstacle = Obstacle(view, snapshot);
+  std::string what = "waits";
+  if (view.vm->has_mark || harvester::IsTerminating(view.vm)) {
+    what = "is being removed";
+  } else if (next != nullptr) {
+    what = next->vm->name + " is to take its place";
+  } else if (!obstacle.empty()) {
+    what = "stays: " + obstacle;
+  }
+  return view.vm->name + " (" + what + ")";
 }
 
 }  // namespace
@@ -101,29 +156,80 @@ int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
     run.out << "no VM is like that: nothing to do\n";
     return kExitOk;
   }
-  const std::string act = arguments.cancel ? "keep" : "replace";
-  for (const scaling::VmView* view : *selected) {
-    const std::string obstacle = Obstacle(*view, inspection->snapshot);
-    run.out << Printable(view->vm->name) << ": "
-            << (arguments.cancel ? "to be kept" : "to be replaced")
-            << (obstacle.empty() || arguments.cancel ? ""
-                                                     : ", but not for now: " + Printable(obstacle))
-            << "\n";
-  }
-  const std::string question = act + " " + std::to_string(selected->size()) +
-                               (selected->size() == 1 ? " VM" : " VMs") + " of pool " +
-                               inspection->snapshot.key.ToString();
-  if (const int answer = Confirm(run, arguments.yes, question); answer != kExitOk) return answer;
   const auto reason = arguments.cancel ? std::nullopt : std::optional(arguments.reason);
-  for (const scaling::VmView* view : *selected) {
-    const absl::Status asked = run.maintenance.RequestReplacement(
-        run.context.WithTimeout(kOperatorBudget), view->vm, reason);
-    if (!asked.ok()) return run.errors.Refuse(asked, kExitFailure);
+  if (const int asked = AskFor(run, *inspection, *selected, reason, arguments.yes);
+      asked != kExitOk) {
+    return asked;
   }
   run.out << (arguments.cancel
                   ? "done; a replacement that has begun goes on\n"
                   : "The agent's plugin replaces them, one at a time, while the pool is at rest; "
                     "nomad-harvester status -w shows it\n");
+  return kExitOk;
+}
+
+int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
+  const auto inspect = [&] {
+    return run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *run.settings.policy,
+                                   run.settings.tells_vms);
+  };
+  const auto inspection = inspect();
+  if (!inspection.ok()) return run.errors.Refuse(inspection.status(), kExitFailure);
+  const auto& hosts = inspection->hosts_to_leave;
+  if (std::none_of(hosts.begin(), hosts.end(),
+                   [&](const auto& host) { return host.name == arguments.host; })) {
+    return run.errors.Refuse(
+        base::FailedPrecondition(
+            "host " + arguments.host +
+            " is not known to be cordoned, so that new VMs could go there: run kubectl cordon " +
+            arguments.host +
+            " first, and let the token list nodes, as the optional ClusterRole in "
+            "examples/rbac.yaml does"),
+        kExitFailure);
+  }
+  const Views selected = Select(*inspection, [&](const scaling::VmView& view) {
+    return view.host == arguments.host && (arguments.all || harvester::CannotMigrate(view.vm));
+  });
+  if (selected.empty()) {
+    run.out << "no VM of pool " << inspection->snapshot.key.ToString() << " on host "
+            << Printable(arguments.host)
+            << (arguments.all
+                    ? "\n"
+                    : " is one that cannot migrate: Harvester moves the others, if there "
+                      "are any, when maintenance mode is enabled (--all: replace them)\n");
+    return kExitOk;
+  }
+  if (const int asked = AskFor(run, *inspection, selected,
+                               "host " + arguments.host + " is to be left", arguments.yes);
+      asked != kExitOk) {
+    return asked;
+  }
+  std::set<std::string> leaving;
+  for (const scaling::VmView* view : selected) leaving.insert(view->vm->uid);
+  run.out << "The agent's plugin replaces them, one at a time\n";
+  std::string told;
+  while (!arguments.no_wait && run.out.good()) {
+    const auto now = inspect();
+    std::vector<std::string> left;
+    if (now.ok()) {
+      for (const scaling::VmView* view : now->snapshot.vms()) {
+        if (leaving.contains(view->vm->uid)) left.push_back(LeavingText(*view, now->snapshot));
+      }
+      if (left.empty()) {
+        run.out << "none of them is on host " << Printable(arguments.host) << " any more\n";
+        return kExitOk;
+      }
+    } else {
+      left.push_back(base::Message(now.status()));
+    }
+    std::string text = std::to_string(left.size()) + " of " + std::to_string(leaving.size()) +
+                       " are left: " + absl::StrJoin(left, ", ");
+    if (text != std::exchange(told, text)) run.out << Printable(text) << std::endl;
+    if (!run.context.Sleep(kProgressEvery).ok()) {
+      run.out << "the plugin goes on; nomad-harvester status shows how far it is\n";
+      return kExitFailure;
+    }
+  }
   return kExitOk;
 }
 
@@ -149,6 +255,25 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
   command->add_option("--reason", arguments->reason, "What the Events and the status say")
       ->type_name("TEXT");
   command->add_flag("--cancel", arguments->cancel, "Ask for it no longer");
+  command->add_flag("--yes", arguments->yes, "Do not ask");
+}
+
+void AddEvacuateCommand(CLI::App& app, const Invocation& invocation) {
+  const auto arguments = std::make_shared<EvacuateArguments>();
+  CLI::App* const command = AddMaintenanceCommand(
+      app, invocation,
+      {.name = "evacuate",
+       .description =
+           "Replace the pool's VMs on a cordoned Harvester host by new ones on other hosts, one at "
+           "a time, and wait until none is left. VMs that can migrate stay: Harvester moves them "
+           "when the host's maintenance mode is enabled.",
+       .exit_codes = "Exit: 0 none is left (--no-wait: asked for), 1 something was not done, 2 "
+                     "usage, 130 interrupted; the plugin then goes on.",
+       .use = PolicyUse::kRequired,
+       .task = [arguments](const CommandRun& run) { return EvacuateHost(run, *arguments); }});
+  command->add_option("HOST", arguments->host, "The host, as Harvester names it")->required();
+  command->add_flag("--all", arguments->all, "Also VMs that can migrate");
+  command->add_flag("--no-wait", arguments->no_wait, "Do not wait until they have left");
   command->add_flag("--yes", arguments->yes, "Do not ask");
 }
 

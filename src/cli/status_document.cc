@@ -73,6 +73,14 @@ Json UnclaimedJson(const scaling::Inspection& inspection) {
   return list;
 }
 
+Json HostsToLeaveJson(const scaling::Inspection& inspection) {
+  Json list = Json::array();
+  for (const scaling::HostToLeave& host : inspection.hosts_to_leave) {
+    list.push_back({{"name", host.name}, {"why", host.why}, {"vms", host.vms}});
+  }
+  return list;
+}
+
 Json EventsJson(const scaling::EventsView& events) {
   if (!events.problem.empty()) return {};
   Json list = Json::array();
@@ -116,6 +124,7 @@ Json StatusDocument(const PoolStatus& status) {
           {"lease", LeaseJson(inspection.lease)},
           {"vms", std::move(vms)},
           {"unlinked_nodes", std::move(unlinked)},
+          {"hosts_to_leave", HostsToLeaveJson(inspection)},
           {"unclaimed", UnclaimedJson(inspection)}};
 }
 

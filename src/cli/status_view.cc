@@ -209,6 +209,20 @@ std::string QueueText(const PoolStatus& status) {
          (rests.empty() ? "" : "; waits: " + rests);
 }
 
+// "rack1-a is cordoned; on it: web-1, web-2 (cannot migrate)".
+std::string HostText(const scaling::HostToLeave& host, const PoolStatus& status) {
+  std::vector<std::string> vms = host.vms;
+  for (std::string& name : vms) {
+    const auto found = std::find_if(status.vms.begin(), status.vms.end(),
+                                    [&](const VmStatus& vm) { return vm.vm().name == name; });
+    if (found != status.vms.end() && harvester::CannotMigrate(found->vm())) {
+      name += " (cannot migrate)";
+    }
+  }
+  return host.name + " " + host.why + "; " +
+         (vms.empty() ? "no VM of the pool is on it" : "on it: " + absl::StrJoin(vms, ", "));
+}
+
 }  // namespace
 
 std::string VmStory(const PoolStatus& status, const VmStatus& vm,
@@ -271,6 +285,9 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   text += LineIf("Counters", CountersText(status));
   text += LineIf("Drift", report.drift);
   text += LineIf("To replace", QueueText(status));
+  for (const scaling::HostToLeave& host : inspection.hosts_to_leave) {
+    text += Line("Host", HostText(host, status));
+  }
   text += Line("Lease", LeaseText(inspection.lease, status.time));
   if (lease.action.has_value()) text += Line("Action", ActionText(*lease.action, status));
   if (lease.policy.has_value()) {

@@ -47,6 +47,10 @@ constexpr policy::Choice<ReplaceDrifted> kReplaceDrifted[] = {
     {"on_scale_in", ReplaceDrifted::kOnScaleIn},
     {"rolling", ReplaceDrifted::kRolling},
 };
+constexpr policy::Choice<HostMaintenance> kHostMaintenance[] = {
+    {"report", HostMaintenance::kReport},
+    {"evacuate", HostMaintenance::kEvacuate},
+};
 constexpr policy::Choice<IntroToken> kIntroToken[] = {
     {"off", IntroToken::kOff},
     {"auto", IntroToken::kAuto},
@@ -313,6 +317,7 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
 }
 
 void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("on_host_maintenance", OneOf(kHostMaintenance), &policy->on_host_maintenance);
   reader.Read("expire_after", Expiry, &policy->expire_after);
   reader.Read("replace_unhealthy_after", PositiveDuration, &policy->replace_unhealthy_after);
   reader.Read("max_unhealthy", CountOrPercentage, &policy->max_unhealthy);

@@ -115,6 +115,12 @@ bool IsPausedOrMigrating(const VirtualMachine& vm) {
          vm.printable_status == "Migrating";
 }
 
+bool CannotMigrate(const VirtualMachine& vm) {
+  return std::any_of(vm.conditions.begin(), vm.conditions.end(), [](const Condition& condition) {
+    return condition.type == "LiveMigratable" && condition.status == "False";
+  });
+}
+
 std::string DiskFault(const VirtualMachine& vm) {
   const Condition* paused = FindCondition(vm.conditions, "Paused");
   const bool by_fault = vm.printable_status == "Paused" && paused != nullptr &&

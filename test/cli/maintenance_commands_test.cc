@@ -1248,6 +1248,54 @@ TEST_F(MaintenanceCommands, R1_replace_finds_vms_by_their_age_and_by_their_drift
   EXPECT_THAT(out_.str(), HasSubstr("to be replaced"));
 }
 
+TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off_a_cordoned_host) {
+  ASSERT_TRUE(Scale(2).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string host = cluster_.HostOfVm(vm);
+  nlohmann::json pinned = cluster_.Vm(vm);
+  pinned["status"]["conditions"].push_back({{"type", "LiveMigratable"}, {"status", "False"}});
+  ASSERT_TRUE(cluster_.PutObject(pinned));
+  const auto evacuate = [&](const EvacuateArguments& arguments) {
+    return Call("evacuate", [&](const CommandRun& run) { return EvacuateHost(run, arguments); });
+  };
+  const auto asked = [&](const std::string& name) {
+    return cluster_.Vm(name)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace",
+                                                              "");
+  };
+  EXPECT_EQ(evacuate({.host = host, .no_wait = true, .yes = true}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("run kubectl cordon " + host));
+  EXPECT_EQ(asked(vm), "");
+  ASSERT_TRUE(cluster_.PutObject({{"apiVersion", "v1"},
+                                  {"kind", "Node"},
+                                  {"metadata", {{"name", host}}},
+                                  {"spec", {{"unschedulable", true}}}}));
+  EXPECT_EQ(evacuate({.host = host, .no_wait = true, .yes = true}), 0) << err_.str();
+  EXPECT_EQ(asked(vm), "host " + host + " is to be left");
+  const std::string other = cluster_.Vms().at(1)["metadata"]["name"];
+  EXPECT_EQ(asked(other), "") << "it can migrate";
+  EXPECT_EQ(evacuate({.host = host, .all = true, .no_wait = true, .yes = true}), 0);
+  EXPECT_NE(asked(other), "");
+}
+
+TEST_F(MaintenanceCommands, R7_status_tells_which_hosts_are_to_be_left_and_who_is_on_them) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const auto cordon = [&](const std::string& host) {
+    ASSERT_TRUE(cluster_.PutObject({{"apiVersion", "v1"},
+                                    {"kind", "Node"},
+                                    {"metadata", {{"name", host}}},
+                                    {"spec", {{"unschedulable", true}}}}));
+  };
+  cordon(cluster_.HostOfVm(vm));
+  cordon("rack9-z");
+  Status();
+  EXPECT_THAT(out_.str(), HasSubstr(cluster_.HostOfVm(vm) + " is cordoned; on it: " + vm));
+  EXPECT_THAT(out_.str(), HasSubstr("rack9-z is cordoned; no VM of the pool is on it"));
+  Status("json");
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["hosts_to_leave"][0]["vms"],
+            nlohmann::json::array({vm}));
+}
+
 TEST_F(MaintenanceCommands, C7_replace_says_what_keeps_a_vm) {
   ASSERT_TRUE(Scale(1).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];

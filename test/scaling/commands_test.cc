@@ -90,7 +90,8 @@ TEST_F(CommandsTest, S3_an_inspection_reads_the_lease_and_the_pool_and_writes_no
                      "list virtualmachineinstances", "get namespaces"}));
   EXPECT_THAT(
       Strings(sent.begin() + 6, sent.end()),
-      testing::UnorderedElementsAre("get virtualmachineimages", "list virtualmachineimages",
+      testing::UnorderedElementsAre("list nodes",  // Harvester's hosts
+                                    "get virtualmachineimages", "list virtualmachineimages",
                                     "get network-attachment-definitions", "list resourcequotas"));
   EXPECT_FALSE(seen->lease.present);
   EXPECT_EQ(seen->lease.problem, "");

@@ -253,7 +253,7 @@ TEST(PublishHost, without_the_right_to_list_instances_one_warning_says_so) {
   h.cluster.Forbid("list", "virtualmachineinstances");
   h.Restart();
   h.Tick(minutes(10));
-  EXPECT_EQ(h.Lines("could not list virtualmachineinstances"), 1U);
+  EXPECT_EQ(h.Lines("Could not list virtualmachineinstances"), 1U);
   EXPECT_TRUE(h.Status()->ready) << h.Transcript();
 }
 

@@ -26,6 +26,8 @@ enum class OnJoinTimeout { kDelete, kKeep };
 enum class HostVolumes { kProtect, kIgnore };
 // What becomes of VMs that were made of something else than the policy describes.
 enum class ReplaceDrifted { kOff, kOnScaleIn, kRolling };
+// What becomes of VMs on a Harvester host that is cordoned: kReport: only the commands tell them.
+enum class HostMaintenance { kReport, kEvacuate };
 // Whether new VMs get a client introduction token; kAuto: if their Nomad has such tokens.
 enum class IntroToken { kOff, kAuto, kRequired };
 
@@ -117,6 +119,7 @@ struct PoolPolicy {
   std::optional<std::int64_t> max_scale_in;
   base::Duration scale_timeout = std::chrono::hours(2);
   bool scale_in_wait = true;
+  HostMaintenance on_host_maintenance = HostMaintenance::kReport;
   std::optional<base::Duration> expire_after;             // nullopt: off
   std::optional<base::Duration> replace_unhealthy_after;  // nullopt: off
   Share max_unhealthy{.value = 20, .is_percentage = true};

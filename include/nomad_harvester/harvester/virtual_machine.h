@@ -101,6 +101,9 @@ bool IsPausedOrMigrating(const VirtualMachine& vm);
 // KubeVirt's words if it paused the guest because its disk fails; else empty. Nobody knows whether
 // such a guest ever goes on (kubevirt/kubevirt:pkg/virt-handler/vm.go, "PausedIOError").
 std::string DiskFault(const VirtualMachine& vm);
+// KubeVirt says that the guest cannot move to another host (condition LiveMigratable): one with a
+// device of its host, for example. Maintenance mode is refused for the host of such a guest.
+bool CannotMigrate(const VirtualMachine& vm);
 inline bool IsTerminating(const VirtualMachine& vm) { return vm.deleted_at.has_value(); }
 // Its node has registered.
 inline bool HasJoined(const VirtualMachine& vm) { return vm.joined_at.has_value(); }

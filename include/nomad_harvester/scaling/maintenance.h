@@ -60,6 +60,13 @@ struct NamespaceView {
   std::string cure;
 };
 
+// A Harvester host that is cordoned or is to enter maintenance mode.
+struct HostToLeave {
+  std::string name;
+  std::string why;               // "is cordoned"
+  std::vector<std::string> vms;  // those of the pool that run there, by name
+};
+
 struct Inspection {
   PoolSnapshot snapshot;
   LeaseView lease;
@@ -72,9 +79,8 @@ struct Inspection {
   // Empty: the policy does not tell, or no VM can be made, and `growth_problem` says why.
   CurrentTemplate current_template{};
   std::string growth_problem;
-  // The hosts of the namespace's VMs, by the VM's name. Filled only while Nomad cannot be read,
-  // because the snapshot then has no instances; otherwise its views have the hosts.
-  std::map<std::string, std::string> hosts;
+  // Empty without the right to list hosts.
+  std::vector<HostToLeave> hosts_to_leave;
   // Read only if the pool has neither a VM nor a Lease. A problem of the namespace makes the pool
   // not ready here. Status does not look for such problems.
   std::optional<NamespaceView> ns;

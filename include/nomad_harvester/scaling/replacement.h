@@ -21,12 +21,13 @@ inline constexpr base::Duration kYoungestToReplace = std::chrono::minutes(10);
 
 struct Replaceable {
   const VmView* vm = nullptr;
-  std::string reason;  // "requested: …", "drifted: image, tags", "expired"
+  // "requested: …", "host rack1-a is cordoned", "drifted: image, tags", "expired"
+  std::string reason;
 };
 
-// The VMs that the policy or an operator wants to be replaced, in order: requested ones, drifted
-// ones, expired ones, the oldest first. VMs that must not be removed are left out (rule C7). Empty
-// without a policy.
+// The VMs that the policy or an operator wants to be replaced, in order: requested ones, those
+// that are to leave their hosts, drifted ones, expired ones, the oldest first. VMs that must not be
+// removed are left out (rule C7). Empty without a policy.
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const CurrentTemplate& current);
 
 // Why no replacement begins now, for people; empty if one may (rule R2). `current` as above.
@@ -34,7 +35,11 @@ std::string WhyReplacementRests(const PoolSnapshot& snapshot, const PoolRecord& 
                                 const CurrentTemplate& current);
 
 // Whether the policy may ask for a replacement, so that what new VMs are made of must be known.
-bool ReplacesDrifted(const PoolSnapshot& snapshot);
+bool ReplacesDrifted(const config::PoolPolicy& policy);
+// The same, so that it must be known which hosts are to be left.
+bool EvacuatesHosts(const config::PoolPolicy& policy);
+// Whether the policy asks for replacements at all, without an operator.
+bool ReplacesByItself(const config::PoolPolicy& policy);
 
 // Which VM is taking the place of which, while the nodes of both take work: the metrics of the
 // nodes then show more capacity than the count says (rule R3). Empty: none.

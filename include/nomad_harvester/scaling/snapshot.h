@@ -109,6 +109,9 @@ struct VmView {
   // has none; unset: unknown).
   std::string host{};
   std::optional<std::string> host_zone{};
+  // Why it is to leave its host, if it cannot migrate and the policy has on_host_maintenance =
+  // "evacuate": "host rack1-a is cordoned". Empty: it may stay (rule R7).
+  std::string why_to_leave_host{};
   // For how long this process has known the VM.
   base::Duration known_for{};
   // For how long this process has known the drain of its mark, whether it runs or is complete.

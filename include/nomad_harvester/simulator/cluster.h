@@ -190,6 +190,8 @@ class Cluster {
   std::vector<nlohmann::json> Allocations() const;  // in full
   // Null if it does not exist.
   nlohmann::json Vm(const std::string& name) const;
+  // The host on which the VM's guest runs; empty: on none.
+  std::string HostOfVm(const std::string& name) const;
   nlohmann::json Node(const std::string& name_or_id) const;
   // ID of the node that the VM's guest runs; empty: none. From the simulator's own records, not
   // from annotations or attributes.

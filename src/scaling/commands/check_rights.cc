@@ -49,7 +49,9 @@ std::vector<OptionalRight> OptionalRights(const config::PluginConfig& config,
        .loss = "nomad-harvester gc does not find pools of which only a Lease exists"},
       {.right = {"list", "", "nodes"},
        .of_cluster = true,
-       .loss = "VMs on cordoned hosts are not removed first"}};
+       .loss = policy.on_host_maintenance == config::HostMaintenance::kEvacuate
+                   ? "no VM leaves a cordoned host, or is removed first because of it"
+                   : "VMs on cordoned hosts are not removed first"}};
   if (config.events) {
     rights.push_back({.right = {"create", "events.k8s.io", "events"},
                       .loss = "Harvester's UI shows no Events of the plugin (or set events = "

@@ -7,12 +7,14 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/host.h"
 #include "nomad_harvester/kube/lease.h"
 #include "nomad_harvester/kube/object.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/maintenance.h"
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/replacement.h"
 
 #include "absl/strings/ascii.h"
 #include "commands/command_run.h"
@@ -127,16 +129,41 @@ std::map<PoolKey, std::vector<UnfinishedRemoval>> OldUnclaimed(const PoolSnapsho
   return unclaimed;
 }
 
-// Empty if the instances cannot be listed.
-std::map<std::string, std::string> HostsOf(const runtime::Context& context, const Clients& clients,
-                                           const std::string& ns) {
-  std::map<std::string, std::string> hosts;
+// While Nomad cannot be read, the observer reads no instances.
+void FillHosts(const runtime::Context& context, const Clients& clients, const std::string& ns,
+               Look* look) {
   const auto instances = harvester::VmStore(clients.kube, ns).ListInstances(context);
-  if (!instances.ok()) return hosts;
+  if (!instances.ok()) return;
+  std::map<std::string, std::string> hosts;
   for (const harvester::VirtualMachineInstance& instance : *instances) {
     if (harvester::IsRunning(instance)) hosts[instance.name] = instance.host;
   }
-  return hosts;
+  for (VmView& view : look->vms) {
+    if (const auto host = hosts.find(view.vm->name); host != hosts.end()) view.host = host->second;
+  }
+}
+
+// The hosts that are to be left. `look`: its views get why, as the plugin does (rule R7).
+std::vector<HostToLeave> FindHostsToLeave(const runtime::Context& context, const Clients& clients,
+                                          const config::PoolPolicy& policy, Look* look) {
+  std::vector<HostToLeave> found;
+  const auto hosts = harvester::ListHosts(context.WithTimeout(kHostsLimit), *clients.kube);
+  if (!hosts.ok()) return found;
+  for (const harvester::Host& host : *hosts) {
+    const std::string why = WhyToBeLeft(host);
+    if (why.empty()) continue;
+    HostToLeave& left = found.emplace_back(HostToLeave{.name = host.name, .why = why, .vms = {}});
+    for (VmView& view : look->vms) {
+      if (view.host != host.name) continue;
+      if (view.vm->pool == policy.pool) left.vms.push_back(view.vm->name);
+      if (!EvacuatesHosts(policy) || !harvester::CannotMigrate(view.vm)) continue;
+      view.why_to_leave_host = "host " + host.name + " " + why;
+    }
+    std::sort(left.vms.begin(), left.vms.end());
+  }
+  std::sort(found.begin(), found.end(),
+            [](const auto& one, const auto& other) { return one.name < other.name; });
+  return found;
 }
 
 // Describes a pool that has neither a VM nor a Lease, in a namespace that was read.
@@ -185,6 +212,8 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
       Look look,
       observer.Observe(context, LookFor(clients_.config->nomad.region, policy.pool, policy),
                        {.nodes_limit = context.Remaining() / 2}));
+  if (!look.nomad_readable) FillHosts(context, clients_, policy.ns, &look);
+  inspection.hosts_to_leave = FindHostsToLeave(context, clients_, policy, &look);
   snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
 
   StatusInputs inputs;
@@ -200,9 +229,6 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   if (snapshot.vms().empty() && !inspection.lease.present) {
     inspection.ns = ReadNamespace(context, policy.ns);
     DescribeNothing(&inspection);
-  }
-  if (!snapshot.look().nomad_readable) {
-    inspection.hosts = HostsOf(context, clients_, policy.ns);
   }
   return inspection;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/status_report.h"
 
 #include "absl/cleanup/cleanup.h"
@@ -244,9 +245,8 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   state.scale.template_read_at = memory.template_read_at;
   state.scale.replacement_rests = memory.replacement_rests;
   // Outside of a policy's schedule the agent asks for no Status, and VMs are replaced nevertheless.
-  state.replaces = policy.has_value() && !policy->dry_run &&
-                   (resumed.replaces || policy->expire_after.has_value() ||
-                    policy->replace_drifted == config::ReplaceDrifted::kRolling);
+  state.replaces =
+      policy.has_value() && !policy->dry_run && (resumed.replaces || ReplacesByItself(*policy));
   if (paused || root_.Done()) return std::nullopt;
   if (done && state.replaces)
     return now + (resumed.replaces ? Rounds::kShortest : Rounds::kLongest);

@@ -25,7 +25,7 @@ bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
   if (memory.template_read_at.has_value() && now - *memory.template_read_at < kTemplateGoodFor) {
     return false;
   }
-  return ReplacesDrifted(snapshot) ||
+  return ReplacesDrifted(*snapshot.policy) ||
          (record.replacement.has_value() && !snapshot.policy->dry_run &&
           !VmsToReplace(snapshot, memory.current_template).empty());
 }
@@ -115,6 +115,11 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   resumed.lease = hold.status();
   if (!hold.ok()) return resumed;
   const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
+  if (memory != nullptr && policy.has_value() && EvacuatesHosts(*policy)) {
+    // Nobody may ask for a Status, which reads them otherwise.
+    deps.hosts.List((*hold)->context().WithTimeout(kHostsLimit), deps.key.ns);
+    deps.hosts.ListToBeLeft((*hold)->context().WithTimeout(kHostsLimit));
+  }
   Reconciler loop(deps, policy);
   resumed.outcome = loop.RunResumption((*hold)->context());
   // The trouble of another object does not hold it up (rule L1).

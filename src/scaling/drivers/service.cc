@@ -39,8 +39,6 @@ constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
 // A Lease that was never read is delayed at most this long by what is read beside it, which may not
 // be needed.
 constexpr base::Duration kBesideFirstLease = std::chrono::seconds(2);
-// How long a Status waits to learn where VMs run.
-constexpr base::Duration kHostsLimit = std::chrono::seconds(4);
 
 // Facts about a finished Scale, for the log.
 struct ScaleFacts {
@@ -257,13 +255,16 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
     reads.emplace_back(
         [&] { return access->lease->Refresh(context.WithTimeout(kFirstLeaseRead)); });
   }
-  if (policy->publish_host && session.hosts().ListIsDue(pool.key.ns, options_.clock->Now())) {
+  const bool evacuates = EvacuatesHosts(*policy);
+  if ((policy->publish_host || evacuates) &&
+      session.hosts().ListIsDue(pool.key.ns, options_.clock->Now())) {
     reads.emplace_back([&] {
       session.hosts().List(context.WithTimeout(kHostsLimit), pool.key.ns);
       return absl::OkStatus();
     });
     reads.emplace_back([&] {
-      session.hosts().RefreshZone(context.WithTimeout(kHostsLimit));
+      if (policy->publish_host) session.hosts().RefreshZone(context.WithTimeout(kHostsLimit));
+      if (evacuates) session.hosts().ListToBeLeft(context.WithTimeout(kHostsLimit));
       return absl::OkStatus();
     });
   }
@@ -291,6 +292,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   session.LinksOf(pool.key.ns).Link(seen->value, &look);
   pool.memory.Apply(options_.clock->Now(), &look);
   session.hosts().Apply(pool.key.ns, &look);
+  if (evacuates) session.hosts().ApplyToBeLeft(pool.key.ns, options_.clock->Now(), &look);
   return PoolSnapshot{.key = pool.key,
                       .seen = std::make_shared<const Snapshot>(std::move(look)),
                       .policy = policy,

@@ -7,6 +7,7 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/replacement.h"
 
 #include "absl/cleanup/cleanup.h"
 #include "execution/executor.h"
@@ -61,6 +62,9 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
   deps_.backlog.retries.Apply(deps_.clock.Now(), &look);
   if (policy_.has_value() && policy_->publish_host) {
     deps_.hosts.Record(deps_.key.ns, began, &look);
+  }
+  if (policy_.has_value() && EvacuatesHosts(*policy_)) {
+    deps_.hosts.ApplyToBeLeft(deps_.key.ns, deps_.clock.Now(), &look);
   }
   return run_.WithRecord({.key = deps_.key,
                           .seen = std::make_shared<const Snapshot>(std::move(look)),

@@ -33,10 +33,11 @@ void Hosts::List(const runtime::Context& context, const std::string& ns) {
       base::MutexLock lock(mutex_);
       warn = !std::exchange(warned_of_instances_, true);
     }
-    logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
-                "publish_host: could not list virtualmachineinstances, so that it is not known on "
-                "which hosts the VMs run",
-                {{"namespace", ns}, {"error", instances.status()}});
+    logger_.Log(
+        warn ? log::Level::kWarn : log::Level::kDebug,
+        "Could not list virtualmachineinstances, so that it is not known on which hosts the "
+        "VMs run (publish_host, on_host_maintenance)",
+        {{"namespace", ns}, {"error", instances.status()}});
     return;
   }
   std::map<std::string, std::string> host_of;
@@ -44,6 +45,45 @@ void Hosts::List(const runtime::Context& context, const std::string& ns) {
     if (harvester::IsRunning(instance)) host_of.emplace(instance.name, instance.host);
   }
   Keep(ns, began, std::move(host_of));
+}
+
+void Hosts::ListToBeLeft(const runtime::Context& context) {
+  const auto hosts = harvester::ListHosts(context, *kube_);
+  const base::MonoTime now = context.clock().Now();
+  base::MutexLock lock(mutex_);
+  if (hosts.ok()) {
+    std::map<std::string, ToBeLeft> left;
+    for (const harvester::Host& host : *hosts) {
+      const std::string why = WhyToBeLeft(host);
+      if (why.empty()) continue;
+      const auto known = to_be_left_.find(host.name);
+      left[host.name] = {.why = why,
+                         .since = known == to_be_left_.end() ? now : known->second.since};
+    }
+    to_be_left_ = std::move(left);
+    return;
+  }
+  // An old list says nothing: a host may have been uncordoned since.
+  to_be_left_.clear();
+  const bool warn = kube::IsForbidden(hosts.status()) && !std::exchange(warned_of_host_list_, true);
+  logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
+              "on_host_maintenance: could not list Harvester's hosts, so that none is evacuated. "
+              "Grant list of nodes, as the optional ClusterRole in examples/rbac.yaml does",
+              {{"error", hosts.status()}});
+}
+
+void Hosts::ApplyToBeLeft(const std::string& ns, base::MonoTime now, Look* look) const {
+  base::MutexLock lock(mutex_);
+  const auto instances = instances_.find(ns);
+  if (to_be_left_.empty() || instances == instances_.end()) return;
+  for (VmView& view : look->vms) {
+    if (!harvester::CannotMigrate(view.vm)) continue;
+    const auto host = instances->second.host_of.find(view.vm->name);
+    if (host == instances->second.host_of.end()) continue;
+    const auto left = to_be_left_.find(host->second);
+    if (left == to_be_left_.end() || now - left->second.since < kLeaveHostAfter) continue;
+    view.why_to_leave_host = "host " + left->first + " " + left->second.why;
+  }
 }
 
 void Hosts::Keep(const std::string& ns, base::MonoTime began,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers on which Harvester hosts VMs run, and the zones of these hosts, as last read. Private
-// to module scaling.
+// Remembers on which Harvester hosts VMs run, the zones of these hosts, and which hosts are to be
+// left, as last read. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HOSTS_H_
 #define NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HOSTS_H_
 
@@ -25,6 +25,10 @@ namespace nomad_harvester::scaling {
 inline constexpr base::Duration kHostsEvery = std::chrono::minutes(1);
 // A host's zone is read again after this time.
 inline constexpr base::Duration kZoneFor = std::chrono::minutes(10);
+// How long to wait for the hosts, without which everything else goes on.
+inline constexpr base::Duration kHostsLimit = std::chrono::seconds(4);
+// A host that is to be left for a shorter time is none: operators cordon hosts for a moment, too.
+inline constexpr base::Duration kLeaveHostAfter = std::chrono::seconds(30);
 
 // Shared by the pools of a configuration. Thread-safe.
 class Hosts {
@@ -39,6 +43,11 @@ class Hosts {
   // Lists the instances of the namespace. Blocks for one request. Logs one WARN if the token lacks
   // the right.
   void List(const runtime::Context& context, const std::string& ns);
+  // Lists all hosts, to know which ones are to be left. Blocks for one request. Logs one WARN if
+  // the token lacks the right.
+  void ListToBeLeft(const runtime::Context& context);
+  // Fills in why VMs are to leave their hosts (rule R7).
+  void ApplyToBeLeft(const std::string& ns, base::MonoTime now, Look* look) const;
   // Reads the host whose zone was not read for longest, if that is more than kZoneFor ago. Blocks
   // for one request at most.
   void RefreshZone(const runtime::Context& context);
@@ -62,6 +71,10 @@ class Hosts {
     std::optional<std::string> name;  // unset: unknown
     std::optional<base::MonoTime> read_at;
   };
+  struct ToBeLeft {
+    std::string why;
+    base::MonoTime since{};  // when it was first seen so
+  };
   struct Instances {
     base::MonoTime began{};                      // of the request
     std::map<std::string, std::string> host_of;  // by VM name
@@ -78,8 +91,10 @@ class Hosts {
   std::map<std::string, base::MonoTime> listed_ NH_GUARDED_BY(mutex_);  // by namespace
   std::map<std::string, Instances> instances_ NH_GUARDED_BY(mutex_);    // likewise
   std::map<std::string, Zone> zones_ NH_GUARDED_BY(mutex_);             // by host
+  std::map<std::string, ToBeLeft> to_be_left_ NH_GUARDED_BY(mutex_);    // likewise
   std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);       // the last 403 for a host
   bool warned_of_hosts_ NH_GUARDED_BY(mutex_) = false;
+  bool warned_of_host_list_ NH_GUARDED_BY(mutex_) = false;
   bool warned_of_instances_ NH_GUARDED_BY(mutex_) = false;
   int publications_ NH_GUARDED_BY(mutex_) = 0;
 };

@@ -19,7 +19,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // The most urgent reason first.
-enum class Urgency { kRequested, kDrifted, kExpired };
+enum class Urgency { kRequested, kHost, kDrifted, kExpired };
 
 struct RankedVm {
   Replaceable replaceable;
@@ -40,6 +40,9 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
   const harvester::VirtualMachine& vm = view.vm;
   if (!vm.replace_request.empty()) {
     return RankedVm{{&view, "requested: " + vm.replace_request}, Urgency::kRequested};
+  }
+  if (!view.why_to_leave_host.empty()) {
+    return RankedVm{{&view, view.why_to_leave_host}, Urgency::kHost};
   }
   const base::Duration age = snapshot.now() - vm.created_at;
   if (age < kYoungestToReplace) return std::nullopt;
@@ -87,9 +90,17 @@ std::string WhatIsUnfinished(const PoolSnapshot& snapshot) {
 
 }  // namespace
 
-bool ReplacesDrifted(const PoolSnapshot& snapshot) {
-  return snapshot.policy.has_value() && !snapshot.policy->dry_run &&
-         snapshot.policy->replace_drifted == config::ReplaceDrifted::kRolling;
+bool ReplacesDrifted(const config::PoolPolicy& policy) {
+  return !policy.dry_run && policy.replace_drifted == config::ReplaceDrifted::kRolling;
+}
+
+bool EvacuatesHosts(const config::PoolPolicy& policy) {
+  return !policy.dry_run && policy.on_host_maintenance == config::HostMaintenance::kEvacuate;
+}
+
+bool ReplacesByItself(const config::PoolPolicy& policy) {
+  return ReplacesDrifted(policy) || EvacuatesHosts(policy) ||
+         (!policy.dry_run && policy.expire_after.has_value());
 }
 
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,

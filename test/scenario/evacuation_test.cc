@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// on_host_maintenance: VMs leave a Harvester host that is cordoned (docs/behaviour.md, R7).
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using nlohmann::json;
+using simulator::System;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+simulator::Options TwoHosts() {
+  simulator::Options options;
+  options.hosts = {{.name = "rack1-a", .zone = ""}, {.name = "rack2-a", .zone = ""}};
+  return options;
+}
+
+json Host(const std::string& name, bool cordoned, const json& annotations = json::object()) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", {{"name", name}, {"annotations", annotations}}},
+          {"spec", {{"unschedulable", cordoned}}}};
+}
+
+// A pool whose policy lets VMs leave cordoned hosts.
+class Evacuation : public testing::Test {
+ protected:
+  Evacuation() : h_(TwoHosts()) { h_.policy["on_host_maintenance"] = "evacuate"; }
+
+  void MakePool(int count) {
+    ASSERT_TRUE(h_.Scale(count).ok());
+    h_.Tick(seconds(30));
+    before_ = h_.VmNames();
+  }
+  std::vector<std::string> On(const std::string& host) const {
+    std::vector<std::string> vms;
+    for (const std::string& vm : h_.VmNames()) {
+      if (h_.cluster.HostOfVm(vm) == host) vms.push_back(vm);
+    }
+    return vms;
+  }
+  // As KubeVirt reports a guest with a device of its host.
+  void Pin(const std::string& vm) {
+    json object = h_.cluster.Vm(vm);
+    object["status"]["conditions"].push_back({{"type", "LiveMigratable"}, {"status", "False"}});
+    ASSERT_TRUE(h_.cluster.PutObject(object));
+  }
+  void PinAll() {
+    for (const std::string& vm : h_.VmNames()) Pin(vm);
+  }
+
+  Harness h_;
+  std::vector<std::string> before_;
+};
+
+TEST_F(Evacuation, R7_vms_that_cannot_migrate_leave_a_cordoned_host_one_at_a_time) {
+  MakePool(4);
+  PinAll();
+  ASSERT_EQ(On("rack1-a").size(), 2U);
+  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
+  for (int i = 0; i < 90 && !On("rack1-a").empty(); ++i) {
+    h_.Tick(seconds(10));
+    EXPECT_EQ(h_.Status()->count, 4) << h_.Transcript();
+    EXPECT_LE(h_.VmNames().size(), 5U) << "one at a time";
+  }
+  EXPECT_TRUE(On("rack1-a").empty()) << h_.Transcript();
+  EXPECT_THAT(h_.log->Text(), HasSubstr("host rack1-a is cordoned"));
+  h_.WaitUntilReady();
+  h_.CheckAtRest(4);
+}
+
+TEST_F(Evacuation, R7_a_vm_that_can_migrate_is_left_to_harvester) {
+  MakePool(4);
+  const std::string pinned = On("rack1-a").at(0);
+  Pin(pinned);
+  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
+  h_.Tick(minutes(20));
+  EXPECT_EQ(On("rack1-a").size(), 1U) << h_.Transcript();
+  EXPECT_THAT(On("rack1-a"), Not(testing::Contains(pinned)));
+}
+
+TEST_F(Evacuation, R7_a_host_that_is_to_enter_maintenance_mode_is_left_too) {
+  MakePool(2);
+  PinAll();
+  ASSERT_TRUE(
+      h_.cluster.PutObject(Host("rack1-a", false, {{"harvesterhci.io/drain-requested", "true"}})));
+  h_.Tick(minutes(10));
+  EXPECT_THAT(h_.log->Text(), HasSubstr("host rack1-a is to enter maintenance mode"))
+      << h_.Transcript();
+}
+
+TEST_F(Evacuation, R7_a_host_that_was_cordoned_for_a_moment_is_not_left) {
+  MakePool(2);
+  PinAll();
+  h_.Tick(minutes(2));
+  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
+  h_.Tick(seconds(20));
+  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", false)));
+  h_.Tick(minutes(20));
+  EXPECT_EQ(h_.VmNames(), before_) << h_.Transcript();
+}
+
+TEST_F(Evacuation, R7_report_removes_nothing_and_reads_no_host) {
+  h_.policy["on_host_maintenance"] = "report";
+  MakePool(2);
+  PinAll();
+  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
+  h_.cluster.ResetCounters();
+  h_.Tick(minutes(20));
+  EXPECT_EQ(h_.VmNames(), before_) << h_.Transcript();
+  EXPECT_EQ(h_.cluster.RequestCount(System::kHarvester, "list", "nodes"), 0);
+}
+
+TEST_F(Evacuation, R7_hosts_are_listed_once_a_minute) {
+  MakePool(2);
+  h_.Tick(minutes(2));
+  h_.cluster.ResetCounters();
+  for (int i = 0; i < 120; ++i) {
+    h_.clock.Advance(seconds(5));
+    ASSERT_TRUE(h_.Status().ok());
+  }
+  EXPECT_LE(h_.cluster.RequestCount(System::kHarvester, "list", "nodes"), 12);
+  EXPECT_GE(h_.cluster.RequestCount(System::kHarvester, "list", "nodes"), 9);
+}
+
+TEST_F(Evacuation, R7_without_the_right_to_list_hosts_one_warning_says_so) {
+  h_.cluster.Forbid("list", "nodes");
+  MakePool(2);
+  PinAll();
+  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
+  h_.Tick(minutes(20));
+  EXPECT_EQ(h_.VmNames(), before_);
+  int warnings = 0;
+  for (const log::Record& record : h_.log->records()) {
+    if (record.level == log::Level::kWarn &&
+        log::FormatPlain(record).find("on_host_maintenance") != std::string::npos) {
+      ++warnings;
+    }
+  }
+  EXPECT_EQ(warnings, 1) << h_.Transcript();
+}
+
+TEST_F(Evacuation, R7_a_host_is_left_without_a_status) {
+  h_.policy["expire_after"] = "1000h";
+  MakePool(2);
+  PinAll();
+  h_.Tick(minutes(1));
+  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
+  for (int i = 0; i < 2400 && h_.VmNames() == before_; ++i) {
+    h_.clock.Advance(seconds(1));
+    h_.process().RunBackground();
+  }
+  EXPECT_NE(h_.VmNames(), before_) << h_.Transcript();
+}
+
+// Devices have no other host to go to: the new VM never starts, and the old one stays.
+TEST_F(Evacuation, R5_without_room_elsewhere_it_stops_after_one_new_vm) {
+  h_.policy["join_timeout"] = "3m";
+  MakePool(2);
+  PinAll();
+  h_.cluster.FailStart(100, "ErrorUnschedulable", "0/2 nodes are available");
+  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
+  h_.Tick(minutes(60));
+  EXPECT_EQ(h_.VmNames(), before_) << h_.Transcript();
+  EXPECT_THAT(h_.log->Text(), HasSubstr("it has stopped"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
