@@ -155,7 +155,6 @@ TEST_F(Evacuation, R7_without_the_right_to_list_hosts_one_warning_says_so) {
 }
 
 TEST_F(Evacuation, R7_a_host_is_left_without_a_status) {
-  h_.policy["expire_after"] = "1000h";
   MakePool(2);
   PinAll();
   h_.Tick(minutes(1));
