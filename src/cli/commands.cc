@@ -24,6 +24,7 @@
 #include "absl/strings/strip.h"
 #include "command.h"
 #include "command_table.h"
+#include "examples.h"
 #include "help.h"
 #include "nlohmann/json.hpp"
 #include "output.h"
@@ -136,6 +137,18 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
       "Print what \"version\" prints");
 }
 
+// An example tells what a missing argument looks like.
+std::string WhatToTry(const CLI::App& app, const CLI::ParseError& error,
+                      const Invocation& invocation) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !parsed.empty()) {
+    const std::vector<std::string> examples =
+        ExamplesOf(parsed.front()->get_name(), invocation.error_style.program);
+    if (!examples.empty()) return "for example: " + examples.front();
+  }
+  return "run with --help for more information";
+}
+
 void RunCommand(const std::vector<std::string>& arguments, const Invocation& invocation) {
   CLI::App app(kDescription, invocation.error_style.program);
   // Subcommands take it over when they are added.
@@ -160,7 +173,7 @@ void RunCommand(const std::vector<std::string>& arguments, const Invocation& inv
   } catch (const CLI::ParseError& error) {
     // CLI11 may find a missing command first.
     const std::vector<std::string> unexpected = app.remaining(true);
-    refuse(unexpected.empty() ? std::string(error.what()) + "; run with --help for more information"
+    refuse(unexpected.empty() ? error.what() + ("; " + WhatToTry(app, error, invocation))
                               : UnexpectedArguments(app, unexpected));
   }
 }

@@ -33,22 +33,26 @@ std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
          ". To pause a pool before its first Scale, name its policy with --policy";
 }
 
+scaling::PoolKey KeyOf(const CommandRun& run) {
+  return {.ns = run.settings.policy->ns, .pool = run.settings.policy->pool};
+}
+
+int RefuseLease(const CommandRun& run, const absl::Status& status) {
+  return run.errors.Refuse(
+      base::Annotate(status, "the Lease of pool " + KeyOf(run).ToString() + " was not written"),
+      kExitFailure);
+}
+
 // Nothing in `hold` resumes.
 int SetPaused(const CommandRun& run, const std::optional<harvester::Hold>& hold) {
-  const config::PoolPolicy& policy = *run.settings.policy;
-  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
+  const scaling::PoolKey key = KeyOf(run);
   if (hold.has_value()) {
     const std::string mistyped = WhyMistyped(run, key);
     if (!mistyped.empty()) return run.errors.Refuse(mistyped, kExitFailure);
   }
   const absl::StatusOr<bool> written =
       run.maintenance.Pause(run.context.WithTimeout(kOperatorBudget), key, hold);
-  if (!written.ok()) {
-    return run.errors.Refuse(
-        base::Annotate(written.status(),
-                       "the Lease of pool " + key.ToString() + " could not be written"),
-        kExitFailure);
-  }
+  if (!written.ok()) return RefuseLease(run, written.status());
   const std::string pool = "pool " + key.ToString();
   if (!hold.has_value()) {
     run.out << pool << (*written ? " resumed\n" : " was not paused: it has no Lease\n");
@@ -65,19 +69,12 @@ int SetPaused(const CommandRun& run, const std::optional<harvester::Hold>& hold)
 }
 
 int ResumeReplacement(const CommandRun& run) {
-  const config::PoolPolicy& policy = *run.settings.policy;
-  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
   const auto resumed =
-      run.maintenance.ResumeReplacement(run.context.WithTimeout(kOperatorBudget), key);
-  if (!resumed.ok()) {
-    return run.errors.Refuse(
-        base::Annotate(resumed.status(),
-                       "the Lease of pool " + key.ToString() + " could not be written"),
-        kExitFailure);
-  }
-  run.out << "pool " << key.ToString()
+      run.maintenance.ResumeReplacement(run.context.WithTimeout(kOperatorBudget), KeyOf(run));
+  if (!resumed.ok()) return RefuseLease(run, resumed.status());
+  run.out << "pool " << KeyOf(run).ToString()
           << (*resumed ? ": the replacement of VMs goes on\n"
-                       : " has no Lease: nothing has stopped\n");
+                       : ": the replacement of VMs had not stopped\n");
   return kExitOk;
 }
 

@@ -301,6 +301,13 @@ TEST_F(Commands, an_unexpected_argument_is_told_what_there_is) {
   EXPECT_THAT(Call({"paus"}).err, HasSubstr("did you mean pause?"));
 }
 
+TEST_F(Commands, an_argument_that_is_missing_is_shown_by_an_example) {
+  EXPECT_EQ(Call({"plan"}).err,
+            "nomad-harvester plan: --count is required; for example: nomad-harvester plan 3 "
+            "--agent-config agent.hcl --policy web.hcl\n");
+  EXPECT_THAT(Call({"evacuate"}).err, HasSubstr("HOST is required; for example: "));
+}
+
 TEST_F(Commands, an_argument_that_is_wrong_or_too_many_is_repeated_with_what_is_right) {
   EXPECT_EQ(Call({"scale", "three"}).err,
             "nomad-harvester scale: --count: \"three\" is not a count of VMs; give a whole number "

@@ -157,12 +157,16 @@ func killPlugin(t *testing.T, s *harness.Stack, p *harness.Prometheus) {
 }
 
 // checkDashboardPage: docs/dashboard.md has each panel; with NOMAD_HARVESTER_UPDATE_DOCS=1 in the
-// environment it is written anew.
+// environment it and its picture are written anew.
 func checkDashboardPage(t *testing.T, p *harness.Prometheus, recordings []recording, end time.Time) {
 	t.Helper()
 	file := filepath.Join(harness.Root, "docs", "dashboard.md")
 	if os.Getenv("NOMAD_HARVESTER_UPDATE_DOCS") == "1" {
 		if err := os.WriteFile(file, []byte(page(recordings, p.Began, end)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		image := filepath.Join(harness.Root, "docs", "images", "dashboard.svg")
+		if err := os.WriteFile(image, []byte(picture(recordings, p.Began, end)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,9 +185,11 @@ const introduction = `# The dashboard, with data
 
 What each panel of [examples/grafana-dashboard.json](../examples/grafana-dashboard.json) showed during an
 end-to-end test: Debian's Prometheus scraped the plugin every second while the real agent scaled a pool of
-simulated machines from 0 to 3, to 1 and to 0, was replaced, and made and removed one VM from a template. It
-is text, not a picture: Debian 12 has no package of Grafana. No alert of
-[examples/prometheus-alerts.yaml](../examples/prometheus-alerts.yaml) fired.
+simulated machines from 0 to 3, to 1 and to 0, was replaced, and made and removed one VM from a template. No alert
+of [examples/prometheus-alerts.yaml](../examples/prometheus-alerts.yaml) fired. The picture is drawn from the same
+data by the test, because Debian 12 has no package of Grafana.
+
+![The panels of the dashboard, with the data of a test](images/dashboard.svg)
 
 <!-- Written by TestAPoolGrowsAndShrinksWithItsPolicy in test/e2e with NOMAD_HARVESTER_UPDATE_DOCS=1 in its
      environment; the values are one run's. -->

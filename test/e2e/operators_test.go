@@ -325,6 +325,64 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 	checkRequests(t, s)
 }
 
+// VMs that cannot migrate leave a host once it is cordoned (rule R7), so that Harvester's maintenance mode finds none there.
+func TestVMsThatCannotMigrateLeaveACordonedHostAndThenItsMaintenanceBegins(t *testing.T) {
+	const vms = 3
+	s := harness.StartAlone(t)
+	mayListHosts(t, s)
+	s.Fail(harness.Faults{BoundGuest: true})
+	s.PolicyKeys = map[string]string{"on_host_maintenance": "evacuate"}
+	s.StartAgent(t)
+	s.Metrics.Want(vms)
+	s.AwaitSettled(t, 2*time.Minute, vms)
+	host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
+	before := uids(t, s)
+	onHost := must1(vmsOn(s, host))(t)
+
+	s.ActOnHost(t, host, "cordon", nil)
+	least := vms
+	harness.Eventually(t, 6*time.Minute, "all VMs have left "+host, func() error {
+		eligible, err := eligibleNodes(s)
+		if err != nil {
+			return err
+		}
+		least = min(least, eligible)
+		left, err := vmsOn(s, host)
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("on it: %v", left)
+		}
+		return err
+	})
+	if least < vms {
+		t.Errorf("there were %d eligible nodes at one moment, want %d at each", least, vms)
+	}
+	s.AwaitSettled(t, time.Minute, vms)
+	for name, uid := range uids(t, s) {
+		if onHost[name] {
+			t.Errorf("%s is still there", name)
+		}
+		if before[name] == uid {
+			delete(before, name)
+		}
+	}
+	for name := range before {
+		if !onHost[name] {
+			t.Errorf("%s was on another host, and was replaced", name)
+		}
+	}
+
+	s.ActOnHost(t, host, "enableMaintenanceMode", harness.Object{"force": "false"})
+	harness.Eventually(t, time.Minute, host+" is in maintenance mode", func() error {
+		object, err := s.Kube.Get(harness.Hosts, "", host)
+		if state := object.Str("metadata", "annotations", "harvesterhci.io/maintain-status"); err == nil && state != "completed" {
+			err = fmt.Errorf("its maintain-status is %q", state)
+		}
+		return err
+	})
+	s.ActOnHost(t, host, "disableMaintenanceMode", nil)
+	checkRequests(t, s)
+}
+
 // vmsOn returns the names of the VMs that run on a host.
 func vmsOn(s *harness.Stack, host string) (map[string]bool, error) {
 	instances, err := s.Kube.List(harness.Instances, s.Namespace, "")

@@ -79,6 +79,26 @@ TEST_F(CommandsTest, L10_a_pause_that_is_refused_or_that_no_lease_can_keep_is_an
   EXPECT_THAT(Sent(), IsEmpty());
 }
 
+TEST_F(CommandsTest, R5_a_roll_out_that_has_stopped_is_resumed_by_one_patch_and_no_other_is_written) {
+  const auto resume = [this] {
+    Forget();
+    return Commands().ResumeReplacement(context(), key_);
+  };
+  EXPECT_THAT(resume(), IsOkAndHolds(false)) << "there is no Lease";
+  AnnotateLease("note", "kept");
+  EXPECT_THAT(resume(), IsOkAndHolds(false)) << "nothing has stopped";
+  EXPECT_THAT(Sent(), ElementsAre("get leases"));
+  AnnotateLease(harvester::kLeaseReplacementAnnotation,
+                R"({"vm": "web-b", "why": "it did not join", "template_hash": "v2:x"})");
+  EXPECT_THAT(resume(), IsOkAndHolds(true));
+  EXPECT_THAT(Sent(), ElementsAre("get leases", "patch leases"));
+  EXPECT_EQ(LeaseAnnotation(harvester::kLeaseReplacementAnnotation), "");
+  EXPECT_EQ(LeaseAnnotation("note"), "kept");
+  AnnotateLease(harvester::kLeaseReplacementAnnotation, R"({"vm": "web-b", "why": "x"})");
+  Next("patch leases", Refused());
+  EXPECT_THAT(resume(), StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
 TEST_F(CommandsTest, S3_an_inspection_reads_the_lease_and_the_pool_and_writes_nothing) {
   AddVm("web-a");
   const auto seen = Inspect();

@@ -145,7 +145,7 @@ class Maintenance {
                              const std::optional<harvester::Hold>& hold) const;
 
   // Removes the annotation `replacement` of the pool's Lease, so that replacements go on (rule R5).
-  // One request. Returns whether there is a Lease.
+  // Two requests. Returns whether they had stopped.
   absl::StatusOr<bool> ResumeReplacement(const runtime::Context& context, const PoolKey& key) const;
   // Sets the annotation `replace` of a VM, or removes it if `reason` is unset (rule R1). One
   // request, which fails if the VM has changed since it was read.

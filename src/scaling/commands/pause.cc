@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What an operator writes on a pool's Lease.
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "nomad_harvester/kube/object.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
+#include "commands/command_run.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
@@ -17,16 +20,27 @@ namespace {
 // A success proves nothing unless the reply is the Lease with the written text: a proxy may have
 // answered.
 absl::Status CheckStored(const kube::Observed& reply, const std::string& name,
-                         const std::optional<std::string>& text) {
+                         const char* annotation, const std::optional<std::string>& text) {
   const kube::Lease lease = kube::ParseLease(reply);
-  const auto stored = lease.annotations.find(harvester::kLeasePausedAnnotation);
+  const auto stored = lease.annotations.find(annotation);
   const bool is_as_wanted = text.has_value()
                                 ? stored != lease.annotations.end() && stored->second == *text
                                 : stored == lease.annotations.end();
   if (!lease.resource_version.empty() && is_as_wanted) return absl::OkStatus();
   return base::Unavailable("Lease " + name +
-                           ": the reply is not the Lease with what was written: whether the pool "
-                           "is paused is not known; repeat it, and check harvester_url");
+                           ": the reply is not the Lease with what was written: whether it was "
+                           "written is not known; repeat it, and check harvester_url");
+}
+
+// Writes the annotation of a Lease, or removes it if `text` is unset. NOT_FOUND: there is no Lease.
+absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClient& client,
+                      const PoolKey& key, const char* annotation,
+                      const std::optional<std::string>& text) {
+  const std::string name = harvester::LeaseName(key.pool);
+  NH_ASSIGN_OR_RETURN(const kube::Observed reply,
+                      client.MergePatch(context, kube::kLeases, key.ns, name,
+                                        kube::LeasePatch({.annotations = {{annotation, text}}})));
+  return CheckStored(reply, name, annotation, text);
 }
 
 }  // namespace
@@ -38,19 +52,16 @@ absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const P
         "pool_lease is \"false\": a pool without a Lease cannot be "
         "paused");
   }
-  const std::string name = harvester::LeaseName(key.pool);
   std::optional<std::string> text;
   if (hold.has_value()) text = harvester::FormatHold(*hold);
-  const kube::LeaseChange change{.annotations = {{harvester::kLeasePausedAnnotation, text}}};
-  const auto patched =
-      clients_.kube->MergePatch(context, kube::kLeases, key.ns, name, kube::LeasePatch(change));
-  if (!kube::IsNotFound(patched.status())) {
-    NH_RETURN_IF_ERROR(patched);
-    NH_RETURN_IF_ERROR(CheckStored(*patched, name, text));
+  const absl::Status written =
+      WriteOnLease(context, *clients_.kube, key, harvester::kLeasePausedAnnotation, text);
+  if (!kube::IsNotFound(written)) {
+    NH_RETURN_IF_ERROR(written);
     return true;
   }
   if (!text.has_value()) return false;
-  kube::Lease lease{.name = name, .ns = key.ns};
+  kube::Lease lease{.name = harvester::LeaseName(key.pool), .ns = key.ns};
   lease.annotations[harvester::kLeasePausedAnnotation] = *text;
   NH_ASSIGN_OR_RETURN(
       const kube::Observed created,
@@ -58,8 +69,18 @@ absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const P
           context, kube::kLeases, key.ns,
           kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
                                     {harvester::kPoolLabel, key.pool}})));
-  NH_RETURN_IF_ERROR(CheckStored(created, name, text));
+  NH_RETURN_IF_ERROR(CheckStored(created, lease.name, harvester::kLeasePausedAnnotation, text));
   return false;
+}
+
+absl::StatusOr<bool> Maintenance::ResumeReplacement(const runtime::Context& context,
+                                                    const PoolKey& key) const {
+  const LeaseView lease = ReadLease(context, clients_, key, options_.logger);
+  if (!lease.problem.empty()) return base::Unavailable(lease.problem);
+  if (!lease.record.replacement.has_value()) return false;
+  NH_RETURN_IF_ERROR(WriteOnLease(context, *clients_.kube, key,
+                              harvester::kLeaseReplacementAnnotation, std::nullopt));
+  return true;
 }
 
 }  // namespace nomad_harvester::scaling

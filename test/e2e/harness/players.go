@@ -53,6 +53,7 @@ type Faults struct {
 	ImagePull  bool // no launcher's image can be pulled
 	StuckPods  bool // the containers of new pods are not created
 	HoldMoves  bool // no live migration ends
+	BoundGuest bool // new guests have a device of their host, so that they cannot migrate
 }
 
 // Fail sets what goes wrong with the stack's VMs from now on.

@@ -58,8 +58,12 @@ func (p *players) boot(instance Object) error {
 			"ipAddress": machine.Address, "ipAddresses": []string{machine.Address}, "queueCount": 1,
 		})
 	}
-	conditions, _ := withConditions(instance,
-		condition("LiveMigratable", true, "", ""), condition("StorageLiveMigratable", true, "", ""), condition("AgentConnected", true, "", ""))
+	migratable := condition("LiveMigratable", true, "", "")
+	if p.fault(instance).BoundGuest {
+		migratable = condition("LiveMigratable", false, "HostDeviceNotLiveMigratable", "VMI uses a PCI host devices")
+	}
+	conditions, _ := withConditions(instance, migratable,
+		condition("StorageLiveMigratable", true, "", ""), condition("AgentConnected", true, "", ""))
 	return p.setPhase(instance, "Running", Object{
 		"interfaces": interfaces, "conditions": conditions, "migrationMethod": "BlockMigration",
 		"selinuxContext": "none", "machine": Object{"type": "pc-q35-9.1"},
