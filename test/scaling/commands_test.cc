@@ -88,13 +88,12 @@ TEST_F(CommandsTest, R5_a_roll_out_that_has_stopped_is_resumed_by_one_patch_and_
   AnnotateLease("note", "kept");
   EXPECT_THAT(resume(), IsOkAndHolds(false)) << "nothing has stopped";
   EXPECT_THAT(Sent(), ElementsAre("get leases"));
-  AnnotateLease(harvester::kLeaseReplacementAnnotation,
-                R"({"vm": "web-b", "why": "it did not join", "template_hash": "v2:x"})");
+  AnnotateLease(harvester::kLeaseReplacementAnnotation, "{}");
   EXPECT_THAT(resume(), IsOkAndHolds(true));
   EXPECT_THAT(Sent(), ElementsAre("get leases", "patch leases"));
   EXPECT_EQ(LeaseAnnotation(harvester::kLeaseReplacementAnnotation), "");
   EXPECT_EQ(LeaseAnnotation("note"), "kept");
-  AnnotateLease(harvester::kLeaseReplacementAnnotation, R"({"vm": "web-b", "why": "x"})");
+  AnnotateLease(harvester::kLeaseReplacementAnnotation, "{}");
   Next("patch leases", Refused());
   EXPECT_THAT(resume(), StatusIs(absl::StatusCode::kPermissionDenied));
 }

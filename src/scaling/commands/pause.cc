@@ -10,7 +10,6 @@
 #include "nomad_harvester/kube/object.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
-#include "commands/command_run.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
@@ -75,9 +74,13 @@ absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const P
 
 absl::StatusOr<bool> Maintenance::ResumeReplacement(const runtime::Context& context,
                                                     const PoolKey& key) const {
-  const LeaseView lease = ReadLease(context, clients_, key, options_.logger);
-  if (!lease.problem.empty()) return base::Unavailable(lease.problem);
-  if (!lease.record.replacement.has_value()) return false;
+  const auto observed =
+      clients_.kube->Get(context, kube::kLeases, key.ns, harvester::LeaseName(key.pool));
+  if (kube::IsNotFound(observed.status())) return false;
+  NH_RETURN_IF_ERROR(observed);
+  if (!kube::ParseLease(*observed).annotations.contains(harvester::kLeaseReplacementAnnotation)) {
+    return false;
+  }
   NH_RETURN_IF_ERROR(WriteOnLease(context, *clients_.kube, key,
                               harvester::kLeaseReplacementAnnotation, std::nullopt));
   return true;
