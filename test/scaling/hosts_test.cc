@@ -56,13 +56,15 @@ class HostsMemory : public ::testing::Test {
 };
 
 TEST_F(HostsMemory, S3_the_list_is_due_once_a_minute_for_each_namespace) {
-  EXPECT_TRUE(hosts_.ListIsDue("nomad", clock_.Now()));
-  EXPECT_FALSE(hosts_.ListIsDue("nomad", clock_.Now()));
-  EXPECT_TRUE(hosts_.ListIsDue("other", clock_.Now()));
+  EXPECT_TRUE(hosts_.IsDue(HostUse::kPublish, "nomad", clock_.Now()));
+  EXPECT_FALSE(hosts_.IsDue(HostUse::kPublish, "nomad", clock_.Now()));
+  EXPECT_TRUE(hosts_.IsDue(HostUse::kEvacuate, "nomad", clock_.Now()))
+      << "a pool that evacuates hosts does not starve behind one that publishes them";
+  EXPECT_TRUE(hosts_.IsDue(HostUse::kPublish, "other", clock_.Now()));
   clock_.Advance(seconds(59));
-  EXPECT_FALSE(hosts_.ListIsDue("nomad", clock_.Now()));
+  EXPECT_FALSE(hosts_.IsDue(HostUse::kPublish, "nomad", clock_.Now()));
   clock_.Advance(seconds(1));
-  EXPECT_TRUE(hosts_.ListIsDue("nomad", clock_.Now()));
+  EXPECT_TRUE(hosts_.IsDue(HostUse::kPublish, "nomad", clock_.Now()));
 }
 
 TEST_F(HostsMemory, status_knows_what_a_loop_has_seen_and_nothing_of_other_namespaces) {

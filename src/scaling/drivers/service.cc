@@ -255,16 +255,24 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
     reads.emplace_back(
         [&] { return access->lease->Refresh(context.WithTimeout(kFirstLeaseRead)); });
   }
-  const bool evacuates = EvacuatesHosts(*policy);
-  if ((policy->publish_host || evacuates) &&
-      session.hosts().ListIsDue(pool.key.ns, options_.clock->Now())) {
+  // Each list by itself, so that two slow ones do not add up.
+  const auto list_vms = [&] {
+    session.hosts().List(context.WithTimeout(kHostsLimit), pool.key.ns);
+    return absl::OkStatus();
+  };
+  const base::MonoTime now = options_.clock->Now();
+  if (policy->publish_host && session.hosts().IsDue(HostUse::kPublish, pool.key.ns, now)) {
+    reads.emplace_back(list_vms);
     reads.emplace_back([&] {
-      session.hosts().List(context.WithTimeout(kHostsLimit), pool.key.ns);
+      session.hosts().RefreshZone(context.WithTimeout(kHostsLimit));
       return absl::OkStatus();
     });
+  }
+  const bool evacuates = EvacuatesHosts(*policy);
+  if (evacuates && session.hosts().IsDue(HostUse::kEvacuate, pool.key.ns, now)) {
+    reads.emplace_back(list_vms);
     reads.emplace_back([&] {
-      if (policy->publish_host) session.hosts().RefreshZone(context.WithTimeout(kHostsLimit));
-      if (evacuates) session.hosts().ListToBeLeft(context.WithTimeout(kHostsLimit));
+      session.hosts().ListToBeLeft(context.WithTimeout(kHostsLimit));
       return absl::OkStatus();
     });
   }

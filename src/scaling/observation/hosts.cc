@@ -16,11 +16,11 @@ constexpr int kMostPublications = 4;
 
 }  // namespace
 
-bool Hosts::ListIsDue(const std::string& ns, base::MonoTime now) {
+bool Hosts::IsDue(HostUse use, const std::string& ns, base::MonoTime now) {
   base::MutexLock lock(mutex_);
-  const auto [listed, is_first] = listed_.try_emplace(ns, now);
-  if (!is_first && now - listed->second < kHostsEvery) return false;
-  listed->second = now;
+  const auto [read, is_first] = read_.try_emplace({use, ns}, now);
+  if (!is_first && now - read->second < kHostsEvery) return false;
+  read->second = now;
   return true;
 }
 

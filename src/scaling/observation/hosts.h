@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nomad_harvester/base/mutex.h"
@@ -20,6 +21,9 @@
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::scaling {
+
+// What the hosts are read for. Each has a clock of its own: a policy may want one alone.
+enum class HostUse { kPublish, kEvacuate };
 
 // At rest, how often the instances of a namespace are listed, and one host is read.
 inline constexpr base::Duration kHostsEvery = std::chrono::minutes(1);
@@ -37,9 +41,9 @@ class Hosts {
   Hosts(std::shared_ptr<const kube::KubeClient> kube, log::Logger logger)
       : kube_(std::move(kube)), logger_(std::move(logger)) {}
 
-  // True if the instances of the namespace were not listed for kHostsEvery. The caller should then
-  // list them; other callers get false.
-  bool ListIsDue(const std::string& ns, base::MonoTime now);
+  // True if the hosts of the namespace's VMs were not read for this use for kHostsEvery. The caller
+  // should then read them; other callers get false.
+  bool IsDue(HostUse use, const std::string& ns, base::MonoTime now);
   // Lists the instances of the namespace. Blocks for one request. Logs one WARN if the token lacks
   // the right.
   void List(const runtime::Context& context, const std::string& ns);
@@ -88,8 +92,8 @@ class Hosts {
   const std::shared_ptr<const kube::KubeClient> kube_;
   const log::Logger logger_;
   mutable base::Mutex mutex_;
-  std::map<std::string, base::MonoTime> listed_ NH_GUARDED_BY(mutex_);  // by namespace
-  std::map<std::string, Instances> instances_ NH_GUARDED_BY(mutex_);    // likewise
+  std::map<std::pair<HostUse, std::string>, base::MonoTime> read_ NH_GUARDED_BY(mutex_);
+  std::map<std::string, Instances> instances_ NH_GUARDED_BY(mutex_);    // by namespace
   std::map<std::string, Zone> zones_ NH_GUARDED_BY(mutex_);             // by host
   std::map<std::string, ToBeLeft> to_be_left_ NH_GUARDED_BY(mutex_);    // likewise
   std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);       // the last 403 for a host
