@@ -51,7 +51,7 @@ func (p *players) boot(instance Object) error {
 	for i, nic := range instance.List("spec", "domain", "devices", "interfaces") {
 		mac := nic.Str("macAddress")
 		if mac == "" {
-			mac = "52:54:00:12:34:56"
+			mac = "52:54:00:0a:0b:0c" // as KubeVirt, which makes one up
 		}
 		interfaces = append(interfaces, Object{
 			"name": nic.Str("name"), "mac": mac, "infoSource": "domain, guest-agent, multus-status", "interfaceName": fmt.Sprintf("enp%ds0", i+1),
