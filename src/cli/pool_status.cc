@@ -239,10 +239,10 @@ PoolStatus DescribePool(Inspection inspection) {
   }
   std::sort(status.vms.begin(), status.vms.end(),
             [](const auto& a, const auto& b) { return a.vm().name < b.vm().name; });
-  for (const auto& [view, reason] :
+  for (const scaling::Replaceable& each :
        scaling::VmsToReplace(snapshot, status.inspection.current_template)) {
     for (VmStatus& vm : status.vms) {
-      if (vm.view == view) vm.to_be_replaced = reason;
+      if (vm.view == each.vm) vm.to_be_replaced = each.reason;
     }
   }
   if (snapshot.look().nomad_readable) status.unlinked = UnlinkedNodes(snapshot);

@@ -191,21 +191,18 @@ std::string WithReason(const std::string& what, const std::string& why) {
   return why.empty() ? what : what + ": " + why;
 }
 
-// The VMs that are to be replaced, and what that waits for.
-std::string QueueText(const PoolStatus& status) {
+// The VMs that are to be replaced, the next one first, and what that waits for.
+std::string QueueText(const scaling::Inspection& inspection) {
   constexpr std::size_t kMostNamed = 5;
+  const auto [queue, rests] = QueueOfReplacements(inspection.snapshot, inspection.lease.record,
+                                                  inspection.current_template);
+  if (queue.empty()) return "";
   std::vector<std::string> vms;
-  std::size_t count = 0;
-  for (const VmStatus& vm : status.vms) {
-    if (vm.to_be_replaced.empty() || ++count > kMostNamed) continue;
-    vms.push_back(vm.vm().name + " (" + vm.to_be_replaced + ")");
+  for (std::size_t i = 0; i < queue.size() && i < kMostNamed; ++i) {
+    vms.push_back(queue[i].vm->vm->name + " (" + queue[i].reason + ")");
   }
-  if (vms.empty()) return "";
-  const scaling::Inspection& inspection = status.inspection;
-  const std::string rests = WhyReplacementRests(inspection.snapshot, inspection.lease.record,
-                                                inspection.current_template);
-  return absl::StrJoin(vms, ", ") +
-         (count > kMostNamed ? " and " + std::to_string(count - kMostNamed) + " more" : "") +
+  const std::size_t more = queue.size() - vms.size();
+  return absl::StrJoin(vms, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") +
          (rests.empty() ? "" : "; waits: " + rests);
 }
 
@@ -284,7 +281,7 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   text += Line("Count", std::to_string(report.status.count));
   text += LineIf("Counters", CountersText(status));
   text += LineIf("Drift", report.drift);
-  text += LineIf("To replace", QueueText(status));
+  text += LineIf("To replace", QueueText(inspection));
   for (const scaling::HostToLeave& host : inspection.hosts_to_leave) {
     text += Line("Host", HostText(host, status));
   }

@@ -420,6 +420,14 @@ constexpr Option kOptions[] = {
            "the time earlier, so that VMs that were made together do not expire together. An hour "
            "or more.",
            "720h"),
+    Policy(kRemediation, "replacement_window", kString, InWords("always"),
+           "When VMs that have drifted or expired may be replaced, in UTC: five cron fields "
+           "(minute, hour, day of month, month, day of week) and for how long it is open from "
+           "then on, `1m` to `168h`. A field is `*`, or a list of numbers, names such as `mon`, "
+           "ranges and steps: `1,15`, `1-5`, `*/5`. If both days are restricted, one of them is "
+           "enough. What somebody asked for by `nomad-harvester replace` does not wait for it, "
+           "and a replacement that has begun goes on when it closes.",
+           "0 2 * * 1-5 4h"),
     Policy(kRemediation, "replace_unhealthy_after", kDuration, InWords("off"),
            "Opt-in: a VM whose node was ready, and was then not ready for this time (down, "
            "disconnected, initializing, gone), whether the VM runs or not, is marked, drained if "

@@ -319,6 +319,12 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
 void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("on_host_maintenance", OneOf(kHostMaintenance), &policy->on_host_maintenance);
   reader.Read("expire_after", Expiry, &policy->expire_after);
+  reader.Read("replacement_window", Window, &policy->replacement_window);
+  if (reader.Find("replacement_window").has_value() && !reader.Find("expire_after").has_value() &&
+      policy->replace_drifted != ReplaceDrifted::kRolling) {
+    reader.AddWarning("replacement_window",
+                      "has no effect without expire_after or replace_drifted = \"rolling\"");
+  }
   reader.Read("replace_unhealthy_after", PositiveDuration, &policy->replace_unhealthy_after);
   reader.Read("max_unhealthy", CountOrPercentage, &policy->max_unhealthy);
   if (reader.Find("max_unhealthy").has_value() && !policy->replace_unhealthy_after.has_value() &&

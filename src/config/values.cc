@@ -111,6 +111,14 @@ ValueOr<base::Duration> Expiry(const std::string& text) {
 
 ValueOr<base::Duration> SignedDuration(const std::string& text) { return AnyDuration(text); }
 
+ValueOr<CronWindow> Window(const std::string& text) {
+  const absl::StatusOr<CronWindow> window = CronWindow::Parse(text);
+  if (window.ok()) return *window;
+  return Fault{base::Message(window.status()),
+               "write minute, hour, day of month, month, day of week, and for how long it is open, "
+               "such as \"0 2 * * 1-5 4h\""};
+}
+
 ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text) {
   ValueOr<base::Duration> duration = PositiveDuration(text);
   if (Fault* const fault = std::get_if<Fault>(&duration)) return std::move(*fault);

@@ -37,6 +37,7 @@ ValueOr<base::Duration> PositiveDuration(const std::string& text);
 // At least an hour.
 ValueOr<base::Duration> Expiry(const std::string& text);
 ValueOr<base::Duration> SignedDuration(const std::string& text);
+ValueOr<CronWindow> Window(const std::string& text);
 // A positive duration without a fraction of a second.
 ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text);
 

@@ -438,6 +438,19 @@ TEST(StatusStory, R1_names_the_vm_whose_place_a_new_one_takes_and_why) {
   EXPECT_EQ(Json(world)["count"], 1);
 }
 
+TEST(StatusTable, R2_says_what_is_to_be_replaced_and_until_when_that_waits) {
+  World world;
+  world.Policy().expire_after = std::chrono::hours(2);
+  world.With(Vm("web-a").Joined().Age(std::chrono::hours(3))).With(Node("web-a"));
+  world.With(Vm("web-b").Joined().Age(std::chrono::hours(4))).With(Node("web-b"));
+  EXPECT_THAT(TableOf(world), HasSubstr("To replace: web-b (expired), web-a (expired)\n"))
+      << "the next one first";
+  world.Policy().replacement_window = config::CronWindow::Parse("0 2 * * 1-5 4h").value();
+  EXPECT_THAT(TableOf(world),
+              HasSubstr("To replace: web-b (expired), web-a (expired); waits: outside of "
+                        "replacement_window, which opens at 2026-03-02T02:00:00Z\n"));
+}
+
 TEST(StatusTable, R5_says_why_the_replacement_has_stopped) {
   World world;
   scaling::Inspection inspection = Inspect(world);

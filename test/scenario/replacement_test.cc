@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/time.h"
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
@@ -129,6 +130,73 @@ TEST_F(Replacement, R2_none_begins_while_the_pool_is_paused_or_in_dry_run) {
   h_.Tick(minutes(20));
   EXPECT_EQ(h_.VmNames().size(), 2U);
   EXPECT_EQ(Old(), 2U) << h_.Transcript();
+}
+
+TEST_F(Replacement, R2_drifted_vms_wait_for_the_window_and_go_when_it_opens) {
+  MakePool(2);
+  h_.policy["replacement_window"] = "0 2 * * * 1h";
+  ChangeTemplate();
+  h_.Tick(minutes(90));
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+  const std::string told = "outside of replacement_window, which opens at 2026-01-01T02:00:00Z";
+  const std::string log = h_.log->Text();
+  EXPECT_THAT(log, HasSubstr(told));
+  EXPECT_EQ(log.find(told), log.rfind(told)) << "it is told once";
+  h_.Tick(minutes(45));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  h_.CheckAtRest(2);
+}
+
+TEST_F(Replacement, R2_a_vm_that_somebody_asked_to_replace_does_not_wait_for_the_window) {
+  MakePool(2);
+  h_.policy["replacement_window"] = "0 12 * * * 1h";
+  ChangeTemplate();
+  const std::string wanted = *old_.begin();
+  Annotate(wanted, "replace", "its disk is full");
+  h_.Tick(minutes(30));
+  EXPECT_THAT(h_.VmNames(), Not(Contains(wanted))) << h_.Transcript();
+  EXPECT_EQ(Old(), 1U) << "the other one has drifted, and waits";
+  h_.CheckAtRest(2);
+}
+
+TEST_F(Replacement,
+       R2_no_drifted_vm_goes_instead_of_a_requested_one_that_may_not_while_it_is_closed) {
+  MakePool(2);
+  h_.policy["replacement_window"] = "0 12 * * * 1h";
+  ChangeTemplate();
+  const std::string wanted = *old_.begin();
+  Annotate(wanted, "replace", "its disk is full");
+  ASSERT_TRUE(h_.cluster.ReRegister(h_.NodeOf(wanted), [](simulator::NodeSpec& node) {
+    node.meta["harvester_protect"] = "true";
+  }));
+  h_.Tick(minutes(30));
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 2U);
+}
+
+TEST_F(Replacement, R2_one_that_has_begun_goes_on_when_the_window_closes) {
+  MakePool(2);
+  h_.policy["replacement_window"] = "20 0 * * * 1m";
+  ChangeTemplate();
+  AwaitPending();
+  h_.clock.Advance(seconds(61));
+  ASSERT_NE(Pending(), "") << h_.Transcript();
+  h_.Tick(minutes(30));
+  EXPECT_EQ(Old(), 1U) << h_.Transcript();
+  h_.CheckAtRest(2);
+}
+
+TEST_F(Replacement, R2_a_window_that_opens_without_a_status_is_not_missed) {
+  MakePool(2);
+  h_.policy["replacement_window"] = "33 2 * * * 2m";
+  ChangeTemplate();
+  h_.Tick(minutes(1));
+  for (int i = 0; i < 300 && Pending().empty(); ++i) {
+    h_.clock.Advance(seconds(30));
+    h_.process().RunBackground();
+  }
+  EXPECT_NE(Pending(), "") << h_.Transcript();
+  EXPECT_THAT(base::FormatRfc3339(h_.clock.WallNow()), ::testing::StartsWith("2026-01-01T02:33:"));
 }
 
 TEST_F(Replacement, R2_it_goes_on_without_a_status) {

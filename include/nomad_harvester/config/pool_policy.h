@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/config/cron_window.h"
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/machine_fields.h"
@@ -121,6 +122,7 @@ struct PoolPolicy {
   bool scale_in_wait = true;
   HostMaintenance on_host_maintenance = HostMaintenance::kReport;
   std::optional<base::Duration> expire_after;             // nullopt: off
+  std::optional<CronWindow> replacement_window;           // nullopt: always
   std::optional<base::Duration> replace_unhealthy_after;  // nullopt: off
   Share max_unhealthy{.value = 20, .is_percentage = true};
 

@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_REPLACEMENT_H_
 #define NOMAD_HARVESTER_SCALING_REPLACEMENT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Replaceable {
   const VmView* vm = nullptr;
   // "requested: …", "host rack1-a is cordoned", "drifted: image, tags", "expired"
   std::string reason;
+  // By replacement_window, which is closed.
+  bool is_held = false;
 };
 
 // The VMs that the policy or an operator wants to be replaced, in order: requested ones, those
@@ -30,9 +33,25 @@ struct Replaceable {
 // removed are left out (rule C7). Empty without a policy.
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const CurrentTemplate& current);
 
-// Why no replacement begins now, for people; empty if one may (rule R2). `current` as above.
-std::string WhyReplacementRests(const PoolSnapshot& snapshot, const PoolRecord& record,
-                                const CurrentTemplate& current);
+// Why the replacement of `next`, the first of VmsToReplace, does not begin now, for people; empty
+// if it may (rule R2). Those that are held come last, so that it speaks for all of them.
+std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
+                                const PoolRecord& record, const CurrentTemplate& current);
+
+// What waits to be replaced, as the commands and the metrics show it.
+struct ReplacementQueue {
+  std::vector<Replaceable> vms;
+  std::string rests;  // WhyReplacementRests of the first one; empty without any
+};
+ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
+                                     const CurrentTemplate& current);
+
+// For how long replacement_window stays closed; nullopt: no VM waits for it.
+std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
+                                               const CurrentTemplate& current);
+
+// True if a new VM of the same template was not ready in time (rule R5).
+bool HasStopped(const PoolRecord& record, const CurrentTemplate& current);
 
 // Whether the policy may ask for a replacement, so that what new VMs are made of must be known.
 bool ReplacesDrifted(const config::PoolPolicy& policy);

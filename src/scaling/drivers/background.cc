@@ -131,7 +131,8 @@ void Background::Ring(const std::shared_ptr<Pool>& pool) {
     PoolState& state = pool->state;
     const base::MonoTime now = options_.clock->Now();
     const bool is_asked_for = now - state.asked_at < kAskedWithin || state.replaces;
-    if (!is_asked_for || state.queued || !state.rounds.IsDue(now)) return;
+    const bool opens = state.window_opens.has_value() && now >= *state.window_opens;
+    if (!is_asked_for || state.queued || !(opens || state.rounds.IsDue(now))) return;
     state.queued = true;
     work = state.rounds.work();
   }
@@ -224,7 +225,9 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   }
   // A paused pool needs no alarm: a Status tells when the pause has ended.
   bool paused = false;
+  std::optional<base::Duration> opens;
   if (resumed.last.has_value()) {
+    opens = UntilWindowOpens(resumed.last->snapshot(), memory.current_template);
     if (work.empty()) work = WorkOf(*resumed.last);
     paused = access->lease->record().paused.HoldsAt(resumed.last->snapshot().now());
   }
@@ -247,13 +250,17 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   // Outside of a policy's schedule the agent asks for no Status, and VMs are replaced nevertheless.
   state.replaces =
       policy.has_value() && !policy->dry_run && (resumed.replaces || ReplacesByItself(*policy));
+  state.window_opens.reset();
+  if (opens.has_value()) state.window_opens = now + *opens;
   if (paused || root_.Done()) return std::nullopt;
-  if (done && state.replaces)
-    return now + (resumed.replaces ? Rounds::kShortest : Rounds::kLongest);
-  if (done) return std::nullopt;
-  const base::MonoTime next = state.rounds.NextAfter(now);
-  if (next - state.asked_at >= kAskedWithin && !state.replaces) return std::nullopt;
-  return next;
+  base::MonoTime next = state.rounds.NextAfter(now);
+  if (done) {
+    if (!state.replaces) return std::nullopt;
+    next = now + (resumed.replaces ? Rounds::kShortest : Rounds::kLongest);
+  } else if (next - state.asked_at >= kAskedWithin && !state.replaces) {
+    return std::nullopt;
+  }
+  return std::min(next, state.window_opens.value_or(next));
 }
 
 }  // namespace nomad_harvester::scaling

@@ -77,7 +77,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   if (vms.empty()) return absl::OkStatus();
   std::string rests = memory->own_node_problem;
   if (rests.empty()) {
-    rests = WhyReplacementRests(snapshot, deps.lease.record(), memory->current_template);
+    rests = WhyReplacementRests(vms[0], snapshot, deps.lease.record(), memory->current_template);
   }
   LogRest(deps, vms[0], rests, snapshot, memory);
   if (!rests.empty()) return absl::OkStatus();
@@ -85,7 +85,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     NH_RETURN_IF_ERROR(deps.lease.Store(context, *closed, ""));
   }
   absl::Status kept;
-  for (std::size_t i = 0; i < vms.size() && i < kMostTried; ++i) {
+  for (std::size_t i = 0; i < vms.size() && i < kMostTried && !vms[i].is_held; ++i) {
     const std::string name = vms[i].vm->vm->name;
     ScaleCall call(deps, policy, {.reason = "replacement of VM " + name + ": " + vms[i].reason},
                    memory);
@@ -142,16 +142,15 @@ std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& reco
                             const ScaleMemory& memory, base::MonoTime now) {
   if (!snapshot.policy.has_value()) return "";
   if (TemplateIsDue(snapshot, record, memory, now)) return "what new VMs are made of\n";
-  const std::vector<Replaceable> vms = VmsToReplace(snapshot, memory.current_template);
+  const auto [vms, rests] = QueueOfReplacements(snapshot, record, memory.current_template);
   if (vms.empty()) return "";
-  if (WhyReplacementRests(snapshot, record, memory.current_template).empty()) {
-    return "replace " + vms[0].vm->vm->uid + "\n";
-  }
+  if (rests.empty()) return "replace " + vms[0].vm->vm->uid + "\n";
   // An operator may have ended the stop on the Lease, which is read again in rounds (rule R5).
   PoolRecord resumed = record;
   resumed.replacement.reset();
-  const bool has_stopped = record.replacement.has_value() &&
-                           WhyReplacementRests(snapshot, resumed, memory.current_template).empty();
+  const bool has_stopped =
+      record.replacement.has_value() &&
+      WhyReplacementRests(vms[0], snapshot, resumed, memory.current_template).empty();
   return has_stopped ? "a replacement that has stopped\n" : "";
 }
 

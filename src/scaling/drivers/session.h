@@ -69,7 +69,8 @@ struct PoolState {
   SharedPolicy policy;
   base::MonoTime asked_at{};  // the last Status or Scale
   ScaleMemory scale;
-  bool replaces = false;  // VMs are replaced without a Status, too (rule R2)
+  bool replaces = false;                       // VMs are replaced without a Status, too (rule R2)
+  std::optional<base::MonoTime> window_opens;  // VMs wait for replacement_window until then
   // True if a resumption has finished since the process started and since the last Scale that left
   // work.
   bool inspected = false;

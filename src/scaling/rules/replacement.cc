@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/strings/str_join.h"
@@ -18,7 +19,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// The most urgent reason first.
+// The most urgent reason first. What waits for replacement_window comes last.
 enum class Urgency { kRequested, kHost, kDrifted, kExpired };
 
 struct RankedVm {
@@ -126,27 +127,57 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
     if (one.created_at != other.created_at) return one.created_at < other.created_at;
     return one.name < other.name;
   });
+  const std::optional<config::CronWindow>& window = snapshot.policy->replacement_window;
+  const bool is_closed = window.has_value() && !window->IsOpen(snapshot.now());
   std::vector<Replaceable> vms;
   vms.reserve(candidates.size());
-  for (RankedVm& candidate : candidates) vms.push_back(std::move(candidate.replaceable));
+  for (RankedVm& candidate : candidates) {
+    candidate.replaceable.is_held = is_closed && candidate.urgency >= Urgency::kDrifted;
+    vms.push_back(std::move(candidate.replaceable));
+  }
   return vms;
 }
 
-std::string WhyReplacementRests(const PoolSnapshot& snapshot, const PoolRecord& record,
-                                const CurrentTemplate& current) {
+bool HasStopped(const PoolRecord& record, const CurrentTemplate& current) {
+  return record.replacement.has_value() && record.replacement->template_hash == current.hash;
+}
+
+std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
+                                const PoolRecord& record, const CurrentTemplate& current) {
   if (snapshot.policy->dry_run) return "the policy is in dry run";
   if (record.paused.HoldsAt(snapshot.now())) return "the pool is paused";
   if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
   if (FindMassLoss(snapshot).alarming) return "too many VMs have lost their Nomad nodes at once";
-  if (record.replacement.has_value() && record.replacement->template_hash == current.hash) {
+  if (HasStopped(record, current)) {
     return "it has stopped, because VM " + record.replacement->vm +
            " was not ready in time: " + record.replacement->why;
+  }
+  // Before what passes sooner, so that the log does not tell of each change of that meanwhile.
+  if (next.is_held) {
+    return "outside of replacement_window, which opens at " +
+           base::FormatRfc3339(snapshot.policy->replacement_window->OpenFrom(snapshot.now()));
   }
   if (const absl::Status waits = CheckCreation(record.back_off, snapshot.now()); !waits.ok()) {
     return base::Message(waits);
   }
   if (const absl::Status grows = CheckGrowth(snapshot); !grows.ok()) return base::Message(grows);
   return WhatIsUnfinished(snapshot);
+}
+
+ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
+                                     const CurrentTemplate& current) {
+  ReplacementQueue queue{.vms = VmsToReplace(snapshot, current), .rests = {}};
+  if (!queue.vms.empty()) {
+    queue.rests = WhyReplacementRests(queue.vms[0], snapshot, record, current);
+  }
+  return queue;
+}
+
+std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
+                                               const CurrentTemplate& current) {
+  const std::vector<Replaceable> vms = VmsToReplace(snapshot, current);
+  if (vms.empty() || !vms.back().is_held) return std::nullopt;
+  return snapshot.policy->replacement_window->OpenFrom(snapshot.now()) - snapshot.now();
 }
 
 std::string DescribeSwap(const PoolSnapshot& snapshot) {

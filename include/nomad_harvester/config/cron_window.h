@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window of time that opens again and again: "0 2 * * 1-5 4h", in UTC.
+#ifndef NOMAD_HARVESTER_CONFIG_CRON_WINDOW_H_
+#define NOMAD_HARVESTER_CONFIG_CRON_WINDOW_H_
+
+#include <bitset>
+#include <optional>
+#include <string_view>
+
+#include "nomad_harvester/base/time.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::config {
+
+// It opens at each minute at which its cron expression fires, and stays open for its duration from
+// the last of them on.
+class CronWindow {
+ public:
+  // Five cron fields (minute, hour, day of month, month, day of week) and a Go duration from 1m to
+  // 168h. INVALID_ARGUMENT names the field that is wrong, also of a window that never opens.
+  static absl::StatusOr<CronWindow> Parse(std::string_view text);
+
+  bool IsOpen(base::WallTime time) const;
+  // The first time from `time` on at which it is open.
+  base::WallTime OpenFrom(base::WallTime time) const;
+
+ private:
+  CronWindow() = default;
+  bool FiresOn(std::chrono::sys_days day) const;
+  // When it fires on that day, not after `latest`; nullopt: it does not.
+  std::optional<base::WallTime> LastFiring(std::chrono::sys_days day, base::WallTime latest) const;
+  // The same, not before `earliest`.
+  std::optional<base::WallTime> FirstFiring(std::chrono::sys_days day,
+                                            base::WallTime earliest) const;
+
+  // Each bit is a value at which it fires.
+  std::bitset<60> minutes_;
+  std::bitset<24> hours_;
+  std::bitset<32> days_of_month_;
+  std::bitset<13> months_;
+  std::bitset<7> days_of_week_;  // 0: Sunday
+  // Of two fields that are both restricted, one is enough.
+  bool restricts_days_of_month_ = false;
+  bool restricts_days_of_week_ = false;
+  base::Duration duration_{};
+};
+
+}  // namespace nomad_harvester::config
+
+#endif  // NOMAD_HARVESTER_CONFIG_CRON_WINDOW_H_

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/config/cron_window.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/str_split.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using std::chrono::days;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::sys_days;
+
+constexpr base::Duration kShortestOpen = minutes(1);
+constexpr base::Duration kLongestOpen = hours(168);
+
+constexpr std::array<std::string_view, 12> kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
+                                                      "jul", "aug", "sep", "oct", "nov", "dec"};
+constexpr std::array<std::string_view, 7> kWeekdays = {"sun", "mon", "tue", "wed",
+                                                       "thu", "fri", "sat"};
+
+struct CronField {
+  std::string_view name;
+  int first;  // the first and the last value that `*` stands for
+  int last;
+  std::span<const std::string_view> names = {};  // of `first` and of those that follow it
+
+  bool is_day_of_week() const { return names.size() == kWeekdays.size(); }
+};
+
+constexpr std::array<CronField, 5> kCronFields = {{{"minute", 0, 59},
+                                                   {"hour", 0, 23},
+                                                   {"day of month", 1, 31},
+                                                   {"month", 1, 12, kMonths},
+                                                   {"day of week", 0, 6, kWeekdays}}};
+
+absl::Status WrongCron(const CronField& field, std::string_view item, std::string_view what) {
+  constexpr std::size_t kMostShown = 40;
+  return base::InvalidArgument("the field " + std::string(field.name) + ": \"" +
+                               std::string(item.substr(0, kMostShown)) + "\" " + std::string(what));
+}
+
+// A number, or a name. The week has two numbers for Sunday.
+absl::StatusOr<int> CronValue(const CronField& field, std::string_view text) {
+  const auto name = std::find(field.names.begin(), field.names.end(), base::AsciiLower(text));
+  if (name != field.names.end()) {
+    return field.first + static_cast<int>(name - field.names.begin());
+  }
+  const int last = field.is_day_of_week() ? 7 : field.last;
+  const absl::StatusOr<std::int64_t> number = base::ParseInt(text);
+  if (number.ok() && *number >= field.first && *number <= last) return static_cast<int>(*number);
+  return WrongCron(
+      field, text,
+      "is not a number from " + std::to_string(field.first) + " to " + std::to_string(last) +
+          (field.names.empty() ? "" : ", nor a name such as " + std::string(field.names[0])));
+}
+
+// "*", "2", "1-5", and with a step "*/5" or "0-30/10".
+absl::Status AddCronItem(const CronField& field, std::string_view item, std::vector<bool>* values) {
+  const std::size_t slash = item.find('/');
+  const std::string_view range = item.substr(0, slash);
+  const std::size_t dash = range.find('-');
+  int step = 1;
+  if (slash != std::string_view::npos) {
+    const absl::StatusOr<std::int64_t> number = base::ParseInt(item.substr(slash + 1));
+    if (!number.ok() || *number < 1 || *number > field.last) {
+      return WrongCron(field, item,
+                       "has a step that is no number from 1 to " + std::to_string(field.last));
+    }
+    if (range != "*" && dash == std::string_view::npos) {
+      return WrongCron(field, item, "has a step, but is no range");
+    }
+    step = static_cast<int>(*number);
+  }
+  int first = field.first;
+  int last = field.last;
+  if (range != "*") {
+    NH_ASSIGN_OR_RETURN(first, CronValue(field, range.substr(0, dash)));
+    last = first;
+  }
+  if (dash != std::string_view::npos) {
+    NH_ASSIGN_OR_RETURN(last, CronValue(field, range.substr(dash + 1)));
+    // "fri-sun": the Sunday that ends the week.
+    if (field.is_day_of_week() && last == 0) last = 7;
+  }
+  if (last < first) return WrongCron(field, item, "ends before it begins");
+  for (int value = first; value <= last; value += step) {
+    values->at(static_cast<std::size_t>(field.is_day_of_week() ? value % 7 : value)) = true;
+  }
+  return absl::OkStatus();
+}
+
+template <std::size_t N>
+absl::Status ReadCronField(const CronField& field, std::string_view text, std::bitset<N>* target) {
+  std::vector<bool> values(N);
+  const std::vector<std::string> items = absl::StrSplit(base::ToAbsl(text), ',');
+  for (const std::string& item : items) NH_RETURN_IF_ERROR(AddCronItem(field, item, &values));
+  for (std::size_t i = 0; i < N; ++i) (*target)[i] = values[i];
+  return absl::OkStatus();
+}
+
+absl::StatusOr<base::Duration> ReadOpenFor(const std::string& text) {
+  const absl::StatusOr<base::Duration> duration = base::ParseGoDuration(text);
+  if (duration.ok() && *duration >= kShortestOpen && *duration <= kLongestOpen) return *duration;
+  return base::InvalidArgument("the last field, how long it is open: \"" + text.substr(0, 40) +
+                               "\" is not a duration from 1m to 168h");
+}
+
+}  // namespace
+
+absl::StatusOr<CronWindow> CronWindow::Parse(std::string_view text) {
+  const std::vector<std::string> fields =
+      absl::StrSplit(base::ToAbsl(text), absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  if (fields.size() != kCronFields.size() + 1) {
+    return base::InvalidArgument("has " + std::to_string(fields.size()) +
+                                 " fields, not five of cron and a duration");
+  }
+  CronWindow window;
+  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[0], fields[0], &window.minutes_));
+  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[1], fields[1], &window.hours_));
+  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[2], fields[2], &window.days_of_month_));
+  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[3], fields[3], &window.months_));
+  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[4], fields[4], &window.days_of_week_));
+  window.restricts_days_of_month_ = fields[2] != "*";
+  window.restricts_days_of_week_ = fields[4] != "*";
+  NH_ASSIGN_OR_RETURN(window.duration_, ReadOpenFor(fields[5]));
+  // In eight years every day of a month occurs.
+  const sys_days begin = std::chrono::year(2000) / 1 / 1;
+  for (sys_days day = begin; day < begin + std::chrono::years(8); day += days(1)) {
+    if (window.FiresOn(day)) return window;
+  }
+  return WrongCron(kCronFields[2], fields[2], "never comes in the months \"" + fields[3] + "\"");
+}
+
+bool CronWindow::FiresOn(sys_days day) const {
+  const std::chrono::year_month_day date(day);
+  if (!months_[static_cast<unsigned>(date.month())]) return false;
+  const bool in_month = days_of_month_[static_cast<unsigned>(date.day())];
+  const bool in_week = days_of_week_[std::chrono::weekday(day).c_encoding()];
+  return restricts_days_of_month_ && restricts_days_of_week_ ? in_month || in_week
+                                                             : in_month && in_week;
+}
+
+std::optional<base::WallTime> CronWindow::FirstFiring(sys_days day, base::WallTime earliest) const {
+  if (!FiresOn(day)) return std::nullopt;
+  for (std::size_t hour = 0; hour < hours_.size(); ++hour) {
+    for (std::size_t minute = 0; hours_[hour] && minute < minutes_.size(); ++minute) {
+      const base::WallTime time = day + hours(hour) + minutes(minute);
+      if (minutes_[minute] && time >= earliest) return time;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<base::WallTime> CronWindow::LastFiring(sys_days day, base::WallTime latest) const {
+  if (!FiresOn(day)) return std::nullopt;
+  for (std::size_t hour = hours_.size(); hour-- > 0;) {
+    for (std::size_t minute = minutes_.size(); hours_[hour] && minute-- > 0;) {
+      const base::WallTime time = day + hours(hour) + minutes(minute);
+      if (minutes_[minute] && time <= latest) return time;
+    }
+  }
+  return std::nullopt;
+}
+
+bool CronWindow::IsOpen(base::WallTime time) const {
+  // Only the last firing matters: of two the later one keeps it open for longer.
+  const sys_days today = std::chrono::floor<days>(time);
+  for (sys_days day = today; day + days(1) > time - duration_; day -= days(1)) {
+    const auto fired = LastFiring(day, time);
+    if (fired.has_value()) return time < *fired + duration_;
+  }
+  return false;
+}
+
+base::WallTime CronWindow::OpenFrom(base::WallTime time) const {
+  if (IsOpen(time)) return time;
+  // It ends: no window was parsed that never opens.
+  for (sys_days day = std::chrono::floor<days>(time);; day += days(1)) {
+    const auto fires = FirstFiring(day, time);
+    if (fires.has_value()) return *fires;
+  }
+}
+
+}  // namespace nomad_harvester::config

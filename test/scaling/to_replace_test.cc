@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which VMs are to be replaced, in which order, and what holds them (R1, R2).
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/scaling/replacement.h"
+
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const CurrentTemplate kNew = {.hash = "v2:new", .parts = R"({"image":"2"})"};
+
+Vm OfImage(const std::string& name, const std::string& image) {
+  return Vm(name).Joined().MadeOf(image == "2" ? "v2:new" : "v2:old",
+                                  R"({"image":")" + image + "\"}");
+}
+
+// Of each reason one, in the wrong order; kNow is a Sunday, at noon.
+World PoolWithEachReason() {
+  World world;
+  world.Policy().replace_drifted = config::ReplaceDrifted::kRolling;
+  world.Policy().expire_after = hours(48);
+  world.With(OfImage("expired", "2").Age(hours(50))).With(Node("expired"));
+  world.With(OfImage("drifted", "1").Age(hours(2))).With(Node("drifted"));
+  world.With(OfImage("current", "2").Age(hours(3))).With(Node("current"));
+  world.With(OfImage("requested", "2").Age(hours(1))).With(Node("requested"));
+  world.Raw().vms.back().vm.Change().replace_request = "its disk is full";
+  return world;
+}
+
+void SetWindow(World& world, const std::string& window) {
+  world.Policy().replacement_window = config::CronWindow::Parse(window).value();
+}
+
+// "VM: reason", with " (held)" behind it.
+std::vector<std::string> Told(const std::vector<Replaceable>& vms) {
+  std::vector<std::string> told;
+  for (const Replaceable& each : vms) {
+    told.push_back(each.vm->vm->name + ": " + each.reason + (each.is_held ? " (held)" : ""));
+  }
+  return told;
+}
+
+TEST(ToReplace, R1_what_somebody_asked_for_comes_first_and_what_expired_last) {
+  World world = PoolWithEachReason();
+  const PoolSnapshot snapshot = world.Snapshot();
+  const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
+  EXPECT_THAT(Told(queue.vms), ElementsAre("requested: requested: its disk is full",
+                                           "drifted: drifted: image", "expired: expired"));
+  EXPECT_EQ(queue.rests, "");
+  EXPECT_EQ(UntilWindowOpens(snapshot, kNew), std::nullopt);
+}
+
+TEST(ToReplace,
+     R2_a_window_that_is_closed_holds_what_drifted_or_expired_and_not_what_is_asked_for) {
+  World world = PoolWithEachReason();
+  SetWindow(world, "0 2 * * 1-5 4h");
+  const PoolSnapshot snapshot = world.Snapshot();
+  const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
+  EXPECT_THAT(Told(queue.vms),
+              ElementsAre("requested: requested: its disk is full",
+                          "drifted: drifted: image (held)", "expired: expired (held)"));
+  EXPECT_EQ(queue.rests, "") << "the first one does not wait";
+  EXPECT_EQ(UntilWindowOpens(snapshot, kNew), hours(14));
+}
+
+TEST(ToReplace, R2_while_the_window_is_closed_it_says_when_it_opens) {
+  World world = PoolWithEachReason();
+  world.Raw().vms.back().vm.Change().replace_request = "";
+  SetWindow(world, "0 2 * * 1-5 4h");
+  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), {}, kNew).rests,
+            "outside of replacement_window, which opens at 2026-03-02T02:00:00Z");
+  // Whatever ends sooner: the reason stays the same until the window opens.
+  world.With(Vm("boots").Age(minutes(1)));
+  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), {}, kNew).rests, HasSubstr("outside of"));
+  // That it has stopped may last for longer.
+  const PoolRecord stopped{.replacement = harvester::StoppedReplacement{
+                               .vm = "web-b", .template_hash = "v2:new", .why = "no route"}};
+  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), stopped, kNew).rests,
+              HasSubstr("it has stopped"));
+}
+
+TEST(ToReplace, R2_a_window_that_is_open_holds_nothing) {
+  World world = PoolWithEachReason();
+  SetWindow(world, "0 12 * * sun 1h");
+  const PoolSnapshot snapshot = world.Snapshot();
+  const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
+  for (const Replaceable& each : queue.vms) EXPECT_FALSE(each.is_held) << each.reason;
+  EXPECT_EQ(queue.rests, "");
+  EXPECT_EQ(UntilWindowOpens(snapshot, kNew), std::nullopt);
+}
+
+TEST(ToReplace, R5_it_has_stopped_for_the_template_that_failed_alone) {
+  PoolRecord record;
+  EXPECT_FALSE(HasStopped(record, kNew));
+  record.replacement = harvester::StoppedReplacement{.vm = "a", .template_hash = "v2:new"};
+  EXPECT_TRUE(HasStopped(record, kNew));
+  EXPECT_FALSE(HasStopped(record, {.hash = "v2:newer", .parts = ""}));
+}
+
+TEST(ToReplace, R1_nothing_waits_in_a_pool_that_is_as_the_policy_says) {
+  World world;
+  world.Policy().replace_drifted = config::ReplaceDrifted::kRolling;
+  SetWindow(world, "0 2 * * 1-5 4h");
+  world.With(OfImage("current", "2")).With(Node("current"));
+  const PoolSnapshot snapshot = world.Snapshot();
+  const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
+  EXPECT_THAT(queue.vms, IsEmpty());
+  EXPECT_EQ(queue.rests, "");
+  EXPECT_EQ(UntilWindowOpens(snapshot, kNew), std::nullopt);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling
