@@ -62,7 +62,8 @@ int ShowPlan(const CommandRun& run, const PlanArguments& arguments) {
     }
     const std::size_t width = run.terminal.width;
     std::string text = arguments.output == kForPeople
-                           ? PlanText(*proposal, width) + RefusalText(*proposal, width)
+                           ? PlanText(*proposal, width) + ReplacementText(*proposal, width) +
+                                 RefusalText(*proposal, width)
                            : PrintableDocument(arguments.output, PlanDocument(*proposal));
     return {.text = text, .state = text};
   };
@@ -78,7 +79,7 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
            "Show what a Scale to a count would do now: which VMs and nodes, why, who goes instead "
            "if "
            "one of them may not (RESERVE), who is passed over, what is limited, and what would "
-           "refuse it. Only reads.",
+           "refuse it; and what is replaced besides (REPLACE). Only reads.",
        .exit_codes =
            "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage, "
            "130 interrupted.",

@@ -218,6 +218,15 @@ std::string PlanText(const Proposal& proposal, std::size_t width) {
   return Fold(text, width, kFoldIndent);
 }
 
+std::string ReplacementText(const Proposal& proposal, std::size_t width) {
+  const std::string& rests = proposal.replacement_rests;
+  if (proposal.to_replace.empty() && rests.empty()) return "";
+  std::string text = "REPLACE\n";
+  if (!proposal.to_replace.empty()) text += Table(PassedRows(proposal.to_replace), width);
+  if (!rests.empty()) text += PrintableLines("waits: " + rests);
+  return Fold(text + "\n", width, kFoldIndent);
+}
+
 Json PlanDocument(const Proposal& proposal) {
   const ScalePlan& plan = proposal.plan;
   Json create = Json::array();
@@ -240,6 +249,8 @@ Json PlanDocument(const Proposal& proposal) {
           {"being_removed", BeingRemoved(proposal)},
           {"unmark", plan.cancel_removals},
           {"create", std::move(create)},
+          {"to_replace", PassedOf(proposal.to_replace)},
+          {"replacement_rests", proposal.replacement_rests},
           {"notes", proposal.notes},
           {"refusal", RefusalOf(proposal.refusal)}};
 }

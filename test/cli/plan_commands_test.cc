@@ -230,6 +230,49 @@ TEST_F(PlanCommands, plan_of_the_present_count_has_nothing_to_do) {
   EXPECT_EQ(out_.str(), "nomad/web: 1, nothing to do\n\nnothing would refuse it\n");
 }
 
+TEST_F(PlanCommands, R2_plan_says_what_is_to_be_replaced_and_why_that_waits) {
+  Configure({"expire_after=1h"});
+  ASSERT_EQ(ScaleTo(2), 0);
+  EXPECT_EQ(Plan(2), 0);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("REPLACE")));
+  EXPECT_THAT(PlanOf(2)["to_replace"], IsEmpty());
+  clock_.Advance(std::chrono::hours(1));
+  EXPECT_EQ(Plan(2), 0);
+  EXPECT_THAT(out_.str(), ContainsRegex("\nREPLACE\nVM +WHY\nweb-.* expired\nweb-.* expired\n"
+                                        "\nnothing would refuse it\n"));
+  Configure({"expire_after=1h", "replacement_window=0 3 * * * 1h"});
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_THAT(out_.str(),
+              HasSubstr(" expired\nwaits: outside of replacement_window, which opens at "
+                        "2026-01-01T03:00:00Z\n\nnothing would refuse it\n"));
+  const json plan = PlanOf(3);
+  ASSERT_EQ(plan["to_replace"].size(), 2U) << plan.dump(1);
+  EXPECT_EQ(plan["to_replace"][0]["why"], "expired");
+  EXPECT_EQ(VmNames().count(plan["to_replace"][0]["vm"].get<std::string>()), 1U);
+  EXPECT_EQ(plan["replacement_rests"],
+            "outside of replacement_window, which opens at 2026-01-01T03:00:00Z");
+  ASSERT_EQ(Scale({.count = 1}, "n"), 1);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("REPLACE"))) << "scale replaces nothing";
+}
+
+TEST_F(PlanCommands, R1_plan_reads_what_new_vms_are_made_of_to_know_which_have_drifted) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  clock_.Advance(std::chrono::minutes(11));
+  Configure({"replace_drifted=rolling"});
+  EXPECT_THAT(PlanOf(1)["to_replace"], IsEmpty());
+  Configure({"replace_drifted=rolling", "tags=team=data", "dry-run=true"});
+  const json plan = PlanOf(1);
+  ASSERT_EQ(plan["to_replace"].size(), 1U) << plan.dump(1);
+  EXPECT_EQ(plan["to_replace"][0]["vm"], FirstVm());
+  EXPECT_EQ(plan["to_replace"][0]["why"], "drifted: tags");
+  EXPECT_EQ(plan["replacement_rests"], "the policy is in dry run");
+  Configure({"image=default/none", "replace_drifted=rolling"});
+  EXPECT_THAT(PlanOf(1)["replacement_rests"].get<std::string>(),
+              HasSubstr("which VMs have drifted is not known: "));
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\nREPLACE\nwaits: which VMs have drifted is not known: "));
+}
+
 TEST_F(PlanCommands, plan_of_a_scale_in_says_who_goes_who_is_next_and_who_is_passed_over) {
   ASSERT_EQ(ScaleTo(4), 0) << err_.str();
   const std::set<std::string> names = VmNames();

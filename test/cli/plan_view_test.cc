@@ -31,6 +31,9 @@ scaling::Proposal FullProposal() {
                    .missing_victims = 1};
   proposal.roll_backs = {{.vm = "web-g", .reason = "an operator enabled its node"}};
   proposal.replaced = {{.vm = "web-h", .reason = "it never joined: \u201eno route\u201c"}};
+  proposal.to_replace = {{.vm = "web-i", .reason = "requested: its disk is full"},
+                         {.vm = "web-j", .reason = "drifted: image"}};
+  proposal.replacement_rests = "VM web-a is being removed";
   proposal.notes = {"a growth needs 2 GiB"};
   proposal.refusal = base::FailedPrecondition("no victim\nis left");
   return proposal;
@@ -41,7 +44,8 @@ TEST(PlanDocument, of_everything_is_that_of_the_golden_file) {
 }
 
 TEST(PlanText, of_everything_is_that_of_the_golden_file) {
-  ExpectGolden("plan.txt", PlanText(FullProposal()) + RefusalText(FullProposal()));
+  ExpectGolden("plan.txt", PlanText(FullProposal()) + ReplacementText(FullProposal()) +
+                               RefusalText(FullProposal()));
 }
 
 }  // namespace

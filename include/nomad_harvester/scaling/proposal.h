@@ -24,6 +24,10 @@ struct Proposal {
   std::vector<PassedOver> roll_backs;
   // VMs that a Scale in either direction removes besides, because they are broken or unhealthy.
   std::vector<PassedOver> replaced;
+  // VMs that the background replaces, whatever the Scale does, the next one first (rule R1); and
+  // why it does not do that now (rule R2), or why it is not known which, or empty.
+  std::vector<PassedOver> to_replace;
+  std::string replacement_rests;
   // What would refuse the Scale; OK: nothing. ABORTED: another live process acts on the pool.
   absl::Status refusal;
   // Why some or all of the new VMs would not be made although the Scale is not refused; OK: none.

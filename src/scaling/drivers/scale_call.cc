@@ -526,6 +526,28 @@ absl::StatusOr<PoolSnapshot> ScaleCall::ObserveWithNomad(const runtime::Context&
   return base::Unavailable(std::move(problem));
 }
 
+void ScaleCall::ProposeReplacements(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                    Proposal* proposal) {
+  const PoolRecord record = deps_.lease.record();
+  CurrentTemplate current;
+  if (policy_.replace_drifted == config::ReplaceDrifted::kRolling ||
+      record.replacement.has_value()) {
+    auto read = ReadCurrentTemplate(context.WithTimeout(kTemplateLimit), deps_, policy_);
+    if (read.ok()) {
+      current = *std::move(read);
+    } else {
+      proposal->replacement_rests =
+          "which VMs have drifted is not known: " + base::Message(read.status());
+    }
+  }
+  const auto [vms, rests] = QueueOfReplacements(snapshot, record, current);
+  if (vms.empty()) return;
+  for (const Replaceable& each : vms) {
+    proposal->to_replace.push_back({each.vm->vm->name, each.reason});
+  }
+  proposal->replacement_rests = rests;
+}
+
 absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(const PoolSnapshot observed, ObserveWithNomad(context));
   PoolSnapshot snapshot = AfterRepairs(observed);
@@ -536,6 +558,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
     if (!IsRepair(entry.step.kind)) continue;
     proposal.roll_backs.push_back({entry.view->vm->name, entry.step.reason});
   }
+  ProposeReplacements(context, observed, &proposal);
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, {}));
   proposal.refusal = CheckPaused(snapshot.now());
   absl::StatusOr<ScalePlan> plan = Plan(snapshot);

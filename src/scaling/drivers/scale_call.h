@@ -88,6 +88,9 @@ class ScaleCall {
   absl::Status ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                           std::map<std::string, std::string> left_out);
   void ReadTemplate(const runtime::Context& context, const PoolSnapshot& snapshot);
+  // Tells what is replaced besides. Reads what new VMs are made of, if that decides it.
+  void ProposeReplacements(const runtime::Context& context, const PoolSnapshot& snapshot,
+                           Proposal* proposal);
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
   // FAILED_PRECONDITION: the plan removes a VM that nobody agreed to.
   absl::Status KeepToConsent(ScalePlan* plan) const;
