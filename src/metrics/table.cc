@@ -27,7 +27,7 @@ constexpr std::array<double, 13> kOfActions = {1,   2,   5,   10,   20,   30,  6
 constexpr std::array<double, 9> kOfLives = {60,    600,    3600,   14400,  43200,
                                             86400, 259200, 604800, 2592000};
 
-constexpr std::array<MetricRow, 18> kTable = {{
+constexpr std::array<MetricRow, 20> kTable = {{
     {Metric::kBuildInfo, Type::kGauge, "nomad_harvester_build_info", kBuild,
      "1, with the version and the commit of the plugin that is running."},
     {Metric::kVms, Type::kGauge, "nomad_harvester_vms", kPoolState,
@@ -48,6 +48,10 @@ constexpr std::array<MetricRow, 18> kTable = {{
      "For how long the pool waits, from its last Status on, before it tries again what failed."},
     {Metric::kDrifted, Type::kGauge, "nomad_harvester_drifted", kPool,
      "VMs that were made from another template than the policy's."},
+    {Metric::kToReplace, Type::kGauge, "nomad_harvester_to_replace", kPool,
+     "VMs that wait to be replaced by new ones."},
+    {Metric::kReplacementStopped, Type::kGauge, "nomad_harvester_replacement_stopped", kPool,
+     "1 while VMs wait because a new one was not ready in time, else 0."},
     {Metric::kLeftovers, Type::kGauge, "nomad_harvester_leftovers", kPool,
      "VMs that are gone and left something that is not cleaned up yet."},
     {Metric::kUnclaimed, Type::kGauge, "nomad_harvester_unclaimed", kPool,

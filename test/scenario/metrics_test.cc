@@ -238,6 +238,28 @@ TEST(Metrics, T2_a_policy_that_is_wrong_is_an_error_and_a_dry_run_is_no_scale) {
   EXPECT_EQ(w.Samples().at(R"(errors_total{class="policy"})"), 1);
 }
 
+TEST(Metrics, R5_vms_that_wait_to_be_replaced_and_a_roll_out_that_has_stopped) {
+  Watched w;
+  w.h.policy["replace_drifted"] = "rolling";
+  w.h.policy["join_timeout"] = "5m";
+  ASSERT_TRUE(w.h.Scale(2).ok());
+  w.h.Tick(std::chrono::minutes(11));
+  const std::string waiting = R"(to_replace{pool="nomad/web"})";
+  const std::string stopped = R"(replacement_stopped{pool="nomad/web"})";
+  EXPECT_THAT(w.Samples(), AllOf(Contains(Pair(waiting, 0)), Contains(Pair(stopped, 0))));
+  w.h.policy["memory_request"] = "24Gi";
+  w.h.policy["replacement_window"] = "0 1 * * * 4h";
+  w.h.Tick(std::chrono::minutes(20));
+  EXPECT_THAT(w.Samples(), AllOf(Contains(Pair(waiting, 2)), Contains(Pair(stopped, 0))));
+  w.h.policy.erase("replacement_window");
+  w.h.cluster.NeverJoin(1);
+  w.h.Tick(std::chrono::minutes(20));
+  EXPECT_THAT(w.Samples(), AllOf(Contains(Pair(waiting, 2)), Contains(Pair(stopped, 1))));
+  w.h.policy["memory_request"] = "28Gi";
+  w.h.Tick(std::chrono::minutes(60));
+  EXPECT_THAT(w.Samples(), AllOf(Contains(Pair(waiting, 0)), Contains(Pair(stopped, 0))));
+}
+
 TEST(Metrics, C7_a_host_volume_protects_its_vm_unless_the_policy_ignores_it) {
   Watched w;
   ASSERT_TRUE(w.h.Scale(1).ok());

@@ -23,6 +23,8 @@ enum class Metric {
   kScale,
   kBackOff,
   kDrifted,
+  kToReplace,
+  kReplacementStopped,
   kLeftovers,
   kUnclaimed,
   kProtected,

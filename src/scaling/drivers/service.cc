@@ -403,6 +403,7 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   const StatusInputs inputs = InputsFor(record, *pool, *snapshot);
   const StatusReport report = ReportStatus(*snapshot, inputs);
   metrics.Observed(*snapshot);
+  metrics.Replacements(*snapshot, record, inputs.current_template);
   metrics.Reported(report, record, inputs.leftovers, snapshot->now());
   LogReadiness(*pool, report);
   background_.ReportUnclaimed(*session, *snapshot);

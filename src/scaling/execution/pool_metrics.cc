@@ -9,6 +9,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/replacement.h"
 
 #include "rules/back_off.h"
 
@@ -78,6 +79,15 @@ void PoolMetrics::Observed(const PoolSnapshot& snapshot) const {
 
 void PoolMetrics::Unclaimed(bool unclaimed) const {
   if (sink_ != nullptr) sink_->Set(Metric::kUnclaimed, {pool_}, unclaimed ? 1 : 0);
+}
+
+void PoolMetrics::Replacements(const PoolSnapshot& snapshot, const PoolRecord& record,
+                               const CurrentTemplate& current) const {
+  if (sink_ == nullptr) return;
+  const std::size_t waiting = VmsToReplace(snapshot, current).size();
+  const bool has_stopped = waiting > 0 && HasStopped(record, current);
+  sink_->Set(Metric::kToReplace, {pool_}, static_cast<double>(waiting));
+  sink_->Set(Metric::kReplacementStopped, {pool_}, has_stopped ? 1 : 0);
 }
 
 void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "nomad_harvester/metrics/sink.h"
+#include "nomad_harvester/scaling/drift.h"
 #include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/snapshot.h"
 #include "nomad_harvester/scaling/status_report.h"
@@ -49,9 +50,12 @@ class PoolMetrics {
 
   // VMs by state and by what protects them, by a look of the loop or of Status.
   void Observed(const PoolSnapshot& snapshot) const;
-  // What Status knows besides.
   // Whether the pool has unfinished work and no policy of this agent.
   void Unclaimed(bool unclaimed) const;
+  // VMs that wait to be replaced, and whether their roll-out has stopped.
+  void Replacements(const PoolSnapshot& snapshot, const PoolRecord& record,
+                    const CurrentTemplate& current) const;
+  // What Status knows besides.
   void Reported(const StatusReport& report, const PoolRecord& record, std::int64_t leftovers,
                 base::WallTime now) const;
   // `resumed`: the VM has a name that an earlier action left over.
