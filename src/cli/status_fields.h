@@ -18,7 +18,7 @@ struct VmField {
   const char* title = nullptr;  // of its column; null: it has none
   bool wide = false;            // the column is one of -o wide
   nlohmann::ordered_json (*json)(const VmStatus&) = nullptr;
-  std::string (*text)(const VmStatus&) = nullptr;  // of the cell; null: the text in JSON
+  std::string (*text)(const VmStatus&) = nullptr;  // of the cell; null: the JSON value, a string
 
   std::string Cell(const VmStatus& vm) const;
 };

@@ -176,7 +176,7 @@ func TestAnOutageOfHarvestersWebhookIsWaitedFor(t *testing.T) {
 
 	t.Log("what the webhook denies by design: the claim of a VM is not deleted")
 	claim := must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t)[0]
-	_, err := s.PluginKube.Do(http.MethodDelete, harness.Claims.Path(s.Namespace, claim.Name()), nil, "application/json", nil)
+	_, err := s.Kube.Do(http.MethodDelete, harness.Claims.Path(s.Namespace, claim.Name()), nil, "application/json", nil)
 	if err == nil || !strings.Contains(err.Error(), "denied the request") {
 		t.Errorf("deleting the claim of a VM: %v", err)
 	}

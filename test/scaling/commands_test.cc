@@ -79,7 +79,8 @@ TEST_F(CommandsTest, L10_a_pause_that_is_refused_or_that_no_lease_can_keep_is_an
   EXPECT_THAT(Sent(), IsEmpty());
 }
 
-TEST_F(CommandsTest, R5_a_roll_out_that_has_stopped_is_resumed_by_one_patch_and_no_other_is_written) {
+TEST_F(CommandsTest,
+       R5_a_roll_out_that_has_stopped_is_resumed_by_one_patch_and_no_other_is_written) {
   const auto resume = [this] {
     Forget();
     return Commands().ResumeReplacement(context(), key_);

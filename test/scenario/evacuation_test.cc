@@ -108,7 +108,8 @@ TEST_F(Evacuation, R7_a_host_that_was_cordoned_for_a_moment_is_not_left) {
   PinAll();
   ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
   h_.cluster.ResetCounters();
-  for (int i = 0; i < 61 && h_.cluster.RequestCount(System::kHarvester, "list", "nodes") == 0; ++i) {
+  for (int i = 0; i < 61 && h_.cluster.RequestCount(System::kHarvester, "list", "nodes") == 0;
+       ++i) {
     h_.Tick(seconds(1));
   }
   h_.Tick(seconds(20));

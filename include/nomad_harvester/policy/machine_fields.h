@@ -36,11 +36,12 @@ struct MachineField {
   FieldPlace place = FieldPlace::kGuest;
   // kGuest: a JSON pointer (RFC 6901); else the name of the label or annotation.
   std::string_view path;
-  // JSON: what a VM with the flag gets in that place. Without the flag it gets nothing.
+  // JSON text, such as true, {} or "auto" with its quotes: what a VM with the flag gets in that
+  // place. Without the flag it gets nothing.
   std::string_view flag = "true";
   // The part of the template's hash; empty: a part of its own.
   std::string_view part = {};
-  // A string that a template has there is taken over as if the policy gave it, for the checks.
+  // The template's string is treated as the policy's key, so that the preflight checks it.
   bool taken_from_template = false;
 };
 

@@ -74,7 +74,8 @@ struct PlanInputs {
   std::map<std::string, std::string> left_out{};
   // How often the removal of a VM was refused within kGoesLastFor, by name: others go first.
   std::map<std::string, int> refusals{};
-  // Harvester hosts that are cordoned: their VMs go before the others (rule C8).
+  // Harvester hosts that are cordoned: their VMs go before those that only the strategy ranks (rule
+  // C8).
   std::set<std::string> cordoned_hosts{};
   // By which the VMs that have drifted are known. Empty: they go like all others.
   CurrentTemplate current_template{};

@@ -33,8 +33,8 @@ absl::Status CheckStored(const kube::Observed& reply, const std::string& name,
 
 // Writes the annotation of a Lease, or removes it if `text` is unset. NOT_FOUND: there is no Lease.
 absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClient& client,
-                      const PoolKey& key, const char* annotation,
-                      const std::optional<std::string>& text) {
+                          const PoolKey& key, const char* annotation,
+                          const std::optional<std::string>& text) {
   const std::string name = harvester::LeaseName(key.pool);
   NH_ASSIGN_OR_RETURN(const kube::Observed reply,
                       client.MergePatch(context, kube::kLeases, key.ns, name,
@@ -82,7 +82,7 @@ absl::StatusOr<bool> Maintenance::ResumeReplacement(const runtime::Context& cont
     return false;
   }
   NH_RETURN_IF_ERROR(WriteOnLease(context, *clients_.kube, key,
-                              harvester::kLeaseReplacementAnnotation, std::nullopt));
+                                  harvester::kLeaseReplacementAnnotation, std::nullopt));
   return true;
 }
 

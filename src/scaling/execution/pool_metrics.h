@@ -55,7 +55,7 @@ class PoolMetrics {
   // VMs that wait to be replaced, and whether their roll-out has stopped.
   void Replacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                     const CurrentTemplate& current) const;
-  // What Status knows besides.
+  // Drift, leftovers and back-off, which only Status knows.
   void Reported(const StatusReport& report, const PoolRecord& record, std::int64_t leftovers,
                 base::WallTime now) const;
   // `resumed`: the VM has a name that an earlier action left over.

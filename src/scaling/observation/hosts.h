@@ -93,10 +93,10 @@ class Hosts {
   const log::Logger logger_;
   mutable base::Mutex mutex_;
   std::map<std::pair<HostUse, std::string>, base::MonoTime> read_ NH_GUARDED_BY(mutex_);
-  std::map<std::string, Instances> instances_ NH_GUARDED_BY(mutex_);    // by namespace
-  std::map<std::string, Zone> zones_ NH_GUARDED_BY(mutex_);             // by host
-  std::map<std::string, ToBeLeft> to_be_left_ NH_GUARDED_BY(mutex_);    // likewise
-  std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);       // the last 403 for a host
+  std::map<std::string, Instances> instances_ NH_GUARDED_BY(mutex_);  // by namespace
+  std::map<std::string, Zone> zones_ NH_GUARDED_BY(mutex_);           // by host
+  std::map<std::string, ToBeLeft> to_be_left_ NH_GUARDED_BY(mutex_);  // likewise
+  std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);     // the last 403 for a host
   bool warned_of_hosts_ NH_GUARDED_BY(mutex_) = false;
   bool warned_of_host_list_ NH_GUARDED_BY(mutex_) = false;
   bool warned_of_instances_ NH_GUARDED_BY(mutex_) = false;

@@ -37,7 +37,7 @@ struct Candidate {
   std::string reason;
 };
 
-bool CameBackGoesLastFor(const VmView& view, const Node* node, base::WallTime now) {
+bool CameBackLately(const VmView& view, const Node* node, base::WallTime now) {
   if (IsUndoneLately(view.vm, now)) return true;
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
@@ -81,6 +81,7 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
   }
   if (node == nullptr && !view.unread_node.empty()) return view.unread_node;
   if (node == nullptr) return ObjectionWithoutNode(view, snapshot);
+  // A listed node has meta only if it was read in full before; it is read so before its mark (L5).
   if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
   if (!inputs.own_node_id.empty() && node->id == inputs.own_node_id) {
     return "the autoscaler itself runs on its node";
@@ -134,8 +135,8 @@ void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate*
   }
 }
 
-// Ranks the candidates of the last two groups by the strategy; removes those that the strategy does
-// not offer.
+// Ranks the candidates of the groups for which IsRanked holds by the strategy; removes those that
+// the strategy does not offer.
 void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
                     std::vector<Candidate>* candidates, std::vector<PassedOver>* passed_over) {
   const policy::SelectorStrategy strategy = snapshot.policy->selector;
@@ -251,7 +252,7 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
       continue;
     }
     Candidate candidate{.view = &view, .node = node};
-    candidate.came_back = CameBackGoesLastFor(view, node, snapshot.now());
+    candidate.came_back = CameBackLately(view, node, snapshot.now());
     const auto refusals = inputs.refusals.find(view.vm->name);
     if (refusals != inputs.refusals.end()) candidate.refusals = refusals->second;
     Classify(snapshot, inputs, &candidate);
