@@ -43,7 +43,8 @@ if(NOMAD_HARVESTER_STATIC)
   target_include_directories(nomad_harvester_httplib SYSTEM INTERFACE ${HTTPLIB_WHOLE_HEADER})
 else()
   pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
-  target_link_libraries(nomad_harvester_httplib INTERFACE PkgConfig::HTTPLIB)
+  # The header of newer releases calls OpenSSL itself.
+  target_link_libraries(nomad_harvester_httplib INTERFACE PkgConfig::HTTPLIB OpenSSL::Crypto)
 endif()
 
 # prometheus-cpp's core. Debian has a shared library only; scripts/build passes the CMake package of a

@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/replacement.h"
 
 #include "absl/strings/str_join.h"
 #include "command.h"
@@ -40,10 +41,7 @@ int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
   if (arguments->cancel && arguments->names.empty()) return kExitOk;  // all requests
   const bool selects = arguments->drifted || arguments->age.has_value();
   if (arguments->names.empty() == !selects) {
-    return errors.Refuse(
-        "name the VMs, or select them by --drifted or --older-than, not both; with both of these, "
-        "VMs of either kind are selected",
-        kExitUsage);
+    return errors.Refuse("name the VMs, or select them by --drifted or --older-than", kExitUsage);
   }
   return kExitOk;
 }
@@ -101,11 +99,11 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
   for (const scaling::VmView* view : selected) {
     run.out << Printable(view->vm->name);
     if (!reason.has_value()) {
-      run.out << ": to be kept\n";
+      run.out << (yes ? ": to be kept\n" : ": would be kept\n");
       continue;
     }
     const std::string obstacle = Obstacle(*view, inspection.snapshot);
-    run.out << ": to be replaced"
+    run.out << (yes ? ": to be replaced" : ": would be replaced")
             << (obstacle.empty() ? "" : ", but not for now: " + Printable(obstacle)) << "\n";
   }
   const std::string question =
@@ -118,6 +116,31 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
     if (!asked.ok()) return run.errors.Refuse(asked, kExitFailure);
   }
   return kExitOk;
+}
+
+// OK: no VM starts on the host any more.
+absl::Status CheckToBeLeft(const scaling::Inspection& inspection, const std::string& name) {
+  if (!inspection.hosts.ok()) {
+    return base::Annotate(inspection.hosts.status(),
+                          "whether host " + name +
+                              " is cordoned, and which VMs are on it, is not known (the optional "
+                              "ClusterRole in examples/rbac.yaml grants list of nodes; "
+                              "nomad-harvester replace works without it)");
+  }
+  const auto& cordoned = inspection.cordoned_hosts;
+  if (std::any_of(cordoned.begin(), cordoned.end(),
+                  [&](const auto& host) { return host.name == name; })) {
+    return absl::OkStatus();
+  }
+  const std::vector<std::string>& hosts = *inspection.hosts;
+  if (std::find(hosts.begin(), hosts.end(), name) == hosts.end()) {
+    return base::NotFound("there is no host " + name +
+                          "; there are: " + absl::StrJoin(hosts, ", "));
+  }
+  return base::FailedPrecondition("host " + name +
+                                  " is not cordoned, so that new VMs could go there: run kubectl "
+                                  "cordon " +
+                                  name + " first");
 }
 
 // "web-1 (web-7 boots)".
@@ -175,17 +198,8 @@ int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
   };
   const auto inspection = inspect();
   if (!inspection.ok()) return run.errors.Refuse(inspection.status(), kExitFailure);
-  const auto& hosts = inspection->hosts_to_leave;
-  if (std::none_of(hosts.begin(), hosts.end(),
-                   [&](const auto& host) { return host.name == arguments.host; })) {
-    return run.errors.Refuse(
-        base::FailedPrecondition(
-            "host " + arguments.host +
-            " is not known to be cordoned, so that new VMs could go there: run kubectl cordon " +
-            arguments.host +
-            " first, and let the token list nodes, as the optional ClusterRole in "
-            "examples/rbac.yaml does"),
-        kExitFailure);
+  if (const absl::Status is_left = CheckToBeLeft(*inspection, arguments.host); !is_left.ok()) {
+    return run.errors.Refuse(is_left, kExitFailure);
   }
   const Views selected = Select(*inspection, [&](const scaling::VmView& view) {
     return view.host == arguments.host && (arguments.all || harvester::CannotMigrate(view.vm));
@@ -219,14 +233,19 @@ int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
         run.out << "none of them is on host " << Printable(arguments.host) << " any more\n";
         return kExitOk;
       }
-    } else {
-      left.push_back(base::Message(now.status()));
     }
-    std::string text = std::to_string(left.size()) + " of " + std::to_string(leaving.size()) +
-                       " are left: " + absl::StrJoin(left, ", ");
+    std::string text = "it is not known how many are left: " + base::Message(now.status());
+    if (now.ok()) {
+      const std::string rests =
+          QueueOfReplacements(now->snapshot, now->lease.record, now->current_template).rests;
+      text = std::to_string(left.size()) + " of " + std::to_string(leaving.size()) +
+             " are left: " + absl::StrJoin(left, ", ") +
+             (rests.empty() ? "" : "; the next one waits: " + rests);
+    }
     if (text != std::exchange(told, text)) run.out << Printable(text) << std::endl;
     if (!run.context.Sleep(kProgressEvery).ok()) {
-      run.out << "the plugin goes on; nomad-harvester status shows how far it is\n";
+      run.out << "what was asked for stays: nomad-harvester status shows how far it is, and "
+                 "nomad-harvester replace --cancel takes it back\n";
       return kExitFailure;
     }
   }

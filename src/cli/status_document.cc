@@ -73,10 +73,10 @@ Json UnclaimedJson(const scaling::Inspection& inspection) {
   return list;
 }
 
-Json HostsToLeaveJson(const scaling::Inspection& inspection) {
+Json CordonedHostsJson(const scaling::Inspection& inspection) {
   Json list = Json::array();
-  for (const scaling::HostToLeave& host : inspection.hosts_to_leave) {
-    list.push_back({{"name", host.name}, {"why", host.why}, {"vms", host.vms}});
+  for (const scaling::CordonedHost& host : inspection.cordoned_hosts) {
+    list.push_back({{"name", host.name}, {"vms", host.vms}});
   }
   return list;
 }
@@ -124,7 +124,7 @@ Json StatusDocument(const PoolStatus& status) {
           {"lease", LeaseJson(inspection.lease)},
           {"vms", std::move(vms)},
           {"unlinked_nodes", std::move(unlinked)},
-          {"hosts_to_leave", HostsToLeaveJson(inspection)},
+          {"cordoned_hosts", CordonedHostsJson(inspection)},
           {"unclaimed", UnclaimedJson(inspection)}};
 }
 

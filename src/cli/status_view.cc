@@ -207,7 +207,7 @@ std::string QueueText(const scaling::Inspection& inspection) {
 }
 
 // "rack1-a is cordoned; on it: web-1, web-2 (cannot migrate)".
-std::string HostText(const scaling::HostToLeave& host, const PoolStatus& status) {
+std::string HostText(const scaling::CordonedHost& host, const PoolStatus& status) {
   std::vector<std::string> vms = host.vms;
   for (std::string& name : vms) {
     const auto found = std::find_if(status.vms.begin(), status.vms.end(),
@@ -216,7 +216,7 @@ std::string HostText(const scaling::HostToLeave& host, const PoolStatus& status)
       name += " (cannot migrate)";
     }
   }
-  return host.name + " " + host.why + "; " +
+  return host.name + " is cordoned; " +
          (vms.empty() ? "no VM of the pool is on it" : "on it: " + absl::StrJoin(vms, ", "));
 }
 
@@ -282,7 +282,7 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   text += LineIf("Counters", CountersText(status));
   text += LineIf("Drift", report.drift);
   text += LineIf("To replace", QueueText(inspection));
-  for (const scaling::HostToLeave& host : inspection.hosts_to_leave) {
+  for (const scaling::CordonedHost& host : inspection.cordoned_hosts) {
     text += Line("Host", HostText(host, status));
   }
   text += Line("Lease", LeaseText(inspection.lease, status.time));

@@ -408,13 +408,12 @@ constexpr Option kOptions[] = {
     Policy(kShrinking, "max_scale_in", kCount, InWords("no limit"),
            "Maximum number of VMs removed in one action.", "2"),
 
-    Policy(
-        kRemediation, "on_host_maintenance", kEnum, "report",
-        "VMs on a Harvester host that is cordoned or is to enter maintenance mode: with `report`, "
-        "`nomad-harvester status` tells them; with `evacuate` those that cannot migrate to "
-        "another host are also replaced by new ones, one at a time. That needs the optional "
-        "right to list Harvester's hosts.",
-        "report,evacuate"),
+    Policy(kRemediation, "on_host_maintenance", kEnum, "report",
+           "VMs on a Harvester host that is cordoned: with `report`, "
+           "`nomad-harvester status` tells them; with `evacuate` those that cannot migrate to "
+           "another host are also replaced by new ones, one at a time. That needs the optional "
+           "right to list Harvester's hosts.",
+           "report,evacuate"),
     Policy(kRemediation, "expire_after", kDuration, InWords("off"),
            "VMs that are older than this are replaced by new ones, one at a time, up to a tenth of "
            "the time earlier, so that VMs that were made together do not expire together. An hour "

@@ -12,7 +12,6 @@ namespace nomad_harvester::harvester {
 namespace {
 
 constexpr std::string_view kZoneLabel = "topology.kubernetes.io/zone";
-constexpr std::string_view kDrainRequestedAnnotation = "harvesterhci.io/drain-requested";
 
 const base::JsonFields<Host>& HostFields() {
   static const auto* const kFields = new base::JsonFields<Host>({
@@ -21,22 +20,12 @@ const base::JsonFields<Host>& HostFields() {
        [](Host& host, const base::JsonEvent& event) {
          if (event.name == kZoneLabel) host.zone = event.text;
        }},
-      {"metadata.annotations.*",
-       [](Host& host, const base::JsonEvent& event) {
-         if (event.name == kDrainRequestedAnnotation) host.drain_requested = true;
-       }},
       {"spec.unschedulable", &base::SetBool<&Host::cordoned>},
   });
   return *kFields;
 }
 
 }  // namespace
-
-std::string WhyToBeLeft(const Host& host) {
-  if (host.cordoned) return "is cordoned";
-  if (host.drain_requested) return "is to enter maintenance mode";
-  return "";
-}
 
 absl::StatusOr<Host> GetHost(const runtime::Context& context, const kube::KubeClient& client,
                              const std::string& name) {

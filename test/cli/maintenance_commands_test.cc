@@ -1264,6 +1264,8 @@ TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off
   };
   EXPECT_EQ(evacuate({.host = host, .no_wait = true, .yes = true}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("run kubectl cordon " + host));
+  EXPECT_EQ(evacuate({.host = "rack9-z", .no_wait = true, .yes = true}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("there is no host rack9-z; there are: " + host));
   EXPECT_EQ(asked(vm), "");
   ASSERT_TRUE(cluster_.PutObject({{"apiVersion", "v1"},
                                   {"kind", "Node"},
@@ -1292,7 +1294,7 @@ TEST_F(MaintenanceCommands, R7_status_tells_which_hosts_are_to_be_left_and_who_i
   EXPECT_THAT(out_.str(), HasSubstr(cluster_.HostOfVm(vm) + " is cordoned; on it: " + vm));
   EXPECT_THAT(out_.str(), HasSubstr("rack9-z is cordoned; no VM of the pool is on it"));
   Status("json");
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["hosts_to_leave"][0]["vms"],
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["cordoned_hosts"][0]["vms"],
             nlohmann::json::array({vm}));
 }
 

@@ -87,9 +87,8 @@ scaling::Inspection FullInspection() {
   inspection.report.warning = "stopped: web-x";
   inspection.report.drift = "web-b (cpu)";
   inspection.foreign_nodes = {"c2222222"};
-  inspection.hosts_to_leave = {
-      {.name = "rack1-a", .why = "is cordoned", .vms = {"web-a", "web-x"}},
-      {.name = "rack2-a", .why = "is to enter maintenance mode", .vms = {}}};
+  inspection.cordoned_hosts = {{.name = "rack1-a", .vms = {"web-a", "web-x"}},
+                               {.name = "rack2-a", .vms = {}}};
   inspection.unclaimed[{.ns = "default", .pool = "db"}] = {
       {.vm = "db-a", .what = "a drain", .since = scaling::kNow - minutes(30)},
       {.vm = "db-b", .what = "a mark", .since = std::nullopt}};

@@ -52,7 +52,7 @@ TEST_F(VmStoreSecrets, C3_a_repetition_after_a_lost_reply_finds_the_same_Secret)
   EXPECT_THAT(store_.CreateSecret(context_, wanted_), StatusIs(absl::StatusCode::kUnavailable));
   const auto secret = store_.CreateSecret(context_, wanted_);
   ASSERT_THAT(secret, IsOk());
-  EXPECT_EQ(secret->uid, FindSecret()["metadata"]["uid"]);
+  EXPECT_EQ(FindSecret()["metadata"]["uid"], secret->uid);
 }
 
 TEST_F(VmStoreSecrets, C10_a_Secret_that_is_not_this_very_one_stays_a_refusal) {

@@ -18,14 +18,7 @@ struct Host {
   std::string name;
   std::string zone;       // label topology.kubernetes.io/zone; empty: none
   bool cordoned = false;  // spec.unschedulable
-  // Somebody wants to enable its maintenance mode: Harvester sets that first, and takes it back if
-  // a VM there cannot migrate
-  // (harvester/harvester:pkg/controller/master/nodedrain/nodedrain_controller.go).
-  bool drain_requested = false;
 };
-
-// Why a host is to be left: "is cordoned", "is to enter maintenance mode". Empty: it is not.
-std::string WhyToBeLeft(const Host& host);
 
 // Both functions block for their requests; errors are KubeClient's. Thread-safe. NOT_FOUND: the
 // host does not exist any more. PERMISSION_DENIED (kube::IsForbidden): the token lacks the right,

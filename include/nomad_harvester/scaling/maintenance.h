@@ -60,10 +60,9 @@ struct NamespaceView {
   std::string cure;
 };
 
-// A Harvester host that is cordoned or is to enter maintenance mode.
-struct HostToLeave {
+// A Harvester host that is cordoned.
+struct CordonedHost {
   std::string name;
-  std::string why;               // "is cordoned"
   std::vector<std::string> vms;  // those of the pool that run there, by name
 };
 
@@ -79,8 +78,10 @@ struct Inspection {
   // Empty: the policy does not tell, or no VM can be made, and `growth_problem` says why.
   CurrentTemplate current_template{};
   std::string growth_problem;
-  // Empty without the right to list hosts.
-  std::vector<HostToLeave> hosts_to_leave;
+  std::vector<CordonedHost> cordoned_hosts;
+  // All hosts, by name; an error: which hosts there are, or where the VMs run, could not be read,
+  // and `cordoned_hosts` is empty.
+  absl::StatusOr<std::vector<std::string>> hosts = base::Unavailable("not read");
   // Read only if the pool has neither a VM nor a Lease. A problem of the namespace makes the pool
   // not ready here. Status does not look for such problems.
   std::optional<NamespaceView> ns;

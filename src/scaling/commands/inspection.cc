@@ -129,11 +129,15 @@ std::map<PoolKey, std::vector<UnfinishedRemoval>> OldUnclaimed(const PoolSnapsho
   return unclaimed;
 }
 
-// While Nomad cannot be read, the observer reads no instances.
-void FillHosts(const runtime::Context& context, const Clients& clients, const std::string& ns,
-               Look* look) {
+// The observer may have read no instances: while Nomad cannot be read, it does not.
+absl::Status FillHosts(const runtime::Context& context, const Clients& clients,
+                       const std::string& ns, Look* look) {
+  const bool were_read = std::any_of(look->vms.begin(), look->vms.end(), [](const auto& view) {
+    return view.instance_runs.has_value();
+  });
+  if (were_read || look->vms.empty()) return absl::OkStatus();
   const auto instances = harvester::VmStore(clients.kube, ns).ListInstances(context);
-  if (!instances.ok()) return;
+  if (!instances.ok()) return instances.status();
   std::map<std::string, std::string> hosts;
   for (const harvester::VirtualMachineInstance& instance : *instances) {
     if (harvester::IsRunning(instance)) hosts[instance.name] = instance.host;
@@ -141,29 +145,36 @@ void FillHosts(const runtime::Context& context, const Clients& clients, const st
   for (VmView& view : look->vms) {
     if (const auto host = hosts.find(view.vm->name); host != hosts.end()) view.host = host->second;
   }
+  return absl::OkStatus();
 }
 
-// The hosts that are to be left. `look`: its views get why, as the plugin does (rule R7).
-std::vector<HostToLeave> FindHostsToLeave(const runtime::Context& context, const Clients& clients,
-                                          const config::PoolPolicy& policy, Look* look) {
-  std::vector<HostToLeave> found;
+// Reads the hosts, and finds those that are cordoned. `look`: its views get why they are to leave,
+// as in the plugin (rule R7).
+void ReadHosts(const runtime::Context& context, const Clients& clients,
+               const config::PoolPolicy& policy, Look* look, Inspection* inspection) {
   const auto hosts = harvester::ListHosts(context.WithTimeout(kHostsLimit), *clients.kube);
-  if (!hosts.ok()) return found;
+  if (!hosts.ok()) {
+    inspection->hosts = hosts.status();
+    return;
+  }
+  std::vector<std::string> names;
+  std::vector<CordonedHost>& found = inspection->cordoned_hosts;
   for (const harvester::Host& host : *hosts) {
-    const std::string why = WhyToBeLeft(host);
-    if (why.empty()) continue;
-    HostToLeave& left = found.emplace_back(HostToLeave{.name = host.name, .why = why, .vms = {}});
+    names.push_back(host.name);
+    if (!host.cordoned) continue;
+    CordonedHost& left = found.emplace_back(CordonedHost{.name = host.name, .vms = {}});
     for (VmView& view : look->vms) {
       if (view.host != host.name) continue;
       if (view.vm->pool == policy.pool) left.vms.push_back(view.vm->name);
       if (!EvacuatesHosts(policy) || !harvester::CannotMigrate(view.vm)) continue;
-      view.why_to_leave_host = "host " + host.name + " " + why;
+      view.why_to_leave_host = "host " + host.name + " is cordoned";
     }
     std::sort(left.vms.begin(), left.vms.end());
   }
   std::sort(found.begin(), found.end(),
             [](const auto& one, const auto& other) { return one.name < other.name; });
-  return found;
+  std::sort(names.begin(), names.end());
+  inspection->hosts = std::move(names);
 }
 
 // Describes a pool that has neither a VM nor a Lease, in a namespace that was read.
@@ -212,8 +223,11 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
       Look look,
       observer.Observe(context, LookFor(clients_.config->nomad.region, policy.pool, policy),
                        {.nodes_limit = context.Remaining() / 2}));
-  if (!look.nomad_readable) FillHosts(context, clients_, policy.ns, &look);
-  inspection.hosts_to_leave = FindHostsToLeave(context, clients_, policy, &look);
+  if (const absl::Status known = FillHosts(context, clients_, policy.ns, &look); known.ok()) {
+    ReadHosts(context, clients_, policy, &look, &inspection);
+  } else {
+    inspection.hosts = known;
+  }
   snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
 
   StatusInputs inputs;

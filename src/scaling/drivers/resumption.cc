@@ -118,7 +118,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   if (memory != nullptr && policy.has_value() && EvacuatesHosts(*policy)) {
     // Nobody may ask for a Status, which reads them otherwise.
     deps.hosts.List((*hold)->context().WithTimeout(kHostsLimit), deps.key.ns);
-    deps.hosts.ListToBeLeft((*hold)->context().WithTimeout(kHostsLimit));
+    deps.hosts.ListCordoned((*hold)->context().WithTimeout(kHostsLimit));
   }
   Reconciler loop(deps, policy);
   resumed.outcome = loop.RunResumption((*hold)->context());

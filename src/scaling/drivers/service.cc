@@ -272,7 +272,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   if (evacuates && session.hosts().IsDue(HostUse::kEvacuate, pool.key.ns, now)) {
     reads.emplace_back(list_vms);
     reads.emplace_back([&] {
-      session.hosts().ListToBeLeft(context.WithTimeout(kHostsLimit));
+      session.hosts().ListCordoned(context.WithTimeout(kHostsLimit));
       return absl::OkStatus();
     });
   }
@@ -300,7 +300,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   session.LinksOf(pool.key.ns).Link(seen->value, &look);
   pool.memory.Apply(options_.clock->Now(), &look);
   session.hosts().Apply(pool.key.ns, &look);
-  if (evacuates) session.hosts().ApplyToBeLeft(pool.key.ns, options_.clock->Now(), &look);
+  if (evacuates) session.hosts().ApplyCordoned(pool.key.ns, options_.clock->Now(), &look);
   return PoolSnapshot{.key = pool.key,
                       .seen = std::make_shared<const Snapshot>(std::move(look)),
                       .policy = policy,

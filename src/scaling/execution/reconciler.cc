@@ -64,7 +64,7 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
     deps_.hosts.Record(deps_.key.ns, began, &look);
   }
   if (policy_.has_value() && EvacuatesHosts(*policy_)) {
-    deps_.hosts.ApplyToBeLeft(deps_.key.ns, deps_.clock.Now(), &look);
+    deps_.hosts.ApplyCordoned(deps_.key.ns, deps_.clock.Now(), &look);
   }
   return run_.WithRecord({.key = deps_.key,
                           .seen = std::make_shared<const Snapshot>(std::move(look)),

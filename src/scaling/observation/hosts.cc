@@ -47,42 +47,45 @@ void Hosts::List(const runtime::Context& context, const std::string& ns) {
   Keep(ns, began, std::move(host_of));
 }
 
-void Hosts::ListToBeLeft(const runtime::Context& context) {
+void Hosts::ListCordoned(const runtime::Context& context) {
   const auto hosts = harvester::ListHosts(context, *kube_);
   const base::MonoTime now = context.clock().Now();
   base::MutexLock lock(mutex_);
   if (hosts.ok()) {
-    std::map<std::string, ToBeLeft> left;
+    std::map<std::string, base::MonoTime> cordoned;
     for (const harvester::Host& host : *hosts) {
-      const std::string why = WhyToBeLeft(host);
-      if (why.empty()) continue;
-      const auto known = to_be_left_.find(host.name);
-      left[host.name] = {.why = why,
-                         .since = known == to_be_left_.end() ? now : known->second.since};
+      if (!host.cordoned) continue;
+      const auto known = cordoned_since_.find(host.name);
+      cordoned[host.name] = known == cordoned_since_.end() ? now : known->second;
     }
-    to_be_left_ = std::move(left);
+    cordoned_since_ = std::move(cordoned);
+    warned_of_host_list_ = false;
     return;
   }
   // An old list says nothing: a host may have been uncordoned since.
-  to_be_left_.clear();
-  const bool warn = kube::IsForbidden(hosts.status()) && !std::exchange(warned_of_host_list_, true);
+  cordoned_since_.clear();
+  const bool warn = !context.Done() && !std::exchange(warned_of_host_list_, true);
   logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
               "on_host_maintenance: could not list Harvester's hosts, so that none is evacuated. "
-              "Grant list of nodes, as the optional ClusterRole in examples/rbac.yaml does",
+              "The optional ClusterRole in examples/rbac.yaml grants list of nodes",
               {{"error", hosts.status()}});
 }
 
-void Hosts::ApplyToBeLeft(const std::string& ns, base::MonoTime now, Look* look) const {
+void Hosts::ApplyCordoned(const std::string& ns, base::MonoTime now, Look* look) const {
   base::MutexLock lock(mutex_);
+  if (cordoned_since_.empty()) return;
   const auto instances = instances_.find(ns);
-  if (to_be_left_.empty() || instances == instances_.end()) return;
+  const bool is_known = instances != instances_.end() && now - instances->second.began < kHostsFor;
   for (VmView& view : look->vms) {
     if (!harvester::CannotMigrate(view.vm)) continue;
-    const auto host = instances->second.host_of.find(view.vm->name);
-    if (host == instances->second.host_of.end()) continue;
-    const auto left = to_be_left_.find(host->second);
-    if (left == to_be_left_.end() || now - left->second.since < kLeaveHostAfter) continue;
-    view.why_to_leave_host = "host " + left->first + " " + left->second.why;
+    std::string host = view.host;
+    if (host.empty() && is_known) {
+      const auto known = instances->second.host_of.find(view.vm->name);
+      if (known != instances->second.host_of.end()) host = known->second;
+    }
+    const auto since = cordoned_since_.find(host);
+    if (since == cordoned_since_.end() || now - since->second < kLeaveHostAfter) continue;
+    view.why_to_leave_host = "host " + host + " is cordoned";
   }
 }
 

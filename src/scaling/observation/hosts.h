@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers on which Harvester hosts VMs run, the zones of these hosts, and which hosts are to be
-// left, as last read. Private to module scaling.
+// Remembers on which Harvester hosts VMs run, the zones of these hosts, and which hosts are
+// cordoned, as last read. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HOSTS_H_
 #define NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HOSTS_H_
 
@@ -31,8 +31,10 @@ inline constexpr base::Duration kHostsEvery = std::chrono::minutes(1);
 inline constexpr base::Duration kZoneFor = std::chrono::minutes(10);
 // How long to wait for the hosts, without which everything else goes on.
 inline constexpr base::Duration kHostsLimit = std::chrono::seconds(4);
-// A host that is to be left for a shorter time is none: operators cordon hosts for a moment, too.
+// A host counts as cordoned only after this time: operators cordon hosts for a moment, too.
 inline constexpr base::Duration kLeaveHostAfter = std::chrono::seconds(30);
+// A list of instances that is older does not tell on which host a VM is that is to leave it.
+inline constexpr base::Duration kHostsFor = std::chrono::minutes(2);
 
 // Shared by the pools of a configuration. Thread-safe.
 class Hosts {
@@ -47,11 +49,11 @@ class Hosts {
   // Lists the instances of the namespace. Blocks for one request. Logs one WARN if the token lacks
   // the right.
   void List(const runtime::Context& context, const std::string& ns);
-  // Lists all hosts, to know which ones are to be left. Blocks for one request. Logs one WARN if
-  // the token lacks the right.
-  void ListToBeLeft(const runtime::Context& context);
+  // Lists all hosts, to know which are cordoned. Blocks for one request. Logs one WARN while that
+  // fails.
+  void ListCordoned(const runtime::Context& context);
   // Fills in why VMs are to leave their hosts (rule R7).
-  void ApplyToBeLeft(const std::string& ns, base::MonoTime now, Look* look) const;
+  void ApplyCordoned(const std::string& ns, base::MonoTime now, Look* look) const;
   // Reads the host whose zone was not read for longest, if that is more than kZoneFor ago. Blocks
   // for one request at most.
   void RefreshZone(const runtime::Context& context);
@@ -75,10 +77,6 @@ class Hosts {
     std::optional<std::string> name;  // unset: unknown
     std::optional<base::MonoTime> read_at;
   };
-  struct ToBeLeft {
-    std::string why;
-    base::MonoTime since{};  // when it was first seen so
-  };
   struct Instances {
     base::MonoTime began{};                      // of the request
     std::map<std::string, std::string> host_of;  // by VM name
@@ -95,8 +93,9 @@ class Hosts {
   std::map<std::pair<HostUse, std::string>, base::MonoTime> read_ NH_GUARDED_BY(mutex_);
   std::map<std::string, Instances> instances_ NH_GUARDED_BY(mutex_);  // by namespace
   std::map<std::string, Zone> zones_ NH_GUARDED_BY(mutex_);           // by host
-  std::map<std::string, ToBeLeft> to_be_left_ NH_GUARDED_BY(mutex_);  // likewise
-  std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);     // the last 403 for a host
+  // By host, when it was first seen cordoned.
+  std::map<std::string, base::MonoTime> cordoned_since_ NH_GUARDED_BY(mutex_);
+  std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);  // the last 403 for a host
   bool warned_of_hosts_ NH_GUARDED_BY(mutex_) = false;
   bool warned_of_host_list_ NH_GUARDED_BY(mutex_) = false;
   bool warned_of_instances_ NH_GUARDED_BY(mutex_) = false;

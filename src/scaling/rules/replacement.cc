@@ -42,11 +42,14 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
   if (!vm.replace_request.empty()) {
     return RankedVm{{&view, "requested: " + vm.replace_request}, Urgency::kRequested};
   }
-  if (!view.why_to_leave_host.empty()) {
-    return RankedVm{{&view, view.why_to_leave_host}, Urgency::kHost};
-  }
   const base::Duration age = snapshot.now() - vm.created_at;
   if (age < kYoungestToReplace) return std::nullopt;
+  // The VM may have come to that host because it tolerates the cordon: its next one would, too.
+  const bool came_from_there =
+      vm.replaces.has_value() && vm.replaces->reason == view.why_to_leave_host;
+  if (!view.why_to_leave_host.empty() && !came_from_there) {
+    return RankedVm{{&view, view.why_to_leave_host}, Urgency::kHost};
+  }
   if (policy.replace_drifted == config::ReplaceDrifted::kRolling) {
     const auto parts = DriftOf(vm, current, policy.drift_ignore);
     if (parts.has_value()) {
@@ -139,7 +142,9 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
 }
 
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current) {
-  return record.replacement.has_value() && record.replacement->template_hash == current.hash;
+  // Not known after a start whose first read failed.
+  return record.replacement.has_value() &&
+         (current.hash.empty() || record.replacement->template_hash == current.hash);
 }
 
 std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
