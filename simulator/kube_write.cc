@@ -144,10 +144,14 @@ http::HttpResponse KubeApi::Put(const KubeCall& call, const http::HttpRequest& r
   return Update(call, current, std::move(body.object), false);
 }
 
-// JSON merge patches only (RFC 7386): both built-in and custom resources accept them.
+// JSON merge patches (RFC 7386): both built-in and custom resources accept them. kubectl cordon sends
+// a strategic one, which is the same for what it changes of a host.
 http::HttpResponse KubeApi::Patch(const KubeCall& call, const http::HttpRequest& request) {
-  const std::string type = request.headers.Find("Content-Type").value_or("");
-  if (type.substr(0, type.find(';')) != "application/merge-patch+json") {
+  std::string type = request.headers.Find("Content-Type").value_or("");
+  type = type.substr(0, type.find(';'));
+  const bool is_cordon =
+      call.def->plural == kHosts.plural && type == "application/strategic-merge-patch+json";
+  if (type != "application/merge-patch+json" && !is_cordon) {
     return StatusReply(415, "UnsupportedMediaType",
                        "the body of the request was in an unknown format - accepted media types "
                        "include: application/json-patch+json, application/merge-patch+json, "

@@ -21,7 +21,7 @@ constexpr char kImage[] = "default/ubuntu-24.04";
 constexpr char kPoolNamespace[] = "nomad";
 // In the words of Kubernetes' scheduler.
 constexpr char kNoHost[] =
-    "0/1 nodes are available: 1 Insufficient memory. preemption: 0/1 nodes are available: 1 No "
+    "0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available: 3 No "
     "preemption victims found for incoming pod.";
 
 // The pod of a VM that no host takes.
@@ -61,13 +61,20 @@ std::string HolderOf(const std::vector<nlohmann::json>& leases) {
   return "";
 }
 
+// More than one, so that a host can be left.
+simulator::Options ThreeHosts() {
+  simulator::Options options;
+  options.hosts = {{.name = "harvester-1"}, {.name = "harvester-2"}, {.name = "harvester-3"}};
+  return options;
+}
+
 }  // namespace
 
 SimulatedWorld::SimulatedWorld(const SimulatedFault& fault)
     : fault_(fault),
       clock_(runtime::MakeSystemClock()),
       random_(runtime::MakeSystemRandom()),
-      cluster_(*clock_, *random_),
+      cluster_(*clock_, *random_, ThreeHosts()),
       server_(cluster_, *clock_) {
   for (const simulator::JobSpec& job : Jobs()) cluster_.RunJob(job);
   Fail();

@@ -218,6 +218,13 @@ TEST_F(KubeApiTest, Only_merge_patches_are_taken) {
   EXPECT_EQ(Send(http::Method::kPatch, target, "{", "application/merge-patch+json").status, 400);
 }
 
+TEST_F(KubeApiTest, A_host_is_cordoned_as_kubectl_does_it) {
+  EXPECT_EQ(Send(http::Method::kPatch, "/api/v1/nodes/harvester-1",
+                 R"({"spec":{"unschedulable":true}})", "application/strategic-merge-patch+json")
+                .status,
+            200);
+}
+
 TEST_F(KubeApiTest, A_delete_checks_its_preconditions) {
   const json vm = MakeVm("vm-1");
   kube::DeleteOptions options;
