@@ -144,8 +144,8 @@ http::HttpResponse KubeApi::Put(const KubeCall& call, const http::HttpRequest& r
   return Update(call, current, std::move(body.object), false);
 }
 
-// JSON merge patches (RFC 7386): both built-in and custom resources accept them. kubectl cordon sends
-// a strategic one, which is the same for what it changes of a host.
+// JSON merge patches (RFC 7386): both built-in and custom resources accept them. kubectl cordon
+// sends a strategic one, which is the same for what it changes of a host.
 http::HttpResponse KubeApi::Patch(const KubeCall& call, const http::HttpRequest& request) {
   std::string type = request.headers.Find("Content-Type").value_or("");
   type = type.substr(0, type.find(';'));
