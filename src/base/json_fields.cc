@@ -4,6 +4,7 @@
 #include "nomad_harvester/base/json_fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -145,7 +146,12 @@ class PushHandler {
   bool on_uint64(std::uint64_t, View, ErrorCode& error) {
     return Go(follower_.Value({.kind = Kind::kFloat}), error);
   }
-  bool on_double(double, View, ErrorCode& error) {
+  bool on_double(double value, View, ErrorCode& error) {
+    // Newer releases of the library take a number that is too large as infinity.
+    if (!std::isfinite(value)) {
+      error = boost::json::error::exponent_overflow;
+      return false;
+    }
     return Go(follower_.Value({.kind = Kind::kFloat}), error);
   }
   bool on_bool(bool value, ErrorCode& error) {

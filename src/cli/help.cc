@@ -24,6 +24,8 @@ constexpr std::size_t kNarrow = 70;
 constexpr std::size_t kNarrowColumn = 16;
 constexpr std::size_t kColumn = 30;
 
+constexpr char kExamplesHeading[] = "Examples:";
+
 class HelpFormatter final : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::size_t width) : width_(width) {
@@ -37,9 +39,13 @@ class HelpFormatter final : public CLI::Formatter {
     for (std::size_t begin = 0; begin < whole.size();) {
       const std::size_t end = std::min(whole.find('\n', begin), whole.size());
       const std::string line = whole.substr(begin, end - begin);
+      begin = end + 1;
+      // The releases of CLI11 differ in the empty lines around a footer.
+      const bool follows_empty = help.empty() || help.ends_with("\n\n");
+      if (line.empty() && follows_empty) continue;
+      if (line == kExamplesHeading && !follows_empty) help += "\n";
       // The lines of options and commands are indented.
       help += Fold(line, width_, line.starts_with(' ') ? get_column_width() : 0) + "\n";
-      begin = end + 1;
     }
     return help;
   }
@@ -58,7 +64,9 @@ class HelpFormatter final : public CLI::Formatter {
     const std::vector<std::string> examples = parent == nullptr
                                                   ? ExamplesOf("", app->get_name())
                                                   : ExamplesOf(app->get_name(), parent->get_name());
-    return (examples.empty() ? "" : "Examples:\n  " + absl::StrJoin(examples, "\n  ") + "\n\n") +
+    return (examples.empty()
+                ? std::string()
+                : kExamplesHeading + ("\n  " + absl::StrJoin(examples, "\n  ") + "\n\n")) +
            CLI::Formatter::make_footer(app);
   }
 
