@@ -35,6 +35,15 @@ base::Duration ExpiresAt(const harvester::VirtualMachine& vm, base::Duration exp
   return expire_after - expire_after / 10 * place / 256;
 }
 
+// A template may tolerate the cordon, so that the VM that leaves a host comes to the same one
+// again, or to another cordoned one.
+bool ComesFromAHost(const VmView& view, base::Duration age) {
+  const std::optional<harvester::Replaces>& replaces = view.vm->replaces;
+  if (!replaces.has_value()) return false;
+  return replaces->reason == view.why_to_leave_host ||
+         (replaces->reason.starts_with("host ") && age < kYoungestToReplace);
+}
+
 std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapshot,
                                  const CurrentTemplate& current) {
   const config::PoolPolicy& policy = *snapshot.policy;
@@ -43,13 +52,10 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
     return RankedVm{{&view, "requested: " + vm.replace_request}, Urgency::kRequested};
   }
   const base::Duration age = snapshot.now() - vm.created_at;
-  if (age < kYoungestToReplace) return std::nullopt;
-  // The VM may have come to that host because it tolerates the cordon: its next one would, too.
-  const bool came_from_there =
-      vm.replaces.has_value() && vm.replaces->reason == view.why_to_leave_host;
-  if (!view.why_to_leave_host.empty() && !came_from_there) {
+  if (!view.why_to_leave_host.empty() && !ComesFromAHost(view, age)) {
     return RankedVm{{&view, view.why_to_leave_host}, Urgency::kHost};
   }
+  if (age < kYoungestToReplace) return std::nullopt;
   if (policy.replace_drifted == config::ReplaceDrifted::kRolling) {
     const auto parts = DriftOf(vm, current, policy.drift_ignore);
     if (parts.has_value()) {
