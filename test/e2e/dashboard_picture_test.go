@@ -18,7 +18,7 @@ const (
 	plotLeft, plotTop       = 50, 34
 	plotWidth, plotHeight   = 360, 100
 	panelsPerRow            = 2
-	mostInLegend            = 4
+	moreWidth               = 70 // of "and 9 more"
 )
 
 var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f"}
@@ -69,24 +69,27 @@ func (r recording) draw(b *strings.Builder, began, end time.Time) {
 		fmt.Fprintf(b, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", plotLeft, plotLeft+plotWidth, y(value), y(value))
 		fmt.Fprintf(b, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", plotLeft-4, y(value)+4, rounded(value, unit))
 	}
-	x := plotLeft
+	x, more := plotLeft, 0
 	for i, legend := range legends {
 		fmt.Fprintf(b, "<polyline stroke=\"%s\" points=\"%s\"/>\n", colours[i%len(colours)], points(r.series[legend], began, end, y))
-		if i >= mostInLegend {
-			continue
-		}
 		name := legend
 		if name == "" {
 			name = r.panel.Title
 		}
+		if x+legendWidth(name) > panelWidth-moreWidth {
+			more++
+			continue
+		}
 		fmt.Fprintf(b, "<rect x=\"%d\" y=\"%d\" width=\"10\" height=\"3\" fill=\"%s\"/>", x, bottom+22, colours[i%len(colours)])
 		fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\">%s</text>\n", x+14, bottom+27, html.EscapeString(name))
-		x += 24 + 6*len(name)
+		x += legendWidth(name)
 	}
-	if more := len(legends) - mostInLegend; more > 0 {
+	if more > 0 {
 		fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\">and %d more</text>\n", x, bottom+27, more)
 	}
 }
+
+func legendWidth(name string) int { return 24 + 6*len(name) }
 
 // byPeak returns the legends, those first that went furthest from 0.
 func (r recording) byPeak() []string {
