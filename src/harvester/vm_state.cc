@@ -116,9 +116,8 @@ bool IsPausedOrMigrating(const VirtualMachine& vm) {
 }
 
 bool CannotMigrate(const VirtualMachine& vm) {
-  return std::any_of(vm.conditions.begin(), vm.conditions.end(), [](const Condition& condition) {
-    return condition.type == "LiveMigratable" && condition.status == "False";
-  });
+  const Condition* migratable = FindCondition(vm.conditions, "LiveMigratable");
+  return migratable != nullptr && migratable->status == "False";
 }
 
 std::string DiskFault(const VirtualMachine& vm) {

@@ -57,6 +57,8 @@ bool HasStopped(const PoolRecord& record, const CurrentTemplate& current);
 bool ReplacesDrifted(const config::PoolPolicy& policy);
 // The same, so that it must be known which hosts are to be left.
 bool EvacuatesHosts(const config::PoolPolicy& policy);
+// Why a VM that cannot migrate is to leave a host that is cordoned: VmView::why_to_leave_host.
+std::string WhyToLeave(const std::string& host);
 // Whether the policy asks for replacements at all, without an operator.
 bool ReplacesByItself(const config::PoolPolicy& policy);
 

@@ -167,7 +167,7 @@ void ReadHosts(const runtime::Context& context, const Clients& clients,
       if (view.host != host.name) continue;
       if (view.vm->pool == policy.pool) left.vms.push_back(view.vm->name);
       if (!EvacuatesHosts(policy) || !harvester::CannotMigrate(view.vm)) continue;
-      view.why_to_leave_host = "host " + host.name + " is cordoned";
+      view.why_to_leave_host = WhyToLeave(host.name);
     }
     std::sort(left.vms.begin(), left.vms.end());
   }

@@ -7,6 +7,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/host.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/scaling/replacement.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -85,7 +86,7 @@ void Hosts::ApplyCordoned(const std::string& ns, base::MonoTime now, Look* look)
     }
     const auto since = cordoned_since_.find(host);
     if (since == cordoned_since_.end() || now - since->second < kLeaveHostAfter) continue;
-    view.why_to_leave_host = "host " + host + " is cordoned";
+    view.why_to_leave_host = WhyToLeave(host);
   }
 }
 

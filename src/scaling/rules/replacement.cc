@@ -35,13 +35,16 @@ base::Duration ExpiresAt(const harvester::VirtualMachine& vm, base::Duration exp
   return expire_after - expire_after / 10 * place / 256;
 }
 
+// Of a replacement for a host: WhyToLeave begins so.
+constexpr char kForHost[] = "host ";
+
 // A template may tolerate the cordon, so that the VM that leaves a host comes to the same one
 // again, or to another cordoned one.
 bool ComesFromAHost(const VmView& view, base::Duration age) {
   const std::optional<harvester::Replaces>& replaces = view.vm->replaces;
   if (!replaces.has_value()) return false;
   return replaces->reason == view.why_to_leave_host ||
-         (replaces->reason.starts_with("host ") && age < kYoungestToReplace);
+         (replaces->reason.starts_with(kForHost) && age < kYoungestToReplace);
 }
 
 std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapshot,
@@ -107,6 +110,8 @@ bool ReplacesDrifted(const config::PoolPolicy& policy) {
 bool EvacuatesHosts(const config::PoolPolicy& policy) {
   return !policy.dry_run && policy.on_host_maintenance == config::HostMaintenance::kEvacuate;
 }
+
+std::string WhyToLeave(const std::string& host) { return kForHost + host + " is cordoned"; }
 
 bool ReplacesByItself(const config::PoolPolicy& policy) {
   return ReplacesDrifted(policy) || EvacuatesHosts(policy) ||
