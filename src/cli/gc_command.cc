@@ -49,6 +49,7 @@ Verb VerbOf(const ReconcileEvent& event) {
       {StepKind::kRecordCluster,
        {"recorded its Nomad cluster's keys", "record its Nomad cluster's keys"}},
       {StepKind::kForgetJoinTimeout, {"cleared its join timeout", "clear its join timeout"}},
+      {StepKind::kStart, {"started the VM", "start the VM"}},
       {StepKind::kRenewToken,
        {"replaced its introduction token", "replace its introduction token"}},
       {StepKind::kPublishHost, {"published its host", "publish its host"}},

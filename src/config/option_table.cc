@@ -427,6 +427,16 @@ constexpr Option kOptions[] = {
            "enough. What somebody asked for by `nomad-harvester replace` does not wait for it, "
            "and a replacement that has begun goes on when it closes.",
            "0 2 * * 1-5 4h"),
+    Policy(kRemediation, "max_surge", kCount, "1",
+           "How many VMs are replaced at a time, each after a new one has joined. The first new VM "
+           "of a changed spec comes alone. `0`, or `max_unavailable` in its place, is for pools "
+           "without room for one more VM, such as of GPUs.",
+           "3"),
+    Policy(kRemediation, "max_unavailable", kCount, "0",
+           "How many VMs are replaced at a time in the room that they have: each is drained and "
+           "removed before the new one starts. The new one is created before that, so that what "
+           "Harvester refuses costs no VM. It takes the place of `max_surge`.",
+           "1"),
     Policy(kRemediation, "replace_unhealthy_after", kDuration, InWords("off"),
            "Opt-in: a VM whose node was ready, and was then not ready for this time (down, "
            "disconnected, initializing, gone), whether the VM runs or not, is marked, drained if "

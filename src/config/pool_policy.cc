@@ -316,6 +316,26 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
   }
 }
 
+// How many VMs are replaced at a time. Each of the two keys tells the other one's default.
+void ReadBudget(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("max_surge", CountOrZero, &policy->max_surge);
+  reader.Read("max_unavailable", CountOrZero, &policy->max_unavailable);
+  if (policy->max_unavailable > 0 && !reader.Find("max_surge").has_value()) policy->max_surge = 0;
+  if (policy->max_surge == 0 && !reader.Find("max_unavailable").has_value()) {
+    policy->max_unavailable = 1;
+  }
+  if (policy->max_surge > 0 && policy->max_unavailable > 0) {
+    reader.AddProblem("max_unavailable",
+                      "the old VM goes first, and with max_surge = " +
+                          std::to_string(policy->max_surge) + " the new one does",
+                      "leave one of the two out");
+  }
+  if (policy->max_surge == 0 && policy->max_unavailable == 0) {
+    reader.AddProblem("max_surge", "0, and so is max_unavailable: no VM could be replaced",
+                      "leave one of the two out");
+  }
+}
+
 void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("on_host_maintenance", OneOf(kHostMaintenance), &policy->on_host_maintenance);
   reader.Read("expire_after", Expiry, &policy->expire_after);
@@ -325,6 +345,7 @@ void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
     reader.AddWarning("replacement_window",
                       "has no effect without expire_after or replace_drifted = \"rolling\"");
   }
+  ReadBudget(reader, policy);
   reader.Read("replace_unhealthy_after", PositiveDuration, &policy->replace_unhealthy_after);
   reader.Read("max_unhealthy", CountOrPercentage, &policy->max_unhealthy);
   if (reader.Find("max_unhealthy").has_value() && !policy->replace_unhealthy_after.has_value() &&

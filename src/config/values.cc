@@ -142,6 +142,12 @@ ValueOr<std::int64_t> Count(const std::string& text) {
   return CountUpTo(text, std::numeric_limits<std::int64_t>::max());
 }
 
+ValueOr<std::int64_t> CountOrZero(const std::string& text) {
+  const absl::StatusOr<std::int64_t> value = base::ParseInt(text);
+  if (value.ok() && *value >= 0) return *value;
+  return Fault{"must be a whole number, or 0", "write one such as \"1\""};
+}
+
 ValueOr<Share> CountOrPercentage(const std::string& text) {
   const Fault fault{"must be a whole number greater than 0 or a percentage up to 100%",
                     "write one such as \"2\" or \"20%\""};

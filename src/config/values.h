@@ -45,6 +45,7 @@ ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text);
 ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);
 ValueOr<std::int64_t> Count(const std::string& text);
 // A whole number as above, or "1%" to "100%".
+ValueOr<std::int64_t> CountOrZero(const std::string& text);
 ValueOr<Share> CountOrPercentage(const std::string& text);
 // The smallest disk, 1Mi. "100" would be 100 bytes.
 inline constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;

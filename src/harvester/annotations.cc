@@ -245,6 +245,7 @@ constexpr auto kMembersOfReplaces = [](auto& members, auto& replaces) {
   members.Text("vm", replaces.vm);
   members.Text("uid", replaces.uid);
   members.Text("reason", replaces.reason);
+  members.Optional("start", replaces.start);
   members.Unknown(replaces.unknown_members);
 };
 

@@ -16,6 +16,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/harvester/virtual_machine.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/kube/resource_type.h"
 
@@ -434,6 +435,7 @@ json BuildVirtualMachine(const VmSpec& vm_spec, const VmIdentity& identity) {
               {{"runStrategy", policy::NameOf(vm_spec.run_strategy)},
                {"template", BuildGuestTemplate(vm_spec, identity, labels)}}}};
   if (vm_spec.base.spec != nullptr) AddBase(vm_spec, identity, &vm["spec"]);
+  if (identity.halted) vm["spec"]["runStrategy"] = kHalted;
   return vm;
 }
 

@@ -129,11 +129,16 @@ std::string DiskFault(const VirtualMachine& vm) {
 
 bool IsStopped(const VirtualMachine& vm) {
   if (IsTerminating(vm)) return false;
-  if (vm.printable_status != "Stopped") return vm.run_strategy == "Halted" && !vm.instance_exists;
+  if (vm.printable_status != "Stopped") return vm.run_strategy == kHalted && !vm.instance_exists;
   // With these strategies KubeVirt removes the instance of a guest that has ended, and starts it
   // again after a crash. Until then, for up to a second, the VM is Stopped and has its instance.
   const bool by_kubevirt = vm.run_strategy == "Always" || vm.run_strategy == "RerunOnFailure";
   return !vm.instance_exists || !by_kubevirt;
+}
+
+bool WaitsToStart(const VirtualMachine& vm) {
+  return vm.replaces.has_value() && !vm.replaces->start.empty() && vm.run_strategy == kHalted &&
+         !HasJoined(vm);
 }
 
 bool IsRunning(const VirtualMachine& vm) {

@@ -121,7 +121,16 @@ absl::StatusOr<VirtualMachine> VmStore::AnnotateAndHalt(const runtime::Context& 
                                                         const std::string& name,
                                                         const std::string& resource_version,
                                                         const AnnotationChanges& changes) const {
-  return PatchVm(context, name, resource_version, changes, {{"spec", {{"runStrategy", "Halted"}}}});
+  return PatchVm(context, name, resource_version, changes, {{"spec", {{"runStrategy", kHalted}}}});
+}
+
+absl::StatusOr<VirtualMachine> VmStore::AnnotateAndStart(const runtime::Context& context,
+                                                         const std::string& name,
+                                                         const std::string& resource_version,
+                                                         const AnnotationChanges& changes,
+                                                         const std::string& run_strategy) const {
+  return PatchVm(context, name, resource_version, changes,
+                 {{"spec", {{"runStrategy", run_strategy}}}});
 }
 
 absl::StatusOr<VirtualMachine> VmStore::PatchVm(const runtime::Context& context,

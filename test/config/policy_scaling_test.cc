@@ -90,6 +90,33 @@ TEST(PolicyScaling, limits_are_counts_or_absent) {
   }
 }
 
+TEST(PolicyScaling, one_vm_is_replaced_at_a_time_and_the_new_one_comes_first) {
+  EXPECT_EQ(PolicyOf({}).max_surge, 1);
+  EXPECT_EQ(PolicyOf({}).max_unavailable, 0);
+  EXPECT_EQ(PolicyOf({{"max_surge", "3"}}).max_surge, 3);
+}
+
+TEST(PolicyScaling, each_of_max_surge_and_max_unavailable_tells_the_others_default) {
+  EXPECT_EQ(PolicyOf({{"max_surge", "0"}}).max_unavailable, 1);
+  const PoolPolicy policy = PolicyOf({{"max_unavailable", "2"}});
+  EXPECT_EQ(policy.max_surge, 0);
+  EXPECT_EQ(policy.max_unavailable, 2);
+}
+
+TEST(PolicyScaling, exactly_one_of_max_surge_and_max_unavailable_counts) {
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"max_surge", "0"}, {"max_unavailable", "0"}})),
+              HasSubstr("max_surge: 0, and so is max_unavailable: no VM could be replaced; leave "
+                        "one of the two out"));
+  EXPECT_THAT(
+      ProblemOf(ParsePolicy({{"max_surge", "1"}, {"max_unavailable", "1"}})),
+      HasSubstr("max_unavailable: the old VM goes first, and with max_surge = 1 the new one "
+                "does; leave one of the two out"));
+  for (const char* const key : {"max_surge", "max_unavailable"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{key, "-1"}})),
+                HasSubstr(std::string(key) + ": must be a whole number, or 0"));
+  }
+}
+
 TEST(PolicyScaling, unhealthy_vms_are_replaced_only_when_asked_for) {
   EXPECT_EQ(PolicyOf({}).replace_unhealthy_after, std::nullopt);
   EXPECT_EQ(PolicyOf({}).max_unhealthy, (Share{.value = 20, .is_percentage = true}));

@@ -108,6 +108,13 @@ class MetadataProperty : public testing::Test {
     return back_off;
   }
 
+  Replaces AnyReplaces() {
+    Replaces replaces{.vm = Text(), .uid = Text(), .reason = Text()};
+    if (Coin()) replaces.start = Text();
+    if (Coin()) replaces.unknown_members = json({{"u" + Text(), true}}).dump();
+    return replaces;
+  }
+
   // Cuts, duplicates, replaces or inserts bytes of a text.
   std::string Mutate(std::string text) {
     for (std::uint64_t i = 1 + Below(4); i > 0 && !text.empty(); --i) {
@@ -143,6 +150,13 @@ TEST_F(MetadataProperty, every_nodes_record_comes_back_as_it_was_written) {
   for (int i = 0; i < kRounds; ++i) {
     const NodesRecord nodes = Nodes();
     ASSERT_THAT(ParseNodesRecord(ToAnnotation(nodes)), IsOkAndHolds(nodes)) << ToAnnotation(nodes);
+  }
+}
+
+TEST_F(MetadataProperty, whose_place_a_vm_takes_comes_back_as_it_was_written) {
+  for (int i = 0; i < kRounds; ++i) {
+    const Replaces replaces = AnyReplaces();
+    ASSERT_THAT(ParseReplaces(ToAnnotation(replaces)), IsOkAndHolds(replaces));
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "nomad_harvester/harvester/virtual_machine.h"
@@ -78,6 +79,14 @@ TEST(BuildVirtualMachine, sets_the_run_strategy_and_nothing_deprecated) {
     EXPECT_FALSE(vm["spec"].contains("running"));
     EXPECT_EQ(vm["spec"].size(), 2U);
   }
+}
+
+TEST(BuildVirtualMachine, R8_may_be_halted_whatever_the_template_says) {
+  VmSpec vm_spec = SampleVmSpec();
+  vm_spec.base.spec = std::make_shared<const json>(json{{"runStrategy", "Always"}});
+  VmIdentity identity = SampleIdentity();
+  identity.halted = true;
+  EXPECT_EQ(BuildVirtualMachine(vm_spec, identity)["spec"]["runStrategy"], "Halted");
 }
 
 TEST(BuildVirtualMachine, never_lets_an_operator_override_what_we_write) {

@@ -106,6 +106,23 @@ TEST(IsPausedOrMigrating, C17_does_not_hold_for_a_guest_that_was_paused_because_
   EXPECT_EQ(DiskFault(vm), "") << "it goes on";
 }
 
+// An operator who stops a VM that has run must not see it start again (rule R8).
+TEST(WaitsToStart, R8_means_halted_since_its_creation) {
+  VirtualMachine vm = SampleVm();
+  vm.run_strategy = kHalted;
+  EXPECT_FALSE(WaitsToStart(vm)) << "it replaces no VM";
+  vm.replaces = Replaces{.vm = "old", .uid = "u", .reason = "expired", .start = "RerunOnFailure"};
+  EXPECT_TRUE(WaitsToStart(vm));
+  VirtualMachine joined = vm;
+  joined.joined_at = joined.created_at;
+  EXPECT_FALSE(WaitsToStart(joined));
+  VirtualMachine started = vm;
+  started.run_strategy = "RerunOnFailure";
+  EXPECT_FALSE(WaitsToStart(started)) << "by hand";
+  vm.replaces->start.clear();
+  EXPECT_FALSE(WaitsToStart(vm)) << "it was started, and then stopped";
+}
+
 TEST(IsStopped, does_not_hold_for_a_VM_that_is_being_deleted) {
   VirtualMachine vm = SampleVm();
   vm.printable_status = "Stopped";

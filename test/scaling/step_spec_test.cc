@@ -46,7 +46,8 @@ TEST(StepSpec, C14_what_undoes_a_removal_is_a_repair_and_what_leads_to_a_deletio
   const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kRecordReady,
                                       StepKind::kRecordCluster, StepKind::kForgetJoinTimeout};
   const std::set<StepKind> upkeep = {StepKind::kRenewToken, StepKind::kPublishHost,
-                                     StepKind::kUnpublishHost, StepKind::kKeepReplaced};
+                                     StepKind::kUnpublishHost, StepKind::kKeepReplaced,
+                                     StepKind::kStart};
   for (const StepKind kind : kKinds) {
     EXPECT_EQ(IsRepair(kind), repairs.contains(kind)) << StepName(kind);
     EXPECT_EQ(IsRemoval(kind), removals.contains(kind)) << StepName(kind);

@@ -401,5 +401,22 @@ TEST(IntroTokens, L7_that_a_process_has_made_cost_nothing_until_half_their_time_
   EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "get", "secrets"), 0);
 }
 
+TEST(IntroTokens, R8_a_vm_that_waited_long_for_its_start_boots_with_a_new_one) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  h.policy["replace_drifted"] = "rolling";
+  h.policy["max_surge"] = "0";
+  h.policy["max_unavailable"] = "1";
+  h.policy["node_drain_deadline"] = "3h";
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.Tick(std::chrono::minutes(11));
+  const std::string old = h.VmNames().at(0);
+  ASSERT_TRUE(h.cluster.HangDrain(h.NodeOf(old)));
+  h.policy["memory_request"] = "24Gi";
+  h.Tick(std::chrono::minutes(250));
+  EXPECT_THAT(h.VmNames(), Not(testing::Contains(old))) << h.Transcript();
+  h.CheckAtRest(1);
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scenario

@@ -157,6 +157,8 @@ void Invariants::Remember(const Event& event) {
   vm.kept_since = undone.ok() ? undone->at : base::WallTime{};
   const auto replaces = harvester::ParseReplaces(AnnotationOf(object, Key("replaces")));
   vm.replaces = replaces.ok() ? replaces->uid : "";
+  const bool waited = std::exchange(vm.waits, replaces.ok() && !replaces->start.empty());
+  if (waited && !vm.waits) CheckStart(event, vm);
   if (event.kind == EventKind::kVmCreated) vm.created = event.time;
   vm.join_deadline = JoinDeadlineOf(object);
   if (event.kind == EventKind::kMarked) vm.marked_by_hand = event.actor == Actor::kOperator;
@@ -305,14 +307,26 @@ void Invariants::CheckUnhealthyMark(const Event& event, const Vm& vm) {
   }
 }
 
-// R3: what takes its place was ready.
+// R3: what takes its place was ready. R8: or waits for its end.
 void Invariants::CheckReplacedMark(const Event& event, const Vm& vm) {
   const bool succeeded = std::any_of(vms_.begin(), vms_.end(), [&](const auto& entry) {
-    return entry.second.replaces == event.id && entry.second.member && entry.second.ready &&
-           ReadinessOf(cluster_.NodeIdOfVm(entry.first)).ever;
+    const Vm& other = entry.second;
+    if (other.replaces != event.id || !other.member) return false;
+    return other.waits || (other.ready && ReadinessOf(cluster_.NodeIdOfVm(entry.first)).ever);
   });
-  if (!succeeded) {
+  const auto old = vms_.find(vm.replaces);
+  const bool not_needed = vm.waits && old != vms_.end() && old->second.goes_last;
+  if (!succeeded && !not_needed) {
     Violate(event, "R3: " + vm.name + " was marked as replaced, and no ready VM takes its place");
+  }
+}
+
+// R8: the two never run at the same time, unless a Scale has let the new one count (R4).
+void Invariants::CheckStart(const Event& event, const Vm& vm) {
+  if (event.actor != Actor::kApi || vm.replaces.empty()) return;
+  const auto old = vms_.find(vm.replaces);
+  if (old != vms_.end() && old->second.member && old->second.pool == vm.pool) {
+    Violate(event, "R8: " + vm.name + " was started beside " + old->second.name);
   }
 }
 

@@ -88,6 +88,7 @@ class Invariants {
     bool is_protected = false;
     bool goes_last = false;  // a removal of it was undone
     std::string replaces;    // uid of the VM whose place it takes
+    bool waits = false;      // it is Halted until that one is gone
     base::WallTime created{};
     base::WallTime kept_since{};  // when its last removal was undone
     bool marked_by_hand = false;
@@ -142,6 +143,7 @@ class Invariants {
   void CheckMark(const simulator::Event& event);
   void CheckBrokenMark(const simulator::Event& event, const Vm& vm);
   void CheckUnhealthyMark(const simulator::Event& event, const Vm& vm);
+  void CheckStart(const simulator::Event& event, const Vm& vm);
   void CheckReplacedMark(const simulator::Event& event, const Vm& vm);
   void CheckReplacement(const simulator::Event& event, const Vm& vm);
   // It takes the place of a VM that stands, and does not count before that one goes (R1).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A new VM takes the place of an old one, and the pool keeps its count (docs/behaviour.md, R1 to
-// R6).
+// R8).
 
 #include <chrono>
 #include <set>
@@ -23,9 +23,11 @@ namespace nomad_harvester::scenario {
 namespace {
 
 using nlohmann::json;
+using simulator::Fault;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -470,6 +472,221 @@ TEST_F(Replacement, R6_a_drain_that_is_refused_keeps_the_old_vm) {
   h_.Tick(minutes(20));
   EXPECT_THAT(h_.VmNames(), Contains(stays)) << h_.Transcript();
   EXPECT_EQ(h_.VmNames().size(), 3U) << "no other VM is replaced meanwhile";
+}
+
+// A pool without room for one more VM: the old one is removed before the new one starts.
+class OldGoesFirst : public Replacement {
+ protected:
+  void MakePool(int count, const std::string& max_unavailable = "1") {
+    h_.policy["max_surge"] = "0";
+    h_.policy["max_unavailable"] = max_unavailable;
+    Replacement::MakePool(count);
+  }
+  std::size_t Running() const {
+    std::size_t running = 0;
+    for (const json& vm : h_.Vms()) {
+      if (vm.value("status", json::object()).value("printableStatus", "") == "Running") ++running;
+    }
+    return running;
+  }
+};
+
+TEST_F(OldGoesFirst, R8_a_pool_rolls_in_the_room_that_it_has_and_keeps_its_count) {
+  MakePool(3);
+  ChangeTemplate();
+  for (int i = 0; i < 360 && Old() > 0; ++i) {
+    h_.Tick(seconds(5));
+    EXPECT_EQ(h_.Status()->count, 3) << h_.Transcript();
+    EXPECT_GE(Eligible(), 2U) << h_.Transcript();
+    EXPECT_LE(Running(), 3U) << h_.Transcript();
+  }
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  h_.WaitUntilReady();
+  h_.CheckAtRest(3);
+  const std::vector<std::string> now = h_.VmNames();
+  h_.Tick(minutes(30));
+  EXPECT_EQ(h_.VmNames(), now) << "it is done";
+}
+
+TEST_F(OldGoesFirst, R8_no_old_vm_goes_for_a_new_one_that_harvester_refuses) {
+  MakePool(2);
+  ChangeTemplate();
+  Refuse(h_, [](const simulator::RequestInfo& request) {
+    return request.resource == "virtualmachines" && request.verb == "create";
+  });
+  h_.Tick(minutes(60));
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, 2);
+}
+
+TEST_F(OldGoesFirst, R8_a_full_quota_does_not_stop_a_roll_out) {
+  MakePool(2);
+  const json pods = {{"pods", "2"}};
+  ASSERT_TRUE(h_.cluster.PutObject({{"apiVersion", "v1"},
+                                    {"kind", "ResourceQuota"},
+                                    {"metadata", {{"name", "team"}, {"namespace", "nomad"}}},
+                                    {"spec", {{"hard", pods}}},
+                                    {"status", {{"hard", pods}, {"used", pods}}}}));
+  ChangeTemplate();
+  h_.Tick(minutes(60));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  h_.CheckAtRest(2);
+}
+
+TEST_F(OldGoesFirst, R4_growth_starts_the_new_vm_as_one_more) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  ASSERT_TRUE(h_.Scale(3).ok()) << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 3U);
+  EXPECT_EQ(Old(), 2U);
+  EXPECT_EQ(h_.cluster.Vm(waits).at("spec").at("runStrategy"), "RerunOnFailure");
+  h_.policy["replace_drifted"] = "off";
+  h_.WaitUntilReady();
+  h_.CheckAtRest(3);
+}
+
+TEST_F(OldGoesFirst, R4_a_scale_in_takes_the_new_vm_which_never_ran) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  std::set<std::string> started;
+  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.body.find("runStrategy") != std::string::npos) started.insert(request.target);
+    return simulator::Fault::None();
+  });
+  ASSERT_TRUE(h_.Scale(1).ok()) << h_.Transcript();
+  EXPECT_THAT(h_.VmNames(), Not(Contains(waits))) << h_.Transcript();
+  EXPECT_EQ(Old(), 1U);
+  EXPECT_TRUE(started.empty()) << *started.begin();
+}
+
+TEST_F(OldGoesFirst, R6_an_old_vm_that_is_protected_meanwhile_stays_and_the_new_one_goes) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  const std::string stays = Replaced();
+  Annotate(stays, "protect", "true");
+  h_.Tick(minutes(5));
+  EXPECT_THAT(h_.VmNames(), Contains(stays)) << h_.Transcript();
+  EXPECT_THAT(h_.VmNames(), Not(Contains(waits))) << h_.Transcript();
+  h_.CheckAtRest(2);
+}
+
+TEST_F(OldGoesFirst, R6_a_drain_that_is_refused_keeps_the_old_vm_and_not_the_new_one) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  Refuse(h_, [](const simulator::RequestInfo& request) { return request.resource == "drain"; });
+  for (int i = 0; i < 180; ++i) {
+    h_.Tick(seconds(10));
+    EXPECT_EQ(h_.Status()->count, 2) << h_.Transcript();
+  }
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+  EXPECT_THAT(h_.VmNames(), Not(Contains(waits))) << h_.Transcript();
+}
+
+TEST_F(OldGoesFirst, R5_a_new_vm_that_never_joins_costs_one_old_vm_and_stops_the_roll_out) {
+  h_.policy["join_timeout"] = "5m";
+  MakePool(3);
+  ChangeTemplate();
+  h_.cluster.NeverJoin(1);
+  h_.Tick(minutes(90));
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+  EXPECT_NE(AnnotationOf(h_.Leases().at(0), Key("replacement")), "");
+  EXPECT_EQ(h_.Status()->count, 2) << "the agent sees that one is missing";
+}
+
+TEST_F(OldGoesFirst, R8_the_deadline_of_the_new_vm_begins_when_it_starts) {
+  h_.policy["join_timeout"] = "5m";
+  h_.policy["node_drain_deadline"] = "1h";
+  MakePool(1);
+  ASSERT_TRUE(h_.cluster.HangDrain(h_.NodeOf(*old_.begin())));
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  EXPECT_EQ(AnnotationOf(h_.cluster.Vm(waits), Key("join-timeout")), "none");
+  h_.Tick(minutes(90));
+  EXPECT_THAT(h_.VmNames(), Contains(waits)) << h_.Transcript();
+  h_.CheckAtRest(1);
+}
+
+TEST_F(OldGoesFirst, R8_a_new_vm_that_somebody_stops_after_it_has_joined_stays_stopped) {
+  MakePool(1);
+  ChangeTemplate();
+  h_.Tick(minutes(10));
+  ASSERT_EQ(Old(), 0U) << h_.Transcript();
+  const std::string vm = h_.VmNames().at(0);
+  json object = h_.cluster.Vm(vm);
+  object["spec"]["runStrategy"] = "Halted";
+  ASSERT_TRUE(h_.cluster.PutObject(object));
+  h_.Tick(minutes(10));
+  EXPECT_EQ(h_.cluster.Vm(vm).at("spec").at("runStrategy"), "Halted") << h_.Transcript();
+}
+
+TEST_F(Replacement, R1_the_first_vm_of_a_spec_goes_alone_and_the_others_as_max_surge_allows) {
+  h_.policy["max_surge"] = "3";
+  MakePool(7);
+  ChangeTemplate();
+  std::size_t vms = 7;
+  std::size_t most = 0;
+  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource != "virtualmachines" || !request.has_effect) return Fault::None();
+    if (request.verb == "create") most = std::max(most, ++vms);
+    if (request.verb == "delete") --vms;
+    return Fault::None();
+  });
+  for (int i = 0; i < 400 && Old() > 0; ++i) {
+    h_.Tick(seconds(5));
+    EXPECT_EQ(h_.Status()->count, 7) << h_.Transcript();
+    EXPECT_GE(Eligible(), 7U) << h_.Transcript();
+  }
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  EXPECT_EQ(most, 10U);
+}
+
+TEST_F(Replacement, R1_a_drain_that_takes_long_holds_up_no_other_replacement) {
+  h_.policy["max_surge"] = "2";
+  h_.policy["node_drain_deadline"] = "2h";
+  MakePool(4);
+  const std::string hangs = *old_.begin();
+  ASSERT_TRUE(h_.cluster.HangDrain(h_.NodeOf(hangs)));
+  ChangeTemplate();
+  std::vector<std::string> gone;
+  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    const bool goes = request.resource == "virtualmachines" && request.verb == "delete";
+    if (goes) gone.push_back(request.name);
+    return Fault::None();
+  });
+  h_.Tick(minutes(60));
+  ASSERT_EQ(gone.size(), 4U) << h_.Transcript();
+  EXPECT_EQ(gone.back(), hangs);
+}
+
+TEST_F(OldGoesFirst, R8_as_many_go_at_a_time_as_max_unavailable_allows) {
+  MakePool(5, "2");
+  ChangeTemplate();
+  int missing = 0;
+  std::vector<int> missing_at_each_drain;
+  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "drain" && request.has_effect) {
+      missing_at_each_drain.push_back(++missing);
+    }
+    if (request.verb == "patch" && request.body.find("runStrategy") != std::string::npos) {
+      --missing;
+    }
+    return Fault::None();
+  });
+  for (int i = 0; i < 400 && Old() > 0; ++i) {
+    h_.Tick(seconds(5));
+    EXPECT_EQ(h_.Status()->count, 5) << h_.Transcript();
+    EXPECT_LE(Running(), 5U) << h_.Transcript();
+  }
+  EXPECT_THAT(missing_at_each_drain, ElementsAre(1, 1, 2, 1, 2)) << h_.Transcript();
 }
 
 }  // namespace

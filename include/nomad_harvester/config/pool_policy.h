@@ -121,8 +121,12 @@ struct PoolPolicy {
   base::Duration scale_timeout = std::chrono::hours(2);
   bool scale_in_wait = true;
   HostMaintenance on_host_maintenance = HostMaintenance::kReport;
-  std::optional<base::Duration> expire_after;             // nullopt: off
-  std::optional<CronWindow> replacement_window;           // nullopt: always
+  std::optional<base::Duration> expire_after;    // nullopt: off
+  std::optional<CronWindow> replacement_window;  // nullopt: always
+  // How many VMs are replaced at a time. One of the two is 0: with max_unavailable the old VM goes
+  // first.
+  std::int64_t max_surge = 1;
+  std::int64_t max_unavailable = 0;
   std::optional<base::Duration> replace_unhealthy_after;  // nullopt: off
   Share max_unhealthy{.value = 20, .is_percentage = true};
 

@@ -138,10 +138,13 @@ struct Replaces {
   std::string vm;
   std::string uid;
   std::string reason;  // "requested", "expired", "drifted", and for people more behind it
+  // The new VM is Halted, and starts with this run strategy once the other one is gone (rule R8).
+  // Empty: it was started when it was created.
+  std::string start = {};
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const Replaces&, const Replaces&) = default;
 };
-// {"vm": …, "uid": …, "reason": …}
+// {"vm": …, "uid": …, "reason": …, "start": …}
 std::string ToAnnotation(const Replaces& replaces);
 absl::StatusOr<Replaces> ParseReplaces(std::string_view text);
 

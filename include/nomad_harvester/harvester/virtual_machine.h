@@ -113,6 +113,10 @@ inline bool WasReady(const VirtualMachine& vm) { return HasJoined(vm) && !vm.awa
 // without an instance. Paused and migrating VMs are not stopped, nor is one whose guest has crashed
 // or restarts.
 bool IsStopped(const VirtualMachine& vm);
+// The run strategy of a VM that KubeVirt does not run.
+inline constexpr char kHalted[] = "Halted";
+// Replaces::start: the VM has never run, and starts once the VM is gone whose place it takes.
+bool WaitsToStart(const VirtualMachine& vm);
 // KubeVirt reports a running guest: Running, Migrating or Paused, or the object is Ready.
 bool IsRunning(const VirtualMachine& vm);
 

@@ -102,6 +102,7 @@ struct VmIdentity {
   std::string claim_random;  // the random part of the names of its claims
   std::string zone{};        // the one zone of the spec in which it may run; empty: any
   std::optional<Replaces> replaces{};
+  bool halted = false;  // created Halted, to be started later
 };
 
 // A client introduction token of Nomad.

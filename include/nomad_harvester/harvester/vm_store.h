@@ -100,6 +100,12 @@ class VmStore {
                                                  const std::string& name,
                                                  const std::string& resource_version,
                                                  const AnnotationChanges& changes) const;
+  // The same, and sets this run strategy, so that KubeVirt starts the VM.
+  absl::StatusOr<VirtualMachine> AnnotateAndStart(const runtime::Context& context,
+                                                  const std::string& name,
+                                                  const std::string& resource_version,
+                                                  const AnnotationChanges& changes,
+                                                  const std::string& run_strategy) const;
 
   // The three writes of a creation. Each may be repeated with the same arguments after a lost
   // reply. On ALREADY_EXISTS the object is read back, and the write succeeds if the object is ours:

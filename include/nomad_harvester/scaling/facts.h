@@ -100,6 +100,11 @@ struct Facts {
   bool gives_way = false;
   // The new VM was ready, and this one stays nevertheless: why.
   std::string stays_because{};
+  // It is Halted until the VM is gone whose place it takes (rule R8), and what follows is about
+  // that one.
+  bool waits_to_start = false;
+  bool may_start = false;   // that one is gone, or no longer in the pool
+  bool not_needed = false;  // that one stays
   // The record of its Nomad cluster lacks a key that the cluster has by now.
   bool record_cluster = false;
   // Its node is ready, and the metadata that the policy asks for differs from what was published.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replacement: a new VM takes the place of another one, without a change of the pool's count (rules
-// R1 to R6). Pure functions.
+// R1 to R8). Pure functions.
 #ifndef NOMAD_HARVESTER_SCALING_REPLACEMENT_H_
 #define NOMAD_HARVESTER_SCALING_REPLACEMENT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,13 @@ std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
 
 // True if a new VM of the same template was not ready in time (rule R5).
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current);
+
+// True if an old VM is removed before the new one starts (rule R8).
+bool OldGoesFirst(const config::PoolPolicy& policy);
+// How many VMs may be replaced at a time.
+std::int64_t MostAtATime(const config::PoolPolicy& policy);
+// True if a new VM is not ready yet, or the one that it replaces is still there.
+bool IsReplacing(const PoolSnapshot& snapshot);
 
 // Whether the policy may ask for a replacement, so that what new VMs are made of must be known.
 bool ReplacesDrifted(const config::PoolPolicy& policy);

@@ -31,6 +31,7 @@ enum class StepKind {
   kRecordReady,        // ready-at
   kRecordCluster,      // nomad-cluster: the keys of the Nomad cluster
   kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
+  kStart,              // of a VM that waited for another one's end: its run strategy
   kRenewToken,         // a new introduction token, while the VM has not booted
   kPublishHost,        // where the VM runs: its node's metadata, then the annotation published-host
   kUnpublishHost,      // unset both
@@ -67,6 +68,9 @@ enum class Row {
   kUnmarkedCluster,
   kUnmarkedTokenEnds,
   kUnmarkedWaiting,
+  kUnmarkedNotNeeded,
+  kUnmarkedStart,
+  kUnmarkedHalted,
   kUnmarkedReplaced,
   kUnmarkedStays,
   kUnmarkedPublish,

@@ -457,6 +457,8 @@ std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolS
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
 // True for a VM that takes the place of another one, which is neither marked nor gone yet.
 bool IsPendingReplacement(const VmView& view, const PoolSnapshot& snapshot);
+// True if that VM was to be replaced by `successor`, and stays nevertheless (rule R6).
+bool StaysBeside(const VmView& old, const VmView& successor);
 // How many VMs of the pool count.
 std::int64_t CountOf(const PoolSnapshot& snapshot);
 // A terminating VM whose guest's grace period has passed by more than ten minutes: an operator must

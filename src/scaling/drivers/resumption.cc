@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/resumption.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -50,18 +51,29 @@ absl::Status RecordFailedReplacement(const runtime::Context& context, const Pool
   return deps.lease.Store(context, record, "");
 }
 
-// Logs once why nothing is replaced now. That a new VM boots is normal.
+// Logs once why nothing is replaced now. That a new VM boots, or waits for its start, is normal.
 void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::string& rests,
              const PoolSnapshot& snapshot, ScaleMemory* memory) {
   if (std::exchange(memory->replacement_rests, rests) == rests || rests.empty()) return;
-  const std::vector<const VmView*> pending = PendingReplacements(snapshot);
-  const bool boots = !pending.empty() && !harvester::WasReady(pending[0]->vm);
+  const bool boots =
+      std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [](const VmView* view) {
+        const harvester::VirtualMachine& vm = view->vm;
+        return vm.replaces.has_value() && !vm.has_mark && !harvester::WasReady(vm);
+      });
   const bool has_stopped = deps.lease.record().replacement.has_value();
   deps.logger.Log(has_stopped ? log::Level::kWarn
                   : boots     ? log::Level::kDebug
                               : log::Level::kInfo,
                   "A replacement rests",
                   {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
+}
+
+bool MayReplaceNext(const PoolSnapshot& snapshot, const PoolDependencies& deps,
+                    const ScaleMemory& memory) {
+  if (!deps.lease.used() || !memory.own_node_problem.empty()) return false;
+  const ReplacementQueue queue =
+      QueueOfReplacements(snapshot, deps.lease.record(), memory.current_template);
+  return !queue.vms.empty() && queue.rests.empty();
 }
 
 // Replaces the first VM that may be.
@@ -87,7 +99,9 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   absl::Status kept;
   for (std::size_t i = 0; i < vms.size() && i < kMostTried && !vms[i].is_held; ++i) {
     const std::string name = vms[i].vm->vm->name;
-    ScaleCall call(deps, policy, {.reason = "replacement of VM " + name + ": " + vms[i].reason},
+    ScaleCall call(deps, policy,
+                   {.reason = "replacement of VM " + name + ": " + vms[i].reason,
+                    .old_goes_first = OldGoesFirst(policy)},
                    memory);
     const absl::Status fits = call.CheckReplaced(context, snapshot, *vms[i].vm);
     if (absl::IsFailedPrecondition(fits)) {
@@ -121,13 +135,24 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
     deps.hosts.ListCordoned((*hold)->context().WithTimeout(kHostsLimit));
   }
   Reconciler loop(deps, policy);
-  resumed.outcome = loop.RunResumption((*hold)->context());
-  // The trouble of another object does not hold it up (rule L1).
-  const bool is_seen = loop.last().has_value() && (*hold)->context().Check().ok();
-  if (is_seen && memory != nullptr && policy.has_value()) {
-    resumed.outcome.Update(
-        ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &resumed.replaces));
-    resumed.replaces |= !PendingReplacements(loop.last()->snapshot()).empty();
+  const bool may_replace = memory != nullptr && policy.has_value();
+  const bool several = may_replace && MostAtATime(*policy) > 1;
+  // A drain takes long: another replacement may begin meanwhile, and the loop goes on afterwards.
+  bool may_leave = several;
+  for (bool again = true; again;) {
+    bool has_left = false;
+    resumed.outcome = loop.RunResumption((*hold)->context(), [&](const PoolSnapshot& snapshot) {
+      has_left = may_leave && MayReplaceNext(snapshot, deps, *memory);
+      return has_left;
+    });
+    // The trouble of another object does not hold it up (rule L1).
+    const bool is_seen = loop.last().has_value() && (*hold)->context().Check().ok();
+    if (!is_seen || !may_replace) break;
+    bool acted = false;
+    resumed.outcome.Update(ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &acted));
+    resumed.replaces = acted || IsReplacing(loop.last()->snapshot());
+    may_leave = acted;
+    again = has_left || (several && acted);
   }
   resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
   resumed.last_event = loop.last_event();

@@ -218,6 +218,7 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
           "looks again");
     }
   }
+  creation_->halted = request_.old_goes_first;
   WarnOfCreations();
   memory_->current_template = {.hash = creation_->vm_spec.template_hash,
                                .parts = creation_->vm_spec.template_parts};
@@ -240,6 +241,7 @@ absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
 
 // Reduces the plan to as many VMs as fit; the action returns an error for the rest.
 absl::Status ScaleCall::CheckQuotas(ScalePlan* plan) {
+  if (request_.old_goes_first) return absl::OkStatus();  // it leaves its room to the new one
   const auto& quotas = reads_.quotas();
   if (!quotas.ok()) {
     // The right to read quotas is optional, and Harvester enforces them in any case (rule C3).
@@ -402,14 +404,14 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   };
   if (plan.direction == Direction::kNone) {
     log_plan();
-    return counts_all ? EndReplacements(context, &settled.snapshot) : absl::OkStatus();
+    return counts_all ? EndReplacements(context, plan, &settled.snapshot) : absl::OkStatus();
   }
   NH_RETURN_IF_ERROR(KeepToConsent(&plan));
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(CheckTokens(context));
   log_plan();  // not before the checks: a refused plan would be logged at every tick
-  if (counts_all) NH_RETURN_IF_ERROR(EndReplacements(context, &settled.snapshot));
+  if (counts_all) NH_RETURN_IF_ERROR(EndReplacements(context, plan, &settled.snapshot));
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
@@ -451,7 +453,12 @@ absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
                           swap + ": the metrics may count both; nothing is removed meanwhile");
 }
 
-absl::Status ScaleCall::EndReplacements(const runtime::Context& context, PoolSnapshot* snapshot) {
+absl::Status ScaleCall::EndReplacements(const runtime::Context& context, const ScalePlan& plan,
+                                        PoolSnapshot* snapshot) {
+  const auto is_removed = [&](const std::string& vm) {
+    return std::any_of(plan.remove.begin(), plan.remove.end(),
+                       [&](const PlannedRemoval& removal) { return removal.vm == vm; });
+  };
   // KubeVirt and Harvester write on a VM that boots all the time: a conflict is normal.
   for (int attempt = 1;; ++attempt) {
     const std::vector<const VmView*> pending = PendingReplacements(*snapshot);
@@ -459,9 +466,9 @@ absl::Status ScaleCall::EndReplacements(const runtime::Context& context, PoolSna
     absl::Status outcome;
     for (const VmView* view : pending) {
       const harvester::VirtualMachine& vm = view->vm;
-      const auto counted = deps_.vms.Annotate(context, vm.name, vm.resource_version,
-                                              {{harvester::kReplacesAnnotation, std::nullopt}});
-      outcome.Update(counted.status());
+      const absl::Status counted = EndReplacement(context, deps_, vm, is_removed(vm.name),
+                                                  policy_.join_timeout, snapshot->now());
+      outcome.Update(counted);
       if (!counted.ok()) continue;
       deps_.logger.Info(
           "A Scale goes first: a VM that was to replace another one counts by itself",
@@ -500,8 +507,14 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   NH_RETURN_IF_ERROR(deferred_);
   NH_RETURN_IF_ERROR(CheckTokens(context));
   plan.from = plan.to = count;
-  // Whatever wait_for says: without a deadline the old VM would wait for it for ever (rule R5).
-  creation_->vm_spec.join_timeout = base::FormatGoDuration(policy_.join_timeout);
+  harvester::VmSpec& vm_spec = creation_->vm_spec;
+  if (request_.old_goes_first) {
+    plan.create[0].replaces->start = policy::NameOf(vm_spec.run_strategy);
+    vm_spec.join_timeout = "none";  // until it is started
+  } else {
+    // Whatever wait_for says: without a deadline the old VM would wait for it for ever (rule R5).
+    vm_spec.join_timeout = base::FormatGoDuration(policy_.join_timeout);
+  }
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
   leaves_work_ = acted_ = true;
   const PlannedCreation& creation = plan.create[0];

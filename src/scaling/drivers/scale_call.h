@@ -31,6 +31,8 @@ struct ScaleRequest {
   // The count of the last Status. It tells which checks will probably be needed, to read for them
   // in advance.
   std::optional<std::int64_t> last_count{};
+  // For Replace: the old VM is removed before the new one starts (rule R8).
+  bool old_goes_first = false;
   // Unset: whatever the plan chooses may be removed.
   std::optional<RemovalConsent> consent{};
 };
@@ -109,7 +111,8 @@ class ScaleCall {
   absl::Status CheckSwap(const PoolSnapshot& snapshot);
   // Lets each pending replacement count by itself, and observes the pool again (rule R4). An error:
   // one of them could not be written, and nothing else may be done.
-  absl::Status EndReplacements(const runtime::Context& context, PoolSnapshot* snapshot);
+  absl::Status EndReplacements(const runtime::Context& context, const ScalePlan& plan,
+                               PoolSnapshot* snapshot);
   absl::Status CheckPaused(base::WallTime now) const;
   void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,

@@ -348,8 +348,10 @@ base::WallTime TokenIsLookedAfterAt(base::WallTime made, base::WallTime expires)
 
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy, const CreationPlan& plan) {
-  const absl::Status admitted = deps.vms.DryRunCreateVm(
-      context, harvester::BuildVirtualMachine(plan.vm_spec, SampleIdentity(deps, policy)));
+  harvester::VmIdentity identity = SampleIdentity(deps, policy);
+  identity.halted = plan.halted;
+  const absl::Status admitted =
+      deps.vms.DryRunCreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, identity));
   // A webhook that is down, or a server that does not answer, is no refusal.
   return base::Annotate(admitted, kube::IsRefused(admitted) ? "Harvester would refuse the VM"
                                                             : "the trial creation of a VM failed");
@@ -393,6 +395,7 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   CreatedVm created{.identity = IdentityFor(creation.name, creation.action_id)};
   created.identity.zone = creation.zone;
   created.identity.replaces = creation.replaces;
+  created.identity.halted = plan.halted;
   harvester::IntroToken token;
   if (plan.intro_tokens) {
     NH_ASSIGN_OR_RETURN(
@@ -413,6 +416,46 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
                               TokenIsLookedAfterAt(now, *created.secret.token_expires));
   }
   return created;
+}
+
+namespace {
+
+// join-timeout of a VM that was created long ago. The deadline counts from the creation.
+std::string JoinTimeoutFromNow(const harvester::VirtualMachine& vm, base::Duration join_timeout,
+                               base::WallTime now) {
+  return base::FormatGoDuration(std::chrono::ceil<std::chrono::seconds>(now - vm.created_at) +
+                                join_timeout);
+}
+
+}  // namespace
+
+absl::Status StartVm(const runtime::Context& context, const PoolDependencies& deps,
+                     const harvester::VirtualMachine& vm, base::Duration join_timeout,
+                     base::WallTime now) {
+  harvester::Replaces replaces = *vm.replaces;
+  const std::string run_strategy = std::exchange(replaces.start, "");
+  return deps.vms
+      .AnnotateAndStart(
+          context, vm.name, vm.resource_version,
+          {{harvester::kReplacesAnnotation, harvester::ToAnnotation(replaces)},
+           {harvester::kJoinTimeoutAnnotation, JoinTimeoutFromNow(vm, join_timeout, now)}},
+          run_strategy)
+      .status();
+}
+
+absl::Status EndReplacement(const runtime::Context& context, const PoolDependencies& deps,
+                            const harvester::VirtualMachine& vm, bool is_removed,
+                            base::Duration join_timeout, base::WallTime now) {
+  harvester::AnnotationChanges changes = {{harvester::kReplacesAnnotation, std::nullopt}};
+  if (!harvester::WaitsToStart(vm)) {
+    return deps.vms.Annotate(context, vm.name, vm.resource_version, changes).status();
+  }
+  // If this process dies before it marks the VM, the deadline ends it.
+  changes[harvester::kJoinTimeoutAnnotation] = JoinTimeoutFromNow(vm, join_timeout, now);
+  if (is_removed) return deps.vms.Annotate(context, vm.name, vm.resource_version, changes).status();
+  return deps.vms
+      .AnnotateAndStart(context, vm.name, vm.resource_version, changes, vm.replaces->start)
+      .status();
 }
 
 absl::Status OwnSecret(const runtime::Context& context, const PoolDependencies& deps,

@@ -41,6 +41,7 @@ struct CreationPlan {
   harvester::TemplateVariables variables;
   std::vector<std::string> public_keys;
   // True if each VM gets an introduction token. Without one, the variable's text is empty.
+  bool halted = false;  // the VMs are created Halted (rule R8)
   bool intro_tokens = false;
   // What is not taken over from the template; for one warning per action.
   std::vector<std::string> template_notes;
@@ -111,6 +112,15 @@ struct CreatedVm {
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                                    const CreationPlan& plan, const PlannedCreation& creation,
                                    base::WallTime now);
+// Starts a VM that was created Halted (rule R8), from now on with a join deadline.
+absl::Status StartVm(const runtime::Context& context, const PoolDependencies& deps,
+                     const harvester::VirtualMachine& vm, base::Duration join_timeout,
+                     base::WallTime now);
+// Lets a VM count by itself that was to take the place of another one (rule R4). One that was
+// created Halted is started, unless it is about to be removed.
+absl::Status EndReplacement(const runtime::Context& context, const PoolDependencies& deps,
+                            const harvester::VirtualMachine& vm, bool is_removed,
+                            base::Duration join_timeout, base::WallTime now);
 // Sets the VM as the Secret's owner. After an error, which is logged, a sweep sets it later.
 absl::Status OwnSecret(const runtime::Context& context, const PoolDependencies& deps,
                        const CreatedVm& created);

@@ -245,6 +245,9 @@ class Act {
         return RecordJoin(step);
       case StepKind::kRecordReady:
         return Annotate({{harvester::kReadyAtAnnotation, base::FormatRfc3339(seen_.now())}});
+      case StepKind::kStart:
+        return EffectOf(
+            StartVm(context_, deps_, vm, seen_.snapshot().policy->join_timeout, seen_.now()));
       case StepKind::kRenewToken:
         return RenewToken();
       case StepKind::kRollBack:
@@ -360,7 +363,7 @@ class Act {
         WithCluster({{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
     auto marked = deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes);
     // The quota also denies writes of the status, which then names an instance that is gone.
-    const bool is_off = vm.printable_status == "Stopped" && vm.run_strategy != "Halted";
+    const bool is_off = vm.printable_status == "Stopped" && vm.run_strategy != harvester::kHalted;
     if (!kube::IsRefused(marked.status()) || !is_off) return marked;
     return deps_.vms.AnnotateAndHalt(context_, vm.name, vm.resource_version, changes);
   }

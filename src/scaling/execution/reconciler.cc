@@ -374,7 +374,7 @@ bool Reconciler::IsInProgress(base::MonoTime now) const {
   return run_.gone.IsCleanUpInProgress(now);
 }
 
-absl::Status Reconciler::RunResumption(const runtime::Context& context) {
+absl::Status Reconciler::RunResumption(const runtime::Context& context, const MayLeave& may_leave) {
   const absl::Cleanup end = [this] { publications_.End(); };
   run_.gone.RequestSweep();
   for (int fruitless = 0;;) {
@@ -399,7 +399,9 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
       NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
       continue;
     }
-    if (pass->readable && !effective && pass->conflicts == 0 && trouble.ok() && !in_progress) {
+    const bool rests = pass->readable && !effective && pass->conflicts == 0 && trouble.ok();
+    if (rests && in_progress && may_leave && may_leave(run_.snapshot())) return absl::OkStatus();
+    if (rests && !in_progress) {
       if (const char* why = ReasonRemovalWaits(); why != nullptr) {
         return base::Unavailable(std::string(why) + ": nothing is removed");
       }

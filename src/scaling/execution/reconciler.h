@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_RECONCILER_H_
 #define NOMAD_HARVESTER_SCALING_RECONCILER_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,7 +57,10 @@ class Reconciler {
   // Runs until no work is left in this pool for now: finishes marks, rolls back drains, records
   // joins, removes broken VMs, sweeps, purges. Ends early if a system does not reply, or if
   // everything that is left is refused or fails. The caller then begins the next round (rule L7).
-  absl::Status RunResumption(const runtime::Context& context);
+  // `may_leave`: asked while it only waits for drains and deletions; if true, it ends with OK, and
+  // is to be called again.
+  using MayLeave = std::function<bool(const PoolSnapshot&)>;
+  absl::Status RunResumption(const runtime::Context& context, const MayLeave& may_leave = nullptr);
   // Reports, as events, what RunResumption would do first. Only reads.
   absl::Status Preview(const runtime::Context& context);
 

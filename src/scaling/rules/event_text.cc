@@ -18,7 +18,7 @@ struct EventRow {
   const char* action;
   bool warning;
 };
-constexpr std::array<EventRow, 13> kEventRows = {{
+constexpr std::array<EventRow, 14> kEventRows = {{
     {StepKind::kCancelDrain, "DrainCancelled", "CancelDrain", false},
     {StepKind::kEnable, "NodeEnabled", "Enable", false},
     {StepKind::kReport, "NeedsOperator", "Report", true},
@@ -26,6 +26,7 @@ constexpr std::array<EventRow, 13> kEventRows = {{
     {StepKind::kMarkUnhealthy, "Unhealthy", "Mark", true},
     {StepKind::kMarkReplaced, "Replaced", "Mark", false},
     {StepKind::kKeepReplaced, "NeedsOperator", "Report", true},
+    {StepKind::kStart, "Started", "Start", false},
     {StepKind::kRecordJoin, "Registered", "Join", false},
     {StepKind::kRecordReady, "Ready", "Join", false},
     {StepKind::kRollBack, "RolledBack", "RollBack", true},

@@ -57,7 +57,8 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   const VmView& view = seen.view();
   if (facts.joined || facts.node != nullptr || harvester::IsRunning(view.vm)) return false;
   if (view.instance_runs.value_or(false)) return false;
-  if (harvester::IsStopped(view.vm)) return false;  // nobody knows when it will boot
+  // Of another VM that is stopped, nobody knows when it will boot.
+  if (facts.waits_to_start ? !facts.may_start : harvester::IsStopped(view.vm)) return false;
   return seen.now() >= view.look_after_token_at.value_or(view.vm->created_at + kUnknownToken);
 }
 
@@ -107,12 +108,30 @@ bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) 
 // True if somebody else drains the node: a mark would be rolled back at once, and set again.
 bool IsMaintained(const Node* node) { return node != nullptr && node->draining; }
 
+// About a new VM that waits to start (rule R8).
+void SetWaiting(const Overlay& seen, Facts* facts) {
+  const VmView& view = seen.view();
+  const PoolSnapshot& snapshot = seen.snapshot();
+  facts->waits_to_start = harvester::WaitsToStart(view.vm);
+  if (!facts->waits_to_start || snapshot.policy->dry_run) return;
+  const VmView* const old = snapshot.seen->FindVmByUid(view.vm->replaces->uid);
+  const bool has_left = old == nullptr || !IsPoolMember(*old, snapshot) ||
+                        (harvester::IsTerminating(old->vm) && !MayHaveInstance(*old));
+  facts->may_start = has_left;
+  facts->not_needed = !has_left && StaysBeside(*old, view);
+}
+
 // About a VM whose place a new VM takes (rules R3 and R6).
 void SetSuccessor(const Overlay& seen, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
   facts->successor = snapshot.seen->ReplacementOf(view.vm->uid);
-  if (facts->successor == nullptr || !harvester::WasReady(facts->successor->vm)) return;
+  if (facts->successor == nullptr) return;
+  const bool goes_first = harvester::WaitsToStart(facts->successor->vm);
+  if (goes_first ? StaysBeside(view, *facts->successor)
+                 : !harvester::WasReady(facts->successor->vm)) {
+    return;
+  }
   const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
   const std::string objection = facts->node == nullptr
                                     ? "it has no Nomad node"
@@ -121,7 +140,7 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   // One that has joined another pool is of no use there; it waits for an operator (rule R5).
   const bool takes_over = node != nullptr && node->status == NodeStatus::kReady && node->eligible &&
                           BelongsToPool(*node, *facts->successor, snapshot);
-  if (!takes_over) return;
+  if (!goes_first && !takes_over) return;
   if (!objection.empty()) {
     facts->stays_because = objection;
   } else if (facts->kept) {
@@ -153,6 +172,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   facts->dry_run = policy.dry_run;
   facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm) &&
                !IsPendingReplacement(view, snapshot);
+  SetWaiting(seen, facts);
   facts->token_ends = policy.intro_token != config::IntroToken::kOff && TokenEnds(seen, *facts);
   facts->maintained = IsMaintained(facts->node);
   facts->canceled_lately = IsCanceledLately(view, facts->node, seen.now());
@@ -285,7 +305,7 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.terminating = harvester::IsTerminating(view.vm);
   facts.member = view.member;
   facts.may_be_held_by_quota = facts.member && facts.terminating &&
-                               view.vm->run_strategy != "Halted" &&
+                               view.vm->run_strategy != harvester::kHalted &&
                                seen.now() - *view.vm->deleted_at >= kHaltAfter;
   facts.joined = harvester::HasJoined(view.vm);
   facts.was_ready = harvester::WasReady(view.vm);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -73,35 +74,97 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
   return std::nullopt;
 }
 
-// Everything that was begun must have ended: one VM is replaced at a time.
+// A place with two VMs, or with a new one that was never ready.
+struct OpenPlace {
+  const VmView* fresh = nullptr;
+  const VmView* old = nullptr;  // null: it is gone
+};
+
+std::vector<OpenPlace> OpenPlaces(const PoolSnapshot& snapshot) {
+  std::vector<OpenPlace> open;
+  for (const VmView* view : snapshot.vms()) {
+    const harvester::VirtualMachine& vm = view->vm;
+    if (!IsPoolMember(*view, snapshot) || !vm.replaces.has_value()) continue;
+    if (vm.has_mark || harvester::IsTerminating(vm)) continue;
+    const VmView* old = snapshot.seen->FindVmByUid(vm.replaces->uid);
+    if (old != nullptr && (!IsPoolMember(*old, snapshot) || StaysBeside(*old, *view)))
+      old = nullptr;
+    if (old != nullptr || !harvester::WasReady(vm)) open.push_back({view, old});
+  }
+  return open;
+}
+
+// What has yet to happen to a VM before it is ready and alone in its place; empty: nothing.
+std::string WhatIsUnfinished(const VmView& view, const PoolSnapshot& snapshot) {
+  const harvester::VirtualMachine& vm = view.vm;
+  if (harvester::IsTerminating(vm)) return "VM " + vm.name + " is being deleted";
+  if (vm.has_mark) return "VM " + vm.name + " is being removed";
+  if (IsBroken(view, snapshot)) return "VM " + vm.name + " is broken";
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  if (node == nullptr || !harvester::WasReady(vm) || !WhyNotReady(view, *node, snapshot).empty()) {
+    return "VM " + vm.name + " is not ready";
+  }
+  if (IsPendingReplacement(view, snapshot)) {
+    return "VM " + vm.name + " has yet to take the place of " + vm.replaces->vm;
+  }
+  // However long ago: with every further one the pool would be larger.
+  if (!vm.replaces.has_value()) return "";
+  const VmView* old = snapshot.seen->FindVmByUid(vm.replaces->uid);
+  if (old != nullptr && old->vm->removal_undone.has_value()) {
+    return "VM " + old->vm->name + " stays beside " + vm.name + ", which was to replace it (" +
+           old->vm->removal_undone->why + "): remove one of them, or the annotation " +
+           harvester::kReplacesAnnotation + " of " + vm.name;
+  }
+  return "";
+}
+
+// True if a VM of the same spec was ready.
+bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapshot) {
+  const std::string hash = TemplateHashOf(fresh);
+  return !hash.empty() &&
+         std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
+           return IsPoolMember(*view, snapshot) && harvester::WasReady(view->vm) &&
+                  TemplateHashOf(view->vm) == hash;
+         });
+}
+
+// Why no further VM may be replaced beside those that are; empty: one may. What does not belong to
+// a replacement must be at rest.
 std::string WhatIsUnfinished(const PoolSnapshot& snapshot) {
+  const std::vector<OpenPlace> open = OpenPlaces(snapshot);
+  std::set<const VmView*> in_open_place;
+  for (const OpenPlace& place : open) {
+    in_open_place.insert(place.fresh);
+    const bool goes = place.old != nullptr &&
+                      (place.old->vm->has_mark || harvester::IsTerminating(place.old->vm));
+    if (goes) in_open_place.insert(place.old);
+  }
   for (const VmView* view : snapshot.vms()) {
     if (!IsPoolMember(*view, snapshot)) continue;
-    const harvester::VirtualMachine& vm = view->vm;
-    if (harvester::IsTerminating(vm)) return "VM " + vm.name + " is being deleted";
-    if (vm.has_mark) return "VM " + vm.name + " is being removed";
-    if (IsBroken(*view, snapshot)) return "VM " + vm.name + " is broken";
-    const nomad::Node* node = LinkedNode(*view, snapshot);
-    if (node == nullptr || !harvester::WasReady(vm) ||
-        !WhyNotReady(*view, *node, snapshot).empty()) {
-      return "VM " + vm.name + " is not ready";
-    }
-    if (IsPendingReplacement(*view, snapshot)) {
-      return "VM " + vm.name + " has yet to take the place of " + vm.replaces->vm;
-    }
-    // However long ago: with every further one the pool would be larger.
-    if (!vm.replaces.has_value()) continue;
-    const VmView* old = snapshot.seen->FindVmByUid(vm.replaces->uid);
-    if (old != nullptr && old->vm->removal_undone.has_value()) {
-      return "VM " + old->vm->name + " stays beside " + vm.name + ", which was to replace it (" +
-             old->vm->removal_undone->why + "): remove one of them, or the annotation " +
-             harvester::kReplacesAnnotation + " of " + vm.name;
-    }
+    const bool may_go_on = in_open_place.contains(view) && !IsBroken(*view, snapshot);
+    if (may_go_on) continue;
+    if (std::string what = WhatIsUnfinished(*view, snapshot); !what.empty()) return what;
+  }
+  const bool is_full = static_cast<std::int64_t>(open.size()) >= MostAtATime(*snapshot.policy);
+  for (const OpenPlace& place : open) {
+    std::string what = WhatIsUnfinished(*place.fresh, snapshot);
+    if (what.empty() && place.old != nullptr) what = WhatIsUnfinished(*place.old, snapshot);
+    if (what.empty()) what = "VM " + place.fresh->vm->name + " has yet to be alone in its place";
+    if (is_full) return what;
+    if (!IsProven(place.fresh->vm, snapshot)) return what + ", and is the first one of its spec";
   }
   return "";
 }
 
 }  // namespace
+
+bool OldGoesFirst(const config::PoolPolicy& policy) { return policy.max_surge == 0; }
+
+std::int64_t MostAtATime(const config::PoolPolicy& policy) {
+  return std::max(policy.max_surge, policy.max_unavailable);
+}
+
+bool IsReplacing(const PoolSnapshot& snapshot) { return !OpenPlaces(snapshot).empty(); }
 
 bool ReplacesDrifted(const config::PoolPolicy& policy) {
   return !policy.dry_run && policy.replace_drifted == config::ReplaceDrifted::kRolling;

@@ -164,7 +164,7 @@ Step RollBackLate(const Facts& facts) {
 
 constexpr const char* kPastDeadline = " is past its deadline and grace";
 
-constexpr std::array<Rule, 53> kTable = {{
+constexpr std::array<Rule, 56> kTable = {{
     {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
      [](const Facts& f) { return !f.nomad_readable; },
      [](const Facts& f) {
@@ -321,8 +321,31 @@ constexpr std::array<Rule, 53> kTable = {{
                                 : "it has not joined yet: " + DescribeProgress(view),
                        f.node);
      }},
+    {Row::kUnmarkedNotNeeded, "unmarked-not-needed",
+     "no mark; Halted until the VM is gone that it replaces, which stays", "none",
+     "name it on the Lease, then mark it",
+     [](const Facts& f) { return !f.marked && f.waits_to_start && f.not_needed; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kMarkReplaced,
+                       "VM " + ViewOf(f).vm->replaces->vm + " stays, whose place it was to take");
+     }},
+    {Row::kUnmarkedStart, "unmarked-start",
+     "no mark; Halted until the VM is gone that it replaces, which is gone", "none", "start it",
+     [](const Facts& f) { return !f.marked && f.waits_to_start && f.may_start; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kStart,
+                       "VM " + ViewOf(f).vm->replaces->vm + " is gone, whose place it takes");
+     }},
+    {Row::kUnmarkedHalted, "unmarked-halted",
+     "no mark; Halted until the VM is gone that it replaces, which is there", "none", "wait",
+     [](const Facts& f) { return !f.marked && f.waits_to_start; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kWait,
+                       "it starts once VM " + ViewOf(f).vm->replaces->vm + " is gone");
+     }},
     {Row::kUnmarkedReplaced, "unmarked-replaced",
-     "no mark; the node of a VM that replaces it is ready and eligible, and nothing keeps it",
+     "no mark; a VM that replaces it waits for its end, or has a node that is ready and eligible; "
+     "and nothing keeps it",
      "links", "name it on the Lease, then mark it",
      [](const Facts& f) { return !f.marked && f.gives_way; },
      [](const Facts& f) {
@@ -332,8 +355,8 @@ constexpr std::array<Rule, 53> kTable = {{
                        f.node);
      }},
     {Row::kUnmarkedStays, "unmarked-stays",
-     "no mark; a VM that replaces it was ready, and something keeps it, or it could not be marked "
-     "for a minute",
+     "no mark; a VM that replaces it waits for its end, or was ready; and something keeps it, or "
+     "it could not be marked for a minute",
      "any", "record that it stays", [](const Facts& f) { return !f.marked && !f.stays_because.empty(); },
      [](const Facts& f) {
        return MakeStep(StepKind::kKeepReplaced,

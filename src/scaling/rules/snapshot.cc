@@ -307,8 +307,7 @@ void Snapshot::AddReplacement(const VmView& view) {
   const VmView* const old = FindVmByUid(vm.replaces->uid);
   if (old == nullptr || !old->member || old->vm->pool != vm.pool) return;
   if (old->vm->has_mark || harvester::IsTerminating(old->vm)) return;
-  const std::optional<harvester::UndoneRemoval>& stays = old->vm->removal_undone;
-  if (stays.has_value() && stays->at >= vm.created_at) return;
+  if (StaysBeside(*old, view) && !harvester::WaitsToStart(vm)) return;
   by_replaced_uid_.emplace(old->vm->uid, &view);
 }
 
@@ -488,6 +487,12 @@ bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
 
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot) {
   return view.member && view.vm->ns == snapshot.key.ns && view.vm->pool == snapshot.key.pool;
+}
+
+bool StaysBeside(const VmView& old, const VmView& successor) {
+  const std::optional<harvester::UndoneRemoval>& undone = old.vm->removal_undone;
+  return !old.vm->has_mark && !harvester::IsTerminating(old.vm) && undone.has_value() &&
+         undone->at >= successor.vm->created_at;
 }
 
 bool IsPendingReplacement(const VmView& view, const PoolSnapshot& snapshot) {

@@ -8,7 +8,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // In the order of StepKind.
-constexpr std::array<StepSpec, 22> kSpecs = {{
+constexpr std::array<StepSpec, 23> kSpecs = {{
     {StepKind::kNothing, "nothing", StepCategory::kNone, Recheck::kNone},
     {StepKind::kWait, "wait", StepCategory::kNone, Recheck::kNone},
     {StepKind::kCancelDrain, "cancel-drain", StepCategory::kRepair, Recheck::kSameRow},
@@ -23,6 +23,7 @@ constexpr std::array<StepSpec, 22> kSpecs = {{
     {StepKind::kRecordReady, "record-ready", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kRecordCluster, "record-cluster", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kForgetJoinTimeout, "forget-join-timeout", StepCategory::kRecord, Recheck::kNone},
+    {StepKind::kStart, "start", StepCategory::kUpkeep, Recheck::kNone},
     {StepKind::kRenewToken, "renew-token", StepCategory::kUpkeep, Recheck::kNone},
     {StepKind::kPublishHost, "publish-host", StepCategory::kUpkeep, Recheck::kNone, true},
     {StepKind::kUnpublishHost, "unpublish-host", StepCategory::kUpkeep, Recheck::kNone, true},
@@ -48,7 +49,7 @@ constexpr auto kReads = std::to_array<ReadRow>({
     {StepKind::kMarkBroken, Read::kCluster, Only::kWithoutNode},
     {StepKind::kMarkBroken, Read::kNode, Only::kCutOffRow},
     {StepKind::kMarkBroken, Read::kAllocations, Only::kCutOffRow},
-    {StepKind::kMarkReplaced, Read::kNode, Only::kAlways},
+    {StepKind::kMarkReplaced, Read::kNode, Only::kWithNode},
     {StepKind::kMarkReplaced, Read::kVm, Only::kAlways},
     {StepKind::kMarkUnhealthy, Read::kNode, Only::kWithNode},
     {StepKind::kMarkUnhealthy, Read::kNodes, Only::kWithoutNode},
