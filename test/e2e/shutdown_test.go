@@ -34,7 +34,7 @@ func TestAMachineThatShutsDownDrainsItselfAndIsLeftAloneUntilThen(t *testing.T) 
 	}
 	awaitNode(t, s, machine.Name, func(node harness.Object) error {
 		if !node.Bool("Drain") || node.Str("LastDrain", "Meta", "message") != "shutting down" {
-			return fmt.Errorf("its last drain is %v", node.At("LastDrain"))
+			return fmt.Errorf("its last drain is %v; Nomad 1.11.0 refuses it (hashicorp/nomad#27104)", node.At("LastDrain"))
 		}
 		return nil
 	})

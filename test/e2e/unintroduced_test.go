@@ -6,11 +6,13 @@ package e2e
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"nomad-harvester.local/test/e2e/fidelity"
 	"nomad-harvester.local/test/e2e/harness"
@@ -21,17 +23,21 @@ var introduces = harness.Release{Major: 1, Minor: 11}
 // Introduction is new in 1.11; the metadata of clients is not.
 func TestOnlyNomad111IntroducesClients(t *testing.T) {
 	s := harness.StartNomad(t, harness.NomadOptions{})
-	response, body, err := s.Nomad.Request(http.MethodPost, "/v1/acl/identity/client-introduction-token", harness.Object{"TTL": "10m"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := http.StatusOK
 	if s.Nomad.Release(t).Before(introduces) {
 		want = http.StatusNotFound
 	}
-	if response.StatusCode != want || (want == http.StatusNotFound && len(body) > 0) {
-		t.Errorf("%d %q, want %d", response.StatusCode, body, want)
-	}
+	// A server that has just started has no keyring yet.
+	harness.Eventually(t, 30*time.Second, "the server makes tokens, or knows none", func() error {
+		response, body, err := s.Nomad.Request(http.MethodPost, "/v1/acl/identity/client-introduction-token", harness.Object{"TTL": "10m"})
+		if err != nil {
+			return err
+		}
+		if response.StatusCode != want || (want == http.StatusNotFound && len(body) > 0) {
+			return fmt.Errorf("%d %q, want %d", response.StatusCode, body, want)
+		}
+		return nil
+	})
 
 	state := nodeState(t, s)
 	machine := boot(t, s, introducedName, nil)
