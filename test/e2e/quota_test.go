@@ -28,7 +28,7 @@ func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t 
 		}
 		return err
 	})
-	fillHarvestersQuota(t, s)
+	setHarvestersQuota(t, s, "1Gi")
 	harness.Eventually(t, time.Minute, "the quota denies a write of "+off, func() error {
 		return deniesByQuota(s, off)
 	})
@@ -72,10 +72,10 @@ func shutDown(t *testing.T, s *harness.Stack, vm string) {
 	awaitNodeStatus(t, s, vm, "down")
 }
 
-// fillHarvestersQuota gives the namespace a quota that its VMs exceed.
-func fillHarvestersQuota(t *testing.T, s *harness.Stack) {
+// setHarvestersQuota limits the memory of all pods of the namespace.
+func setHarvestersQuota(t *testing.T, s *harness.Stack, memory string) {
 	t.Helper()
-	limit := harness.Object{"field.cattle.io/resourceQuota": `{"limit":{"limitsMemory":"1Gi"}}`}
+	limit := harness.Object{"field.cattle.io/resourceQuota": fmt.Sprintf(`{"limit":{"limitsMemory":%q}}`, memory)}
 	namespaces := harness.Resource{Version: "v1", Plural: "namespaces"}
 	if _, err := s.Kube.Patch(namespaces, "", s.Namespace, harness.Object{"metadata": harness.Object{"annotations": limit}}); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func fillHarvestersQuota(t *testing.T, s *harness.Stack) {
 		"apiVersion": "v1", "kind": "ResourceQuota",
 		"metadata": harness.Object{"name": "default", "namespace": s.Namespace, "labels": harness.Object{
 			"resourcequota.management.cattle.io/default-resource-quota": "true"}},
-		"spec": harness.Object{"hard": harness.Object{"limits.memory": "1Gi"}},
+		"spec": harness.Object{"hard": harness.Object{"limits.memory": memory}},
 	}
 	if _, err := s.Kube.Create(quotas, s.Namespace, quota); err != nil {
 		t.Fatal(err)

@@ -47,12 +47,7 @@ func TestAPoolRenewsItsVMsAndItsAgentDoesNotNotice(t *testing.T) {
 		return nil
 	})
 	before := uids(t, s)
-	for _, vm := range s.VMs(t) {
-		change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{"nomad-harvester-autoscaler/replace": "e2e"}}}
-		if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change); err != nil {
-			t.Fatal(err)
-		}
-	}
+	askToReplaceAll(t, s)
 	seen := map[string]string{}
 	least := vms
 	harness.Eventually(t, 8*time.Minute, "all are replaced", func() error {
@@ -94,6 +89,65 @@ func TestAPoolRenewsItsVMsAndItsAgentDoesNotNotice(t *testing.T) {
 		}
 	}
 	checkRequests(t, s)
+}
+
+// Harvester's quota has room for two VMs, and for no third one (rule R8).
+func TestAPoolWithoutRoomForOneMoreVMIsReplacedInTheRoomThatItHas(t *testing.T) {
+	const vms = 2
+	s := harness.Start(t)
+	s.PolicyKeys = map[string]string{"max_unavailable": "1"}
+	agent := s.StartAgent(t)
+	s.Metrics.Want(vms)
+	s.AwaitSettled(t, 3*time.Minute, vms)
+	setHarvestersQuota(t, s, "17Gi") // a VM's pod needs 8.4
+	agent.NewLines(t)
+	before := uids(t, s)
+	askToReplaceAll(t, s)
+	most, least := 0, vms
+	harness.Eventually(t, 8*time.Minute, "all are replaced", func() error {
+		eligible, err := eligibleNodes(s)
+		if err != nil {
+			return err
+		}
+		instances, err := s.Kube.List(harness.Instances, s.Namespace, "")
+		if err != nil {
+			return err
+		}
+		most, least = max(most, len(instances)), min(least, eligible)
+		after := uids(t, s)
+		for name := range before {
+			if _, there := after[name]; there {
+				return fmt.Errorf("%s is there", name)
+			}
+		}
+		return nil
+	})
+	if most > vms || least < vms-1 {
+		t.Errorf("there were up to %d instances and down to %d eligible nodes, want %d and %d", most, least, vms, vms-1)
+	}
+	s.AwaitSettled(t, 2*time.Minute, vms)
+	for _, vm := range s.VMs(t) {
+		if strategy := vm.Str("spec", "runStrategy"); strategy != "RerunOnFailure" {
+			t.Errorf("%s has the run strategy %s", vm.Name(), strategy)
+		}
+	}
+	for _, line := range agent.NewLines(t) {
+		if strings.Contains(line, "successfully submitted scaling action") {
+			t.Errorf("the agent has scaled: %s", line)
+		}
+	}
+	checkRequests(t, s)
+}
+
+// askToReplaceAll asks for each of the pool's VMs by the annotation.
+func askToReplaceAll(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{"nomad-harvester-autoscaler/replace": "e2e"}}}
+	for _, vm := range s.VMs(t) {
+		if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func runs(s *harness.Stack, job string, count int) error {
