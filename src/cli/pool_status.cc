@@ -107,6 +107,7 @@ std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
     case VmState::kReady:
     case VmState::kCreated:
     case VmState::kReplacement:
+    case VmState::kMaintenance:
       break;
   }
   if (vm.step.kind == scaling::StepKind::kReport) return vm.step.reason;

@@ -25,6 +25,7 @@ using nlohmann::json;
 
 // Harvester's controller sets it when it halts a VM
 // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go, stopVM).
+constexpr char kStoppedForHost[] = "harvesterhci.io/maintain-mode-strategy-node-name";
 constexpr char kQuotaAnnotation[] = "harvesterhci.io/insufficient-resource-quota";
 
 std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
@@ -81,6 +82,7 @@ void ReadOurAnnotations(VirtualMachine& vm) {
                                      absl::SkipWhitespace());
   for (std::string& claim : vm.removed_claims) absl::StripAsciiWhitespace(&claim);
   vm.quota_halt = ValueOf(vm.annotations, kQuotaAnnotation);
+  vm.stopped_for_host = ValueOf(vm.annotations, kStoppedForHost);
 }
 
 // The volume claim templates alone are 1 KiB a VM, and a large pool is held in memory.

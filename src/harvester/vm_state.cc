@@ -136,6 +136,10 @@ bool IsStopped(const VirtualMachine& vm) {
   return !vm.instance_exists || !by_kubevirt;
 }
 
+bool IsInMaintenance(const VirtualMachine& vm) {
+  return !vm.stopped_for_host.empty() && IsStopped(vm);
+}
+
 bool WaitsToStart(const VirtualMachine& vm) {
   return vm.replaces.has_value() && !vm.replaces->start.empty() && vm.run_strategy == kHalted &&
          !HasJoined(vm);

@@ -40,12 +40,7 @@ func TestAPoolRenewsItsVMsAndItsAgentDoesNotNotice(t *testing.T) {
     }
 `, used/0.94)
 	watcher := s.StartAgentAs(t, "watcher")
-	harness.Eventually(t, time.Minute, "the agent is content with five", func() error {
-		if !strings.Contains(strings.Join(watcher.NewLines(t), "\n"), "no action needed") {
-			return errors.New("it has not evaluated yet")
-		}
-		return nil
-	})
+	awaitContent(t, watcher)
 	before := uids(t, s)
 	askToReplaceAll(t, s)
 	seen := map[string]string{}
@@ -100,7 +95,7 @@ func TestAPoolWithoutRoomForOneMoreVMIsReplacedInTheRoomThatItHas(t *testing.T) 
 	s.Metrics.Want(vms)
 	s.AwaitSettled(t, 3*time.Minute, vms)
 	setHarvestersQuota(t, s, "17Gi") // a VM's pod needs 8.4
-	agent.NewLines(t)
+	awaitContent(t, agent)
 	before := uids(t, s)
 	askToReplaceAll(t, s)
 	most, least := 0, vms
@@ -137,6 +132,17 @@ func TestAPoolWithoutRoomForOneMoreVMIsReplacedInTheRoomThatItHas(t *testing.T) 
 		}
 	}
 	checkRequests(t, s)
+}
+
+// awaitContent waits until the agent has found that the count is right.
+func awaitContent(t *testing.T, agent *harness.Agent) {
+	t.Helper()
+	harness.Eventually(t, time.Minute, "the agent is content", func() error {
+		if !strings.Contains(strings.Join(agent.NewLines(t), "\n"), "no action needed") {
+			return errors.New("it has not evaluated yet")
+		}
+		return nil
+	})
 }
 
 // askToReplaceAll asks for each of the pool's VMs by the annotation.

@@ -45,6 +45,22 @@ TEST(NextStep, C6_from_having_no_node_nothing_is_concluded_while_one_that_could_
   }
 }
 
+TEST(NextStep, C17_a_vm_that_harvester_stopped_for_maintenance_is_unhealthy_after_two_hours) {
+  World world;
+  world.With(Vm("a").Joined().Stopped())
+      .With(Node("a").Down())
+      .With(Vm("b").Joined())
+      .With(Node("b"));
+  world.Policy().replace_unhealthy_after = std::chrono::minutes(10);
+  world.Raw().vms[0].vm.Change().stopped_for_host = "rack1-a";
+  world.Raw().vms[0].unhealthy_for = std::chrono::minutes(119);
+  EXPECT_FALSE(IsUnhealthy(world.Raw().vms[0], world.Snapshot()));
+  world.Raw().vms[0].unhealthy_for = std::chrono::minutes(120);
+  EXPECT_TRUE(IsUnhealthy(world.Raw().vms[0], world.Snapshot()));
+  world.Policy().replace_unhealthy_after = std::chrono::hours(5);
+  EXPECT_FALSE(IsUnhealthy(world.Raw().vms[0], world.Snapshot())) << "the policy waits for longer";
+}
+
 TEST(NextStep, C15_a_marked_vm_that_never_joined_waits_for_an_unread_node_and_says_which) {
   World world;
   world.With(Vm("a").Marked());

@@ -107,6 +107,23 @@ TEST(StatusReport, S1_a_joined_vm_that_is_stopped_or_lost_its_node_counts_with_o
   EXPECT_EQ(Counter(Report(world), "lost"), "1") << "its node may be there";
 }
 
+TEST(StatusReport,
+     C17_a_vm_that_harvester_stopped_for_its_hosts_maintenance_is_neither_stopped_nor_lost) {
+  World world = PoolOf({"a"});
+  world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
+  world.Raw().vms.back().vm.Change().stopped_for_host = "rack1-a";
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 2);
+  EXPECT_EQ(Counter(report, "stopped"), "0");
+  EXPECT_EQ(Counter(report, "lost"), "0");
+  EXPECT_THAT(report.warning, IsEmpty());
+  const PoolSnapshot snapshot = world.Snapshot();
+  EXPECT_EQ(VmStateName(StateOf(*snapshot.seen->FindVm("off"), snapshot)), "maintenance");
+  world.Raw().vms.back().vm.Change().printable_status = "Running";
+  EXPECT_EQ(Counter(Report(world), "lost"), "1") << "it was started again";
+}
+
 TEST(StatusReport, S1_a_vm_that_never_joined_is_not_stopped_and_a_marked_one_is_not_lost) {
   World world;
   world.With(Vm("new").Age(minutes(1)).Stopped()).With(Vm("marked").Joined().Marked());

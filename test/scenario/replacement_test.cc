@@ -634,7 +634,9 @@ TEST_F(Replacement, R1_the_first_vm_of_a_spec_goes_alone_and_the_others_as_max_s
   ChangeTemplate();
   std::size_t vms = 7;
   std::size_t most = 0;
+  std::size_t before_the_first_drain = 0;
   h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "drain" && before_the_first_drain == 0) before_the_first_drain = vms;
     if (request.resource != "virtualmachines" || !request.has_effect) return Fault::None();
     if (request.verb == "create") most = std::max(most, ++vms);
     if (request.verb == "delete") --vms;
@@ -646,6 +648,7 @@ TEST_F(Replacement, R1_the_first_vm_of_a_spec_goes_alone_and_the_others_as_max_s
     EXPECT_GE(Eligible(), 7U) << h_.Transcript();
   }
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  EXPECT_EQ(before_the_first_drain, 8U) << "the first one comes alone";
   EXPECT_EQ(most, 10U);
 }
 

@@ -79,7 +79,10 @@ struct VirtualMachine : ObjectMetadata {
   bool instance_exists = false;  // status.created
   bool ready = false;
   std::vector<Condition> conditions;
-  std::string quota_halt;                   // harvesterhci.io/insufficient-resource-quota
+  std::string quota_halt;  // harvesterhci.io/insufficient-resource-quota
+  // Harvester stopped it for the maintenance of this host, and starts it again; empty: it did not
+  // (harvester/harvester:pkg/controller/master/nodedrain/nodedrain_controller.go).
+  std::string stopped_for_host;
   std::vector<std::string> claim_names;     // of all volumes
   std::vector<std::string> removed_claims;  // kRemovedClaimsAnnotation
 
@@ -113,6 +116,8 @@ inline bool WasReady(const VirtualMachine& vm) { return HasJoined(vm) && !vm.awa
 // without an instance. Paused and migrating VMs are not stopped, nor is one whose guest has crashed
 // or restarts.
 bool IsStopped(const VirtualMachine& vm);
+// It is stopped because its host is in maintenance, and will be started again.
+bool IsInMaintenance(const VirtualMachine& vm);
 // The run strategy of a VM that KubeVirt does not run.
 inline constexpr char kHalted[] = "Halted";
 // Replaces::start: the VM has never run, and starts once the VM is gone whose place it takes.

@@ -466,7 +466,9 @@ std::int64_t CountOf(const PoolSnapshot& snapshot);
 bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now);
 // How long a VM may be terminating before it is stuck.
 base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
-// LooksUnhealthy for at least replace_unhealthy_after.
+// How long a VM that Harvester stopped for the maintenance of its host is not unhealthy.
+inline constexpr base::Duration kMaintenanceLimit = std::chrono::hours(2);
+// LooksUnhealthy for at least replace_unhealthy_after, and kMaintenanceLimit.
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
 // A member, and of the observed pool.

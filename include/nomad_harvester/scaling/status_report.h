@@ -87,8 +87,9 @@ enum class VmState {
   kReady,
   kCreated,      // has no join deadline and has not joined
   kReplacement,  // will take the place of another VM; does not count before (rule R1)
+  kMaintenance,  // Harvester stopped it for the maintenance of its host (rule C17)
 };
-inline constexpr std::size_t kVmStates = 13;
+inline constexpr std::size_t kVmStates = 14;
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot);
 // "unmanaged", "deleting", …
 std::string_view VmStateName(VmState state);

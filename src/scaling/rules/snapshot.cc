@@ -476,9 +476,13 @@ bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now) 
 }
 
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
-  return snapshot.policy.has_value() && snapshot.policy->replace_unhealthy_after.has_value() &&
-         view.unhealthy_for >= *snapshot.policy->replace_unhealthy_after &&
-         MayBeUnhealthy(view, snapshot.look()) && IsUnhealthyNode(view, node);
+  if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) {
+    return false;
+  }
+  base::Duration limit = *snapshot.policy->replace_unhealthy_after;
+  if (harvester::IsInMaintenance(view.vm)) limit = std::max(limit, kMaintenanceLimit);
+  return view.unhealthy_for >= limit && MayBeUnhealthy(view, snapshot.look()) &&
+         IsUnhealthyNode(view, node);
 }
 
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {

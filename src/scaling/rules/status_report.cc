@@ -78,8 +78,11 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
     tally.In(StateOf(*view, snapshot)).push_back(vm.name);
     if (!Counts(*view, snapshot)) continue;
     ++tally.count;
-    if (harvester::HasJoined(vm) && harvester::IsStopped(vm)) tally.stopped.push_back(vm.name);
-    if (IsLost(*view, snapshot)) tally.lost.push_back(vm.name);
+    const bool in_maintenance = harvester::IsInMaintenance(vm);
+    if (harvester::HasJoined(vm) && harvester::IsStopped(vm) && !in_maintenance) {
+      tally.stopped.push_back(vm.name);
+    }
+    if (IsLost(*view, snapshot) && !in_maintenance) tally.lost.push_back(vm.name);
     const auto parts = DriftOf(vm, inputs.current_template, snapshot.policy->drift_ignore);
     if (!parts.has_value()) continue;
     tally.drifted.push_back(vm.name);
@@ -239,6 +242,7 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   const bool joined = harvester::HasJoined(vm);
   if (WaitsToBeReady(view, snapshot)) return joined ? VmState::kRegistered : VmState::kPending;
   if (!joined) return VmState::kCreated;
+  if (harvester::IsInMaintenance(vm)) return VmState::kMaintenance;
   if (harvester::IsStopped(vm)) return VmState::kStopped;
   if (IsLost(view, snapshot)) return VmState::kLost;
   return IsUnready(view, snapshot) ? VmState::kUnready : VmState::kReady;
@@ -246,8 +250,8 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
 
 std::string_view VmStateName(VmState state) {
   static constexpr std::array<std::string_view, kVmStates> kNames = {
-      "unmanaged", "deleting", "stuck",   "draining", "broken",  "pending",    "registered",
-      "stopped",   "lost",     "unready", "ready",    "created", "replacement"};
+      "unmanaged", "deleting", "stuck",   "draining", "broken",  "pending",     "registered",
+      "stopped",   "lost",     "unready", "ready",    "created", "replacement", "maintenance"};
   return kNames.at(static_cast<std::size_t>(state));
 }
 
