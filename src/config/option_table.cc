@@ -381,6 +381,16 @@ constexpr Option kOptions[] = {
            "cordoned hosts.",
            "least_busy,newest_create_index,oldest_create_index,empty,empty_ignore_system"),
     Policy(
+        kShrinking, "deletion_holds", kList, kNone,
+        "Names of annotations `nomad-harvester-autoscaler/hold-NAME` that each new VM gets. Once "
+        "it is drained, it is not deleted before a program of yours has removed them: one that "
+        "takes back what the VM has elsewhere, such as its place in a VPN, a licence or a backup.",
+        "tailscale,licence"),
+    Policy(
+        kShrinking, "hold_timeout", kDuration, "15m",
+        "How long after its drain a VM waits for that. Then it is deleted, with a warning and an "
+        "Event."),
+    Policy(
         kShrinking, "replace_drifted", kEnum, "on_scale_in",
         "VMs that were made of something else than the policy describes now, such as an older "
         "image: with `on_scale_in` they are removed first, after those that are not ready; with "

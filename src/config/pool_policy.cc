@@ -304,6 +304,8 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("drain_grace", PositiveDuration, &policy->drain_grace);
   reader.Read("force_after_deadline", Boolean, &policy->force_after_deadline);
   reader.Read("node_purge", Boolean, &policy->node_purge);
+  reader.Read("deletion_holds", Holds, &policy->deletion_holds);
+  reader.Read("hold_timeout", PositiveDuration, &policy->hold_timeout);
   reader.Read("replace_drifted", OneOf(kReplaceDrifted), &policy->replace_drifted);
   reader.Read("drift_ignore", TemplatePartList, &policy->drift_ignore);
   reader.Read("scale_in_wait", Boolean, &policy->scale_in_wait);

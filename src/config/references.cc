@@ -29,6 +29,9 @@ constexpr std::string_view kNetworkPrefix = "network.harvesterhci.io/";
 constexpr std::string_view kManagedBy = "app.kubernetes.io/managed-by";
 // Of one kind in one VM: more than any machine has slots for.
 constexpr std::int64_t kMostDevices = 64;
+// The name of an annotation has 63 characters at most.
+constexpr std::size_t kLongestHold = 40;
+
 constexpr std::array<std::string_view, 4> kReservedPrefixes = {
     "nomad-harvester-autoscaler/", "harvesterhci.io/", kNetworkPrefix, "kubevirt.io/"};
 // Longer than any name that Kubernetes or Harvester accepts.
@@ -248,6 +251,19 @@ ValueOr<std::vector<std::string>> Drivers(const std::string& text) {
     if (!driver.empty() && is_name) return driver;
     return Fault{Quote(driver) + " is no name of a task driver",
                  "write names as nomad node status shows them, such as docker,exec", false};
+  });
+}
+
+ValueOr<std::vector<std::string>> Holds(const std::string& text) {
+  return ListOf<std::string>(text, [](const std::string& hold) -> ValueOr<std::string> {
+    const bool is_name = std::all_of(hold.begin(), hold.end(), [](char c) {
+      return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+             absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-';
+    });
+    const bool is_framed = !hold.empty() && hold.front() != '-' && hold.back() != '-';
+    if (is_framed && is_name && hold.size() <= kLongestHold) return hold;
+    return Fault{Quote(hold) + " is no name of a hold",
+                 "write up to 40 lower-case letters, digits and hyphens, such as tailscale", false};
   });
 }
 

@@ -85,6 +85,7 @@ ValueOr<std::vector<policy::DeviceRequest>> DeviceRequests(const std::string& te
 // The list of availability_zones: values of a label.
 ValueOr<std::vector<std::string>> Zones(const std::string& text);
 // Names of Nomad's task drivers, each once.
+ValueOr<std::vector<std::string>> Holds(const std::string& text);
 ValueOr<std::vector<std::string>> Drivers(const std::string& text);
 ValueOr<std::vector<std::string>> TemplatePartList(const std::string& text);
 // The name of an object without a namespace.

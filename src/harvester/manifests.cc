@@ -205,6 +205,9 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
     annotations.insert_or_assign(kNomadClusterAnnotation, vm_spec.nomad_cluster);
   }
   if (!identity.zone.empty()) annotations.insert_or_assign(kZoneAnnotation, identity.zone);
+  for (const std::string& hold : vm_spec.deletion_holds) {
+    annotations.insert_or_assign(kHoldAnnotationPrefix + hold, "true");
+  }
   if (identity.replaces.has_value()) {
     annotations.insert_or_assign(kReplacesAnnotation, ToAnnotation(*identity.replaces));
   }

@@ -99,7 +99,8 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
   const auto& [ns, pool, image, cpu_cores, memory_bytes, disk_bytes, data_disks, base, networks,
                has_network_data, firmware, host_devices, gpus, gpus_are_host_devices, host_spread,
                node_selector, zones, run_strategy, machine, labels, annotations, tags,
-               template_hash, template_parts, join_timeout, nodes, nomad_cluster] = vm_spec;
+               template_hash, template_parts, join_timeout, deletion_holds, nodes, nomad_cluster] =
+      vm_spec;
   json network_names = json::array();
   for (const Network& network : networks) {
     network_names.push_back(network.management ? "management" : network.ns + "/" + network.name);

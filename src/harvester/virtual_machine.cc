@@ -74,6 +74,10 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   }
   vm.delete_first =
       base::ParseGoBool(ValueOf(vm.annotations, kDeleteFirstAnnotation)).value_or(false);
+  const std::string_view prefix = kHoldAnnotationPrefix;
+  for (const auto& [key, value] : vm.annotations) {
+    if (key.starts_with(prefix)) vm.holds.push_back(key.substr(prefix.size()));
+  }
   vm.replace_request = ValueOf(vm.annotations, kReplaceAnnotation);
   if (!base::ParseGoBool(vm.replace_request).value_or(true)) vm.replace_request.clear();
   vm.replaces = base::ToOptional(ParseReplaces(ValueOf(vm.annotations, kReplacesAnnotation)));

@@ -41,6 +41,20 @@ TEST(PolicyHardware, without_its_keys_nothing_is_special) {
   EXPECT_THAT(policy.warnings, IsEmpty());
 }
 
+TEST(PolicyHardware, C18_deletion_holds_are_parts_of_the_names_of_annotations) {
+  EXPECT_THAT(PolicyOf({}).deletion_holds, testing::IsEmpty());
+  const PoolPolicy policy = PolicyOf({{"deletion_holds", "tailscale,licence-2"}});
+  EXPECT_THAT(policy.deletion_holds, testing::ElementsAre("tailscale", "licence-2"));
+  EXPECT_EQ(policy.hold_timeout, std::chrono::minutes(15));
+  for (const std::string& bad : {std::string("Tailscale"), std::string("a b"), std::string("-a"),
+                                 std::string("a-"), std::string("a/b"), std::string(41, 'a')}) {
+    EXPECT_EQ(ProblemOf(ParsePolicy({{"deletion_holds", bad}})),
+              "deletion_holds: \"" + bad +
+                  "\" is no name of a hold; write up to 40 lower-case "
+                  "letters, digits and hyphens, such as tailscale");
+  }
+}
+
 TEST(PolicyHardware, C17_ready_drivers_are_names_of_drivers_each_once) {
   EXPECT_THAT(PolicyOf({}).ready_drivers, testing::IsEmpty());
   EXPECT_THAT(PolicyOf({{"ready_drivers", "docker, raw_exec,containerd-driver"}}).ready_drivers,

@@ -134,9 +134,10 @@ func TestAPoolWithoutRoomForOneMoreVMIsReplacedInTheRoomThatItHas(t *testing.T) 
 	checkRequests(t, s)
 }
 
-// awaitContent waits until the agent has found that the count is right.
+// awaitContent waits until the agent finds, from now on, that the count is right.
 func awaitContent(t *testing.T, agent *harness.Agent) {
 	t.Helper()
+	agent.NewLines(t)
 	harness.Eventually(t, time.Minute, "the agent is content", func() error {
 		if !strings.Contains(strings.Join(agent.NewLines(t), "\n"), "no action needed") {
 			return errors.New("it has not evaluated yet")

@@ -163,6 +163,14 @@ TEST(ParseVirtualMachine, C8_reads_when_a_removal_was_undone_and_why) {
   EXPECT_EQ(ParseVirtualMachine(SampleVmObject()).removal_undone, std::nullopt);
 }
 
+TEST(ParseVirtualMachine, C18_is_held_by_each_annotation_whatever_it_says) {
+  json object = SampleVmObject();
+  EXPECT_THAT(ParseVirtualMachine(object).holds, testing::IsEmpty());
+  object["metadata"]["annotations"]["nomad-harvester-autoscaler/hold-vpn"] = "true";
+  object["metadata"]["annotations"]["nomad-harvester-autoscaler/hold-backup"] = "";
+  EXPECT_THAT(ParseVirtualMachine(object).holds, testing::ElementsAre("backup", "vpn"));
+}
+
 TEST(ParseVirtualMachine, reads_the_termination_grace) {
   json object = SampleVmObject();
   json& grace = object["spec"]["template"]["spec"]["terminationGracePeriodSeconds"];

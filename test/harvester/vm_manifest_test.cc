@@ -81,6 +81,13 @@ TEST(BuildVirtualMachine, sets_the_run_strategy_and_nothing_deprecated) {
   }
 }
 
+TEST(BuildVirtualMachine, C18_is_held_from_its_creation_on) {
+  VmSpec vm_spec = SampleVmSpec();
+  vm_spec.deletion_holds = {"vpn"};
+  const json vm = BuildVirtualMachine(vm_spec, SampleIdentity());
+  EXPECT_EQ(vm["metadata"]["annotations"]["nomad-harvester-autoscaler/hold-vpn"], "true");
+}
+
 TEST(BuildVirtualMachine, R8_may_be_halted_whatever_the_template_says) {
   VmSpec vm_spec = SampleVmSpec();
   vm_spec.base.spec = std::make_shared<const json>(json{{"runStrategy", "Always"}});

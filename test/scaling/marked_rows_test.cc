@@ -236,5 +236,51 @@ TEST(MarkedLate, C9_a_drain_without_a_timed_deadline_begins_however_late) {
   EXPECT_EQ(RowOf(now), "marked-start-drain");
 }
 
+// A VM that is held, and was marked a minute before now.
+World WithHolds(const Node& node) {
+  World world;
+  world.With(MarkedVm()).With(node).Idle("a");
+  world.Raw().vms[0].vm.Change().holds = {"licence", "vpn"};
+  return world;
+}
+
+TEST(MarkedHeld, C18_waits_after_its_drain_and_says_for_what_and_until_when) {
+  World world = WithHolds(Node("a").Drained("a"));
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(RowName(step.row), "marked-idle");
+  EXPECT_EQ(step.kind, StepKind::kWait);
+  EXPECT_THAT(step.reason, HasSubstr("is drained, and it is held by licence, vpn, until "
+                                     "2026-03-01T12:14:00Z at the latest"));
+}
+
+TEST(MarkedHeld, C18_goes_with_a_warning_once_hold_timeout_has_passed_since_its_drain) {
+  World world = WithHolds(Node("a").Drained("a").DrainEnded(kNow - seconds(30)));
+  world.Policy().hold_timeout = seconds(31);
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
+  world.Policy().hold_timeout = seconds(30);
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.kind, StepKind::kDelete);
+  EXPECT_TRUE(step.is_held);
+  EXPECT_THAT(step.reason, HasSubstr("still held by licence, vpn"));
+}
+
+TEST(MarkedHeld, C18_also_without_its_node_and_however_wrong_nomads_clock_is) {
+  World down = WithHolds(Node("a").Down());
+  down.Raw().vms[0].instance_runs = false;
+  EXPECT_EQ(down.StepOf("a").kind, StepKind::kWait);
+  down.Policy().hold_timeout = seconds(60);
+  EXPECT_EQ(down.StepOf("a").kind, StepKind::kDelete) << "a minute after its mark";
+  World wrong = WithHolds(Node("a").Drained("a").DrainEnded(kNow + minutes(500)));
+  wrong.Policy().hold_timeout = seconds(60);
+  EXPECT_EQ(wrong.StepOf("a").kind, StepKind::kDelete);
+}
+
+TEST(MarkedHeld, C18_not_if_it_never_joined) {
+  World world;
+  world.With(Vm("a").Marked());
+  world.Raw().vms[0].vm.Change().holds = {"vpn"};
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kDelete);
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling

@@ -218,6 +218,7 @@ class Node {
   Node& Drained(const std::string& vm, const std::string& action = "act") {
     return DrainedBy(nomad::DrainStatus::kComplete, vm, action);
   }
+  Node& DrainEnded(base::WallTime at) { return node_.last_drain->updated_at = at, *this; }
   Node& DrainCancelled(const std::string& vm, const std::string& action = "act") {
     return DrainedBy(nomad::DrainStatus::kCanceled, vm, action);
   }

@@ -2,6 +2,8 @@
 //
 // Whole actions, undisturbed and disturbed.
 
+#include <chrono>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -839,6 +841,42 @@ TEST(Clones, a_clone_is_not_a_member_and_is_never_touched) {
   ASSERT_TRUE(status.ok());
   EXPECT_EQ(status->count, 1);
   EXPECT_EQ(status->meta.at("harvester.unmanaged"), "1");
+}
+
+TEST(DeletionHolds, C18_a_drained_vm_waits_until_a_program_has_taken_back_what_it_has_elsewhere) {
+  Harness h;
+  h.policy["deletion_holds"] = "vpn";
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string vm = h.VmNames().at(0);
+  bool released = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "virtualmachines" && request.verb == "delete") {
+      EXPECT_TRUE(released);
+    }
+    return simulator::Fault::None();
+  });
+  h.clock.After(std::chrono::minutes(5), [&] {
+    nlohmann::json object = h.cluster.Vm(vm);
+    object["metadata"]["annotations"].erase(Key("hold-vpn"));
+    released = h.cluster.PutObject(object);
+  });
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  EXPECT_TRUE(released);
+  EXPECT_THAT(h.log->Text(), HasSubstr("is drained, and it is held by vpn, until "));
+  h.CheckAtRest(0);
+}
+
+TEST(DeletionHolds, C18_a_vm_that_nobody_releases_goes_after_hold_timeout_with_a_warning) {
+  Harness h;
+  h.policy["deletion_holds"] = "vpn";
+  h.policy["hold_timeout"] = "20m";
+  ASSERT_TRUE(h.Scale(1).ok());
+  const base::MonoTime began = h.clock.Now();
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  EXPECT_GE(h.clock.Now() - began, std::chrono::minutes(20));
+  EXPECT_LE(h.clock.Now() - began, std::chrono::minutes(21));
+  EXPECT_THAT(h.log->Text(), HasSubstr("A VM is deleted although it is held"));
+  h.CheckAtRest(0);
 }
 
 }  // namespace

@@ -60,6 +60,9 @@ struct Share {
   friend bool operator==(const Share&, const Share&) = default;
 };
 
+// The default of hold_timeout.
+inline constexpr base::Duration kHoldTimeout = std::chrono::minutes(15);
+
 struct PoolPolicy {
   std::string pool;  // node_group_name
   std::string ns = "default";
@@ -116,6 +119,8 @@ struct PoolPolicy {
   std::vector<std::string> drift_ignore;  // parts of the template that are no drift
   base::Duration drain_grace = std::chrono::minutes(5);
   bool force_after_deadline = true;
+  std::vector<std::string> deletion_holds;
+  base::Duration hold_timeout = kHoldTimeout;
   std::optional<std::int64_t> max_scale_out;
   std::optional<std::int64_t> max_scale_in;
   base::Duration scale_timeout = std::chrono::hours(2);

@@ -54,6 +54,8 @@ inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect
 inline constexpr char kReplaceAnnotation[] = "nomad-harvester-autoscaler/replace";
 // On a new VM: which one it replaces.
 inline constexpr char kReplacesAnnotation[] = "nomad-harvester-autoscaler/replaces";
+// With a name behind it: the VM is not deleted while it has the annotation (rule C18).
+inline constexpr char kHoldAnnotationPrefix[] = "nomad-harvester-autoscaler/hold-";
 inline constexpr char kDeleteFirstAnnotation[] = "nomad-harvester-autoscaler/delete-first";
 inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/action";
 inline constexpr char kLeaseBackOffAnnotation[] = "nomad-harvester-autoscaler/back-off";

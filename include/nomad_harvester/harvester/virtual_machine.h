@@ -71,6 +71,7 @@ struct VirtualMachine : ObjectMetadata {
   std::optional<PublishedHost> published_host;
   Hold protect;  // an absent annotation does not hold
   bool delete_first = false;
+  std::vector<std::string> holds;    // the names behind kHoldAnnotationPrefix, sorted
   std::string replace_request;       // annotation `replace`; empty: none
   std::optional<Replaces> replaces;  // unset if absent or unreadable
 

@@ -90,6 +90,7 @@ struct VmSpec {
   std::string template_hash;
   std::string template_parts;
   std::string join_timeout;  // the annotation's value
+  std::vector<std::string> deletion_holds;
   NodesRecord nodes;
   std::string nomad_cluster;  // the annotation's value; empty: none
 };

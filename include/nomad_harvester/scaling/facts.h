@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_FACTS_H_
 #define NOMAD_HARVESTER_SCALING_FACTS_H_
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -143,6 +144,9 @@ struct Facts {
   // For scale-in, past a timed deadline by 10 s, and no drain of ours was ever posted (rule C9).
   bool never_begun = false;
   bool force = false;
+  // What holds a VM that may be deleted otherwise, and until when (rule C18); unset: nothing, or no
+  // longer.
+  std::optional<base::WallTime> held_until{};
 
   // The mark's node.
   bool foreign_drain = false;

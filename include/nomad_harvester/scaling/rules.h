@@ -112,6 +112,8 @@ struct Step {
   bool node_is_ready = false;  // kRecordJoin
   std::string value{};         // kRecordRolledBack
   std::string reason{};        // for people
+  // kWait: the VM could be deleted, but for a hold (rule C18). kDelete: its hold has timed out.
+  bool is_held = false;
 };
 
 struct Rule {

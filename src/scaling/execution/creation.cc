@@ -186,6 +186,7 @@ harvester::VmSpec SpecOf(const config::PoolPolicy& policy) {
   vm_spec.labels = policy.labels;
   vm_spec.annotations = policy.annotations;
   vm_spec.tags = policy.tags;
+  vm_spec.deletion_holds = policy.deletion_holds;
   vm_spec.join_timeout = policy.wait_for == config::WaitFor::kCreated
                              ? "none"
                              : base::FormatGoDuration(policy.join_timeout);

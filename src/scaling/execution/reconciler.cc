@@ -235,16 +235,21 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
 // Logs a decision once per change.
 void Reconciler::LogDecision(const Step& step, const VmView& view) {
   std::string logged(RowName(step.row));
+  logged += StepName(step.kind);  // of a row that waits for a hold
   if (last_logged_[view.vm->name] == logged) return;
   last_logged_[view.vm->name] = std::move(logged);
   const bool reported = step.kind == StepKind::kReport;
-  const log::Level level = reported           ? log::Level::kWarn
-                           : IsAct(step.kind) ? log::Level::kInfo
-                                              : log::Level::kDebug;
+  const bool overdue = step.is_held && IsAct(step.kind);
+  const log::Level level = reported || overdue                ? log::Level::kWarn
+                           : IsAct(step.kind) || step.is_held ? log::Level::kInfo
+                                                              : log::Level::kDebug;
   // A Scale itself logs the joins of its VMs.
   const bool told = IsJoin(step.kind) && run_.action.has_value();
   if (!told) {
-    deps_.logger.Log(level, reported ? "A VM needs an operator" : "Next step",
+    deps_.logger.Log(level,
+                     reported  ? "A VM needs an operator"
+                     : overdue ? "A VM is deleted although it is held"
+                               : "Next step",
                      {{"vm", view.vm->name},
                       {"step", StepName(step.kind)},
                       {"row", RowName(step.row)},

@@ -98,7 +98,7 @@ VmEvent EventOf(const Step& step, const VmView& view, const PoolSnapshot& snapsh
           .reason = std::string(ReasonOf(row, step, view)),
           .action = row.action,
           .note = TextOf(step, view, snapshot),
-          .warning = row.warning && step.row != Row::kMarkedTakenBack};
+          .warning = step.is_held || (row.warning && step.row != Row::kMarkedTakenBack)};
 }
 
 VmEvent EventOfDrained(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {

@@ -227,6 +227,20 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
                       !node.draining && nodepool::IsIdle(*allocations, false);
 }
 
+// Since when a marked VM could be deleted, as far as that is recorded.
+base::WallTime DeletableSince(const harvester::Mark& mark, const Node* node, const Facts& facts,
+                              base::WallTime now) {
+  if (node == nullptr || !facts.ours) return mark.marked_at;
+  if (!facts.complete) {  // forced
+    const bool timed = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt;
+    return timed ? mark.drain_deadline.at + mark.grace : mark.marked_at;
+  }
+  const std::optional<base::WallTime> ended = node->last_drain->updated_at;
+  // Nomad's clock may be wrong.
+  const bool is_usable = ended.has_value() && *ended >= mark.marked_at && *ended <= now;
+  return is_usable ? *ended : mark.marked_at;
+}
+
 // How long this process must have known a drain before the drain can be late, because the clock of
 // the API server may be wrong. Once Nomad says that the drain is complete, this is only the grace.
 base::Duration TimeToWatch(const harvester::Mark& mark, bool complete) {
@@ -255,8 +269,13 @@ void SetMarked(const Overlay& seen, Facts* facts) {
                            facts->node->status != NodeStatus::kDown;
   facts->late = IsLate(mark, seen.now());
   facts->force = mark.force;
+  if (facts->node != nullptr) SetMarksNode(seen, mark, *facts->node, facts);
+  if (!view.vm->holds.empty()) {
+    facts->held_until =
+        DeletableSince(mark, facts->node, *facts, seen.now()) +
+        (snapshot.policy.has_value() ? snapshot.policy->hold_timeout : config::kHoldTimeout);
+  }
   if (facts->node == nullptr) return;
-  SetMarksNode(seen, mark, *facts->node, facts);
   const bool runs = facts->ours && (facts->node->draining || facts->complete);
   if (runs && view.drain_known_for < TimeToWatch(mark, facts->complete)) facts->late = false;
   // A broken or unhealthy VM is of no use: its removal does not end because its drain is refused or

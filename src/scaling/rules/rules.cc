@@ -7,6 +7,7 @@
 
 #include "nomad_harvester/nodepool/readiness.h"
 
+#include "absl/strings/str_join.h"
 #include "rules/progress.h"
 
 namespace nomad_harvester::scaling {
@@ -163,6 +164,22 @@ Step RollBackLate(const Facts& facts) {
 }
 
 constexpr const char* kPastDeadline = " is past its deadline and grace";
+
+// Of a VM that has joined: what holds it is waited for (rule C18).
+Step DeleteUnlessHeld(const Facts& facts, std::string reason) {
+  Step step = MakeStep(StepKind::kDelete, std::move(reason), facts.node);
+  step.is_held = facts.held_until.has_value();
+  if (!step.is_held) return step;
+  const std::string holds = "held by " + absl::StrJoin(ViewOf(facts).vm->holds, ", ");
+  if (facts.seen->now() < *facts.held_until) {
+    step.kind = StepKind::kWait;
+    step.reason += ", and it is " + holds + ", until " + base::FormatRfc3339(*facts.held_until) +
+                   " at the latest";
+  } else {
+    step.reason += "; it is still " + holds + ", but hold_timeout has passed";
+  }
+  return step;
+}
 
 constexpr std::array<Rule, 56> kTable = {{
     {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
@@ -457,28 +474,28 @@ constexpr std::array<Rule, 56> kTable = {{
      "initializing, without an allocation and without a drain of ours", "delete",
      [](const Facts& f) { return f.for_broken && f.never_used && !f.ours; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kDelete, Named(*f.node) + " was never ready", f.node);
+       return DeleteUnlessHeld(f, Named(*f.node) + " was never ready");
      }},
     {Row::kMarkedGone, "marked-gone", "marked", "gone (GET by ID: 404)", "delete",
      [](const Facts& f) { return f.node == nullptr && f.node_gone; },
-     [](const Facts&) { return MakeStep(StepKind::kDelete, "its node is gone from Nomad"); }},
+     [](const Facts& f) { return DeleteUnlessHeld(f, "its node is gone from Nomad"); }},
     {Row::kMarkedDown, "marked-down", "marked",
      "down, and the instance does not run or it has been down for 2 minutes", "delete",
      [](const Facts& f) { return f.down_for_good; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kDelete, Named(*f.node) + " is down", f.node);
+       return DeleteUnlessHeld(f, Named(*f.node) + " is down");
      }},
     {Row::kMarkedCutOff, "marked-cut-off", "marked for being broken or unhealthy",
      "disconnected likewise, and no allocation on it is within its time", "delete",
      [](const Facts& f) { return (f.for_unhealthy || f.for_broken) && f.cut_off_for_good; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kDelete, Named(*f.node) + " is disconnected", f.node);
+       return DeleteUnlessHeld(f, Named(*f.node) + " is disconnected");
      }},
     {Row::kMarkedIdle, "marked-idle", "marked",
      "its drain, ours, is complete, it is ineligible and idle", "delete",
      [](const Facts& f) { return f.idle; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kDelete, Named(*f.node) + " is drained", f.node);
+       return DeleteUnlessHeld(f, Named(*f.node) + " is drained");
      }},
     {Row::kMarkedRecovered, "marked-recovered", "marked for being broken or unhealthy",
      "ready, not draining, no drain of ours", "roll back",
@@ -492,7 +509,7 @@ constexpr std::array<Rule, 56> kTable = {{
      "its drain, ours, runs or is complete", "delete",
      [](const Facts& f) { return f.late && f.force && f.ours && (f.node->draining || f.complete); },
      [](const Facts& f) {
-       return MakeStep(StepKind::kDelete, "the drain of " + Named(*f.node) + kPastDeadline, f.node);
+       return DeleteUnlessHeld(f, "the drain of " + Named(*f.node) + kPastDeadline);
      }},
     {Row::kMarkedLate, "marked-late",
      "marked; past deadline and grace, or 10 s past a timed deadline and no drain of ours posted",
