@@ -2,9 +2,11 @@
 //
 // Pools whose VMs need an introduction token of Nomad before they may register.
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,6 +26,7 @@ using simulator::Fault;
 using simulator::Introduction;
 using simulator::RequestInfo;
 using simulator::System;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -413,7 +416,18 @@ TEST(IntroTokens, R8_a_vm_that_waited_long_for_its_start_boots_with_a_new_one) {
   const std::string old = h.VmNames().at(0);
   ASSERT_TRUE(h.cluster.HangDrain(h.NodeOf(old)));
   h.policy["memory_request"] = "24Gi";
+  std::vector<std::string> writes;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    const bool starts = request.body.find("runStrategy") != std::string::npos;
+    if (request.name == old && request.verb == "delete") writes.emplace_back("delete the old one");
+    if (request.resource == "secrets" && request.verb == "patch") writes.emplace_back("new token");
+    if (request.verb == "patch" && starts) writes.emplace_back("start");
+    return Fault::None();
+  });
   h.Tick(std::chrono::minutes(250));
+  const auto deleted = std::find(writes.begin(), writes.end(), "delete the old one");
+  EXPECT_THAT(std::vector<std::string>(deleted, writes.end()),
+              ElementsAre("delete the old one", "new token", "start"));
   EXPECT_THAT(h.VmNames(), Not(testing::Contains(old))) << h.Transcript();
   h.CheckAtRest(1);
 }
