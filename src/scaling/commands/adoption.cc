@@ -14,29 +14,6 @@
 #include "execution/read_only.h"
 
 namespace nomad_harvester::scaling {
-namespace {
-
-absl::Status RecordOnLease(const runtime::Context& context, const kube::KubeClient& client,
-                           const Adoption& adoption) {
-  const std::string name = harvester::LeaseName(adoption.key.pool);
-  const kube::LeaseChange change{
-      .annotations = {{harvester::kNomadClusterAnnotation, adoption.cluster}}};
-  const auto patched =
-      client.MergePatch(context, kube::kLeases, adoption.key.ns, name, kube::LeasePatch(change));
-  if (!patched.ok()) {
-    return base::Annotate(patched.status(), "Lease " + name + " could not be written; repeat it");
-  }
-  const kube::Lease lease = kube::ParseLease(*patched);
-  const auto stored = lease.annotations.find(harvester::kNomadClusterAnnotation);
-  if (stored != lease.annotations.end() && stored->second == adoption.cluster) {
-    return absl::OkStatus();
-  }
-  return base::Unavailable("Lease " + name +
-                           ": the reply is not the Lease with what was written; repeat it, and "
-                           "check harvester_url");
-}
-
-}  // namespace
 
 absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& caller,
                                                    const PoolKey& key) const {
@@ -115,7 +92,9 @@ absl::Status Maintenance::Adopt(const runtime::Context& context, const Adoption&
     ++written;
   }
   if (adoption.lease_cluster.empty()) return absl::OkStatus();
-  return RecordOnLease(context, *clients_.kube, adoption);
+  return base::Annotate(WriteOnLease(context, *clients_.kube, adoption.key,
+                                     harvester::kNomadClusterAnnotation, adoption.cluster),
+                        "the VMs are recorded, the pool's Lease may not be; repeat it");
 }
 
 }  // namespace nomad_harvester::scaling

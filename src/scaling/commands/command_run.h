@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
 #define NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -73,6 +74,11 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
 // DEADLINE_EXCEEDED if the command's time ended during the request for the Lease. The error names
 // what did not answer.
 absl::Status CheckAnswered(const runtime::Context& context, const LeaseView& lease);
+// Writes the annotation of the pool's Lease, or removes it if `text` is unset. One request.
+// NOT_FOUND: there is no Lease. UNAVAILABLE: the reply does not show what was written.
+absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClient& client,
+                          const PoolKey& key, const char* annotation,
+                          const std::optional<std::string>& text);
 
 }  // namespace nomad_harvester::scaling
 

@@ -10,6 +10,7 @@
 #include "nomad_harvester/kube/object.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
+#include "commands/command_run.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
@@ -31,7 +32,8 @@ absl::Status CheckStored(const kube::Observed& reply, const std::string& name,
                            "written is not known; repeat it, and check harvester_url");
 }
 
-// Writes the annotation of a Lease, or removes it if `text` is unset. NOT_FOUND: there is no Lease.
+}  // namespace
+
 absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClient& client,
                           const PoolKey& key, const char* annotation,
                           const std::optional<std::string>& text) {
@@ -41,8 +43,6 @@ absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClien
                                         kube::LeasePatch({.annotations = {{annotation, text}}})));
   return CheckStored(reply, name, annotation, text);
 }
-
-}  // namespace
 
 absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const PoolKey& key,
                                         const std::optional<harvester::Hold>& hold) const {
