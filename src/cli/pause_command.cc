@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -43,38 +42,48 @@ int RefuseLease(const CommandRun& run, const absl::Status& status) {
       kExitFailure);
 }
 
-// Nothing in `hold` resumes.
-int SetPaused(const CommandRun& run, const std::optional<harvester::Hold>& hold) {
+constexpr char kNoLeaseYet[] =
+    "Note: no process has scaled it yet; nomad-harvester status names the pools of the namespace\n";
+
+int Pause(const CommandRun& run, const harvester::Hold& hold) {
   const scaling::PoolKey key = KeyOf(run);
-  if (hold.has_value()) {
-    const std::string mistyped = WhyMistyped(run, key);
-    if (!mistyped.empty()) return run.errors.Refuse(mistyped, kExitFailure);
-  }
+  const std::string mistyped = WhyMistyped(run, key);
+  if (!mistyped.empty()) return run.errors.Refuse(mistyped, kExitFailure);
   const absl::StatusOr<bool> written =
       run.maintenance.Pause(run.context.WithTimeout(kOperatorBudget), key, hold);
   if (!written.ok()) return RefuseLease(run, written.status());
-  const std::string pool = "pool " + key.ToString();
-  if (!hold.has_value()) {
-    run.out << pool << (*written ? " resumed\n" : " was not paused: it has no Lease\n");
-  } else {
-    run.out << pool << " is paused until "
-            << (hold->always ? "nomad-harvester resume" : base::FormatRfc3339(*hold->until))
-            << "\n";
-  }
-  if (!*written) {
-    run.out << "Note: no process has scaled it yet; nomad-harvester status names the pools of the "
-               "namespace\n";
+  run.out << "pool " << key.ToString() << " is paused until "
+          << (hold.always ? "nomad-harvester resume" : base::FormatRfc3339(*hold.until)) << "\n"
+          << (*written ? "" : kNoLeaseYet);
+  return kExitOk;
+}
+
+int Resume(const CommandRun& run) {
+  const auto was_paused =
+      run.maintenance.Resume(run.context.WithTimeout(kOperatorBudget), KeyOf(run));
+  if (!was_paused.ok()) return RefuseLease(run, was_paused.status());
+  run.out << "pool " << KeyOf(run).ToString();
+  switch (*was_paused) {
+    case scaling::WasHeld::kYes:
+      run.out << " resumed\n";
+      break;
+    case scaling::WasHeld::kNo:
+      run.out << " was not paused\n";
+      break;
+    case scaling::WasHeld::kNoLease:
+      run.out << " was not paused: it has no Lease\n" << kNoLeaseYet;
   }
   return kExitOk;
 }
 
 int ResumeReplacement(const CommandRun& run) {
-  const auto resumed =
+  const auto had_stopped =
       run.maintenance.ResumeReplacement(run.context.WithTimeout(kOperatorBudget), KeyOf(run));
-  if (!resumed.ok()) return RefuseLease(run, resumed.status());
+  if (!had_stopped.ok()) return RefuseLease(run, had_stopped.status());
   run.out << "pool " << KeyOf(run).ToString()
-          << (*resumed ? ": the replacement of VMs goes on\n"
-                       : ": the replacement of VMs had not stopped\n");
+          << (*had_stopped == scaling::WasHeld::kYes
+                  ? ": the replacement of VMs goes on\n"
+                  : ": the replacement of VMs had not stopped\n");
   return kExitOk;
 }
 
@@ -115,7 +124,7 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 paused, 1 the pool's Lease could not be written, 2 usage, 130 "
                      "interrupted.",
        .use = PolicyUse::kPool,
-       .task = [hold](const CommandRun& run) { return SetPaused(run, *hold); },
+       .task = [hold](const CommandRun& run) { return Pause(run, *hold); },
        .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
       ->add_option("--until", *until,
                    "End by itself at this time, such as 2026-03-01T08:00:00Z, or so long from now, "
@@ -135,7 +144,7 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
        .use = PolicyUse::kPool,
        .task =
            [replacement](const CommandRun& run) {
-             return *replacement ? ResumeReplacement(run) : SetPaused(run, std::nullopt);
+             return *replacement ? ResumeReplacement(run) : Resume(run);
            }})
       ->add_flag("--replacement", *replacement,
                  "Replace VMs again after a new one was not ready in time; a pause goes on");

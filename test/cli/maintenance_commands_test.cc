@@ -1129,6 +1129,8 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   EXPECT_EQ(out_, "pool nomad/web is paused until nomad-harvester resume\n");
   EXPECT_EQ(Call(with_files({"resume"})), 0) << err_;
   EXPECT_EQ(out_, "pool nomad/web resumed\n");
+  EXPECT_EQ(Call(with_files({"resume"})), 0) << err_;
+  EXPECT_EQ(out_, "pool nomad/web was not paused\n");
   EXPECT_EQ(Call(with_files({"gc", "--dry-run"})), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("nomad/web"));
 }

@@ -30,9 +30,13 @@ class CommandsTest : public PoolFixture {
   ReconcileListener Listener() {
     return [this](const ReconcileEvent& event) { events_.push_back(event); };
   }
-  absl::Status Pause(const std::optional<Hold>& hold) {
+  absl::Status Pause(const Hold& hold) {
     Forget();
     return Commands().Pause(context(), key_, hold).status();
+  }
+  absl::StatusOr<WasHeld> Resume() {
+    Forget();
+    return Commands().Resume(context(), key_);
   }
   std::string Paused() const { return LeaseAnnotation(harvester::kLeasePausedAnnotation); }
   absl::StatusOr<Inspection> Inspect() {
@@ -53,14 +57,25 @@ TEST_F(CommandsTest, L10_a_pause_is_one_patch_of_a_lease_that_exists_and_a_resum
   const base::WallTime until = clock_.WallNow() + minutes(5);
   EXPECT_THAT(Pause(Hold{.until = until}), IsOk());
   EXPECT_EQ(Paused(), base::FormatRfc3339(until));
-  EXPECT_THAT(Pause(std::nullopt), IsOk());
+  EXPECT_THAT(Resume(), IsOkAndHolds(WasHeld::kYes));
+  EXPECT_THAT(Sent(), ElementsAre("get leases", "patch leases"));
   EXPECT_EQ(Paused(), "");
   EXPECT_EQ(LeaseAnnotation("note"), "kept");
 }
 
+TEST_F(CommandsTest, L10_a_resume_of_a_pool_that_is_not_paused_writes_nothing_and_says_so) {
+  AnnotateLease("note", "kept");
+  EXPECT_THAT(Resume(), IsOkAndHolds(WasHeld::kNo));
+  EXPECT_THAT(Sent(), ElementsAre("get leases"));
+  Next("get leases", Refused());
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kPermissionDenied)) << "it is not known";
+  Next("get leases", simulator::Fault::Answer(200, "{}"));
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is no Lease")));
+}
+
 TEST_F(CommandsTest, L10_a_pause_makes_the_lease_that_is_missing_and_a_resume_does_not) {
-  EXPECT_THAT(Pause(std::nullopt), IsOk());
-  EXPECT_THAT(Sent(), ElementsAre("patch leases"));
+  EXPECT_THAT(Resume(), IsOkAndHolds(WasHeld::kNoLease));
+  EXPECT_THAT(Sent(), ElementsAre("get leases"));
   EXPECT_THAT(cluster_.Leases(), IsEmpty());
   EXPECT_THAT(Pause(Hold{.always = true}), IsOk());
   EXPECT_THAT(Sent(), ElementsAre("patch leases", "create leases"));
@@ -76,6 +91,7 @@ TEST_F(CommandsTest, L10_a_pause_that_is_refused_or_that_no_lease_can_keep_is_an
   config_->pool_lease = false;
   EXPECT_THAT(Pause(Hold{.always = true}),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("pool_lease")));
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("pool_lease")));
   EXPECT_THAT(Sent(), IsEmpty());
 }
 
@@ -85,12 +101,12 @@ TEST_F(CommandsTest,
     Forget();
     return Commands().ResumeReplacement(context(), key_);
   };
-  EXPECT_THAT(resume(), IsOkAndHolds(false)) << "there is no Lease";
+  EXPECT_THAT(resume(), IsOkAndHolds(WasHeld::kNoLease));
   AnnotateLease("note", "kept");
-  EXPECT_THAT(resume(), IsOkAndHolds(false)) << "nothing has stopped";
+  EXPECT_THAT(resume(), IsOkAndHolds(WasHeld::kNo)) << "nothing has stopped";
   EXPECT_THAT(Sent(), ElementsAre("get leases"));
   AnnotateLease(harvester::kLeaseReplacementAnnotation, "{}");
-  EXPECT_THAT(resume(), IsOkAndHolds(true));
+  EXPECT_THAT(resume(), IsOkAndHolds(WasHeld::kYes));
   EXPECT_THAT(Sent(), ElementsAre("get leases", "patch leases"));
   EXPECT_EQ(LeaseAnnotation(harvester::kLeaseReplacementAnnotation), "");
   EXPECT_EQ(LeaseAnnotation("note"), "kept");

@@ -93,7 +93,8 @@ absl::Status Operator::Adopt() {
   return adoption.ok() ? maintenance_.Adopt(context_, *adoption) : adoption.status();
 }
 absl::Status Operator::Pause(const std::optional<harvester::Hold>& hold) {
-  return maintenance_.Pause(context_, key(), hold).status();
+  return hold.has_value() ? maintenance_.Pause(context_, key(), *hold).status()
+                          : maintenance_.Resume(context_, key()).status();
 }
 
 absl::StatusOr<std::set<scaling::PoolKey>> Operator::FindPools(const std::string& ns) {

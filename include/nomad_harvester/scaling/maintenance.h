@@ -126,6 +126,9 @@ struct Adoption {
   bool IsNeeded() const { return !vms.empty() || !lease_cluster.empty(); }
 };
 
+// Whether a pool, or the replacement of its VMs, was held before it was resumed.
+enum class WasHeld { kYes, kNo, kNoLease };
+
 struct Collection {
   // OK: everything that could be collected was. ABORTED: another live process holds the pool's
   // Lease, and nothing was done.
@@ -138,16 +141,18 @@ class Maintenance {
  public:
   Maintenance(MaintenanceOptions options, Clients clients);
 
-  // Sets the annotation `paused` of the pool's Lease, or removes it if `hold` is unset (rule L10).
-  // If there is no Lease, one is created to set it. One request if the Lease exists. Returns
-  // whether it existed: a pool on which nobody has acted has no Lease yet, nor has a pool with a
-  // mistyped name.
+  // Sets the annotation `paused` of the pool's Lease (rule L10). If there is no Lease, one is
+  // created. One request if the Lease exists. Returns whether it existed: a pool on which nobody
+  // has acted has no Lease yet, nor has a pool with a mistyped name.
   absl::StatusOr<bool> Pause(const runtime::Context& context, const PoolKey& key,
-                             const std::optional<harvester::Hold>& hold) const;
-
+                             const harvester::Hold& hold) const;
+  // Removes that annotation. At most two requests. An error is one of Harvester, or
+  // FAILED_PRECONDITION: no Lease is used.
+  absl::StatusOr<WasHeld> Resume(const runtime::Context& context, const PoolKey& key) const;
   // Removes the annotation `replacement` of the pool's Lease, so that replacements go on (rule R5).
-  // Two requests. Returns whether they had stopped.
-  absl::StatusOr<bool> ResumeReplacement(const runtime::Context& context, const PoolKey& key) const;
+  // At most two requests.
+  absl::StatusOr<WasHeld> ResumeReplacement(const runtime::Context& context,
+                                            const PoolKey& key) const;
   // Sets the annotation `replace` of a VM, or removes it if `reason` is unset (rule R1). One
   // request, which fails if the VM has changed since it was read.
   absl::Status RequestReplacement(const runtime::Context& context,

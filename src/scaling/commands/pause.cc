@@ -44,24 +44,45 @@ absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClien
   return CheckStored(reply, name, annotation, text);
 }
 
-absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const PoolKey& key,
-                                        const std::optional<harvester::Hold>& hold) const {
-  if (!clients_.config->pool_lease) {
-    return base::FailedPrecondition(
-        "pool_lease is \"false\": a pool without a Lease cannot be "
-        "paused");
+namespace {
+
+absl::Status CheckLeaseUsed(const config::PluginConfig& config) {
+  if (config.pool_lease) return absl::OkStatus();
+  return base::FailedPrecondition(
+      "pool_lease is \"false\": a pool without a Lease cannot be paused");
+}
+
+// Removes what holds a pool from its Lease.
+absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
+                                        const kube::KubeClient& client, const PoolKey& key,
+                                        const char* annotation) {
+  const std::string name = harvester::LeaseName(key.pool);
+  const auto observed = client.Get(context, kube::kLeases, key.ns, name);
+  if (kube::IsNotFound(observed.status())) return WasHeld::kNoLease;
+  NH_RETURN_IF_ERROR(observed);
+  const kube::Lease lease = kube::ParseLease(*observed);
+  if (lease.resource_version.empty()) {
+    return base::Unavailable("Lease " + name + ": the reply is no Lease; check harvester_url");
   }
-  std::optional<std::string> text;
-  if (hold.has_value()) text = harvester::FormatHold(*hold);
+  if (!lease.annotations.contains(annotation)) return WasHeld::kNo;
+  NH_RETURN_IF_ERROR(WriteOnLease(context, client, key, annotation, std::nullopt));
+  return WasHeld::kYes;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const PoolKey& key,
+                                        const harvester::Hold& hold) const {
+  NH_RETURN_IF_ERROR(CheckLeaseUsed(*clients_.config));
+  const std::string text = harvester::FormatHold(hold);
   const absl::Status written =
       WriteOnLease(context, *clients_.kube, key, harvester::kLeasePausedAnnotation, text);
   if (!kube::IsNotFound(written)) {
     NH_RETURN_IF_ERROR(written);
     return true;
   }
-  if (!text.has_value()) return false;
   kube::Lease lease{.name = harvester::LeaseName(key.pool), .ns = key.ns};
-  lease.annotations[harvester::kLeasePausedAnnotation] = *text;
+  lease.annotations[harvester::kLeasePausedAnnotation] = text;
   NH_ASSIGN_OR_RETURN(
       const kube::Observed created,
       clients_.kube->Create(
@@ -72,18 +93,15 @@ absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const P
   return false;
 }
 
-absl::StatusOr<bool> Maintenance::ResumeReplacement(const runtime::Context& context,
-                                                    const PoolKey& key) const {
-  const auto observed =
-      clients_.kube->Get(context, kube::kLeases, key.ns, harvester::LeaseName(key.pool));
-  if (kube::IsNotFound(observed.status())) return false;
-  NH_RETURN_IF_ERROR(observed);
-  if (!kube::ParseLease(*observed).annotations.contains(harvester::kLeaseReplacementAnnotation)) {
-    return false;
-  }
-  NH_RETURN_IF_ERROR(WriteOnLease(context, *clients_.kube, key,
-                                  harvester::kLeaseReplacementAnnotation, std::nullopt));
-  return true;
+absl::StatusOr<WasHeld> Maintenance::Resume(const runtime::Context& context,
+                                            const PoolKey& key) const {
+  NH_RETURN_IF_ERROR(CheckLeaseUsed(*clients_.config));
+  return RemoveFromLease(context, *clients_.kube, key, harvester::kLeasePausedAnnotation);
+}
+
+absl::StatusOr<WasHeld> Maintenance::ResumeReplacement(const runtime::Context& context,
+                                                       const PoolKey& key) const {
+  return RemoveFromLease(context, *clients_.kube, key, harvester::kLeaseReplacementAnnotation);
 }
 
 }  // namespace nomad_harvester::scaling
