@@ -194,6 +194,22 @@ bool Cluster::PutObject(const nlohmann::json& object) {
   return true;
 }
 
+nlohmann::json UnscheduledPod(const std::string& ns, const std::string& vm,
+                              const std::string& message) {
+  const Json condition = {{"type", "PodScheduled"},
+                          {"status", "False"},
+                          {"reason", "Unschedulable"},
+                          {"message", message}};
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", "virt-launcher-" + vm},
+            {"namespace", ns},
+            {"labels", {{"kubevirt.io", "virt-launcher"}}},
+            {"annotations", {{"kubevirt.io/domain", vm}}}}},
+          {"status", {{"conditions", Json::array({condition})}}}};
+}
+
 bool Cluster::DeleteObject(const nlohmann::json& object) {
   const ResourceDef* def =
       FindResourceByKind(base::GetString(object, "apiVersion"), base::GetString(object, "kind"));

@@ -24,22 +24,6 @@ constexpr char kNoHost[] =
     "0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available: 3 No "
     "preemption victims found for incoming pod.";
 
-// The pod of a VM that no host takes.
-nlohmann::json UnschedulablePod(const simulator::Event& vm) {
-  const nlohmann::json condition = {{"type", "PodScheduled"},
-                                    {"status", "False"},
-                                    {"reason", "Unschedulable"},
-                                    {"message", kNoHost}};
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata",
-           {{"name", "virt-launcher-" + vm.name},
-            {"namespace", vm.ns},
-            {"labels", {{"kubevirt.io", "virt-launcher"}}},
-            {"annotations", {{"kubevirt.io/domain", vm.name}}}}},
-          {"status", {{"conditions", nlohmann::json::array({condition})}}}};
-}
-
 // The quota that has no room: Harvester's webhook refuses VMs because of it, and the plugin reads
 // it.
 nlohmann::json FullQuota() {
@@ -105,8 +89,9 @@ void SimulatedWorld::Fail() {
   cluster_.FailStart(kEveryVm, "ErrorUnschedulable", kNoHost);
   cluster_.SetObserver([this](const simulator::Event& event) {
     using simulator::EventKind;
-    if (event.kind == EventKind::kVmFailing) cluster_.PutObject(UnschedulablePod(event));
-    if (event.kind == EventKind::kVmGone) cluster_.DeleteObject(UnschedulablePod(event));
+    const nlohmann::json pod = simulator::UnscheduledPod(event.ns, event.name, kNoHost);
+    if (event.kind == EventKind::kVmFailing) cluster_.PutObject(pod);
+    if (event.kind == EventKind::kVmGone) cluster_.DeleteObject(pod);
   });
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "pool_fixture.h"
-#include "support/launcher_pod.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -48,7 +47,7 @@ class PendingReasonsTest : public PoolFixture {
          {"type", "Warning"}}));
   }
   void AddPod(const std::string& vm, const std::string& message) {
-    EXPECT_TRUE(cluster_.PutObject(support::UnscheduledPod(vm, message)));
+    EXPECT_TRUE(cluster_.PutObject(simulator::UnscheduledPod("nomad", vm, message)));
   }
   VmView ViewOf(const std::string& vm) {
     const auto look = MakeObserver().Observe(context(), LookFor("", "", policy_), {});

@@ -15,7 +15,6 @@
 #include "nomad_harvester/base/json.h"
 
 #include "costs.h"
-#include "support/launcher_pod.h"
 #include "trouble.h"
 #include "vm_facts.h"
 
@@ -110,7 +109,8 @@ TEST(Creation, C3_a_vm_that_no_host_takes_is_broken_as_soon_while_status_is_aske
   h.cluster.FailStart(1, "ErrorUnschedulable",
                       "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.");
   h.clock.After(seconds(2), [&h] {
-    h.cluster.PutObject(support::UnscheduledPod(h.VmNames().at(0), "no host without one"));
+    h.cluster.PutObject(
+        simulator::UnscheduledPod("nomad", h.VmNames().at(0), "no host without one"));
   });
   for (int second = 1; second <= 120; ++second) {
     h.clock.After(seconds(second), [&h] { EXPECT_TRUE(h.Status().ok()); });

@@ -208,6 +208,10 @@ class Cluster {
   std::shared_ptr<Impl> impl_;
 };
 
+// The pod of a VM that no host takes, for PutObject; `message` is what Kubernetes' scheduler says.
+nlohmann::json UnscheduledPod(const std::string& ns, const std::string& vm,
+                              const std::string& message);
+
 }  // namespace nomad_harvester::simulator
 
 #endif  // NOMAD_HARVESTER_SIMULATOR_CLUSTER_H_
