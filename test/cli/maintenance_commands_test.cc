@@ -23,6 +23,7 @@
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
+#include "support/hosts.h"
 #include "support/scoped_temp_dir.h"
 #include "support/status_matchers.h"
 
@@ -1269,10 +1270,7 @@ TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off
   EXPECT_EQ(evacuate({.host = "rack9-z", .no_wait = true, .yes = true}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("there is no host rack9-z; there are: " + host));
   EXPECT_EQ(asked(vm), "");
-  ASSERT_TRUE(cluster_.PutObject({{"apiVersion", "v1"},
-                                  {"kind", "Node"},
-                                  {"metadata", {{"name", host}}},
-                                  {"spec", {{"unschedulable", true}}}}));
+  ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
   EXPECT_EQ(evacuate({.host = host, .no_wait = true, .yes = true}), 0) << err_.str();
   EXPECT_EQ(asked(vm), "host " + host + " is to be left");
   const std::string other = cluster_.Vms().at(1)["metadata"]["name"];
@@ -1284,14 +1282,9 @@ TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off
 TEST_F(MaintenanceCommands, R7_status_tells_which_hosts_are_to_be_left_and_who_is_on_them) {
   ASSERT_TRUE(Scale(1).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
-  const auto cordon = [&](const std::string& host) {
-    ASSERT_TRUE(cluster_.PutObject({{"apiVersion", "v1"},
-                                    {"kind", "Node"},
-                                    {"metadata", {{"name", host}}},
-                                    {"spec", {{"unschedulable", true}}}}));
-  };
-  cordon(cluster_.HostOfVm(vm));
-  cordon("rack9-z");
+  for (const std::string& host : {cluster_.HostOfVm(vm), std::string("rack9-z")}) {
+    ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
+  }
   Status();
   EXPECT_THAT(out_.str(), HasSubstr(cluster_.HostOfVm(vm) + " is cordoned; on it: " + vm));
   EXPECT_THAT(out_.str(), HasSubstr("rack9-z is cordoned; no VM of the pool is on it"));

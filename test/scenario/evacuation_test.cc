@@ -11,6 +11,7 @@
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "support/hosts.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -20,26 +21,14 @@ using nlohmann::json;
 using simulator::System;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using support::Host;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-simulator::Options TwoHosts() {
-  simulator::Options options;
-  options.hosts = {{.name = "rack1-a", .zone = ""}, {.name = "rack2-a", .zone = ""}};
-  return options;
-}
-
-json Host(const std::string& name, bool cordoned) {
-  return {{"apiVersion", "v1"},
-          {"kind", "Node"},
-          {"metadata", {{"name", name}}},
-          {"spec", {{"unschedulable", cordoned}}}};
-}
 
 // A pool whose policy lets VMs leave cordoned hosts.
 class Evacuation : public testing::Test {
  protected:
-  Evacuation() : h_(TwoHosts()) { h_.policy["on_host_maintenance"] = "evacuate"; }
+  Evacuation() : h_(support::TwoHosts()) { h_.policy["on_host_maintenance"] = "evacuate"; }
 
   void MakePool(int count) {
     ASSERT_TRUE(h_.Scale(count).ok());

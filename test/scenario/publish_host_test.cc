@@ -16,6 +16,7 @@
 
 #include "harness.h"
 #include "operator.h"
+#include "support/hosts.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -36,16 +37,11 @@ using ::testing::Not;
 constexpr char kHost[] = "harvester_host";
 constexpr char kZone[] = "harvester_zone";
 
-simulator::Options TwoHosts() {
-  simulator::Options options;
-  options.hosts = {{.name = "rack1-a", .zone = "rack1"}, {.name = "rack2-a", .zone = "rack2"}};
-  return options;
-}
-
 // A pool that publishes its hosts.
 class Publishing : public Harness {
  public:
-  explicit Publishing(const Interleaving& interleaving = {}) : Harness(TwoHosts(), interleaving) {
+  explicit Publishing(const Interleaving& interleaving = {})
+      : Harness(support::TwoHosts(), interleaving) {
     policy["publish_host"] = "true";
   }
   // What Nomad's servers know; empty: the node has no such key.
@@ -379,17 +375,10 @@ TEST(PublishHost, works_in_whatever_order_the_steps_of_a_pass_are_carried_out) {
 
 // --- Cordoned hosts.
 
-json CordonedHost(const std::string& name) {
-  return {{"apiVersion", "v1"},
-          {"kind", "Node"},
-          {"metadata", {{"name", name}}},
-          {"spec", {{"unschedulable", true}}}};
-}
-
 TEST(CordonedHosts, C8_a_scale_in_removes_their_vms_first_and_says_why) {
   Publishing h;
   h.Grow(4);
-  ASSERT_TRUE(h.cluster.PutObject(CordonedHost("rack1-a")));
+  ASSERT_TRUE(h.cluster.PutObject(support::Host("rack1-a", /*cordoned=*/true)));
   h.cluster.ResetCounters();
   ASSERT_TRUE(h.Scale(2).ok());
   EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "list", "nodes"), 1) << "one list";
@@ -399,7 +388,7 @@ TEST(CordonedHosts, C8_a_scale_in_removes_their_vms_first_and_says_why) {
 }
 
 TEST(CordonedHosts, C8_growth_and_status_do_not_ask_for_hosts) {
-  Harness h(TwoHosts());
+  Harness h(support::TwoHosts());
   ASSERT_TRUE(h.Scale(2).ok());
   h.Tick(minutes(5));
   EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "list", "nodes"), 0);
@@ -410,7 +399,7 @@ TEST(CordonedHosts, C8_without_the_right_a_scale_in_goes_on_without_a_warning) {
   Publishing h;
   h.Grow(2);
   h.cluster.Forbid("list", "nodes");
-  ASSERT_TRUE(h.cluster.PutObject(CordonedHost("rack1-a")));
+  ASSERT_TRUE(h.cluster.PutObject(support::Host("rack1-a", /*cordoned=*/true)));
   EXPECT_TRUE(h.Scale(1).ok()) << h.Transcript();
   EXPECT_THAT(h.log->Text(), Not(HasSubstr("cordoned")));
   for (const log::Record& record : h.log->records()) {

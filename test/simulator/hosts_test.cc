@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Harvester's hosts, live migration, and the metadata of Nomad's clients.
+#include "support/hosts.h"
+
 #include "simulator_fixture.h"
 
 namespace nomad_harvester::simulator {
@@ -37,10 +39,7 @@ TEST_F(HostsTest, Guests_are_put_on_the_emptiest_host_that_is_not_cordoned) {
   Wait(seconds(6));
   EXPECT_EQ(HostOf("a"), "h1");
   EXPECT_EQ(HostOf("b"), "h2");
-  ASSERT_TRUE(cluster().PutObject({{"apiVersion", "v1"},
-                                   {"kind", "Node"},
-                                   {"metadata", {{"name", "h1"}}},
-                                   {"spec", {{"unschedulable", true}}}}));
+  ASSERT_TRUE(cluster().PutObject(support::Host("h1", /*cordoned=*/true)));
   MakeVm("c");
   Wait(seconds(6));
   EXPECT_EQ(HostOf("c"), "h2");

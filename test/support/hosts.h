@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts of a simulated Harvester.
+#ifndef NOMAD_HARVESTER_TEST_SUPPORT_HOSTS_H_
+#define NOMAD_HARVESTER_TEST_SUPPORT_HOSTS_H_
+
+#include <string>
+
+#include "nomad_harvester/simulator/options.h"
+
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::support {
+
+// rack1-a and rack2-a, each in a zone of its own.
+inline simulator::Options TwoHosts() {
+  simulator::Options options;
+  options.hosts = {{.name = "rack1-a", .zone = "rack1"}, {.name = "rack2-a", .zone = "rack2"}};
+  return options;
+}
+
+// For Cluster::PutObject, as "kubectl cordon" and "kubectl uncordon" leave it.
+inline nlohmann::json Host(const std::string& name, bool cordoned) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", {{"name", name}}},
+          {"spec", {{"unschedulable", cordoned}}}};
+}
+
+}  // namespace nomad_harvester::support
+
+#endif  // NOMAD_HARVESTER_TEST_SUPPORT_HOSTS_H_
