@@ -148,9 +148,12 @@ std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
   // Nearer in spelling to its opposite.
   const std::optional<std::string> nearest =
       argument == "unpause" ? "resume" : base::NearestName(argument, names);
-  return nearest.has_value()
-             ? "there is no command \"" + argument + "\"; did you mean " + *nearest + "?"
-             : "the first argument is no command; the commands are " + absl::StrJoin(names, ", ");
+  if (nearest.has_value()) {
+    return "there is no command \"" + argument + "\"; did you mean " + *nearest + "?";
+  }
+  return "there is no " +
+         (MayBeSecret(argument) ? "such command" : "command " + GivenWord(argument)) +
+         "; the commands are " + absl::StrJoin(names, ", ");
 }
 
 std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::string>& arguments) {

@@ -160,9 +160,21 @@ TEST_F(Commands, a_mistyped_one_is_told_with_the_nearest_and_a_secret_is_not_rep
             "nomad-harvester: there is no command \"stauts\"; did you mean status?\n");
   const Outcome secret = Call({"s3cr3t-t0ken-of-somebody"});
   EXPECT_EQ(secret.exit_code, 2);
-  EXPECT_THAT(secret.err, AllOf(HasSubstr("the first argument is no command"), HasSubstr("gc"),
+  EXPECT_THAT(secret.err, AllOf(HasSubstr("there is no such command; the commands are dev, "),
                                 Not(HasSubstr("s3cr3t"))));
   EXPECT_EQ(Call({"stauts", "--help"}).exit_code, 2);
+}
+
+TEST_F(Commands, help_of_one_that_does_not_exist_says_so) {
+  const Outcome unknown = Call({"help", "nosuch"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(
+      unknown.err,
+      StartsWith("nomad-harvester: there is no command \"nosuch\"; the commands are dev, "));
+  const Outcome mistyped = Call({"help", "stauts"});
+  EXPECT_EQ(mistyped.exit_code, 2);
+  EXPECT_EQ(mistyped.err,
+            "nomad-harvester: there is no command \"stauts\"; did you mean status?\n");
 }
 
 TEST_F(Commands, P3_a_mistyped_option_is_told_with_the_nearest_and_without_values) {
