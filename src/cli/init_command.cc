@@ -179,8 +179,8 @@ absl::Status ChooseNetworkAndKey(const CommandRun& run, const InitArguments& arg
   return absl::OkStatus();
 }
 
-// What the pool's name becomes: labels, a class of nodes, the beginning of the VMs' names.
-absl::Status CheckPool(const InitChoices& choices) {
+// As in a policy.
+absl::Status CheckChoices(const InitChoices& choices) {
   return config::ParsePoolPolicy({{"node_group_name", choices.pool},
                                   {"namespace", choices.ns},
                                   {"node_class", choices.pool},
@@ -190,6 +190,33 @@ absl::Status CheckPool(const InitChoices& choices) {
                                   {"cpu_request", "1"},
                                   {"memory_request", "1Gi"}})
       .status();
+}
+
+// What the pool's name becomes: labels, a class of nodes, the beginning of the VMs' names.
+absl::Status CheckPool(const std::string& pool) {
+  return CheckChoices({.dir = "",
+                       .pool = pool,
+                       .ns = kDefaultNamespace,
+                       .image = "default/any",
+                       .network = kManagement});
+}
+
+absl::StatusOr<std::string> ChoosePool(const CommandRun& run, const InitArguments& arguments) {
+  if (!arguments.pool.empty()) {
+    NH_RETURN_IF_ERROR(CheckPool(arguments.pool));
+    return arguments.pool;
+  }
+  while (run.asking.interactive) {
+    NH_ASSIGN_OR_RETURN(const std::string name,
+                        AskLine(run, std::string("Name of the pool [") + kDefaultPool + "]:"));
+    if (name.empty()) break;
+    const absl::Status usable = CheckPool(name);
+    if (usable.ok()) return name;
+    // Of two lines the first one says it.
+    const std::string problem = base::Message(usable);
+    run.out << Printable(problem.substr(0, problem.find('\n'))) << "\n";
+  }
+  return kDefaultPool;
 }
 
 // The agent looks for the executable by its name in this directory.
@@ -204,8 +231,7 @@ absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArgumen
   InitChoices choices = {.dir = std::filesystem::absolute(arguments.dir).lexically_normal(),
                          .plugin_dir = PluginDir(),
                          .harvester_url = plugin.harvester.url,
-                         .nomad_address = plugin.nomad.address,
-                         .pool = arguments.pool};
+                         .nomad_address = plugin.nomad.address};
   while (choices.dir.size() > 1 && choices.dir.back() == '/') choices.dir.pop_back();
   if (!plugin.harvester.kubeconfig_path.empty()) {
     choices.kubeconfig = std::filesystem::absolute(plugin.harvester.kubeconfig_path);
@@ -214,15 +240,11 @@ absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArgumen
   NH_ASSIGN_OR_RETURN(
       const harvester::Choices there,
       run.maintenance.FindChoices(run.context.WithTimeout(kOperatorBudget), {kSources, ns}));
-  if (choices.pool.empty() && run.asking.interactive) {
-    NH_ASSIGN_OR_RETURN(choices.pool,
-                        AskLine(run, std::string("Name of the pool [") + kDefaultPool + "]:"));
-  }
-  if (choices.pool.empty()) choices.pool = kDefaultPool;
+  NH_ASSIGN_OR_RETURN(choices.pool, ChoosePool(run, arguments));
   NH_ASSIGN_OR_RETURN(choices.ns, ChooseNamespace(run, arguments, there.namespaces));
   NH_RETURN_IF_ERROR(ChooseImage(run, arguments, there.images, &choices));
   NH_RETURN_IF_ERROR(ChooseNetworkAndKey(run, arguments, there, &choices));
-  NH_RETURN_IF_ERROR(CheckPool(choices));
+  NH_RETURN_IF_ERROR(CheckChoices(choices));
   return choices;
 }
 
@@ -330,8 +352,14 @@ int WriteInitFiles(const CommandRun& run, const InitArguments& arguments) {
     return run.errors.Refuse(written, kExitFailure);
   }
   const std::string agent = Printable(choices->dir + "/agent.hcl");
-  run.out << "\nThe policy is a dry run. Set retry_join in " << Printable(choices->dir)
-          << "/cloud-init.yaml to your Nomad servers, then:\n"
+  const std::string user_data = Printable(choices->dir + "/cloud-init.yaml");
+  const std::string servers = Printable(NomadServersOf(*choices));
+  run.out << "\nThe policy is a dry run. "
+          << (servers.empty()
+                  ? "Edit retry_join in " + user_data +
+                        ", which is an example: set the addresses of your Nomad servers. Then:\n"
+                  : "The VMs join Nomad at " + servers + " (retry_join in " + user_data +
+                        "). Next:\n")
           << "  nomad-harvester check --agent-config " << agent << "\n"
           << "  nomad-autoscaler agent -config " << agent << "\n"
           << std::flush;

@@ -160,12 +160,15 @@ std::string PolicyOf(const InitChoices& choices) {
   return text;
 }
 
-// The VMs cannot reach a Nomad agent at an address of this machine alone.
+constexpr char kExampleServers[] = "# Addresses of the Nomad servers.";
+constexpr char kServersToEdit[] =
+    "# EDIT: an example. Set the addresses of your Nomad servers, or no VM joins.";
+
 std::string UserDataOf(const InitChoices& choices) {
   const std::string text = Replaced(ExampleUserData(), kTlsHere, kTlsThere);
-  const auto nomad = http::ParseBaseUrl(choices.nomad_address);
-  if (!nomad.ok() || nomad->is_socket() || http::IsLoopback(nomad->host)) return text;
-  return Replaced(text, "nomad.example.org", nomad->host);
+  const std::string servers = NomadServersOf(choices);
+  return servers.empty() ? Replaced(text, kExampleServers, kServersToEdit)
+                         : Replaced(text, "nomad.example.org", servers);
 }
 
 constexpr char kToken[] = R"(---
@@ -186,6 +189,12 @@ std::vector<InitFile> InitFiles(const InitChoices& choices) {
   return {{choices.dir + "/agent.hcl", AgentOf(choices)},
           {choices.dir + "/policies/policy.hcl", PolicyOf(choices)},
           {choices.dir + "/cloud-init.yaml", UserDataOf(choices)}};
+}
+
+// The VMs cannot reach a Nomad agent at an address of this machine alone.
+std::string NomadServersOf(const InitChoices& choices) {
+  const auto nomad = http::ParseBaseUrl(choices.nomad_address);
+  return !nomad.ok() || nomad->is_socket() || http::IsLoopback(nomad->host) ? "" : nomad->host;
 }
 
 std::string RightsYaml(const std::string& ns, const std::set<std::string>& sources) {

@@ -33,6 +33,10 @@ struct InitFile {
 // agent.hcl, policies/policy.hcl and cloud-init.yaml.
 std::vector<InitFile> InitFiles(const InitChoices& choices);
 
+// Where the VMs find Nomad's servers, retry_join in cloud-init.yaml: the host of `nomad_address`.
+// Empty: the VMs cannot reach that one, and the file has an example that must be edited.
+std::string NomadServersOf(const InitChoices& choices);
+
 // The objects that give a token its rights on VMs in `ns` and on what they are made of in
 // `sources`, and the token itself. To be applied by kubectl.
 std::string RightsYaml(const std::string& ns, const std::set<std::string>& sources);

@@ -105,6 +105,17 @@ TEST_F(InitCommand, takes_what_there_is_one_of_without_a_question) {
                     HasSubstr("check --agent-config " + arguments_.dir + "/agent.hcl")));
 }
 
+TEST_F(InitCommand, ends_with_what_must_be_edited_or_where_the_vms_find_nomad) {
+  ASSERT_EQ(Init(), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("The VMs join Nomad at nomad.example.com (retry_join in " +
+                                    arguments_.dir + "/cloud-init.yaml). Next:\n"));
+  settings_.plugin.nomad.address = "http://127.0.0.1:4646";
+  arguments_.force = true;
+  ASSERT_EQ(Init(), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("Edit retry_join in " + arguments_.dir +
+                                    "/cloud-init.yaml, which is an example: "));
+}
+
 TEST_F(InitCommand, C13_what_it_writes_is_a_dry_run) {
   ASSERT_EQ(Init(), kExitOk) << err_.str();
   const auto policy = config::ParsePoolPolicy(Policy());
@@ -131,6 +142,19 @@ TEST_F(InitCommand, asks_for_each_choice_by_number_or_name) {
 TEST_F(InitCommand, asks_again_after_an_answer_that_is_no_choice) {
   ASSERT_EQ(Init(Answers({"web", "", "7", "fedora", "1", "", ""})), kExitOk) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("there is no image fedora; there are: default/ubuntu-24.04"));
+}
+
+TEST_F(InitCommand, asks_again_for_a_name_that_a_pool_cannot_have_and_for_nothing_else) {
+  AddNetwork("default", "vlan200");
+  ASSERT_EQ(Init(Answers({"Web Workers", "web", "", "", "2", ""})), kExitOk) << err_.str();
+  EXPECT_THAT(Policy(), AllOf(Contains(Pair("node_group_name", "web")),
+                              Contains(Pair("networks", "default/vlan200"))));
+  const std::string asked = "Name of the pool [workers]: ";
+  EXPECT_THAT(out_.str(), testing::StartsWith(asked +
+                                              "node_group_name: must be a DNS label of at most 40 "
+                                              "characters (got \"Web Workers\"); use a-z, 0-9 and "
+                                              "'-', with a letter or digit at both ends\n" +
+                                              asked + "\n  1  default\n"));
 }
 
 TEST_F(InitCommand, an_interrupted_question_writes_nothing) {
@@ -211,7 +235,8 @@ TEST_F(InitCommand, overwrites_nothing_unless_it_must) {
 
 TEST_F(InitCommand, a_pools_name_that_cannot_be_one_is_refused) {
   arguments_.pool = "Web Workers";
-  EXPECT_EQ(Init(), kExitUsage);
+  EXPECT_EQ(Init(Answers({})), kExitUsage);
+  EXPECT_EQ(out_.str(), "") << "before any question";
   EXPECT_THAT(err_.str(), HasSubstr("node_group_name"));
   EXPECT_FALSE(std::filesystem::exists(arguments_.dir));
 }
@@ -236,7 +261,8 @@ TEST(InitFiles, are_the_examples_with_the_choices_in_them) {
   ExpectGolden("init-agent.hcl", files[0].content);
   EXPECT_EQ(files[1].path, "/etc/pool/policies/policy.hcl");
   ExpectGolden("init-policy.hcl", files[1].content);
-  EXPECT_THAT(files[2].content, HasSubstr("retry_join = [\"nomad.example.com\"]"));
+  EXPECT_THAT(files[2].content,
+              AllOf(HasSubstr("retry_join = [\"nomad.example.com\"]"), Not(HasSubstr("EDIT"))));
 }
 
 // Beside a document, and Nomad's own file within a VM.
@@ -265,7 +291,10 @@ TEST(InitFiles, the_agent_and_the_plugin_log_no_debug_lines) {
 TEST(InitFiles, VMs_are_not_sent_to_a_nomad_of_this_machine_alone) {
   InitChoices choices = Example();
   choices.nomad_address = "http://127.0.0.1:4646";
-  EXPECT_THAT(InitFiles(choices)[2].content, HasSubstr("retry_join = [\"nomad.example.org\"]"));
+  EXPECT_THAT(InitFiles(choices)[2].content,
+              HasSubstr("# EDIT: an example. Set the addresses of your Nomad servers, or no VM "
+                        "joins.\n        server_join {\n          retry_join = "
+                        "[\"nomad.example.org\"]"));
 }
 
 TEST(InitFiles, a_path_may_have_any_character) {
