@@ -4,6 +4,7 @@
 #include <optional>
 #include <ostream>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -154,27 +155,30 @@ class Gc {
   }
 
  private:
-  // A pool that was asked for by its name is looked at first: undoing and recording harm nothing.
+  // Tells first what would be done. A pool that was asked for by its name is not asked about if
+  // nothing of it is deleted: undoing and recording harm nothing.
   int Confirm(const std::set<PoolKey>& pools) {
     const Settings& settings = run_.settings;
     if (arguments_.dry_run || arguments_.yes || pools.empty()) return kExitOk;
-    if (!settings.pool.empty()) {
-      std::vector<std::string> lines;
-      bool deletes = false;
+    std::vector<std::string> names;
+    std::ostringstream told;
+    bool deletes = false;
+    for (const PoolKey& pool : pools) {
+      names.push_back(pool.pool);
+      const auto before = told.tellp();
       const Collection preview = run_.maintenance.Preview(
-          run_.context, *pools.begin(), settings.policy, [&](const ReconcileEvent& event) {
-            lines.push_back(EventLine(event, /*dry_run=*/true));
+          run_.context, pool, settings.policy, [&](const ReconcileEvent& event) {
+            Print(told, pool, EventLine(event, /*dry_run=*/true));
             deletes |= Deletes(event);
           });
-      if (!preview.outcome.ok()) return Fail(pools.begin()->ToString(), preview.outcome);
-      if (!deletes) return kExitOk;
-      for (const std::string& line : lines) {
-        if (run_.asking.interactive) Print(run_.out, *pools.begin(), line);
-      }
+      if (preview.outcome.ok() && told.tellp() == before) Print(told, pool, "nothing to do");
+      if (preview.outcome.ok()) continue;
+      const int failure = Fail(pool.ToString(), preview.outcome);
+      // Of several pools the others can be collected.
+      if (!settings.pool.empty() || run_.context.Done()) return failure;
     }
-    std::vector<std::string> names;
-    names.reserve(pools.size());
-    for (const PoolKey& pool : pools) names.push_back(pool.pool);
+    if (!settings.pool.empty() && !deletes) return kExitOk;
+    if (run_.asking.interactive) run_.out << told.str();
     const std::string act = "collect what is left of " +
                             std::string(names.size() == 1 ? "pool " : "pools ") +
                             absl::StrJoin(names, ", ") + " in namespace " + settings.ns;

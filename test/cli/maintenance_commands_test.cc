@@ -757,8 +757,8 @@ TEST_F(MaintenanceCommands, gc_of_one_pool_leaves_the_others_alone_and_without_a
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
 }
 
-TEST_F(MaintenanceCommands, gc_of_every_pool_asks_first) {
-  DieDraining();
+TEST_F(MaintenanceCommands, gc_of_every_pool_says_what_it_would_do_and_asks_first) {
+  const std::string vm = DieDraining();
   settings_.policy.reset();
   settings_.pool = "";
   yes_ = false;
@@ -771,11 +771,16 @@ TEST_F(MaintenanceCommands, gc_of_every_pool_asks_first) {
   interactive_ = true;
   EXPECT_EQ(Gc(), 1);
   EXPECT_THAT(out_.str(),
-              testing::EndsWith("Collect what is left of pool web in namespace nomad? [y/N] "));
+              MatchesRegex("nomad/web: " + vm +
+                           ": would delete the VM: [^\n]*\n\nCollect what is left of pool "
+                           "web in namespace nomad\\? \\[y/N\\] "));
   EXPECT_EQ(cluster_.Vms().size(), 1U);
   answer_ = "y";
   EXPECT_EQ(Gc(), 0);
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_THAT(out_.str(),
+              StartsWith("nomad/web: nothing to do\n\nCollect what is left of pool web "));
 }
 
 TEST_F(MaintenanceCommands, gc_of_one_pool_asks_before_it_deletes) {
@@ -924,6 +929,21 @@ TEST_F(MaintenanceCommands, gc_that_is_interrupted_is_1_and_releases_its_lease) 
   EXPECT_EQ(Gc(), 1);
   EXPECT_THAT(err_.str(), HasSubstr("nomad/web: interrupted"));
   EXPECT_EQ(cluster_.Leases().at(0)["spec"].value("holderIdentity", ""), "");
+}
+
+TEST_F(MaintenanceCommands, gc_of_every_pool_asks_for_the_others_if_one_cannot_be_looked_at) {
+  DieDraining();
+  settings_.policy.reset();
+  settings_.pool = "";
+  yes_ = false;
+  interactive_ = true;
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.resource == "leases" && request.verb == "get" ? simulator::Fault::Answer(500)
+                                                                 : simulator::Fault::None();
+  });
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_THAT(err_.str(), StartsWith("nomad/web: not done: "));
+  EXPECT_THAT(out_.str(), testing::EndsWith("in namespace nomad? [y/N] "));
 }
 
 // The kernel accepts connections for it; nothing reads from them.
