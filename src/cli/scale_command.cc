@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
 
 #include "absl/strings/str_join.h"
 #include "plan_view.h"
@@ -41,6 +42,18 @@ config::StringMap PluginBlock(const Settings& settings) {
   return block;
 }
 
+// An agent that goes on evaluating its policy sets the policy's count at its next tick. Empty: none
+// has scaled the pool, or its count stays as it is.
+std::string AgentText(const scaling::Proposal& proposal) {
+  if (!proposal.agents_policy.has_value()) return "";
+  if (proposal.plan.direction == scaling::Direction::kNone) return "";
+  return "warning: an agent scaled this pool at " +
+         base::FormatRfc3339(proposal.agents_policy->at) + ", by policy " +
+         Printable(proposal.agents_policy->id) +
+         ", and may scale it back: to stop that, set enabled = false in the policy and restart the "
+         "agent\n";
+}
+
 class Scaling {
  public:
   Scaling(const CommandRun& run, const ScaleArguments& arguments, const MakeService& make_service)
@@ -59,6 +72,7 @@ class Scaling {
           "nothing was done: the policy says dry-run = \"true\"; give --set dry-run=false to act",
           kExitFailure);
     }
+    run_.out << AgentText(*proposal) << std::flush;
     if (const int answer = Confirm(*proposal); answer != kExitOk) return answer;
     const int outcome = Act(*proposal);
     return outcome == kExitOk ? Finish(*proposal) : outcome;

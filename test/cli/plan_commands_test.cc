@@ -660,6 +660,23 @@ TEST_F(PlanCommands, scale_out_asks_nothing_and_prints_a_line_for_each_thing_don
   EXPECT_THAT(err_.str(), IsEmpty());
 }
 
+TEST_F(PlanCommands, L11_scale_warns_of_the_agents_policy_that_scaled_the_pool_last) {
+  constexpr char kWarning[] =
+      "warning: an agent scaled this pool at 2026-01-01T00:00:00Z, by policy "
+      "p-1, and may scale it back: to stop that, set enabled = false in the "
+      "policy and restart the agent\n";
+  ASSERT_EQ(ScaleTo(1), 0);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("an agent"))) << "it was a command";
+  json lease = cluster_.Leases().at(0);
+  lease["metadata"]["annotations"]["nomad-harvester-autoscaler/policy"] =
+      R"({"id":"p-1","at":"2026-01-01T00:00:00Z"})";
+  ASSERT_TRUE(cluster_.PutObject(lease));
+  EXPECT_EQ(ScaleTo(1), 0);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("an agent"))) << "nothing is changed";
+  EXPECT_EQ(Scale({.count = 0}, "n"), 1);
+  EXPECT_THAT(out_.str(), HasSubstr(std::string(kWarning) + "\nRemove 1 VM? [y/N] "));
+}
+
 TEST_F(PlanCommands, scale_in_asks_first) {
   ASSERT_EQ(ScaleTo(2), 0);
   EXPECT_EQ(Scale({.count = 0}, "n"), 1);

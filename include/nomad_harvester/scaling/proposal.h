@@ -3,9 +3,11 @@
 #ifndef NOMAD_HARVESTER_SCALING_PROPOSAL_H_
 #define NOMAD_HARVESTER_SCALING_PROPOSAL_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
@@ -32,6 +34,8 @@ struct Proposal {
   absl::Status refusal;
   // Why some or all of the new VMs would not be made although the Scale is not refused; OK: none.
   absl::Status left_out;
+  // The agent's policy that scaled the pool last, by its Lease (rule L11); unset: none is known.
+  std::optional<harvester::PolicyRecord> agents_policy;
   // What the operator should know about the VMs to create.
   std::vector<std::string> notes;
 };

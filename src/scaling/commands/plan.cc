@@ -37,6 +37,7 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
         "NOMAD_ALLOC_ID is not set here: if the autoscaler runs on a node of this pool, protect "
         "that VM");
   }
+  proposal.agents_policy = lease.record.policy;
   if (lease.live) {
     // This refusal replaces all others, because the Scale would not even observe a busy pool.
     proposal.refusal =
