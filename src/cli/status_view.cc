@@ -126,6 +126,10 @@ Rows UnlinkedRows(const PoolStatus& status) {
   return rows;
 }
 
+constexpr char kUnlinkedMeans[] =
+    "nodes without a VM (below) are left of removed VMs until Nomad collects them, or are other "
+    "machines: give those another node_class, or harvester_vm_uuid = \"none\" in their meta";
+
 // Nothing if it has no other rows than its heading.
 std::string Section(const Rows& rows, std::size_t width) {
   return rows.size() == 1 ? std::string() : "\n" + Table(rows, width);
@@ -299,6 +303,7 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   for (const auto& [key, removals] : inspection.unclaimed) {
     text += Line("Unclaimed", UnclaimedText(key, removals));
   }
+  if (!status.unlinked.empty()) text += Line("Unlinked", kUnlinkedMeans);
   return text + Section(VmRows(status, detail), width) + Section(UnlinkedRows(status), width);
 }
 

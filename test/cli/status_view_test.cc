@@ -153,22 +153,26 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a", "a0000000").Draining("web-a"));
   world.With(Vm("web-c").Age(minutes(1)));
   world.With(Node("other", "b1111111").Ineligible());
-  EXPECT_EQ(TableOf(world),
-            "Pool:       default/web\n"
-            "Ready:      no: waiting to join Nomad: web-c\n"
-            "Trouble:    nodes of the pool without a VM of ours: other\n"
-            "Count:      2\n"
-            "Counters:   1 draining, 1 pending, 1 unlinked\n"
-            "Lease:      none yet\n"
-            "\n"
-            "VM     STATE     AGE  HOST  NODE                                  MARK\n"
-            "web-a  draining  1h   -     a0000000 ready, draining, ineligible  scale-in, "
-            "until 2026-03-01T12:14:00Z\n"
-            "web-b  ready     1h   -     01234567 ready, eligible              -\n"
-            "web-c  pending   1m   -     -                                     -\n"
-            "\n"
-            "NODE WITHOUT A VM  NAME   NODE STATE\n"
-            "b1111111           other  ready, ineligible\n");
+  EXPECT_EQ(
+      TableOf(world),
+      "Pool:       default/web\n"
+      "Ready:      no: waiting to join Nomad: web-c\n"
+      "Trouble:    nodes of the pool without a VM of ours: other\n"
+      "Count:      2\n"
+      "Counters:   1 draining, 1 pending, 1 unlinked\n"
+      "Lease:      none yet\n"
+      "Unlinked:   nodes without a VM (below) are left of removed VMs until Nomad collects them, "
+      "or are other machines: give those another node_class, or harvester_vm_uuid = \"none\" in "
+      "their meta\n"
+      "\n"
+      "VM     STATE     AGE  HOST  NODE                                  MARK\n"
+      "web-a  draining  1h   -     a0000000 ready, draining, ineligible  scale-in, "
+      "until 2026-03-01T12:14:00Z\n"
+      "web-b  ready     1h   -     01234567 ready, eligible              -\n"
+      "web-c  pending   1m   -     -                                     -\n"
+      "\n"
+      "NODE WITHOUT A VM  NAME   NODE STATE\n"
+      "b1111111           other  ready, ineligible\n");
   EXPECT_THAT(
       TableOf(world, StatusDetail::kWide),
       AllOf(HasSubstr("  wait       node web-a (a0000000) drains\n"),
