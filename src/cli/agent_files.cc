@@ -25,6 +25,7 @@ using hcl::Source;
 
 // The metrics that the agent reads from Nomad itself (plugins/plugin.go, InternalAPMNomad).
 constexpr char kNomadApm[] = "nomad-apm";
+constexpr char kPluginDir[] = "plugin_dir";
 
 // hashicorp/nomad-autoscaler:sdk/helper/file/file.go, GetFileListFromDir and IsTemporaryFile.
 bool IsLoaded(std::string_view name) {
@@ -185,9 +186,18 @@ absl::Status ReadPolicyDir(const AgentBlock& content, AgentConfig* config) {
   return absl::OkStatus();
 }
 
+// Likewise (agent/config/config.go, Agent.Merge).
+absl::Status ReadPluginDir(const AgentBlock& content, AgentConfig* config) {
+  NH_ASSIGN_OR_RETURN(std::string path, content.Text(kPluginDir));
+  if (!path.empty()) {
+    config->plugin_dir = {.path = std::move(path), .where = content.Where(kPluginDir)};
+  }
+  return absl::OkStatus();
+}
+
 const std::vector<std::string>& AgentArguments() {
   static const auto* const kNames = new std::vector<std::string>{
-      "log_level", "log_json", "log_include_location", "enable_debug", "plugin_dir"};
+      "log_level", "log_json", "log_include_location", "enable_debug", kPluginDir};
   return *kNames;
 }
 
@@ -363,6 +373,7 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
                                     {"pass-through", {}},
                                     {"target-value", {}},
                                     {"threshold", {}}},
+                     .plugin_dir = {},
                      .policy_dir = "",
                      .warnings = {}};
   NomadBlock nomad;
@@ -380,6 +391,7 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
       if (block != nullptr) {
         NH_RETURN_IF_ERROR(nomad.Read(content.Inside(*block), &config.warnings));
       }
+      NH_RETURN_IF_ERROR(ReadPluginDir(content, &config));
       NH_RETURN_IF_ERROR(ReadPolicyDir(content, &config));
       NH_RETURN_IF_ERROR(ReadPlugins(content, "apm", &config.apms));
       NH_RETURN_IF_ERROR(ReadPlugins(content, "strategy", &config.strategies));

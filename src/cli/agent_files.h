@@ -27,12 +27,19 @@ struct AgentPlugin {
   FileMap config;
 };
 
+// plugin_dir of the agent's configuration, in which it looks for <plugin_dir>/<driver>.
+struct PluginDirectory {
+  std::string path;   // as written; empty: none is
+  std::string where;  // it stands: "agent.hcl:6:1"
+};
+
 // Merged like by the agent. `config` has the keys that the agent adds from its block nomad, but not
 // those that it takes from its environment and Nomad's defaults.
 struct AgentConfig {
   std::map<std::string, AgentPlugin> targets;     // by name
   std::map<std::string, AgentPlugin> apms;        // what the checks of policies ask, by name
   std::map<std::string, AgentPlugin> strategies;  // by name
+  PluginDirectory plugin_dir;
   std::string policy_dir;             // as written; the agent takes it from its directory
   std::vector<std::string> warnings;  // what is not known here, and therefore not read
 };

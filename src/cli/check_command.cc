@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -149,6 +151,46 @@ CheckResult ResultOf(const MetricQuery& query) {
                 "only the agent asks its source " + source + " (driver " + driver + ")", "");
 }
 
+// Whether the agent finds the plugin there, as far as this user may look.
+CheckResult ResultOf(const PluginDirectory& plugin_dir) {
+  namespace fs = std::filesystem;
+  const auto result = [&](CheckOutcome outcome, const std::string& text, const std::string& cure) {
+    return CheckResult{.id = "files.plugin_dir",
+                       .subject = "plugin_dir (" + plugin_dir.where + ")",
+                       .outcome = outcome,
+                       .text = text,
+                       .cure = cure};
+  };
+  const fs::path executable = fs::path(plugin_dir.path) / NOMAD_HARVESTER_PLUGIN_NAME;
+  std::error_code error;
+  const fs::file_status file = fs::status(executable, error);
+  if (file.type() == fs::file_type::none) {
+    return result(CheckOutcome::kUnknown,
+                  "cannot look at " + executable.string() + ": " + error.message(),
+                  "run it as the agent's user, where the agent runs");
+  }
+  constexpr char kPutThere[] =
+      "put the plugin's executable there, where the agent runs, or correct plugin_dir";
+  if (file.type() == fs::file_type::not_found) {
+    return result(
+        CheckOutcome::kWarn,
+        (fs::exists(plugin_dir.path, error) ? "there is no file " + executable.string()
+                                            : "there is no directory " + plugin_dir.path) +
+            ", where the agent looks for the plugin",
+        kPutThere);
+  }
+  if (file.type() != fs::file_type::regular) {
+    return result(CheckOutcome::kWarn, executable.string() + " is not a file", kPutThere);
+  }
+  constexpr fs::perms kAnyone =
+      fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
+  if ((file.permissions() & kAnyone) == fs::perms::none) {
+    return result(CheckOutcome::kWarn, executable.string() + " may be executed by nobody",
+                  "chmod 755 " + executable.string());
+  }
+  return result(CheckOutcome::kPass, "has the executable " NOMAD_HARVESTER_PLUGIN_NAME, "");
+}
+
 std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   const Settings& settings = run.settings;
   std::vector<CheckResult> results;
@@ -159,6 +201,7 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
                        .text = problem + "; checked without it",
                        .cure = "write the CA there, or correct the path, as the agent sees it"});
   }
+  if (!settings.plugin_dir.path.empty()) results.push_back(ResultOf(settings.plugin_dir));
   std::vector<CheckResult> of_systems =
       run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy);
   std::move(of_systems.begin(), of_systems.end(), std::back_inserter(results));

@@ -187,6 +187,7 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
   if (!given.agent_config.empty()) {
     NH_ASSIGN_OR_RETURN(agent, ReadAgentConfig(given.agent_config));
     settings.warnings = agent.warnings;
+    settings.plugin_dir = agent.plugin_dir;
     ours = OursOf(agent);
     if (ours.empty()) {
       return base::InvalidArgument(

@@ -58,6 +58,7 @@ struct FileSettings {
   std::vector<std::string> refusals;
   // Of an enabled policy: the agent enforces them. Unset: there is none.
   std::optional<CountLimits> limits = {};
+  PluginDirectory plugin_dir;  // of the agent's configuration
   // The pools of all policies that were read, are enabled and reach this plugin.
   std::set<scaling::PoolKey> pools;
 };

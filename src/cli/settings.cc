@@ -258,6 +258,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.environment = EnvironmentUnder(given.plugin, environment);
   settings.queries = files.queries;
   settings.refusals = files.refusals;
+  settings.plugin_dir = files.plugin_dir;
   settings.limits = files.limits;
   settings.claimed = files.pools;
   settings.policy_block = Merged(given.policy, files.policy);

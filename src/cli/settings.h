@@ -36,6 +36,7 @@ struct Settings {
   // Of the policy's file.
   std::vector<MetricQuery> queries;
   std::vector<std::string> refusals;
+  PluginDirectory plugin_dir;  // of the agent's configuration
   // With PolicyUse::kChecked: keys of CAs whose file or directory does not exist, and why, with the
   // place. The plugin refuses them; here its system is asked as if they were not given.
   std::vector<std::pair<std::string, std::string>> missing_cas = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nomad-harvester check against the simulated systems: each precondition broken in turn.
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -411,6 +412,40 @@ TEST(CheckCommand, of_a_ca_that_is_missing_fails_and_checks_everything_else) {
                     HasSubstr("FAIL     nomad_ca-path: no such file: /nowhere/cas; "),
                     HasSubstr("ok       Harvester's token"), HasSubstr("ok       Nomad's token")));
   EXPECT_THAT(world.Ids("fail"), ElementsAre("files.ca", "files.ca"));
+}
+
+TEST(CheckCommand, looks_for_the_plugin_where_the_agents_file_says_it_is) {
+  const support::ScopedTempDir dir;
+  const auto line = [&](const std::string& path) {
+    CheckedPool world({}, NewestNomad(), {.plugin_dir = {.path = path, .where = "agent.hcl:6:1"}});
+    EXPECT_EQ(world.Check(), 0) << "the agent may run elsewhere";
+    const std::string& out = world.out();
+    return out.substr(0, out.find("Harvester's URL") - std::string("ok       ").size());
+  };
+  const std::string where = "plugin_dir (agent.hcl:6:1): ";
+  const std::string& there = dir.path();
+  const std::string executable = dir.Path("harvester");
+  const std::string cure =
+      "\n         -> put the plugin's executable there, where the agent runs, or correct "
+      "plugin_dir\n";
+  EXPECT_EQ(line(there + "/none"), "warn     " + where + "there is no directory " + there +
+                                       "/none, where the agent looks for the plugin" + cure);
+  EXPECT_EQ(line(there), "warn     " + where + "there is no file " + executable +
+                             ", where the agent looks for the plugin" + cure);
+  dir.WriteFile("harvester", "");
+  EXPECT_EQ(line(there), "warn     " + where + executable +
+                             " may be executed by nobody\n         -> chmod 755 " + executable +
+                             "\n");
+  std::filesystem::permissions(executable, std::filesystem::perms::owner_all);
+  EXPECT_EQ(line(there), "ok       " + where + "has the executable harvester\n");
+  std::filesystem::remove(executable);
+  std::filesystem::create_directory(executable);
+  EXPECT_EQ(line(there), "warn     " + where + executable + " is not a file" + cure);
+  std::filesystem::remove(executable);
+  std::filesystem::create_symlink(executable, executable);
+  EXPECT_EQ(line(there), "unknown  " + where + "cannot look at " + executable +
+                             ": Too many levels of symbolic links\n         -> run it as the "
+                             "agent's user, where the agent runs\n");
 }
 
 TEST(CheckCommand, fails_for_a_policy_that_the_agent_does_not_take) {

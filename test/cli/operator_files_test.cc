@@ -60,6 +60,19 @@ class OperatorFilesTest : public ::testing::Test {
   const support::ScopedTempDir dir_;
 };
 
+TEST_F(OperatorFilesTest,
+       a_later_file_of_the_agent_names_the_plugins_directory_unless_it_is_empty) {
+  const std::string first =
+      Write("agent/1.hcl", "plugin_dir = \"/one\"\n" + Target("harvester", ""));
+  EXPECT_EQ(Read({.agent_config = first}).plugin_dir.path, "/one");
+  Write("agent/2.hcl", "log_level = \"info\"\nplugin_dir = \"/two\"\n");
+  Write("agent/3.hcl", "plugin_dir = \"\"\n");
+  const PluginDirectory found = Read({.agent_config = dir_.Path("agent")}).plugin_dir;
+  EXPECT_EQ(found.path, "/two");
+  EXPECT_EQ(found.where, dir_.Path("agent/2.hcl") + ":2:1");
+  EXPECT_EQ(Read({}).plugin_dir.path, "") << "no file was given";
+}
+
 TEST_F(OperatorFilesTest, without_files_there_are_no_settings) {
   const FileSettings settings = Read({});
   EXPECT_THAT(settings.plugin, IsEmpty());
