@@ -35,11 +35,13 @@ struct DevArguments {
   std::vector<std::string> settings;
 };
 
-// To be pasted into another terminal.
+// To be pasted into another terminal. zsh splits no variable into words unless it is told to.
 void AnnounceCommands(const SimulatedWorld& world) {
-  std::cout << "\n# In another terminal:\nexport HARVESTER_URL=" << world.harvester_url()
-            << " HARVESTER_TOKEN=any NOMAD_ADDR=" << world.nomad_address() << "\nPOOL=\""
-            << world.PoolSettings() << "\"\n"
+  std::cout << "\n# In another terminal:\n"
+               "[ -z \"$ZSH_VERSION\" ] || setopt sh_word_split interactive_comments\n"
+               "export HARVESTER_URL="
+            << world.harvester_url() << " HARVESTER_TOKEN=any NOMAD_ADDR=" << world.nomad_address()
+            << "\nPOOL=\"" << world.PoolSettings() << "\"\n"
             << "nomad-harvester check $POOL\n"
                "nomad-harvester scale --count 3 $POOL\n"
                "nomad-harvester status $POOL\n"

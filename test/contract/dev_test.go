@@ -242,6 +242,22 @@ func TestDevRefusesAScaleWithoutAnAction(t *testing.T) {
 	stop()
 }
 
+// zsh would hand over all of $POOL as one word.
+func TestWhatDevPrintsCanBePastedIntoEachShell(t *testing.T) {
+	for _, shell := range []string{"/bin/sh", "bash", "zsh"} {
+		t.Run(filepath.Base(shell), func(t *testing.T) {
+			t.Parallel()
+			_, _, pasted := simulatedWorld(t)
+			cmd := patientCommand(t, shell)
+			cmd.Env = []string{"ZDOTDIR=" + t.TempDir()}
+			cmd.Stdin = strings.NewReader(pasted + realPlugin + " check $POOL # a comment\n")
+			if output, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, output)
+			}
+		})
+	}
+}
+
 // What fails is explained by the command that meets it.
 func TestDevSimulatesWhatFails(t *testing.T) {
 	for _, failure := range []struct{ what, said string }{

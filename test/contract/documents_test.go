@@ -381,11 +381,11 @@ func simulatedWorld(t *testing.T, options ...string) (harvester, nomad, pasted s
 	for lines := bufio.NewScanner(stdout); !strings.HasPrefix(lines.Text(), "kubectl ") && lines.Scan(); {
 		name, value, _ := strings.Cut(lines.Text(), " ")
 		said[name] = value
-		if name == "export" || strings.HasPrefix(name, "POOL=") {
+		if name == "[" || name == "export" || strings.HasPrefix(name, "POOL=") {
 			pasted += lines.Text() + "\n"
 		}
 	}
-	if said["harvester_url"] == "" || said["nomad_address"] == "" || strings.Count(pasted, "\n") != 2 {
+	if said["harvester_url"] == "" || said["nomad_address"] == "" || strings.Count(pasted, "\n") != 3 {
 		t.Fatalf("harvester dev said %v", said)
 	}
 	return said["harvester_url"], said["nomad_address"], pasted
