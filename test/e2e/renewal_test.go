@@ -134,6 +134,43 @@ func TestAPoolWithoutRoomForOneMoreVMIsReplacedInTheRoomThatItHas(t *testing.T) 
 	checkRequests(t, s)
 }
 
+// A program takes back what a machine has elsewhere once its node is empty, and lets its VM go then (rule C18).
+func TestADrainedVMWaitsForTheProgramThatTakesBackWhatItHasElsewhere(t *testing.T) {
+	const hold = "nomad-harvester-autoscaler/hold-vpn"
+	s := harness.Start(t)
+	s.PolicyKeys = map[string]string{"deletion_holds": "vpn"}
+	s.StartAgent(t)
+	s.Metrics.Want(1)
+	s.AwaitSettled(t, 2*time.Minute, 1)
+	vm := s.VMs(t)[0].Name()
+	s.Nomad.Run(t, serviceJob())
+	harness.Eventually(t, time.Minute, "the service runs", func() error { return runs(s, "web", 1) })
+
+	s.Metrics.Want(0)
+	awaitNode(t, s, vm, func(node harness.Object) error {
+		running, err := s.Nomad.RunningOn("web")
+		if err != nil {
+			return err
+		}
+		if node.Str("LastDrain", "Status") != "complete" || len(running) > 0 {
+			return fmt.Errorf("its drain is %q, and %v runs", node.Str("LastDrain", "Status"), running)
+		}
+		return nil
+	})
+	for until := time.Now().Add(15 * time.Second); time.Now().Before(until); time.Sleep(time.Second) {
+		object, err := s.Kube.Get(harness.VirtualMachines, s.Namespace, vm)
+		if err != nil || object.Str("metadata", "deletionTimestamp") != "" {
+			t.Fatalf("%s is deleted while it is held: %v", vm, err)
+		}
+	}
+	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{hold: nil}}}
+	if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm, change); err != nil {
+		t.Fatal(err)
+	}
+	s.AwaitSettled(t, time.Minute, 0)
+	checkRequests(t, s)
+}
+
 // awaitContent waits until the agent finds, from now on, that the count is right.
 func awaitContent(t *testing.T, agent *harness.Agent) {
 	t.Helper()
