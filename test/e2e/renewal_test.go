@@ -144,7 +144,7 @@ func TestADrainedVMWaitsForTheProgramThatTakesBackWhatItHasElsewhere(t *testing.
 	s.AwaitSettled(t, 2*time.Minute, 1)
 	vm := s.VMs(t)[0].Name()
 	s.Nomad.Run(t, serviceJob())
-	harness.Eventually(t, time.Minute, "the service runs", func() error { return runs(s, "web", 1) })
+	harness.Eventually(t, time.Minute, "the service runs", func() error { return runs(s, "web", 3) })
 
 	s.Metrics.Want(0)
 	awaitNode(t, s, vm, func(node harness.Object) error {
