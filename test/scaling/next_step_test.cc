@@ -45,6 +45,30 @@ TEST(NextStep, C6_from_having_no_node_nothing_is_concluded_while_one_that_could_
   }
 }
 
+TEST(NextStep, C13_a_new_vm_whose_old_one_is_gone_is_started_in_a_dry_run_too) {
+  World world;
+  world.With(Vm("new").Stopped());
+  harvester::VirtualMachine& vm = world.Raw().vms[0].vm.Change();
+  vm.run_strategy = harvester::kHalted;
+  vm.join_timeout = harvester::JoinTimeout{.none = true};
+  vm.replaces = harvester::Replaces{
+      .vm = "old", .uid = "uid-old", .reason = "expired", .start = "RerunOnFailure"};
+  world.Policy().dry_run = true;
+  EXPECT_STEP(world.StepOf("new"), StepKind::kStart, Row::kUnmarkedStart);
+  world.With(Vm("old").Joined()).With(Node("old"));
+  EXPECT_STEP(world.StepOf("new"), StepKind::kWait, Row::kUnmarkedHalted);
+}
+
+TEST(NextStep, C7_an_old_vm_waits_while_it_is_not_known_where_the_autoscaler_runs) {
+  World world;
+  world.With(Vm("old").Joined()).With(Node("old")).With(Vm("new").Joined()).With(Node("new"));
+  world.Raw().vms[1].vm.Change().replaces =
+      harvester::Replaces{.vm = "old", .uid = "uid-old", .reason = "expired"};
+  EXPECT_STEP(world.StepOf("old"), StepKind::kMarkReplaced, Row::kUnmarkedReplaced);
+  world.Raw().own_node_unread = true;
+  EXPECT_EQ(world.StepOf("old").kind, StepKind::kNothing);
+}
+
 TEST(NextStep, C17_a_vm_that_harvester_stopped_for_maintenance_is_unhealthy_after_two_hours) {
   World world;
   world.With(Vm("a").Joined().Stopped())

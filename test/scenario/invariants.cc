@@ -280,6 +280,7 @@ void Invariants::NoteLateAction(const Event& event, const std::string& pool, con
 }
 
 void Invariants::CheckBrokenMark(const Event& event, const Vm& vm) {
+  if (vm.waits) return;  // its start is refused (R8)
   const json node = cluster_.Node(cluster_.NodeIdOfVm(event.id));
   const bool ready = node.is_object() && base::GetString(node, "Status") == "ready" &&
                      base::GetString(node, "Name") == vm.name;
@@ -324,8 +325,11 @@ void Invariants::CheckReplacedMark(const Event& event, const Vm& vm) {
 // R8: the two never run at the same time, unless a Scale has let the new one count (R4).
 void Invariants::CheckStart(const Event& event, const Vm& vm) {
   if (event.actor != Actor::kApi || vm.replaces.empty()) return;
+  const bool was_halted =
+      event.before != nullptr && event.before->at("spec").value("runStrategy", "") == "Halted";
   const auto old = vms_.find(vm.replaces);
-  if (old != vms_.end() && old->second.member && old->second.pool == vm.pool) {
+  if (was_halted && old != vms_.end() && old->second.member && old->second.pool == vm.pool &&
+      !old->second.terminating) {
     Violate(event, "R8: " + vm.name + " was started beside " + old->second.name);
   }
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,6 +36,8 @@ using ::testing::Not;
 // larger VMs.
 class Replacement : public testing::Test {
  protected:
+  explicit Replacement(simulator::Options options = {}) : h_(std::move(options)) {}
+
   void MakePool(int count) {
     h_.policy["replace_drifted"] = "rolling";
     ASSERT_TRUE(h_.Scale(count).ok());
@@ -690,6 +693,126 @@ TEST_F(OldGoesFirst, R8_as_many_go_at_a_time_as_max_unavailable_allows) {
     EXPECT_LE(Running(), 5U) << h_.Transcript();
   }
   EXPECT_THAT(missing_at_each_drain, ElementsAre(1, 1, 2, 1, 2)) << h_.Transcript();
+}
+
+// A pool of eight, three of which are about to be replaced: the new VMs boot for long.
+class ThreePending : public Replacement {
+ protected:
+  ThreePending() : Replacement(Slow()) {}
+  void MakePending() {
+    h_.policy["max_surge"] = "3";
+    MakePool(8);
+    ChangeTemplate();
+    for (int i = 0; i < 900 && PendingVms() < 3; ++i) {
+      h_.clock.Advance(seconds(1));
+      ASSERT_TRUE(h_.Status().ok());
+      h_.process().RunBackground();
+    }
+    ASSERT_EQ(PendingVms(), 3U) << h_.Transcript();
+    before_ = h_.Status()->count;
+    ASSERT_EQ(before_, 8);
+  }
+  std::size_t PendingVms() const {
+    std::size_t pending = 0;
+    for (const json& vm : h_.Vms()) {
+      const bool is_new = !AnnotationOf(vm, Key("replaces")).empty();
+      if (is_new && AnnotationOf(vm, Key("ready-at")).empty()) ++pending;
+    }
+    return pending;
+  }
+
+  std::int64_t before_ = 0;
+
+ private:
+  static simulator::Options Slow() {
+    simulator::Options options;
+    options.boot_time = minutes(1);
+    return options;
+  }
+};
+
+TEST_F(ThreePending, R4_a_capped_scale_in_lets_the_pool_shrink_however_many_are_pending) {
+  h_.policy["max_scale_in"] = "1";
+  MakePending();
+  ASSERT_TRUE(h_.Scale(5).ok()) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, before_ - 1) << h_.Transcript();
+}
+
+TEST_F(ThreePending, R4_growth_takes_as_many_as_it_needs_and_removes_none) {
+  MakePending();
+  ASSERT_TRUE(h_.Scale(before_ + 1).ok()) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, before_ + 1) << h_.Transcript();
+  EXPECT_THAT(h_.log->Text(), Not(HasSubstr("scale in")));
+  h_.policy["replace_drifted"] = "off";
+  h_.Tick(minutes(20));
+  h_.CheckAtRest(static_cast<int>(before_) + 1);
+}
+
+TEST_F(ThreePending, R4_growth_stays_within_max_scale_out_with_those_that_are_pending) {
+  MakePending();
+  h_.policy["max_scale_out"] = "2";
+  ASSERT_TRUE(h_.Scale(20).ok()) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, before_ + 2) << h_.Transcript();
+}
+
+TEST_F(OldGoesFirst, R6_a_new_vm_that_is_protected_beside_an_old_one_that_stays_costs_no_loop) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  Annotate(Replaced(), "protect", "true");
+  Annotate(waits, "protect", "true");
+  h_.Tick(minutes(1));
+  h_.cluster.ResetCounters();
+  h_.Tick(minutes(10));
+  EXPECT_THAT(h_.VmNames(), Contains(waits)) << h_.Transcript();
+  EXPECT_LE(h_.cluster.RequestCount(simulator::System::kHarvester, "patch", "virtualmachines"), 2);
+  EXPECT_THAT(h_.log->Text(), HasSubstr("stays, whose place it was to take, and it is protected"));
+}
+
+TEST_F(OldGoesFirst, R8_a_start_that_is_refused_for_a_minute_costs_that_vm_and_stops_the_roll_out) {
+  MakePool(3);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  Refuse(h_, [](const simulator::RequestInfo& request) {
+    return request.body.find("runStrategy") != std::string::npos;
+  });
+  h_.Tick(minutes(30));
+  EXPECT_THAT(h_.VmNames(), Not(Contains(waits))) << h_.Transcript();
+  EXPECT_EQ(Old(), 2U);
+  EXPECT_EQ(h_.Status()->count, 2) << "the agent sees that one is missing";
+  EXPECT_NE(AnnotationOf(h_.Leases().at(0), Key("replacement")), "");
+}
+
+TEST_F(OldGoesFirst, R5_holds_after_the_old_vm_is_gone_whatever_on_join_timeout_and_wait_for_say) {
+  h_.policy["join_timeout"] = "5m";
+  h_.policy["on_join_timeout"] = "keep";
+  h_.policy["wait_for"] = "running";
+  MakePool(3);
+  ChangeTemplate();
+  h_.cluster.NeverJoin(1);
+  h_.Tick(minutes(60));
+  EXPECT_EQ(h_.VmNames().size(), 2U) << h_.Transcript();
+  EXPECT_EQ(Old(), 2U);
+  EXPECT_NE(AnnotationOf(h_.Leases().at(0), Key("replacement")), "");
+}
+
+TEST_F(OldGoesFirst, R8_a_new_vm_that_is_started_by_hand_gets_a_deadline) {
+  h_.policy["join_timeout"] = "5m";
+  MakePool(2);
+  ASSERT_TRUE(h_.cluster.HangDrain(h_.NodeOf(*old_.begin())));
+  ASSERT_TRUE(h_.cluster.HangDrain(h_.NodeOf(*old_.rbegin())));
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  json object = h_.cluster.Vm(waits);
+  object["spec"]["runStrategy"] = "Always";
+  ASSERT_TRUE(h_.cluster.PutObject(object));
+  h_.Tick(minutes(1));
+  const json vm = h_.cluster.Vm(waits);
+  EXPECT_EQ(vm.at("spec").at("runStrategy"), "Always") << h_.Transcript();
+  EXPECT_NE(AnnotationOf(vm, Key("join-timeout")), "none");
 }
 
 }  // namespace

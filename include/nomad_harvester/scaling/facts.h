@@ -26,9 +26,6 @@ inline constexpr base::Duration kPlacedLate = std::chrono::seconds(10);
 // for this long, the client has lost it, too, and the states of its tasks are stale.
 inline constexpr base::Duration kStaleLost = std::chrono::minutes(5);
 
-// A refusal that lasts this long ends the VM's part of a call (rule L3).
-inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
-
 // KubeVirt and Harvester remove the finalizers of a VM within seconds of the end of its guest.
 // After this time its run strategy may be the cause (rule C4); Halted does no harm to a VM that is
 // being deleted.
@@ -104,8 +101,9 @@ struct Facts {
   // It is Halted until the VM is gone whose place it takes (rule R8), and what follows is about
   // that one.
   bool waits_to_start = false;
-  bool may_start = false;   // that one is gone, or no longer in the pool
-  bool not_needed = false;  // that one stays
+  bool may_start = false;        // that one is gone, or no longer in the pool
+  bool started_by_hand = false;  // an operator has started it before
+  bool not_needed = false;       // that one stays
   // The record of its Nomad cluster lacks a key that the cluster has by now.
   bool record_cluster = false;
   // Its node is ready, and the metadata that the policy asks for differs from what was published.

@@ -44,8 +44,9 @@ class ObserverMemory {
   // fills it in.
   bool KnowsHarvester() const;
   void SetHarvester(std::string uid);
-  // The node on which the autoscaler itself runs. Apply fills it in.
-  void SetOwnNode(std::string id);
+  // The node on which the autoscaler itself runs, or why that was not read: then the one that was
+  // known last. Apply fills it in.
+  void SetOwnNode(const absl::StatusOr<std::string>& id);
   // Returns what was set before.
   bool SetAllocationsUnread(bool unread);
   PendingReasons& pending_reasons() { return pending_reasons_; }
@@ -97,6 +98,7 @@ class ObserverMemory {
   std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<std::string> harvester_ NH_GUARDED_BY(mutex_);
   std::string own_node_ NH_GUARDED_BY(mutex_);
+  bool own_node_unread_ NH_GUARDED_BY(mutex_) = false;
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
   std::map<std::string, Unread> unread_ NH_GUARDED_BY(mutex_);  // by node ID
   struct Known {

@@ -81,6 +81,9 @@ struct PlanInputs {
   CurrentTemplate current_template{};
   // Zones in which a VM could not start lately: others get the new VMs.
   std::set<std::string> failing_zones{};
+  // Of the VMs that count, those that take the place of others until this Scale (rule R4): its
+  // limits are those of the pool without them.
+  std::int64_t newly_counted = 0;
   // Every removal of an earlier action was refused: one VM alone is removed until one succeeds
   // (rule C12).
   bool one_removal = false;

@@ -74,8 +74,12 @@ bool ReplacesByItself(const config::PoolPolicy& policy);
 // nodes then show more capacity than the count says (rule R3). Empty: none.
 std::string DescribeSwap(const PoolSnapshot& snapshot);
 
-// The snapshot in which no VM replaces another one: each counts by itself (rule R4).
-PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot);
+// Those of PendingReplacements that a Scale to that count lets count by itself (rule R4): of a
+// growth, as many as it needs, the ready ones first; of a scale-in all of them.
+std::vector<const VmView*> ReplacementsToCount(const PoolSnapshot& snapshot, std::int64_t desired);
+// The snapshot in which those VMs replace no other one.
+PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot,
+                                 const std::vector<const VmView*>& pending);
 // The VMs whose annotation `replaces` keeps them from being counted.
 std::vector<const VmView*> PendingReplacements(const PoolSnapshot& snapshot);
 

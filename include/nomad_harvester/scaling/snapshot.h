@@ -133,6 +133,9 @@ struct VmView {
   bool unmarking_refused = false;
   // For how long the mark of a VM whose place another one takes has been refused (rule R6).
   base::Duration giving_way_refused_for{};
+  // For how long the start of a VM that waits for it (rule R8), or its new token, has been refused.
+  base::Duration start_refused_for{};
+  base::Duration token_refused_for{};
 };
 
 using Allocations = std::vector<nomad::Allocation>;
@@ -170,6 +173,7 @@ struct Look {
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
   std::string own_node_id;
+  bool own_node_unread = false;  // it may have moved since
   // The token is proved to read the allocations of every namespace. Checked only when a decision
   // depends on it.
   bool allocations_complete = false;
@@ -443,6 +447,9 @@ class Overlay {
 // The identity that a VM's own `nodes` record names, or the policy.
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
+
+// A refusal that lasts this long ends the VM's part of a call (rule L3).
+inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
 // True for a VM that was never ready and is past its join deadline, or fails to start, if it has no
 // node, or has joined and its node is not ready. False while Nomad is unreadable, for a VM of

@@ -209,7 +209,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
     memory = pool.state.scale;
   }
   const auto own = session.OwnNode(context);
-  if (own.ok()) pool.memory.SetOwnNode(*own);
+  pool.memory.SetOwnNode(own);
   memory.own_node_problem = own.ok() ? "" : base::Message(own.status());
   const Resumed resumed =
       ResumePool(context, session.DependenciesFor(pool, *access, *access->lease), policy, &memory);

@@ -385,13 +385,17 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
     told_by_record_ = true;
     return paused;
   }
-  // A Scale goes first: each VM that was to take the place of another one counts by itself (rule
-  // R4). That is written once nothing refuses the Scale.
-  const bool counts_all = CountOf(settled.snapshot) != request_.count;
-  if (counts_all) NH_RETURN_IF_ERROR(CheckSwap(settled.snapshot));
-  const PoolSnapshot snapshot =
-      counts_all ? WithoutReplacements(settled.snapshot) : settled.snapshot;
+  // A Scale goes first: VMs that were to take the place of others count by themselves (rule R4).
+  // That is written once nothing refuses the Scale.
+  if (CountOf(settled.snapshot) != request_.count) {
+    NH_RETURN_IF_ERROR(CheckSwap(settled.snapshot));
+  }
+  const std::vector<const VmView*> pending = ReplacementsToCount(settled.snapshot, request_.count);
+  const PoolSnapshot snapshot = WithoutReplacements(settled.snapshot, pending);
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(settled.left_out)));
+  inputs_.newly_counted = static_cast<std::int64_t>(pending.size());
+  std::set<std::string> to_count;
+  for (const VmView* view : pending) to_count.insert(view->vm->name);
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(snapshot));
   range_ = {.from = plan.from, .to = plan.to};
   const auto log_plan = [&] {
@@ -404,14 +408,14 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   };
   if (plan.direction == Direction::kNone) {
     log_plan();
-    return counts_all ? EndReplacements(context, plan, &settled.snapshot) : absl::OkStatus();
+    return EndReplacements(context, plan, to_count, &settled.snapshot);
   }
   NH_RETURN_IF_ERROR(KeepToConsent(&plan));
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(CheckTokens(context));
   log_plan();  // not before the checks: a refused plan would be logged at every tick
-  if (counts_all) NH_RETURN_IF_ERROR(EndReplacements(context, plan, &settled.snapshot));
+  NH_RETURN_IF_ERROR(EndReplacements(context, plan, to_count, &settled.snapshot));
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
@@ -454,6 +458,7 @@ absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
 }
 
 absl::Status ScaleCall::EndReplacements(const runtime::Context& context, const ScalePlan& plan,
+                                        const std::set<std::string>& to_count,
                                         PoolSnapshot* snapshot) {
   const auto is_removed = [&](const std::string& vm) {
     return std::any_of(plan.remove.begin(), plan.remove.end(),
@@ -461,7 +466,8 @@ absl::Status ScaleCall::EndReplacements(const runtime::Context& context, const S
   };
   // KubeVirt and Harvester write on a VM that boots all the time: a conflict is normal.
   for (int attempt = 1;; ++attempt) {
-    const std::vector<const VmView*> pending = PendingReplacements(*snapshot);
+    std::vector<const VmView*> pending = PendingReplacements(*snapshot);
+    std::erase_if(pending, [&](const VmView* view) { return !to_count.contains(view->vm->name); });
     if (pending.empty()) return absl::OkStatus();
     absl::Status outcome;
     for (const VmView* view : pending) {
@@ -564,7 +570,9 @@ void ScaleCall::ProposeReplacements(const runtime::Context& context, const PoolS
 absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(const PoolSnapshot observed, ObserveWithNomad(context));
   PoolSnapshot snapshot = AfterRepairs(observed);
-  if (CountOf(snapshot) != request_.count) snapshot = WithoutReplacements(snapshot);
+  const std::vector<const VmView*> pending = ReplacementsToCount(snapshot, request_.count);
+  const auto newly_counted = static_cast<std::int64_t>(pending.size());
+  snapshot = WithoutReplacements(snapshot, pending);
   Proposal proposal{.snapshot = snapshot};
   const Decisions decisions(observed);
   for (const Decisions::Entry& entry : decisions.all()) {
@@ -573,6 +581,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
   }
   ProposeReplacements(context, observed, &proposal);
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, {}));
+  inputs_.newly_counted = newly_counted;
   proposal.refusal = CheckPaused(snapshot.now());
   absl::StatusOr<ScalePlan> plan = Plan(snapshot);
   if (!plan.ok()) {

@@ -109,10 +109,10 @@ class ScaleCall {
   absl::Status Act(const runtime::Context& context);
   // ABORTED: a scale-in that may come from metrics that count two nodes for one place.
   absl::Status CheckSwap(const PoolSnapshot& snapshot);
-  // Lets each pending replacement count by itself, and observes the pool again (rule R4). An error:
+  // Lets these VMs count by themselves, and observes the pool again (rule R4). An error:
   // one of them could not be written, and nothing else may be done.
   absl::Status EndReplacements(const runtime::Context& context, const ScalePlan& plan,
-                               PoolSnapshot* snapshot);
+                               const std::set<std::string>& to_count, PoolSnapshot* snapshot);
   absl::Status CheckPaused(base::WallTime now) const;
   void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,

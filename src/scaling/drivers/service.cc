@@ -224,9 +224,9 @@ void Service::SetOwnNode(const Context& context, Session& session, Pool& pool,
                          ScaleRequest* request) {
   const auto own = session.OwnNode(context);
   request->own_node_problem = own.status();
+  pool.memory.SetOwnNode(own);
   if (own.ok()) {
     request->own_node_id = *own;
-    pool.memory.SetOwnNode(*own);
   } else if (!context.Done()) {
     pools_.WarnOnce(pool, {base::Message(own.status())});
   }

@@ -434,7 +434,9 @@ absl::Status StartVm(const runtime::Context& context, const PoolDependencies& de
                      const harvester::VirtualMachine& vm, base::Duration join_timeout,
                      base::WallTime now) {
   harvester::Replaces replaces = *vm.replaces;
-  const std::string run_strategy = std::exchange(replaces.start, "");
+  const std::string start = std::exchange(replaces.start, "");
+  // Somebody may have started it before.
+  const std::string& run_strategy = harvester::WaitsToStart(vm) ? start : vm.run_strategy;
   return deps.vms
       .AnnotateAndStart(
           context, vm.name, vm.resource_version,

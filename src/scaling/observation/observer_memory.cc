@@ -127,9 +127,10 @@ bool ObserverMemory::KnowsHarvester() const {
   return harvester_.has_value();
 }
 
-void ObserverMemory::SetOwnNode(std::string id) {
+void ObserverMemory::SetOwnNode(const absl::StatusOr<std::string>& id) {
   const base::MutexLock lock(mutex_);
-  own_node_ = std::move(id);
+  own_node_unread_ = !id.ok();
+  if (id.ok()) own_node_ = *id;
 }
 
 void ObserverMemory::SetHarvester(std::string uid) {
@@ -145,6 +146,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   base::MutexLock lock(mutex_);
   look->harvester = harvester_.value_or("");
   look->own_node_id = own_node_;
+  look->own_node_unread = own_node_unread_;
   if (unreadable_since_.has_value()) {
     unreadable_total_ += now - *unreadable_since_;
     unreadable_since_.reset();

@@ -59,6 +59,8 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   if (view.instance_runs.value_or(false)) return false;
   // Of another VM that is stopped, nobody knows when it will boot.
   if (facts.waits_to_start ? !facts.may_start : harvester::IsStopped(view.vm)) return false;
+  // It starts without one: servers that only warn take it nevertheless.
+  if (facts.waits_to_start && view.token_refused_for >= kRefusedForGood) return false;
   return seen.now() >= view.look_after_token_at.value_or(view.vm->created_at + kUnknownToken);
 }
 
@@ -113,7 +115,9 @@ void SetWaiting(const Overlay& seen, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
   facts->waits_to_start = harvester::WaitsToStart(view.vm);
-  if (!facts->waits_to_start || snapshot.policy->dry_run) return;
+  facts->started_by_hand = !facts->waits_to_start && !facts->joined &&
+                           view.vm->replaces.has_value() && !view.vm->replaces->start.empty();
+  if (!facts->waits_to_start) return;
   const VmView* const old = snapshot.seen->FindVmByUid(view.vm->replaces->uid);
   const bool has_left = old == nullptr || !IsPoolMember(*old, snapshot) ||
                         (harvester::IsTerminating(old->vm) && !MayHaveInstance(*old));
@@ -148,7 +152,8 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   } else if (view.giving_way_refused_for >= kRefusedForGood) {
     facts->stays_because = "its mark has been refused for a minute";
   }
-  facts->gives_way = facts->stays_because.empty() && !facts->dry_run;
+  facts->gives_way =
+      facts->stays_because.empty() && !facts->dry_run && !snapshot.look().own_node_unread;
 }
 
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
@@ -170,8 +175,10 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   if (!snapshot.policy.has_value()) return;
   const config::PoolPolicy& policy = *snapshot.policy;
   facts->dry_run = policy.dry_run;
+  // A new VM that is not ready in time is of no use, also after the old one has gone (rule R5).
+  const bool is_successor = view.vm->replaces.has_value() && !facts->was_ready;
   facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm) &&
-               !IsPendingReplacement(view, snapshot);
+               !is_successor;
   SetWaiting(seen, facts);
   facts->token_ends = policy.intro_token != config::IntroToken::kOff && TokenEnds(seen, *facts);
   facts->maintained = IsMaintained(facts->node);
@@ -180,9 +187,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
       facts->maintained || facts->canceled_lately || facts->may_come_back || facts->unproven;
   const bool by_policy =
       facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete;
-  // A replacement that is not ready in time is of no use (rule R5).
-  facts->may_remove_broken =
-      !policy.dry_run && !facts->kept && (by_policy || IsPendingReplacement(view, snapshot));
+  facts->may_remove_broken = !policy.dry_run && !facts->kept && (by_policy || is_successor);
   SetSuccessor(seen, facts);
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;

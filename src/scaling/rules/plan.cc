@@ -151,10 +151,11 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
   plan.from = CountOf(snapshot) + LeftOutOf(snapshot, inputs);
   plan.to = desired;
   const config::PoolPolicy& policy = *snapshot.policy;
+  const std::int64_t before = plan.from - inputs.newly_counted;
   if (desired > plan.from) {
     plan.direction = Direction::kOut;
     if (policy.max_scale_out) {
-      plan.to = plan.from + std::min(desired - plan.from, *policy.max_scale_out);
+      plan.to = before + std::min(desired - before, *policy.max_scale_out);
     }
     NH_RETURN_IF_ERROR(CheckGrowth(snapshot));
     NH_RETURN_IF_ERROR(CheckSize(plan, "above", "max_scale_out to grow in steps"));
@@ -164,8 +165,8 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     AssignZones(snapshot, inputs, &plan);
   } else if (desired < plan.from) {
     plan.direction = Direction::kIn;
-    if (policy.max_scale_in) plan.to = std::max(desired, plan.from - *policy.max_scale_in);
-    if (inputs.one_removal) plan.to = std::max(plan.to, plan.from - 1);
+    if (policy.max_scale_in) plan.to = std::max(desired, before - *policy.max_scale_in);
+    if (inputs.one_removal) plan.to = std::max(plan.to, before - 1);
     NH_RETURN_IF_ERROR(CheckSize(plan, "below", "max_scale_in to shrink in steps"));
     const auto count = static_cast<std::size_t>(plan.from - plan.to);
     Victims victims = ChooseVictims(snapshot, count, inputs);

@@ -118,13 +118,17 @@ std::string WhatIsUnfinished(const VmView& view, const PoolSnapshot& snapshot) {
   return "";
 }
 
-// True if a VM of the same spec was ready.
+// How long it is known that new VMs of a spec become ready.
+constexpr base::Duration kProvenFor = std::chrono::hours(1);
+
+// True if a VM of the same spec has become ready lately.
 bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapshot) {
   const std::string hash = TemplateHashOf(fresh);
   return !hash.empty() &&
          std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
-           return IsPoolMember(*view, snapshot) && harvester::WasReady(view->vm) &&
-                  TemplateHashOf(view->vm) == hash;
+           const std::optional<base::WallTime>& ready_at = view->vm->ready_at;
+           return IsPoolMember(*view, snapshot) && ready_at.has_value() &&
+                  snapshot.now() - *ready_at < kProvenFor && TemplateHashOf(view->vm) == hash;
          });
 }
 
@@ -289,8 +293,20 @@ std::vector<const VmView*> PendingReplacements(const PoolSnapshot& snapshot) {
   return pending;
 }
 
-PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot) {
-  const std::vector<const VmView*> pending = PendingReplacements(snapshot);
+std::vector<const VmView*> ReplacementsToCount(const PoolSnapshot& snapshot, std::int64_t desired) {
+  const std::int64_t counted = CountOf(snapshot);
+  std::vector<const VmView*> pending = PendingReplacements(snapshot);
+  if (desired < counted) return pending;
+  std::int64_t wanted = desired - counted;
+  if (snapshot.policy->max_scale_out) wanted = std::min(wanted, *snapshot.policy->max_scale_out);
+  std::stable_partition(pending.begin(), pending.end(),
+                        [](const VmView* view) { return harvester::WasReady(view->vm); });
+  if (std::cmp_less(wanted, pending.size())) pending.resize(static_cast<std::size_t>(wanted));
+  return pending;
+}
+
+PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot,
+                                 const std::vector<const VmView*>& pending) {
   if (pending.empty()) return snapshot;
   Look look = snapshot.look();
   std::vector<nomad::Node> nodes = snapshot.nodes();

@@ -107,6 +107,8 @@ void Retries::Apply(base::MonoTime now, Look* look) const {
     view.removal_refused_for = std::max(RefusedFor({StepName(StepKind::kStartDrain), uid}, now),
                                         RefusedFor({StepName(StepKind::kDelete), uid}, now));
     view.giving_way_refused_for = RefusedFor({StepName(StepKind::kMarkReplaced), uid}, now);
+    view.start_refused_for = RefusedFor({StepName(StepKind::kStart), uid}, now);
+    view.token_refused_for = RefusedFor({StepName(StepKind::kRenewToken), uid}, now);
     view.unmarking_refused =
         RefusedFor({StepName(StepKind::kRollBack), uid}, now) > base::Duration::zero();
   }

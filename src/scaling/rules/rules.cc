@@ -36,6 +36,9 @@ std::string CauseOfStartFailure(const VmView& view) {
 std::string CauseOfBroken(const Facts& facts) {
   const VmView& view = ViewOf(facts);
   if (facts.start_fails) return CauseOfStartFailure(view);
+  if (view.start_refused_for >= kRefusedForGood) {
+    return "its start has been refused for a minute: see the last WARN about it";
+  }
   if (facts.joined) {
     return "it was not ready by its deadline: " +
            DescribeLateReadiness(view, facts.node, facts.seen->snapshot());
@@ -339,26 +342,38 @@ constexpr std::array<Rule, 56> kTable = {{
                        f.node);
      }},
     {Row::kUnmarkedNotNeeded, "unmarked-not-needed",
-     "no mark; Halted until the VM is gone that it replaces, which stays", "none",
+     "no mark; Halted until the VM is gone that it replaces, which stays; not protected", "none",
      "name it on the Lease, then mark it",
-     [](const Facts& f) { return !f.marked && f.waits_to_start && f.not_needed; },
+     [](const Facts& f) {
+       return !f.marked && f.waits_to_start && f.not_needed && !f.is_protected;
+     },
      [](const Facts& f) {
        return MakeStep(StepKind::kMarkReplaced,
                        "VM " + ViewOf(f).vm->replaces->vm + " stays, whose place it was to take");
      }},
     {Row::kUnmarkedStart, "unmarked-start",
-     "no mark; Halted until the VM is gone that it replaces, which is gone", "none", "start it",
-     [](const Facts& f) { return !f.marked && f.waits_to_start && f.may_start; },
+     "no mark; Halted until the VM is gone that it replaces, which is gone, or started by hand",
+     "none", "start it, and begin its join-timeout",
+     [](const Facts& f) {
+       return !f.marked && ((f.waits_to_start && f.may_start) || f.started_by_hand);
+     },
      [](const Facts& f) {
        return MakeStep(StepKind::kStart,
-                       "VM " + ViewOf(f).vm->replaces->vm + " is gone, whose place it takes");
+                       f.started_by_hand
+                           ? "it was started by hand"
+                           : "VM " + ViewOf(f).vm->replaces->vm + " is gone, whose place it takes");
      }},
     {Row::kUnmarkedHalted, "unmarked-halted",
-     "no mark; Halted until the VM is gone that it replaces, which is there", "none", "wait",
+     "no mark; Halted until the VM is gone that it replaces, which is there", "none",
+     "wait; report it if that one stays",
      [](const Facts& f) { return !f.marked && f.waits_to_start; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kWait,
-                       "it starts once VM " + ViewOf(f).vm->replaces->vm + " is gone");
+       const std::string& old = ViewOf(f).vm->replaces->vm;
+       return f.not_needed ? MakeStep(StepKind::kReport, "VM " + old +
+                                                             " stays, whose place it was to take, "
+                                                             "and it is protected: delete one of "
+                                                             "them")
+                           : MakeStep(StepKind::kWait, "it starts once VM " + old + " is gone");
      }},
     {Row::kUnmarkedReplaced, "unmarked-replaced",
      "no mark; a VM that replaces it waits for its end, or has a node that is ready and eligible; "

@@ -451,7 +451,8 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
   } else if (view.link.state != nodepool::LinkState::kNone) {
     return false;
   }
-  return view.start_failure.has_value() || IsPastJoinDeadline(view, look);
+  return view.start_failure.has_value() || view.start_refused_for >= kRefusedForGood ||
+         IsPastJoinDeadline(view, look);
 }
 
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {

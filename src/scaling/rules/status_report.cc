@@ -238,7 +238,9 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   }
   if (vm.has_mark) return VmState::kDraining;
   if (IsBroken(view, snapshot)) return VmState::kBroken;
-  if (IsPendingReplacement(view, snapshot)) return VmState::kReplacement;
+  if (IsPendingReplacement(view, snapshot) || harvester::WaitsToStart(vm)) {
+    return VmState::kReplacement;
+  }
   const bool joined = harvester::HasJoined(vm);
   if (WaitsToBeReady(view, snapshot)) return joined ? VmState::kRegistered : VmState::kPending;
   if (!joined) return VmState::kCreated;
