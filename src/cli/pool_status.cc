@@ -102,8 +102,10 @@ std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
       return readable || view.start_failure.has_value() ? vm.step.reason : "";
     case VmState::kUnmanaged:
       return "it has the pool's label and is no member: a clone, or a restored copy";
-    case VmState::kDeleting:
     case VmState::kDraining:
+      if (vm.step.is_held) return vm.step.reason;
+      break;
+    case VmState::kDeleting:
     case VmState::kReady:
     case VmState::kCreated:
     case VmState::kReplacement:

@@ -99,7 +99,11 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
   for (const scaling::VmView* view : selected) {
     run.out << Printable(view->vm->name);
     if (!reason.has_value()) {
-      run.out << (yes ? ": to be kept\n" : ": would be kept\n");
+      const scaling::VmView* const next = inspection.snapshot.seen->ReplacementOf(view->vm->uid);
+      run.out << (next != nullptr
+                      ? ": VM " + Printable(next->vm->name) + " takes its place, and that goes on\n"
+                  : yes ? ": to be kept\n"
+                        : ": would be kept\n");
       continue;
     }
     const std::string obstacle = Obstacle(*view, inspection.snapshot);
@@ -186,8 +190,8 @@ int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
   }
   run.out << (arguments.cancel
                   ? "done; a replacement that has begun goes on\n"
-                  : "The agent's plugin replaces them, one at a time, while the pool is at rest; "
-                    "nomad-harvester status -w shows it\n");
+                  : "The agent's plugin replaces them, as many at a time as max_surge or "
+                    "max_unavailable allows; nomad-harvester status -w shows it\n");
   return kExitOk;
 }
 
@@ -220,7 +224,7 @@ int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
   }
   std::set<std::string> leaving;
   for (const scaling::VmView* view : selected) leaving.insert(view->vm->uid);
-  run.out << "The agent's plugin replaces them, one at a time\n";
+  run.out << "The agent's plugin replaces them, as max_surge or max_unavailable allows\n";
   std::string told;
   while (!arguments.no_wait && run.out.good()) {
     const auto now = inspect();

@@ -394,7 +394,8 @@ constexpr Option kOptions[] = {
         kShrinking, "replace_drifted", kEnum, "on_scale_in",
         "VMs that were made of something else than the policy describes now, such as an older "
         "image: with `on_scale_in` they are removed first, after those that are not ready; with "
-        "`rolling` also replaced by new ones, one at a time; with `off` removed like all others.",
+        "`rolling` also replaced by new ones, as `max_surge` allows; with `off` removed like all "
+        "others.",
         "off,on_scale_in,rolling"),
     Policy(kShrinking, "drift_ignore", kList, kNone,
            "Parts in which a VM may differ from the policy without being called drifted, by the "
@@ -421,11 +422,13 @@ constexpr Option kOptions[] = {
     Policy(kRemediation, "on_host_maintenance", kEnum, "report",
            "VMs on a Harvester host that is cordoned: with `report`, "
            "`nomad-harvester status` tells them; with `evacuate` those that cannot migrate to "
-           "another host are also replaced by new ones, one at a time. That needs the optional "
+           "another host are also replaced by new ones, as `max_surge` allows. That needs the "
+           "optional "
            "right to list Harvester's hosts.",
            "report,evacuate"),
     Policy(kRemediation, "expire_after", kDuration, InWords("off"),
-           "VMs that are older than this are replaced by new ones, one at a time, up to a tenth of "
+           "VMs that are older than this are replaced by new ones, as `max_surge` allows, up to a "
+           "tenth of "
            "the time earlier, so that VMs that were made together do not expire together. An hour "
            "or more.",
            "720h"),

@@ -100,6 +100,9 @@ std::string WhatIsUnfinished(const VmView& view, const PoolSnapshot& snapshot) {
   if (harvester::IsTerminating(vm)) return "VM " + vm.name + " is being deleted";
   if (vm.has_mark) return "VM " + vm.name + " is being removed";
   if (IsBroken(view, snapshot)) return "VM " + vm.name + " is broken";
+  if (harvester::WaitsToStart(vm)) {
+    return "VM " + vm.name + " starts once VM " + vm.replaces->vm + " is gone";
+  }
   const nomad::Node* node = LinkedNode(view, snapshot);
   if (node == nullptr || !harvester::WasReady(vm) || !WhyNotReady(view, *node, snapshot).empty()) {
     return "VM " + vm.name + " is not ready";

@@ -58,6 +58,7 @@ bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
   const bool refusal_begins =
       effect.verdict == Verdict::kRefused && !trouble.refused_since.has_value();
   if (refusal_begins) trouble.refused_since = now;
+  if (effect.verdict == Verdict::kRefused) trouble.refused_last = now;
   const base::Duration before = trouble.wait;
   trouble.wait = begins ? kFirstRetry : std::min(trouble.wait * 2, kLongestRetry);
   // Between four and six fifths, so that many objects do not come back at the same moment.
@@ -72,6 +73,12 @@ base::Duration Retries::RefusedFor(const Key& key, base::MonoTime now) const {
   const Trouble* trouble = Find(key);
   if (trouble == nullptr || !trouble->refused_since.has_value()) return {};
   return std::max(now - *trouble->refused_since, base::Duration(1));
+}
+
+base::Duration Retries::RefusedAgainFor(const Key& key) const {
+  const Trouble* trouble = Find(key);
+  if (trouble == nullptr || !trouble->refused_since.has_value()) return {};
+  return trouble->refused_last - *trouble->refused_since;
 }
 
 base::Duration Retries::FailingFor(const Key& key, base::MonoTime now) const {
@@ -106,9 +113,9 @@ void Retries::Apply(base::MonoTime now, Look* look) const {
     const std::string& uid = view.vm->uid;
     view.removal_refused_for = std::max(RefusedFor({StepName(StepKind::kStartDrain), uid}, now),
                                         RefusedFor({StepName(StepKind::kDelete), uid}, now));
-    view.giving_way_refused_for = RefusedFor({StepName(StepKind::kMarkReplaced), uid}, now);
-    view.start_refused_for = RefusedFor({StepName(StepKind::kStart), uid}, now);
-    view.token_refused_for = RefusedFor({StepName(StepKind::kRenewToken), uid}, now);
+    view.giving_way_refused_for = RefusedAgainFor({StepName(StepKind::kMarkReplaced), uid});
+    view.start_refused_for = RefusedAgainFor({StepName(StepKind::kStart), uid});
+    view.token_refused_for = RefusedAgainFor({StepName(StepKind::kRenewToken), uid});
     view.unmarking_refused =
         RefusedFor({StepName(StepKind::kRollBack), uid}, now) > base::Duration::zero();
   }

@@ -64,6 +64,9 @@ class Retries {
   // The time since the first refusal. Conflicts and transient failures do not end it, only success
   // or work that is no longer wanted. Zero: not refused.
   base::Duration RefusedFor(const Key& key, base::MonoTime now) const;
+  // From the first refusal to the last one: a single one, whose step is tried again a minute later,
+  // has not lasted.
+  base::Duration RefusedAgainFor(const Key& key) const;
   bool IsRefusedForGood(const Key& key, base::MonoTime now) const {
     return RefusedFor(key, now) >= kRefusedForGood;
   }
@@ -85,6 +88,7 @@ class Retries {
  private:
   struct Trouble {
     std::optional<base::MonoTime> refused_since;
+    base::MonoTime refused_last{};
     base::MonoTime failing_since{};
     base::Duration wait{};
     base::MonoTime next{};
