@@ -109,6 +109,16 @@ TEST_F(RetriesTest, a_success_ends_the_wait_and_the_next_failure_begins_anew) {
   }
 }
 
+TEST_F(RetriesTest, R6_a_single_refusal_has_not_lasted_however_long_ago_it_was) {
+  Record(Refusal(), seconds(0));
+  EXPECT_EQ(RefusedFor(seconds(90)), seconds(90));
+  EXPECT_EQ(retries_.RefusedAgainFor(kDrain), seconds(0));
+  Record(Refusal(), seconds(61));
+  EXPECT_EQ(retries_.RefusedAgainFor(kDrain), seconds(61));
+  Record({.verdict = Verdict::kDone}, seconds(70));
+  EXPECT_EQ(retries_.RefusedAgainFor(kDrain), seconds(0));
+}
+
 TEST_F(RetriesTest, an_attempt_that_was_cancelled_or_found_an_unsuitable_vm_changes_nothing) {
   for (const Verdict verdict : {Verdict::kCancelled, Verdict::kUnsuitable}) {
     EXPECT_FALSE(Record({.verdict = verdict, .status = absl::CancelledError("stop")}, seconds(0)));
