@@ -256,12 +256,7 @@ ValueOr<std::vector<std::string>> Drivers(const std::string& text) {
 
 ValueOr<std::vector<std::string>> Holds(const std::string& text) {
   return ListOf<std::string>(text, [](const std::string& hold) -> ValueOr<std::string> {
-    const bool is_name = std::all_of(hold.begin(), hold.end(), [](char c) {
-      return absl::ascii_islower(static_cast<unsigned char>(c)) ||
-             absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-';
-    });
-    const bool is_framed = !hold.empty() && hold.front() != '-' && hold.back() != '-';
-    if (is_framed && is_name && hold.size() <= kLongestHold) return hold;
+    if (base::IsDnsLabel(hold, kLongestHold)) return hold;
     return Fault{Quote(hold) + " is no name of a hold",
                  "write up to 40 lower-case letters, digits and hyphens, such as tailscale", false};
   });

@@ -44,8 +44,9 @@ ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text);
 // A whole number from 1 to `largest`.
 ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);
 ValueOr<std::int64_t> Count(const std::string& text);
-// A whole number as above, or "1%" to "100%".
+// The same, or 0.
 ValueOr<std::int64_t> CountOrZero(const std::string& text);
+// A whole number greater than 0, or "1%" to "100%".
 ValueOr<Share> CountOrPercentage(const std::string& text);
 // The smallest disk, 1Mi. "100" would be 100 bytes.
 inline constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;
@@ -84,8 +85,9 @@ ValueOr<std::vector<policy::DataDisk>> DataDisks(const std::string& text);
 ValueOr<std::vector<policy::DeviceRequest>> DeviceRequests(const std::string& text);
 // The list of availability_zones: values of a label.
 ValueOr<std::vector<std::string>> Zones(const std::string& text);
-// Names of Nomad's task drivers, each once.
+// What follows kHoldAnnotationPrefix, each once.
 ValueOr<std::vector<std::string>> Holds(const std::string& text);
+// Names of Nomad's task drivers, each once.
 ValueOr<std::vector<std::string>> Drivers(const std::string& text);
 ValueOr<std::vector<std::string>> TemplatePartList(const std::string& text);
 // The name of an object without a namespace.

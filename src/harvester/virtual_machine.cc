@@ -25,8 +25,9 @@ using nlohmann::json;
 
 // Harvester's controller sets it when it halts a VM
 // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go, stopVM).
-constexpr char kStoppedForHost[] = "harvesterhci.io/maintain-mode-strategy-node-name";
 constexpr char kQuotaAnnotation[] = "harvesterhci.io/insufficient-resource-quota";
+// VirtualMachine::stopped_for_host.
+constexpr char kStoppedForHost[] = "harvesterhci.io/maintain-mode-strategy-node-name";
 
 std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
   if (text == "none") return JoinTimeout{true, {}};

@@ -117,18 +117,11 @@ absl::StatusOr<VirtualMachine> VmStore::Annotate(const runtime::Context& context
   return PatchVm(context, name, resource_version, changes, json::object());
 }
 
-absl::StatusOr<VirtualMachine> VmStore::AnnotateAndHalt(const runtime::Context& context,
-                                                        const std::string& name,
-                                                        const std::string& resource_version,
-                                                        const AnnotationChanges& changes) const {
-  return PatchVm(context, name, resource_version, changes, {{"spec", {{"runStrategy", kHalted}}}});
-}
-
-absl::StatusOr<VirtualMachine> VmStore::AnnotateAndStart(const runtime::Context& context,
-                                                         const std::string& name,
-                                                         const std::string& resource_version,
-                                                         const AnnotationChanges& changes,
-                                                         const std::string& run_strategy) const {
+absl::StatusOr<VirtualMachine> VmStore::SetRunStrategy(const runtime::Context& context,
+                                                       const std::string& name,
+                                                       const std::string& resource_version,
+                                                       const AnnotationChanges& changes,
+                                                       const std::string& run_strategy) const {
   return PatchVm(context, name, resource_version, changes,
                  {{"spec", {{"runStrategy", run_strategy}}}});
 }

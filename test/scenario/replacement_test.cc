@@ -4,6 +4,7 @@
 // R8).
 
 #include <chrono>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -59,22 +60,45 @@ class Replacement : public testing::Test {
     for (const std::string& vm : h_.VmNames()) old += old_.count(vm);
     return old;
   }
-  // The VM that is about to replace another one; empty: none.
-  std::string Pending() const {
+  // The VMs that are about to replace others.
+  std::vector<std::string> PendingVms() const {
+    std::vector<std::string> pending;
     for (const json& vm : h_.Vms()) {
       if (!AnnotationOf(vm, Key("replaces")).empty() && AnnotationOf(vm, Key("ready-at")).empty()) {
-        return NameOf(vm);
+        pending.push_back(NameOf(vm));
       }
     }
-    return "";
+    return pending;
   }
-  void AwaitPending() {
-    for (int i = 0; i < 700 && Pending().empty(); ++i) {
+  // The first one of them; empty: none.
+  std::string Pending() const {
+    const std::vector<std::string> pending = PendingVms();
+    return pending.empty() ? "" : pending[0];
+  }
+  void AwaitPending(std::size_t count = 1, int seconds_at_most = 700) {
+    for (int i = 0; i < seconds_at_most && PendingVms().size() < count; ++i) {
       h_.clock.Advance(seconds(1));
       ASSERT_TRUE(h_.Status().ok());
       h_.process().RunBackground();
     }
-    ASSERT_NE(Pending(), "") << h_.Transcript();
+    ASSERT_EQ(PendingVms().size(), count) << h_.Transcript();
+  }
+  // Ticks until no old VM is left. At each moment the count is that, and `check` is called.
+  void Roll(int count, base::Duration tick, int ticks, const std::function<void()>& check) {
+    for (int i = 0; i < ticks && Old() > 0; ++i) {
+      h_.Tick(tick);
+      EXPECT_EQ(h_.Status()->count, count) << h_.Transcript();
+      check();
+    }
+    EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  }
+  // The pool has rolled, and nothing more happens.
+  void ExpectDone(int count) {
+    h_.WaitUntilReady();
+    h_.CheckAtRest(count);
+    const std::vector<std::string> now = h_.VmNames();
+    h_.Tick(minutes(30));
+    EXPECT_EQ(h_.VmNames(), now) << "it is done";
   }
   std::string Replaced() const {
     return json::parse(AnnotationOf(h_.cluster.Vm(Pending()), Key("replaces"))).at("vm");
@@ -92,19 +116,11 @@ class Replacement : public testing::Test {
 TEST_F(Replacement, R1_a_pool_rolls_to_a_new_template_one_vm_at_a_time_and_keeps_its_count) {
   MakePool(3);
   ChangeTemplate();
-  for (int i = 0; i < 180 && Old() > 0; ++i) {
-    h_.Tick(seconds(10));
-    const auto status = h_.Status();
-    EXPECT_EQ(status->count, 3) << h_.Transcript();
+  Roll(3, seconds(10), 180, [&] {
     EXPECT_GE(Eligible(), 3U) << h_.Transcript();
     EXPECT_LE(h_.VmNames().size(), 4U) << "one at a time";
-  }
-  EXPECT_EQ(Old(), 0U) << h_.Transcript();
-  h_.WaitUntilReady();
-  h_.CheckAtRest(3);
-  const std::vector<std::string> now = h_.VmNames();
-  h_.Tick(minutes(30));
-  EXPECT_EQ(h_.VmNames(), now) << "it is done";
+  });
+  ExpectDone(3);
 }
 
 TEST_F(Replacement, R1_a_vm_is_replaced_because_somebody_asked_for_it) {
@@ -497,18 +513,11 @@ class OldGoesFirst : public Replacement {
 TEST_F(OldGoesFirst, R8_a_pool_rolls_in_the_room_that_it_has_and_keeps_its_count) {
   MakePool(3);
   ChangeTemplate();
-  for (int i = 0; i < 360 && Old() > 0; ++i) {
-    h_.Tick(seconds(5));
-    EXPECT_EQ(h_.Status()->count, 3) << h_.Transcript();
+  Roll(3, seconds(5), 360, [&] {
     EXPECT_GE(Eligible(), 2U) << h_.Transcript();
     EXPECT_LE(Running(), 3U) << h_.Transcript();
-  }
-  EXPECT_EQ(Old(), 0U) << h_.Transcript();
-  h_.WaitUntilReady();
-  h_.CheckAtRest(3);
-  const std::vector<std::string> now = h_.VmNames();
-  h_.Tick(minutes(30));
-  EXPECT_EQ(h_.VmNames(), now) << "it is done";
+  });
+  ExpectDone(3);
 }
 
 TEST_F(OldGoesFirst, R8_no_old_vm_goes_for_a_new_one_that_harvester_refuses) {
@@ -645,12 +654,7 @@ TEST_F(Replacement, R1_the_first_vm_of_a_spec_goes_alone_and_the_others_as_max_s
     if (request.verb == "delete") --vms;
     return Fault::None();
   });
-  for (int i = 0; i < 400 && Old() > 0; ++i) {
-    h_.Tick(seconds(5));
-    EXPECT_EQ(h_.Status()->count, 7) << h_.Transcript();
-    EXPECT_GE(Eligible(), 7U) << h_.Transcript();
-  }
-  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  Roll(7, seconds(5), 400, [&] { EXPECT_GE(Eligible(), 7U) << h_.Transcript(); });
   EXPECT_EQ(before_the_first_drain, 8U) << "the first one comes alone";
   EXPECT_EQ(most, 10U);
 }
@@ -687,11 +691,7 @@ TEST_F(OldGoesFirst, R8_as_many_go_at_a_time_as_max_unavailable_allows) {
     }
     return Fault::None();
   });
-  for (int i = 0; i < 400 && Old() > 0; ++i) {
-    h_.Tick(seconds(5));
-    EXPECT_EQ(h_.Status()->count, 5) << h_.Transcript();
-    EXPECT_LE(Running(), 5U) << h_.Transcript();
-  }
+  Roll(5, seconds(5), 400, [&] { EXPECT_LE(Running(), 5U) << h_.Transcript(); });
   EXPECT_THAT(missing_at_each_drain, ElementsAre(1, 1, 2, 1, 2)) << h_.Transcript();
 }
 
@@ -703,24 +703,10 @@ class ThreePending : public Replacement {
     h_.policy["max_surge"] = "3";
     MakePool(8);
     ChangeTemplate();
-    for (int i = 0; i < 900 && PendingVms() < 3; ++i) {
-      h_.clock.Advance(seconds(1));
-      ASSERT_TRUE(h_.Status().ok());
-      h_.process().RunBackground();
-    }
-    ASSERT_EQ(PendingVms(), 3U) << h_.Transcript();
+    AwaitPending(3, 900);
     before_ = h_.Status()->count;
     ASSERT_EQ(before_, 8);
   }
-  std::size_t PendingVms() const {
-    std::size_t pending = 0;
-    for (const json& vm : h_.Vms()) {
-      const bool is_new = !AnnotationOf(vm, Key("replaces")).empty();
-      if (is_new && AnnotationOf(vm, Key("ready-at")).empty()) ++pending;
-    }
-    return pending;
-  }
-
   std::int64_t before_ = 0;
 
  private:

@@ -93,19 +93,14 @@ class VmStore {
   absl::StatusOr<VirtualMachine> Annotate(const runtime::Context& context, const std::string& name,
                                           const std::string& resource_version,
                                           const AnnotationChanges& changes) const;
-  // The same, and sets the run strategy to Halted. Harvester checks its quotas on every write of a
-  // VM that has no pod and is not Halted, also of one that is being deleted
+  // The same, and sets the run strategy. Harvester checks its quotas on every write of a VM that
+  // has no pod and is not Halted, also of one that is being deleted
   // (harvester/harvester:pkg/util/resourcequota/calculator.go, CheckIfVMCanStartByResourceQuota).
-  absl::StatusOr<VirtualMachine> AnnotateAndHalt(const runtime::Context& context,
-                                                 const std::string& name,
-                                                 const std::string& resource_version,
-                                                 const AnnotationChanges& changes) const;
-  // The same, and sets this run strategy, so that KubeVirt starts the VM.
-  absl::StatusOr<VirtualMachine> AnnotateAndStart(const runtime::Context& context,
-                                                  const std::string& name,
-                                                  const std::string& resource_version,
-                                                  const AnnotationChanges& changes,
-                                                  const std::string& run_strategy) const;
+  absl::StatusOr<VirtualMachine> SetRunStrategy(const runtime::Context& context,
+                                                const std::string& name,
+                                                const std::string& resource_version,
+                                                const AnnotationChanges& changes,
+                                                const std::string& run_strategy) const;
 
   // The three writes of a creation. Each may be repeated with the same arguments after a lost
   // reply. On ALREADY_EXISTS the object is read back, and the write succeeds if the object is ours:

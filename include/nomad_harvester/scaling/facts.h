@@ -142,8 +142,7 @@ struct Facts {
   // For scale-in, past a timed deadline by 10 s, and no drain of ours was ever posted (rule C9).
   bool never_begun = false;
   bool force = false;
-  // What holds a VM that may be deleted otherwise, and until when (rule C18); unset: nothing, or no
-  // longer.
+  // Until when a VM that may be deleted otherwise is held (rule C18); unset: nothing holds it.
   std::optional<base::WallTime> held_until{};
 
   // The mark's node.

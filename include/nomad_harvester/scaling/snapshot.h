@@ -173,7 +173,7 @@ struct Look {
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
   std::string own_node_id;
-  bool own_node_unread = false;  // it may have moved since
+  std::string own_node_problem{};  // why it was not read, and may be another one; empty: it was
   // The token is proved to read the allocations of every namespace. Checked only when a decision
   // depends on it.
   bool allocations_complete = false;

@@ -208,9 +208,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
     policy = pool.state.policy;
     memory = pool.state.scale;
   }
-  const auto own = session.OwnNode(context);
-  pool.memory.SetOwnNode(own);
-  memory.own_node_problem = own.ok() ? "" : base::Message(own.status());
+  pool.memory.SetOwnNode(session.OwnNode(context));
   const Resumed resumed =
       ResumePool(context, session.DependenciesFor(pool, *access, *access->lease), policy, &memory);
   const bool acquired = resumed.lease.ok();

@@ -68,12 +68,15 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
                   {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
 }
 
-bool MayReplaceNext(const PoolSnapshot& snapshot, const PoolDependencies& deps,
-                    const ScaleMemory& memory) {
-  if (!deps.lease.used() || !memory.own_node_problem.empty()) return false;
-  const ReplacementQueue queue =
+// What this process may replace, and why not now. A Status does not ask for its own node.
+ReplacementQueue QueueFor(const PoolSnapshot& snapshot, const PoolDependencies& deps,
+                          const ScaleMemory& memory) {
+  if (!deps.lease.used()) return {};  // rule R2
+  ReplacementQueue queue =
       QueueOfReplacements(snapshot, deps.lease.record(), memory.current_template);
-  return !queue.vms.empty() && queue.rests.empty();
+  const std::string& problem = snapshot.look().own_node_problem;
+  if (!problem.empty()) queue.rests = problem;
+  return queue;
 }
 
 // Replaces the first VM that may be.
@@ -85,12 +88,8 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   if (TemplateIsDue(snapshot, deps.lease.record(), *memory, deps.clock.Now())) {
     ReadTemplate(context, deps, policy, memory);
   }
-  const std::vector<Replaceable> vms = VmsToReplace(snapshot, memory->current_template);
+  const auto [vms, rests] = QueueFor(snapshot, deps, *memory);
   if (vms.empty()) return absl::OkStatus();
-  std::string rests = memory->own_node_problem;
-  if (rests.empty()) {
-    rests = WhyReplacementRests(vms[0], snapshot, deps.lease.record(), memory->current_template);
-  }
   LogRest(deps, vms[0], rests, snapshot, memory);
   if (!rests.empty()) return absl::OkStatus();
   if (const auto closed = loop.TakeClosedRecord(); closed.has_value()) {
@@ -142,7 +141,9 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   for (bool again = true; again;) {
     bool has_left = false;
     resumed.outcome = loop.RunResumption((*hold)->context(), [&](const PoolSnapshot& snapshot) {
-      has_left = may_leave && MayReplaceNext(snapshot, deps, *memory);
+      if (!may_leave) return false;
+      const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
+      has_left = !queue.vms.empty() && queue.rests.empty();
       return has_left;
     });
     // The trouble of another object does not hold it up (rule L1).

@@ -42,10 +42,9 @@ struct ScaleMemory {
   CurrentTemplate current_template{};                // of the last preflight
   std::optional<base::MonoTime> template_read_at{};  // when it was read for a replacement
   std::string replacement_rests;                     // why, when that was logged last
-  std::string own_node_problem;       // why the node of the autoscaler is not known (rule C7)
-  std::string unread_classes;         // those of the last warning
-  bool without_intro_tokens = false;  // of the last preflight; the policy wants them
-  bool mass_loss_over = false;        // its timeout has expired: a new Scale removes (rule C15)
+  std::string unread_classes;                        // those of the last warning
+  bool without_intro_tokens = false;                 // of the last preflight; the policy wants them
+  bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
 };
 
 class ScaleCall {

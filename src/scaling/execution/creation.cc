@@ -438,7 +438,7 @@ absl::Status StartVm(const runtime::Context& context, const PoolDependencies& de
   // Somebody may have started it before.
   const std::string& run_strategy = harvester::WaitsToStart(vm) ? start : vm.run_strategy;
   return deps.vms
-      .AnnotateAndStart(
+      .SetRunStrategy(
           context, vm.name, vm.resource_version,
           {{harvester::kReplacesAnnotation, harvester::ToAnnotation(replaces)},
            {harvester::kJoinTimeoutAnnotation, JoinTimeoutFromNow(vm, join_timeout, now)}},
@@ -450,14 +450,15 @@ absl::Status EndReplacement(const runtime::Context& context, const PoolDependenc
                             const harvester::VirtualMachine& vm, bool is_removed,
                             base::Duration join_timeout, base::WallTime now) {
   harvester::AnnotationChanges changes = {{harvester::kReplacesAnnotation, std::nullopt}};
-  if (!harvester::WaitsToStart(vm)) {
-    return deps.vms.Annotate(context, vm.name, vm.resource_version, changes).status();
-  }
+  const bool waits = harvester::WaitsToStart(vm);
   // If this process dies before it marks the VM, the deadline ends it.
-  changes[harvester::kJoinTimeoutAnnotation] = JoinTimeoutFromNow(vm, join_timeout, now);
-  if (is_removed) return deps.vms.Annotate(context, vm.name, vm.resource_version, changes).status();
-  return deps.vms
-      .AnnotateAndStart(context, vm.name, vm.resource_version, changes, vm.replaces->start)
+  if (waits) {
+    changes[harvester::kJoinTimeoutAnnotation] = JoinTimeoutFromNow(vm, join_timeout, now);
+  }
+  const bool starts = waits && !is_removed;
+  return (starts ? deps.vms.SetRunStrategy(context, vm.name, vm.resource_version, changes,
+                                           vm.replaces->start)
+                 : deps.vms.Annotate(context, vm.name, vm.resource_version, changes))
       .status();
 }
 

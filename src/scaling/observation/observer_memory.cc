@@ -129,7 +129,7 @@ bool ObserverMemory::KnowsHarvester() const {
 
 void ObserverMemory::SetOwnNode(const absl::StatusOr<std::string>& id) {
   const base::MutexLock lock(mutex_);
-  own_node_unread_ = !id.ok();
+  own_node_problem_ = id.ok() ? "" : base::Message(id.status());
   if (id.ok()) own_node_ = *id;
 }
 
@@ -146,7 +146,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   base::MutexLock lock(mutex_);
   look->harvester = harvester_.value_or("");
   look->own_node_id = own_node_;
-  look->own_node_unread = own_node_unread_;
+  look->own_node_problem = own_node_problem_;
   if (unreadable_since_.has_value()) {
     unreadable_total_ += now - *unreadable_since_;
     unreadable_since_.reset();

@@ -153,7 +153,7 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
     facts->stays_because = "its mark has been refused for a minute";
   }
   facts->gives_way =
-      facts->stays_because.empty() && !facts->dry_run && !snapshot.look().own_node_unread;
+      facts->stays_because.empty() && !facts->dry_run && snapshot.look().own_node_problem.empty();
 }
 
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
