@@ -246,6 +246,8 @@ constexpr auto kMembersOfReplaces = [](auto& members, auto& replaces) {
   members.Text("uid", replaces.uid);
   members.Text("reason", replaces.reason);
   members.Optional("start", replaces.start);
+  members.Optional("was", replaces.was);
+  members.Optional("flips", replaces.flips);
   members.Unknown(replaces.unknown_members);
 };
 

@@ -117,6 +117,7 @@ const std::vector<Equivalent>& EquivalentRows() {
       {Row::kUnmarkedTokenEnds, "the model has no tokens: introduction_test has the row"},
       {Row::kUnmarkedWaiting, "waits; without it the VM has nothing to do, either"},
       {Row::kTerminatingHeld, "the model has no quota: remediation_test has the row"},
+      {Row::kUnmarkedUnhealthyWaits, "the model's VMs are unhealthy for long: unhealthy_test has it"},
       {Row::kUnmarkedReplaced, "the model has no successors: replacement_test has the row"},
       {Row::kUnmarkedStays, "likewise"},
       {Row::kUnmarkedNotNeeded, "likewise"},

@@ -49,7 +49,7 @@ void SetWindow(World& world, const std::string& window) {
 std::vector<std::string> Told(const std::vector<Replaceable>& vms) {
   std::vector<std::string> told;
   for (const Replaceable& each : vms) {
-    told.push_back(each.vm->vm->name + ": " + each.reason + (each.is_held ? " (held)" : ""));
+    told.push_back(each.vm->vm->name + ": " + each.reason + (each.hold == Replaceable::Hold::kNone ? "" : " (held)"));
   }
   return told;
 }
@@ -98,9 +98,58 @@ TEST(ToReplace, R2_a_window_that_is_open_holds_nothing) {
   SetWindow(world, "0 12 * * sun 1h");
   const PoolSnapshot snapshot = world.Snapshot();
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
-  for (const Replaceable& each : queue.vms) EXPECT_FALSE(each.is_held) << each.reason;
+  for (const Replaceable& each : queue.vms) EXPECT_EQ(each.hold, Replaceable::Hold::kNone) << each.reason;
   EXPECT_EQ(queue.rests, "");
   EXPECT_EQ(UntilWindowOpens(snapshot, kNew), std::nullopt);
+}
+
+TEST(ToReplace, R1_an_unhealthy_vm_comes_first_and_waits_for_nothing_that_others_wait_for) {
+  World world = PoolWithEachReason();
+  SetWindow(world, "0 2 * * 1-5 4h");
+  world.Policy().replace_unhealthy_after = minutes(10);
+  world.With(Vm("sick").Joined().Stopped()).With(Vm("boots").Age(minutes(1)));
+  world.Raw().vms[4].unhealthy_for = minutes(10);
+  const ReplacementQueue queue = QueueOfReplacements(world.Snapshot(), {}, kNew);
+  EXPECT_THAT(Told(queue.vms),
+              ElementsAre("sick: unhealthy", "requested: requested: its disk is full",
+                          "drifted: drifted: image (held)", "expired: expired (held)"));
+  EXPECT_EQ(queue.rests, "");
+}
+
+struct Flipped {
+  PoolSnapshot snapshot;
+  ReplacementQueue queue;
+};
+
+// The place of the VM `drifted` has changed that often, and this one was made then.
+Flipped AfterFlips(std::int64_t flips, base::Duration age, const std::string& was = "v2:new") {
+  World world;
+  world.Policy().replace_drifted = config::ReplaceDrifted::kRolling;
+  world.With(OfImage("drifted", "1").Age(age).Replaces("gone", "drifted")).With(Node("drifted"));
+  harvester::Replaces& replaces = *world.Raw().vms[0].vm.Change().replaces;
+  replaces.was = was;
+  replaces.flips = flips;
+  Flipped flipped{.snapshot = world.Snapshot(), .queue = {}};
+  flipped.queue = QueueOfReplacements(flipped.snapshot, {}, kNew);
+  return flipped;
+}
+
+TEST(ToReplace, R1_a_place_that_changed_back_and_forth_four_times_within_days_keeps_its_vm) {
+  const Flipped held = AfterFlips(3, hours(23));
+  EXPECT_THAT(Told(held.queue.vms), ElementsAre("drifted: drifted: image (held)"));
+  EXPECT_THAT(held.queue.rests, HasSubstr("two policies of this pool describe different VMs"));
+  EXPECT_EQ(AfterFlips(2, hours(23)).queue.rests, "");
+  EXPECT_EQ(AfterFlips(3, hours(25)).queue.rests, "") << "the last one was long ago";
+  EXPECT_EQ(AfterFlips(3, hours(23), "v2:older").queue.rests, "") << "it does not go back";
+}
+
+TEST(ToReplace, R1_a_new_vm_says_how_often_its_place_has_changed_back) {
+  const Flipped pool = AfterFlips(2, hours(1));
+  const Replaceable& old = pool.queue.vms[0];
+  const harvester::Replaces next = ReplacesOf(old, kNew, kNow);
+  EXPECT_EQ(next.was, "v2:old");
+  EXPECT_EQ(next.flips, 3);
+  EXPECT_EQ(ReplacesOf(old, {.hash = "v2:other", .parts = ""}, kNow).flips, 0);
 }
 
 TEST(ToReplace, R5_it_has_stopped_for_the_template_that_failed_alone) {

@@ -46,8 +46,40 @@ TEST(Unhealthy, a_vm_that_does_not_run_on_a_down_node_is_marked_after_its_time) 
 TEST(Unhealthy, a_vm_that_does_not_run_and_has_no_node_is_marked_after_its_time) {
   World world = Replacing();
   world.With(Vm("a").Joined().Stopped());
-  world.Raw().vms.back().unhealthy_for = minutes(10);
+  world.Raw().vms.back().unhealthy_for = minutes(11);
   EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkUnhealthy);
+}
+
+TEST(Unhealthy, C17_its_mark_waits_a_minute_for_the_vm_that_takes_its_place) {
+  for (const auto& [time, row] : {std::pair(minutes(10), Row::kUnmarkedUnhealthyWaits),
+                                  std::pair(minutes(11), Row::kUnmarkedUnhealthy)}) {
+    World world = Replacing();
+    EXPECT_EQ(AddSick(world, "a", time).StepOf("a").row, row);
+  }
+}
+
+TEST(Unhealthy, C17_it_is_marked_once_the_vm_that_takes_its_place_exists) {
+  World world = Replacing();
+  AddSick(world, "a", minutes(10)).With(Vm("b").Age(minutes(0)).Replaces("a", "unhealthy"));
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy);
+}
+
+TEST(Unhealthy, C17_where_nothing_can_take_its_place_it_is_marked_at_once) {
+  World world = Replacing();
+  EXPECT_EQ(AddSick(world, "a", minutes(10)).WithoutLease().StepOf("a").row,
+            Row::kUnmarkedUnhealthy);
+  World collected = Replacing();
+  AddSick(collected, "a", minutes(10)).Pool().collected = true;
+  EXPECT_EQ(collected.StepOf("a").row, Row::kUnmarkedUnhealthy);
+}
+
+TEST(Unhealthy, R6_one_that_something_keeps_once_its_successor_is_ready_stays_beside_it) {
+  World world = Replacing();
+  AddSick(world, "a", minutes(30)).With(Vm("b").Joined().Replaces("a", "unhealthy"));
+  world.With(Node("b"));
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy);
+  world.Raw().vms[0].vm.Change().protect.always = true;
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedStays);
 }
 
 TEST(Unhealthy, no_vm_is_replaced_unless_the_policy_asks_for_it) {
@@ -65,7 +97,7 @@ TEST(Unhealthy, C17_a_running_vm_is_replaced_too_whatever_its_node_is_instead_of
                                          nomad::NodeStatus::kDisconnected}) {
     World world = Replacing();
     world.With(Vm("a").Joined()).With(Node("a").Status(status));
-    world.Raw().vms.back().unhealthy_for = minutes(10);
+    world.Raw().vms.back().unhealthy_for = minutes(11);
     EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkUnhealthy)
         << nomad::kNodeStatusNames[static_cast<std::size_t>(status)];
   }

@@ -21,13 +21,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr char kQuotaIsFull[] = "memory insufficient resources due to resource quota";
+
 // The machine stops, its node goes down.
 void StopForGood(Harness& h, const std::string& vm) {
   ASSERT_TRUE(h.cluster.StopVm(vm));
   h.clock.Advance(std::chrono::minutes(1));
 }
 
-TEST(Unhealthy, a_dead_vm_is_removed_after_its_time_and_the_next_scale_makes_a_new_one) {
+TEST(Unhealthy, C17_a_dead_vm_is_replaced_after_its_time_and_the_pool_keeps_its_count) {
   Harness h;
   h.policy["replace_unhealthy_after"] = "5m";
   ASSERT_TRUE(h.Scale(3).ok());
@@ -35,11 +37,63 @@ TEST(Unhealthy, a_dead_vm_is_removed_after_its_time_and_the_next_scale_makes_a_n
   StopForGood(h, dead);
   h.Tick(std::chrono::seconds(120));
   EXPECT_THAT(h.VmNames(), ::testing::Contains(dead)) << "its five minutes are not over";
-  h.Tick(std::chrono::seconds(300));
+  for (int i = 0; i < 30; ++i) {
+    h.Tick(std::chrono::seconds(10));
+    EXPECT_EQ(h.Status()->count, 3) << h.Transcript();
+  }
+  EXPECT_THAT(h.VmNames(), Not(::testing::Contains(dead))) << h.Transcript();
+  h.CheckAtRest(3);
+}
+
+TEST(Unhealthy, C17_a_dead_vm_that_cannot_be_replaced_is_removed_a_minute_later) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "5m";
+  ASSERT_TRUE(h.Scale(3).ok());
+  const std::string dead = h.VmNames()[0];
+  h.cluster.SetQuotaExceeded(kQuotaIsFull);
+  StopForGood(h, dead);
+  h.Tick(std::chrono::minutes(5));
+  EXPECT_THAT(h.VmNames(), ::testing::Contains(dead)) << h.Transcript();
+  h.Tick(std::chrono::minutes(4));
   EXPECT_THAT(h.VmNames(), Not(::testing::Contains(dead))) << h.Transcript();
   EXPECT_EQ(h.Status()->count, 2);
+  h.cluster.SetQuotaExceeded("");
   h.Converge(3);
   h.CheckAtRest(3);
+}
+
+// Nothing is at rest in such a pool.
+TEST(Unhealthy, R2_a_dead_vm_is_replaced_beside_others_that_are_not_ready) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "5m";
+  h.policy["replacement_window"] = "0 2 * * * 1h";
+  ASSERT_TRUE(h.Scale(6).ok());
+  const std::string dead = h.VmNames()[0];
+  StopForGood(h, dead);
+  h.Tick(std::chrono::minutes(3));
+  StopForGood(h, h.VmNames()[1]);
+  h.Tick(std::chrono::minutes(3));
+  EXPECT_EQ(h.Status()->count, 6) << h.Transcript();
+  EXPECT_THAT(h.VmNames(), Not(::testing::Contains(dead))) << h.Transcript();
+}
+
+TEST(Unhealthy, R6_a_dead_vm_that_is_protected_once_its_successor_exists_stays_beside_it) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "5m";
+  ASSERT_TRUE(h.Scale(3).ok());
+  const std::string dead = h.VmNames()[0];
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    // Before its mark, which follows at once.
+    if (request.verb == "create" && request.resource == "virtualmachines") {
+      h.cluster.EditAnnotation(dead, Key("protect"), "true");
+    }
+    return simulator::Fault::None();
+  });
+  StopForGood(h, dead);
+  h.Tick(std::chrono::minutes(20));
+  EXPECT_THAT(h.VmNames(), ::testing::Contains(dead)) << h.Transcript();
+  EXPECT_EQ(h.VmNames().size(), 4U) << h.Transcript();
+  EXPECT_EQ(h.Status()->count, 4) << "the new one counts by itself";
 }
 
 // A mark that the Lease does not name would be rolled back by the next process.
@@ -78,14 +132,17 @@ TEST(Unhealthy, never_more_than_max_unhealthy_are_removed_at_once) {
   const std::vector<std::string> vms = h.VmNames();
   for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(h.cluster.StopVm(vms[i]));
   h.Tick(std::chrono::minutes(5));
-  EXPECT_EQ(h.VmNames().size(), 2U) << h.Transcript();
+  EXPECT_EQ(h.VmNames().size(), 5U) << h.Transcript();
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(h.VmNames(), Not(::testing::Contains(vms[i]))) << h.Transcript();
+  }
   int on_their_way = 0;
   for (const std::string& line : h.cluster.Journal()) {
     if (line.find(" Marked ") != std::string::npos) ++on_their_way;
     if (line.find(" VmGone ") != std::string::npos) --on_their_way;
     EXPECT_LE(on_their_way, 1) << line;
   }
-  h.Converge(5);
+  h.WaitUntilReady();
   h.CheckAtRest(5);
 }
 
@@ -107,8 +164,6 @@ TEST(Stuck, S2_the_leftovers_of_a_stuck_vm_are_removed_once_it_is_deleted) {
   h.WaitUntilReady();
   h.CheckAtRest(0);
 }
-
-constexpr char kQuotaIsFull[] = "memory insufficient resources due to resource quota";
 
 TEST(Quota, C4_a_full_one_does_not_hold_a_vm_that_is_being_deleted) {
   Harness h;

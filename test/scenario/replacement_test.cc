@@ -344,6 +344,21 @@ TEST_F(Replacement, R5_a_vm_that_somebody_asked_to_replace_is_tried_once_with_a_
   EXPECT_EQ(Old(), 2U);
 }
 
+// Two agents whose policies describe different VMs.
+TEST_F(Replacement, R1_a_place_that_two_policies_fight_over_rests_after_a_few_rounds) {
+  MakePool(1);
+  std::set<std::string> made = old_;
+  const std::string first = h_.policy["memory_request"];
+  for (int round = 0; round < 9; ++round) {
+    h_.policy["memory_request"] = round % 2 == 0 ? "24Gi" : first;
+    h_.Tick(minutes(25));
+    for (const std::string& vm : h_.VmNames()) made.insert(vm);
+    EXPECT_EQ(h_.Status()->count, 1) << h_.Transcript();
+  }
+  EXPECT_EQ(made.size(), 5U) << h_.Transcript();
+  EXPECT_THAT(h_.log->Text(), HasSubstr("two policies of this pool describe different VMs"));
+}
+
 TEST_F(Replacement, R2_none_begins_without_a_lease) {
   MakePool(2);
   h_.config["pool_lease"] = "false";
@@ -542,6 +557,21 @@ TEST_F(OldGoesFirst, R8_a_full_quota_does_not_stop_a_roll_out) {
   ChangeTemplate();
   h_.Tick(minutes(60));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  h_.CheckAtRest(2);
+}
+
+TEST_F(OldGoesFirst, C17_a_dead_vm_leaves_its_room_to_the_one_that_replaces_it) {
+  MakePool(2);
+  h_.policy["replace_unhealthy_after"] = "5m";
+  h_.cluster.SetQuotaExceeded("requests.cpu insufficient resources due to resource quota");
+  const std::string dead = h_.VmNames()[0];
+  ASSERT_TRUE(h_.cluster.StopVm(dead));
+  for (int i = 0; i < 60; ++i) {
+    h_.Tick(seconds(10));
+    EXPECT_EQ(h_.Status()->count, 2) << h_.Transcript();
+    if (i == 45) h_.cluster.SetQuotaExceeded("");
+  }
+  EXPECT_THAT(h_.VmNames(), Not(Contains(dead))) << h_.Transcript();
   h_.CheckAtRest(2);
 }
 

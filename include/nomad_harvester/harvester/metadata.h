@@ -139,14 +139,18 @@ absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text);
 struct Replaces {
   std::string vm;
   std::string uid;
-  std::string reason;  // "requested", "expired", "drifted", and for people more behind it
+  std::string reason;  // "unhealthy", "requested", "expired", "drifted", and for people more behind it
   // The new VM is Halted, and starts with this run strategy once the other one is gone (rule R8).
   // Empty: it was started when it was created.
   std::string start = {};
+  // The hash of the other VM's spec (annotation `template`); empty: it has none.
+  std::string was = {};
+  // How often in a row the place has changed back to the spec that it had before.
+  std::int64_t flips = 0;
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const Replaces&, const Replaces&) = default;
 };
-// {"vm": …, "uid": …, "reason": …, "start": …}
+// {"vm": …, "uid": …, "reason": …, "start": …, "was": …, "flips": …}
 std::string ToAnnotation(const Replaces& replaces);
 absl::StatusOr<Replaces> ParseReplaces(std::string_view text);
 

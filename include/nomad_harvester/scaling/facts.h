@@ -92,6 +92,8 @@ struct Facts {
   bool may_remove_broken = false;
   bool may_replace = false;
   bool dry_run = false;
+  // It is unhealthy, and the new VM that is to take its place does not exist yet (rule R1).
+  bool awaits_replacement = false;
   // A new VM that takes its place; what follows is about the two.
   const VmView* successor = nullptr;
   // The new VM's node is ready and eligible, and nothing keeps this VM.

@@ -22,20 +22,27 @@ inline constexpr base::Duration kSwapLimit = std::chrono::seconds(60);
 inline constexpr base::Duration kYoungestToReplace = std::chrono::minutes(10);
 
 struct Replaceable {
+  // Why this VM waits, whatever the pool does.
+  enum class Hold {
+    kNone,
+    kWindow,  // replacement_window is closed
+    kFlips,   // its place changes between two VM specs (rule R1)
+  };
   const VmView* vm = nullptr;
-  // "requested: …", "host rack1-a is cordoned", "drifted: image, tags", "expired"
+  // "unhealthy", "requested: …", "host rack1-a is cordoned", "drifted: image, tags", "expired"
   std::string reason;
-  // By replacement_window, which is closed.
-  bool is_held = false;
+  bool is_unhealthy = false;  // it is of no use, so that the pool need not be at rest
+  Hold hold = Hold::kNone;
 };
 
-// The VMs that the policy or an operator wants to be replaced, in order: requested ones, those
-// that are to leave their hosts, drifted ones, expired ones, the oldest first. VMs that must not be
-// removed are left out (rule C7). Empty without a policy.
+// The VMs that the policy or an operator wants to be replaced, in order: unhealthy ones, requested
+// ones, those that are to leave their hosts, drifted ones, expired ones, the oldest first, and those
+// that are held at the end. VMs that must not be removed are left out (rule C7). Empty without a
+// policy.
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const CurrentTemplate& current);
 
 // Why the replacement of `next`, the first of VmsToReplace, does not begin now, for people; empty
-// if it may (rule R2). Those that are held come last, so that it speaks for all of them.
+// if it may (rule R2). It speaks for all of them: unhealthy ones come first, and held ones last.
 std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
                                 const PoolRecord& record, const CurrentTemplate& current);
 
@@ -60,6 +67,10 @@ bool OldGoesFirst(const config::PoolPolicy& policy);
 std::int64_t MostAtATime(const config::PoolPolicy& policy);
 // True if a new VM is not ready yet, or the one that it replaces is still there.
 bool IsReplacing(const PoolSnapshot& snapshot);
+
+// The annotation of a new VM, made of `current`, that takes the place of `old`.
+harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& current,
+                               base::WallTime now);
 
 // Whether the policy may ask for a replacement, so that what new VMs are made of must be known.
 bool ReplacesDrifted(const config::PoolPolicy& policy);

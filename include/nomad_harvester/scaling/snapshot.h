@@ -475,6 +475,10 @@ bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now);
 base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
 // How long a VM that Harvester stopped for the maintenance of its host is not unhealthy.
 inline constexpr base::Duration kMaintenanceLimit = std::chrono::hours(2);
+// How long an unhealthy VM stays without a mark until one that takes its place exists (rule C17).
+inline constexpr base::Duration kReplacementWait = std::chrono::seconds(60);
+// For how long replace_unhealthy_after, and kMaintenanceLimit, have passed; nullopt: they have not.
+std::optional<base::Duration> OverdueBy(const VmView& view, const PoolSnapshot& snapshot);
 // LooksUnhealthy for at least replace_unhealthy_after, and kMaintenanceLimit.
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);

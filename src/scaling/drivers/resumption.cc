@@ -61,9 +61,10 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
         return vm.replaces.has_value() && !vm.has_mark && !harvester::WasReady(vm);
       });
   const bool has_stopped = deps.lease.record().replacement.has_value();
-  deps.logger.Log(has_stopped ? log::Level::kWarn
-                  : boots     ? log::Level::kDebug
-                              : log::Level::kInfo,
+  const bool waits_for_operator = has_stopped || next.hold == Replaceable::Hold::kFlips;
+  deps.logger.Log(waits_for_operator ? log::Level::kWarn
+                  : boots            ? log::Level::kDebug
+                                     : log::Level::kInfo,
                   "A replacement rests",
                   {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
 }
@@ -96,13 +97,16 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     NH_RETURN_IF_ERROR(deps.lease.Store(context, *closed, ""));
   }
   absl::Status kept;
-  for (std::size_t i = 0; i < vms.size() && i < kMostTried && !vms[i].is_held; ++i) {
+  for (std::size_t i = 0; i < vms.size() && i < kMostTried; ++i) {
+    // The others wait until the pool is at rest.
+    if (vms[i].is_unhealthy != vms[0].is_unhealthy) break;
+    if (vms[i].hold != Replaceable::Hold::kNone) break;
     const std::string name = vms[i].vm->vm->name;
     ScaleCall call(deps, policy,
                    {.reason = "replacement of VM " + name + ": " + vms[i].reason,
                     .old_goes_first = OldGoesFirst(policy)},
                    memory);
-    const absl::Status fits = call.CheckReplaced(context, snapshot, *vms[i].vm);
+    const absl::Status fits = call.CheckReplaced(context, snapshot, vms[i]);
     if (absl::IsFailedPrecondition(fits)) {
       kept.Update(fits);
       continue;

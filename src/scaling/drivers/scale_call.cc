@@ -487,12 +487,21 @@ absl::Status ScaleCall::EndReplacements(const runtime::Context& context, const S
 }
 
 absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
-                                      const VmView& old) const {
-  const nomad::Node* listed = LinkedNode(old, snapshot);
-  if (listed == nullptr) return base::FailedPrecondition("it has no Nomad node");
+                                      const Replaceable& old) const {
+  const nomad::Node* listed = LinkedNode(*old.vm, snapshot);
+  if (listed == nullptr) {
+    return old.is_unhealthy ? absl::OkStatus() : base::FailedPrecondition("it has no Nomad node");
+  }
   NH_ASSIGN_OR_RETURN(const auto node, deps_.nodes.GetNode(context, deps_.nomad(), listed->id));
+  if (old.is_unhealthy) {
+    Overlay seen(snapshot, *old.vm);
+    seen.SetNode(listed->id, node.value);
+    const Step step = Decide(FactsOf(seen, nullptr));
+    return step.row == Row::kUnmarkedUnhealthyWaits ? absl::OkStatus()
+                                                    : base::FailedPrecondition(step.reason);
+  }
   const std::string objection =
-      ObjectionTo(old, &node.value, snapshot, {.own_node_id = snapshot.look().own_node_id});
+      ObjectionTo(*old.vm, &node.value, snapshot, {.own_node_id = snapshot.look().own_node_id});
   return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
 }
 
@@ -502,7 +511,7 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   const std::int64_t count = CountOf(snapshot);
   ScalePlan plan{.direction = Direction::kOut, .from = count, .desired = count, .to = count};
   plan.create = PlanCreations(snapshot, 1);
-  plan.create[0].replaces = harvester::Replaces{.vm = vm.name, .uid = vm.uid, .reason = old.reason};
+  plan.create[0].replaces = ReplacesOf(old, memory_->current_template, snapshot.now());
   const std::vector<std::string>& zones = policy_.zones;
   if (std::find(zones.begin(), zones.end(), vm.zone) != zones.end()) {
     plan.create[0].zone = vm.zone;

@@ -59,7 +59,7 @@ class ScaleCall {
   // OK if nothing keeps that VM, also by what the lists do not show, such as dynamic host volumes.
   // FAILED_PRECONDITION: something does.
   absl::Status CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
-                             const VmView& old) const;
+                             const Replaceable& old) const;
   // Creates the VM that takes the place of `old`, which it does not wait for. Requires the pool's
   // Lease, and a snapshot in which no replacement rests (WhyReplacementRests).
   absl::Status Replace(const runtime::Context& context, const PoolSnapshot& snapshot,

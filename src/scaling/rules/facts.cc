@@ -189,6 +189,9 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
       facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete;
   facts->may_remove_broken = !policy.dry_run && !facts->kept && (by_policy || is_successor);
   SetSuccessor(seen, facts);
+  facts->awaits_replacement = facts->unhealthy && facts->successor == nullptr &&
+                              snapshot.lease_used && !snapshot.collected &&
+                              *OverdueBy(view, snapshot) < kReplacementWait;
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
   facts->may_replace =

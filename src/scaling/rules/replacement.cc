@@ -13,6 +13,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/rules.h"
 
 #include "absl/strings/str_join.h"
 #include "rules/back_off.h"
@@ -21,7 +22,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // The most urgent reason first. What waits for replacement_window comes last.
-enum class Urgency { kRequested, kHost, kDrifted, kExpired };
+enum class Urgency { kUnhealthy, kRequested, kHost, kDrifted, kExpired };
 
 struct RankedVm {
   Replaceable replaceable;
@@ -48,10 +49,33 @@ bool ComesFromAHost(const VmView& view, base::Duration age) {
          (replaces->reason.starts_with(kForHost) && age < kYoungestToReplace);
 }
 
+// By the table: it is unhealthy, and nothing keeps it (rule C17).
+bool AwaitsReplacement(const VmView& view, const PoolSnapshot& snapshot) {
+  return IsUnhealthy(view, snapshot) &&
+         NextStep(view, snapshot).row == Row::kUnmarkedUnhealthyWaits;
+}
+
+// After how many changes back and forth the place of a VM keeps what it has, and how soon after one
+// another they are made. An operator who takes back a roll-out, and repeats it, makes two.
+constexpr std::int64_t kMostFlips = 4;
+constexpr base::Duration kFlipsWithin = std::chrono::hours(24);
+
+// How often in a row the VM's place has changed back, with a new VM that is made of `current`.
+std::int64_t FlipsWith(const CurrentTemplate& current, const harvester::VirtualMachine& old,
+                       base::WallTime now) {
+  const std::optional<harvester::Replaces>& replaces = old.replaces;
+  if (!replaces.has_value() || current.hash.empty() || replaces->was != current.hash) return 0;
+  return now - old.created_at < kFlipsWithin ? replaces->flips + 1 : 0;
+}
+
 std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapshot,
                                  const CurrentTemplate& current) {
   const config::PoolPolicy& policy = *snapshot.policy;
   const harvester::VirtualMachine& vm = view.vm;
+  if (AwaitsReplacement(view, snapshot)) {
+    return RankedVm{{.vm = &view, .reason = "unhealthy", .is_unhealthy = true}, Urgency::kUnhealthy};
+  }
+  if (!harvester::WasReady(vm)) return std::nullopt;
   if (!vm.replace_request.empty()) {
     return RankedVm{{&view, "requested: " + vm.replace_request}, Urgency::kRequested};
   }
@@ -65,7 +89,11 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
     if (parts.has_value()) {
       const std::string reason =
           parts->empty() ? "drifted" : "drifted: " + absl::StrJoin(*parts, ", ");
-      return RankedVm{{&view, reason}, Urgency::kDrifted};
+      const bool alternates = FlipsWith(current, vm, snapshot.now()) >= kMostFlips;
+      return RankedVm{{.vm = &view,
+                       .reason = reason,
+                       .hold = alternates ? Replaceable::Hold::kFlips : Replaceable::Hold::kNone},
+                      Urgency::kDrifted};
     }
   }
   if (policy.expire_after.has_value() && age >= ExpiresAt(vm, *policy.expire_after)) {
@@ -197,11 +225,12 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
     // Each Status asks, and of most VMs this says no at once.
     auto candidate = RankedOf(*view, snapshot, current);
     if (!candidate.has_value()) continue;
-    if (!Counts(*view, snapshot) || !harvester::WasReady(view->vm)) continue;
+    if (!Counts(*view, snapshot)) continue;
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
     if (IsUndoneLately(view->vm, snapshot.now())) continue;
     const nomad::Node* node = LinkedNode(*view, snapshot);
-    if (node == nullptr || !ObjectionTo(*view, node, snapshot, inputs).empty()) continue;
+    const bool stays = node == nullptr || !ObjectionTo(*view, node, snapshot, inputs).empty();
+    if (stays && candidate->urgency != Urgency::kUnhealthy) continue;
     candidates.push_back(*std::move(candidate));
   }
   std::sort(candidates.begin(), candidates.end(), [](const RankedVm& a, const RankedVm& b) {
@@ -216,9 +245,14 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
   std::vector<Replaceable> vms;
   vms.reserve(candidates.size());
   for (RankedVm& candidate : candidates) {
-    candidate.replaceable.is_held = is_closed && candidate.urgency >= Urgency::kDrifted;
+    Replaceable::Hold& hold = candidate.replaceable.hold;
+    const bool waits = is_closed && candidate.urgency >= Urgency::kDrifted;
+    if (waits && hold == Replaceable::Hold::kNone) hold = Replaceable::Hold::kWindow;
     vms.push_back(std::move(candidate.replaceable));
   }
+  std::stable_partition(vms.begin(), vms.end(), [](const Replaceable& vm) {
+    return vm.hold == Replaceable::Hold::kNone;
+  });
   return vms;
 }
 
@@ -239,7 +273,13 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
            " was not ready in time: " + record.replacement->why;
   }
   // Before what passes sooner, so that the log does not tell of each change of that meanwhile.
-  if (next.is_held) {
+  if (next.hold == Replaceable::Hold::kFlips) {
+    return "VM " + next.vm->vm->name +
+           " would become again what its place was before, for the fourth time: two policies of "
+           "this pool describe different VMs; make them the same, and then run nomad-harvester "
+           "replace --drifted";
+  }
+  if (next.hold == Replaceable::Hold::kWindow) {
     return "outside of replacement_window, which opens at " +
            base::FormatRfc3339(snapshot.policy->replacement_window->OpenFrom(snapshot.now()));
   }
@@ -247,7 +287,7 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
     return base::Message(waits);
   }
   if (const absl::Status grows = CheckGrowth(snapshot); !grows.ok()) return base::Message(grows);
-  return WhatIsUnfinished(snapshot);
+  return next.is_unhealthy ? "" : WhatIsUnfinished(snapshot);
 }
 
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
@@ -259,10 +299,23 @@ ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRec
   return queue;
 }
 
+harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& current,
+                               base::WallTime now) {
+  const harvester::VirtualMachine& vm = old.vm->vm;
+  return {.vm = vm.name,
+          .uid = vm.uid,
+          .reason = old.reason,
+          .was = TemplateHashOf(vm),
+          .flips = FlipsWith(current, vm, now)};
+}
+
 std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
                                                const CurrentTemplate& current) {
   const std::vector<Replaceable> vms = VmsToReplace(snapshot, current);
-  if (vms.empty() || !vms.back().is_held) return std::nullopt;
+  const bool waits = std::any_of(vms.begin(), vms.end(), [](const Replaceable& vm) {
+    return vm.hold == Replaceable::Hold::kWindow;
+  });
+  if (!waits) return std::nullopt;
   return snapshot.policy->replacement_window->OpenFrom(snapshot.now()) - snapshot.now();
 }
 

@@ -113,6 +113,12 @@ Step KeepUnhealthy(const Facts& facts) {
       facts.node);
 }
 
+Step WaitForReplacement(const Facts& facts) {
+  return MakeStep(StepKind::kWait,
+                  CauseOfUnhealthy(facts) + "; the VM that takes its place is created first",
+                  facts.node);
+}
+
 Step MarkUnhealthy(const Facts& facts) {
   return MakeStep(StepKind::kMarkUnhealthy, CauseOfUnhealthy(facts), facts.node);
 }
@@ -184,7 +190,7 @@ Step DeleteUnlessHeld(const Facts& facts, std::string reason) {
   return step;
 }
 
-constexpr std::array<Rule, 56> kTable = {{
+constexpr std::array<Rule, 57> kTable = {{
     {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
      [](const Facts& f) { return !f.nomad_readable; },
      [](const Facts& f) {
@@ -262,6 +268,20 @@ constexpr std::array<Rule, 56> kTable = {{
        return !f.marked && (f.broken || f.unhealthy) && f.candidate != nullptr;
      },
      ReportCandidate},
+    {Row::kUnmarkedStays, "unmarked-stays",
+     "no mark; a VM that replaces it waits for its end, or was ready; and something keeps it, or "
+     "it could not be marked for a minute",
+     "any", "record that it stays",
+     [](const Facts& f) {
+       const bool goes = f.unhealthy && !f.is_protected && !f.kept;
+       return !f.marked && !f.stays_because.empty() && !goes;
+     },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kKeepReplaced,
+                       "it stays beside VM " + f.successor->vm->name + ", which was to replace it: " +
+                           f.stays_because,
+                       f.node);
+     }},
     {Row::kUnmarkedUnhealthyKept, "unmarked-unhealthy-kept",
      "no mark, unhealthy; protected, dry run, or max_unhealthy reached",
      "not ready, or none; or somebody else drains it",
@@ -270,6 +290,11 @@ constexpr std::array<Rule, 56> kTable = {{
        return !f.marked && f.unhealthy && (f.is_protected || f.dry_run || !f.may_replace);
      },
      KeepUnhealthy},
+    {Row::kUnmarkedUnhealthyWaits, "unmarked-unhealthy-waits",
+     "no mark, unhealthy for less than a minute more than the policy asks for; no VM replaces it yet",
+     "not ready, or none", "wait until one is created",
+     [](const Facts& f) { return !f.marked && f.unhealthy && f.awaits_replacement; },
+     WaitForReplacement},
     {Row::kUnmarkedCutOff, "unmarked-cut-off",
      "no mark, unhealthy; or broken, not protected, and the policy removes such VMs",
      "disconnected, and no allocation on it is within its time",
@@ -384,16 +409,6 @@ constexpr std::array<Rule, 56> kTable = {{
        return MakeStep(StepKind::kMarkReplaced,
                        "VM " + f.successor->vm->name + " takes its place (" +
                            f.successor->vm->replaces->reason + ")",
-                       f.node);
-     }},
-    {Row::kUnmarkedStays, "unmarked-stays",
-     "no mark; a VM that replaces it waits for its end, or was ready; and something keeps it, or "
-     "it could not be marked for a minute",
-     "any", "record that it stays", [](const Facts& f) { return !f.marked && !f.stays_because.empty(); },
-     [](const Facts& f) {
-       return MakeStep(StepKind::kKeepReplaced,
-                       "it stays beside VM " + f.successor->vm->name + ", which was to replace it: " +
-                           f.stays_because,
                        f.node);
      }},
     {Row::kUnmarkedPublish, "unmarked-publish",

@@ -476,13 +476,18 @@ bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now) 
   return vm.deleted_at.has_value() && now - *vm.deleted_at >= DeletionTimeout(vm);
 }
 
-bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
+std::optional<base::Duration> OverdueBy(const VmView& view, const PoolSnapshot& snapshot) {
   if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) {
-    return false;
+    return std::nullopt;
   }
   base::Duration limit = *snapshot.policy->replace_unhealthy_after;
   if (harvester::IsInMaintenance(view.vm)) limit = std::max(limit, kMaintenanceLimit);
-  return view.unhealthy_for >= limit && MayBeUnhealthy(view, snapshot.look()) &&
+  if (view.unhealthy_for < limit) return std::nullopt;
+  return view.unhealthy_for - limit;
+}
+
+bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
+  return OverdueBy(view, snapshot).has_value() && MayBeUnhealthy(view, snapshot.look()) &&
          IsUnhealthyNode(view, node);
 }
 
