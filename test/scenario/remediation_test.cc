@@ -57,7 +57,7 @@ TEST(Unhealthy, C17_a_dead_vm_that_cannot_be_replaced_is_removed_a_minute_later)
   h.Tick(std::chrono::minutes(4));
   EXPECT_THAT(h.VmNames(), Not(::testing::Contains(dead))) << h.Transcript();
   EXPECT_EQ(h.Status()->count, 2);
-  h.cluster.SetQuotaExceeded("");
+  h.cluster.SetQuotaExceeded(std::nullopt);
   h.Converge(3);
   h.CheckAtRest(3);
 }

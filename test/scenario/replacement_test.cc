@@ -516,6 +516,14 @@ class OldGoesFirst : public Replacement {
     h_.policy["max_unavailable"] = max_unavailable;
     Replacement::MakePool(count);
   }
+  void FillQuota() {
+    const json pods = {{"pods", "2"}};
+    ASSERT_TRUE(h_.cluster.PutObject({{"apiVersion", "v1"},
+                                      {"kind", "ResourceQuota"},
+                                      {"metadata", {{"name", "team"}, {"namespace", "nomad"}}},
+                                      {"spec", {{"hard", pods}}},
+                                      {"status", {{"hard", pods}, {"used", pods}}}}));
+  }
   std::size_t Running() const {
     std::size_t running = 0;
     for (const json& vm : h_.Vms()) {
@@ -548,12 +556,7 @@ TEST_F(OldGoesFirst, R8_no_old_vm_goes_for_a_new_one_that_harvester_refuses) {
 
 TEST_F(OldGoesFirst, R8_a_full_quota_does_not_stop_a_roll_out) {
   MakePool(2);
-  const json pods = {{"pods", "2"}};
-  ASSERT_TRUE(h_.cluster.PutObject({{"apiVersion", "v1"},
-                                    {"kind", "ResourceQuota"},
-                                    {"metadata", {{"name", "team"}, {"namespace", "nomad"}}},
-                                    {"spec", {{"hard", pods}}},
-                                    {"status", {{"hard", pods}, {"used", pods}}}}));
+  FillQuota();
   ChangeTemplate();
   h_.Tick(minutes(60));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
@@ -563,13 +566,12 @@ TEST_F(OldGoesFirst, R8_a_full_quota_does_not_stop_a_roll_out) {
 TEST_F(OldGoesFirst, C17_a_dead_vm_leaves_its_room_to_the_one_that_replaces_it) {
   MakePool(2);
   h_.policy["replace_unhealthy_after"] = "5m";
-  h_.cluster.SetQuotaExceeded("requests.cpu insufficient resources due to resource quota");
+  FillQuota();
   const std::string dead = h_.VmNames()[0];
   ASSERT_TRUE(h_.cluster.StopVm(dead));
   for (int i = 0; i < 60; ++i) {
     h_.Tick(seconds(10));
     EXPECT_EQ(h_.Status()->count, 2) << h_.Transcript();
-    if (i == 45) h_.cluster.SetQuotaExceeded("");
   }
   EXPECT_THAT(h_.VmNames(), Not(Contains(dead))) << h_.Transcript();
   h_.CheckAtRest(2);
