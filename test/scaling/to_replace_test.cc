@@ -109,7 +109,8 @@ TEST(ToReplace, R1_an_unhealthy_vm_comes_first_and_waits_for_nothing_that_others
   world.Policy().replace_unhealthy_after = minutes(10);
   world.With(Vm("sick").Joined().Stopped()).With(Vm("boots").Age(minutes(1)));
   world.Raw().vms[4].unhealthy_for = minutes(10);
-  const ReplacementQueue queue = QueueOfReplacements(world.Snapshot(), {}, kNew);
+  const PoolSnapshot snapshot = world.Snapshot();
+  const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   EXPECT_THAT(Told(queue.vms),
               ElementsAre("sick: unhealthy", "requested: requested: its disk is full",
                           "drifted: drifted: image (held)", "expired: expired (held)"));

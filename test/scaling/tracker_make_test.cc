@@ -167,6 +167,13 @@ TEST_F(TrackerMakeTest, every_answer_to_its_post_has_its_outcome) {
   }
 }
 
+TEST_F(TrackerMakeTest, C12_one_that_fails_to_start_and_then_to_join_counts_once) {
+  See(World().With(YoungVm().FailsToStart("no host has room")));
+  EXPECT_THAT(Failures(), ElementsAre("start"));
+  See(World().With(Vm("a").Age(minutes(16))));
+  EXPECT_THAT(Failures(), ElementsAre("join"));
+}
+
 TEST_F(TrackerMakeTest, C3_the_reason_of_a_post_that_is_repeated_is_told) {
   tracker_->RecordMake("a", Failure());
   EXPECT_THAT(PartOf("a").text, HasSubstr("busy"));

@@ -21,6 +21,8 @@ using std::chrono::seconds;
 
 constexpr char kProtect[] = "nomad-harvester-autoscaler/protect";
 constexpr char kDeleteFirst[] = "nomad-harvester-autoscaler/delete-first";
+constexpr char kReplace[] = "nomad-harvester-autoscaler/replace";
+constexpr char kHold[] = "nomad-harvester-autoscaler/hold-vpn";
 constexpr std::size_t kMostCopies = 3;
 
 }  // namespace
@@ -116,7 +118,7 @@ void Operators::ActOnNode(const std::string& vm, const std::string& node) {
 }
 
 void Operators::ActOnVm(const std::string& vm) {
-  switch (dice_.Below(9)) {
+  switch (dice_.Below(12)) {
     case 0:
       Note("remove a mark");
       cluster_.EditAnnotation(vm, kMarkKey, std::nullopt);
@@ -150,6 +152,15 @@ void Operators::ActOnVm(const std::string& vm) {
       Note("choose a VM to go first");
       cluster_.EditAnnotation(vm, kDeleteFirst, "true");
       return;
+    case 8:
+    case 9:
+      Note("ask to replace a VM");
+      cluster_.EditAnnotation(vm, kReplace, "true");
+      return;
+    case 10:
+      Note("remove a hold");
+      cluster_.EditAnnotation(vm, kHold, std::nullopt);
+      return;
     default:
       return Copy(vm);
   }
@@ -176,6 +187,7 @@ void Operators::Leave() {
     if (AnnotationOf(vm, kProtect) == "true") {
       cluster_.EditAnnotation(name, kProtect, std::nullopt);
     }
+    if (!AnnotationOf(vm, kReplace).empty()) cluster_.EditAnnotation(name, kReplace, std::nullopt);
   }
   for (const json& node : bystanders_.Without(cluster_.Nodes())) {
     const std::string id = base::GetString(node, "ID");

@@ -269,7 +269,11 @@ void Invariants::NoteLateAction(const Event& event, const std::string& pool, con
   action->removals = std::max<std::int64_t>(0, from - action->wanted);
   action->creations = std::max<std::int64_t>(0, action->wanted - from);
   const auto asked = asked_.find(pool);
-  if (action->wanted == from) return;  // it replaces
+  if (action->wanted == from) {  // it replaces; growth may use the name that it leaves over
+    const json* names = base::FindPath(text, {"create"});
+    if (names != nullptr) action->creations = static_cast<std::int64_t>(names->size());
+    return;
+  }
   // A limit may have reduced it below the requested count.
   const bool beyond =
       asked == asked_.end() || (action->wanted > from ? action->wanted > asked->second.second
@@ -668,7 +672,8 @@ void Invariants::CheckNodesAtRest(const std::set<std::string>& uids,
     const json& meta = node["LastDrain"]["Meta"];
     if (IsDraining(node)) problems->push_back("I5: node " + name + " still drains");
     if (!uids.contains(base::GetString(meta, "vm_uid")) &&
-        base::GetString(meta, "purge") == "true" && base::GetString(node, "Status") == "down" &&
+        LastDrainStatus(node) == "complete" && base::GetString(meta, "purge") == "true" &&
+        base::GetString(node, "Status") == "down" &&
         base::GetString(meta, "pool").starts_with(std::string(kNamespace) + "/")) {
       problems->push_back("I5: node " + name + " was not purged");
     }

@@ -275,6 +275,29 @@ TEST(Leftovers, C4_no_node_is_purged_whose_vm_exists_although_a_list_lacks_it) {
   h.CheckAtRest(0);
 }
 
+// Such a node is not purged, so nothing waits for that.
+TEST(Leftovers, L7_a_former_node_whose_drain_was_cancelled_keeps_no_pool_busy) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string vm = h.VmNames()[0];
+  const std::string former = h.NodeOf(vm);
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.cluster.HangDrain(former));
+  ASSERT_TRUE(h.Scale(0).ok());
+  ASSERT_TRUE(h.cluster.CancelDrain(former, true));
+  h.Tick(minutes(1));
+  ASSERT_NE(h.cluster.ReviveNodeUnderNewId(former), "");
+  h.Tick(minutes(61));
+  ASSERT_TRUE(h.Scale(0).ok());
+  h.WaitUntilReady();
+  ASSERT_TRUE(h.VmNames().empty()) << h.Transcript();
+  ASSERT_EQ(h.cluster.Node(former).at("Status"), "down");
+  h.Tick(minutes(10));
+  h.cluster.ResetCounters();
+  h.Tick(minutes(10));
+  EXPECT_LE(h.cluster.RequestCount(), 122) << h.Transcript();
+}
+
 TEST(Leftovers, C10_a_new_action_goes_on_naming_vms_that_are_not_cleaned_up) {
   Harness h;
   h.policy["node_purge"] = "false";  // a node that waits for its purge would name the VM, too

@@ -24,8 +24,9 @@ constexpr std::size_t kTranscriptLines = 250;
 constexpr std::int64_t kLargestPool = 6;
 // How long a request and its retries may take from the last read of a node to a deletion.
 constexpr base::Duration kOperatorSlack = minutes(2);
-// Nomad's collector and KubeVirt change their objects at rest, too: a list is then read again.
-constexpr int kOwnChanges = 6;
+// Nomad's collector and KubeVirt change their objects at rest, too: a list is then read again. The
+// clock of each pool that replaced VMs by itself rings once more.
+constexpr int kOwnChanges = 36;
 
 // Keeps the last lines of a long log.
 class LastLogLines final : public log::Sink {
@@ -57,13 +58,19 @@ std::vector<Pool> MakePools() {
     pool.policy["node_drain_deadline"] = "2m";
     pool.policy["drain_grace"] = "30s";
     pool.policy["join_timeout"] = "5m";
+    pool.policy["replace_drifted"] = "rolling";
   }
+  pools[0].policy["deletion_holds"] = "vpn";
+  pools[0].policy["hold_timeout"] = "3m";
   pools[0].policy["scale_in_wait"] = "false";
   pools[1].policy["force_after_deadline"] = "false";
   pools[1].policy["max_scale_in"] = "2";
+  pools[1].policy["max_surge"] = "0";
+  pools[1].policy["expire_after"] = "2h";
   pools[2].policy["node_selector_strategy"] = "newest_create_index";
   pools[2].policy["replace_unhealthy_after"] = "3m";
   pools[2].policy["max_scale_out"] = "3";
+  pools[2].policy["max_surge"] = "2";
   return pools;
 }
 
@@ -151,7 +158,7 @@ class Soak {
   }
 
   void Action() {
-    const std::size_t kind = dice_.Below(100);
+    const std::size_t kind = dice_.Below(103);
     if (kind < 60) {
       Tick(*processes_[dice_.Below(processes_.size())], pools_[dice_.Below(pools_.size())]);
     } else if (kind < 85) {
@@ -166,9 +173,18 @@ class Soak {
     } else if (kind < 98 && processes_.size() < 2) {
       StartProcess();
       ++result_.counts["second process"];
-    } else {
+    } else if (kind < 100) {
       LoseSystem();
+    } else {
+      ChangeTemplate(pools_[dice_.Below(pools_.size())]);
     }
+  }
+
+  // The pool's VMs drift, and its policy replaces them.
+  void ChangeTemplate(Pool& pool) {
+    std::string& memory = pool.policy["memory_request"];
+    memory = memory == "24Gi" ? "16Gi" : "24Gi";
+    ++result_.counts["a new template"];
   }
 
   void LoseSystem() {
@@ -261,6 +277,11 @@ class Soak {
     // Cancels planned failures of starts and joins that have not happened yet.
     cluster_.FailStart(0, "", "");
     operators_.Leave();
+    for (Pool& pool : pools_) {
+      // What has begun is finished.
+      pool.policy["replace_drifted"] = "on_scale_in";
+      pool.policy.erase("expire_after");
+    }
     const base::MonoTime begun = clock_.Now();
     const int requests = cluster_.RequestCount();
     int calm = 0;
@@ -312,15 +333,23 @@ class Soak {
           "pools at rest take more than two requests for each Status");
   }
 
-  // True if every pool has its requested count.
+  std::int64_t Members(const std::string& pool) const {
+    const std::vector<nlohmann::json> vms = cluster_.Vms();
+    return std::count_if(vms.begin(), vms.end(), [&](const nlohmann::json& vm) {
+      return PoolOf(vm) == pool && NamespaceOf(vm) == kNamespace && IsMember(vm);
+    });
+  }
+
+  // True if every pool has its requested count, and no VM beside it.
   bool TickAll() {
     bool calm = true;
     for (const Pool& pool : pools_) {
       const auto status = processes_.front()->Status(pool.policy);
       processes_.front()->RunBackground();
-      if (status.ok() && status->ready && status->count == pool.wanted) continue;
+      const bool is_done = status.ok() && status->ready && status->count == pool.wanted;
+      if (is_done && Members(pool.name) == pool.wanted) continue;
       calm = false;
-      if (!status.ok() || !status->ready) continue;
+      if (is_done || !status.ok() || !status->ready) continue;
       const Invariants::Scale open(invariants_, pool.name, pool.wanted);
       const absl::Status scaled = processes_.front()->Scale(pool.wanted, pool.policy);
       log_->Write({.time = clock_.WallNow(), .message = "The agent is told: " + scaled.ToString()});

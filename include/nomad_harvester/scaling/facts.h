@@ -168,6 +168,9 @@ struct Facts {
 Facts FactsOf(const Overlay& seen, const PoolFacts* pool);
 // The facts about a node whose last drain names a VM that no longer exists.
 Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot);
+// True if the node of a VM of the pool, which is gone, is to be purged once its drain is complete
+// and it is down.
+bool AwaitsPurge(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot);
 
 // Whether a drain that is posted now has an effect: the client hears of it, or has nothing to stop.
 bool CanDrain(const nomad::Node& node);

@@ -70,8 +70,7 @@ SweepScope GoneVms::Scope() const {
 void GoneVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
     const std::string vm(gone.mark.vm);
-    if (!gone.mark.purge || gone.mark.pool != deps_.key.ToString()) continue;
-    if (!deps_.backlog.gone_since.contains(vm)) continue;
+    if (!AwaitsPurge(gone, snapshot) || !deps_.backlog.gone_since.contains(vm)) continue;
     AddLeftover(vm, "Nomad node " + gone.node->id, deps_.backlog.retries,
                 {StepName(StepKind::kPurge), gone.node->id}, deps_.clock.Now(),
                 &deps_.backlog.leftovers);

@@ -372,10 +372,15 @@ Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
   facts.nomad_problem = &snapshot.look().nomad_problem;
   facts.node = gone.node;
   facts.vm_gone = true;
-  facts.purge_wanted = IsOfThisHarvester(gone.mark, snapshot.look()) && gone.mark.purge &&
-                       gone.mark.pool == snapshot.key.ToString() && IsComplete(*gone.node) &&
+  facts.purge_wanted = AwaitsPurge(gone, snapshot) && IsComplete(*gone.node) &&
                        gone.node->status == NodeStatus::kDown;
   return facts;
+}
+
+bool AwaitsPurge(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
+  return IsOfThisHarvester(gone.mark, snapshot.look()) && gone.mark.purge &&
+         gone.mark.pool == snapshot.key.ToString() &&
+         gone.node->last_drain->status != DrainStatus::kCanceled;
 }
 
 bool CanDrain(const Node& node) {

@@ -155,7 +155,7 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   if (IsBroken(view, snapshot)) {
     // It is about to be removed, or kept and reported: in both cases it was not delivered.
     outcome->text = entry->step.reason;
-    failed_[CauseOfBroken(view)].insert(vm);
+    failed_[vm] = CauseOfBroken(view);
     Fail(view.start_failure.has_value()
              ? base::FailedPrecondition(outcome->text)
              : base::MakeStatus(absl::StatusCode::kDeadlineExceeded, outcome->text),
@@ -164,7 +164,7 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   }
   const nomad::Node* node = LinkedNode(view, snapshot);
   if (node != nullptr && snapshot.policy.has_value() && !BelongsToPool(*node, view, snapshot)) {
-    failed_[std::string(cause::kJoin)].insert(vm);
+    failed_[vm] = cause::kJoin;
     Fail(base::FailedPrecondition("its node joined another pool: " + WrongPool(*node, snapshot)),
          outcome);
     return;
@@ -180,7 +180,7 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   const bool renews = entry->step.kind == StepKind::kRenewToken;
   absl::Status refused = renews ? absl::OkStatus() : RefusedForGood(*entry, retries, now);
   if (!refused.ok()) {
-    failed_[std::string(cause::kJoin)].insert(vm);
+    failed_[vm] = cause::kJoin;
     Fail(std::move(refused), outcome);
     return;
   }
@@ -201,7 +201,7 @@ void Tracker::SetMade(const std::string& vm, const std::string& node_id, std::st
                       VmOutcome* outcome) {
   outcome->state = OutcomeState::kDone;
   outcome->error = absl::OkStatus();
-  for (auto& [cause, vms] : failed_) vms.erase(vm);
+  failed_.erase(vm);
   options_.logger.Info(message,
                        {{"vm", vm}, {"node_id", node_id}, {"action_id", outcome->creation_id}});
 }
@@ -424,7 +424,7 @@ void Tracker::RecordMake(const std::string& vm, const Effect& effect) {
       [[fallthrough]];
     case Verdict::kRefused:
     case Verdict::kUnsuitable:
-      failed_[std::string(cause::kCreate)].insert(vm);
+      failed_[vm] = cause::kCreate;
       Fail(effect.status, &outcome);
       break;
     case Verdict::kNotWanted:
@@ -481,10 +481,7 @@ void Tracker::AddTo(RunSummary* run) const {
         if (outcome.begun) run->seen.insert(vm);
         run->created = run->created || done;
         // The VM appeared and was deleted without a cause that we know.
-        const bool explained = std::any_of(
-            failed_.begin(), failed_.end(),
-            [&name = vm](const auto& failures) { return failures.second.contains(name); });
-        if (failed && !explained) run->failures.insert(std::string(cause::kCreate));
+        if (failed && !failed_.contains(vm)) run->failures.insert(std::string(cause::kCreate));
         break;
       }
       case Goal::kRemove:
@@ -497,9 +494,7 @@ void Tracker::AddTo(RunSummary* run) const {
         break;
     }
   }
-  for (const auto& [cause, vms] : failed_) {
-    if (!vms.empty()) run->failures.insert(cause);
-  }
+  for (const auto& [vm, cause] : failed_) run->failures.insert(cause);
   if (removal_failed && !run->removed && !removal_pending) {
     run->failures.insert(std::string(all_refused ? cause::kRefused : cause::kRemove));
   }
@@ -507,7 +502,7 @@ void Tracker::AddTo(RunSummary* run) const {
 
 std::set<std::string> Tracker::FailedVms() const {
   std::set<std::string> all;
-  for (const auto& [cause, vms] : failed_) all.insert(vms.begin(), vms.end());
+  for (const auto& [vm, cause] : failed_) all.insert(vm);
   return all;
 }
 

@@ -134,7 +134,8 @@ class Tracker {
   std::vector<PlannedRemoval> reserve_;  // in order; taken from the front
   std::vector<PassedOver> passed_over_;
   std::optional<base::MonoTime> mass_loss_since_;
-  std::map<std::string, std::set<std::string>> failed_;  // cause of back_off.h → VMs
+  // New VM → the cause of back_off.h by which it failed last: each counts once (rule C12).
+  std::map<std::string, std::string> failed_;
 };
 
 }  // namespace nomad_harvester::scaling
