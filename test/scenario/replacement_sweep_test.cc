@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,7 +15,9 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/runtime/random.h"
 
+#include "chaos.h"
 #include "harness.h"
 #include "nlohmann/json.hpp"
 #include "sweep.h"
@@ -32,40 +35,49 @@ using std::chrono::seconds;
 
 constexpr int kVms = 2;
 
+class Roll;
+
 // Which of the two VMs of a place is there first (max_surge, max_unavailable).
 enum class First { kNew, kOldGoes };
 
-// Rolls a pool of two, while `disturb` decides about each request.
+using Disturb = std::function<Fault(Roll&, const RequestInfo&)>;
+
+struct Size {
+  int vms = kVms;
+  int at_a_time = 1;
+};
+
+// Rolls a pool, while `disturb` decides about each request.
 class Roll {
  public:
-  Roll(First first, std::function<Fault(Roll&, const RequestInfo&)> disturb)
-      : least_(first == First::kNew ? kVms : kVms - 1), disturb_(std::move(disturb)) {
+  Roll(First first, Disturb disturb, Size size = {})
+      : count_(size.vms),
+        least_(first == First::kNew ? size.vms : size.vms - size.at_a_time),
+        disturb_(std::move(disturb)) {
     h.policy["replace_drifted"] = "rolling";
-    if (first == First::kOldGoes) {
-      h.policy["max_surge"] = "0";
-      h.policy["max_unavailable"] = "1";
-    }
+    h.policy["max_surge"] = first == First::kNew ? std::to_string(size.at_a_time) : "0";
+    h.policy["max_unavailable"] = first == First::kNew ? "0" : std::to_string(size.at_a_time);
     h.policy["node_drain_deadline"] = "1m";
     h.policy["drain_grace"] = "20s";
-    EXPECT_TRUE(h.Scale(kVms).ok());
-    h.RunJob(kVms);
+    EXPECT_TRUE(h.Scale(count_).ok());
+    h.RunJob(count_);
     h.Tick(minutes(11));
     for (const std::string& vm : h.VmNames()) old_.push_back(vm);
     h.policy["cpu_request"] = "4";
     h.cluster.SetFaultHook([this](const RequestInfo& request) { return disturb_(*this, request); });
   }
 
-  // Ticks as an agent that wants kVms, until no old VM is left.
-  void Finish() {
-    for (int i = 0; i < 360 && !IsRolled(); ++i) {
+  // Ticks as an agent that wants that count, until no old VM is left.
+  void Finish(int ticks = 360) {
+    for (int i = 0; i < ticks && !IsRolled(); ++i) {
       if (dead_) {
         dead_ = false;
         h.Restart();
       }
       const auto status = h.Status();
       if (status.ok() && !dead_) {
-        EXPECT_EQ(status->count, kVms) << h.Transcript();
-        EXPECT_GE(Eligible(), least_) << h.Transcript();
+        ASSERT_EQ(status->count, count_) << h.Transcript();
+        ASSERT_GE(Eligible(), least_) << h.Transcript();
       }
       if (!dead_) h.process().RunBackground();
       h.clock.Advance(seconds(10));
@@ -73,8 +85,8 @@ class Roll {
     h.cluster.SetFaultHook(nullptr);
     if (dead_) h.Restart();
     EXPECT_TRUE(IsRolled()) << h.Transcript();
-    h.Converge(kVms);
-    h.CheckAtRest(kVms);
+    h.Converge(count_);
+    h.CheckAtRest(count_);
   }
   void Kill() {
     dead_ = true;
@@ -109,8 +121,9 @@ class Roll {
     return true;
   }
 
+  const int count_;
   const int least_;  // eligible nodes
-  std::function<Fault(Roll&, const RequestInfo&)> disturb_;
+  Disturb disturb_;
   std::vector<std::string> old_;
   bool dead_ = false;
 };
@@ -186,6 +199,26 @@ TEST_P(ReplacementSweep, R4_a_scale_at_any_moment_gets_its_count) {
       roll.h.CheckAtRest(count);
     }
   }
+}
+
+TEST_P(ReplacementSweep, R1_a_pool_of_a_hundred_rolls_while_requests_fail_and_the_process_dies) {
+  const std::unique_ptr<runtime::Random> random = runtime::MakeSeededRandom(7);
+  Dice dice(*random);
+  Roll* rolling = nullptr;
+  Roll roll(
+      GetParam(),
+      [&](Roll& self, const RequestInfo& request) {
+        if (rolling == nullptr || request.client != self.h.process().name()) return Fault::None();
+        if (request.has_effect && dice.Percent(0.5)) {
+          self.Kill();
+          return dice.Percent(50) ? Fault::ApplyThenDie() : Fault::Die();
+        }
+        return dice.Percent(5) ? MakeFault(dice, self.h.clock, request) : Fault::None();
+      },
+      {.vms = 100, .at_a_time = 5});
+  roll.h.invariants.ExpectLateRequests();
+  rolling = &roll;
+  roll.Finish(2000);
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 // How long to wait for what tells which VMs have drifted.
 constexpr base::Duration kTemplateLimit = std::chrono::seconds(3);
 
+// How often a creation without an answer is sent.
+constexpr int kMostCreations = 3;
+
 // How often a write is repeated on a VM that has changed since it was read.
 constexpr int kMostConflicts = 4;
 
@@ -539,12 +542,18 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   if (creation.action_id != action_id_) {
     NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps_, creation.name));
   }
-  NH_ASSIGN_OR_RETURN(const CreatedVm created,
-                      CreateVm(context, deps_, *creation_, creation, snapshot.now()));
-  deps_.Tell(EventOfCreation(creation.name, created.uid, deps_.key, snapshot.action,
+  // As in a Scale, until it is answered (rule C3): a VM whose creation arrives after its Secret was
+  // removed as a leftover would never boot.
+  absl::StatusOr<CreatedVm> created = absl::UnknownError("");
+  for (int i = 0; i < kMostCreations; ++i) {
+    created = CreateVm(context, deps_, *creation_, creation, snapshot.now());
+    if (!MayRepeatCreation(EffectOf(created.status()))) break;
+  }
+  NH_RETURN_IF_ERROR(created);
+  deps_.Tell(EventOfCreation(creation.name, created->uid, deps_.key, snapshot.action,
                              creation.action_id, deps_.agents_reason));
   deps_.metrics().Created(false);
-  return OwnSecret(context, deps_, created);
+  return OwnSecret(context, deps_, *created);
 }
 
 absl::StatusOr<PoolSnapshot> ScaleCall::ObserveWithNomad(const runtime::Context& context) {

@@ -40,14 +40,6 @@ absl::Status RemovalRefused(const Entry& entry, const Retries& retries, base::Mo
   return absl::OkStatus();
 }
 
-// True if a failed creation may succeed when it is repeated. False for an error of our own, such as
-// in a template, and for a name that another object has.
-bool IsTransient(const absl::Status& status) {
-  if (kube::IsAlreadyExists(status)) return false;
-  return kube::GetKubeError(status).has_value() || absl::IsUnavailable(status) ||
-         absl::IsDeadlineExceeded(status);
-}
-
 // The step that an outcome waits for, and for how long it has failed.
 std::string TextOf(const Entry& entry, const Retries& retries, base::MonoTime now) {
   const Retries::Key key(StepName(entry.step.kind), entry.view->vm->uid);
@@ -66,6 +58,14 @@ absl::Status Stuck(const harvester::VirtualMachine& vm) {
 }
 
 }  // namespace
+
+bool MayRepeatCreation(const Effect& effect) {
+  const absl::Status& status = effect.status;
+  const bool is_open = effect.verdict == Verdict::kConflict || effect.verdict == Verdict::kFailed;
+  if (!is_open || kube::IsAlreadyExists(status)) return false;
+  return kube::GetKubeError(status).has_value() || absl::IsUnavailable(status) ||
+         absl::IsDeadlineExceeded(status);
+}
 
 std::string CauseOfBroken(const VmView& view) {
   return std::string(view.start_failure.has_value() ? cause::kStart : cause::kJoin);
@@ -420,7 +420,7 @@ void Tracker::RecordMake(const std::string& vm, const Effect& effect) {
     case Verdict::kFailed:
       // The POST is repeated with the same name until it is answered (rule C3).
       outcome.text = base::Message(effect.status);
-      if (IsTransient(effect.status)) break;
+      if (MayRepeatCreation(effect)) break;
       [[fallthrough]];
     case Verdict::kRefused:
     case Verdict::kUnsuitable:

@@ -56,6 +56,10 @@ using Leftovers = std::map<std::string, Leftover>;
 void AddLeftover(const std::string& vm, const std::string& what, const Retries& retries,
                  const Retries::Key& key, base::MonoTime now, Leftovers* leftovers);
 
+// True if a failed creation may succeed when it is repeated under the same name. False for an error
+// of our own, such as in a template, and for a name that another object has.
+bool MayRepeatCreation(const Effect& effect);
+
 // The cause, one of back_off.h, that a broken VM counts for.
 std::string CauseOfBroken(const VmView& view);
 
