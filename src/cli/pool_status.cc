@@ -144,7 +144,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   if (lease.record.last_error.has_value()) {
     add("the last action failed at " + ErrorText(*lease.record.last_error));
   }
-  if (lease.record.replacement.has_value()) {
+  if (scaling::HasStopped(lease.record, inspection.current_template)) {
     add("the replacement of VMs has stopped, because VM " + lease.record.replacement->vm +
         " was not ready in time: " + lease.record.replacement->why +
         "; it goes on with another VM spec, or after nomad-harvester resume --replacement");

@@ -469,6 +469,8 @@ TEST(StatusTable, R5_says_why_the_replacement_has_stopped) {
   inspection.lease.record.replacement = harvester::StoppedReplacement{
       .vm = "web-b", .template_hash = "v2:1", .why = "it has not joined"};
   EXPECT_THAT(TableOf(inspection), HasSubstr("VM web-b was not ready in time: it has not joined"));
+  inspection.current_template.hash = "v2:2";  // it goes on with another VM spec
+  EXPECT_THAT(TableOf(inspection), testing::Not(HasSubstr("replacement of VMs")));
 }
 
 TEST(StatusTable, wide_has_what_harvester_says_the_link_the_drift_and_the_next_step) {
