@@ -3,6 +3,7 @@
 // A new VM takes the place of an old one, and the pool keeps its count (docs/behaviour.md, R1 to
 // R8).
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <set>
@@ -482,6 +483,12 @@ TEST_F(Replacement, R5_another_template_is_tried_again) {
   h_.policy["memory_request"] = "28Gi";
   h_.Tick(minutes(60));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  const std::vector<log::Record> records = h_.log->records();
+  const auto is_warning = [](const log::Record& record) {
+    return record.level == log::Level::kWarn && record.message == "A replacement rests";
+  };
+  // That of the stop: what boots afterwards is normal.
+  EXPECT_EQ(std::count_if(records.begin(), records.end(), is_warning), 1) << h_.Transcript();
 }
 
 TEST_F(Replacement, R6_a_vm_that_is_protected_meanwhile_stays_and_the_new_one_counts_by_itself) {

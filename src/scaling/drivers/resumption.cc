@@ -60,7 +60,7 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
         const harvester::VirtualMachine& vm = view->vm;
         return vm.replaces.has_value() && !vm.has_mark && !harvester::WasReady(vm);
       });
-  const bool has_stopped = deps.lease.record().replacement.has_value();
+  const bool has_stopped = HasStopped(deps.lease.record(), memory->current_template);
   const bool waits_for_operator = has_stopped || next.hold == Replaceable::Hold::kFlips;
   deps.logger.Log(waits_for_operator ? log::Level::kWarn
                   : boots            ? log::Level::kDebug
