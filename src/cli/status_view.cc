@@ -81,7 +81,10 @@ std::string TroubleText(const Trouble& trouble) {
   const std::vector<std::string>& vms = trouble.vms;
   if (vms.empty()) return trouble.text;
   if (vms.size() == 1) return vms[0] + ": " + trouble.text;
-  return std::to_string(vms.size()) + " VMs (" + FirstFew(vms) + "): " + trouble.text;
+  // The text is that of the first one, and may name it.
+  const bool is_named = trouble.text.find(vms[0]) != std::string::npos;
+  return std::to_string(vms.size()) + " VMs (" + FirstFew(vms) + ")" +
+         (is_named ? ", such as " + vms[0] : "") + ": " + trouble.text;
 }
 
 std::string UnclaimedText(const scaling::PoolKey& key,

@@ -252,6 +252,16 @@ TEST(Troubles, are_one_line_for_each_reason_however_many_vms_share_it) {
             8U);
 }
 
+TEST(Troubles, that_several_vms_share_say_whose_text_it_is_if_it_names_one) {
+  World world;
+  for (const char* name : {"web-a", "web-b"}) {
+    world.With(Vm(name).Joined()).With(Node(name));
+    world.Raw().vms.back().vm.Change().removal_undone = {
+        scaling::kNow - minutes(1), std::string("node ") + name + " is drained"};
+  }
+  EXPECT_THAT(TableOf(world), HasSubstr("2 VMs (web-a, web-b), such as web-a: its removal was "));
+}
+
 TEST(Troubles, of_nodes_without_a_vm_leave_out_those_of_vms_that_were_removed) {
   World world;
   world.With(Node("stranger", "b1111111"));
