@@ -139,7 +139,8 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   }
   if (lease.present && !lease.holder.empty() && !lease.live) {
     add("the process that holds the Lease, " + lease.holder +
-        ", no longer renews it: it was killed, or hangs; the next one takes over");
+        ", no longer renews it: it was killed, or hangs; the next one takes over; if it was the "
+        "agent's plugin, restart the agent");
   }
   if (lease.record.last_error.has_value()) {
     add("the last action failed at " + ErrorText(*lease.record.last_error));
