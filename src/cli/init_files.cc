@@ -113,7 +113,6 @@ constexpr char kFixedCheck[] =
       }
     }
 
-    #
 )";
 
 // Examples that are not written, and what is said instead of their names.

@@ -23,7 +23,6 @@ scaling "web" {
       }
     }
 
-    #
     # As many VMs as the jobs batch-* need, with four allocations each. Queued allocations exist
     # without a node, so that the pool scales from zero and to zero. The source must be set: a check
     # without one uses nomad-apm, which does not support empty pools and raises min to 1.
