@@ -80,6 +80,9 @@ TEST(Unhealthy, R6_one_that_something_keeps_once_its_successor_is_ready_stays_be
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy);
   world.Raw().vms[0].vm.Change().protect.always = true;
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedStays);
+  world.Raw().vms[0].vm.Change().protect.always = false;
+  world.Nodes().erase(world.Nodes().begin());
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy) << "that it has no node keeps it not";
 }
 
 TEST(Unhealthy, no_vm_is_replaced_unless_the_policy_asks_for_it) {

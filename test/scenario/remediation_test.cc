@@ -62,6 +62,25 @@ TEST(Unhealthy, C17_a_dead_vm_that_cannot_be_replaced_is_removed_a_minute_later)
   h.CheckAtRest(3);
 }
 
+TEST(Unhealthy, C17_no_vm_is_made_for_one_whose_node_is_ready_again_when_it_is_read) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "5m";
+  ASSERT_TRUE(h.Scale(3).ok());
+  const std::vector<std::string> before = h.VmNames();
+  const std::string node = h.NodeOf(before[0]);
+  ASSERT_TRUE(h.cluster.KillNode(node));
+  h.Tick(std::chrono::minutes(4));
+  bool is_read = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    const bool reads = request.verb == "get" && request.name == node;
+    if (reads && !std::exchange(is_read, true)) h.cluster.ReviveNode(node);
+    return simulator::Fault::None();
+  });
+  h.Tick(std::chrono::minutes(10));
+  EXPECT_TRUE(is_read);
+  EXPECT_EQ(h.VmNames(), before) << h.Transcript();
+}
+
 // Nothing is at rest in such a pool.
 TEST(Unhealthy, R2_a_dead_vm_is_replaced_beside_others_that_are_not_ready) {
   Harness h;

@@ -336,7 +336,9 @@ void Service::LogReadiness(Pool& pool, const StatusReport& report) {
     warning_changed = std::exchange(state.last_warning, report.warning) != report.warning;
     if (report.status.ready || !report.status.meta.empty()) {
       state.last_count = report.status.count;
-      drift_changed = std::exchange(state.last_drift, report.drift) != report.drift;
+      // Of what an open Scale makes its VMs is known here once it ends.
+      drift_changed = !pool.gate.ScaleIsOpen() &&
+                      std::exchange(state.last_drift, report.drift) != report.drift;
     }
   }
   const log::Logger logger = pools_.LoggerOf(pool);
