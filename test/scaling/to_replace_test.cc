@@ -49,7 +49,8 @@ void SetWindow(World& world, const std::string& window) {
 std::vector<std::string> Told(const std::vector<Replaceable>& vms) {
   std::vector<std::string> told;
   for (const Replaceable& each : vms) {
-    told.push_back(each.vm->vm->name + ": " + each.reason + (each.hold == Replaceable::Hold::kNone ? "" : " (held)"));
+    told.push_back(each.vm->vm->name + ": " + each.reason +
+                   (each.hold == Replaceable::Hold::kNone ? "" : " (held)"));
   }
   return told;
 }
@@ -98,7 +99,8 @@ TEST(ToReplace, R2_a_window_that_is_open_holds_nothing) {
   SetWindow(world, "0 12 * * sun 1h");
   const PoolSnapshot snapshot = world.Snapshot();
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
-  for (const Replaceable& each : queue.vms) EXPECT_EQ(each.hold, Replaceable::Hold::kNone) << each.reason;
+  for (const Replaceable& each : queue.vms)
+    EXPECT_EQ(each.hold, Replaceable::Hold::kNone) << each.reason;
   EXPECT_EQ(queue.rests, "");
   EXPECT_EQ(UntilWindowOpens(snapshot, kNew), std::nullopt);
 }

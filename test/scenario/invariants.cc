@@ -671,9 +671,8 @@ void Invariants::CheckNodesAtRest(const std::set<std::string>& uids,
     const std::string name = base::GetString(node, "Name");
     const json& meta = node["LastDrain"]["Meta"];
     if (IsDraining(node)) problems->push_back("I5: node " + name + " still drains");
-    if (!uids.contains(base::GetString(meta, "vm_uid")) &&
-        LastDrainStatus(node) == "complete" && base::GetString(meta, "purge") == "true" &&
-        base::GetString(node, "Status") == "down" &&
+    if (!uids.contains(base::GetString(meta, "vm_uid")) && LastDrainStatus(node) == "complete" &&
+        base::GetString(meta, "purge") == "true" && base::GetString(node, "Status") == "down" &&
         base::GetString(meta, "pool").starts_with(std::string(kNamespace) + "/")) {
       problems->push_back("I5: node " + name + " was not purged");
     }

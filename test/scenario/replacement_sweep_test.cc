@@ -205,17 +205,17 @@ TEST_P(ReplacementSweep, R1_a_pool_of_a_hundred_rolls_while_requests_fail_and_th
   const std::unique_ptr<runtime::Random> random = runtime::MakeSeededRandom(7);
   Dice dice(*random);
   Roll* rolling = nullptr;
-  Roll roll(
-      GetParam(),
-      [&](Roll& self, const RequestInfo& request) {
-        if (rolling == nullptr || request.client != self.h.process().name()) return Fault::None();
-        if (request.has_effect && dice.Percent(0.5)) {
-          self.Kill();
-          return dice.Percent(50) ? Fault::ApplyThenDie() : Fault::Die();
-        }
-        return dice.Percent(5) ? MakeFault(dice, self.h.clock, request) : Fault::None();
-      },
-      {.vms = 100, .at_a_time = 5});
+  Roll roll(GetParam(),
+            [&](Roll& self, const RequestInfo& request) {
+              if (rolling == nullptr || request.client != self.h.process().name())
+                return Fault::None();
+              if (request.has_effect && dice.Percent(0.5)) {
+                self.Kill();
+                return dice.Percent(50) ? Fault::ApplyThenDie() : Fault::Die();
+              }
+              return dice.Percent(5) ? MakeFault(dice, self.h.clock, request) : Fault::None();
+            },
+            {.vms = 100, .at_a_time = 5});
   roll.h.invariants.ExpectLateRequests();
   rolling = &roll;
   roll.Finish(2000);

@@ -36,9 +36,9 @@ struct Replaceable {
 };
 
 // The VMs that the policy or an operator wants to be replaced, in order: unhealthy ones, requested
-// ones, those that are to leave their hosts, drifted ones, expired ones, the oldest first, and those
-// that are held at the end. VMs that must not be removed are left out (rule C7). Empty without a
-// policy.
+// ones, those that are to leave their hosts, drifted ones, expired ones, the oldest first, and
+// those that are held at the end. VMs that must not be removed are left out (rule C7). Empty
+// without a policy.
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const CurrentTemplate& current);
 
 // Why the replacement of `next`, the first of VmsToReplace, does not begin now, for people; empty

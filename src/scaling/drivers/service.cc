@@ -337,8 +337,8 @@ void Service::LogReadiness(Pool& pool, const StatusReport& report) {
     if (report.status.ready || !report.status.meta.empty()) {
       state.last_count = report.status.count;
       // Of what an open Scale makes its VMs is known here once it ends.
-      drift_changed = !pool.gate.ScaleIsOpen() &&
-                      std::exchange(state.last_drift, report.drift) != report.drift;
+      drift_changed =
+          !pool.gate.ScaleIsOpen() && std::exchange(state.last_drift, report.drift) != report.drift;
     }
   }
   const log::Logger logger = pools_.LoggerOf(pool);

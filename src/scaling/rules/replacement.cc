@@ -73,7 +73,8 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
   const config::PoolPolicy& policy = *snapshot.policy;
   const harvester::VirtualMachine& vm = view.vm;
   if (AwaitsReplacement(view, snapshot)) {
-    return RankedVm{{.vm = &view, .reason = "unhealthy", .is_unhealthy = true}, Urgency::kUnhealthy};
+    return RankedVm{{.vm = &view, .reason = "unhealthy", .is_unhealthy = true},
+                    Urgency::kUnhealthy};
   }
   if (!harvester::WasReady(vm)) return std::nullopt;
   if (!vm.replace_request.empty()) {
@@ -250,9 +251,8 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
     if (waits && hold == Replaceable::Hold::kNone) hold = Replaceable::Hold::kWindow;
     vms.push_back(std::move(candidate.replaceable));
   }
-  std::stable_partition(vms.begin(), vms.end(), [](const Replaceable& vm) {
-    return vm.hold == Replaceable::Hold::kNone;
-  });
+  std::stable_partition(vms.begin(), vms.end(),
+                        [](const Replaceable& vm) { return vm.hold == Replaceable::Hold::kNone; });
   return vms;
 }
 
