@@ -355,7 +355,7 @@ TEST_F(Replacement, C3_a_creation_without_an_answer_is_repeated_and_keeps_its_se
     if (!creates || !request.has_effect || std::exchange(is_late, true)) return Fault::None();
     return Fault::Delay(seconds(15));
   });
-  Roll(1, seconds(10), 60, [] {});
+  Roll(1, seconds(1), 700, [] {});
   EXPECT_TRUE(is_late);
   EXPECT_THAT(h_.log->Text(), Not(HasSubstr("Deleting a leftover Secret"))) << h_.Transcript();
 }

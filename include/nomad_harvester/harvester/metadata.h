@@ -139,8 +139,8 @@ absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text);
 struct Replaces {
   std::string vm;
   std::string uid;
-  std::string
-      reason;  // "unhealthy", "requested", "expired", "drifted", and for people more behind it
+  // "unhealthy", "requested", "expired", "drifted", and for people more behind it.
+  std::string reason;
   // The new VM is Halted, and starts with this run strategy once the other one is gone (rule R8).
   // Empty: it was started when it was created.
   std::string start = {};
