@@ -146,9 +146,8 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
     add("the last action failed at " + ErrorText(*lease.record.last_error));
   }
   if (scaling::HasStopped(lease.record, inspection.current_template)) {
-    add("the replacement of VMs has stopped, because VM " + lease.record.replacement->vm +
-        " was not ready in time: " + lease.record.replacement->why +
-        "; it goes on with another VM spec, or after nomad-harvester resume --replacement");
+    add("the replacement of VMs has stopped, because " +
+        scaling::WhyItStopped(*lease.record.replacement));
   }
   for (const auto& [cause, entry] : lease.record.back_off) {
     if (now < entry.retry_at) add(BackOffText(cause, entry, now));

@@ -60,6 +60,8 @@ std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
 
 // True if a new VM of the same template was not ready in time (rule R5).
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current);
+// Why, and what ends it, for people.
+std::string WhyItStopped(const harvester::StoppedReplacement& stopped);
 
 // True if an old VM is removed before the new one starts (rule R8).
 bool OldGoesFirst(const config::PoolPolicy& policy);

@@ -262,6 +262,11 @@ bool HasStopped(const PoolRecord& record, const CurrentTemplate& current) {
          (current.hash.empty() || record.replacement->template_hash == current.hash);
 }
 
+std::string WhyItStopped(const harvester::StoppedReplacement& stopped) {
+  return "VM " + stopped.vm + " was not ready in time: " + stopped.why +
+         "; it goes on with another VM spec, or after nomad-harvester resume --replacement";
+}
+
 std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
                                 const PoolRecord& record, const CurrentTemplate& current) {
   if (snapshot.policy->dry_run) return "the policy is in dry run";
@@ -269,8 +274,7 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
   if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
   if (FindMassLoss(snapshot).alarming) return "too many VMs have lost their Nomad nodes at once";
   if (HasStopped(record, current)) {
-    return "it has stopped, because VM " + record.replacement->vm +
-           " was not ready in time: " + record.replacement->why;
+    return "it has stopped, because " + WhyItStopped(*record.replacement);
   }
   // Before what passes sooner, so that the log does not tell of each change of that meanwhile.
   if (next.hold == Replaceable::Hold::kFlips) {
