@@ -20,35 +20,9 @@ import (
 // CDI, which would store them, are played.
 func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 	s := harness.Start(t)
-	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, "image.raw", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
-	}))
-	t.Cleanup(files.Close)
 	for _, backend := range []string{"backingimage", "cdi"} {
 		t.Log(backend)
-		image := backend + "-" + s.Namespace
-		t.Cleanup(func() {
-			if err := s.Kube.Delete(harness.Images, "default", image); err != nil {
-				t.Error(err)
-			}
-		})
-		if err := s.Kube.Apply([]harness.Object{{
-			"apiVersion": "harvesterhci.io/v1beta1", "kind": "VirtualMachineImage",
-			"metadata": harness.Object{"name": image, "namespace": "default", "annotations": harness.Object{"harvesterhci.io/storageClassName": "harvester-longhorn"}},
-			"spec": harness.Object{
-				"displayName": image, "sourceType": "download", "url": files.URL + "/image.raw", "retry": 3,
-				"backend": backend, "targetStorageClassName": "harvester-longhorn",
-			},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		harness.Eventually(t, time.Minute, image+" is imported", func() error {
-			stored, err := s.Kube.Get(harness.Images, "default", image)
-			if err == nil && !harness.HasCondition(stored, "Imported") {
-				err = fmt.Errorf("it is not: %v", stored.At("status"))
-			}
-			return err
-		})
+		image := importImage(t, s, backend)
 		s.PolicyKeys = map[string]string{"image": "default/" + image, "disk_size": "10Gi"}
 		agent := s.StartAgent(t)
 		s.Metrics.Want(2)
@@ -70,6 +44,39 @@ func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 		agent.StopInOrder(t)
 	}
 	checkRequests(t, s)
+}
+
+// importImage lets Harvester download an image, and returns its name.
+func importImage(t *testing.T, s *harness.Stack, backend string) string {
+	t.Helper()
+	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "image.raw", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
+	}))
+	t.Cleanup(files.Close)
+	image := backend + "-" + s.Namespace
+	t.Cleanup(func() {
+		if err := s.Kube.Delete(harness.Images, "default", image); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Kube.Apply([]harness.Object{{
+		"apiVersion": "harvesterhci.io/v1beta1", "kind": "VirtualMachineImage",
+		"metadata": harness.Object{"name": image, "namespace": "default", "annotations": harness.Object{"harvesterhci.io/storageClassName": "harvester-longhorn"}},
+		"spec": harness.Object{
+			"displayName": image, "sourceType": "download", "url": files.URL + "/image.raw", "retry": 3,
+			"backend": backend, "targetStorageClassName": "harvester-longhorn",
+		},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, time.Minute, image+" is imported", func() error {
+		stored, err := s.Kube.Get(harness.Images, "default", image)
+		if err == nil && !harness.HasCondition(stored, "Imported") {
+			err = fmt.Errorf("it is not: %v", stored.At("status"))
+		}
+		return err
+	})
+	return image
 }
 
 // Each pool's VM must pass both admissions, get a host, and leave nothing.

@@ -342,7 +342,7 @@ func TestVMsThatCannotMigrateLeaveACordonedHostAndThenItsMaintenanceBegins(t *te
 	s.ActOnHost(t, host, "cordon", nil)
 	least := vms
 	harness.Eventually(t, 6*time.Minute, "all VMs have left "+host, func() error {
-		eligible, err := eligibleNodes(s)
+		eligible, err := eligibleNodes(s, "ready")
 		if err != nil {
 			return err
 		}

@@ -26,14 +26,7 @@ func TestTwoAgentsActInTurnByThePoolsLease(t *testing.T) {
 	s.AwaitSettled(t, 2*time.Minute, 3)
 	first.KillBoth(t)
 	checkNothingRefused(t, first)
-	made := 0
-	for _, request := range s.FrontDoor.Requests() {
-		if request.Method == http.MethodPost && request.Code == http.StatusCreated &&
-			request.Path == harness.VirtualMachines.Path(s.Namespace) && !strings.Contains(request.URL, "dryRun") {
-			made++
-		}
-	}
-	if made != 3 {
+	if made := vmsMade(s); made != 3 {
 		t.Errorf("%d VMs were made, want 3", made)
 	}
 
@@ -44,6 +37,17 @@ func TestTwoAgentsActInTurnByThePoolsLease(t *testing.T) {
 	other.StopInOrder(t)
 	checkNothingRefused(t, other)
 	checkJobs(t, s)
+}
+
+// vmsMade returns how many VMs the plugin has made.
+func vmsMade(s *harness.Stack) (made int) {
+	for _, request := range s.FrontDoor.Requests() {
+		if request.Method == http.MethodPost && request.Code == http.StatusCreated &&
+			request.Path == harness.VirtualMachines.Path(s.Namespace) && !strings.Contains(request.URL, "dryRun") {
+			made++
+		}
+	}
+	return made
 }
 
 func useExampleToken(t *testing.T, s *harness.Stack) {

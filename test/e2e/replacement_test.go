@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+// checkCountsSeen: the agent and those after it saw this count at each evaluation, and scaled nothing.
+func checkCountsSeen(t *testing.T, first *harness.Agent, want int) {
+	t.Helper()
+	seen := 0
+	for _, line := range first.NewLines(t) {
+		if strings.Contains(line, "calculating new count") {
+			seen++
+			if !strings.Contains(line, fmt.Sprintf(`"current count":%d`, want)) {
+				t.Errorf("the agent saw another count than %d: %s", want, line)
+			}
+		}
+		if strings.Contains(line, "successfully submitted scaling action") {
+			t.Errorf("the agent has scaled: %s", line)
+		}
+	}
+	if seen == 0 {
+		t.Error("the agent has evaluated nothing")
+	}
+}
+
+// serve runs a service with one allocation on each of so many nodes.
+func serve(t *testing.T, s *harness.Stack, nodes int) {
+	t.Helper()
+	service := serviceJob()
+	service["TaskGroups"].([]harness.Object)[0]["Count"] = nodes
+	s.Nomad.Run(t, service)
+	harness.Eventually(t, time.Minute, "the service runs", func() error { return runs(s, "web", nodes) })
+}
+
+// rollOut is what is seen of a pool while its VMs are replaced.
+type rollOut struct {
+	stack   *harness.Stack
+	present []string // the states of nodes that are not missing
+
+	old, now map[string]bool // uids of VMs: before, and at the last look
+	seen     map[string]bool // and at any
+	least    int             // eligible nodes
+}
+
+// askToReplaceAll asks for each of the pool's VMs by the annotation.
+func askToReplaceAll(t *testing.T, s *harness.Stack) *rollOut {
+	t.Helper()
+	roll := &rollOut{stack: s, present: []string{"ready"}, seen: map[string]bool{}}
+	if err := roll.look(); err != nil {
+		t.Fatal(err)
+	}
+	roll.old, roll.least = roll.now, len(roll.now)
+	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{"nomad-harvester-autoscaler/replace": "e2e"}}}
+	for _, vm := range s.VMs(t) {
+		if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return roll
+}
+
+// look takes note of the VMs and of the eligible nodes.
+func (r *rollOut) look() error {
+	eligible, err := eligibleNodes(r.stack, r.present...)
+	if err != nil {
+		return err
+	}
+	r.least = min(r.least, eligible)
+	vms, err := r.stack.Kube.List(harness.VirtualMachines, r.stack.Namespace, "")
+	if err != nil {
+		return err
+	}
+	r.now = map[string]bool{}
+	for _, vm := range vms {
+		r.now[vm.UID()], r.seen[vm.UID()] = true, true
+	}
+	return nil
+}
+
+// lookFor looks again and again, also while one of the systems does not answer.
+func (r *rollOut) lookFor(duration time.Duration) {
+	for until := time.Now().Add(duration); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		_ = r.look()
+	}
+}
+
+// left returns how many of the old VMs there were at the last look.
+func (r *rollOut) left() (old int) {
+	for uid := range r.old {
+		if r.now[uid] {
+			old++
+		}
+	}
+	return old
+}
+
+// isOver looks, and returns nil once no old VM is left.
+func (r *rollOut) isOver() error {
+	if err := r.look(); err != nil {
+		return err
+	}
+	if old := r.left(); old > 0 || len(r.now) != len(r.old) {
+		return fmt.Errorf("%d old VMs, %d in all", old, len(r.now))
+	}
+	return nil
+}
+
+// check: one new VM was made for each old one, and each was there before its old one went.
+func (r *rollOut) check(t *testing.T) {
+	t.Helper()
+	if len(r.seen) != 2*len(r.old) {
+		t.Errorf("there were %d VMs in all, want %d", len(r.seen), 2*len(r.old))
+	}
+	if r.least < len(r.old) {
+		t.Errorf("there were %d eligible nodes at one moment, want %d at each", r.least, len(r.old))
+	}
+}
+
+func eligibleNodes(s *harness.Stack, present ...string) (int, error) {
+	nodes, err := s.Nomad.List("/v1/nodes")
+	if err != nil {
+		return 0, err
+	}
+	eligible := 0
+	for _, node := range nodes {
+		if slices.Contains(present, node.Str("Status")) && node.Str("SchedulingEligibility") == "eligible" {
+			eligible++
+		}
+	}
+	return eligible, nil
+}
