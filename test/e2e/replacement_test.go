@@ -32,6 +32,54 @@ func checkCountsSeen(t *testing.T, first *harness.Agent, want int) {
 	}
 }
 
+// Guests of a new image hang before they start Nomad: one new VM is lost, no old one is touched, and the roll-out rests
+// until an operator lets it go on (rules R1 and R5).
+func TestARollOutOfABrokenImageStopsAtItsFirstVM(t *testing.T) {
+	const vms = 3
+	s := harness.Start(t)
+	s.JoinTimeout = 40 * time.Second
+	s.PolicyKeys = map[string]string{"replace_drifted": "rolling", "max_surge": "3"}
+	agent := s.StartAgent(t)
+	s.Metrics.Want(vms)
+	s.AwaitSettled(t, 2*time.Minute, vms)
+	agent.StopInOrder(t)
+
+	t.Log("a broken image")
+	s.PolicyKeys["image"], s.PolicyKeys["disk_size"] = "default/"+importImage(t, s, "backingimage"), "10Gi"
+	s.Fail(harness.Faults{HungGuests: true})
+	agent = s.StartAgent(t)
+	roll := askToReplaceAll(t, s)
+	awaitNewLine(t, agent, "A replacement rests", "it has stopped, because VM ", " was not ready in time: ")
+	roll.lookFor(80 * time.Second) // for longer than the back-off of a first failure
+	if made, old := vmsMade(s), roll.left(); made != vms+1 || old != vms || roll.least != vms {
+		t.Errorf("%d VMs were made, %d old ones are left, and %d nodes were eligible, want %d, %d and %d",
+			made, old, roll.least, vms+1, vms, vms)
+	}
+	if err := untouched(s); err != nil {
+		t.Error(err)
+	}
+	out, _ := s.Command(t, "status")
+	for _, text := range []string{"Count:      3\n", "Trouble:    the replacement of VMs has stopped, because VM ", " was not ready in time: "} {
+		if !strings.Contains(out, text) {
+			t.Errorf("harvester status lacks %q:\n%s", text, out)
+		}
+	}
+
+	t.Log("the guests start")
+	s.Fail(harness.Faults{})
+	if out, code := s.Command(t, "resume", "--replacement"); code != 0 {
+		t.Fatalf("harvester resume --replacement ended with %d: %s", code, out)
+	}
+	harness.Eventually(t, 5*time.Minute, "all are replaced", roll.isOver)
+	s.AwaitSettled(t, time.Minute, vms)
+	if made := vmsMade(s); made != 2*vms+1 || roll.least < vms {
+		t.Errorf("%d VMs were made, and %d nodes were eligible, want %d and %d", made, roll.least, 2*vms+1, vms)
+	}
+	s.Metrics.Want(0)
+	s.AwaitSettled(t, 2*time.Minute, 0)
+	checkRequests(t, s)
+}
+
 // serve runs a service with one allocation on each of so many nodes.
 func serve(t *testing.T, s *harness.Stack, nodes int) {
 	t.Helper()

@@ -54,6 +54,7 @@ type Faults struct {
 	StuckPods  bool // the containers of new pods are not created
 	HoldMoves  bool // no live migration ends
 	BoundGuest bool // new guests have a device of their host, so that they cannot migrate
+	HungGuests bool // new guests hang before they start Nomad
 }
 
 // Fail sets what goes wrong with the stack's VMs from now on.

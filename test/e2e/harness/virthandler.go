@@ -47,6 +47,11 @@ func (p *players) boot(instance Object) error {
 		return err
 	}
 	p.running[instance.UID()] = machine
+	if p.fault(instance).HungGuests {
+		if err := machine.Suspend(); err != nil {
+			return err
+		}
+	}
 	var interfaces []Object
 	for i, nic := range instance.List("spec", "domain", "devices", "interfaces") {
 		mac := nic.Str("macAddress")
