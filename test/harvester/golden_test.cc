@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Secret and the VM of each group of keys, exactly as they are sent: golden/*.json. To rewrite
-// the files, run this executable with NOMAD_HARVESTER_UPDATE_GOLDEN=1 in its environment.
+// The Secret and the VM of some policies, exactly as they are sent: golden/*.json. Keys that do not
+// influence each other share a file. To rewrite the files, run this executable with
+// NOMAD_HARVESTER_UPDATE_GOLDEN=1 in its environment.
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/harvester/vm_template.h"
 
@@ -64,36 +65,28 @@ void Apply(const TemplateOverrides& overrides, VmSpec& vm_spec) {
 const std::vector<Golden>& AllGolden() {
   static const auto* const kAll = new std::vector<Golden>{
       {"default", [](VmSpec&, CloudInit&) {}},
-      {"disks",
-       [](VmSpec& v, CloudInit&) {
+      {"all-keys",
+       [](VmSpec& v, CloudInit& c) {
          constexpr std::int64_t kGi = std::int64_t{1} << 30;
          v.data_disks = {{100 * kGi, "", false}, {20 * kGi, "lvm", true}};
-       }},
-      {"network-data",
-       [](VmSpec& v, CloudInit& c) {
          v.has_network_data = true;
          c.network_data = "version: 2\nethernets:\n  enp1s0:\n    dhcp4: true\n";
-       }},
-      {"uefi", [](VmSpec& v, CloudInit&) { v.firmware = policy::Firmware::kUefi; }},
-      {"uefi-secure", [](VmSpec& v, CloudInit&) { v.firmware = policy::Firmware::kUefiSecure; }},
-      {"placement",
-       [](VmSpec& v, CloudInit&) {
+         v.firmware = policy::Firmware::kUefiSecure;
          v.host_spread = policy::HostSpread::kRequired;
          v.node_selector = {{"disk", "nvme"}, {"example.org/rack", "r1"}};
-         v.machine["priority_class"] = std::string("system-cluster-critical");
-       }},
-      {"zones",
-       [](VmSpec& v, CloudInit&) {
          v.zones = {"rack-1", "rack-2"};
-       }},
-      {"no-spread", [](VmSpec& v, CloudInit&) { v.host_spread = policy::HostSpread::kOff; }},
-      {"devices",
-       [](VmSpec& v, CloudInit&) {
          v.host_devices = {{"intel.com/X710", 2}, {"example.org/hsm", 1}};
          v.gpus = {{"nvidia.com/GA102GL_A10", 2}};
+         v.run_strategy = policy::RunStrategy::kAlways;
+         v.machine["cpu_model"] = std::string("host-passthrough");
+         v.machine["priority_class"] = std::string("system-cluster-critical");
+         v.machine["maintain_mode_strategy"] = std::string("ShutdownAndRestartAfterEnable");
+         v.machine["termination_grace_period"] = std::int64_t{300};
        }},
-      {"gpus-until-1.7",
+      {"other-values",
        [](VmSpec& v, CloudInit&) {
+         v.firmware = policy::Firmware::kUefi;
+         v.host_spread = policy::HostSpread::kOff;
          v.gpus = {{"nvidia.com/GA102GL_A10", 2}};
          v.gpus_are_host_devices = false;
        }},
@@ -113,13 +106,6 @@ const std::vector<Golden>& AllGolden() {
          v.machine["cpu_model"] = std::string("host-model");
          v.machine["termination_grace_period"] = std::int64_t{60};
          v.zones = {"rack-1"};
-       }},
-      {"operation",
-       [](VmSpec& v, CloudInit&) {
-         v.machine["cpu_model"] = std::string("host-passthrough");
-         v.run_strategy = policy::RunStrategy::kAlways;
-         v.machine["maintain_mode_strategy"] = std::string("ShutdownAndRestartAfterEnable");
-         v.machine["termination_grace_period"] = std::int64_t{300};
        }},
       {"machine-fields",
        [](VmSpec& v, CloudInit&) {
@@ -144,15 +130,13 @@ std::string PathOf(const Golden& golden) {
   return support::SourcePath("test/harvester/golden/" + golden.file + ".json");
 }
 
-TEST(Golden, the_objects_of_each_group_of_keys_are_those_of_its_file) {
+TEST(Golden, the_objects_of_each_policy_are_those_of_its_file) {
   for (const Golden& golden : AllGolden()) {
     const std::string wanted = Render(golden);
     if (std::getenv("NOMAD_HARVESTER_UPDATE_GOLDEN") != nullptr) {
       std::ofstream(PathOf(golden), std::ios::binary) << wanted;
     }
-    std::ifstream file(PathOf(golden), std::ios::binary);
-    const std::string stored{std::istreambuf_iterator<char>(file),
-                             std::istreambuf_iterator<char>()};
+    const std::string stored = base::ReadFile(PathOf(golden)).value_or("");
     EXPECT_TRUE(stored == wanted)
         << golden.file << ".json is not what is sent; if that is on purpose, run harvester_test "
         << "with NOMAD_HARVESTER_UPDATE_GOLDEN=1 in its environment, and commit the file\n"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The whole objects: golden_test.cc.
 #include <string>
 
 #include "nomad_harvester/base/encoding.h"
@@ -11,23 +12,6 @@ namespace nomad_harvester::harvester {
 namespace {
 
 using nlohmann::json;
-
-TEST(BuildSecret, carries_the_user_data_and_what_it_is_found_by) {
-  EXPECT_EQ(BuildSecret(SampleVmSpec(), SampleIdentity(), {.user_data = "#cloud-config\n"}),
-            json::parse(R"({
-    "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
-    "metadata": {
-      "name": "batch-7f3k2-cloudinit", "namespace": "nomad",
-      "labels": {"nomad-harvester-autoscaler/pool": "batch",
-                 "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler"},
-      "annotations": {"nomad-harvester-autoscaler/action-id": "a-1"}},
-    "data": {"userdata": "I2Nsb3VkLWNvbmZpZwo="}})"));
-}
-
-TEST(BuildSecret, has_no_owner_before_there_is_a_VM) {
-  const json secret = BuildSecret(SampleVmSpec(), SampleIdentity(), {.user_data = "x"});
-  EXPECT_FALSE(secret["metadata"].contains("ownerReferences"));
-}
 
 TEST(BuildSecret, carries_every_byte) {
   std::string bytes;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The whole objects: golden_test.cc.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,53 +22,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr std::int64_t kGi = std::int64_t{1024} * 1024 * 1024;
-
-TEST(BuildVirtualMachine, names_itself_and_its_labels) {
-  const json vm = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
-  EXPECT_EQ(vm["apiVersion"], "kubevirt.io/v1");
-  EXPECT_EQ(vm["kind"], "VirtualMachine");
-  EXPECT_EQ(vm["metadata"]["name"], "batch-7f3k2");
-  EXPECT_EQ(vm["metadata"]["namespace"], "nomad");
-  EXPECT_EQ(vm["metadata"]["labels"], json::parse(R"({
-    "nomad-harvester-autoscaler/pool": "batch",
-    "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler",
-    "harvesterhci.io/creator": "nomad-harvester-autoscaler",
-    "tag.harvesterhci.io/stage": "prod", "team": "data"})"));
-}
-
-TEST(BuildVirtualMachine, carries_the_intent_and_what_Harvester_reads) {
-  json annotations =
-      BuildVirtualMachine(SampleVmSpec(), SampleIdentity())["metadata"]["annotations"];
-  annotations.erase("harvesterhci.io/volumeClaimTemplates");
-  EXPECT_EQ(json::parse(annotations[kNodesAnnotation].get<std::string>()),
-            json::parse(ToAnnotation(SampleNodes())));
-  annotations.erase(kNodesAnnotation);
-  EXPECT_EQ(annotations, json::parse(R"({
-    "nomad-harvester-autoscaler/self": "batch-7f3k2/0b0a7d4e-4c3e-4f0c-9d5d-2f6a8f1f7c11",
-    "nomad-harvester-autoscaler/action-id": "a-1",
-    "nomad-harvester-autoscaler/template-hash": "0123456789abcdef",
-    "nomad-harvester-autoscaler/template-parts": "{\"cpu\":\"01234567\"}",
-    "nomad-harvester-autoscaler/join-timeout": "15m0s",
-    "harvesterhci.io/removedPersistentVolumeClaims": "batch-7f3k2-disk-0-x2b4c",
-    "harvesterhci.io/vmRunStrategy": "RerunOnFailure",
-    "harvesterhci.io/sshNames": "[]",
-    "network.harvesterhci.io/ips": "[]",
-    "field.cattle.io/description": "Nomad client of pool batch",
-    "example.org/cost": "42"})"));
-}
-
-TEST(BuildVirtualMachine, describes_the_root_disk_to_Harvester) {
-  const json vm = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
-  const auto& text = vm["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"]
-                         .get_ref<const std::string&>();
-  EXPECT_EQ(json::parse(text), json::parse(R"([{
-    "metadata": {"name": "batch-7f3k2-disk-0-x2b4c",
-                 "labels": {"nomad-harvester-autoscaler/pool": "batch",
-                            "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler"},
-                 "annotations": {"harvesterhci.io/imageId": "default/image-rx7kp"}},
-    "spec": {"accessModes": ["ReadWriteMany"], "volumeMode": "Block",
-             "resources": {"requests": {"storage": "40Gi"}}, "storageClassName": "lh-1234"}}])"));
-}
 
 TEST(BuildVirtualMachine, sets_the_run_strategy_and_nothing_deprecated) {
   VmSpec vm_spec = SampleVmSpec();
