@@ -63,7 +63,6 @@ packages_of() {
       echo libcurl4-openssl-dev libssl-dev libc-ares-dev libre2-dev zlib1g-dev  # HTTP, TLS, names
       echo libspdlog-dev libfmt-dev   # writes the lines of the structured log
       echo libyaml-cpp-dev            # kubeconfigs, cloud-config
-      echo libkainjow-mustache-dev    # user-data templates
       echo libcli11-dev               # the command line
       echo libcpp-httplib-dev         # the HTTP servers of the metrics and of the simulator
       echo prometheus-cpp-dev         # counts, and writes Prometheus' format

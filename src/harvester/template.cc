@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders Mustache templates that contain only variables, comments and changes of delimiters
-// (mustache(5)): first our own checks, then kainjow's renderer. Sections, partials and lambdas are
-// refused.
+// (mustache(5)). Sections, partials and lambdas are refused.
 #include <algorithm>
-#include <exception>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <kainjow/mustache.hpp>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
@@ -81,7 +76,7 @@ TemplateTag ClassifyTag(std::string_view contents, bool triple) {
   TemplateTag tag;
   if (triple || contents.empty()) {
     tag.text = std::string(contents);
-    // The library treats {{{=…}}} as a change of delimiters.
+    // Libraries differ in whether {{{=…}}} changes the delimiters.
     if (triple && contents.starts_with('=')) tag.kind = TemplateTag::Kind::kUnsupported;
     return tag;
   }
@@ -231,65 +226,29 @@ absl::StatusOr<ScannedTemplate> Check(const std::string& source, const TemplateV
   return base::InvalidArgument(text + std::string(kForeignBracesHint));
 }
 
-// A comment or a change of delimiters that is alone on its line is removed with the line's white
-// space and end, so that "#cloud-config" can be the first line.
-std::string WithoutStandaloneLines(std::string_view source, const ScannedTemplate& scanned) {
-  std::string result;
-  std::size_t copied = 0;
-  for (const TemplateTag& tag : scanned.tags) {
-    if (tag.kind == TemplateTag::Kind::kVariable) continue;
-    const auto indent = IndentBefore(source, tag.begin);
-    const auto line_end = LineEndAfter(source, tag.end);
-    if (!indent || !line_end) continue;
-    result += source.substr(copied, *indent - copied);
-    result += source.substr(tag.begin, tag.end - tag.begin);
-    copied = *line_end;
-  }
-  result += source.substr(copied);
-  return result;
-}
-
-// Looks names up unchanged. The library's own context would split "env.NAME" at its dots and look
-// for nested objects.
-class FlatContext final : public kainjow::mustache::basic_context<std::string> {
- public:
-  explicit FlatContext(const TemplateVariables& variables) {
-    for (const auto& [name, value] : variables) values_.emplace(name, value);
-  }
-  void push(const kainjow::mustache::data*) override {}
-  void pop() override {}
-  const kainjow::mustache::data* get(const std::string& name) const override {
-    const auto found = values_.find(name);
-    return found == values_.end() ? nullptr : &found->second;
-  }
-  const kainjow::mustache::data* get_partial(const std::string&) const override { return nullptr; }
-
- private:
-  std::map<std::string, kainjow::mustache::data> values_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables) {
   NH_ASSIGN_OR_RETURN(const ScannedTemplate scanned, Check(source, variables));
-  // A text without tags is returned unchanged.
-  if (scanned.tags.empty()) return source;
-  try {
-    kainjow::mustache::mustache renderer(WithoutStandaloneLines(source, scanned));
-    if (!renderer.is_valid()) return base::InvalidArgument(renderer.error_message());
-    renderer.set_custom_escape([](const std::string& text) { return text; });
-    FlatContext context(variables);
-    std::string rendered = renderer.render(context);
-    if (!renderer.is_valid()) return base::InvalidArgument(renderer.error_message());
-    if (rendered.size() > kMaxTemplateBytes) {
-      return base::InvalidArgument(
-          "the rendered template is larger than 1 MiB, the limit of a Secret");
-    }
-    return rendered;
-  } catch (const std::exception& error) {
-    return base::Internal("the template cannot be rendered: " + std::string(error.what()));
+  std::string rendered;
+  std::size_t copied = 0;
+  for (const TemplateTag& tag : scanned.tags) {
+    const bool is_variable = tag.kind == TemplateTag::Kind::kVariable;
+    const auto line = is_variable ? std::nullopt : IndentBefore(source, tag.begin);
+    const auto line_end = line ? LineEndAfter(source, tag.end) : std::nullopt;
+    // A comment or a change of delimiters that is alone on its line goes with the line, so that
+    // "#cloud-config" can be the first one.
+    rendered.append(source, copied, (line_end ? *line : tag.begin) - copied);
+    if (is_variable) rendered += variables.at(tag.text);
+    copied = line_end.value_or(tag.end);
   }
+  rendered.append(source, copied);
+  if (rendered.size() > kMaxTemplateBytes) {
+    return base::InvalidArgument(
+        "the rendered template is larger than 1 MiB, the limit of a Secret");
+  }
+  return rendered;
 }
 
 bool UsesVariable(const std::string& source, std::string_view name) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nomad_harvester/harvester/vm_spec.h"
+#include "nomad_harvester/runtime/random.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -106,6 +107,22 @@ TEST(TemplateTags, have_positions_in_lines_and_code_points_from_1) {
   for (const auto& [source, position] : cases) {
     EXPECT_THAT(RenderLetters(source),
                 StatusIs(absl::StatusCode::kInvalidArgument, testing::StartsWith(position)));
+  }
+}
+
+TEST(TemplateTags, in_any_bytes_are_rendered_or_refused) {
+  const auto random = runtime::MakeSeededRandom(8);
+  for (int i = 0; i < 5000; ++i) {
+    std::string source;
+    for (std::uint64_t length = random->Next() % 60; length > 0; --length) {
+      const std::uint64_t draw = random->Next();
+      source.push_back(draw % 3 == 0 ? static_cast<char>(draw >> 8U)
+                                     : "{}{}=<%>|!#a \n"[(draw >> 8U) % 14]);
+    }
+    const auto result = RenderLetters(source);
+    if (!result.ok()) {
+      ASSERT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
+    }
   }
 }
 
