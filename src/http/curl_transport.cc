@@ -144,7 +144,6 @@ class CurlTransport final : public HttpTransport {
 
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
-    NH_RETURN_IF_ERROR(CheckRequest(request));
     absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
     if (outcome.ok()) return outcome;
     return base::Annotate(outcome.status(), RequestText(request));

@@ -7,7 +7,6 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/http/connection_parts.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -54,48 +53,7 @@ void ReplaceWords(std::string* text, std::string_view from, std::string_view to)
   }
 }
 
-// RFC 9110 5.6.2.
-bool IsToken(std::string_view text) {
-  return !text.empty() && IsVisibleAscii(text) &&
-         text.find_first_of("\"(),/:;<=>?@[\\]{}") == std::string_view::npos;
-}
-
-// The transport sets these headers.
-bool IsReserved(std::string_view name) {
-  for (const std::string_view reserved :
-       {"Host", "Content-Length", "Transfer-Encoding", "Connection", "Accept-Encoding"}) {
-    if (base::EqualsIgnoreCase(name, reserved)) return true;
-  }
-  return false;
-}
-
-// Why the request is malformed; empty if it is not.
-std::string Fault(const HttpRequest& request) {
-  const std::string& target = request.target;
-  if (!target.empty() && target.front() != '/') {
-    return "the request's target does not begin with '/'";
-  }
-  if (!IsVisibleAscii(target) || target.find('#') != std::string::npos) {
-    return "the request's target holds a character that is not escaped";
-  }
-  if (request.method == Method::kGet && !request.body.empty()) return "a GET cannot have a body";
-  for (const auto& [name, value] : request.headers.fields()) {
-    if (!IsToken(name)) return "a header's name is malformed";
-    if (IsReserved(name)) return "the header " + name + " cannot be set";
-    if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
-      return "the value of the header " + name + " holds a line break";
-    }
-  }
-  return "";
-}
-
 }  // namespace
-
-absl::Status CheckRequest(const HttpRequest& request) {
-  const std::string fault = Fault(request);
-  if (fault.empty()) return absl::OkStatus();
-  return base::InvalidArgument(RequestText(request) + ": " + fault);
-}
 
 std::string RequestText(const HttpRequest& request) {
   if (!request.purpose.empty()) return request.purpose;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what a request may send, and makes the texts about it for errors and logs.
+// Texts about a request for errors and logs.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 
@@ -12,10 +12,6 @@
 #include "absl/status/status.h"
 
 namespace nomad_harvester::http {
-
-// INVALID_ARGUMENT for a target or header that would break the request line or the framing, or
-// inject another header. Messages omit values, because they may be secret.
-absl::Status CheckRequest(const HttpRequest& request);
 
 // The purpose; if there is none, method and path without the query, which may hold a token.
 std::string RequestText(const HttpRequest& request);

@@ -177,12 +177,6 @@ TYPED_TEST(TransportConformance, a_connection_that_ends_without_a_reply_is_UNAVA
   EXPECT_THAT(this->Send(this->Get("/")), StatusIs(StatusCode::kUnavailable));
 }
 
-TYPED_TEST(TransportConformance, a_malformed_request_is_INVALID_ARGUMENT_and_not_sent) {
-  this->Serve(ServerReply());
-  EXPECT_THAT(this->Send(this->Get("/a b")), StatusIs(StatusCode::kInvalidArgument));
-  EXPECT_EQ(this->server_->connections(), 0);
-}
-
 TYPED_TEST(TransportConformance, the_contexts_deadline_ends_a_silent_request) {
   ServerReply reply;
   reply.silent = true;
