@@ -199,16 +199,6 @@ TEST_F(KubeconfigEntries, P3_a_token_that_no_header_can_carry_is_a_problem_that_
   }
 }
 
-TEST_F(KubeconfigEntries, a_token_file_is_read_again_when_it_changes) {
-  dir_.WriteFile("token", "first\n");
-  UseUser("{tokenFile: token}");
-  const Connection connection = Resolved();
-  EXPECT_THAT(connection.warnings, IsEmpty());
-  EXPECT_EQ(TokenOf(connection), "first");
-  dir_.WriteFile("token", "second-and-longer");
-  EXPECT_EQ(TokenOf(connection), "second-and-longer");
-}
-
 // As in client-go, which uses the token until the file is readable.
 TEST_F(KubeconfigEntries, a_token_file_wins_over_a_token_once_it_can_be_read) {
   UseUser("{token: fallback, tokenFile: " + dir_.Path("token") + "}");

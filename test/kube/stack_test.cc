@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client with all its decorators: which requests are repeated, and with which token.
+// The client with all its decorators: which requests are repeated.
 #include <memory>
 #include <string>
 
@@ -9,7 +9,6 @@
 #include "nomad_harvester/runtime/random.h"
 
 #include "kube/client_fixture.h"
-#include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::kube {
 namespace {
@@ -17,7 +16,6 @@ namespace {
 using absl::StatusCode;
 using support::IsOk;
 using support::StatusIs;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -39,22 +37,13 @@ class CountingPermit final : public runtime::WritePermit {
 class KubeStack : public ClientFixture {
  protected:
   void SetUp() override {
-    WriteToken("first");
     http::RetryOptions retry;
     retry.permanently_refused = IsPermanentRefusal;
-    auto with_token = http::WithToken(transport_, http::MakeFileToken(dir_.Path("token")),
+    auto with_token = http::WithToken(transport_, http::MakeStaticToken(base::Secret("first")),
                                       {.name = "Authorization", .prefix = "Bearer "});
     stack_ = std::make_unique<KubeClient>(
         http::WithRetry(std::move(with_token), retry,
                         std::shared_ptr<runtime::Random>(runtime::MakeSeededRandom(1)), {}));
-  }
-  void WriteToken(const std::string& token) const { dir_.WriteFile("token", token); }
-  std::vector<std::string> Tokens() const {
-    std::vector<std::string> tokens;
-    for (const auto& request : transport_->requests()) {
-      tokens.push_back(request.headers.Find("Authorization").value_or("none"));
-    }
-    return tokens;
   }
   absl::StatusOr<Observed> Create(const Json& metadata) {
     return stack_->Create(context_, kVirtualMachines, "default", {{"metadata", metadata}});
@@ -67,7 +56,6 @@ class KubeStack : public ClientFixture {
     EXPECT_EQ(transport_->requests()[a].body, transport_->requests()[b].body);
   }
 
-  const support::ScopedTempDir dir_;
   const Json named_ = {{"name", "web-1"}};
   std::unique_ptr<KubeClient> stack_;
 };
@@ -199,36 +187,6 @@ TEST_F(KubeStack, a_refused_permit_is_not_a_conflict) {
   EXPECT_FALSE(
       IsConflict(stack_->Delete(reads_only, kVirtualMachines, "default", "web-1", {.uid = "u-1"})));
   EXPECT_THAT(transport_->requests(), IsEmpty());
-}
-
-TEST_F(KubeStack, the_token_of_the_file_is_sent_and_the_next_one_once_the_file_changes) {
-  transport_->Reply(200, "{}");
-  ASSERT_THAT(Get(), IsOk());
-  WriteToken("second-and-longer\n");
-  transport_->Reply(200, "{}");
-  ASSERT_THAT(Get(), IsOk());
-  EXPECT_THAT(Tokens(), ElementsAre("Bearer first", "Bearer second-and-longer"));
-}
-
-TEST_F(KubeStack, a_401_takes_the_new_token_and_asks_again) {
-  transport_->Reply(401, StatusBody(401, "Unauthorized", "Unauthorized"));
-  transport_->Reply(200, "{}");
-  transport_->OnSend([this] { WriteToken("second-and-longer"); });
-  EXPECT_THAT(Get(), IsOk());
-  EXPECT_THAT(Tokens(), ElementsAre("Bearer first", "Bearer second-and-longer"));
-}
-
-TEST_F(KubeStack, a_401_with_the_same_token_is_an_answer) {
-  transport_->Reply(401, StatusBody(401, "Unauthorized", "Unauthorized"));
-  EXPECT_THAT(Get(), StatusIs(StatusCode::kUnauthenticated));
-  EXPECT_THAT(transport_->requests(), SizeIs(1));
-}
-
-TEST_F(KubeStack, a_403_takes_no_new_token) {
-  transport_->Reply(403, StatusBody(403, "Forbidden", "no"));
-  transport_->OnSend([this] { WriteToken("second-and-longer"); });
-  EXPECT_TRUE(IsForbidden(Get().status()));
-  EXPECT_THAT(Tokens(), ElementsAre("Bearer first"));
 }
 
 TEST_F(KubeStack, P3_no_error_holds_the_token) {
