@@ -23,8 +23,6 @@ class Resolver {
   absl::StatusOr<Connection> Resolve() {
     if (!options_.kubeconfig_path.empty()) {
       context_ = LoadKubeconfig(options_.kubeconfig_path, options_.kubeconfig_context, problems_);
-    } else if (!options_.kubeconfig_context.empty()) {
-      problems_.Add(kKubeconfigContextKey, "needs harvester_kubeconfig");
     }
     // Like kubectl's options, each of the two replaces both the entry's CA and its
     // insecure-skip-tls-verify (kubernetes/client-go:tools/clientcmd/client_config.go, getCluster).
@@ -40,9 +38,7 @@ class Resolver {
 
  private:
   bool ExplicitToken() const { return !options_.token.empty() || !options_.token_file.empty(); }
-  bool ExplicitCertificate() const {
-    return !options_.client_cert_file.empty() || !options_.client_key_file.empty();
-  }
+  bool ExplicitCertificate() const { return !options_.client_cert_file.empty(); }
 
   void ResolveServer() {
     if (!options_.url.empty()) {
@@ -55,8 +51,6 @@ class Resolver {
       } else {
         ReadServer(cluster_.server, kKubeconfigKey);
       }
-    } else if (options_.kubeconfig_path.empty()) {
-      problems_.Add("harvester_url", "required unless harvester_kubeconfig is given");
     }
   }
 
@@ -100,18 +94,10 @@ class Resolver {
     }
     if (!ExplicitCertificate()) return;
     AddCertificate("the client certificate " + options_.client_cert_file);
-    if (options_.client_key_file.empty()) {
-      problems_.Add("harvester_client_key", "required with harvester_client_cert");
-    } else {
-      tls.client_key_pem = base::Secret(
-          ReadPem(options_.client_key_file, http::PemKind::kPrivateKey, "harvester_client_key"));
-    }
-    if (options_.client_cert_file.empty()) {
-      problems_.Add("harvester_client_cert", "required with harvester_client_key");
-    } else {
-      tls.client_cert_pem =
-          ReadPem(options_.client_cert_file, http::PemKind::kCertificate, "harvester_client_cert");
-    }
+    tls.client_key_pem = base::Secret(
+        ReadPem(options_.client_key_file, http::PemKind::kPrivateKey, "harvester_client_key"));
+    tls.client_cert_pem =
+        ReadPem(options_.client_cert_file, http::PemKind::kCertificate, "harvester_client_cert");
   }
 
   void Note(const std::string& credential) {
@@ -126,9 +112,6 @@ class Resolver {
   }
 
   void ResolveCredentials() {
-    if (!options_.token.empty() && !options_.token_file.empty()) {
-      return problems_.Add("auth_token", "give either auth_token or auth_token_file, not both");
-    }
     if (ExplicitToken()) {
       // The kubeconfig's credentials are not used: its client certificate would take precedence
       // over the token at the API server.

@@ -46,12 +46,7 @@ class Resolver {
       connection_.token = http::MakeFileToken(options_.token_file);
       return;
     }
-    const std::string_view token = base::TrimAsciiSpace(options_.token.Reveal());
-    if (token.empty()) return;
-    if (!http::IsVisibleAscii(token)) {
-      return problems_.Add("nomad_token", "contains a character that is not allowed in a header");
-    }
-    connection_.token = http::MakeStaticToken(base::Secret(std::string(token)));
+    if (!options_.token.empty()) connection_.token = http::MakeStaticToken(options_.token);
   }
 
   // Split at the first colon; without a colon the whole text is the user
@@ -73,10 +68,6 @@ class Resolver {
   }
 
   void ClientCertificate() {
-    if (options_.client_cert.empty() != options_.client_key.empty()) {
-      return problems_.Add(options_.client_cert.empty() ? "nomad_client-cert" : "nomad_client-key",
-                           "nomad_client-cert and nomad_client-key must both be set");
-    }
     if (options_.client_cert.empty()) return;
     http::TlsOptions& tls = connection_.curl.tls;
     tls.client_cert_pem =

@@ -117,13 +117,6 @@ TEST_F(KubeconfigFile, a_file_without_a_current_context_needs_the_option) {
             "harvester_kubeconfig_context: required: the kubeconfig has no current-context");
 }
 
-TEST_F(KubeconfigFile, a_context_without_a_file_is_a_problem) {
-  options_.kubeconfig_path.clear();
-  options_.kubeconfig_context = "production";
-  options_.url = "https://vip";
-  EXPECT_EQ(Problems(), "harvester_kubeconfig_context: needs harvester_kubeconfig");
-}
-
 TEST_F(KubeconfigFile, a_context_whose_cluster_or_user_is_missing_says_which) {
   UseKubeconfig(
       "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n"

@@ -15,8 +15,8 @@
 
 namespace nomad_harvester::kube {
 
-// The operator's options (docs/configuration.md, "Harvester"), with the environment already
-// applied.
+// The operator's options (docs/configuration.md, "Harvester") as config::ParsePluginConfig has
+// checked them: a server, and no key without those that it needs.
 struct ConnectionOptions {
   std::string url;
   base::Secret token;
