@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // hclog's text format, for people.
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -43,9 +41,7 @@ std::string Quoted(std::string_view text) {
 std::string Value(const Field::Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return Quoted(*text);
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
-  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
-  std::array<char, 32> buffer;  // the shortest form of a double has at most 24 characters
-  return {buffer.data(), std::to_chars(buffer.begin(), buffer.end(), std::get<double>(value)).ptr};
+  return std::get<bool>(value) ? "true" : "false";
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string_view LevelName(Level level);
 
 // A key in snake_case and a value. A Secret becomes "REDACTED".
 struct Field {
-  using Value = std::variant<std::string, std::int64_t, double, bool>;
+  using Value = std::variant<std::string, std::int64_t, bool>;
   std::string key;
   Value value;
 
@@ -36,7 +36,7 @@ struct Field {
   Field(std::string_view k, const std::string& v) : key(k), value(v) {}
   Field(std::string_view k, const char* v) : key(k), value(std::string(v)) {}
   Field(std::string_view k, bool v) : key(k), value(v) {}
-  Field(std::string_view k, double v) : key(k), value(v) {}
+  Field(std::string_view k, double v) = delete;  // it would become a bool
   Field(std::string_view k, std::integral auto v) : key(k), value(static_cast<std::int64_t>(v)) {}
   Field(std::string_view k, base::Duration v);       // Go's syntax
   Field(std::string_view k, const absl::Status& v);  // "CODE: message"
