@@ -166,11 +166,7 @@ absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std:
     }
     rest.remove_prefix(length);
   }
-  Value value;
-  value.kind = Value::Kind::kString;
-  value.text = std::move(text);
-  value.offset = offset;
-  return value;
+  return Value{.kind = Value::Kind::kString, .text = std::move(text), .offset = offset};
 }
 
 }  // namespace nomad_harvester::hcl
