@@ -5,10 +5,11 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "nomad_harvester/base/file.h"
 
 #include "support/source_tree.h"
 
@@ -19,12 +20,10 @@ inline void ExpectGolden(const std::string& file, const std::string& text) {
   if (std::getenv("NOMAD_HARVESTER_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(path, std::ios::binary) << text;
   }
-  std::ifstream stream(path, std::ios::binary);
-  const std::string stored{std::istreambuf_iterator<char>(stream),
-                           std::istreambuf_iterator<char>()};
-  EXPECT_EQ(text, stored) << "if the change is intended, run cli_maintenance_test with "
-                             "NOMAD_HARVESTER_UPDATE_GOLDEN=1 and commit test/cli/golden/"
-                          << file;
+  EXPECT_EQ(text, base::ReadFile(path).value_or(""))
+      << "if the change is intended, run cli_maintenance_test with NOMAD_HARVESTER_UPDATE_GOLDEN=1 "
+         "and commit test/cli/golden/"
+      << file;
 }
 
 }  // namespace nomad_harvester::cli

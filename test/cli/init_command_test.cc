@@ -3,7 +3,6 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/config/pool_policy.h"
 
 #include "cli/golden.h"
@@ -34,10 +34,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::Pair;
 
-std::string ContentOf(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
+std::string ContentOf(const std::string& path) { return base::ReadFile(path).value_or(""); }
 
 class InitCommand : public OperatorTest {
  protected:

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps, environments and files for the tests of the config module.
+// Maps and environments for the tests of the config module.
 #ifndef NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_
 #define NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,12 +13,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/config/option_table.h"
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/config/pool_policy.h"
 
+#include "absl/strings/str_split.h"
 #include "config_reader.h"
+#include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::config {
 
@@ -83,20 +81,9 @@ inline PoolPolicy PolicyOf(const StringMap& changes) {
 // The lines of the error; empty if there is none.
 template <typename T>
 std::vector<std::string> ProblemsOf(const absl::StatusOr<T>& result) {
-  std::vector<std::string> lines;
-  if (result.ok()) return lines;
+  if (result.ok()) return {};
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
-  std::string line;
-  for (const char c : base::Message(result.status())) {
-    if (c == '\n') {
-      lines.push_back(std::move(line));
-      line.clear();
-    } else {
-      line += c;
-    }
-  }
-  lines.push_back(std::move(line));
-  return lines;
+  return absl::StrSplit(base::Message(result.status()), '\n');
 }
 // The one problem; fails if there is not exactly one.
 template <typename T>
@@ -120,38 +107,6 @@ std::string FaultOf(const ValueOr<T>& parsed) {
   if (fault != nullptr) return fault->what;
   ADD_FAILURE() << "the value was accepted";
   return "";
-}
-
-// A new directory, removed by the destructor.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "config-test-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "mkdtemp failed";
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string Path(const std::string& name) const { return path_ + "/" + name; }
-  std::string Write(const std::string& name, const std::string& content = "x") const {
-    std::ofstream(Path(name)) << content;
-    return Path(name);
-  }
-
- private:
-  std::string path_;
-};
-
-inline std::string ReadWholeFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.is_open()) << path;
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace nomad_harvester::config

@@ -21,9 +21,9 @@ using ::testing::Not;
 
 class Credentials : public ::testing::Test {
  protected:
-  TemporaryDirectory directory_;
-  std::string file_ = directory_.Write("token");
-  std::string other_file_ = directory_.Write("other");
+  support::ScopedTempDir directory_;
+  std::string file_ = directory_.WriteFile("token", "x");
+  std::string other_file_ = directory_.WriteFile("other", "x");
 };
 
 TEST_F(Credentials, a_token_of_the_map) {

@@ -26,7 +26,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string Example(const std::string& name) {
-  return ReadWholeFile(support::SourcePath("examples/" + name));
+  return base::ReadFile(support::SourcePath("examples/" + name)).value();
 }
 
 // The `key = "value"` lines between `target "harvester" {` and the brace that closes it.
@@ -49,17 +49,17 @@ StringMap TargetBlock(const std::string& hcl) {
 }
 
 // Creates the files that the example names in a directory of the test.
-StringMap WithFilesIn(const TemporaryDirectory& directory, StringMap values) {
+StringMap WithFilesIn(const support::ScopedTempDir& directory, StringMap values) {
   constexpr std::string_view kPlace = "/etc/nomad-autoscaler";
   for (auto& [key, value] : values) {
     if (value.rfind(kPlace, 0) != 0) continue;
-    value = directory.Write(value.substr(kPlace.size() + 1));
+    value = directory.WriteFile(value.substr(kPlace.size() + 1), "x");
   }
   return values;
 }
 
 TEST(Examples, the_agents_target_block_is_accepted_without_a_warning) {
-  const TemporaryDirectory directory;
+  const support::ScopedTempDir directory;
   StringMap values = TargetBlock(Example("agent.hcl"));
   ASSERT_EQ(values["driver"], "harvester");
   values.erase("driver");
@@ -124,7 +124,8 @@ std::set<std::string> VariablesOf(const std::string& source) {
 }
 
 TEST(Examples, the_user_data_uses_documented_variables_only) {
-  const std::string reference = ReadWholeFile(support::SourcePath("docs/configuration.md"));
+  const std::string reference =
+      base::ReadFile(support::SourcePath("docs/configuration.md")).value();
   for (const char* const example :
        {"cloud-init.yaml", "cloud-init-tls.yaml", "cloud-init-introduction.yaml"}) {
     const std::set<std::string> names = VariablesOf(Example(example));

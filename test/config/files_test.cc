@@ -31,14 +31,16 @@ class Files : public ::testing::Test {
     return config.ok() ? "" : ProblemOf(config);
   }
 
-  TemporaryDirectory directory_;
+  support::ScopedTempDir directory_;
   std::vector<std::string> warnings_;
 };
 
-TEST_F(Files, a_regular_file_is_accepted) { EXPECT_EQ(CaFile(directory_.Write("ca.pem")), ""); }
+TEST_F(Files, a_regular_file_is_accepted) {
+  EXPECT_EQ(CaFile(directory_.WriteFile("ca.pem", "x")), "");
+}
 
 TEST_F(Files, a_symbolic_link_to_one_is_accepted) {
-  std::filesystem::create_symlink(directory_.Write("ca.pem"), directory_.Path("link"));
+  std::filesystem::create_symlink(directory_.WriteFile("ca.pem", "x"), directory_.Path("link"));
   EXPECT_EQ(CaFile(directory_.Path("link")), "");
 }
 
@@ -68,11 +70,12 @@ TEST_F(Files, an_empty_path_is_a_problem) {
 }
 
 TEST_F(Files, a_path_with_a_nul_is_a_problem) {
-  EXPECT_THAT(CaFile(directory_.Write("ca.pem") + std::string("\0x", 2)), HasSubstr("NUL"));
+  EXPECT_THAT(CaFile(directory_.WriteFile("ca.pem", "x") + std::string("\0x", 2)),
+              HasSubstr("NUL"));
 }
 
 TEST_F(Files, a_token_file_that_exists_gives_no_warning) {
-  EXPECT_EQ(TokenFile(directory_.Write("token")), "");
+  EXPECT_EQ(TokenFile(directory_.WriteFile("token", "x")), "");
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
@@ -103,7 +106,7 @@ TEST_F(Files, relative_paths_are_shown) {
 
 TEST_F(Files, a_directory_of_cas_must_be_one) {
   EXPECT_EQ(Problem(ParsePlugin({{"nomad_ca-path", directory_.path()}})), "");
-  EXPECT_THAT(Problem(ParsePlugin({{"nomad_ca-path", directory_.Write("file")}})),
+  EXPECT_THAT(Problem(ParsePlugin({{"nomad_ca-path", directory_.WriteFile("file", "x")}})),
               HasSubstr("nomad_ca-path: is not a directory"));
   EXPECT_THAT(Problem(ParsePlugin({{"nomad_ca-path", directory_.Path("none")}})),
               HasSubstr("nomad_ca-path: no such directory"));

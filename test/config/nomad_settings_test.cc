@@ -30,9 +30,9 @@ TEST(NomadSettings, nothing_given_is_the_local_agent) {
 
 // All keys that hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go injects.
 TEST(NomadSettings, everything_that_the_agent_injects_is_taken_over) {
-  const TemporaryDirectory directory;
-  const std::string file = directory.Write("file");
-  const std::string key = directory.Write("key");
+  const support::ScopedTempDir directory;
+  const std::string file = directory.WriteFile("file", "x");
+  const std::string key = directory.WriteFile("key", "x");
   const NomadSettings settings = SettingsOf({{"nomad_address", "https://nomad:4646"},
                                              {"nomad_region", "eu"},
                                              {"nomad_namespace", "*"},
@@ -61,8 +61,8 @@ TEST(NomadSettings, everything_that_the_agent_injects_is_taken_over) {
 }
 
 TEST(NomadSettings, absent_keys_are_read_from_nomads_environment) {
-  const TemporaryDirectory directory;
-  const std::string file = directory.Write("file");
+  const support::ScopedTempDir directory;
+  const std::string file = directory.WriteFile("file", "x");
   const NomadSettings settings = SettingsOf({}, {{"NOMAD_ADDR", "https://env:4646"},
                                                  {"NOMAD_REGION", "env-region"},
                                                  {"NOMAD_NAMESPACE", "env-namespace"},
@@ -122,9 +122,9 @@ TEST(NomadSettings, a_socket_can_be_the_address) {
 }
 
 TEST(NomadSettings, the_variable_of_the_token_file_wins_over_its_key) {
-  const TemporaryDirectory directory;
-  const std::string in_map = directory.Write("map");
-  const std::string in_environment = directory.Write("environment");
+  const support::ScopedTempDir directory;
+  const std::string in_map = directory.WriteFile("map", "x");
+  const std::string in_environment = directory.WriteFile("environment", "x");
   EXPECT_EQ(SettingsOf({{"nomad_token_file", in_map}}).token_file, in_map);
   EXPECT_EQ(
       SettingsOf({{"nomad_token_file", in_map}}, {{"NOMAD_TOKEN_FILE", in_environment}}).token_file,
@@ -132,9 +132,9 @@ TEST(NomadSettings, the_variable_of_the_token_file_wins_over_its_key) {
 }
 
 TEST(NomadSettings, a_token_that_the_agent_injects_is_not_a_conflict_with_a_file) {
-  const TemporaryDirectory directory;
-  const NomadSettings settings =
-      SettingsOf({{"nomad_token", "injected"}, {"nomad_token_file", directory.Write("token")}});
+  const support::ScopedTempDir directory;
+  const NomadSettings settings = SettingsOf(
+      {{"nomad_token", "injected"}, {"nomad_token_file", directory.WriteFile("token", "x")}});
   EXPECT_EQ(settings.token_file, directory.Path("token"));
 }
 
@@ -157,8 +157,8 @@ TEST(NomadSettings, an_empty_boolean_or_duration_is_a_problem) {
 }
 
 TEST(NomadSettings, a_client_certificate_and_its_key_go_together) {
-  const TemporaryDirectory directory;
-  const std::string file = directory.Write("file");
+  const support::ScopedTempDir directory;
+  const std::string file = directory.WriteFile("file", "x");
   EXPECT_EQ(ProblemOf(ParsePlugin({{"nomad_client-cert", file}})),
             "nomad_client-cert: given without nomad_client-key; give both");
   EXPECT_EQ(ProblemOf(ParsePlugin({{"nomad_client-key", file}})),

@@ -20,9 +20,9 @@ namespace {
 using ::testing::HasSubstr;
 
 // The option's example, or a file that exists.
-std::string GoodValue(const Option& option, const TemporaryDirectory& directory) {
+std::string GoodValue(const Option& option, const support::ScopedTempDir& directory) {
   if (option.key == "nomad_ca-path") return directory.path();
-  return option.type == OptionType::kPath ? directory.Write("file") : ExampleOf(option);
+  return option.type == OptionType::kPath ? directory.WriteFile("file", "x") : ExampleOf(option);
 }
 
 TEST(OptionTable, no_key_is_in_a_section_twice) {
@@ -71,7 +71,7 @@ TEST(OptionTable, an_enumeration_has_names_and_others_have_none) {
 }
 
 TEST(OptionTable, every_plugin_key_is_read_and_its_example_accepted) {
-  const TemporaryDirectory directory;
+  const support::ScopedTempDir directory;
   for (const Option& option : OptionsOf(Section::kPlugin)) {
     StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
     if (option.key == "harvester_client_cert")
@@ -88,7 +88,7 @@ TEST(OptionTable, every_plugin_key_is_read_and_its_example_accepted) {
 }
 
 TEST(OptionTable, every_policy_key_is_read_and_its_example_accepted) {
-  const TemporaryDirectory directory;
+  const support::ScopedTempDir directory;
   for (const Option& option : OptionsOf(Section::kPolicy)) {
     StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
     // The key and the variable come together.

@@ -74,8 +74,8 @@ TEST(PluginConfig, a_url_is_required) {
 }
 
 TEST(PluginConfig, a_kubeconfig_replaces_the_url) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.Write("kubeconfig");
+  const support::ScopedTempDir directory;
+  const std::string path = directory.WriteFile("kubeconfig", "x");
   const auto config = ParsePluginConfig(
       {{"harvester_kubeconfig", path}, {"harvester_kubeconfig_context", "lab"}}, nullptr);
   ASSERT_TRUE(config.ok()) << config.status();
@@ -91,8 +91,8 @@ TEST(PluginConfig, a_kubeconfig_that_is_missing_is_one_problem) {
 }
 
 TEST(PluginConfig, the_environment_alone_suffices) {
-  const TemporaryDirectory directory;
-  const StringMap variables = {{"HARVESTER_KUBECONFIG", directory.Write("kubeconfig")}};
+  const support::ScopedTempDir directory;
+  const StringMap variables = {{"HARVESTER_KUBECONFIG", directory.WriteFile("kubeconfig", "x")}};
   EXPECT_TRUE(ParsePluginConfig({}, EnvironmentOf(variables)).ok());
   const auto config =
       ParsePluginConfig({}, EnvironmentOf({{"HARVESTER_URL", "https://env:6443/"}}));
@@ -101,10 +101,11 @@ TEST(PluginConfig, the_environment_alone_suffices) {
 }
 
 TEST(PluginConfig, an_empty_url_is_a_problem_and_not_the_kubeconfigs_server) {
-  const TemporaryDirectory directory;
-  EXPECT_THAT(ProblemOf(ParsePlugin({{"harvester_url", ""},
-                                     {"harvester_kubeconfig", directory.Write("kubeconfig")}})),
-              HasSubstr("harvester_url: must not be empty"));
+  const support::ScopedTempDir directory;
+  EXPECT_THAT(
+      ProblemOf(ParsePlugin({{"harvester_url", ""},
+                             {"harvester_kubeconfig", directory.WriteFile("kubeconfig", "x")}})),
+      HasSubstr("harvester_url: must not be empty"));
 }
 
 TEST(PluginConfig, a_wrong_url_of_the_environment_is_not_replaced_by_the_maps) {
@@ -118,9 +119,9 @@ TEST(PluginConfig, a_context_without_kubeconfig_is_a_problem) {
       ProblemOf(ParsePlugin({{"harvester_kubeconfig_context", "lab"}})),
       "harvester_kubeconfig_context: given without a kubeconfig; add harvester_kubeconfig, or "
       "set HARVESTER_KUBECONFIG, or remove it");
-  const TemporaryDirectory directory;
+  const support::ScopedTempDir directory;
   EXPECT_TRUE(ParsePlugin({{"harvester_kubeconfig_context", "lab"}},
-                          {{"HARVESTER_KUBECONFIG", directory.Write("kubeconfig")}})
+                          {{"HARVESTER_KUBECONFIG", directory.WriteFile("kubeconfig", "x")}})
                   .ok());
 }
 

@@ -105,7 +105,7 @@ std::vector<std::string> RenderGroups() {
   return groups;
 }
 
-std::string Page() { return ReadWholeFile(support::SourcePath("docs/configuration.md")); }
+std::string Page() { return base::ReadFile(support::SourcePath("docs/configuration.md")).value(); }
 
 // The page with the tables as they are rendered. A group's table ends with the first line that is
 // no row.

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/metrics/table.h"
 
 #include "support/source_tree.h"
@@ -32,9 +32,7 @@ constexpr char kBegin[] = "<!-- metrics: begin -->\n";
 constexpr char kEnd[] = "<!-- metrics: end -->";
 
 std::string Read(const std::string& relative) {
-  std::ifstream file(support::SourcePath(relative), std::ios::binary);
-  EXPECT_TRUE(file.good()) << relative;
-  return {std::istreambuf_iterator<char>(file), {}};
+  return base::ReadFile(support::SourcePath(relative)).value();
 }
 
 std::string Table() {
