@@ -174,17 +174,21 @@ std::string ToValidUtf8(std::string_view text) {
   return result;
 }
 
+std::string_view Utf8Prefix(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  // A character has at most three continuation bytes.
+  for (int i = 0; i < 3 && limit > 0; ++i) {
+    if ((static_cast<unsigned char>(text[limit]) & 0xc0) != 0x80) break;
+    --limit;
+  }
+  return text.substr(0, limit);
+}
+
 std::string ToShortUtf8(std::string_view text, std::size_t limit) {
   constexpr std::string_view kCut = "...";
   std::string valid = ToValidUtf8(text);
   if (valid.size() <= limit) return valid;
-  std::size_t kept = 0;
-  while (kept < limit - kCut.size()) {
-    const std::size_t next = Utf8CharacterLength(std::string_view(valid).substr(kept));
-    if (kept + next > limit - kCut.size()) break;
-    kept += next;
-  }
-  return valid.substr(0, kept).append(kCut);
+  return std::string(Utf8Prefix(valid, limit - kCut.size())).append(kCut);
 }
 
 std::string EscapeUnseen(std::string_view text) {

@@ -24,14 +24,6 @@ namespace {
 constexpr std::size_t kLongestQuoted = 80;
 constexpr std::string_view kEllipsis = "…";
 
-// The first bytes of `text` that are whole UTF-8 characters, kLongestQuoted at most.
-std::string_view Shorten(std::string_view text) {
-  if (text.size() <= kLongestQuoted) return text;
-  std::size_t length = kLongestQuoted;
-  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0U) == 0x80U) --length;
-  return text.substr(0, length == 0 ? kLongestQuoted : length);
-}
-
 // Unchanged if it has the form of a key; in quotes otherwise.
 std::string PrintableKey(std::string_view key) {
   const bool plain = !key.empty() && key.size() <= kLongestQuoted &&
@@ -46,7 +38,7 @@ std::string PrintableKey(std::string_view key) {
 std::string Quote(std::string_view text) {
   // Before it is shortened: a part of a secret would not be recognised.
   const std::string open = base::WithoutSecrets(std::string(text));
-  const std::string_view shown = Shorten(open);
+  const std::string_view shown = base::Utf8Prefix(open, kLongestQuoted);
   std::string quoted;
   for (const char c : shown) {
     if (c == '"' || c == '\\') quoted += '\\';

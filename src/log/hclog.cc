@@ -32,13 +32,7 @@ constexpr std::size_t kStringStep = 512;
 std::string Truncate(std::string_view text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   const std::string mark = "... (" + std::to_string(text.size()) + " bytes)";
-  std::size_t length = max_bytes - mark.size();
-  // Skips continuation bytes backwards; a character has at most three of them.
-  for (int i = 0; i < 3 && length > 0; ++i) {
-    if ((static_cast<unsigned char>(text[length]) & 0xc0) != 0x80) break;
-    --length;
-  }
-  return std::string(text.substr(0, length)) + mark;
+  return std::string(base::Utf8Prefix(text, max_bytes - mark.size())) + mark;
 }
 
 std::string Key(std::string_view key) {

@@ -43,6 +43,8 @@ std::vector<std::string> GetStrings(const nlohmann::json& object, std::string_vi
 
 // Length of the well-formed UTF-8 character at the front of `text`; 0 if there is none.
 std::size_t Utf8CharacterLength(std::string_view text);
+// The beginning of `text`, at most `limit` bytes; does not cut a character.
+std::string_view Utf8Prefix(std::string_view text, std::size_t limit);
 // The text as valid UTF-8: each invalid byte becomes U+FFFD.
 std::string ToValidUtf8(std::string_view text);
 // Like ToValidUtf8, in at most `limit` bytes (at least 3). A text that was cut ends with "...".
