@@ -53,49 +53,44 @@ std::string Words(std::string_view status, const Condition* condition) {
 }
 
 // The condition of that type if it reports a fault: Failure when True, all others when False.
-const Condition* FaultOf(const VirtualMachine& vm, std::string_view type) {
-  const Condition* condition = FindCondition(vm.conditions, type);
+const Condition* FaultOf(const std::vector<Condition>& conditions, std::string_view type) {
+  const Condition* condition = FindCondition(conditions, type);
   const std::string_view fault = type == "Failure" ? "True" : "False";
   return condition != nullptr && condition->status == fault ? condition : nullptr;
 }
 
-// Describes the first of these conditions that reports a fault, as in FaultOf. Empty: none does.
+// The first of these conditions that reports a fault, as in FaultOf.
+std::optional<StartFailure> FirstFault(const std::vector<Condition>& conditions,
+                                       std::initializer_list<std::string_view> types) {
+  for (const std::string_view type : types) {
+    const Condition* condition = FaultOf(conditions, type);
+    if (condition == nullptr) continue;
+    return StartFailure{
+        .reason = Words(condition->reason.empty() ? type : condition->reason, condition),
+        .since = condition->last_transition};
+  }
+  return std::nullopt;
+}
+
 std::string FirstTrouble(const std::vector<Condition>& conditions,
                          std::initializer_list<std::string_view> types) {
-  for (const std::string_view type : types) {
-    const Condition* condition = FindCondition(conditions, type);
-    const std::string_view fault = type == "Failure" ? "True" : "False";
-    if (condition == nullptr || condition->status != fault) continue;
-    return Words(condition->reason.empty() ? type : condition->reason, condition);
-  }
-  return "";
+  return FirstFault(conditions, types).value_or(StartFailure{}).reason;
 }
 
 std::optional<StartFailure> FromPrintableStatus(const VirtualMachine& vm,
                                                 std::string_view pod_message) {
   for (const FailingStatus& failing : kFailingStatuses) {
     if (vm.printable_status != failing.printable) continue;
-    const Condition* condition = FaultOf(vm, failing.condition);
+    const Condition* condition = FaultOf(vm.conditions, failing.condition);
     // DataVolumeError and CrashLoopBackOff may occur without their condition.
-    std::string reason =
-        Words(failing.printable, condition != nullptr ? condition : FaultOf(vm, "Failure"));
+    std::string reason = Words(
+        failing.printable, condition != nullptr ? condition : FaultOf(vm.conditions, "Failure"));
     if (failing.printable == kUnschedulable && !pod_message.empty()) {
       reason = std::string(kUnschedulable).append(": ").append(pod_message);
     }
     return StartFailure{.reason = reason,
                         .only_at_join_timeout = reason.find(kUnboundClaims) != std::string::npos,
                         .since = condition == nullptr ? std::nullopt : condition->last_transition};
-  }
-  return std::nullopt;
-}
-
-std::optional<StartFailure> FromConditions(const VirtualMachine& vm) {
-  for (const std::string_view type : {"Failure", "Synchronized"}) {
-    const Condition* condition = FaultOf(vm, type);
-    if (condition == nullptr) continue;
-    return StartFailure{
-        .reason = Words(condition->reason.empty() ? type : condition->reason, condition),
-        .since = condition->last_transition};
   }
   return std::nullopt;
 }
@@ -192,7 +187,7 @@ std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm,
   }
   if (IsBeyondStarting(vm.printable_status)) return std::nullopt;
   if (auto failure = FromPrintableStatus(vm, pod_message)) return failure;
-  return FromConditions(vm);
+  return FirstFault(vm.conditions, {"Failure", "Synchronized"});
 }
 
 }  // namespace nomad_harvester::harvester
