@@ -195,26 +195,6 @@ absl::Status ReadPluginDir(const AgentBlock& content, AgentConfig* config) {
   return absl::OkStatus();
 }
 
-const std::vector<std::string>& AgentArguments() {
-  static const auto* const kNames = new std::vector<std::string>{
-      "log_level", "log_json", "log_include_location", "enable_debug", kPluginDir};
-  return *kNames;
-}
-
-const std::vector<std::string>& AgentBlocks() {
-  static const auto* const kNames = new std::vector<std::string>{"apm",
-                                                                 "dynamic_application_sizing",
-                                                                 "high_availability",
-                                                                 "http",
-                                                                 "nomad",
-                                                                 "policy",
-                                                                 "policy_eval",
-                                                                 "strategy",
-                                                                 "target",
-                                                                 "telemetry"};
-  return *kNames;
-}
-
 // "a" or "b" or nothing, of what the agent does after an error.
 absl::Status ReadOnError(const AgentBlock& block, const char* name,
                          std::vector<std::string>* refusals) {
@@ -386,7 +366,11 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
         return content.Error(policies.front()->offset,
                              "a block scaling is a policy's: give this file with --policy");
       }
-      NH_RETURN_IF_ERROR(content.CheckNames(AgentArguments(), AgentBlocks(), &config.warnings));
+      NH_RETURN_IF_ERROR(content.CheckNames(
+          {"log_level", "log_json", "log_include_location", "enable_debug", kPluginDir},
+          {"apm", "dynamic_application_sizing", "high_availability", "http", "nomad", "policy",
+           "policy_eval", "strategy", "target", "telemetry"},
+          &config.warnings));
       NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("nomad"));
       if (block != nullptr) {
         NH_RETURN_IF_ERROR(nomad.Read(content.Inside(*block), &config.warnings));

@@ -55,32 +55,21 @@ struct Invocation {
   ErrorWriter Errors(const std::string& command) const;
 };
 
-// Each adds a subcommand that runs when it is parsed. `invocation` must outlive `app`.
-//
-// nomad-harvester dev: serves the plugin's gRPC services without the agent, for debugging, until
-// SIGTERM or SIGINT.
-void AddDevCommand(CLI::App& app, const Invocation& invocation);
-// nomad-harvester check: every precondition of a pool, with its cure.
-void AddCheckCommand(CLI::App& app, const Invocation& invocation);
-// nomad-harvester status: shows a pool's state as the plugin observes it.
-void AddStatusCommand(CLI::App& app, const Invocation& invocation);
-// nomad-harvester gc: collects what an interrupted action left behind.
-void AddGcCommand(CLI::App& app, const Invocation& invocation);
-// nomad-harvester adopt: gives a pool to the Nomad cluster that answers now (rule C15).
+// Each adds the subcommand of its name, which runs when it is parsed. `invocation` must outlive
+// `app`.
 void AddAdoptCommand(CLI::App& app, const Invocation& invocation);
-// nomad-harvester pause and nomad-harvester resume (rule L10).
-void AddPauseCommand(CLI::App& app, const Invocation& invocation);
-void AddResumeCommand(CLI::App& app, const Invocation& invocation);
-// nomad-harvester replace and nomad-harvester evacuate: ask for VMs to be replaced (rules R1, R7).
-void AddReplaceCommand(CLI::App& app, const Invocation& invocation);
+void AddCheckCommand(CLI::App& app, const Invocation& invocation);
+void AddDevCommand(CLI::App& app, const Invocation& invocation);
 void AddEvacuateCommand(CLI::App& app, const Invocation& invocation);
-// nomad-harvester plan: what a Scale would do. nomad-harvester scale: does it. nomad-harvester
-// render: the objects that it creates.
-void AddPlanCommand(CLI::App& app, const Invocation& invocation);
-void AddScaleCommand(CLI::App& app, const Invocation& invocation);
-void AddRenderCommand(CLI::App& app, const Invocation& invocation);
-// nomad-harvester init: writes the agent's files for a cluster.
+void AddGcCommand(CLI::App& app, const Invocation& invocation);
 void AddInitCommand(CLI::App& app, const Invocation& invocation);
+void AddPauseCommand(CLI::App& app, const Invocation& invocation);
+void AddPlanCommand(CLI::App& app, const Invocation& invocation);
+void AddRenderCommand(CLI::App& app, const Invocation& invocation);
+void AddReplaceCommand(CLI::App& app, const Invocation& invocation);
+void AddResumeCommand(CLI::App& app, const Invocation& invocation);
+void AddScaleCommand(CLI::App& app, const Invocation& invocation);
+void AddStatusCommand(CLI::App& app, const Invocation& invocation);
 // harvester __names KIND -- WORDS: the names of policies, or of the VMs of a pool, by the settings
 // in WORDS, those of a command that is being typed. In no help: completion scripts ask it.
 inline constexpr char kNamesCommand[] = "__names";

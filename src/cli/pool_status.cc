@@ -13,6 +13,8 @@
 #include "nomad_harvester/scaling/replacement.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -24,24 +26,14 @@ using scaling::VmView;
 
 // What two VMs have in common of such a text: without names, times, addresses and numbers.
 std::string Kind(const std::string& text, const VmStatus& vm) {
-  std::string kind;
-  std::string word;
-  const auto end_word = [&] {
+  std::vector<std::string> words = absl::StrSplit(text, ' ');
+  for (std::string& word : words) {
     const bool varies = std::any_of(word.begin(), word.end(),
                                     [](unsigned char c) { return absl::ascii_isdigit(c); }) ||
                         word == vm.vm().name || (vm.node != nullptr && word == vm.node->name);
-    kind += (varies ? "#" : word) + " ";
-    word.clear();
-  };
-  for (const char c : text) {
-    if (c == ' ') {
-      end_word();
-    } else {
-      word += c;
-    }
+    if (varies) word = "#";
   }
-  end_word();
-  return kind;
+  return absl::StrJoin(words, " ");
 }
 
 // What an operator, or a refusal, has left on the VM; empty: nothing.

@@ -845,13 +845,7 @@ TEST_F(MaintenanceCommands, gc_says_once_for_what_it_waits) {
 
 TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is_1) {
   DieDraining();
-  // Another process renews the Lease repeatedly.
-  const auto renewal = clock_.Every(std::chrono::seconds(1), [&] {
-    nlohmann::json lease = cluster_.Leases().at(0);
-    lease["spec"]["holderIdentity"] = "somebody";
-    lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
-    cluster_.PutObject(lease);
-  });
+  const auto renewal = clock_.Every(std::chrono::seconds(1), [&] { HoldLease("somebody"); });
   clock_.Advance(std::chrono::seconds(2));
   EXPECT_EQ(Gc(), 1);
   EXPECT_THAT(out_.str(), IsEmpty());
@@ -861,12 +855,7 @@ TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is
 
 TEST_F(MaintenanceCommands, gc_of_several_pools_is_1_if_any_of_them_is_not_done) {
   DieDraining();
-  const auto holder = clock_.Every(std::chrono::seconds(1), [&] {
-    nlohmann::json lease = cluster_.Leases().at(0);
-    lease["spec"]["holderIdentity"] = "somebody";
-    lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
-    cluster_.PutObject(lease);
-  });
+  const auto holder = clock_.Every(std::chrono::seconds(1), [&] { HoldLease("somebody"); });
   clock_.Advance(std::chrono::seconds(2));
   // It comes after the one that is held, and has nothing to be done.
   ASSERT_TRUE(

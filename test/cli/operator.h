@@ -10,12 +10,14 @@
 
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/maintenance.h"
 #include "nomad_harvester/simulator/cluster.h"
 
 #include "command.h"
+#include "nlohmann/json.hpp"
 #include "settings.h"
 #include "support/fake_clock.h"
 
@@ -69,6 +71,13 @@ class OperatorTest : public testing::Test {
           request.system == system && (resource.empty() || request.resource == resource);
       return hangs ? simulator::Fault::Delay(std::chrono::hours(1)) : simulator::Fault::None();
     });
+  }
+  // Another process holds the Lease and has renewed it just now.
+  void HoldLease(const std::string& holder = "agents-plugin") {
+    nlohmann::json lease = cluster_.Leases().at(0);
+    lease["spec"]["holderIdentity"] = holder;
+    lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
+    ASSERT_TRUE(cluster_.PutObject(lease));
   }
 
   support::FakeClock clock_;

@@ -140,13 +140,6 @@ class PlanCommands : public OperatorTest {
     return names;
   }
   std::string FirstVm() const { return *VmNames().begin(); }
-  // Another process holds the Lease and has renewed it just now.
-  void HoldLease(const std::string& holder = "agents-plugin") {
-    json lease = cluster_.Leases().at(0);
-    lease["spec"]["holderIdentity"] = holder;
-    lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
-    ASSERT_TRUE(cluster_.PutObject(lease));
-  }
 
   config::StringMap environment_;
   int commands_ = 0;
