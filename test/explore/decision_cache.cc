@@ -299,6 +299,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     if (silent) vm.node_down_for = std::chrono::hours(1);
     if (node != nullptr && !silent && power != Power::kInitializingForLong) continue;
     vm.unhealthy_for = std::chrono::hours(1);
+    vm.awaited_for = std::chrono::hours(1);
   }
   snapshot.seen = std::make_shared<const scaling::Snapshot>(std::move(look));
   return snapshot;

@@ -100,6 +100,7 @@ World Unhealthy() {
   world.Policy().replace_unhealthy_after = std::chrono::minutes(5);
   world.With(Vm("a").Joined().Stopped().InstanceRuns(false));
   world.Raw().vms.back().unhealthy_for = std::chrono::minutes(6);
+  world.Raw().vms.back().awaited_for = kReplacementWait;
   return world;
 }
 

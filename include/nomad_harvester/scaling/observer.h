@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -50,6 +51,9 @@ class ObserverMemory {
   // Returns what was set before.
   bool SetAllocationsUnread(bool unread);
   PendingReasons& pending_reasons() { return pending_reasons_; }
+  // The VMs, by uid, that are unhealthy and would be marked, but for the one that is to take their
+  // place (VmView::awaited_for). Forgets the others.
+  void RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids);
 
  private:
   struct Failing {
@@ -70,6 +74,7 @@ class ObserverMemory {
   void ApplyDrain(base::MonoTime now, const nomad::Node* node, VmView* view) NH_REQUIRES(mutex_);
   void ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
   void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
+  void ApplyAwaiting(base::MonoTime now, VmView* view) const NH_REQUIRES(mutex_);
 
   PendingReasons pending_reasons_;
   struct Unread {
@@ -86,6 +91,7 @@ class ObserverMemory {
     std::uint64_t modify_index = 0;
   };
   std::map<std::string, UnhealthySince> unhealthy_since_ NH_GUARDED_BY(mutex_);     // by VM uid
+  std::map<std::string, base::MonoTime> awaiting_since_ NH_GUARDED_BY(mutex_);      // by VM uid
   std::map<std::string, NodeSince> drained_since_ NH_GUARDED_BY(mutex_);            // by VM uid
   std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);  // by node ID
   struct DrainSince {

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "nomad_harvester/scaling/drift.h"
 #include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 namespace nomad_harvester::scaling {
@@ -20,6 +22,9 @@ inline constexpr base::Duration kSwapLimit = std::chrono::seconds(60);
 // A younger VM has not drifted: two agents with different policies must not replace each other's
 // VMs all the time.
 inline constexpr base::Duration kYoungestToReplace = std::chrono::minutes(10);
+
+// Replaceable::reason of an unhealthy VM.
+inline constexpr char kUnhealthy[] = "unhealthy";
 
 struct Replaceable {
   // Why this VM waits, whatever the pool does.
@@ -45,6 +50,10 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const Curren
 // if it may (rule R2). It speaks for all of them: unhealthy ones come first, and held ones last.
 std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
                                 const PoolRecord& record, const CurrentTemplate& current);
+
+// The unhealthy VMs, by uid, that are marked as soon as another takes their place, or after
+// kReplacementWait.
+std::set<std::string> AwaitingReplacement(const Decisions& decisions);
 
 // What waits to be replaced, as the commands and the metrics show it.
 struct ReplacementQueue {

@@ -118,6 +118,9 @@ struct VmView {
   base::Duration drain_known_for{};
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
+  // For how long this process has known that the VM is unhealthy and that only the one is missing
+  // that is to take its place (ObserverMemory::RecordAwaiting).
+  base::Duration awaited_for{};
   // When the introduction token of a VM that has not booted has to be renewed or checked
   // (kRenewToken); unset: this process does not know.
   std::optional<base::WallTime> look_after_token_at;
@@ -477,8 +480,6 @@ base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
 inline constexpr base::Duration kMaintenanceLimit = std::chrono::hours(2);
 // How long an unhealthy VM stays without a mark until one that takes its place exists (rule C17).
 inline constexpr base::Duration kReplacementWait = std::chrono::seconds(60);
-// For how long replace_unhealthy_after, and kMaintenanceLimit, have passed; nullopt: they have not.
-std::optional<base::Duration> OverdueBy(const VmView& view, const PoolSnapshot& snapshot);
 // LooksUnhealthy for at least replace_unhealthy_after, and kMaintenanceLimit.
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);

@@ -73,6 +73,7 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   const PoolRecord record = session->AccessTo(*pool)->lease->record();
   own.action = record.action;
   own.lease_cluster = record.nomad_cluster;
+  own.lease_used = session->AccessTo(*pool)->lease->used();
   if (!OtherClusterProblem(own).empty()) return SetAlarm(pool, std::nullopt);
   bool unfinished = false;
   ScaleMemory memory;
@@ -85,9 +86,9 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   const Decisions decisions(std::move(own));
   const bool paused = record.paused.HoldsAt(snapshot.now());
   const bool new_keys = !paused && !NewKeysForLease(decisions.snapshot()).empty();
-  const bool has_lease = session->AccessTo(*pool)->lease->used();
   const std::string replacement =
-      has_lease ? ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now()) : "";
+      decisions.snapshot().lease_used
+          ? ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now()) : "";
   unfinished |= new_keys || !replacement.empty();
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);

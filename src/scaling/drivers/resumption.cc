@@ -80,10 +80,15 @@ ReplacementQueue QueueFor(const PoolSnapshot& snapshot, const PoolDependencies& 
   return queue;
 }
 
+struct Begun {
+  bool acted = false;
+  bool is_unhealthy = false;  // the old VM, which is marked next
+};
+
 // Replaces the first VM that may be.
 absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
-                         bool* acted) {
+                         Begun* begun) {
   const PoolSnapshot& snapshot = loop.last()->snapshot();
   if (!deps.lease.used()) return absl::OkStatus();  // rule R2
   if (TemplateIsDue(snapshot, deps.lease.record(), *memory, deps.clock.Now())) {
@@ -113,7 +118,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     }
     NH_RETURN_IF_ERROR(fits);
     absl::Status replaced = call.Replace(context, snapshot, vms[i]);
-    *acted = call.acted();
+    *begun = {.acted = call.acted(), .is_unhealthy = vms[i].is_unhealthy};
     if (!replaced.ok() && call.acted() && !context.Done()) {
       NH_RETURN_IF_ERROR(RecordFailedReplacement(context, deps, snapshot));
     }
@@ -141,23 +146,25 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   const bool may_replace = memory != nullptr && policy.has_value();
   const bool several = may_replace && MostAtATime(*policy) > 1;
   // A drain takes long: another replacement may begin meanwhile, and the loop goes on afterwards.
-  bool may_leave = several;
+  // That of an unhealthy VM waits for none.
+  bool may_leave = may_replace;
   for (bool again = true; again;) {
     bool has_left = false;
     resumed.outcome = loop.RunResumption((*hold)->context(), [&](const PoolSnapshot& snapshot) {
       if (!may_leave) return false;
       const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
-      has_left = !queue.vms.empty() && queue.rests.empty();
+      has_left = !queue.vms.empty() && queue.rests.empty() &&
+                 (several || queue.vms[0].is_unhealthy);
       return has_left;
     });
     // The trouble of another object does not hold it up (rule L1).
     const bool is_seen = loop.last().has_value() && (*hold)->context().Check().ok();
     if (!is_seen || !may_replace) break;
-    bool acted = false;
-    resumed.outcome.Update(ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &acted));
-    resumed.replaces = acted || IsReplacing(loop.last()->snapshot());
-    may_leave = acted;
-    again = has_left || (several && acted);
+    Begun begun;
+    resumed.outcome.Update(ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &begun));
+    resumed.replaces = begun.acted || IsReplacing(loop.last()->snapshot());
+    may_leave = begun.acted;
+    again = has_left || (begun.acted && (several || begun.is_unhealthy));
   }
   resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
   resumed.last_event = loop.last_event();

@@ -499,6 +499,10 @@ absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const Poo
   if (old.is_unhealthy) {
     Overlay seen(snapshot, *old.vm);
     seen.SetNode(listed->id, node.value);
+    if (node.value.status == nomad::NodeStatus::kDisconnected &&
+        seen.AllocationsOf(listed->id) == nullptr) {
+      return base::FailedPrecondition("what may come back with its node has not been read");
+    }
     const Step step = Decide(FactsOf(seen, nullptr));
     return step.row == Row::kUnmarkedUnhealthyWaits ? absl::OkStatus()
                                                     : base::FailedPrecondition(step.reason);

@@ -296,6 +296,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
     return base::Unavailable(std::move(problem));
   }
   const Decisions& decisions = run_.last.emplace(*std::move(look));
+  deps_.memory.RecordAwaiting(deps_.clock.Now(), AwaitingReplacement(decisions));
   PoolBacklog& backlog = deps_.backlog;
   const base::MonoTime now = deps_.clock.Now();
   deps_.metrics().Observed(decisions.snapshot());

@@ -105,6 +105,17 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView
   view->unhealthy_for = now - known.since;
 }
 
+void ObserverMemory::ApplyAwaiting(base::MonoTime now, VmView* view) const {
+  const auto since = awaiting_since_.find(view->vm->uid);
+  if (since != awaiting_since_.end()) view->awaited_for = now - since->second;
+}
+
+void ObserverMemory::RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids) {
+  const base::MutexLock lock(mutex_);
+  std::erase_if(awaiting_since_, [&](const auto& entry) { return !uids.contains(entry.first); });
+  for (const std::string& uid : uids) awaiting_since_.try_emplace(uid, now);
+}
+
 void ObserverMemory::ApplyInitializing(base::MonoTime now, Look* look) {
   std::map<std::string, base::MonoTime> since;
   for (const nomad::Node& node : look->nodes()) {
@@ -164,6 +175,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     ApplyStartFailure(now, look->now, &view);
     ApplyNode(now, *look, &view);
     ApplyUnhealthy(now, *look, &view);
+    ApplyAwaiting(now, &view);
     const auto token = tokens_.find(view.vm->uid);
     if (token != tokens_.end()) view.look_after_token_at = token->second;
   }

@@ -131,6 +131,10 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   const PoolSnapshot& snapshot = seen.snapshot();
   facts->successor = snapshot.seen->ReplacementOf(view.vm->uid);
   if (facts->successor == nullptr) return;
+  // It goes for its node's sake: that it has none, or one that is not ready, keeps it not (rule R6).
+  const bool is_dead = facts->node == nullptr || facts->node->status != NodeStatus::kReady;
+  const bool is_kept = facts->is_protected || facts->kept;
+  if (is_dead && !is_kept && facts->successor->vm->replaces->reason == kUnhealthy) return;
   const bool goes_first = harvester::WaitsToStart(facts->successor->vm);
   if (goes_first ? StaysBeside(view, *facts->successor)
                  : !harvester::WasReady(facts->successor->vm)) {
@@ -191,7 +195,9 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   SetSuccessor(seen, facts);
   facts->awaits_replacement = facts->unhealthy && facts->successor == nullptr &&
                               snapshot.lease_used && !snapshot.collected &&
-                              *OverdueBy(view, snapshot) < kReplacementWait;
+                              !IsUndoneLately(view.vm, seen.now()) &&
+                              !IsPendingReplacement(view, snapshot) &&
+                              view.awaited_for < kReplacementWait;
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
   facts->may_replace =

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nomad_harvester/scaling/drift.h"
+#include "nomad_harvester/scaling/replacement.h"
 
 #include "rules/back_off.h"
 
@@ -51,7 +52,9 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
     for (const VmView& view : snapshot.look().vms) record.action->create.erase(view.vm->name);
   }
   for (const Intent& intent : intents) {
-    if (intent.kind == StepKind::kMarkBroken && intent.view->vm->replaces.has_value()) {
+    const auto& replaces = intent.view->vm->replaces;
+    const bool rolls = replaces.has_value() && replaces->reason != kUnhealthy;
+    if (intent.kind == StepKind::kMarkBroken && rolls) {
       record.replacement = StopOf(intent, snapshot.now());
     }
     if (!LeadsToRemoval(intent.kind)) continue;

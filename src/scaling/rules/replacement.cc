@@ -13,7 +13,6 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/plan.h"
-#include "nomad_harvester/scaling/rules.h"
 
 #include "absl/strings/str_join.h"
 #include "rules/back_off.h"
@@ -49,10 +48,13 @@ bool ComesFromAHost(const VmView& view, base::Duration age) {
          (replaces->reason.starts_with(kForHost) && age < kYoungestToReplace);
 }
 
-// By the table: it is unhealthy, and nothing keeps it (rule C17).
-bool AwaitsReplacement(const VmView& view, const PoolSnapshot& snapshot) {
-  return IsUnhealthy(view, snapshot) &&
-         NextStep(view, snapshot).row == Row::kUnmarkedUnhealthyWaits;
+// By the table: it is unhealthy, and nothing keeps it (rule C17). `pool` is made for the first one.
+bool AwaitsReplacement(const VmView& view, const PoolSnapshot& snapshot,
+                       std::optional<PoolFacts>* pool) {
+  if (!IsUnhealthy(view, snapshot)) return false;
+  if (!pool->has_value()) pool->emplace(snapshot);
+  const Overlay seen(snapshot, view);
+  return Decide(FactsOf(seen, &**pool)).row == Row::kUnmarkedUnhealthyWaits;
 }
 
 // After how many changes back and forth the place of a VM keeps what it has, and how soon after one
@@ -69,11 +71,11 @@ std::int64_t FlipsWith(const CurrentTemplate& current, const harvester::VirtualM
 }
 
 std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapshot,
-                                 const CurrentTemplate& current) {
+                                 const CurrentTemplate& current, std::optional<PoolFacts>* pool) {
   const config::PoolPolicy& policy = *snapshot.policy;
   const harvester::VirtualMachine& vm = view.vm;
-  if (AwaitsReplacement(view, snapshot)) {
-    return RankedVm{{.vm = &view, .reason = "unhealthy", .is_unhealthy = true},
+  if (AwaitsReplacement(view, snapshot, pool)) {
+    return RankedVm{{.vm = &view, .reason = kUnhealthy, .is_unhealthy = true},
                     Urgency::kUnhealthy};
   }
   if (!harvester::WasReady(vm)) return std::nullopt;
@@ -220,11 +222,12 @@ bool ReplacesByItself(const config::PoolPolicy& policy) {
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
                                       const CurrentTemplate& current) {
   std::vector<RankedVm> candidates;
+  std::optional<PoolFacts> pool;
   if (!snapshot.policy.has_value()) return {};
   const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
   for (const VmView* view : snapshot.vms()) {
     // Each Status asks, and of most VMs this says no at once.
-    auto candidate = RankedOf(*view, snapshot, current);
+    auto candidate = RankedOf(*view, snapshot, current, &pool);
     if (!candidate.has_value()) continue;
     if (!Counts(*view, snapshot)) continue;
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
@@ -256,6 +259,16 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
   return vms;
 }
 
+std::set<std::string> AwaitingReplacement(const Decisions& decisions) {
+  std::set<std::string> uids;
+  for (const auto& [view, step] : decisions.all()) {
+    if (step.row == Row::kUnmarkedUnhealthyWaits || step.kind == StepKind::kMarkUnhealthy) {
+      uids.insert(view->vm->uid);
+    }
+  }
+  return uids;
+}
+
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current) {
   // Not known after a start whose first read failed.
   return record.replacement.has_value() &&
@@ -273,7 +286,8 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
   if (record.paused.HoldsAt(snapshot.now())) return "the pool is paused";
   if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
   if (FindMassLoss(snapshot).alarming) return "too many VMs have lost their Nomad nodes at once";
-  if (HasStopped(record, current)) {
+  // That counts for new VMs of a roll-out; those of unhealthy ones have the back-off.
+  if (!next.is_unhealthy && HasStopped(record, current)) {
     return "it has stopped, because " + WhyItStopped(*record.replacement);
   }
   // Before what passes sooner, so that the log does not tell of each change of that meanwhile.

@@ -291,7 +291,7 @@ constexpr std::array<Rule, 57> kTable = {{
      },
      KeepUnhealthy},
     {Row::kUnmarkedUnhealthyWaits, "unmarked-unhealthy-waits",
-     "no mark, unhealthy for less than a minute more than the policy asks for; no VM replaces it yet",
+     "no mark, unhealthy; for less than a minute nothing is missing but the VM that replaces it",
      "not ready, or none", "wait until one is created",
      [](const Facts& f) { return !f.marked && f.unhealthy && f.awaits_replacement; },
      WaitForReplacement},

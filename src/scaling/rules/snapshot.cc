@@ -476,18 +476,13 @@ bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now) 
   return vm.deleted_at.has_value() && now - *vm.deleted_at >= DeletionTimeout(vm);
 }
 
-std::optional<base::Duration> OverdueBy(const VmView& view, const PoolSnapshot& snapshot) {
+bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
   if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) {
-    return std::nullopt;
+    return false;
   }
   base::Duration limit = *snapshot.policy->replace_unhealthy_after;
   if (harvester::IsInMaintenance(view.vm)) limit = std::max(limit, kMaintenanceLimit);
-  if (view.unhealthy_for < limit) return std::nullopt;
-  return view.unhealthy_for - limit;
-}
-
-bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
-  return OverdueBy(view, snapshot).has_value() && MayBeUnhealthy(view, snapshot.look()) &&
+  return view.unhealthy_for >= limit && MayBeUnhealthy(view, snapshot.look()) &&
          IsUnhealthyNode(view, node);
 }
 
