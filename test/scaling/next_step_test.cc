@@ -37,7 +37,7 @@ TEST(NextStep, C6_from_having_no_node_nothing_is_concluded_while_one_that_could_
     world.Policy().replace_unhealthy_after = std::chrono::minutes(1);
     world.Raw().vms[0].unread_node = kUnread;
     world.Raw().vms[0].unhealthy_for = std::chrono::hours(1);
-  world.Raw().vms[0].awaited_for = kReplacementWait;
+    world.Raw().vms[0].awaited_for = kReplacementWait;
     const StepKind step = world.StepOf("a").kind;
     EXPECT_TRUE(step == StepKind::kWait || step == StepKind::kNothing) << StepName(step);
     EXPECT_NE(world.StepOf("b").row, Row::kNomadUnreadable);

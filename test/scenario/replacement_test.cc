@@ -345,8 +345,8 @@ TEST_F(Replacement, R5_a_vm_that_somebody_asked_to_replace_is_tried_once_with_a_
   EXPECT_EQ(Old(), 2U);
 }
 
-// The second creation arrives when its sender has given up, while the node of the first old VM waits
-// for its purge, so that leftovers are looked for.
+// The second creation arrives when its sender has given up, while the node of the first old VM
+// waits for its purge, so that leftovers are looked for.
 TEST_F(Replacement, C3_a_creation_without_an_answer_is_repeated_and_keeps_its_secret) {
   MakePool(2);
   ChangeTemplate();

@@ -88,7 +88,8 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   const bool new_keys = !paused && !NewKeysForLease(decisions.snapshot()).empty();
   const std::string replacement =
       decisions.snapshot().lease_used
-          ? ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now()) : "";
+          ? ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now())
+          : "";
   unfinished |= new_keys || !replacement.empty();
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);

@@ -153,8 +153,8 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
     resumed.outcome = loop.RunResumption((*hold)->context(), [&](const PoolSnapshot& snapshot) {
       if (!may_leave) return false;
       const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
-      has_left = !queue.vms.empty() && queue.rests.empty() &&
-                 (several || queue.vms[0].is_unhealthy);
+      has_left =
+          !queue.vms.empty() && queue.rests.empty() && (several || queue.vms[0].is_unhealthy);
       return has_left;
     });
     // The trouble of another object does not hold it up (rule L1).

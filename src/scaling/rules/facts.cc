@@ -131,7 +131,8 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   const PoolSnapshot& snapshot = seen.snapshot();
   facts->successor = snapshot.seen->ReplacementOf(view.vm->uid);
   if (facts->successor == nullptr) return;
-  // It goes for its node's sake: that it has none, or one that is not ready, keeps it not (rule R6).
+  // It goes for its node's sake: that it has none, or one that is not ready, keeps it not (rule
+  // R6).
   const bool is_dead = facts->node == nullptr || facts->node->status != NodeStatus::kReady;
   const bool is_kept = facts->is_protected || facts->kept;
   if (is_dead && !is_kept && facts->successor->vm->replaces->reason == kUnhealthy) return;
@@ -193,11 +194,10 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
       facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete;
   facts->may_remove_broken = !policy.dry_run && !facts->kept && (by_policy || is_successor);
   SetSuccessor(seen, facts);
-  facts->awaits_replacement = facts->unhealthy && facts->successor == nullptr &&
-                              snapshot.lease_used && !snapshot.collected &&
-                              !IsUndoneLately(view.vm, seen.now()) &&
-                              !IsPendingReplacement(view, snapshot) &&
-                              view.awaited_for < kReplacementWait;
+  facts->awaits_replacement =
+      facts->unhealthy && facts->successor == nullptr && snapshot.lease_used &&
+      !snapshot.collected && !IsUndoneLately(view.vm, seen.now()) &&
+      !IsPendingReplacement(view, snapshot) && view.awaited_for < kReplacementWait;
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
   facts->may_replace =

@@ -75,8 +75,7 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
   const config::PoolPolicy& policy = *snapshot.policy;
   const harvester::VirtualMachine& vm = view.vm;
   if (AwaitsReplacement(view, snapshot, pool)) {
-    return RankedVm{{.vm = &view, .reason = kUnhealthy, .is_unhealthy = true},
-                    Urgency::kUnhealthy};
+    return RankedVm{{.vm = &view, .reason = kUnhealthy, .is_unhealthy = true}, Urgency::kUnhealthy};
   }
   if (!harvester::WasReady(vm)) return std::nullopt;
   if (!vm.replace_request.empty()) {
