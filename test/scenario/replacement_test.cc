@@ -345,22 +345,6 @@ TEST_F(Replacement, R5_a_vm_that_somebody_asked_to_replace_is_tried_once_with_a_
   EXPECT_EQ(Old(), 2U);
 }
 
-// The second creation arrives when its sender has given up, while the node of the first old VM
-// waits for its purge, so that leftovers are looked for.
-TEST_F(Replacement, C3_a_creation_without_an_answer_is_repeated_and_keeps_its_secret) {
-  MakePool(2);
-  ChangeTemplate();
-  int created = 0;
-  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    const bool creates = request.verb == "create" && request.resource == "virtualmachines";
-    if (!creates || !request.has_effect || ++created != 2) return Fault::None();
-    return Fault::Delay(seconds(15));
-  });
-  Roll(2, seconds(1), 700, [] {});
-  EXPECT_GE(created, 2);
-  EXPECT_THAT(h_.log->Text(), Not(HasSubstr("Deleting a leftover Secret"))) << h_.Transcript();
-}
-
 // Two agents whose policies describe different VMs.
 TEST_F(Replacement, R1_a_place_that_two_policies_fight_over_rests_after_a_few_rounds) {
   MakePool(1);
