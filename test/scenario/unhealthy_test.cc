@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unhealthy VMs keep their places, and none gets a new VM for nothing (docs/behaviour.md, C17, R1, R2).
+// Unhealthy VMs keep their places, and none gets a new VM for nothing (docs/behaviour.md, C17, R1,
+// R2).
 
 #include <algorithm>
 #include <chrono>
