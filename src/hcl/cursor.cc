@@ -166,7 +166,11 @@ absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std:
     }
     rest.remove_prefix(length);
   }
-  return Value{.kind = Value::Kind::kString, .text = std::move(text), .offset = offset};
+  Value value;
+  value.kind = Value::Kind::kString;
+  value.text = std::move(text);
+  value.offset = offset;
+  return value;
 }
 
 }  // namespace nomad_harvester::hcl

@@ -55,15 +55,19 @@ class JsonReader {
   }
 
   absl::StatusOr<Value> ReadWord() {
-    const std::size_t start = cursor_.at();
+    Value value;
+    value.offset = cursor_.at();
     for (const std::string_view word : {"true", "false", "null"}) {
       if (!cursor_.Eat(word)) continue;
       const char next = cursor_.Peek();
       if ((next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '_') break;
-      if (word == "null") return Value{.offset = start};
-      return Value{.kind = Value::Kind::kBool, .text = std::string(word), .offset = start};
+      if (word != "null") {
+        value.kind = Value::Kind::kBool;
+        value.text = word;
+      }
+      return value;
     }
-    return cursor_.Error(start, "expected a JSON value");
+    return cursor_.Error(value.offset, "expected a JSON value");
   }
 
   absl::StatusOr<Value> ReadNumber() {
@@ -80,13 +84,18 @@ class JsonReader {
         (point < digits.size() && (point + 1 == digits.size() || !IsDigit(digits[point + 1])));
     std::optional<std::string> text = odd ? std::nullopt : CanonicalNumber(digits);
     if (!text.has_value()) return cursor_.Error("this is no number that can be read here");
+    Value value;
+    value.kind = Value::Kind::kNumber;
+    value.text = (negative ? "-" : "") + *text;
+    value.offset = start;
     cursor_.Skip(token.size());
-    return Value{
-        .kind = Value::Kind::kNumber, .text = (negative ? "-" : "") + *text, .offset = start};
+    return value;
   }
 
   absl::StatusOr<Value> ReadList() {
-    Value list{.kind = Value::Kind::kList, .offset = cursor_.at()};
+    Value list;
+    list.kind = Value::Kind::kList;
+    list.offset = cursor_.at();
     cursor_.Skip(1);
     SkipSpace();
     if (cursor_.Eat("]")) return list;
@@ -101,7 +110,9 @@ class JsonReader {
 
   // Keeps every member, because two blocks of a type are two members of a name.
   absl::StatusOr<Value> ReadObject() {
-    Value object{.kind = Value::Kind::kObject, .offset = cursor_.at()};
+    Value object;
+    object.kind = Value::Kind::kObject;
+    object.offset = cursor_.at();
     cursor_.Skip(1);
     SkipSpace();
     if (cursor_.Eat("}")) return object;

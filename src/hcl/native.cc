@@ -233,21 +233,24 @@ class NativeReader {
     if (cursor_.LooksAt("-")) return ReadNegative(line_end);
     if (cursor_.LooksAt("!")) return cursor_.Error(kNotComputed);
     if (IsDigit(cursor_.Peek())) return ReadNumber();
+    Value value;
+    value.offset = start;
     const std::string name = TakeName();
     if (name.empty()) {
       return cursor_.Error(cursor_.LooksAt("'") ? "a text is written in double quotes"
                                                 : "expected a value");
     }
-    if (name == "null") return Value{.offset = start};
     if (name == "true" || name == "false") {
-      return Value{.kind = Value::Kind::kBool, .text = name, .offset = start};
-    }
-    if (name != kJsonencode || jsonencodes_ == nullptr || !cursor_.LooksAt("(")) {
+      value.kind = Value::Kind::kBool;
+      value.text = name;
+    } else if (name == kJsonencode && jsonencodes_ != nullptr && cursor_.LooksAt("(")) {
+      jsonencodes_->push_back(start);
+      NH_ASSIGN_OR_RETURN(const Value argument, ReadInParentheses());
+      return StringValue(cursor_, start, JsonOf(argument));
+    } else if (name != "null") {
       return cursor_.Error(start, kUnknownName);
     }
-    jsonencodes_->push_back(start);
-    NH_ASSIGN_OR_RETURN(const Value argument, ReadInParentheses());
-    return StringValue(cursor_, start, JsonOf(argument));
+    return value;
   }
 
   absl::StatusOr<Value> ReadNumber() {
@@ -270,9 +273,12 @@ class NativeReader {
     }
     std::optional<std::string> text = CanonicalNumber(rest.substr(0, length));
     if (!text.has_value()) return cursor_.Error("this is no number that can be read here");
-    const std::size_t start = cursor_.at();
+    Value value;
+    value.kind = Value::Kind::kNumber;
+    value.text = *std::move(text);
+    value.offset = cursor_.at();
     cursor_.Skip(length);
-    return Value{.kind = Value::Kind::kNumber, .text = *std::move(text), .offset = start};
+    return value;
   }
 
   absl::StatusOr<Value> ReadNegative(LineEnd line_end) {
@@ -300,7 +306,9 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadList() {
-    Value list{.kind = Value::Kind::kList, .offset = cursor_.at()};
+    Value list;
+    list.kind = Value::Kind::kList;
+    list.offset = cursor_.at();
     cursor_.Skip(1);
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
@@ -315,7 +323,9 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadObject() {
-    Value object{.kind = Value::Kind::kObject, .offset = cursor_.at()};
+    Value object;
+    object.kind = Value::Kind::kObject;
+    object.offset = cursor_.at();
     cursor_.Skip(1);
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
@@ -403,23 +413,34 @@ class NativeReader {
   }
 
   absl::Status ReadEscape(std::string* text) {
-    constexpr std::string_view kSelectors = "nrt\"\\";
-    constexpr std::string_view kCharacters = "\n\r\t\"\\";
     const std::size_t start = cursor_.at();
     cursor_.Skip(1);
     const char selector = cursor_.Peek();
     cursor_.Skip(cursor_.AtEnd() ? 0 : 1);
-    if (const std::size_t known = kSelectors.find(selector); known != kSelectors.npos) {
-      text->push_back(kCharacters[known]);
-      return absl::OkStatus();
+    switch (selector) {
+      case 'n':
+        text->push_back('\n');
+        return absl::OkStatus();
+      case 'r':
+        text->push_back('\r');
+        return absl::OkStatus();
+      case 't':
+        text->push_back('\t');
+        return absl::OkStatus();
+      case '"':
+      case '\\':
+        text->push_back(selector);
+        return absl::OkStatus();
+      case 'u':
+      case 'U': {
+        NH_ASSIGN_OR_RETURN(const std::uint32_t code, cursor_.TakeHex(selector == 'u' ? 4 : 8));
+        if (AppendCharacter(code, text)) return absl::OkStatus();
+        return cursor_.Error(start, "there is no such character");
+      }
+      default:
+        return cursor_.Error(start,
+                             "unknown escape; known are \\n \\r \\t \\\" \\\\ \\uNNNN \\UNNNNNNNN");
     }
-    if (selector != 'u' && selector != 'U') {
-      return cursor_.Error(start,
-                           "unknown escape; known are \\n \\r \\t \\\" \\\\ \\uNNNN \\UNNNNNNNN");
-    }
-    NH_ASSIGN_OR_RETURN(const std::uint32_t code, cursor_.TakeHex(selector == 'u' ? 4 : 8));
-    if (AppendCharacter(code, text)) return absl::OkStatus();
-    return cursor_.Error(start, "there is no such character");
   }
 
   // The next character of a template, or what stands in its place: "${" and "%{" begin a sequence,

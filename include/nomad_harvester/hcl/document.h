@@ -33,9 +33,9 @@ struct Value {
   Kind kind = Kind::kNull;
   // kBool, kNumber and kString, as the agent converts them to a string: "true", "1.5", "1000" for
   // 1e3.
-  std::string text{};
-  std::vector<Value> items{};       // kList
-  std::vector<Argument> members{};  // kObject
+  std::string text;
+  std::vector<Value> items;       // kList
+  std::vector<Argument> members;  // kObject
   std::size_t offset = 0;
 };
 
