@@ -212,18 +212,22 @@ func (a *Agent) KillPlugin(t testing.TB) {
 	check(t, "kill the plugin", syscall.Kill(must[int](t, "the plugin's process")(a.plugin()), syscall.SIGKILL))
 }
 
+// KillAgent kills only the agent with SIGKILL, and waits until the plugin has noticed and has ended itself.
+func (a *Agent) KillAgent(t testing.TB) {
+	t.Helper()
+	plugin := must[int](t, "the plugin's process")(a.plugin())
+	check(t, "kill the agent", syscall.Kill(a.Pid(), syscall.SIGKILL))
+	<-a.Done()
+	awaitEnd(t, plugin)
+}
+
 // KillBoth kills plugin and agent with SIGKILL, as in a power cut.
 func (a *Agent) KillBoth(t testing.TB) {
 	t.Helper()
 	plugin := must[int](t, "the plugin's process")(a.plugin())
 	check(t, "kill the plugin", syscall.Kill(plugin, syscall.SIGKILL))
 	a.Kill()
-	Eventually(t, 10*time.Second, "the plugin is gone", func() error {
-		if err := syscall.Kill(plugin, 0); err != syscall.ESRCH {
-			return fmt.Errorf("process %d: %v", plugin, err)
-		}
-		return nil
-	})
+	awaitEnd(t, plugin)
 }
 
 // StopInOrder ends the agent gracefully and returns what the plugin left in its
@@ -232,13 +236,18 @@ func (a *Agent) StopInOrder(t testing.TB) []string {
 	t.Helper()
 	plugin := must[int](t, "the plugin's process")(a.plugin())
 	a.Stop(20 * time.Second)
-	Eventually(t, 5*time.Second, "the plugin is gone", func() error {
+	awaitEnd(t, plugin)
+	return must[[]string](t, "temporary directory")(filepath.Glob(filepath.Join(a.dir, "tmp", "*")))
+}
+
+func awaitEnd(t testing.TB, plugin int) {
+	t.Helper()
+	Eventually(t, 10*time.Second, "the plugin is gone", func() error {
 		if err := syscall.Kill(plugin, 0); err != syscall.ESRCH {
 			return fmt.Errorf("process %d: %v", plugin, err)
 		}
 		return nil
 	})
-	return must[[]string](t, "temporary directory")(filepath.Glob(filepath.Join(a.dir, "tmp", "*")))
 }
 
 // PluginLines returns the agent's log entries that came from the plugin.
