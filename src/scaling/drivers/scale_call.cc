@@ -548,10 +548,12 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   }
   // As in a Scale, until it is answered (rule C3): a VM whose creation arrives after its Secret was
   // removed as a leftover would never boot.
-  absl::StatusOr<CreatedVm> created = absl::UnknownError("");
-  for (int i = 0; i < kMostCreations; ++i) {
-    created = CreateVm(context, deps_, *creation_, creation, snapshot.now());
-    if (!MayRepeatCreation(EffectOf(created.status()))) break;
+  const auto create = [&] {
+    return CreateVm(context, deps_, *creation_, creation, snapshot.now());
+  };
+  absl::StatusOr<CreatedVm> created = create();
+  for (int i = 1; i < kMostCreations && MayRepeatCreation(EffectOf(created.status())); ++i) {
+    created = create();
   }
   NH_RETURN_IF_ERROR(created);
   deps_.Tell(EventOfCreation(creation.name, created->uid, deps_.key, snapshot.action,
