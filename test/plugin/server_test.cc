@@ -129,7 +129,7 @@ TEST_F(ServerTest, AFullLaneRefusesAtOnceAndRecovers) {
     EXPECT_THAT(call->status.error_message(), HasSubstr("too many calls at once"));
   }
   service_->Release();
-  WaitUntil([&] { return running.done.load(); });
+  WaitUntil([&] { return running.done && service_->scales_begun() == 3; });
   EXPECT_TRUE(Scale({}).ok());
 }
 

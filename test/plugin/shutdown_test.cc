@@ -63,10 +63,15 @@ TEST_F(ShutdownTest, P1_calls_in_flight_get_their_own_status) {
 TEST_F(ShutdownTest, P1_work_that_ignores_its_cancellation_is_answered_for) {
   LaneSizes lanes;
   lanes.scale_threads = 1;
+  lanes.scale_queue = 1;
   Restart(lanes);
   Background& running = StartScale({{"do", "stubborn"}});
   WaitUntil([&] { return service_->scales_begun() == 1; });
-  Background& queued = StartScale({});
+  Background& first = StartScale({});
+  Background& second = StartScale({});
+  WaitUntil([&] { return first.done || second.done; });
+  // The queue is full for one of them, so the other is in it.
+  Background& queued = first.done ? second : first;
   // Stop returns only when the worker does: release it after the replies have arrived.
   std::thread releaser([&] {
     WaitUntil([&] { return running.done && queued.done; });
