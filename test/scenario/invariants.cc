@@ -378,7 +378,8 @@ void Invariants::CheckMark(const Event& event) {
 void Invariants::CheckNodeOfDeleted(const Event& event, const json& mark) {
   const json& node = *event.node;
   const json& vm = *event.object;
-  if (TouchedLately(base::GetString(node, "ID"))) return;
+  const std::string node_id = base::GetString(node, "ID");
+  if (TouchedLately(node_id) || RegisteredLately(node_id)) return;
   // Down for good; a drained node may go down earlier.
   const bool down = base::GetString(node, "Status") == "down";
   const base::WallTime since{std::chrono::seconds(base::GetInt(node, "StatusUpdatedAt"))};
@@ -462,6 +463,13 @@ bool Invariants::TouchedLately(const std::string& node_id) const {
   const auto found = touched_.find(node_id);
   return found != touched_.end() && operator_slack_.has_value() &&
          clock_.WallNow() - found->second <= *operator_slack_;
+}
+
+// Where requests are delayed, a client may have registered between the last read and the DELETE.
+bool Invariants::RegisteredLately(const std::string& node_id) const {
+  const auto found = registered_.find(node_id);
+  return found != registered_.end() && operator_slack_.has_value() &&
+         clock_.WallNow() - found->second <= kReadBefore;
 }
 
 // Also of one that was restored: its drain names the VM that it was.
@@ -595,6 +603,7 @@ void Invariants::Check(const Event& event) {
   }
   NoteChange(event);
   if (event.actor == Actor::kOperator && event.node != nullptr) touched_[event.id] = event.time;
+  if (event.kind == EventKind::kNodeRegistered) registered_[event.id] = event.time;
   if (event.node != nullptr && !IsOfVm(event.kind)) NoteNode(event);
   if (IsOfVm(event.kind)) {
     Remember(event);

@@ -162,6 +162,7 @@ class Invariants {
   // Members of the pool that are neither marked nor terminating nor broken to the degree `but`.
   std::int64_t Standing(const std::string& pool, Broken but) const;
   bool TouchedLately(const std::string& node_id) const;
+  bool RegisteredLately(const std::string& node_id) const;
   void Violate(const simulator::Event& event, const std::string& text);
 
   void CheckVmAtRest(const nlohmann::json& vm, const Rest& rest,
@@ -194,6 +195,7 @@ class Invariants {
   bool refusals_ = false;
   std::optional<base::Duration> operator_slack_;
   std::map<std::string, base::WallTime> touched_;  // by node ID: the last change by an operator
+  std::map<std::string, base::WallTime> registered_;  // by node ID
   int checks_ = 0;
 };
 
