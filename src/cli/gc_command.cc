@@ -178,7 +178,7 @@ class Gc {
       if (!settings.pool.empty() || run_.context.Done()) return failure;
     }
     if (!settings.pool.empty() && !deletes) return kExitOk;
-    if (run_.asking.interactive) run_.out << told.str();
+    run_.out << told.str();
     const std::string act = "collect what is left of " +
                             std::string(names.size() == 1 ? "pool " : "pools ") +
                             absl::StrJoin(names, ", ") + " in namespace " + settings.ns;

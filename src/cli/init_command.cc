@@ -226,6 +226,18 @@ std::string PluginDir() {
   return self.filename() == NOMAD_HARVESTER_PLUGIN_NAME ? self.parent_path().string() : "";
 }
 
+absl::Status CheckNoneExists(const std::string& dir) {
+  std::vector<std::string> existing;
+  for (const std::string& path : InitPaths(dir)) {
+    std::error_code ignored;
+    const auto type = std::filesystem::symlink_status(path, ignored).type();
+    if (type != std::filesystem::file_type::not_found) existing.push_back(path);
+  }
+  if (existing.empty()) return absl::OkStatus();
+  return base::FailedPrecondition("these files exist: " + absl::StrJoin(existing, ", ") +
+                                  "; --force replaces them, --dir names another place");
+}
+
 absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArguments& arguments) {
   const config::PluginConfig& plugin = run.settings.plugin;
   InitChoices choices = {.dir = std::filesystem::absolute(arguments.dir).lexically_normal(),
@@ -233,6 +245,7 @@ absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArgumen
                          .harvester_url = plugin.harvester.url,
                          .nomad_address = plugin.nomad.address};
   while (choices.dir.size() > 1 && choices.dir.back() == '/') choices.dir.pop_back();
+  if (!arguments.force) NH_RETURN_IF_ERROR(CheckNoneExists(choices.dir));
   if (!plugin.harvester.kubeconfig_path.empty()) {
     choices.kubeconfig = std::filesystem::absolute(plugin.harvester.kubeconfig_path);
   }
@@ -271,16 +284,6 @@ absl::Status Write(const InitFile& file, bool force) {
 }
 
 absl::Status WriteAll(const CommandRun& run, const std::vector<InitFile>& files, bool force) {
-  std::vector<std::string> existing;
-  for (const InitFile& file : files) {
-    std::error_code ignored;
-    const auto type = std::filesystem::symlink_status(file.path, ignored).type();
-    if (type != std::filesystem::file_type::not_found) existing.push_back(file.path);
-  }
-  if (!existing.empty() && !force) {
-    return base::FailedPrecondition("these files exist: " + absl::StrJoin(existing, ", ") +
-                                    "; --force replaces them, --dir names another place");
-  }
   for (const InitFile& file : files) {
     const std::filesystem::path directory = std::filesystem::path(file.path).parent_path();
     std::error_code error;

@@ -184,10 +184,14 @@ metadata:
 
 }  // namespace
 
+std::vector<std::string> InitPaths(const std::string& dir) {
+  return {dir + "/agent.hcl", dir + "/policies/policy.hcl", dir + "/cloud-init.yaml"};
+}
+
 std::vector<InitFile> InitFiles(const InitChoices& choices) {
-  return {{choices.dir + "/agent.hcl", AgentOf(choices)},
-          {choices.dir + "/policies/policy.hcl", PolicyOf(choices)},
-          {choices.dir + "/cloud-init.yaml", UserDataOf(choices)}};
+  const std::vector<std::string> paths = InitPaths(choices.dir);
+  return {
+      {paths[0], AgentOf(choices)}, {paths[1], PolicyOf(choices)}, {paths[2], UserDataOf(choices)}};
 }
 
 // The VMs cannot reach a Nomad agent at an address of this machine alone.

@@ -30,7 +30,8 @@ struct InitFile {
   std::string content;
 };
 
-// agent.hcl, policies/policy.hcl and cloud-init.yaml.
+// agent.hcl, policies/policy.hcl and cloud-init.yaml, in this order.
+std::vector<std::string> InitPaths(const std::string& dir);
 std::vector<InitFile> InitFiles(const InitChoices& choices);
 
 // Where the VMs find Nomad's servers, retry_join in cloud-init.yaml: the host of `nomad_address`.

@@ -344,10 +344,12 @@ constexpr Option kOptions[] = {
            "Zones of Harvester's hosts, values of their label `topology.kubernetes.io/zone`, in "
            "which the VMs may run (required node affinity).",
            "zone1,zone2"),
-    Policy(kMachines, "evenly_split_zones", kBool, "true",
-           "Give each VM one of `availability_zones` (`{{zone}}`), and keep the zones even when "
-           "VMs are created and removed. A zone in which a VM could not start gets no new ones "
-           "for two hours while others can. With `false` each VM may run in any of them."),
+    Policy(
+        kMachines, "evenly_split_zones", kBool, "true",
+        "Give each VM one of `availability_zones` (`{{zone}}`), and keep the zones even when "
+        "VMs are created and removed. A zone in which a VM could not start gets no new ones "
+        "for two hours, or until one joins there, while others can. With `false` each VM may run "
+        "in any of them."),
     Policy(kMachines, "run_strategy", kEnum, InWords("`RerunOnFailure`, or the template's"),
            "KubeVirt's run strategy. Its other values never boot a VM and are refused.",
            "RerunOnFailure,Always,Once"),

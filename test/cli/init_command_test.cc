@@ -221,7 +221,8 @@ TEST_F(InitCommand, a_token_that_may_list_nothing_is_told_so) {
 TEST_F(InitCommand, overwrites_nothing_unless_it_must) {
   ASSERT_EQ(Init(), kExitOk);
   std::ofstream(arguments_.dir + "/agent.hcl") << "mine";
-  EXPECT_EQ(Init(), kExitFailure);
+  EXPECT_EQ(Init(Answers({})), kExitFailure);
+  EXPECT_EQ(out_.str(), "") << "before any question";
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("these files exist: " + arguments_.dir + "/agent.hcl"),
                                 HasSubstr("--force")));
   EXPECT_EQ(ContentOf(arguments_.dir + "/agent.hcl"), "mine");

@@ -769,6 +769,7 @@ TEST_F(MaintenanceCommands, gc_of_every_pool_says_what_it_would_do_and_asks_firs
       err_.str(),
       "nomad-harvester gc: it would collect what is left of pool web in namespace nomad, and there "
       "is no terminal to ask on: give --yes\n");
+  EXPECT_THAT(out_.str(), HasSubstr(vm + ": would delete the VM: "));
   EXPECT_EQ(Gc(true), 0) << "a dry run does nothing";
   interactive_ = true;
   EXPECT_EQ(Gc(), 1);

@@ -194,7 +194,7 @@ class Invariants {
   bool late_requests_ = false;
   bool refusals_ = false;
   std::optional<base::Duration> operator_slack_;
-  std::map<std::string, base::WallTime> touched_;  // by node ID: the last change by an operator
+  std::map<std::string, base::WallTime> touched_;     // by node ID: the last change by an operator
   std::map<std::string, base::WallTime> registered_;  // by node ID
   int checks_ = 0;
 };

@@ -17,6 +17,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/time.h"
 
+#include "costs.h"
 #include "harness.h"
 #include "nlohmann/json.hpp"
 #include "trouble.h"
@@ -677,6 +678,27 @@ TEST_F(OldGoesFirst, R8_a_new_vm_that_somebody_stops_after_it_has_joined_stays_s
   ASSERT_TRUE(h_.cluster.PutObject(object));
   h_.Tick(minutes(10));
   EXPECT_EQ(h_.cluster.Vm(vm).at("spec").at("runStrategy"), "Halted") << h_.Transcript();
+}
+
+TEST_F(OldGoesFirst, L7_a_new_vm_that_somebody_stops_before_it_is_ready_costs_little_for_ever) {
+  h_.policy["join_timeout"] = "12h";
+  MakePool(1);
+  h_.cluster.NeverJoin(1);
+  ChangeTemplate();
+  h_.Tick(minutes(10));
+  ASSERT_EQ(Old(), 0U) << h_.Transcript();
+  json object = h_.cluster.Vm(h_.VmNames().at(0));
+  object["spec"]["runStrategy"] = "Halted";
+  ASSERT_TRUE(h_.cluster.PutObject(object));
+  h_.policy["replace_drifted"] = "off";
+  h_.Tick(minutes(10));
+  EXPECT_LE(RequestsAtRest(h_, minutes(60)), RestBudget(minutes(60), 0)) << h_.log->Text();
+  h_.cluster.ResetCounters();
+  for (int i = 0; i < 6 * 60; ++i) {
+    h_.clock.Advance(seconds(10));
+    h_.process().RunBackground();
+  }
+  EXPECT_LE(RequestsButKeys(h_.cluster), 25 * 7) << "a round without a Status grows rare";
 }
 
 TEST_F(Replacement, R1_the_first_vm_of_a_spec_goes_alone_and_the_others_as_max_surge_allows) {

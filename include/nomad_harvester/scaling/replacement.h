@@ -76,8 +76,8 @@ std::string WhyItStopped(const harvester::StoppedReplacement& stopped);
 bool OldGoesFirst(const config::PoolPolicy& policy);
 // How many VMs may be replaced at a time.
 std::int64_t MostAtATime(const config::PoolPolicy& policy);
-// True if a new VM is not ready yet, or the one that it replaces is still there.
-bool IsReplacing(const PoolSnapshot& snapshot);
+// The uids of the new VMs that are not ready yet, or whose old VM is still there. Empty: none.
+std::string OpenReplacements(const PoolSnapshot& snapshot);
 
 // The annotation of a new VM, made of `current`, that takes the place of `old`.
 harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& current,

@@ -135,6 +135,8 @@ void Background::Ring(const std::shared_ptr<Pool>& pool) {
     const bool is_asked_for = now - state.asked_at < kAskedWithin || state.replaces;
     const bool opens = state.window_opens.has_value() && now >= *state.window_opens;
     if (!is_asked_for || state.queued || !(opens || state.rounds.IsDue(now))) return;
+    // Each Status looks for replacements that are due: the alarm is for pools without one.
+    if (state.inspected && now - state.asked_at < Rounds::kShortest) return;
     state.queued = true;
     work = state.rounds.work();
   }
@@ -248,15 +250,17 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   state.scale.template_read_at = memory.template_read_at;
   state.scale.replacement_rests = memory.replacement_rests;
   // Outside of a policy's schedule the agent asks for no Status, and VMs are replaced nevertheless.
-  state.replaces =
-      policy.has_value() && !policy->dry_run && (resumed.replaces || ReplacesByItself(*policy));
+  state.replaces = policy.has_value() && !policy->dry_run &&
+                   (!resumed.replacing.empty() || ReplacesByItself(*policy));
   state.window_opens.reset();
   if (opens.has_value()) state.window_opens = now + *opens;
   if (paused || root_.Done()) return std::nullopt;
   base::MonoTime next = state.rounds.NextAfter(now);
   if (done) {
     if (!state.replaces) return std::nullopt;
-    next = now + (resumed.replaces ? Rounds::kShortest : Rounds::kLongest);
+    // One that an operator has stopped may take for ever (rule L7).
+    state.replacements.Done(resumed.replacing, now);
+    next = resumed.replacing.empty() ? now + Rounds::kLongest : state.replacements.NextAfter(now);
   } else if (next - state.asked_at >= kAskedWithin && !state.replaces) {
     return std::nullopt;
   }

@@ -162,7 +162,8 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
     if (!is_seen || !may_replace) break;
     Begun begun;
     resumed.outcome.Update(ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &begun));
-    resumed.replaces = begun.acted || IsReplacing(loop.last()->snapshot());
+    resumed.replacing = OpenReplacements(loop.last()->snapshot());
+    if (begun.acted) resumed.replacing += "one that has just begun\n";
     may_leave = begun.acted;
     again = has_left || (begun.acted && (several || begun.is_unhealthy));
   }

@@ -19,7 +19,7 @@ struct Resumed {
   bool interrupted = false;  // a Scale took over, the Lease was lost, or the caller's context ended
   std::optional<base::WallTime> last_event;
   std::optional<Decisions> last;
-  bool replaces = false;  // a VM is being replaced
+  std::string replacing;  // a text that changes with the VMs that are being replaced; empty: none
 };
 
 // Acquires the pool's Lease, runs the loop until no work is left for now, begins the replacement of

@@ -201,7 +201,11 @@ std::int64_t MostAtATime(const config::PoolPolicy& policy) {
   return std::max(policy.max_surge, policy.max_unavailable);
 }
 
-bool IsReplacing(const PoolSnapshot& snapshot) { return !OpenPlaces(snapshot).empty(); }
+std::string OpenReplacements(const PoolSnapshot& snapshot) {
+  std::string uids;
+  for (const OpenPlace& place : OpenPlaces(snapshot)) uids += place.fresh->vm->uid + "\n";
+  return uids;
+}
 
 bool ReplacesDrifted(const config::PoolPolicy& policy) {
   return !policy.dry_run && policy.replace_drifted == config::ReplaceDrifted::kRolling;
