@@ -26,6 +26,7 @@ using nlohmann::json;
 constexpr int kOwnAttempts = 4;
 
 struct SecretRecord : ObjectMetadata {
+  explicit operator CloudInitSecret() &&;
   std::string owner_uid;  // of the VM
   std::string kind;       // of the owner that is being read
   std::string uid_of_kind;
@@ -50,20 +51,21 @@ const base::JsonFields<SecretRecord>& SecretFields() {
   return *kFields;
 }
 
-CloudInitSecret ToSecret(SecretRecord record) {
-  CloudInitSecret secret{.name = std::move(record.name),
-                         .uid = std::move(record.uid),
-                         .resource_version = std::move(record.resource_version),
-                         .pool = ValueOf(record.labels, kPoolLabel),
-                         .action_id = ValueOf(record.annotations, kActionIdAnnotation),
-                         .owner_uid = std::move(record.owner_uid),
-                         .created_at = record.created_at};
-  const auto expires =
-      base::ParseRfc3339(ValueOf(record.annotations, kIntroTokenExpiresAnnotation));
+SecretRecord::operator CloudInitSecret() && {
+  CloudInitSecret secret{.name = std::move(name),
+                         .uid = std::move(uid),
+                         .resource_version = std::move(resource_version),
+                         .pool = ValueOf(labels, kPoolLabel),
+                         .action_id = ValueOf(annotations, kActionIdAnnotation),
+                         .owner_uid = std::move(owner_uid),
+                         .created_at = created_at};
+  const auto expires = base::ParseRfc3339(ValueOf(annotations, kIntroTokenExpiresAnnotation));
   if (expires.ok()) secret.token_expires = *expires;
   return secret;
 }
-CloudInitSecret ParseSecret(const json& object) { return ToSecret(SecretFields().Read(object)); }
+CloudInitSecret ParseSecret(const json& object) {
+  return static_cast<CloudInitSecret>(SecretFields().Read(object));
+}
 
 using SecretData = std::map<std::string, std::string>;
 
@@ -115,21 +117,20 @@ absl::Status DeleteByUid(const kube::KubeClient& client, const runtime::Context&
 
 }  // namespace
 
+Claim::Claim(ObjectMetadata&& metadata)
+    : name(std::move(metadata.name)),
+      uid(std::move(metadata.uid)),
+      pool(ValueOf(metadata.labels, kPoolLabel)),
+      terminating(metadata.deleted_at.has_value()) {}
+
 // Without a selector: the claims of CDI images have lost the labels of their template and can only
 // be recognised by name (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
 // createDataVolume).
 absl::StatusOr<std::vector<Claim>> VmStore::ListClaims(const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(auto list,
-                      client_->List<ObjectMetadata>(context, kube::kPersistentVolumeClaims, ns_, {},
-                                                    MetadataFields()));
-  std::vector<Claim> claims;
-  for (ObjectMetadata& metadata : list.value) {
-    claims.push_back({.name = std::move(metadata.name),
-                      .uid = std::move(metadata.uid),
-                      .pool = ValueOf(metadata.labels, kPoolLabel),
-                      .terminating = metadata.deleted_at.has_value()});
-  }
-  return claims;
+  NH_ASSIGN_OR_RETURN(
+      auto list, (client_->List<Claim, ObjectMetadata>(context, kube::kPersistentVolumeClaims, ns_,
+                                                       {}, MetadataFields())));
+  return std::move(list.value);
 }
 
 absl::Status VmStore::DeleteClaim(const runtime::Context& context, const Claim& claim) const {
@@ -172,13 +173,9 @@ absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmId
 absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
     const runtime::Context& context) const {
   // Does not request their data, which are credentials.
-  NH_ASSIGN_OR_RETURN(
-      auto list, client_->List<SecretRecord>(context, kube::kSecrets, ns_,
-                                             {.labels = ManagedSelector()}, SecretFields(),
-                                             &kube::AsItIs<SecretRecord>, kube::Part::kMetadata));
-  Timestamped<std::vector<CloudInitSecret>> seen{{}, list.server_time};
-  for (SecretRecord& record : list.value) seen.value.push_back(ToSecret(std::move(record)));
-  return seen;
+  return client_->List<CloudInitSecret, SecretRecord>(
+      context, kube::kSecrets, ns_, {.labels = ManagedSelector()}, SecretFields(),
+      &kube::AsItIs<SecretRecord>, kube::Part::kMetadata);
 }
 
 absl::StatusOr<CloudInitSecret> VmStore::GetSecret(const runtime::Context& context,

@@ -74,6 +74,21 @@ absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListAll(
                                        VirtualMachineFields(), &FinishVirtualMachine);
 }
 
+VmInBrief::VmInBrief(VirtualMachine&& vm)
+    : name(std::move(vm.name)),
+      uid(std::move(vm.uid)),
+      action_id(std::move(vm.action_id)),
+      terminating(IsTerminating(vm)),
+      claim_names(std::move(vm.claim_names)) {}
+
+absl::StatusOr<std::vector<VmInBrief>> VmStore::ListAllInBrief(
+    const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(auto list, (client_->List<VmInBrief, VirtualMachine>(
+                                     context, kube::kVirtualMachines, ns_, {},
+                                     VirtualMachineFields(), &FinishVirtualMachine)));
+  return std::move(list.value);
+}
+
 absl::StatusOr<Timestamped<VirtualMachine>> VmStore::Get(const runtime::Context& context,
                                                          const std::string& name) const {
   NH_ASSIGN_OR_RETURN(const kube::Observed observed,

@@ -24,10 +24,10 @@ class VmStoreClaims : public StoreTest {
   // Creates a claim of the plugin and returns it as VmStore does.
   Claim PutClaim(const std::string& name) {
     Put(kube::kPersistentVolumeClaims, kNs, ClaimObject(name));
-    Claim claim;
-    claim.name = name;
-    claim.uid = support::UidOf(FindClaim(name));
-    return claim;
+    ObjectMetadata metadata;
+    metadata.name = name;
+    metadata.uid = support::UidOf(FindClaim(name));
+    return Claim(std::move(metadata));
   }
   static json ClaimObject(const std::string& name) {
     return {{"metadata", {{"name", name}, {"labels", {{kPoolLabel, "batch"}}}}},

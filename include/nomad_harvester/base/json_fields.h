@@ -167,8 +167,8 @@ class JsonElements {
   virtual absl::Status End() = 0;
 };
 
-// Collects elements as records. `finish` completes and checks each record, which is then kept as a
-// T.
+// Collects elements as records. `finish` completes and checks each record, of which a T is made and
+// kept.
 template <typename Record, typename T = Record>
 class JsonRecords final : public JsonElements {
  public:
@@ -180,7 +180,7 @@ class JsonRecords final : public JsonElements {
   void Take(int path, const JsonEvent& event) override { fields_.Apply(path, event, record_); }
   absl::Status End() override {
     absl::Status finished = finish_(record_);
-    if (finished.ok()) records_.push_back(std::move(record_));
+    if (finished.ok()) records_.emplace_back(std::move(record_));
     return finished;
   }
 

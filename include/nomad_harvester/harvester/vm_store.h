@@ -31,7 +31,17 @@ using kube::Timestamped;
 // ("dev", "master-1a2b3c4-head") counts as the newest.
 bool IsVersionWithGpusAsHostDevices(std::string_view version);
 
+// What says which Secrets and claims belong to VMs: a whole VM of a large pool is kilobytes.
+struct VmInBrief {
+  explicit VmInBrief(VirtualMachine&& vm);
+  std::string name;
+  std::string uid;
+  std::string action_id;
+  bool terminating = false;
+  std::vector<std::string> claim_names;
+};
 struct Claim {
+  explicit Claim(ObjectMetadata&& metadata);
   std::string name;
   std::string uid;
   std::string pool;  // label; empty: none
@@ -79,6 +89,8 @@ class VmStore {
   // One list: every VM of the namespace.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListAll(
       const runtime::Context& context) const;
+  // The same in brief.
+  absl::StatusOr<std::vector<VmInBrief>> ListAllInBrief(const runtime::Context& context) const;
   absl::StatusOr<Timestamped<VirtualMachine>> Get(const runtime::Context& context,
                                                   const std::string& name) const;
   absl::StatusOr<std::vector<VirtualMachineInstance>> ListInstances(

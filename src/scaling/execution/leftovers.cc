@@ -15,7 +15,7 @@ namespace {
 
 using harvester::Claim;
 using harvester::CloudInitSecret;
-using harvester::VirtualMachine;
+using harvester::VmInBrief;
 
 // A Secret without a VM that no action names is garbage only when it is older than this.
 constexpr base::Duration kOldSecret = std::chrono::minutes(10);
@@ -29,8 +29,8 @@ class Sweep {
   absl::StatusOr<SweepResult> Run() {
     NH_ASSIGN_OR_RETURN(auto claims, deps_.vms.ListClaims(context_));
     NH_ASSIGN_OR_RETURN(auto secrets, deps_.vms.ListSecrets(context_));
-    NH_ASSIGN_OR_RETURN(const auto vms, deps_.vms.ListAll(context_));
-    for (const VirtualMachine& vm : vms.value) {
+    NH_ASSIGN_OR_RETURN(const auto vms, deps_.vms.ListAllInBrief(context_));
+    for (const VmInBrief& vm : vms) {
       for (const std::string& claim : vm.claim_names) used_claims_.insert(claim);
       vms_[vm.name] = &vm;
     }
@@ -91,7 +91,7 @@ class Sweep {
     const auto found = vms_.find(vm);
     if (found != vms_.end()) {
       if (secret.owner_uid.empty() && found->second->action_id == secret.action_id &&
-          !harvester::IsTerminating(*found->second)) {
+          !found->second->terminating) {
         const Retries::Key key(kSetSecretOwner, secret.name);
         Do(key, ReconcileEvent::Kind::kSetSecretOwner, vm, [&] {
           return deps_.vms.SetSecretOwner(context_, IdentityFor(vm, secret.action_id),
@@ -137,7 +137,7 @@ class Sweep {
   const PoolDependencies& deps_;
   const SweepScope& scope_;
   // Valid while Run holds the list of VMs.
-  std::map<std::string_view, const VirtualMachine*> vms_;
+  std::map<std::string_view, const VmInBrief*> vms_;
   std::set<std::string_view> used_claims_;
   std::map<std::string, bool> gone_;
   SweepResult result_;

@@ -157,7 +157,9 @@ absl::StatusOr<std::string> NomadReads::ReadCluster(const runtime::Context& cont
 SharedList<NomadReads::Nodes>::Result NomadReads::ListNodes(const runtime::Context& context,
                                                             const nomad::ReadOptions& options) {
   const bool blocks = options.index > 0 && options.wait > base::Duration::zero();
-  return Held(blocks ? nodes_.Await(context, options) : nodes_.Get(context));
+  if (blocks) return Held(nodes_.Await(context, options));
+  for_status_.Hold(nullptr);  // else both lists are in memory at the same time
+  return Held(nodes_.Get(context));
 }
 
 SharedList<NomadReads::Nodes>::Result NomadReads::ListNodesForStatus(
