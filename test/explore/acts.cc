@@ -19,7 +19,7 @@ struct Pair {
   ActKind act;
   StepKind step;
 };
-constexpr std::array<Pair, 12> kPairs = {{{ActKind::kCancelDrain, StepKind::kCancelDrain},
+constexpr std::array<Pair, 15> kPairs = {{{ActKind::kCancelDrain, StepKind::kCancelDrain},
                                           {ActKind::kEnable, StepKind::kEnable},
                                           {ActKind::kStartDrain, StepKind::kStartDrain},
                                           {ActKind::kDelete, StepKind::kDelete},
@@ -27,12 +27,15 @@ constexpr std::array<Pair, 12> kPairs = {{{ActKind::kCancelDrain, StepKind::kCan
                                           {ActKind::kRemoveMark, StepKind::kRollBack},
                                           {ActKind::kMarkBroken, StepKind::kMarkBroken},
                                           {ActKind::kMarkUnhealthy, StepKind::kMarkUnhealthy},
+                                          {ActKind::kMarkReplaced, StepKind::kMarkReplaced},
+                                          {ActKind::kKeepReplaced, StepKind::kKeepReplaced},
+                                          {ActKind::kStart, StepKind::kStart},
                                           {ActKind::kRecordRolledBack, StepKind::kRecordRolledBack},
                                           {ActKind::kRecordJoin, StepKind::kRecordJoin},
                                           {ActKind::kRecordReady, StepKind::kRecordReady},
                                           {ActKind::kRecordCluster, StepKind::kRecordCluster}}};
 
-// kNothing for acts that are no steps: marks of a scale-in, and creations.
+// kNothing for acts that are no steps: marks of a scale-in, creations, ends of replacements.
 StepKind StepOf(ActKind act) {
   const auto* found =
       std::find_if(kPairs.begin(), kPairs.end(), [act](const Pair& p) { return p.act == act; });
@@ -66,7 +69,8 @@ ActPhase PhaseOf(Read read) {
 // WithCluster of executor.cc; the mark of a scale-in is written with it, too.
 bool RecordsKeys(ActKind kind) {
   return kind == ActKind::kRecordJoin || kind == ActKind::kRecordCluster ||
-         kind == ActKind::kMarkBroken || kind == ActKind::kMarkUnhealthy;
+         kind == ActKind::kMarkBroken || kind == ActKind::kMarkUnhealthy ||
+         kind == ActKind::kMarkReplaced;
 }
 
 constexpr std::size_t kPhases = static_cast<std::size_t>(ActPhase::kSent) + 1;

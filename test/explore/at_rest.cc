@@ -57,6 +57,21 @@ bool IsToBeRemoved(const Configuration& configuration, const Slot& slot) {
   return node.present == 0 || node.power != Power::kReady;
 }
 
+// Rules R3 and R8: one VM waits for the end of another, or two of them keep one place although the
+// new one's node is ready and eligible.
+bool KeepsAPlace(const Slot& slot, const State& state) {
+  if (slot.vm.waits != 0) return true;
+  const Node* node = OnlyNodeUp(slot);
+  if (slot.vm.replaces == 0 || node == nullptr || !node->IsReady() || node->eligible == 0) {
+    return false;
+  }
+  for (const Slot& other : state.slots) {
+    const Vm& vm = other.vm;
+    if (vm.old != 0 && vm.Stands() && vm.mark == MarkKind::kNone && vm.undone == 0) return true;
+  }
+  return false;
+}
+
 // Whether its record of its cluster says so. A VM of the other Nomad's has had that from the
 // beginning, and in a pool that is the other's by its Lease nobody keeps the record.
 bool LooksLikeAnothers(const Configuration& configuration, const Vm& vm, const State& state) {
@@ -73,6 +88,7 @@ Violation LeftOnVm(const Configuration& configuration, const Slot& slot, const S
   if (!waits && IsToBeRemoved(configuration, slot)) {
     return Violation::kBrokenLeft;
   }
+  if (KeepsAPlace(slot, state)) return Violation::kPlaceLeft;
   const Node* node = OnlyNodeUp(slot);
   if (node == nullptr) return Violation::kNone;
   if (slot.vm.joined == 0) return Violation::kJoinLeft;

@@ -14,6 +14,7 @@ State InitialState(const Configuration& configuration) {
     Slot& slot = state.slots[static_cast<std::size_t>(i)];
     slot.vm.phase = Phase::kStanding;
     slot.vm.running = 1;
+    slot.vm.old = configuration.replaces && i == 0;
     if (configuration.two_nomads) slot.vm.keys = Keys::kFirst;
     if (i + configuration.joining >= configuration.standing) continue;
     slot.vm.joined = slot.vm.was_ready = 1;
@@ -301,6 +302,63 @@ std::vector<Configuration> Configurations(bool large) {
                    .tasks = 1,
                    .falls = 2,
                    .silent = 2}},
+      {.name = "replace",
+       .about = "a new VM takes the place of one that works, or is never ready",
+       .vms = 3,
+       .standing = 1,
+       .replaces = true,
+       .budgets = {.crashes = one_more, .late = 1, .lost = 1, .op_wish = 2, .overdue = 1}},
+      {.name = "replace-scale",
+       .about = "the same, and Scales meanwhile",
+       .vms = 3,
+       .standing = 1,
+       .replaces = true,
+       .budgets = {.scales = one_more, .crashes = 1, .late = more, .op_wish = 1, .overdue = more}},
+      {.name = "replace-one",
+       .about = "the same beside a VM that stays",
+       .vms = 3,
+       .replaces = true,
+       .budgets = {.scales = 1, .crashes = 1, .op_wish = 1}},
+      {.name = "replace-kept",
+       .about = "operators keep the old VM, or the new one from taking its place",
+       .vms = 2,
+       .standing = 1,
+       .replaces = true,
+       .budgets = {.crashes = 1,
+                   .op_cancel = 1,
+                   .op_drain = 1,
+                   .op_toggle = 1,
+                   .op_unmark = more,
+                   .op_wish = 1}},
+      {.name = "replace-nodes",
+       .about = "nodes go down, return, and are not ready while their VMs are replaced",
+       .vms = 2,
+       .standing = 1,
+       .replaces = true,
+       .budgets = {.crashes = 1,
+                   .deadlines = more,
+                   .op_wish = 1,
+                   .node_down = 1,
+                   .node_return = 1,
+                   .node_purged = 1,
+                   .overdue = 1,
+                   .unready = 1}},
+      {.name = "old-first",
+       .about = "the old VM is removed before the new one starts",
+       .vms = 3,
+       .standing = 1,
+       .replaces = true,
+       .old_first = true,
+       .budgets =
+           {.scales = 1, .crashes = 1, .late = more, .lost = more, .op_wish = 1, .overdue = 1}},
+      {.name = "old-kept",
+       .about = "the same while operators keep the old VM",
+       .vms = 2,
+       .standing = 1,
+       .replaces = true,
+       .old_first = true,
+       .budgets =
+           {.crashes = 1, .late = 1, .op_cancel = 1, .op_drain = 1, .op_toggle = 1, .op_wish = 1}},
   };
 }
 

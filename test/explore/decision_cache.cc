@@ -7,6 +7,7 @@
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/observer.h"
 #include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/status_report.h"
 
 namespace nomad_harvester::explore {
@@ -130,12 +131,24 @@ harvester::NodesRecord Birth() {
   return nodes;
 }
 
+harvester::MarkReason ReasonOf(Reason reason) {
+  switch (reason) {
+    case Reason::kScaleIn:
+      break;
+    case Reason::kBroken:
+      return harvester::MarkReason::kBroken;
+    case Reason::kUnhealthy:
+      return harvester::MarkReason::kUnhealthy;
+    case Reason::kReplace:
+      return harvester::MarkReason::kReplace;
+  }
+  return harvester::MarkReason::kScaleIn;
+}
+
 harvester::Mark MarkOf(const Vm& vm, int slot, const Configuration& configuration) {
   harvester::Mark mark;
   mark.action = ActionId(vm.mark_action);
-  mark.reason = vm.mark_reason == Reason::kBroken      ? harvester::MarkReason::kBroken
-                : vm.mark_reason == Reason::kUnhealthy ? harvester::MarkReason::kUnhealthy
-                                                       : harvester::MarkReason::kScaleIn;
+  mark.reason = ReasonOf(vm.mark_reason);
   mark.vm_uid = Uid(slot, vm.mark_uid);
   if (vm.mark_node != kNoNode) mark.node_id = NodeId(slot, static_cast<int>(vm.mark_node));
   mark.marked_at = kNow - std::chrono::minutes(1);
@@ -185,6 +198,15 @@ VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& confi
   view.vm.Change().printable_status = vm.running == 0 ? "Stopped"
                                       : vm.held != 0  ? "Paused"
                                                       : "Running";
+  if (vm.wished != 0) view.vm.Change().replace_request = "new image";
+  if (vm.undone != 0) {
+    view.vm.Change().removal_undone =
+        harvester::UndoneRemoval{.at = kNow - std::chrono::minutes(1), .why = "it stays"};
+  }
+  if (vm.waits != 0) {
+    view.vm.Change().run_strategy = harvester::kHalted;
+    view.vm.Change().join_timeout = harvester::JoinTimeout{.none = true, .limit = {}};
+  }
   view.node_gone = vm.node_gone != 0;
   view.drain_known_for = std::chrono::hours(24);  // the model's processes watch long enough
   if (vm.runs != Answer::kUnknown) view.instance_runs = vm.runs == Answer::kYes;
@@ -200,11 +222,31 @@ config::PoolPolicy PolicyOf(const View& view, const Configuration& configuration
   policy.node_purge = configuration.purge;
   policy.force_after_deadline = configuration.force;
   policy.ready_drivers = {kDriver};
+  policy.max_surge = configuration.old_first ? 0 : 1;
+  policy.max_unavailable = configuration.old_first ? 1 : 0;
   if (configuration.replace_unhealthy) policy.replace_unhealthy_after = std::chrono::minutes(9);
   policy.selector = policy::SelectorStrategy::kNewestCreateIndex;
   policy.on_join_timeout =
       configuration.keep_broken ? config::OnJoinTimeout::kKeep : config::OnJoinTimeout::kDelete;
   return policy;
+}
+
+// Sets the annotation `replaces` of the new VMs: it names the one that is `old`, which may be gone.
+void SetReplaces(const View& view, const Labels& labels, scaling::Look* look) {
+  harvester::Replaces replaces{.vm = "web-gone", .uid = "uid-gone", .reason = "requested"};
+  for (int slot = 0; slot < kMaxVms; ++slot) {
+    const Vm& vm = view.slots[static_cast<std::size_t>(slot)].vm;
+    if (vm.old == 0) continue;
+    replaces.vm = VmName(labels[static_cast<std::size_t>(slot)]);
+    replaces.uid = Uid(slot, vm.uid);
+  }
+  auto next = look->vms.begin();
+  for (const ObservedVm& seen : view.slots) {
+    if (!seen.vm.Exists()) continue;
+    replaces.start = seen.vm.waits != 0 ? "RerunOnFailure" : "";
+    if (seen.vm.replaces != 0) next->vm.Change().replaces = replaces;
+    ++next;
+  }
 }
 
 // Slot and incarnation of a node's ID.
@@ -287,6 +329,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     if (Has(view.create, slot)) snapshot.action->create[name] = "action";
     if (Has(view.back, slot)) snapshot.action->back.insert(name);
   }
+  SetReplaces(view, labels, &look);
   look.SetNodes(std::move(nodes));
   scaling::Link(&look);
   for (VmView& vm : look.vms) {
@@ -305,6 +348,19 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   return snapshot;
 }
 
+void DecisionCache::SetReplacement(const View& view, const PoolSnapshot& snapshot,
+                                   Decision* decision) const {
+  decision->count = static_cast<std::uint8_t>(CountOf(snapshot));
+  if (!configuration_.replaces) return;
+  scaling::PoolRecord record;
+  if (view.stopped != 0) record.replacement.emplace();
+  const auto [vms, rests] = QueueOfReplacements(snapshot, record, {});
+  decision->replaces = !vms.empty() && rests.empty();
+  decision->needs_resumption = decision->needs_resumption || decision->replaces;
+  const std::string name = PlanCreations(snapshot, 1)[0].name;
+  if (!name.empty()) decision->reuse = Bit(SlotOfVm(name));
+}
+
 Decision DecisionCache::Compute(const View& view) const {
   const scaling::Decisions decisions(SnapshotOf(view, kOwnNames), rules_);
   const PoolSnapshot& snapshot = decisions.snapshot();
@@ -314,6 +370,7 @@ Decision DecisionCache::Compute(const View& view) const {
   // Status wakes by the real rules.
   decision.needs_resumption = !decision.other_cluster &&
                               (decision.new_keys || NeedsResumption(scaling::Decisions(snapshot)));
+  SetReplacement(view, snapshot, &decision);
   decision.removals_wait = decisions.pool().mass_loss.alarming || IsOtherClusterByLease(snapshot);
   for (const auto& [vm, step] : decisions.all()) {
     const int slot = SlotOfVm(vm->vm->name);
@@ -352,8 +409,11 @@ const std::vector<Plan>& DecisionCache::PlanFor(const View& view, int wanted) {
   std::vector<Plan> result;
   Labels labels = kOwnNames;
   do {
-    const PoolSnapshot snapshot = SnapshotOf(view, labels);
-    const auto planned = PlanScale(snapshot, wanted, {});
+    const PoolSnapshot seen = SnapshotOf(view, labels);
+    const std::vector<const VmView*> pending = ReplacementsToCount(seen, wanted);
+    const PoolSnapshot snapshot = WithoutReplacements(seen, pending);
+    const auto planned = PlanScale(
+        snapshot, wanted, {.newly_counted = static_cast<std::int64_t>(pending.size())});
     Plan plan;
     plan.ok = planned.ok();
     if (planned.ok()) {
@@ -362,6 +422,9 @@ const std::vector<Plan>& DecisionCache::PlanFor(const View& view, int wanted) {
         return static_cast<int>(slot - labels.begin());
       };
       plan.nothing = planned->direction == scaling::Direction::kNone;
+      for (const VmView* each : pending) {
+        plan.to_count = static_cast<std::uint8_t>(plan.to_count | Bit(slot_of(each->vm->name)));
+      }
       plan.from = static_cast<std::uint8_t>(planned->from);
       plan.to = static_cast<std::uint8_t>(planned->to);
       for (const std::string& name : planned->cancel_removals) {

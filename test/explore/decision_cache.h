@@ -35,8 +35,10 @@ struct View {
   std::uint8_t elsewhere = 0;
   std::uint8_t keys = 0;  // Keys of the Nomad that answered
   std::uint8_t lease_keys = 0;
+  std::uint8_t stopped = 0;  // as in State
+  std::uint8_t spare[7] = {};
 };
-static_assert(sizeof(View) == kMaxVms * 16 + 8);
+static_assert(sizeof(View) == kMaxVms * 16 + 16);
 
 // The decision about one VM.
 struct Advice {
@@ -56,6 +58,9 @@ struct Decision {
   bool removals_wait = false;
   bool other_cluster = false;  // another Nomad cluster's pool: nothing is done
   bool new_keys = false;       // for the Lease
+  bool replaces = false;       // a VM may be replaced now …
+  std::uint8_t reuse = 0;      // … by one with this unused name of the Lease: bit per slot
+  std::uint8_t count = 0;      // that Status reports
 };
 
 struct Plan {
@@ -67,6 +72,7 @@ struct Plan {
   std::uint8_t remove = 0;
   std::uint8_t reuse = 0;      // unused names of the action
   std::uint8_t new_names = 0;  // how many
+  std::uint8_t to_count = 0;   // bit per slot: the VMs that replace no other one any more
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
@@ -90,6 +96,8 @@ class DecisionCache {
   };
   scaling::PoolSnapshot SnapshotOf(const View& view, const Labels& labels) const;
   Decision Compute(const View& view) const;
+  void SetReplacement(const View& view, const scaling::PoolSnapshot& snapshot,
+                      Decision* decision) const;
 
   const Configuration configuration_;
   const std::vector<scaling::Rule> rules_;

@@ -96,6 +96,8 @@ std::string_view Template(EventKind kind) {
       return "the guest of $v is paused";
     case EventKind::kGuestGoesOn:
       return "the guest of $v goes on";
+    case EventKind::kOperatorWishes:
+      return "an operator asks for the replacement of $v, or does not any more";
     case EventKind::kOperatorToggles:
       return "an operator changes the eligibility of $n";
     default:
@@ -221,6 +223,14 @@ std::string Describe(const Act& act, int slot, const Labels& labels) {
       return vm + " is marked for being broken (" + RowOf(act) + ")";
     case ActKind::kMarkUnhealthy:
       return vm + " is marked for being unhealthy (" + RowOf(act) + ")";
+    case ActKind::kMarkReplaced:
+      return vm + " is marked for a replacement (" + RowOf(act) + ")";
+    case ActKind::kKeepReplaced:
+      return "that " + vm + " stays is recorded (" + RowOf(act) + ")";
+    case ActKind::kEndReplacement:
+      return vm + " counts by itself, and replaces no VM";
+    case ActKind::kStart:
+      return vm + " is started (" + RowOf(act) + ")";
     case ActKind::kRecordRolledBack:
       return "rolled-back is written on " + vm + " (" + RowOf(act) + ")";
     case ActKind::kRecordJoin:
@@ -231,7 +241,7 @@ std::string Describe(const Act& act, int slot, const Labels& labels) {
     case ActKind::kRecordCluster:
       return "the cluster's keys are recorded on " + vm + " (" + RowOf(act) + ")";
     case ActKind::kCreate:
-      return vm + " is created";
+      return vm + " is created" + (act.flag != 0 ? " in the place of another VM" : "");
   }
   return "";
 }
@@ -274,6 +284,10 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
       if (slot.vm.failing != 0) text += ", start fails";
       if (slot.vm.running == 0) text += ", stopped";
       if (slot.vm.held != 0) text += ", paused";
+      if (slot.vm.wished != 0) text += ", to be replaced";
+      if (slot.vm.undone != 0) text += ", its removal undone";
+      if (slot.vm.replaces != 0) text += ", replaces the old one";
+      if (slot.vm.waits != 0) text += " and waits for its end";
       if (slot.vm.uid != 0) text += ", restored";
       if (slot.vm.other != 0) text += ", of the other Nomad";
       if (slot.vm.mark == MarkKind::kUnreadable) text += ", unreadable mark";
@@ -282,6 +296,7 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
         text += ", marked by action " + std::to_string(slot.vm.mark_action);
         if (slot.vm.mark_reason == Reason::kBroken) text += " for being broken";
         if (slot.vm.mark_reason == Reason::kUnhealthy) text += " for being unhealthy";
+        if (slot.vm.mark_reason == Reason::kReplace) text += " for a replacement";
         text += slot.vm.late != 0 ? ", late" : slot.vm.due != 0 ? ", past its deadline" : "";
       }
       if (slot.naming.named != 0) text += ", named by the Lease";

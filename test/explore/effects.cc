@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Effects of requests.
+#include <algorithm>
 #include <cstddef>
 
 #include "touch.h"
@@ -13,9 +14,10 @@ bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node)
   if (node.present == 0) return true;
   const bool idle = node.work == Work::kIdle;
   const bool broken = vm.mark_reason == Reason::kBroken && vm.was_ready == 0;
-  if (broken && IsInitializing(node.power) && idle) return true;
-  const bool replaced = vm.mark_reason != Reason::kScaleIn;
-  if (IsDown(node.power) || (replaced && IsDisconnected(node.power) && idle)) {
+  // It may have gone down since it was read.
+  if (broken && idle && (IsInitializing(node.power) || IsDown(node.power))) return true;
+  const bool is_dead = !IsElective(vm.mark_reason);
+  if (IsDown(node.power) || (is_dead && IsDisconnected(node.power) && idle)) {
     if (IsSilentForLong(node.power) && vm.held == 0) return true;
     if (vm.running == 0) return true;
   }
@@ -30,6 +32,14 @@ bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node)
 bool IsUnused(const Slot& slot) {
   const Node& node = slot.nodes[1];
   return node.present != 0 && IsInitializing(node.power) && node.work == Work::kIdle;
+}
+
+bool IsSuccessor(const Vm& vm) {
+  return vm.Stands() && vm.replaces != 0 && vm.mark == MarkKind::kNone;
+}
+bool HasSuccessor(const State& state) {
+  return std::any_of(state.slots.begin(), state.slots.end(),
+                     [](const Slot& slot) { return IsSuccessor(slot.vm); });
 }
 
 Violation CheckDeletion(const Configuration& configuration, const Slot& slot, const Act& act,
@@ -49,6 +59,7 @@ Violation CheckDeletion(const Configuration& configuration, const Slot& slot, co
   }
   // Without a Lease two processes may each remove the surplus VMs that they observed (ADR 6).
   if (!configuration.lease || vm.mark_reason != Reason::kScaleIn) return Violation::kNone;
+  if (vm.old != 0 && HasSuccessor(*state)) return Violation::kNone;  // another one has its place
   if (state->removals_left == 0) return Violation::kTooManyRemoved;
   --state->removals_left;
   return Violation::kNone;
@@ -58,17 +69,53 @@ Violation CheckDeletion(const Configuration& configuration, const Slot& slot, co
 Violation ApplyCreate(const Configuration& configuration, const Act& act, Slot* slot,
                       State* state) {
   if (slot->vm.phase != Phase::kAbsent) return Violation::kNone;  // 409
+  const bool is_taken = HasSuccessor(*state);
   slot->vm = {};
   slot->vm.phase = Phase::kStanding;
-  slot->vm.running = 1;
   slot->vm.keys = act.keys;
   slot->vm.other = act.keys == Keys::kOther;
+  slot->vm.replaces = act.flag;
+  slot->vm.waits = act.flag != 0 && configuration.old_first;
+  slot->vm.running = slot->vm.waits == 0;
+  // No action asks for one that takes the place of another.
+  if (act.flag != 0) return is_taken ? Violation::kReplacedTwice : Violation::kNone;
   unsigned members = 0;
   for (const Slot& other : state->slots) {
     if (other.vm.Stands() && other.vm.unmanaged == 0) ++members;
   }
   return configuration.lease && members > state->ceiling ? Violation::kTooManyCreated
                                                          : Violation::kNone;
+}
+
+// Rule R8: the VM whose place it takes, or its guest, is gone.
+Violation ApplyStart(Vm* vm, const State& state) {
+  vm->waits = 0;
+  vm->running = 1;
+  for (const Slot& slot : state.slots) {
+    if (slot.vm.old != 0 && slot.vm.Exists() && slot.vm.running != 0) {
+      return Violation::kStartsTooEarly;
+    }
+  }
+  return Violation::kNone;
+}
+
+// A Scale lets it count by itself, and starts it unless it is a victim.
+void EndReplacement(const Act& act, Vm* vm) {
+  if (vm->waits != 0) vm->running = act.flag == 0;
+  vm->replaces = vm->waits = 0;
+}
+
+Reason ReasonOf(ActKind kind) {
+  switch (kind) {
+    case ActKind::kMarkBroken:
+      return Reason::kBroken;
+    case ActKind::kMarkUnhealthy:
+      return Reason::kUnhealthy;
+    case ActKind::kMarkReplaced:
+      return Reason::kReplace;
+    default:
+      return Reason::kScaleIn;
+  }
 }
 
 // Whether the guest of a VM that is marked for being broken has a node, or one that is ready.
@@ -106,18 +153,27 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
         violation = act.kind == ActKind::kMarkBroken ? CheckBroken(*slot) : CheckUnhealthy(*slot);
       }
       [[fallthrough]];
+    case ActKind::kMarkReplaced:
     case ActKind::kMark:
       vm.mark = MarkKind::kOurs;
       vm.mark_action = act.action;
       vm.mark_uid = vm.uid;
       vm.mark_node = act.node;
-      vm.mark_reason = act.kind == ActKind::kMark         ? Reason::kScaleIn
-                       : act.kind == ActKind::kMarkBroken ? Reason::kBroken
-                                                          : Reason::kUnhealthy;
+      vm.mark_reason = ReasonOf(act.kind);
       vm.due = vm.late = 0;
       break;
     case ActKind::kRemoveMark:
       RemoveMark(&vm);
+      vm.undone = configuration.replaces;
+      break;
+    case ActKind::kKeepReplaced:
+      vm.undone = 1;
+      break;
+    case ActKind::kEndReplacement:
+      EndReplacement(act, &vm);
+      break;
+    case ActKind::kStart:
+      violation = ApplyStart(&vm, *state);
       break;
     case ActKind::kRecordRolledBack:
       vm.recorded = 1;
@@ -148,7 +204,7 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
 Violation ApplyStartDrain(const Act& act, const Vm& vm, Node* node) {
   if (vm.mark == MarkKind::kOurs && act.excused == 0) {
     const bool recovered = vm.was_ready != 0 ? node->power == Power::kReady : node->IsReady();
-    if (vm.mark_reason != Reason::kScaleIn && recovered) return Violation::kHealthyDrained;
+    if (!IsElective(vm.mark_reason) && recovered) return Violation::kHealthyDrained;
   }
   // An operator's drain that begins after our last read loses its Meta: one of the remaining race
   // conditions in docs/operations.md.
@@ -240,16 +296,32 @@ Violation CheckKnown(const Act& act, const Known& known) {
   if (!removes || act.node == kNoNode || known.node.present == 0 || !IsUp(power))
     return Violation::kNone;
   if (known.taken_back && power == Power::kReady) return Violation::kNotTakenBack;
-  if (known.refused && known.vm.mark_reason == Reason::kScaleIn) return Violation::kRefusalIgnored;
+  const bool is_elective = IsElective(known.vm.mark_reason);
+  if (known.refused && is_elective) return Violation::kRefusalIgnored;
   if (act.kind != ActKind::kStartDrain) return Violation::kNone;
   // What was placed while its drain began is stopped even after the deadline.
   const bool again = act.row == static_cast<Bits>(scaling::Row::kMarkedDrainAgain);
-  const bool for_scale_in = known.vm.mark_reason == Reason::kScaleIn;
-  if (for_scale_in && known.vm.due != 0 && !again) return Violation::kDrainTooLate;
+  if (is_elective && known.vm.due != 0 && !again) return Violation::kDrainTooLate;
   const bool never_used =
       known.vm.was_ready == 0 && IsInitializing(power) && known.node.work == Work::kIdle;
   return never_used && known.vm.mark_reason == Reason::kBroken ? Violation::kDrainedForNothing
                                                                : Violation::kNone;
+}
+
+Violation CheckSuccessor(const Configuration& configuration, const View& view, const Act& act) {
+  const bool gives_way = act.kind == ActKind::kMarkReplaced &&
+                         act.row == static_cast<Bits>(scaling::Row::kUnmarkedReplaced);
+  if (!gives_way) return Violation::kNone;
+  for (const ObservedVm& seen : view.slots) {
+    if (!IsSuccessor(seen.vm)) continue;
+    if (configuration.old_first && seen.vm.waits != 0) return Violation::kNone;
+    for (const Node& node : seen.nodes) {
+      const bool takes_work =
+          node.present != 0 && node.power == Power::kReady && node.eligible != 0;
+      if (takes_work && seen.vm.was_ready != 0) return Violation::kNone;
+    }
+  }
+  return Violation::kGivesWayTooEarly;
 }
 
 Violation Apply(const Configuration& configuration, int index, const Act& act, State* state) {
@@ -355,6 +427,16 @@ std::string Describe(Violation violation) {
       return "C15: a VM that runs was deleted undrained while many have lost their nodes at once";
     case Violation::kTakenForAnothers:
       return "a VM is taken for one of another Nomad cluster";
+    case Violation::kGivesWayTooEarly:
+      return "R3: a VM gives way although the one that takes its place is not there yet";
+    case Violation::kStartsTooEarly:
+      return "R8: a VM starts although the one before it still runs";
+    case Violation::kCountMoves:
+      return "R1: a replacement changes the count: its place counts twice, or not at all";
+    case Violation::kReplacedTwice:
+      return "R1: two VMs are to take one place";
+    case Violation::kPlaceLeft:
+      return "R3: at rest, a replacement is not ended: nobody owns it";
   }
   return "";
 }

@@ -48,6 +48,14 @@ TEST(Exploration, I1_to_I5_hold_in_every_state_of_every_configuration) {
   std::printf("[ visited  ] %zu states\n", states);
 }
 
+TEST(Exploration, R1_to_R8_hold_in_every_state_while_vms_are_replaced) {
+  for (const Configuration& configuration : Configurations(false)) {
+    if (!configuration.replaces) continue;
+    const Result result = Explore(configuration, {}, {.states = kStatesUntilNoticed});
+    EXPECT_EQ(result.violation, Violation::kNone) << configuration.name << ": " << TraceOf(result);
+  }
+}
+
 struct Noticed {
   Row row;
   const char* configuration;
@@ -95,6 +103,11 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kMarkedWaiting, "crash", Violation::kLeftIneligible},
       {Row::kMarkedStartDrain, "crash", Violation::kDrainNotBegun},
       {Row::kGonePurge, "purge", Violation::kNodeLeft},
+      {Row::kUnmarkedReplaced, "replace", Violation::kPlaceLeft},
+      {Row::kUnmarkedReplaced, "old-first", Violation::kPlaceLeft},
+      {Row::kUnmarkedStays, "replace-nodes", Violation::kPlaceLeft},
+      {Row::kUnmarkedNotNeeded, "old-kept", Violation::kPlaceLeft},
+      {Row::kUnmarkedStart, "old-first", Violation::kPlaceLeft},
   };
   return kRows;
 }
@@ -119,11 +132,7 @@ const std::vector<Equivalent>& EquivalentRows() {
       {Row::kTerminatingHeld, "the model has no quota: remediation_test has the row"},
       {Row::kUnmarkedUnhealthyWaits,
        "the model's VMs are unhealthy for long: unhealthy_test has it"},
-      {Row::kUnmarkedReplaced, "the model has no successors: replacement_test has the row"},
-      {Row::kUnmarkedStays, "likewise"},
-      {Row::kUnmarkedNotNeeded, "likewise"},
-      {Row::kUnmarkedStart, "likewise"},
-      {Row::kUnmarkedHalted, "likewise"},
+      {Row::kUnmarkedHalted, "waits; without it the VM has nothing to do, either"},
       {Row::kUnmarkedPublish, "the model has no hosts: publish_host_rows_test has the row"},
       {Row::kUnmarkedUnpublish, "likewise"},
       {Row::kUnmarkedBrokenKept, "reports"},
@@ -182,6 +191,8 @@ TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
       {Row::kMarkedGone, Row::kMarkedNoNode, "nodes", Violation::kMarkLeft},
       {Row::kMarkedTakenBack, Row::kMarkedIdle, "take-back", Violation::kNotTakenBack},
       {Row::kMarkedRefused, Row::kMarkedIdle, "refused", Violation::kRefusalIgnored},
+      {Row::kUnmarkedNotNeeded, Row::kUnmarkedHalted, "old-kept", Violation::kPlaceLeft},
+      {Row::kUnmarkedStart, Row::kUnmarkedHalted, "old-first", Violation::kPlaceLeft},
       {Row::kMarkedLate, Row::kMarkedStartDrain, "never-begun", Violation::kDrainTooLate},
       // A mark that no action names is surplus, but its VM is as safe to delete as any other.
       {Row::kMarkedNotNamed, Row::kMarkedNeverJoined, "grow", Violation::kNone},

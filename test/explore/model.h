@@ -87,7 +87,11 @@ struct Node {
 
 enum class Phase : Bits { kAbsent, kStanding, kTerminating, kGone };
 enum class MarkKind : Bits { kNone, kOurs, kUnreadable };
-enum class Reason : Bits { kScaleIn, kBroken, kUnhealthy };
+enum class Reason : Bits { kScaleIn, kBroken, kUnhealthy, kReplace };
+// The VM works: its removal may be given up.
+constexpr bool IsElective(Reason reason) {
+  return reason == Reason::kScaleIn || reason == Reason::kReplace;
+}
 enum class Answer : Bits { kUnknown, kNo, kYes };
 // The keys of a Nomad cluster. The pool's own makes a new one each month and forgets the oldest:
 // two neighbours have one in common. The other cluster shares none.
@@ -122,7 +126,12 @@ struct Vm {
   Keys keys : 3;       // the annotation nomad-cluster
   Bits other : 1;      // its guest registers with the other Nomad; for the invariants only
   Bits was_ready : 1;  // the annotation ready-at has a time
-  Bits spare : 25;
+  Bits old : 1;        // of all VMs the one that may be replaced
+  Bits wished : 1;     // the annotation `replace`
+  Bits undone : 1;     // the annotation removal-undone; it is younger than every VM
+  Bits replaces : 1;   // the annotation `replaces`, which names the one that is `old`
+  Bits waits : 1;      // Halted until that one is gone
+  Bits spare : 20;
 
   bool Stands() const { return phase == Phase::kStanding; }
   bool Exists() const { return phase == Phase::kStanding || phase == Phase::kTerminating; }
@@ -140,6 +149,10 @@ enum class ActKind : Bits {
   kMark,
   kMarkBroken,
   kMarkUnhealthy,
+  kMarkReplaced,
+  kKeepReplaced,
+  kEndReplacement,
+  kStart,
   kRecordRolledBack,
   kRecordJoin,
   kRecordReady,
@@ -151,11 +164,12 @@ enum class ActPhase : Bits { kReadNode, kReadWork, kReadVm, kReadInstance, kRead
 
 // A process's current action on one VM.
 struct Act {
-  ActKind kind : 4;
+  ActKind kind : 5;
   ActPhase phase : 3;
   Bits row : 7;
   Bits node : 2;  // an incarnation, or kNoNode
-  // kCancelDrain: enable; kStartDrain: was ineligible; kMark: drain at once; kRecordJoin: is ready.
+  // kCancelDrain: enable; kStartDrain: was ineligible; kMark: drain at once; kRecordJoin: is ready;
+  // kCreate: the VM takes the place of the one that is `old`; kEndReplacement: it is a victim.
   Bits flag : 1;
   Bits action : 3;  // kMark, kStartDrain: of the mark; kRecordRolledBack: of the drain
   Bits number : 3;  // kRecordRolledBack
@@ -166,7 +180,7 @@ struct Act {
   Bits excused : 1;
   Bits other : 1;  // sent to the other Nomad
   Keys keys : 3;   // that it records in the VM; kNone: none
-  Bits spare : 2;
+  Bits spare : 1;
 
   bool Busy() const { return kind != ActKind::kNone; }
 };
@@ -176,7 +190,8 @@ struct Naming {
   Bits named : 1;
   Bits create : 1;  // in its `create`
   Bits back : 1;    // in its `back`
-  Bits spare : 29;
+  Bits first : 1;   // of the names in `create` the one that a replacement uses
+  Bits spare : 28;
 };
 
 // The VM name's entries in a process: its copy of the Lease's action, and whether its Scale waits
@@ -253,6 +268,7 @@ struct Budgets {
   std::uint8_t op_unmark = 0;    // remove or corrupt a mark
   std::uint8_t op_vm = 0;        // delete or stop a VM
   std::uint8_t op_clone = 0;     // copy a VM
+  std::uint8_t op_wish = 0;      // ask for a replacement, or do not any more
   std::uint8_t node_down = 0;    // nodes go down
   std::uint8_t node_return = 0;  // and become ready again
   std::uint8_t node_again = 0;   // or register under a new ID
@@ -285,13 +301,15 @@ struct State {
   std::uint8_t asks_other = 0;     // bit per process: its address leads to the other Nomad
   std::uint8_t month = 0;          // how many keys the pool's Nomad has made
   std::uint8_t lease_keys = 0;     // Keys of the cluster that the pool is of by its Lease
+  std::uint8_t stopped = 0;        // the Lease's annotation `replacement`: a new VM was never ready
+  std::uint8_t spare[6] = {};
 
   bool AsksOther(std::size_t process) const { return ((asks_other >> process) & 1U) != 0; }
 };
 
 static_assert(sizeof(Node) == 4 && sizeof(Vm) == 8 && sizeof(Act) == 4 && sizeof(Intent) == 4);
-static_assert(sizeof(Slot) == 72 && sizeof(Process) == 8 && sizeof(Budgets) == 32);
-static_assert(sizeof(State) == kMaxVms * sizeof(Slot) + 16 + 32 + 8 && sizeof(State) % 8 == 0);
+static_assert(sizeof(Slot) == 72 && sizeof(Process) == 8 && sizeof(Budgets) == 33);
+static_assert(sizeof(State) == kMaxVms * sizeof(Slot) + 16 + 33 + 15 && sizeof(State) % 8 == 0);
 
 inline State EmptyState() {
   State state;

@@ -443,6 +443,84 @@ TEST(Rule, C17_that_a_vm_is_ready_is_recorded_once_its_node_is) {
   EXPECT_EQ(Rest(Unready(), without).Check(state, nullptr), Violation::kReadyLeft);
 }
 
+// An old VM, and a new one that takes its place.
+Configuration Replacing(bool old_first = false) {
+  return {.name = "replacing", .vms = 3, .standing = 1, .replaces = true, .old_first = old_first};
+}
+State Replaced(bool old_first = false) {
+  State state = InitialState(Replacing(old_first));
+  EXPECT_EQ(Apply(Replacing(old_first), 1, ActOn(ActKind::kCreate, true), &state),
+            Violation::kNone);
+  return state;
+}
+// The new VM's node is ready.
+State Swapping() {
+  State state = Replaced();
+  Slot& slot = state.slots[1];
+  slot.vm.joined = slot.vm.was_ready = 1;
+  slot.nodes = state.slots[0].nodes;
+  return state;
+}
+
+TEST(Invariant, R1_a_place_gets_one_new_vm) {
+  State state = Replaced();
+  EXPECT_EQ(Apply(Replacing(), 1, ActOn(ActKind::kCreate, true), &state), Violation::kNone)
+      << "the same name: 409";
+  EXPECT_EQ(Apply(Replacing(), 2, ActOn(ActKind::kCreate, true), &state),
+            Violation::kReplacedTwice);
+}
+
+TEST(Invariant, R3_a_vm_gives_way_once_the_new_one_takes_work) {
+  Act act = ActOn(ActKind::kMarkReplaced);
+  act.row = static_cast<Bits>(scaling::Row::kUnmarkedReplaced);
+  const auto check = [&](const State& state, bool old_first) {
+    const Configuration configuration = Replacing(old_first);
+    return CheckSuccessor(configuration, WorldView(configuration, state, false), act);
+  };
+  State ineligible = Swapping();
+  ineligible.slots[1].nodes[0].eligible = 0;
+  EXPECT_EQ(check(InitialState(Replacing()), false), Violation::kGivesWayTooEarly);
+  EXPECT_EQ(check(Replaced(), false), Violation::kGivesWayTooEarly);
+  EXPECT_EQ(check(ineligible, false), Violation::kGivesWayTooEarly);
+  EXPECT_EQ(check(Swapping(), false), Violation::kNone);
+  EXPECT_EQ(check(Replaced(true), true), Violation::kNone) << "the old one goes first";
+}
+
+TEST(Invariant, R8_a_vm_that_waits_starts_once_the_old_one_is_gone) {
+  State state = Replaced(true);
+  EXPECT_EQ(state.slots[1].vm.running, 0U);
+  State gone = state;
+  gone.slots[0].vm = {};
+  EXPECT_EQ(Apply(Replacing(true), 1, ActOn(ActKind::kStart), &state), Violation::kStartsTooEarly);
+  EXPECT_EQ(Apply(Replacing(true), 1, ActOn(ActKind::kStart), &gone), Violation::kNone);
+  EXPECT_EQ(gone.slots[1].vm.running, 1U);
+}
+
+TEST(Rule, R3_the_old_vm_is_removed_and_the_new_one_stays) {
+  const auto lines = LinesOf(Replacing(), Swapping());
+  EXPECT_EQ(lines.front(), "  web-a is marked for a replacement (unmarked-replaced)");
+  EXPECT_EQ(lines.back(), "  time passes");
+  DecisionCache without(Replacing(), {.off = scaling::Row::kUnmarkedReplaced});
+  EXPECT_EQ(Rest(Replacing(), without).Check(Swapping(), nullptr), Violation::kPlaceLeft);
+}
+
+TEST(Rule, R1_a_vm_counts_once_it_is_alone_in_its_place) {
+  DecisionCache cache(Replacing(), {});
+  const auto count = [&](const State& state) {
+    return static_cast<int>(cache.Decide(WorldView(Replacing(), state, false)).count);
+  };
+  State state = Swapping();
+  EXPECT_EQ(count(state), 1);
+  State counted = state;
+  Apply(Replacing(), 1, ActOn(ActKind::kEndReplacement), &counted);
+  EXPECT_EQ(count(counted), 2) << "a Scale goes first (R4)";
+  State kept = state;
+  Apply(Replacing(), 0, ActOn(ActKind::kKeepReplaced), &kept);
+  EXPECT_EQ(count(kept), 2) << "the old one stays (R6)";
+  Apply(Replacing(), 0, ActOn(ActKind::kMarkReplaced), &state);
+  EXPECT_EQ(count(state), 1);
+}
+
 TEST(Canonical, slots_are_interchangeable) {
   State state = InitialState(Two());
   state.slots[0].vm.late = 1;

@@ -161,6 +161,12 @@ class ProcessSteps {
     return !configuration_.two_nomads || !creates || worker.HoldsKeys();
   }
 
+  // What a Scale changes first (rule R4), unless something refuses it. The model plans again then.
+  bool MayEndReplacements(const Plan& plan, const View& view) const {
+    return plan.ok && plan.to_count != 0 &&
+           (plan.remove == 0 || !cache_.Decide(view).removals_wait);
+  }
+
   // Whether a node that was never drained is known to be ready, or not to be.
   static bool IsKnown(const ObservedVm& seen, const Advice& advice, bool ready) {
     const Vm& vm = seen.vm;
@@ -191,6 +197,10 @@ class ProcessSteps {
       Successor& next = Add(EventKind::kPlan);
       next.state = seen;
       next.violation = CheckVictims(plan, view);
+      if (MayEndReplacements(plan, view)) {
+        EndReplacements(On(&next.state), plan, &next.state);
+        continue;
+      }
       if (!MayAct(plan, view, On(&next.state)) ||
           !BeginAction(On(&next.state), plan, configuration_.vms, p_, &next.state))
         On(&next.state).Release();
@@ -237,7 +247,9 @@ class ProcessSteps {
     const Worker worker = On(&seen);
     if (done || view.readable == 0) {
       if (view.readable != 0) worker.CloseRecord();
-      worker.Release();
+      const bool replaces = view.readable != 0 && decision.replaces &&
+                            BeginReplacement(worker, configuration_.vms, &seen);
+      if (!replaces) worker.Release();
     } else if (decision.removals_wait) {
       worker.Release();
     } else {
@@ -255,6 +267,9 @@ class ProcessSteps {
         next.event.act = act;
         On(&next.state).Read(i);
         next.violation = CheckSent(next.state.slots[i]);
+        if (next.violation == Violation::kNone) {
+          next.violation = CheckMark(On(&next.state), next.state.slots[i]);
+        }
         continue;
       }
       Successor& applied = Add(EventKind::kActApplied, i);
@@ -262,6 +277,9 @@ class ProcessSteps {
       const bool drains = act.kind == ActKind::kMark && act.flag != 0 && act.stale == 0 &&
                           state_.slots[i].vm.Stands() && process_.mode != Mode::kSuperseded;
       applied.violation = Apply(configuration_, static_cast<int>(i), act, &applied.state);
+      if (applied.violation == Violation::kNone) {
+        applied.violation = CheckCount(act, applied.state);
+      }
       On(&applied.state).RecordReply(i, act, false);
       // If another process acts, too, it sees this one's writes as external changes.
       const bool alone = configuration_.lease && process_.mode != Mode::kSuperseded;
@@ -298,6 +316,30 @@ class ProcessSteps {
                                  .node = seen.nodes[seen.act.node & 1U],
                                  .taken_back = seen.intent.back != 0,
                                  .refused = seen.intent.refused != 0});
+  }
+
+  Violation CheckMark(const Worker& worker, const Slot& slot) const {
+    const Act& act = worker.ObservationOf(slot).act;
+    if (act.phase != ActPhase::kSent) return Violation::kNone;
+    return CheckSuccessor(configuration_, worker.CurrentView(), act);
+  }
+
+  // Rule R1: what is done for a replacement does not change the count, unless something else has
+  // changed a VM since it was read. If the old VM stays, the new one counts, too (rule R6), or is
+  // removed (rule R8).
+  Violation CheckCount(const Act& act, const State& after) const {
+    const bool keeps = act.kind == ActKind::kKeepReplaced;
+    const bool replaces = keeps || (act.kind == ActKind::kCreate && act.flag != 0) ||
+                          act.kind == ActKind::kMarkReplaced || act.kind == ActKind::kStart;
+    if (!replaces) return Violation::kNone;
+    for (std::size_t i = 0; i < state_.slots.size(); ++i) {
+      if (ObservationOf(i).vm.stale != 0) return Violation::kNone;
+    }
+    const int more = keeps && !configuration_.old_first ? 1 : 0;
+    return CountIn(state_) + more == CountIn(after) ? Violation::kNone : Violation::kCountMoves;
+  }
+  std::uint8_t CountIn(const State& state) const {
+    return cache_.Decide(WorldView(configuration_, state, false)).count;
   }
 
   bool CanBeLate(std::size_t slot) const {

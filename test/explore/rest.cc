@@ -22,6 +22,7 @@ State WorldOf(const State& state) {
   world.elsewhere = state.elsewhere;
   world.month = state.month;
   world.lease_keys = state.lease_keys;
+  world.stopped = state.stopped;
   world.removals_left = state.removals_left;
   world.ceiling = state.ceiling;
   // Action ID for VMs that turn out to be broken: one that is not in use.
@@ -37,6 +38,7 @@ void Prepare(std::size_t index, const ObservedVm& seen, State* state, Act* act) 
       act->uid = seen.vm.mark_uid;
       break;
     case ActKind::kMarkUnhealthy:
+    case ActKind::kMarkReplaced:
       state->slots[index].naming.named = 1;
       [[fallthrough]];
     case ActKind::kMarkBroken:
@@ -91,6 +93,7 @@ bool Rest::ActOnce(bool asks_other, State* state, Violation* violation, TraceOut
     const bool taken_back = ((view.back >> i) & 1U) != 0;
     *violation = CheckKnown(
         act, {.vm = seen.vm, .node = seen.nodes[act.node & 1U], .taken_back = taken_back});
+    if (*violation == Violation::kNone) *violation = CheckSuccessor(configuration_, view, act);
     if (*violation == Violation::kNone) {
       *violation = Apply(configuration_, static_cast<int>(i), act, state);
     }

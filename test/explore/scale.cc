@@ -86,6 +86,37 @@ bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State
   return true;
 }
 
+void EndReplacements(const Worker& worker, const Plan& plan, State* state) {
+  for (std::size_t i = 0; i < state->slots.size(); ++i) {
+    Observation& observation = worker.ObservationOf(state->slots[i]);
+    if (((plan.to_count >> i) & 1U) == 0) continue;
+    observation.act = SentTo(ActKind::kEndReplacement, observation.vm);
+    observation.act.flag = (plan.remove >> i) & 1U;
+  }
+}
+
+bool BeginReplacement(const Worker& worker, int names, State* state) {
+  const std::uint8_t reuse = worker.CurrentDecision().reuse;
+  Slot* chosen = nullptr;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(names); ++i) {
+    Slot& slot = state->slots[i];
+    const bool left_over = worker.ObservationOf(slot).intent.create != 0;
+    const bool unused = slot.vm.phase == Phase::kAbsent && !left_over;
+    if (reuse != 0 ? ((reuse >> i) & 1U) != 0 : unused) chosen = &slot;
+    // The model's slots have no order, but the names have.
+    if (reuse == 0 || !left_over || slot.naming.first == 0) continue;
+    chosen = &slot;
+    break;
+  }
+  if (chosen == nullptr) return false;
+  Observation& observation = worker.ObservationOf(*chosen);
+  observation.intent.named = observation.intent.create = chosen->naming.first = 1;
+  worker.StoreNames();
+  observation.act = SentTo(ActKind::kCreate, Vm{});
+  observation.act.flag = 1;
+  return true;
+}
+
 void StartCreations(const Worker& worker, State* state) {
   for (Slot& slot : state->slots) {
     Observation& observation = worker.ObservationOf(slot);

@@ -13,6 +13,7 @@ View Worker::CurrentView() const {
   view.readable = process_.readable;
   view.elsewhere = state_.elsewhere;
   view.lease_keys = state_.lease_keys;
+  view.stopped = state_.stopped;
   if (process_.keys != KeysHeld::kNone) {
     const bool other = process_.keys == KeysHeld::kOther;
     view.keys = static_cast<std::uint8_t>(KeysOf(configuration_, state_, other));
@@ -109,7 +110,8 @@ bool Worker::Launch(bool only_repairs) const {
       act = PurgeOf(decision.purge[i]);
     }
     if (!act.Busy()) continue;
-    const bool marks = act.kind == ActKind::kMarkBroken || act.kind == ActKind::kMarkUnhealthy;
+    const bool marks = act.kind == ActKind::kMarkBroken || act.kind == ActKind::kMarkUnhealthy ||
+                       act.kind == ActKind::kMarkReplaced;
     if (marks) act.action = TakeActionId() & 7U;
     act.excused = observation.intent.missed != 0;
     observation.act = act;
@@ -128,7 +130,11 @@ void Worker::WriteAhead() const {
     const bool removes = IsRemoval(kind) && kind != ActKind::kStartDrain;
     const bool seen = process_.mode == Mode::kResume && observation.vm.Exists();
     if (removes || seen) observation.intent.create = 0;
-    if (kind == ActKind::kMarkUnhealthy) observation.intent.named = 1;
+    if (kind == ActKind::kMarkUnhealthy || kind == ActKind::kMarkReplaced) {
+      observation.intent.named = 1;
+    }
+    // Rule R5.
+    if (kind == ActKind::kMarkBroken && observation.vm.replaces != 0) state_.stopped = 1;
   }
   StoreNames();
 }
@@ -348,6 +354,7 @@ bool Worker::IsStillWanted(std::size_t index) const {
       return advice.kind == StepKind::kStartDrain && advice.node == act.node;
     case ActKind::kMarkBroken:
     case ActKind::kMarkUnhealthy:
+    case ActKind::kMarkReplaced:
       if (act.node == kNoNode) act.node = observation.vm.JoinedNode() & 3U;
       return same_row;
     default:

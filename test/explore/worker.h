@@ -25,9 +25,11 @@ class Worker {
         p_(static_cast<std::size_t>(p)) {}
 
   Observation& ObservationOf(Slot& slot) const { return slot.observations[p_]; }
+  const Observation& ObservationOf(const Slot& slot) const { return slot.observations[p_]; }
 
   View CurrentView() const;
-  const Advice& AdviceOn(std::size_t slot) const { return cache_.Decide(CurrentView()).vms[slot]; }
+  const Decision& CurrentDecision() const { return cache_.Decide(CurrentView()); }
+  const Advice& AdviceOn(std::size_t slot) const { return CurrentDecision().vms[slot]; }
 
   // Acquires the Lease and reads its record.
   void Acquire(Mode mode) const;

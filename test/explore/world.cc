@@ -111,10 +111,16 @@ class WorldSteps {
     }
     if (vm.unmanaged != 0) return;
     ExpandJoin(slot);
-    if (vm.was_ready == 0 && vm.overdue == 0 && May(&Budgets::overdue)) {
+    if (vm.old != 0 && May(&Budgets::op_wish)) {
+      Slot& next = AddSlot(EventKind::kOperatorWishes, slot, &Budgets::op_wish);
+      next.vm.wished = vm.wished == 0;
+      TouchVm(&next);
+    }
+    if (vm.was_ready == 0 && vm.overdue == 0 && vm.waits == 0 && May(&Budgets::overdue)) {
       AddSlot(EventKind::kOverdue, slot, &Budgets::overdue).vm.overdue = 1;
     }
-    if (vm.joined == 0 && vm.failing == 0 && s.nodes[0].present == 0 && May(&Budgets::overdue)) {
+    const bool starts = vm.joined == 0 && vm.failing == 0 && vm.waits == 0;
+    if (starts && s.nodes[0].present == 0 && May(&Budgets::overdue)) {
       Slot& next = AddSlot(EventKind::kStartFails, slot, &Budgets::overdue);
       next.vm.failing = 1;
       next.vm.running = 0;
@@ -456,7 +462,7 @@ namespace {
 bool AwaitsIdle(const Vm& vm, const Node& node) {
   const bool never_ready =
       vm.mark_reason == Reason::kBroken && vm.was_ready == 0 && IsInitializing(node.power);
-  const bool cut_off = vm.mark_reason != Reason::kScaleIn && IsDisconnected(node.power);
+  const bool cut_off = !IsElective(vm.mark_reason) && IsDisconnected(node.power);
   const bool drained = node.ours != 0 && node.drain == DrainState::kComplete;
   return drained || (!node.Draining() && (never_ready || cut_off));
 }
@@ -484,6 +490,7 @@ View WorldView(const Configuration& configuration, const State& state, bool asks
   view.elsewhere = state.elsewhere;
   view.keys = static_cast<std::uint8_t>(KeysOf(configuration, state, asks_other));
   view.lease_keys = state.lease_keys;
+  view.stopped = state.stopped;
   for (std::size_t i = 0; i < view.slots.size(); ++i) {
     const Slot& slot = state.slots[i];
     ObservedVm& seen = view.slots[i];
@@ -573,7 +580,8 @@ bool LetTimePass(const Configuration& configuration, State* state) {
       slot.vm.due = 1;
       moved = true;
     }
-    if (slot.vm.Stands() && slot.vm.was_ready == 0 && slot.vm.overdue == 0) {
+    const bool has_deadline = slot.vm.Stands() && slot.vm.waits == 0;
+    if (has_deadline && slot.vm.was_ready == 0 && slot.vm.overdue == 0) {
       slot.vm.overdue = 1;
       moved = true;
     }

@@ -49,6 +49,11 @@ enum class Violation : std::uint8_t {
   kDeletedByOldMark,     // I1: the mark was that of the VM before it
   kDeletedByMassLoss,    // C15: undrained, because its node is down
   kTakenForAnothers,     // C15: a VM is left alone for belonging to another Nomad, and does not
+  kGivesWayTooEarly,     // R3, R8: a VM is marked although the other one is not there yet
+  kStartsTooEarly,       // R8: two VMs of one place run
+  kCountMoves,           // R1: a place is counted twice, or not at all
+  kReplacedTwice,        // R1: two VMs are to take one place
+  kPlaceLeft,            // R3, R8: two VMs keep one place, or a VM waits for ever for one
 };
 std::string Describe(Violation violation);
 
@@ -109,6 +114,7 @@ enum class EventKind : std::uint8_t {
   kOperatorStarts,
   kOperatorClones,
   kOperatorRestores,
+  kOperatorWishes,
 };
 struct Event {
   EventKind kind{};
@@ -137,6 +143,9 @@ struct Known {
 };
 // Whether that forbids the request, while Nomad hears the node.
 Violation CheckKnown(const Act& act, const Known& known);
+
+// Whether a VM is marked because another one takes its place, and that one is not there yet.
+Violation CheckSuccessor(const Configuration& configuration, const View& view, const Act& act);
 
 // All possible next events of the systems, machines and operators in this state.
 void ExpandWorld(const Configuration& configuration, const State& state,
