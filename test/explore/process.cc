@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <cstddef>
+#include <optional>
 
 #include "nomad_harvester/scaling/step_spec.h"
 
@@ -161,6 +162,17 @@ class ProcessSteps {
     return !configuration_.two_nomads || !creates || worker.HoldsKeys();
   }
 
+  // Rule R4: a plan is made for the VMs that replace no other one any more.
+  Violation CheckPlan(const Plan& plan, const View& view) const {
+    const Decision& decision = cache_.Decide(view);
+    int from = decision.count;
+    for (std::size_t i = 0; i < view.slots.size(); ++i) {
+      const bool counts = ((plan.to_count >> i) & 1U) != 0;
+      if (counts && Works(view.slots[i].vm, decision.vms[i])) ++from;
+    }
+    return plan.ok && plan.from != from ? Violation::kCountMoves : Violation::kNone;
+  }
+
   // What a Scale changes first (rule R4), unless something refuses it. The model plans again then.
   bool MayEndReplacements(const Plan& plan, const View& view) const {
     return plan.ok && plan.to_count != 0 &&
@@ -197,6 +209,7 @@ class ProcessSteps {
       Successor& next = Add(EventKind::kPlan);
       next.state = seen;
       next.violation = CheckVictims(plan, view);
+      if (next.violation == Violation::kNone) next.violation = CheckPlan(plan, view);
       if (MayEndReplacements(plan, view)) {
         EndReplacements(On(&next.state), plan, &next.state);
         continue;
@@ -278,7 +291,7 @@ class ProcessSteps {
                           state_.slots[i].vm.Stands() && process_.mode != Mode::kSuperseded;
       applied.violation = Apply(configuration_, static_cast<int>(i), act, &applied.state);
       if (applied.violation == Violation::kNone) {
-        applied.violation = CheckCount(act, applied.state);
+        applied.violation = CheckCount(act, i, applied.state);
       }
       On(&applied.state).RecordReply(i, act, false);
       // If another process acts, too, it sees this one's writes as external changes.
@@ -324,22 +337,43 @@ class ProcessSteps {
     return CheckSuccessor(configuration_, worker.CurrentView(), act);
   }
 
-  // Rule R1: what is done for a replacement does not change the count, unless something else has
-  // changed a VM since it was read. If the old VM stays, the new one counts, too (rule R6), or is
-  // removed (rule R8).
-  Violation CheckCount(const Act& act, const State& after) const {
-    const bool keeps = act.kind == ActKind::kKeepReplaced;
-    const bool replaces = keeps || (act.kind == ActKind::kCreate && act.flag != 0) ||
-                          act.kind == ActKind::kMarkReplaced || act.kind == ActKind::kStart;
-    if (!replaces) return Violation::kNone;
-    for (std::size_t i = 0; i < state_.slots.size(); ++i) {
-      if (ObservationOf(i).vm.stale != 0) return Violation::kNone;
-    }
-    const int more = keeps && !configuration_.old_first ? 1 : 0;
-    return CountIn(state_) + more == CountIn(after) ? Violation::kNone : Violation::kCountMoves;
+  // Whether the VM counts, unless it is to take the place of another one.
+  static bool Works(const Vm& vm, const Advice& advice) {
+    return vm.mark == MarkKind::kNone && !advice.broken;
   }
-  std::uint8_t CountIn(const State& state) const {
-    return cache_.Decide(WorldView(configuration_, state, false)).count;
+
+  // By how much the act changes the count of VMs, if a rule says so (R1, R4, R6, S1).
+  std::optional<int> ChangeOfCount(const Act& act, bool works) const {
+    switch (act.kind) {
+      case ActKind::kMark:
+        return works ? -1 : 0;
+      case ActKind::kEndReplacement:
+        return works ? 1 : 0;
+      case ActKind::kKeepReplaced:
+        return configuration_.old_first ? 0 : 1;
+      case ActKind::kCreate:
+        return act.flag != 0 ? std::optional(0) : std::nullopt;
+      case ActKind::kMarkReplaced:
+      case ActKind::kStart:
+        return 0;
+      default:
+        return std::nullopt;
+    }
+  }
+
+  // Of an act on the VM in that slot, unless something else has changed a VM since it was read.
+  Violation CheckCount(const Act& act, std::size_t slot, const State& after) const {
+    if (!configuration_.replaces) return Violation::kNone;
+    for (std::size_t i = 0; i < state_.slots.size(); ++i) {
+      const Vm& seen = ObservationOf(i).vm;
+      const Vm& vm = state_.slots[i].vm;
+      if (seen.stale != 0 || seen.Exists() != vm.Exists()) return Violation::kNone;
+    }
+    const Decision& before = cache_.Decide(WorldView(configuration_, state_, false));
+    const std::optional<int> change = ChangeOfCount(act, Works(state_.slots[slot].vm, before.vms[slot]));
+    if (!change.has_value()) return Violation::kNone;
+    const Decision& now = cache_.Decide(WorldView(configuration_, after, false));
+    return before.count + *change == now.count ? Violation::kNone : Violation::kCountMoves;
   }
 
   bool CanBeLate(std::size_t slot) const {
