@@ -51,7 +51,8 @@ bool IsToBeRemoved(const Configuration& configuration, const Slot& slot) {
   if (vm.held != 0 && node.present != 0 && !IsUp(node.power)) return false;
   if (vm.was_ready == 0) {
     if (vm.joined == 0 && vm.failing != 0 && node.present == 0) return true;
-    return vm.overdue != 0 && !configuration.keep_broken && !node.IsReady();
+    const bool stays = configuration.keep_broken && vm.replaces == 0;  // rule R5
+    return vm.overdue != 0 && !stays && !node.IsReady();
   }
   if (!configuration.replace_unhealthy || vm.held != 0) return false;
   return node.present == 0 || node.power != Power::kReady;

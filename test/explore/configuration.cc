@@ -306,6 +306,7 @@ std::vector<Configuration> Configurations(bool large) {
        .about = "a new VM takes the place of one that works, or is never ready",
        .vms = 3,
        .standing = 1,
+       .keep_broken = true,
        .replaces = true,
        .budgets = {.crashes = one_more, .late = 1, .lost = 1, .op_wish = 2, .overdue = 1}},
       {.name = "replace-scale",
