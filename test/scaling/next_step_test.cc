@@ -70,6 +70,18 @@ TEST(NextStep, C7_an_old_vm_waits_while_it_is_not_known_where_the_autoscaler_run
   EXPECT_EQ(world.StepOf("old").kind, StepKind::kNothing);
 }
 
+// The new VM's node was not ready for long, so that it was marked, and is ready again by now.
+TEST(NextStep, R3_no_vm_gives_way_to_one_that_is_being_removed) {
+  World world;
+  world.With(Vm("old").Joined()).With(Node("old"));
+  world.With(Vm("new").Joined().Marked()).With(Node("new"));
+  harvester::VirtualMachine& fresh = world.Raw().vms[1].vm.Change();
+  fresh.replaces = harvester::Replaces{.vm = "old", .uid = "uid-old", .reason = "expired"};
+  fresh.mark->reason = harvester::MarkReason::kUnhealthy;
+  EXPECT_STEP(world.StepOf("new"), StepKind::kRollBack, Row::kMarkedRecovered);
+  EXPECT_EQ(world.StepOf("old").kind, StepKind::kNothing);
+}
+
 TEST(NextStep, C17_a_vm_that_harvester_stopped_for_maintenance_is_unhealthy_after_two_hours) {
   World world;
   world.With(Vm("a").Joined().Stopped())

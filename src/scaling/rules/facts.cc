@@ -131,6 +131,8 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   const PoolSnapshot& snapshot = seen.snapshot();
   facts->successor = snapshot.seen->ReplacementOf(view.vm->uid);
   if (facts->successor == nullptr) return;
+  // One that is being removed itself takes no place.
+  if (facts->successor->vm->has_mark) return;
   // It goes for its node's sake: that it has none, or one that is not ready, keeps it not (rule
   // R6).
   const bool is_dead = facts->node == nullptr || facts->node->status != NodeStatus::kReady;
