@@ -208,6 +208,8 @@ VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& confi
     view.vm.Change().join_timeout = harvester::JoinTimeout{.none = true, .limit = {}};
   }
   view.node_gone = vm.node_gone != 0;
+  const bool waits = configuration.replaces && vm.waited == 0;
+  view.awaited_for = waits ? std::chrono::hours(0) : std::chrono::hours(1);
   view.drain_known_for = std::chrono::hours(24);  // the model's processes watch long enough
   if (vm.runs != Answer::kUnknown) view.instance_runs = vm.runs == Answer::kYes;
   if (vm.failing != 0) view.start_failure = harvester::StartFailure{.reason = "no image"};
@@ -233,7 +235,7 @@ config::PoolPolicy PolicyOf(const View& view, const Configuration& configuration
 
 // Sets the annotation `replaces` of the new VMs: it names the one that is `old`, which may be gone.
 void SetReplaces(const View& view, const Labels& labels, scaling::Look* look) {
-  harvester::Replaces replaces{.vm = "web-gone", .uid = "uid-gone", .reason = "requested"};
+  harvester::Replaces replaces{.vm = "web-gone", .uid = "uid-gone", .reason = {}};
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const Vm& vm = view.slots[static_cast<std::size_t>(slot)].vm;
     if (vm.old == 0) continue;
@@ -244,6 +246,7 @@ void SetReplaces(const View& view, const Labels& labels, scaling::Look* look) {
   for (const ObservedVm& seen : view.slots) {
     if (!seen.vm.Exists()) continue;
     replaces.start = seen.vm.waits != 0 ? "RerunOnFailure" : "";
+    replaces.reason = seen.vm.for_dead != 0 ? scaling::kUnhealthy : "requested";
     if (seen.vm.replaces != 0) next->vm.Change().replaces = replaces;
     ++next;
   }
@@ -342,7 +345,6 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     if (silent) vm.node_down_for = std::chrono::hours(1);
     if (node != nullptr && !silent && power != Power::kInitializingForLong) continue;
     vm.unhealthy_for = std::chrono::hours(1);
-    vm.awaited_for = std::chrono::hours(1);
   }
   snapshot.seen = std::make_shared<const scaling::Snapshot>(std::move(look));
   return snapshot;
@@ -355,7 +357,11 @@ void DecisionCache::SetReplacement(const View& view, const PoolSnapshot& snapsho
   scaling::PoolRecord record;
   if (view.stopped != 0) record.replacement.emplace();
   const auto [vms, rests] = QueueOfReplacements(snapshot, record, {});
-  decision->replaces = !vms.empty() && rests.empty();
+  if (!vms.empty() && rests.empty()) {
+    const int slot = SlotOfVm(vms[0].vm->vm->name);
+    decision->replaces = view.slots[static_cast<std::size_t>(slot)].vm.old != 0;
+    decision->for_dead = vms[0].is_unhealthy;
+  }
   decision->needs_resumption = decision->needs_resumption || decision->replaces;
   const std::string name = PlanCreations(snapshot, 1)[0].name;
   if (!name.empty()) decision->reuse = Bit(SlotOfVm(name));

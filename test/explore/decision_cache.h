@@ -58,7 +58,8 @@ struct Decision {
   bool removals_wait = false;
   bool other_cluster = false;  // another Nomad cluster's pool: nothing is done
   bool new_keys = false;       // for the Lease
-  bool replaces = false;       // a VM may be replaced now …
+  bool replaces = false;       // the old VM may be replaced now …
+  bool for_dead = false;       // … because it is unhealthy
   std::uint8_t reuse = 0;      // … by one with this unused name of the Lease: bit per slot
   std::uint8_t count = 0;      // that Status reports
 };

@@ -98,6 +98,8 @@ std::string_view Template(EventKind kind) {
       return "the guest of $v goes on";
     case EventKind::kOperatorWishes:
       return "an operator asks for the replacement of $v, or does not any more";
+    case EventKind::kWaitEnds:
+      return "$v has waited for a minute for the one that takes its place";
     case EventKind::kOperatorToggles:
       return "an operator changes the eligibility of $n";
     default:

@@ -75,6 +75,7 @@ Violation ApplyCreate(const Configuration& configuration, const Act& act, Slot* 
   slot->vm.keys = act.keys;
   slot->vm.other = act.keys == Keys::kOther;
   slot->vm.replaces = act.flag;
+  slot->vm.for_dead = act.row == static_cast<Bits>(scaling::Row::kUnmarkedUnhealthyWaits);
   slot->vm.waits = act.flag != 0 && configuration.old_first;
   slot->vm.running = slot->vm.waits == 0;
   // No action asks for one that takes the place of another.
@@ -102,7 +103,7 @@ Violation ApplyStart(Vm* vm, const State& state) {
 // A Scale lets it count by itself, and starts it unless it is a victim.
 void EndReplacement(const Act& act, Vm* vm) {
   if (vm->waits != 0) vm->running = act.flag == 0;
-  vm->replaces = vm->waits = 0;
+  vm->replaces = vm->waits = vm->for_dead = 0;
 }
 
 Reason ReasonOf(ActKind kind) {
@@ -308,12 +309,18 @@ Violation CheckKnown(const Act& act, const Known& known) {
                                                                : Violation::kNone;
 }
 
-Violation CheckSuccessor(const Configuration& configuration, const View& view, const Act& act) {
+Violation CheckSuccessor(const Configuration& configuration, const View& view, std::size_t slot,
+                         const Act& act) {
+  const Vm& vm = view.slots[slot].vm;
   const bool gives_way = act.kind == ActKind::kMarkReplaced &&
                          act.row == static_cast<Bits>(scaling::Row::kUnmarkedReplaced);
-  if (!gives_way) return Violation::kNone;
+  // A dead VM goes once the new one exists (rule C17).
+  const bool is_dead = act.kind == ActKind::kMarkUnhealthy && configuration.replaces &&
+                       vm.old != 0 && vm.waited == 0 && vm.undone == 0;
+  if (!gives_way && !is_dead) return Violation::kNone;
   for (const ObservedVm& seen : view.slots) {
-    if (!IsSuccessor(seen.vm)) continue;
+    if (is_dead && seen.vm.Exists() && seen.vm.replaces != 0) return Violation::kNone;
+    if (is_dead || !IsSuccessor(seen.vm)) continue;
     if (configuration.old_first && seen.vm.waits != 0) return Violation::kNone;
     for (const Node& node : seen.nodes) {
       const bool takes_work =

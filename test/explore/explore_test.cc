@@ -106,6 +106,7 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kUnmarkedReplaced, "replace", Violation::kPlaceLeft},
       {Row::kUnmarkedReplaced, "old-first", Violation::kPlaceLeft},
       {Row::kUnmarkedStays, "replace-nodes", Violation::kPlaceLeft},
+      {Row::kUnmarkedUnhealthyWaits, "replace-dead", Violation::kGivesWayTooEarly},
       {Row::kUnmarkedNotNeeded, "old-kept", Violation::kPlaceLeft},
       {Row::kUnmarkedStart, "old-first", Violation::kPlaceLeft},
   };
@@ -130,8 +131,6 @@ const std::vector<Equivalent>& EquivalentRows() {
       {Row::kUnmarkedTokenEnds, "the model has no tokens: introduction_test has the row"},
       {Row::kUnmarkedWaiting, "waits; without it the VM has nothing to do, either"},
       {Row::kTerminatingHeld, "the model has no quota: remediation_test has the row"},
-      {Row::kUnmarkedUnhealthyWaits,
-       "the model's VMs are unhealthy for long: unhealthy_test has it"},
       {Row::kUnmarkedHalted, "waits; without it the VM has nothing to do, either"},
       {Row::kUnmarkedPublish, "the model has no hosts: publish_host_rows_test has the row"},
       {Row::kUnmarkedUnpublish, "likewise"},

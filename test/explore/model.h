@@ -131,7 +131,10 @@ struct Vm {
   Bits undone : 1;     // the annotation removal-undone; it is younger than every VM
   Bits replaces : 1;   // the annotation `replaces`, which names the one that is `old`
   Bits waits : 1;      // Halted until that one is gone
-  Bits spare : 20;
+  Bits for_dead : 1;   // … which was unhealthy
+  // It has been unhealthy for a minute, and nothing was missing but the one that takes its place.
+  Bits waited : 1;
+  Bits spare : 18;
 
   bool Stands() const { return phase == Phase::kStanding; }
   bool Exists() const { return phase == Phase::kStanding || phase == Phase::kTerminating; }

@@ -475,7 +475,7 @@ TEST(Invariant, R3_a_vm_gives_way_once_the_new_one_takes_work) {
   act.row = static_cast<Bits>(scaling::Row::kUnmarkedReplaced);
   const auto check = [&](const State& state, bool old_first) {
     const Configuration configuration = Replacing(old_first);
-    return CheckSuccessor(configuration, WorldView(configuration, state, false), act);
+    return CheckSuccessor(configuration, WorldView(configuration, state, false), 0, act);
   };
   State ineligible = Swapping();
   ineligible.slots[1].nodes[0].eligible = 0;

@@ -280,9 +280,7 @@ class ProcessSteps {
         next.event.act = act;
         On(&next.state).Read(i);
         next.violation = CheckSent(next.state.slots[i]);
-        if (next.violation == Violation::kNone) {
-          next.violation = CheckMark(On(&next.state), next.state.slots[i]);
-        }
+        if (next.violation == Violation::kNone) next.violation = CheckMark(On(&next.state), i);
         continue;
       }
       Successor& applied = Add(EventKind::kActApplied, i);
@@ -331,10 +329,10 @@ class ProcessSteps {
                                  .refused = seen.intent.refused != 0});
   }
 
-  Violation CheckMark(const Worker& worker, const Slot& slot) const {
-    const Act& act = worker.ObservationOf(slot).act;
+  Violation CheckMark(const Worker& worker, std::size_t slot) const {
+    const Act& act = worker.ActOn(slot);
     if (act.phase != ActPhase::kSent) return Violation::kNone;
-    return CheckSuccessor(configuration_, worker.CurrentView(), act);
+    return CheckSuccessor(configuration_, worker.CurrentView(), slot, act);
   }
 
   // Whether the VM counts, unless it is to take the place of another one.
@@ -343,10 +341,12 @@ class ProcessSteps {
   }
 
   // By how much the act changes the count of VMs, if a rule says so (R1, R4, R6, S1).
-  std::optional<int> ChangeOfCount(const Act& act, bool works) const {
+  std::optional<int> ChangeOfCount(const Act& act, bool works, bool is_replaced) const {
     switch (act.kind) {
       case ActKind::kMark:
         return works ? -1 : 0;
+      case ActKind::kMarkUnhealthy:
+        return is_replaced ? std::optional(0) : std::nullopt;
       case ActKind::kEndReplacement:
         return works ? 1 : 0;
       case ActKind::kKeepReplaced:
@@ -364,13 +364,17 @@ class ProcessSteps {
   // Of an act on the VM in that slot, unless something else has changed a VM since it was read.
   Violation CheckCount(const Act& act, std::size_t slot, const State& after) const {
     if (!configuration_.replaces) return Violation::kNone;
+    const Decision& before = cache_.Decide(WorldView(configuration_, state_, false));
+    bool has_successor = false;
     for (std::size_t i = 0; i < state_.slots.size(); ++i) {
       const Vm& seen = ObservationOf(i).vm;
       const Vm& vm = state_.slots[i].vm;
       if (seen.stale != 0 || seen.Exists() != vm.Exists()) return Violation::kNone;
+      if (vm.Stands() && vm.replaces != 0 && Works(vm, before.vms[i])) has_successor = true;
     }
-    const Decision& before = cache_.Decide(WorldView(configuration_, state_, false));
-    const std::optional<int> change = ChangeOfCount(act, Works(state_.slots[slot].vm, before.vms[slot]));
+    const Vm& changed = state_.slots[slot].vm;
+    const std::optional<int> change = ChangeOfCount(act, Works(changed, before.vms[slot]),
+                                                    has_successor && changed.old != 0 && changed.undone == 0);
     if (!change.has_value()) return Violation::kNone;
     const Decision& now = cache_.Decide(WorldView(configuration_, after, false));
     return before.count + *change == now.count ? Violation::kNone : Violation::kCountMoves;

@@ -93,7 +93,7 @@ bool Rest::ActOnce(bool asks_other, State* state, Violation* violation, TraceOut
     const bool taken_back = ((view.back >> i) & 1U) != 0;
     *violation = CheckKnown(
         act, {.vm = seen.vm, .node = seen.nodes[act.node & 1U], .taken_back = taken_back});
-    if (*violation == Violation::kNone) *violation = CheckSuccessor(configuration_, view, act);
+    if (*violation == Violation::kNone) *violation = CheckSuccessor(configuration_, view, i, act);
     if (*violation == Violation::kNone) {
       *violation = Apply(configuration_, static_cast<int>(i), act, state);
     }

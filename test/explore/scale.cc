@@ -96,7 +96,8 @@ void EndReplacements(const Worker& worker, const Plan& plan, State* state) {
 }
 
 bool BeginReplacement(const Worker& worker, int names, State* state) {
-  const std::uint8_t reuse = worker.CurrentDecision().reuse;
+  const Decision& decision = worker.CurrentDecision();
+  const std::uint8_t reuse = decision.reuse;
   Slot* chosen = nullptr;
   for (std::size_t i = 0; i < static_cast<std::size_t>(names); ++i) {
     Slot& slot = state->slots[i];
@@ -114,6 +115,9 @@ bool BeginReplacement(const Worker& worker, int names, State* state) {
   worker.StoreNames();
   observation.act = SentTo(ActKind::kCreate, Vm{});
   observation.act.flag = 1;
+  if (decision.for_dead) {
+    observation.act.row = static_cast<Bits>(scaling::Row::kUnmarkedUnhealthyWaits);
+  }
   return true;
 }
 

@@ -134,7 +134,8 @@ void Worker::WriteAhead() const {
       observation.intent.named = 1;
     }
     // Rule R5.
-    if (kind == ActKind::kMarkBroken && observation.vm.replaces != 0) state_.stopped = 1;
+    const bool rolls = observation.vm.replaces != 0 && observation.vm.for_dead == 0;
+    if (kind == ActKind::kMarkBroken && rolls) state_.stopped = 1;
   }
   StoreNames();
 }

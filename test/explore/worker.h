@@ -25,7 +25,7 @@ class Worker {
         p_(static_cast<std::size_t>(p)) {}
 
   Observation& ObservationOf(Slot& slot) const { return slot.observations[p_]; }
-  const Observation& ObservationOf(const Slot& slot) const { return slot.observations[p_]; }
+  const Act& ActOn(std::size_t slot) const { return state_.slots[slot].observations[p_].act; }
 
   View CurrentView() const;
   const Decision& CurrentDecision() const { return cache_.Decide(CurrentView()); }

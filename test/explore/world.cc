@@ -125,6 +125,9 @@ class WorldSteps {
       next.vm.failing = 1;
       next.vm.running = 0;
     }
+    if (AwaitsSuccessor(configuration_, s) && vm.waited == 0) {
+      AddSlot(EventKind::kWaitEnds, slot, nullptr).vm.waited = 1;
+    }
     if (vm.mark == MarkKind::kOurs && vm.due == 0 && May(&Budgets::due)) {
       AddSlot(EventKind::kDeadline, slot, &Budgets::due).vm.due = 1;
     }
@@ -524,6 +527,15 @@ bool Reconnect(State* state) {
 
 }  // namespace
 
+bool AwaitsSuccessor(const Configuration& configuration, const Slot& slot) {
+  const Vm& vm = slot.vm;
+  const Node& node = NodeNow(slot);
+  if (!configuration.replaces || !configuration.replace_unhealthy) return false;
+  if (!vm.Stands() || vm.was_ready == 0 || vm.mark != MarkKind::kNone) return false;
+  return node.present == 0 || IsSilentForLong(node.power) ||
+         node.power == Power::kInitializingForLong;
+}
+
 bool EndOutage(State* state) {
   bool moved = false;
   for (Slot& slot : state->slots) {
@@ -583,6 +595,10 @@ bool LetTimePass(const Configuration& configuration, State* state) {
     const bool has_deadline = slot.vm.Stands() && slot.vm.waits == 0;
     if (has_deadline && slot.vm.was_ready == 0 && slot.vm.overdue == 0) {
       slot.vm.overdue = 1;
+      moved = true;
+    }
+    if (AwaitsSuccessor(configuration, slot) && slot.vm.waited == 0) {
+      slot.vm.waited = 1;
       moved = true;
     }
     for (Node& node : slot.nodes) {

@@ -115,6 +115,7 @@ enum class EventKind : std::uint8_t {
   kOperatorClones,
   kOperatorRestores,
   kOperatorWishes,
+  kWaitEnds,
 };
 struct Event {
   EventKind kind{};
@@ -145,7 +146,8 @@ struct Known {
 Violation CheckKnown(const Act& act, const Known& known);
 
 // Whether a VM is marked because another one takes its place, and that one is not there yet.
-Violation CheckSuccessor(const Configuration& configuration, const View& view, const Act& act);
+Violation CheckSuccessor(const Configuration& configuration, const View& view, std::size_t slot,
+                         const Act& act);
 
 // All possible next events of the systems, machines and operators in this state.
 void ExpandWorld(const Configuration& configuration, const State& state,
@@ -177,6 +179,9 @@ inline const Node& NodeNow(const Slot& slot) { return slot.nodes[slot.nodes[1].p
 // Whether more than one, and more than a fifth, of the VMs that run and were ready, and are not
 // marked or whose drain has begun, have no node or one that is not ready (rule C15).
 bool IsMassLoss(const State& state);
+
+// True for a VM that another one is to replace because its node has not been ready for long.
+bool AwaitsSuccessor(const Configuration& configuration, const Slot& slot);
 
 // A state that must not last once our process has done all that it can for now, unless the removals
 // wait because too many nodes are lost.
