@@ -26,10 +26,10 @@ struct Configuration {
   bool purge = false;
   bool keep_broken = false;  // on_join_timeout = "keep"
   bool replace_unhealthy = false;
-  bool endless = false;  // drains have no deadline
+  bool endless = false;    // drains have no deadline
   bool replaces = false;   // one of the VMs may be replaced
   bool old_first = false;  // … and is removed before the new one starts
-  bool hanging = false;  // tasks never stop by themselves once nothing else changes
+  bool hanging = false;    // tasks never stop by themselves once nothing else changes
   // There is another Nomad cluster, and VMs have a record of theirs.
   bool two_nomads = false;
   // The second process is an agent of the other cluster, of which the last VM is.

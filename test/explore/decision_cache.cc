@@ -418,8 +418,8 @@ const std::vector<Plan>& DecisionCache::PlanFor(const View& view, int wanted) {
     const PoolSnapshot seen = SnapshotOf(view, labels);
     const std::vector<const VmView*> pending = ReplacementsToCount(seen, wanted);
     const PoolSnapshot snapshot = WithoutReplacements(seen, pending);
-    const auto planned = PlanScale(
-        snapshot, wanted, {.newly_counted = static_cast<std::int64_t>(pending.size())});
+    const auto planned =
+        PlanScale(snapshot, wanted, {.newly_counted = static_cast<std::int64_t>(pending.size())});
     Plan plan;
     plan.ok = planned.ok();
     if (planned.ok()) {

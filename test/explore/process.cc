@@ -373,8 +373,9 @@ class ProcessSteps {
       if (vm.Stands() && vm.replaces != 0 && Works(vm, before.vms[i])) has_successor = true;
     }
     const Vm& changed = state_.slots[slot].vm;
-    const std::optional<int> change = ChangeOfCount(act, Works(changed, before.vms[slot]),
-                                                    has_successor && changed.old != 0 && changed.undone == 0);
+    const std::optional<int> change =
+        ChangeOfCount(act, Works(changed, before.vms[slot]),
+                      has_successor && changed.old != 0 && changed.undone == 0);
     if (!change.has_value()) return Violation::kNone;
     const Decision& now = cache_.Decide(WorldView(configuration_, after, false));
     return before.count + *change == now.count ? Violation::kNone : Violation::kCountMoves;
