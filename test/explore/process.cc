@@ -361,9 +361,10 @@ class ProcessSteps {
     }
   }
 
-  // Of an act on the VM in that slot, unless something else has changed a VM since it was read.
+  // Of an act on the VM in that slot, unless it is late or something else has changed a VM since it was read.
   Violation CheckCount(const Act& act, std::size_t slot, const State& after) const {
-    if (!configuration_.replaces) return Violation::kNone;
+    const bool is_late = process_.mode == Mode::kSuperseded;
+    if (!configuration_.replaces || is_late) return Violation::kNone;
     const Decision& before = cache_.Decide(WorldView(configuration_, state_, false));
     bool has_successor = false;
     for (std::size_t i = 0; i < state_.slots.size(); ++i) {
