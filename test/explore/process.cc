@@ -361,7 +361,8 @@ class ProcessSteps {
     }
   }
 
-  // Of an act on the VM in that slot, unless it is late or something else has changed a VM since it was read.
+  // Of an act on the VM in that slot, unless it is late or something else has changed a VM since it
+  // was read.
   Violation CheckCount(const Act& act, std::size_t slot, const State& after) const {
     const bool is_late = process_.mode == Mode::kSuperseded;
     if (!configuration_.replaces || is_late) return Violation::kNone;
