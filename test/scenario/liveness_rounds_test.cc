@@ -316,6 +316,32 @@ TEST(Rounds, L1_an_old_trouble_does_not_hold_up_what_is_new) {
   EXPECT_NE(AnnotationOf(h.cluster.Vm(vm), Key("joined-at")), "");
 }
 
+// The next Scale removes another VM, whose drain takes long, and names the first one no more.
+TEST(LateMark, C11_one_that_arrives_while_another_vm_is_removed_is_rolled_back) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  const std::string first = h.VmNames().at(0);
+  const std::string other = h.VmNames().at(1);
+  h.invariants.ExpectLateRequests();
+  bool is_sent = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (is_sent) return simulator::Fault::Die();
+    is_sent = request.verb == "patch" && request.name == first;
+    return is_sent ? simulator::Fault::Delay(minutes(2)) : simulator::Fault::None();
+  });
+  EXPECT_FALSE(h.Scale(0).ok());
+  ASSERT_TRUE(is_sent);
+  h.cluster.SetFaultHook(nullptr);
+  h.Restart();
+  json object = h.cluster.Vm(other);
+  object["metadata"]["annotations"][Key("delete-first")] = "true";
+  ASSERT_TRUE(h.cluster.PutObject(object));
+  h.HangDrains();
+  h.clock.After(minutes(4), [&] { h.HangDrains(false); });
+  EXPECT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  EXPECT_THAT(h.VmNames(), testing::ElementsAre(first)) << h.Transcript();
+}
+
 // --- Names.
 
 TEST(Names, C10_one_whose_vm_has_existed_is_not_used_again_after_the_scale_has_timed_out) {

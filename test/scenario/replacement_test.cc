@@ -785,6 +785,33 @@ TEST_F(ThreePending, R4_a_capped_scale_in_lets_the_pool_shrink_however_many_are_
   EXPECT_EQ(h_.Status()->count, before_ - 1) << h_.Transcript();
 }
 
+// A pool of three, and a new VM that is broken, which nobody has seen yet.
+class BrokenPending : public Replacement {
+ protected:
+  void MakePending() {
+    h_.policy["join_timeout"] = "5m";
+    MakePool(3);
+    h_.cluster.NeverJoin(1);
+    ChangeTemplate();
+    AwaitPending();
+    h_.clock.Advance(minutes(6));
+  }
+};
+
+TEST_F(BrokenPending, R4_it_is_no_part_of_max_scale_out) {
+  MakePending();
+  h_.policy["max_scale_out"] = "1";
+  EXPECT_TRUE(h_.Scale(4).ok()) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, 4) << h_.Transcript();
+}
+
+TEST_F(BrokenPending, R4_it_is_no_part_of_max_scale_in) {
+  MakePending();
+  h_.policy["max_scale_in"] = "1";
+  EXPECT_TRUE(h_.Scale(1).ok()) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, 2) << h_.Transcript();
+}
+
 TEST_F(ThreePending, R4_growth_takes_as_many_as_it_needs_and_removes_none) {
   MakePending();
   ASSERT_TRUE(h_.Scale(before_ + 1).ok()) << h_.Transcript();

@@ -340,9 +340,12 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
       action.create.try_emplace(name, id);
     }
     // VMs that are marked stay named. So do VMs that are gone, until their leftovers are cleaned up
-    // (rule C10). A mark that no action has named is not made valid by this one (rule C11).
+    // (rule C10). A mark that no action has named is not made valid by this one, and neither is one
+    // that is still on its way (rule C11).
     for (const std::string& name : record.action->names) {
-      if (!record.action->create.contains(name)) action.names.insert(name);
+      if (record.action->create.contains(name)) continue;
+      const VmView* view = snapshot.seen->FindVm(name);
+      if (view == nullptr || view->vm->has_mark) action.names.insert(name);
     }
     action.unknown_members = record.action->unknown_members;
   }
@@ -396,7 +399,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   const std::vector<const VmView*> pending = ReplacementsToCount(settled.snapshot, request_.count);
   const PoolSnapshot snapshot = WithoutReplacements(settled.snapshot, pending);
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(settled.left_out)));
-  inputs_.newly_counted = static_cast<std::int64_t>(pending.size());
+  inputs_.newly_counted = CountOf(snapshot) - CountOf(settled.snapshot);
   std::set<std::string> to_count;
   for (const VmView* view : pending) to_count.insert(view->vm->name);
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(snapshot));
@@ -595,7 +598,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(const PoolSnapshot observed, ObserveWithNomad(context));
   PoolSnapshot snapshot = AfterRepairs(observed);
   const std::vector<const VmView*> pending = ReplacementsToCount(snapshot, request_.count);
-  const auto newly_counted = static_cast<std::int64_t>(pending.size());
+  const std::int64_t counted = CountOf(snapshot);
   snapshot = WithoutReplacements(snapshot, pending);
   Proposal proposal{.snapshot = snapshot};
   const Decisions decisions(observed);
@@ -605,7 +608,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
   }
   ProposeReplacements(context, observed, &proposal);
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, {}));
-  inputs_.newly_counted = newly_counted;
+  inputs_.newly_counted = CountOf(snapshot) - counted;
   proposal.refusal = CheckPaused(snapshot.now());
   absl::StatusOr<ScalePlan> plan = Plan(snapshot);
   if (!plan.ok()) {
