@@ -681,18 +681,21 @@ TEST_F(OldGoesFirst, R8_a_new_vm_that_somebody_stops_after_it_has_joined_stays_s
 }
 
 TEST_F(OldGoesFirst, L7_a_new_vm_that_somebody_stops_before_it_is_ready_costs_little_for_ever) {
-  h_.policy["join_timeout"] = "12h";
   MakePool(1);
-  h_.cluster.NeverJoin(1);
+  h_.policy["join_timeout"] = "12h";
+  h_.policy["ready_drivers"] = "podman";  // which its client lacks
   ChangeTemplate();
   h_.Tick(minutes(10));
   ASSERT_EQ(Old(), 0U) << h_.Transcript();
   json object = h_.cluster.Vm(h_.VmNames().at(0));
+  ASSERT_NE(AnnotationOf(object, Key("joined-at")), "") << h_.Transcript();
   object["spec"]["runStrategy"] = "Halted";
   ASSERT_TRUE(h_.cluster.PutObject(object));
   h_.policy["replace_drifted"] = "off";
   h_.Tick(minutes(10));
   EXPECT_LE(RequestsAtRest(h_, minutes(60)), RestBudget(minutes(60), 0)) << h_.log->Text();
+  h_.Restart();
+  h_.Tick(minutes(1));
   h_.cluster.ResetCounters();
   for (int i = 0; i < 6 * 60; ++i) {
     h_.clock.Advance(seconds(10));
@@ -887,6 +890,95 @@ TEST_F(OldGoesFirst, R8_a_new_vm_that_is_started_by_hand_gets_a_deadline) {
   const json vm = h_.cluster.Vm(waits);
   EXPECT_EQ(vm.at("spec").at("runStrategy"), "Always") << h_.Transcript();
   EXPECT_NE(AnnotationOf(vm, Key("join-timeout")), "none");
+}
+
+// What new VMs are made of is read every ten minutes, and once more for each of them.
+TEST_F(Replacement, R1_a_policy_that_is_changed_back_costs_no_vm_that_is_as_it_describes) {
+  MakePool(4);
+  const std::string first = h_.policy["memory_request"];
+  ChangeTemplate();
+  AwaitPending();
+  old_.erase(Replaced());
+  h_.policy["memory_request"] = first;
+  h_.Tick(minutes(40));
+  EXPECT_EQ(Old(), 3U) << h_.Transcript();
+}
+
+TEST_F(Replacement, R6_a_clock_that_is_set_back_costs_no_endless_writes) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  Annotate(Replaced(), "protect", "true");
+  h_.cluster.SetClockSkews({minutes(-30)});
+  h_.clock.set_wall_skew(minutes(-30));
+  int writes = 0;
+  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    const bool records =
+        request.verb == "patch" && request.body.find("removal-undone") != std::string::npos;
+    return records && ++writes == 20 ? Fault::Die() : Fault::None();  // it would not end
+  });
+  h_.Tick(minutes(1));
+  EXPECT_EQ(writes, 1) << h_.log->Text();
+}
+
+// A webhook denies whatever is written on one VM.
+class UnwritableVm : public ThreePending {
+ protected:
+  void Refuse(const std::string& vm) {
+    h_.cluster.SetFaultHook([vm](const simulator::RequestInfo& request) {
+      const bool writes = request.resource == "virtualmachines" && request.verb == "patch";
+      return writes && request.name == vm
+                 ? Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})")
+                 : Fault::None();
+    });
+  }
+  // Asks for that count as the agent would.
+  void Ask(std::int64_t count, base::Duration duration) {
+    for (base::Duration passed{}; passed < duration; passed += seconds(30)) {
+      h_.Tick(seconds(30));
+      const auto status = h_.Status();
+      if (status->ready && status->count != count) last_ = h_.Scale(count);
+    }
+  }
+  absl::Status last_;
+};
+
+TEST_F(UnwritableVm, I6_a_new_one_stops_no_growth) {
+  MakePending();
+  Refuse(Pending());
+  Ask(12, minutes(20));
+  EXPECT_EQ(h_.Status()->count, 12) << last_ << "\n" << h_.log->Text();
+}
+
+TEST_F(UnwritableVm, I6_a_new_one_stops_no_scale_in) {
+  MakePending();
+  Refuse(Pending());
+  Ask(3, minutes(20));
+  EXPECT_EQ(h_.Status()->count, 3) << last_ << "\n" << h_.log->Text();
+}
+
+TEST_F(UnwritableVm, C2_a_scale_in_beside_a_new_one_lets_no_pool_grow) {
+  MakePending();
+  Refuse(Pending());
+  std::size_t most = 0;
+  for (int i = 0; i < 60; ++i) {
+    Ask(7, seconds(60));
+    most = std::max(most, h_.VmNames().size());
+  }
+  EXPECT_LE(most, 11U) << last_ << "\n" << h_.log->Text();
+}
+
+TEST_F(UnwritableVm, R6_an_old_one_stays_and_the_new_one_counts) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  Refuse(Replaced());
+  h_.Tick(minutes(30));
+  EXPECT_EQ(Eligible(), 3U) << h_.Transcript();
+  EXPECT_EQ(h_.Status()->count, 3) << h_.Transcript();
+  h_.cluster.SetFaultHook(nullptr);
+  h_.Tick(minutes(10));
+  EXPECT_EQ(h_.Status()->count, static_cast<std::int64_t>(Eligible())) << h_.Transcript();
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ class ObserverMemory {
   // The VMs, by uid, that are unhealthy and would be marked, but for the one that is to take their
   // place (VmView::awaited_for). Forgets the others.
   void RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids);
+  // Sets VmView::stays_unrecorded of the VMs with these uids from now on.
+  void RecordStaying(std::set<std::string> uids);
 
  private:
   struct Failing {
@@ -92,6 +94,7 @@ class ObserverMemory {
   };
   std::map<std::string, UnhealthySince> unhealthy_since_ NH_GUARDED_BY(mutex_);     // by VM uid
   std::map<std::string, base::MonoTime> awaiting_since_ NH_GUARDED_BY(mutex_);      // by VM uid
+  std::set<std::string> staying_ NH_GUARDED_BY(mutex_);                             // VM uids
   std::map<std::string, NodeSince> drained_since_ NH_GUARDED_BY(mutex_);            // by VM uid
   std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);  // by node ID
   struct DrainSince {

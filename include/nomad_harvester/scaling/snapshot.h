@@ -136,6 +136,8 @@ struct VmView {
   bool unmarking_refused = false;
   // For how long the mark of a VM whose place another one takes has been refused (rule R6).
   base::Duration giving_way_refused_for{};
+  // It stays beside that one, and the record of it has been refused for a minute, too.
+  bool stays_unrecorded = false;
   // For how long the start of a VM that waits for it (rule R8), or its new token, has been refused.
   base::Duration start_refused_for{};
   base::Duration token_refused_for{};
@@ -467,7 +469,8 @@ std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolS
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
 // True for a VM that takes the place of another one, which is neither marked nor gone yet.
 bool IsPendingReplacement(const VmView& view, const PoolSnapshot& snapshot);
-// True if that VM was to be replaced by `successor`, and stays nevertheless (rule R6).
+// True if that VM was to be replaced by `successor`, and stays nevertheless (rule R6): it says so,
+// or it takes no write at all.
 bool StaysBeside(const VmView& old, const VmView& successor);
 // How many VMs of the pool count.
 std::int64_t CountOf(const PoolSnapshot& snapshot);

@@ -138,7 +138,7 @@ void Background::Ring(const std::shared_ptr<Pool>& pool) {
     // Each Status looks for replacements that are due: the alarm is for pools without one.
     if (state.inspected && now - state.asked_at < Rounds::kShortest) return;
     state.queued = true;
-    work = state.rounds.work();
+    if (!state.inspected) work = state.rounds.work();
   }
   Start(session, pool, std::move(work));
 }
@@ -231,6 +231,8 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   if (resumed.last.has_value()) {
     opens = UntilWindowOpens(resumed.last->snapshot(), memory.current_template);
     if (work.empty()) work = WorkOf(*resumed.last);
+    // One whose new VM an operator has stopped may take for ever (rule L7).
+    if (work.empty()) work = resumed.replacing;
     paused = access->lease->record().paused.HoldsAt(resumed.last->snapshot().now());
   }
   const base::MonoTime now = options_.clock->Now();
@@ -258,9 +260,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   base::MonoTime next = state.rounds.NextAfter(now);
   if (done) {
     if (!state.replaces) return std::nullopt;
-    // One that an operator has stopped may take for ever (rule L7).
-    state.replacements.Done(resumed.replacing, now);
-    next = resumed.replacing.empty() ? now + Rounds::kLongest : state.replacements.NextAfter(now);
+    if (resumed.replacing.empty()) next = now + Rounds::kLongest;
   } else if (next - state.asked_at >= kAskedWithin && !state.replaces) {
     return std::nullopt;
   }

@@ -383,6 +383,45 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   return outcome;
 }
 
+// A Scale goes first: VMs that were to take the place of others count by themselves (rule R4). That
+// is written once nothing refuses the Scale.
+absl::StatusOr<ScaleCall::Planned> ScaleCall::PlanWithout(const runtime::Context& context,
+                                                          const Reconciler::Settled& settled,
+                                                          const std::set<std::string>& stuck) {
+  std::vector<const VmView*> pending = ReplacementsToCount(settled.snapshot, request_.count);
+  std::erase_if(pending, [&](const VmView* view) { return stuck.contains(view->vm->name); });
+  Planned planned{.snapshot = WithoutReplacements(settled.snapshot, pending)};
+  const PoolSnapshot& snapshot = planned.snapshot;
+  for (const VmView* view : pending) planned.to_count.insert(view->vm->name);
+  std::map<std::string, std::string> left_out = settled.left_out;
+  for (const VmView* view : settled.snapshot.vms()) {
+    // Without the old VM the new one would count in its place.
+    if (!stuck.contains(view->vm->name) || !view->vm->replaces.has_value()) continue;
+    left_out[view->vm->replaces->vm] =
+        "VM " + view->vm->name + ", which is to take its place, cannot be written";
+  }
+  NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(left_out)));
+  inputs_.newly_counted = CountOf(snapshot) - CountOf(settled.snapshot);
+  NH_ASSIGN_OR_RETURN(planned.plan, Plan(snapshot));
+  ScalePlan& plan = planned.plan;
+  range_ = {.from = plan.from, .to = plan.to};
+  deferred_ = absl::OkStatus();
+  if (plan.direction != Direction::kNone) {
+    NH_RETURN_IF_ERROR(KeepToConsent(&plan));
+    NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
+    NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
+    NH_RETURN_IF_ERROR(CheckTokens(context));
+  }
+  // Not before the checks: a refused plan would be logged at every tick.
+  deps_.logger.Info("Planned", {{"action_id", action_id_},
+                                {"reason", request_.reason},
+                                {"from", plan.from},
+                                {"to", plan.to},
+                                {"capped", plan.capped},
+                                {"plan", Describe(plan)}});
+  return planned;
+}
+
 absl::Status ScaleCall::Act(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(Reconciler::Settled settled,
                       reconciler_.FinishRollBacks(context, reads_.TakeObserved()));
@@ -391,40 +430,23 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
     told_by_record_ = true;
     return paused;
   }
-  // A Scale goes first: VMs that were to take the place of others count by themselves (rule R4).
-  // That is written once nothing refuses the Scale.
   if (CountOf(settled.snapshot) != request_.count) {
     NH_RETURN_IF_ERROR(CheckSwap(settled.snapshot));
   }
-  const std::vector<const VmView*> pending = ReplacementsToCount(settled.snapshot, request_.count);
-  const PoolSnapshot snapshot = WithoutReplacements(settled.snapshot, pending);
-  NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(settled.left_out)));
-  inputs_.newly_counted = CountOf(snapshot) - CountOf(settled.snapshot);
-  std::set<std::string> to_count;
-  for (const VmView* view : pending) to_count.insert(view->vm->name);
-  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(snapshot));
-  range_ = {.from = plan.from, .to = plan.to};
-  const auto log_plan = [&] {
-    deps_.logger.Info("Planned", {{"action_id", action_id_},
-                                  {"reason", request_.reason},
-                                  {"from", plan.from},
-                                  {"to", plan.to},
-                                  {"capped", plan.capped},
-                                  {"plan", Describe(plan)}});
-  };
-  if (plan.direction == Direction::kNone) {
-    log_plan();
-    return EndReplacements(context, plan, to_count, &settled.snapshot);
+  std::optional<Planned> planned;
+  std::set<std::string> stuck;
+  for (bool is_written = false; !is_written;) {
+    NH_ASSIGN_OR_RETURN(planned, PlanWithout(context, settled, stuck));
+    NH_ASSIGN_OR_RETURN(std::set<std::string> more,
+                        EndReplacements(context, *planned, &settled.snapshot));
+    is_written = more.empty();
+    stuck.merge(more);
   }
-  NH_RETURN_IF_ERROR(KeepToConsent(&plan));
-  NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
-  NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
-  NH_RETURN_IF_ERROR(CheckTokens(context));
-  log_plan();  // not before the checks: a refused plan would be logged at every tick
-  NH_RETURN_IF_ERROR(EndReplacements(context, plan, to_count, &settled.snapshot));
+  ScalePlan& plan = planned->plan;
+  if (plan.direction == Direction::kNone) return absl::OkStatus();
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
-  NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
+  NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, planned->snapshot, &nodes));
   if (deps_.clock.Now() - reads_began > ScaleReads::kGoodFor) nodes.clear();
   leaves_work_ = acted_ = true;
   Tracker tracker({.action_id = action_id_,
@@ -463,31 +485,38 @@ absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
                           swap + ": the metrics may count both; nothing is removed meanwhile");
 }
 
-absl::Status ScaleCall::EndReplacements(const runtime::Context& context, const ScalePlan& plan,
-                                        const std::set<std::string>& to_count,
-                                        PoolSnapshot* snapshot) {
+absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::Context& context,
+                                                                 const Planned& planned,
+                                                                 PoolSnapshot* snapshot) {
   const auto is_removed = [&](const std::string& vm) {
-    return std::any_of(plan.remove.begin(), plan.remove.end(),
+    const std::vector<PlannedRemoval>& remove = planned.plan.remove;
+    return std::any_of(remove.begin(), remove.end(),
                        [&](const PlannedRemoval& removal) { return removal.vm == vm; });
   };
+  std::set<std::string> stuck;
   // KubeVirt and Harvester write on a VM that boots all the time: a conflict is normal.
   for (int attempt = 1;; ++attempt) {
     std::vector<const VmView*> pending = PendingReplacements(*snapshot);
-    std::erase_if(pending, [&](const VmView* view) { return !to_count.contains(view->vm->name); });
-    if (pending.empty()) return absl::OkStatus();
-    absl::Status outcome;
+    std::erase_if(pending, [&](const VmView* view) {
+      return !planned.to_count.contains(view->vm->name) || stuck.contains(view->vm->name);
+    });
+    if (pending.empty()) return stuck;
     for (const VmView* view : pending) {
       const harvester::VirtualMachine& vm = view->vm;
       const absl::Status counted = EndReplacement(context, deps_, vm, is_removed(vm.name),
                                                   policy_.join_timeout, snapshot->now());
-      outcome.Update(counted);
-      if (!counted.ok()) continue;
-      deps_.logger.Info(
-          "A Scale goes first: a VM that was to replace another one counts by itself",
-          {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
+      NH_RETURN_IF_ERROR(context.Check());
+      if (counted.ok()) {
+        deps_.logger.Info(
+            "A Scale goes first: a VM that was to replace another one counts by itself",
+            {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
+      } else if (!kube::IsConflict(counted) || attempt == kMostConflicts) {
+        stuck.insert(vm.name);
+        deps_.logger.Warn("A VM that is to replace another one cannot be written; the Scale goes on "
+                          "without it",
+                          {{"vm", vm.name}, {"error", counted}, {"action_id", action_id_}});
+      }
     }
-    const bool again = kube::IsConflict(outcome) && attempt < kMostConflicts;
-    if (!outcome.ok() && !again) return outcome;
     NH_ASSIGN_OR_RETURN(*snapshot, ObserveWithNomad(context));
   }
 }
@@ -521,7 +550,6 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   const std::int64_t count = CountOf(snapshot);
   ScalePlan plan{.direction = Direction::kOut, .from = count, .desired = count, .to = count};
   plan.create = PlanCreations(snapshot, 1);
-  plan.create[0].replaces = ReplacesOf(old, memory_->current_template, snapshot.now());
   const std::vector<std::string>& zones = policy_.zones;
   if (std::find(zones.begin(), zones.end(), vm.zone) != zones.end()) {
     plan.create[0].zone = vm.zone;
@@ -530,7 +558,15 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   }
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(deferred_);
+  // What new VMs are made of was read just now, and the old one may be made of it.
+  const ReplacementQueue queue =
+      QueueOfReplacements(snapshot, deps_.lease.record(), memory_->current_template);
+  const bool is_wanted =
+      queue.rests.empty() && std::any_of(queue.vms.begin(), queue.vms.end(),
+                                         [&](const Replaceable& vm) { return vm.vm == old.vm; });
+  if (!is_wanted) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckTokens(context));
+  plan.create[0].replaces = ReplacesOf(old, memory_->current_template, snapshot.now());
   plan.from = plan.to = count;
   harvester::VmSpec& vm_spec = creation_->vm_spec;
   if (request_.old_goes_first) {

@@ -108,10 +108,20 @@ class ScaleCall {
   absl::Status Act(const runtime::Context& context);
   // ABORTED: a scale-in that may come from metrics that count two nodes for one place.
   absl::Status CheckSwap(const PoolSnapshot& snapshot);
-  // Lets these VMs count by themselves, and observes the pool again (rule R4). An error:
-  // one of them could not be written, and nothing else may be done.
-  absl::Status EndReplacements(const runtime::Context& context, const ScalePlan& plan,
-                               const std::set<std::string>& to_count, PoolSnapshot* snapshot);
+  struct Planned {
+    PoolSnapshot snapshot;  // of which it was made
+    ScalePlan plan{};
+    std::set<std::string> to_count{};  // the VMs that replace no other one in it
+  };
+  // Makes and checks the plan. The VMs in `stuck` go on replacing others.
+  absl::StatusOr<Planned> PlanWithout(const runtime::Context& context,
+                                      const Reconciler::Settled& settled,
+                                      const std::set<std::string>& stuck);
+  // Lets the VMs in `to_count` count by themselves, and observes the pool again (rule R4). Returns
+  // those that could not be written: another plan leaves them out (rule L1).
+  absl::StatusOr<std::set<std::string>> EndReplacements(const runtime::Context& context,
+                                                        const Planned& planned,
+                                                        PoolSnapshot* snapshot);
   absl::Status CheckPaused(base::WallTime now) const;
   void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,

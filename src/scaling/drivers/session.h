@@ -70,7 +70,6 @@ struct PoolState {
   base::MonoTime asked_at{};  // the last Status or Scale
   ScaleMemory scale;
   bool replaces = false;                       // VMs are replaced without a Status, too (rule R2)
-  Rounds replacements;                         // looks at those that are under way
   std::optional<base::MonoTime> window_opens;  // VMs wait for replacement_window until then
   // True if a resumption has finished since the process started and since the last Scale that left
   // work.

@@ -238,9 +238,7 @@ class Act {
       case StepKind::kMarkReplaced:
         return MarkWith(MarkReason::kReplace, step);
       case StepKind::kKeepReplaced:
-        return Annotate(
-            {{harvester::kRemovalUndoneAnnotation,
-              harvester::ToAnnotation(harvester::UndoneRemoval{seen_.now(), step.reason})}});
+        return Annotate({{harvester::kRemovalUndoneAnnotation, Undone(step.reason)}});
       case StepKind::kRecordJoin:
         return RecordJoin(step);
       case StepKind::kRecordReady:
@@ -338,9 +336,20 @@ class Act {
   }
 
   Effect RollBack(const Step& step) {
-    const harvester::UndoneRemoval undone{seen_.now(), step.reason};
     return Annotate({{harvester::kScaleInAnnotation, std::nullopt},
-                     {harvester::kRemovalUndoneAnnotation, harvester::ToAnnotation(undone)}});
+                     {harvester::kRemovalUndoneAnnotation, Undone(step.reason)}});
+  }
+
+  // It says to which VMs it applies: not earlier than the VM was made that replaces this one, also
+  // if the API server's clock was set back meanwhile.
+  std::string Undone(const std::string& why) const {
+    base::WallTime at = seen_.now();
+    for (const VmView* view : seen_.snapshot().vms()) {
+      const auto& replaces = view->vm->replaces;
+      const bool is_of_this = replaces.has_value() && replaces->uid == seen_.view().vm->uid;
+      if (is_of_this) at = std::max(at, view->vm->created_at);
+    }
+    return harvester::ToAnnotation(harvester::UndoneRemoval{at, why});
   }
 
   // Adds the cluster's keys, if they must be recorded.

@@ -60,6 +60,11 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
     deps_.backlog.retries.Forget({StepName(StepKind::kStartDrain), view.vm->uid});
   }
   deps_.backlog.retries.Apply(deps_.clock.Now(), &look);
+  std::set<std::string> staying;
+  for (const VmView& view : look.vms) {
+    if (view.stays_unrecorded) staying.insert(view.vm->uid);
+  }
+  deps_.memory.RecordStaying(std::move(staying));
   if (policy_.has_value() && policy_->publish_host) {
     deps_.hosts.Record(deps_.key.ns, began, &look);
   }

@@ -116,6 +116,11 @@ void ObserverMemory::RecordAwaiting(base::MonoTime now, const std::set<std::stri
   for (const std::string& uid : uids) awaiting_since_.try_emplace(uid, now);
 }
 
+void ObserverMemory::RecordStaying(std::set<std::string> uids) {
+  const base::MutexLock lock(mutex_);
+  staying_ = std::move(uids);
+}
+
 void ObserverMemory::ApplyInitializing(base::MonoTime now, Look* look) {
   std::map<std::string, base::MonoTime> since;
   for (const nomad::Node& node : look->nodes()) {
@@ -176,6 +181,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     ApplyNode(now, *look, &view);
     ApplyUnhealthy(now, *look, &view);
     ApplyAwaiting(now, &view);
+    view.stays_unrecorded = staying_.contains(view.vm->uid);
     const auto token = tokens_.find(view.vm->uid);
     if (token != tokens_.end()) view.look_after_token_at = token->second;
   }

@@ -143,10 +143,12 @@ std::string WhatIsUnfinished(const VmView& view, const PoolSnapshot& snapshot) {
   // However long ago: with every further one the pool would be larger.
   if (!vm.replaces.has_value()) return "";
   const VmView* old = snapshot.seen->FindVmByUid(vm.replaces->uid);
-  if (old != nullptr && old->vm->removal_undone.has_value()) {
+  if (old != nullptr && StaysBeside(*old, view)) {
+    const auto& undone = old->vm->removal_undone;
     return "VM " + old->vm->name + " stays beside " + vm.name + ", which was to replace it (" +
-           old->vm->removal_undone->why + "): remove one of them, or the annotation " +
-           harvester::kReplacesAnnotation + " of " + vm.name;
+           (undone.has_value() ? undone->why : "its writes are refused") +
+           "): remove one of them, or the annotation " + harvester::kReplacesAnnotation + " of " +
+           vm.name;
   }
   return "";
 }

@@ -108,12 +108,15 @@ void Retries::KeepOnly(const std::set<std::string>& objects, bool and_clean_up) 
 }
 
 void Retries::Apply(base::MonoTime now, Look* look) const {
-  if (troubles_.empty()) return;
   for (VmView& view : look->vms) {
+    view.stays_unrecorded = false;  // what the look before this one knew
+    if (troubles_.empty()) continue;
     const std::string& uid = view.vm->uid;
     view.removal_refused_for = std::max(RefusedFor({StepName(StepKind::kStartDrain), uid}, now),
                                         RefusedFor({StepName(StepKind::kDelete), uid}, now));
     view.giving_way_refused_for = RefusedAgainFor({StepName(StepKind::kMarkReplaced), uid});
+    view.stays_unrecorded =
+        RefusedAgainFor({StepName(StepKind::kKeepReplaced), uid}) >= kRefusedForGood;
     view.start_refused_for = RefusedAgainFor({StepName(StepKind::kStart), uid});
     view.token_refused_for = RefusedAgainFor({StepName(StepKind::kRenewToken), uid});
     view.unmarking_refused =
