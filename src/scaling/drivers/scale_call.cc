@@ -512,9 +512,10 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
             {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
       } else if (!kube::IsConflict(counted) || attempt == kMostConflicts) {
         stuck.insert(vm.name);
-        deps_.logger.Warn("A VM that is to replace another one cannot be written; the Scale goes on "
-                          "without it",
-                          {{"vm", vm.name}, {"error", counted}, {"action_id", action_id_}});
+        deps_.logger.Warn(
+            "A VM that is to replace another one cannot be written; the Scale goes on "
+            "without it",
+            {{"vm", vm.name}, {"error", counted}, {"action_id", action_id_}});
       }
     }
     NH_ASSIGN_OR_RETURN(*snapshot, ObserveWithNomad(context));

@@ -497,8 +497,7 @@ bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot) {
 bool StaysBeside(const VmView& old, const VmView& successor) {
   const std::optional<harvester::UndoneRemoval>& undone = old.vm->removal_undone;
   if (old.vm->has_mark || harvester::IsTerminating(old.vm)) return false;
-  return (undone.has_value() && undone->at >= successor.vm->created_at) ||
-         old.stays_unrecorded;
+  return (undone.has_value() && undone->at >= successor.vm->created_at) || old.stays_unrecorded;
 }
 
 bool IsPendingReplacement(const VmView& view, const PoolSnapshot& snapshot) {
