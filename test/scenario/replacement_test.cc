@@ -952,6 +952,7 @@ TEST_F(UnwritableVm, I6_a_new_one_stops_no_growth) {
 
 TEST_F(UnwritableVm, I6_a_new_one_stops_no_scale_in) {
   MakePending();
+  Annotate(Replaced(), "delete-first", "true");
   Refuse(Pending());
   Ask(3, minutes(20));
   EXPECT_EQ(h_.Status()->count, 3) << last_ << "\n" << h_.log->Text();
