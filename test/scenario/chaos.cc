@@ -8,6 +8,7 @@
 #include "nomad_harvester/base/json.h"
 
 #include "nlohmann/json.hpp"
+#include "support/hosts.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -62,6 +63,7 @@ void Operators::Later(std::function<void()> fn) {
 void Operators::Act() {
   const std::vector<json> vms = bystanders_.Without(cluster_.Vms());
   if (vms.empty()) return;
+  if (dice_.Percent(3)) return Cordon();
   const json& vm = dice_.Of(vms);
   const std::string name = NameOf(vm);
   const std::string node = cluster_.NodeIdOfVm(UidOf(vm));
@@ -70,6 +72,31 @@ void Operators::Act() {
   } else {
     ActOnVm(name);
   }
+}
+
+// One host at a time, so that VMs can start on the other one.
+void Operators::Cordon() {
+  if (cordoned_) return;
+  Note("cordon a host");
+  cordoned_ = true;
+  const std::string host = dice_.Percent(50) ? "rack1-a" : "rack1-b";
+  for (const json& vm : bystanders_.Without(cluster_.Vms())) {
+    if (cluster_.HostOfVm(NameOf(vm)) == host && dice_.Percent(50)) Pin(vm);
+  }
+  cluster_.PutObject(support::Host(host, true));
+  Later([this, host] {
+    cluster_.PutObject(support::Host(host, false));
+    cordoned_ = false;
+  });
+}
+
+// As KubeVirt reports a guest with a device of its host.
+void Operators::Pin(json vm) {
+  if (!vm["status"].is_object()) return;
+  json& conditions = vm["status"]["conditions"];
+  if (conditions.is_null()) conditions = json::array();
+  conditions.push_back({{"type", "LiveMigratable"}, {"status", "False"}});
+  cluster_.PutObject(vm);
 }
 
 void Operators::ActOnNode(const std::string& vm, const std::string& node) {
@@ -179,6 +206,7 @@ void Operators::Copy(const std::string& vm) {
 }
 
 void Operators::Leave() {
+  for (const char* host : {"rack1-a", "rack1-b"}) cluster_.PutObject(support::Host(host, false));
   for (const json& vm : bystanders_.Without(cluster_.Vms())) {
     const std::string name = NameOf(vm);
     cluster_.HangDeletion(name, false);

@@ -15,6 +15,7 @@
 #include "nomad_harvester/simulator/cluster.h"
 
 #include "bystanders.h"
+#include "nlohmann/json_fwd.hpp"
 #include "support/fake_clock.h"
 
 namespace nomad_harvester::scenario {
@@ -62,6 +63,8 @@ class Operators {
   void ActOnNode(const std::string& vm, const std::string& node);
   void ActOnVm(const std::string& vm);
   void Copy(const std::string& vm);
+  void Cordon();
+  void Pin(nlohmann::json vm);
   void Note(const std::string& what) { ++acts_[what]; }
   // Schedules the repair.
   void Later(std::function<void()> fn);
@@ -72,6 +75,7 @@ class Operators {
   const Bystanders& bystanders_;
   std::map<std::string, int> acts_;
   int copies_ = 0;
+  bool cordoned_ = false;
 };
 
 }  // namespace nomad_harvester::scenario

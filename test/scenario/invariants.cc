@@ -343,7 +343,8 @@ void Invariants::CheckStart(const Event& event, const Vm& vm) {
 // R1: one VM replaces one that stands.
 void Invariants::CheckReplacement(const Event& event, const Vm& vm) {
   const auto others = std::count_if(vms_.begin(), vms_.end(), [&](const auto& entry) {
-    return entry.second.replaces == vm.replaces && !entry.second.terminating;
+    const Vm& other = entry.second;
+    return other.replaces == vm.replaces && other.member && !other.terminating;
   });
   if (others > 1) Violate(event, "R1: " + vm.name + " replaces a VM that another one replaces");
 }

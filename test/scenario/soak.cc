@@ -9,6 +9,7 @@
 #include "nomad_harvester/runtime/random.h"
 
 #include "nlohmann/json.hpp"
+#include "support/hosts.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -59,6 +60,7 @@ std::vector<Pool> MakePools() {
     pool.policy["drain_grace"] = "30s";
     pool.policy["join_timeout"] = "5m";
     pool.policy["replace_drifted"] = "rolling";
+    pool.policy["on_host_maintenance"] = "evacuate";
   }
   pools[0].policy["deletion_holds"] = "vpn";
   pools[0].policy["hold_timeout"] = "3m";
@@ -81,7 +83,7 @@ class Soak {
         random_(runtime::MakeSeededRandom(options.seed)),
         cluster_random_(runtime::MakeSeededRandom(options.seed + 1)),
         dice_(*random_),
-        cluster_(clock_, *cluster_random_),
+        cluster_(clock_, *cluster_random_, support::TwoHosts()),
         invariants_(clock_, cluster_),
         bystanders_(clock_, cluster_),
         operators_(dice_, clock_, cluster_, bystanders_),

@@ -505,12 +505,13 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
       const harvester::VirtualMachine& vm = view->vm;
       const absl::Status counted = EndReplacement(context, deps_, vm, is_removed(vm.name),
                                                   policy_.join_timeout, snapshot->now());
-      NH_RETURN_IF_ERROR(context.Check());
       if (counted.ok()) {
         deps_.logger.Info(
             "A Scale goes first: a VM that was to replace another one counts by itself",
             {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
       } else if (!kube::IsConflict(counted) || attempt == kMostConflicts) {
+        // A write without an answer may still take effect: another plan must not rest on it.
+        if (EffectOf(counted).verdict != Verdict::kRefused) return counted;
         stuck.insert(vm.name);
         deps_.logger.Warn(
             "A VM that is to replace another one cannot be written; the Scale goes on "
