@@ -788,6 +788,19 @@ TEST_F(ThreePending, R4_a_capped_scale_in_lets_the_pool_shrink_however_many_are_
   EXPECT_EQ(h_.Status()->count, before_ - 1) << h_.Transcript();
 }
 
+// It may still take effect, so that another plan would rest on what is not so.
+TEST_F(ThreePending, R4_a_write_without_an_answer_ends_the_scale) {
+  MakePending();
+  h_.cluster.SetFaultHook([](const simulator::RequestInfo& request) {
+    const bool lets_it_count = request.verb == "patch" && request.resource == "virtualmachines" &&
+                               request.body.find("replaces") != std::string::npos;
+    return lets_it_count ? Fault::Delay(minutes(3)) : Fault::None();
+  });
+  const std::size_t before = h_.VmNames().size();
+  EXPECT_FALSE(h_.Scale(before_ + 1).ok());
+  EXPECT_EQ(h_.VmNames().size(), before) << h_.Transcript();
+}
+
 // A pool of three, and a new VM that is broken, which nobody has seen yet.
 class BrokenPending : public Replacement {
  protected:
