@@ -74,19 +74,23 @@ class Roll {
         dead_ = false;
         h.Restart();
       }
-      const auto status = h.Status();
-      if (status.ok() && !dead_) {
-        ASSERT_EQ(status->count, count_) << h.Transcript();
-        ASSERT_GE(Eligible(), least_) << h.Transcript();
-      }
-      if (!dead_) h.process().RunBackground();
-      h.clock.Advance(seconds(10));
+      Tick();
+      if (testing::Test::HasFatalFailure()) return;
     }
     h.cluster.SetFaultHook(nullptr);
     if (dead_) h.Restart();
     EXPECT_TRUE(IsRolled()) << h.Transcript();
     h.Converge(count_);
     h.CheckAtRest(count_);
+  }
+  void Tick() {
+    const auto status = h.Status();
+    if (status.ok() && !dead_) {
+      ASSERT_EQ(status->count, count_) << h.Transcript();
+      ASSERT_GE(Eligible(), least_) << h.Transcript();
+    }
+    if (!dead_) h.process().RunBackground();
+    h.clock.Advance(seconds(10));
   }
   void Kill() {
     dead_ = true;
@@ -176,6 +180,65 @@ TEST_P(ReplacementSweep, R2_an_answer_that_is_lost_or_refused_once_costs_only_ti
         return points->Number(request) == number ? fault : Fault::None();
       });
       roll.Finish();
+    }
+  }
+}
+
+TEST_P(ReplacementSweep, R2_an_outage_that_begins_at_any_effect_costs_only_time) {
+  const int effects = MeasureRoll(GetParam(), Points::Of::kEffects);
+  for (const System system : {System::kHarvester, System::kNomad}) {
+    for (const int number : Choose(effects, 8, system == System::kNomad ? 1 : 0)) {
+      SCOPED_TRACE(std::string(simulator::SystemName(system)) + " is away from effect " +
+                   std::to_string(number));
+      std::optional<Points> points;
+      Roll roll(GetParam(), [&](Roll& self, const RequestInfo& request) {
+        if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
+        if (points->Number(request) != number) return Fault::None();
+        const auto reach = [&cluster = self.h.cluster, system](bool is_reachable) {
+          if (system == System::kNomad) {
+            cluster.SetNomadReachable(is_reachable);
+          } else {
+            cluster.SetHarvesterReachable(is_reachable);
+          }
+        };
+        reach(false);
+        self.h.clock.After(minutes(6), [reach] { reach(true); });
+        return Fault::None();
+      });
+      roll.h.policy["node_drain_deadline"] = "30m";  // else an old VM stays (R6)
+      roll.Finish();
+    }
+  }
+}
+
+// The first process is frozen at an effect for minutes, in which another one takes over.
+TEST_P(ReplacementSweep, C11_a_process_that_is_frozen_at_any_effect_replaces_nothing_twice) {
+  const int effects = MeasureRoll(GetParam(), Points::Of::kEffects);
+  for (const bool is_late : {false, true}) {
+    for (const int number : Choose(effects, 8, is_late ? 1 : 0)) {
+      SCOPED_TRACE("frozen at effect " + std::to_string(number) +
+                   (is_late ? ", whose answer is late" : ""));
+      std::optional<Points> points;
+      bool is_met = false;
+      Roll roll(GetParam(), [&](Roll& self, const RequestInfo& request) {
+        if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
+        if (is_met || points->Number(request) != number) return Fault::None();
+        is_met = true;
+        const auto others_turn = [&self] {
+          Process& first = self.h.process();
+          first.Freeze();
+          self.h.clock.Advance(minutes(1));
+          self.h.Start();
+          for (int i = 0; i < 12; ++i) self.Tick();
+          first.Thaw();
+        };
+        if (is_late) return Fault::BeforeReply(others_turn);
+        others_turn();
+        return Fault::None();
+      });
+      roll.h.policy["node_drain_deadline"] = "30m";  // else an old VM stays (R6)
+      roll.Finish();
+      EXPECT_TRUE(is_met);
     }
   }
 }
