@@ -723,6 +723,24 @@ TEST_F(Replacement, R1_the_first_vm_of_a_spec_goes_alone_and_the_others_as_max_s
   EXPECT_EQ(most, 10U);
 }
 
+// Several go at a time, and the pool cannot be read after each creation.
+TEST_F(Replacement, R1_a_vm_is_not_replaced_twice_while_the_pool_cannot_be_read) {
+  h_.policy["max_surge"] = "3";
+  MakePool(4);
+  ChangeTemplate();
+  base::MonoTime unreadable_until{};
+  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource != "virtualmachines") return Fault::None();
+    if (request.verb == "create") unreadable_until = h_.clock.Now() + minutes(1);
+    const bool fails = request.verb == "list" && h_.clock.Now() < unreadable_until;
+    return fails ? Fault::CutReply() : Fault::None();
+  });
+  h_.Tick(minutes(40));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();  // the invariants say if one was replaced twice
+  h_.cluster.SetFaultHook(nullptr);
+  ExpectDone(4);
+}
+
 TEST_F(Replacement, R1_a_drain_that_takes_long_holds_up_no_other_replacement) {
   h_.policy["max_surge"] = "2";
   h_.policy["node_drain_deadline"] = "2h";

@@ -148,6 +148,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   // A drain takes long: another replacement may begin meanwhile, and the loop goes on afterwards.
   // That of an unhealthy VM waits for none.
   bool may_leave = may_replace;
+  std::shared_ptr<const Snapshot> used;  // in which the last one was begun
   for (bool again = true; again;) {
     bool has_left = false;
     resumed.outcome = loop.RunResumption((*hold)->context(), [&](const PoolSnapshot& snapshot) {
@@ -160,6 +161,9 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
     // The trouble of another object does not hold it up (rule L1).
     const bool is_seen = loop.last().has_value() && (*hold)->context().Check().ok();
     if (!is_seen || !may_replace) break;
+    // If the pool could not be read since, the VM that takes the place is not in the last look.
+    if (loop.last()->snapshot().seen == used) break;
+    used = loop.last()->snapshot().seen;
     Begun begun;
     resumed.outcome.Update(ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &begun));
     resumed.replacing = OpenReplacements(loop.last()->snapshot());
