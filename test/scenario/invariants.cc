@@ -306,8 +306,10 @@ void Invariants::CheckBrokenMark(const Event& event, const Vm& vm) {
 }
 
 void Invariants::CheckUnhealthyMark(const Event& event, const Vm& vm) {
-  const json node = cluster_.Node(cluster_.NodeIdOfVm(event.id));
-  const bool ready = node.is_object() && base::GetString(node, "Status") == "ready";
+  const std::string node_id = cluster_.NodeIdOfVm(event.id);
+  const json node = cluster_.Node(node_id);
+  const bool ready = node.is_object() && base::GetString(node, "Status") == "ready" &&
+                     (!late_requests_ || IsReadyForGood(node_id));
   const std::string status = PrintableStatus(*event.object);
   if (ready || status == "Paused" || status == "Migrating") {
     Violate(event, "C17: " + vm.name + " was called unhealthy although it is not");
