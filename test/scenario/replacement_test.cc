@@ -993,7 +993,7 @@ TEST_F(UnwritableVm, C2_a_scale_in_beside_a_new_one_lets_no_pool_grow) {
   MakePending();
   Refuse(Pending());
   std::size_t most = 0;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 60; ++i) {
     Ask(7, seconds(60));
     most = std::max(most, h_.VmNames().size());
   }
