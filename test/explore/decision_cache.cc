@@ -419,7 +419,7 @@ const std::vector<Plan>& DecisionCache::PlanFor(const View& view, int wanted) {
     const std::vector<const VmView*> pending = ReplacementsToCount(seen, wanted);
     const PoolSnapshot snapshot = WithoutReplacements(seen, pending);
     const auto planned =
-        PlanScale(snapshot, wanted, {.newly_counted = static_cast<std::int64_t>(pending.size())});
+        PlanScale(snapshot, wanted, {.newly_counted = CountOf(snapshot) - CountOf(seen)});
     Plan plan;
     plan.ok = planned.ok();
     if (planned.ok()) {

@@ -172,7 +172,7 @@ TEST(FormatHclog, P3_a_short_line_is_never_changed) {
 
 TEST(FormatHclog, P3_a_line_about_as_long_as_the_hosts_buffer_fits_it_with_its_end) {
   const std::string half(kHostBuffer / 2, 'x');
-  for (std::size_t less = 0; less < 300; less += 3) {
+  for (std::size_t less = 0; less < 300; ++less) {
     const Record record = MakeRecord(half, {{"more", half.substr(less)}});
     ASSERT_LT(FormatHclog(record, "harvester").size() + 1, kHostBuffer) << less;
   }

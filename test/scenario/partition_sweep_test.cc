@@ -13,14 +13,6 @@ using simulator::RequestInfo;
 using simulator::System;
 using std::chrono::minutes;
 
-void SetReachable(Harness& h, System system, bool reachable) {
-  if (system == System::kHarvester) {
-    h.cluster.SetHarvesterReachable(reachable);
-  } else {
-    h.cluster.SetNomadReachable(reachable);
-  }
-}
-
 void CutAt(const Scenario& scenario, int request_number, System system, base::Duration duration) {
   SCOPED_TRACE(std::string(simulator::SystemName(system)) + " is away for " +
                base::FormatGoDuration(duration) + " from request " +

@@ -194,15 +194,8 @@ TEST_P(ReplacementSweep, R2_an_outage_that_begins_at_any_effect_costs_only_time)
       Roll roll(GetParam(), [&](Roll& self, const RequestInfo& request) {
         if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
         if (points->Number(request) != number) return Fault::None();
-        const auto reach = [&cluster = self.h.cluster, system](bool is_reachable) {
-          if (system == System::kNomad) {
-            cluster.SetNomadReachable(is_reachable);
-          } else {
-            cluster.SetHarvesterReachable(is_reachable);
-          }
-        };
-        reach(false);
-        self.h.clock.After(minutes(6), [reach] { reach(true); });
+        SetReachable(self.h, system, false);
+        self.h.clock.After(minutes(6), [&h = self.h, system] { SetReachable(h, system, true); });
         return Fault::None();
       });
       roll.h.policy["node_drain_deadline"] = "30m";  // else an old VM stays (R6)

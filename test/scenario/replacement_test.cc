@@ -955,12 +955,9 @@ TEST_F(Replacement, R6_a_clock_that_is_set_back_costs_no_endless_writes) {
 // A webhook denies whatever is written on one VM.
 class UnwritableVm : public ThreePending {
  protected:
-  void Refuse(const std::string& vm) {
-    h_.cluster.SetFaultHook([vm](const simulator::RequestInfo& request) {
-      const bool writes = request.resource == "virtualmachines" && request.verb == "patch";
-      return writes && request.name == vm
-                 ? Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})")
-                 : Fault::None();
+  void RefuseWritesOf(const std::string& vm) {
+    Refuse(h_, [vm](const simulator::RequestInfo& request) {
+      return request.resource == "virtualmachines" && request.verb == "patch" && request.name == vm;
     });
   }
   // Asks for that count as the agent would.
@@ -976,7 +973,7 @@ class UnwritableVm : public ThreePending {
 
 TEST_F(UnwritableVm, I6_a_new_one_stops_no_growth) {
   MakePending();
-  Refuse(Pending());
+  RefuseWritesOf(Pending());
   Ask(12, minutes(20));
   EXPECT_EQ(h_.Status()->count, 12) << last_ << "\n" << h_.log->Text();
 }
@@ -984,14 +981,14 @@ TEST_F(UnwritableVm, I6_a_new_one_stops_no_growth) {
 TEST_F(UnwritableVm, I6_a_new_one_stops_no_scale_in) {
   MakePending();
   Annotate(Replaced(), "delete-first", "true");
-  Refuse(Pending());
+  RefuseWritesOf(Pending());
   EXPECT_TRUE(h_.Scale(3).ok()) << h_.Transcript();
   EXPECT_EQ(h_.Status()->count, 3) << h_.Transcript();
 }
 
 TEST_F(UnwritableVm, C2_a_scale_in_beside_a_new_one_lets_no_pool_grow) {
   MakePending();
-  Refuse(Pending());
+  RefuseWritesOf(Pending());
   std::size_t most = 0;
   for (int i = 0; i < 60; ++i) {
     Ask(7, seconds(60));
@@ -1004,7 +1001,7 @@ TEST_F(UnwritableVm, R6_an_old_one_stays_and_the_new_one_counts) {
   MakePool(2);
   ChangeTemplate();
   AwaitPending();
-  Refuse(Replaced());
+  RefuseWritesOf(Replaced());
   h_.Tick(minutes(30));
   EXPECT_EQ(Eligible(), 3U) << h_.Transcript();
   EXPECT_EQ(h_.Status()->count, 3) << h_.Transcript();

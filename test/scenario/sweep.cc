@@ -44,6 +44,14 @@ int Measure(const Scenario& scenario, Points::Of of, const Interleaving& interle
   return counts.at(of == Points::Of::kRequests ? 0 : 1);
 }
 
+void SetReachable(Harness& h, simulator::System system, bool reachable) {
+  if (system == simulator::System::kHarvester) {
+    h.cluster.SetHarvesterReachable(reachable);
+  } else {
+    h.cluster.SetNomadReachable(reachable);
+  }
+}
+
 bool IsFullSweep() {
   const char* value = std::getenv("NOMAD_HARVESTER_SWEEP");
   return value != nullptr && std::string_view(value) == "full";

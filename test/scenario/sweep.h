@@ -37,6 +37,9 @@ int Measure(const Scenario& scenario, Points::Of of, const Interleaving& interle
 std::vector<int> Choose(int points, int limit, int shift = 0);
 bool IsFullSweep();
 
+// Cuts a system off, or lets it be reached again.
+void SetReachable(Harness& h, simulator::System system, bool reachable);
+
 // Runs the scenario's Scale in a process that is killed at an effect, before or after it is
 // applied; then starts another process.
 void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h);
