@@ -91,85 +91,21 @@ TEST_F(PoolLeaseTest, C11_one_that_another_process_has_taken_since_it_was_read_i
   EXPECT_FALSE(lease->was_free());
 }
 
-// A resumption whose first request a Scale has interrupted.
-class UnansweredAcquisition : public PoolLeaseTest {
- protected:
-  void Interrupt(const std::string& verb) {
-    const runtime::CancelSource call(context_);
-    script_.Next(verb, Fault::DropReply());
-    script_.Before(verb, [&] { call.Cancel(runtime::CancelReason::kTakenOver); });
-    EXPECT_FALSE(lease_->Acquire(call.context(), LeaseUser::kResumption, [] {}).ok());
-    EXPECT_TRUE(lease_->IsLikelyFree());
-  }
-  const std::unique_ptr<PoolLease> lease_ = Process();
-};
-
-TEST_F(UnansweredAcquisition, C11_of_a_missing_lease_is_recognized_by_one_read) {
-  ASSERT_THAT(lease_->Refresh(context_), IsOk());
-  Interrupt("create");
-  const std::size_t before = script_.requests().size();
-  ASSERT_THAT(Acquire(*lease_), IsOk());
-  EXPECT_EQ(script_.requests().size(), before + 1);
-  EXPECT_TRUE(lease_->held());
-  EXPECT_TRUE(lease_->was_free());
-  clock_.Advance(minutes(1));
-  EXPECT_THAT(lease_->permit()->Check(), IsOk()) << "it is renewed";
-}
-
-TEST_F(UnansweredAcquisition, C11_of_a_free_lease_is_recognized_by_one_read) {
-  Hold("", ServerNow());
-  lease_->Prefetch(context_);
-  Interrupt("patch");
-  const std::size_t before = script_.requests().size();
-  ASSERT_THAT(Acquire(*lease_), IsOk());
-  EXPECT_EQ(script_.requests().size(), before + 1);
-  EXPECT_TRUE(lease_->was_free());
-}
-
-TEST_F(UnansweredAcquisition, C11_holds_the_lease_since_its_request_was_sent) {
-  ASSERT_THAT(lease_->Refresh(context_), IsOk());
-  Interrupt("create");
-  clock_.Advance(seconds(2));
-  ASSERT_THAT(Acquire(*lease_), IsOk());
-  script_.Always("patch", Fault::Answer(500));
-  clock_.Advance(seconds(7));
-  EXPECT_THAT(lease_->permit()->Check(), IsOk());
-  clock_.Advance(seconds(2));
-  EXPECT_FALSE(lease_->permit()->Check().ok())
-      << "the Lease could end before a write of ten seconds";
-}
-
-TEST_F(UnansweredAcquisition, C11_of_some_seconds_ago_is_acquired_again) {
-  ASSERT_THAT(lease_->Refresh(context_), IsOk());
-  Interrupt("create");
-  clock_.Advance(kLeaseRenewal);
-  ASSERT_THAT(Acquire(*lease_), IsOk());
-  EXPECT_EQ(Lease().transitions, 1);
-}
-
-TEST_F(UnansweredAcquisition, C11_that_never_took_effect_is_not_taken_for_an_earlier_one) {
-  ASSERT_THAT(Acquire(*lease_), IsOk());
-  lease_->Release(context_);
-  Interrupt("patch");
-  Change({{"spec", {{"leaseTransitions", 0}}}});
-  ASSERT_THAT(Acquire(*lease_), IsOk());
-  EXPECT_EQ(Lease().transitions, 1);
-}
-
-TEST_F(UnansweredAcquisition, C11_that_another_process_has_replaced_is_not_ours) {
-  ASSERT_THAT(lease_->Refresh(context_), IsOk());
-  Interrupt("create");
-  Hold("other", ServerNow());
-  EXPECT_THAT(Acquire(*lease_), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_FALSE(lease_->IsLikelyFree());
-}
-
-TEST_F(UnansweredAcquisition, C11_that_did_not_arrive_is_sent_again) {
-  ASSERT_THAT(lease_->Refresh(context_), IsOk());
-  Interrupt("create");
-  Remove();
-  ASSERT_THAT(Acquire(*lease_), IsOk());
+// As when a Scale has interrupted the first request of a resumption.
+TEST_F(PoolLeaseTest, C11_an_acquisition_of_ours_without_an_answer_is_read_and_acquired_again) {
+  const auto lease = Process();
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
+  const runtime::CancelSource call(context_);
+  script_.Next("create", Fault::DropReply());
+  script_.Before("create", [&] { call.Cancel(runtime::CancelReason::kTakenOver); });
+  EXPECT_FALSE(lease->Acquire(call.context(), LeaseUser::kResumption, [] {}).ok());
+  script_.Forget();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(script_.requests().size(), 2U);
+  EXPECT_EQ(script_.Count("get"), 1U);
+  EXPECT_EQ(script_.Count("patch"), 1U);
   EXPECT_EQ(Lease().holder, "me");
+  EXPECT_EQ(Lease().transitions, 1);
 }
 
 TEST_F(PoolLeaseTest, C11_one_that_another_process_has_created_since_is_not_free) {

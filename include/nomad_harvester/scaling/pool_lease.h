@@ -104,8 +104,7 @@ class PoolLease {
   // A failure is reported by Acquire.
   void Prefetch(const runtime::Context& context);
   // True if Acquire will probably find that no other process has held the Lease since it was last
-  // read or released here: it had no holder then, it did not exist, or an acquisition of ours
-  // awaits its answer.
+  // read or released here: it had no holder then, or it did not exist.
   bool IsLikelyFree() const;
   // True if Acquire has found that, or that the last holder was this process. What was read while
   // Acquire ran is then as good as what is read after it: nobody else can have acted on the pool.
@@ -155,30 +154,16 @@ class PoolLease {
     std::optional<base::WallTime> renew_time;
     base::MonoTime since{};
   };
-  struct Attempt {  // an acquisition of ours, as it stands on the Lease if it took effect
-    base::WallTime acquire_time{};
-    int transitions = 0;
-    base::MonoTime sent{};
-  };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
   // Reads, waits for and acquires the Lease. Errors: as Acquire, but every 403, too.
   absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
-  // Acquires the Lease without reading it first, if it was free when it was last read. NOT_FOUND,
-  // ALREADY_EXISTS or a conflict: it must be read.
+  // Acquires the Lease without reading it first, if it was free when it was last read or released:
+  // while its resourceVersion still matches, no other process has held it since. Tried once.
+  // NOT_FOUND, ALREADY_EXISTS or a conflict: it must be read.
   absl::Status AcquireFree(const runtime::Context& context);
   absl::Status Create(const runtime::Context& context);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
-  // The Lease as it was without a holder, returned once: if its resourceVersion still matches, no
-  // other process has held it since, so it is acquired without a read.
-  std::optional<kube::Lease> TakeFree();
-  base::WallTime RecordAttempt(base::WallTime acquire_time, int transitions, base::MonoTime sent);
-  // True if an acquisition of ours was not answered, and was sent so recently that its hold could
-  // go on.
-  bool AwaitsAnswer() const NH_REQUIRES(mutex_);
-  // Holds the Lease if it is as such an acquisition left it. Nobody has written it since then, so
-  // the hold began when that request was sent.
-  bool Adopt(const kube::Lease& lease);
   // Returns what Prefetch has read, once; otherwise calls Read.
   absl::StatusOr<std::optional<kube::Lease>> ReadOnce(const runtime::Context& context);
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
@@ -226,7 +211,6 @@ class PoolLease {
   absl::Status denied_ NH_GUARDED_BY(mutex_);  // why it is not used; OK once that was logged
   mutable bool absent_ NH_GUARDED_BY(mutex_) = false;
   bool was_free_ NH_GUARDED_BY(mutex_) = false;
-  std::optional<Attempt> attempt_ NH_GUARDED_BY(mutex_);  // not known to have failed or succeeded
   bool known_ NH_GUARDED_BY(mutex_) = false;
   std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // begun, and ended by Release
   std::string resource_version_ NH_GUARDED_BY(mutex_);

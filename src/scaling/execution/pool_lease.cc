@@ -151,7 +151,7 @@ bool PoolLease::held() const {
 
 bool PoolLease::IsLikelyFree() const {
   base::MutexLock lock(mutex_);
-  return !used_ || absent_ || free_.has_value() || AwaitsAnswer();
+  return !used_ || absent_ || free_.has_value();
 }
 
 bool PoolLease::is_known() const {
@@ -275,7 +275,6 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   ++holds_;
   absent_ = false;
   free_.reset();
-  attempt_.reset();
   RecordReply(lease);
   record_ = std::move(record);
   observed_holder_.reset();
@@ -307,7 +306,7 @@ absl::Status PoolLease::Create(const runtime::Context& context) {
   const base::MonoTime sent = clock_.Now();
   const auto created =
       client_->Create(context, kube::kLeases, key_.ns,
-                      NewLease(key_, options_.holder, RecordAttempt(clock_.WallNow(), 0, sent)));
+                      NewLease(key_, options_.holder, clock_.WallNow()));
   if (kube::IsNotFound(created.status())) {
     return base::Annotate(created.status(), "namespace " + key_.ns +
                                                 " does not exist: create it, or correct the key "
@@ -325,51 +324,12 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   change.lease_duration_seconds =
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
   change.transitions = lease.transitions + 1;
-  change.renew_time = change.acquire_time =
-      RecordAttempt(lease.server_time.value_or(clock_.WallNow()), lease.transitions + 1, sent);
+  change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
   const auto patched =
       client_->MergePatch(context, kube::kLeases, key_.ns, lease.name, kube::LeasePatch(change));
   NH_ASSIGN_OR_RETURN(const kube::Lease held, WrittenLease(patched, "patch", key_));
   SetHeld(held, sent);
   return absl::OkStatus();
-}
-
-// MicroTime has six digits (kubernetes/apimachinery:pkg/apis/meta/v1/micro_time.go).
-base::WallTime PoolLease::RecordAttempt(base::WallTime acquire_time, int transitions,
-                                        base::MonoTime sent) {
-  base::MutexLock lock(mutex_);
-  attempt_ = Attempt{.acquire_time = std::chrono::floor<std::chrono::microseconds>(acquire_time),
-                     .transitions = transitions,
-                     .sent = sent};
-  return attempt_->acquire_time;
-}
-
-bool PoolLease::AwaitsAnswer() const {
-  return attempt_.has_value() && clock_.Now() - attempt_->sent < kLeaseRenewal;
-}
-
-bool PoolLease::Adopt(const kube::Lease& lease) {
-  base::MonoTime sent{};
-  {
-    base::MutexLock lock(mutex_);
-    const bool awaits = AwaitsAnswer();
-    const std::optional<Attempt> attempt = std::exchange(attempt_, std::nullopt);
-    if (!awaits || lease.holder != options_.holder || lease.transitions != attempt->transitions ||
-        lease.acquire_time != attempt->acquire_time) {
-      return false;
-    }
-    sent = attempt->sent;
-  }
-  SetHeld(lease, sent);
-  return true;
-}
-
-std::optional<kube::Lease> PoolLease::TakeFree() {
-  base::MutexLock lock(mutex_);
-  std::optional<kube::Lease> free = std::exchange(free_, std::nullopt);
-  if (free.has_value() || absent_ || AwaitsAnswer()) prefetched_.reset();
-  if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
-  return free;
 }
 
 absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read) {
@@ -404,16 +364,18 @@ void PoolLease::TellWait(const kube::Lease& lease) const {
 }
 
 absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
-  const std::optional<kube::Lease> free = TakeFree();
+  std::optional<kube::Lease> free;
+  bool absent = false;
   {
     base::MutexLock lock(mutex_);
-    const bool absent = std::exchange(absent_, false);
-    if (AwaitsAnswer() || (!free.has_value() && !absent)) {
-      return base::MakeStatus(absl::StatusCode::kNotFound, "");
-    }
+    free = std::exchange(free_, std::nullopt);
+    absent = std::exchange(absent_, false);
+    if (free.has_value() || absent) prefetched_.reset();
+    if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
   }
   if (free.has_value()) return TakeOver(context, *free);
-  return Create(context);
+  if (absent) return Create(context);
+  return base::MakeStatus(absl::StatusCode::kNotFound, "");
 }
 
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
@@ -449,10 +411,6 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
     if (!lease->has_value()) {
       outcome = Create(context);
     } else {
-      if (Adopt(**lease)) {
-        SetWasFree(true);
-        return absl::OkStatus();
-      }
       outcome = CheckHolder(**lease, user, first_read);
       if (absl::IsUnavailable(outcome)) {
         // A holder that has just renewed may be alive; the next look will tell.
