@@ -196,7 +196,6 @@ TEST_F(UnguardedPoolTest, C11_a_read_that_the_review_denies_is_not_needed) {
   ASSERT_THAT(lease->Refresh(context_), IsOk());
   EXPECT_FALSE(lease->used());
   EXPECT_TRUE(lease->is_known());
-  EXPECT_TRUE(lease->IsLikelyFree());
   EXPECT_EQ(lease->record(), PoolRecord{});
   EXPECT_EQ(Warnings(), 0U) << "nothing acts yet";
   script_.Forget();
@@ -222,7 +221,6 @@ TEST_F(UnguardedPoolTest, disabled_it_sends_nothing_and_permits_everything) {
   EXPECT_THAT(lease->Refresh(context_), IsOk());
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_FALSE(lease->used());
-  EXPECT_TRUE(lease->was_free()) << "nothing that was read meanwhile is to be read again";
   clock_.Advance(hours(1));
   EXPECT_THAT(lease->permit()->Check(), IsOk());
   EXPECT_THAT(lease->Store(context_, {.last_event = base::WallTime(seconds(1))}), IsOk());

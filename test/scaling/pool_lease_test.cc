@@ -43,52 +43,38 @@ TEST_F(PoolLeaseTest, is_created_where_there_is_none) {
 
 TEST_F(PoolLeaseTest, C11_one_that_was_read_as_missing_is_created_without_reading_it_again) {
   const auto lease = Process();
-  EXPECT_FALSE(lease->IsLikelyFree()) << "nothing is known";
   ASSERT_THAT(lease->Refresh(context_), IsOk());
-  EXPECT_TRUE(lease->IsLikelyFree());
   const std::size_t before = script_.Count("get");
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_EQ(script_.Count("get"), before);
   EXPECT_EQ(Lease().holder, "me");
-  EXPECT_TRUE(lease->was_free()) << "nobody can have acted since it was read";
 }
 
 TEST_F(PoolLeaseTest, C11_one_without_a_holder_is_acquired_without_reading_it_again) {
   Hold("", ServerNow());
   const auto lease = Process();
-  lease->Prefetch(context_);
-  EXPECT_TRUE(lease->IsLikelyFree());
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_EQ(script_.Count("get"), 1U);
-  EXPECT_TRUE(lease->was_free());
 }
 
 TEST_F(PoolLeaseTest, C11_one_that_another_process_holds_costs_one_request) {
   Hold("other", ServerNow());
   const auto lease = Process();
-  lease->Prefetch(context_);
-  EXPECT_FALSE(lease->IsLikelyFree());
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(script_.requests().size(), 1U);
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_EQ(script_.Count("get"), 2U) << "what was read once is used once";
-}
-
-TEST_F(PoolLeaseTest, C11_a_read_ahead_that_fails_is_not_repeated_but_is_the_answer) {
-  const auto lease = Process();
-  script_.Always("get", Fault::Answer(401));
-  lease->Prefetch(context_);
-  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kUnauthenticated));
-  EXPECT_EQ(script_.Count("get"), 1U);
+  EXPECT_EQ(script_.Count("get"), 2U) << "it is known to be held";
+  EXPECT_EQ(script_.requests().size(), 2U);
 }
 
 TEST_F(PoolLeaseTest, C11_one_that_another_process_has_taken_since_it_was_read_is_not_free) {
   Hold("", ServerNow());
   const auto lease = Process();
-  lease->Prefetch(context_);
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
   Hold("other", ServerNow());
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_FALSE(lease->was_free());
+  EXPECT_EQ(Lease().holder, "other");
 }
 
 // As when a Scale has interrupted the first request of a resumption.
@@ -112,26 +98,24 @@ TEST_F(PoolLeaseTest, C11_one_that_another_process_has_created_since_is_not_free
   const auto lease = Process();
   ASSERT_THAT(lease->Refresh(context_), IsOk());
   Hold("other", ServerNow());
-  EXPECT_TRUE(lease->IsLikelyFree()) << "as far as it knows";
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_FALSE(lease->was_free());
-  EXPECT_FALSE(lease->IsLikelyFree());
+  EXPECT_EQ(Lease().holder, "other");
 }
 
-TEST_F(PoolLeaseTest, C11_only_one_that_nobody_has_held_since_was_free) {
+TEST_F(PoolLeaseTest, C11_only_one_that_nobody_has_held_since_is_acquired_without_a_read) {
   const auto lease = Process();
-  ASSERT_THAT(Acquire(*lease), IsOk());
-  EXPECT_FALSE(lease->was_free()) << "it was read first";
-  lease->Release(context_);
-  EXPECT_TRUE(lease->IsLikelyFree());
-  ASSERT_THAT(Acquire(*lease), IsOk());
-  EXPECT_TRUE(lease->was_free());
-  lease->Release(context_);
+  const auto reads = [&] {
+    script_.Forget();
+    EXPECT_THAT(Acquire(*lease), IsOk());
+    lease->Release(context_);
+    return script_.Count("get");
+  };
+  EXPECT_EQ(reads(), 1U) << "nothing is known";
+  EXPECT_EQ(reads(), 0U);
   const auto other = Process("other");
   ASSERT_THAT(Acquire(*other), IsOk());
   other->Release(context_);
-  ASSERT_THAT(Acquire(*lease), IsOk());
-  EXPECT_FALSE(lease->was_free()) << "another process has held it in between";
+  EXPECT_EQ(reads(), 1U) << "another process has held it in between";
 }
 
 TEST_F(PoolLeaseTest, a_free_one_is_taken_under_its_resource_version_with_its_record) {

@@ -48,28 +48,18 @@ class ProcessClock final : public runtime::Clock {
   base::Duration ahead_{};
 };
 
-// Runs each task at once, and counts them; or when it is told to, as while a request is under way.
+// Runs each task at once, and counts them.
 class CountingExecutor final : public runtime::Executor {
  public:
   absl::Status Submit(std::function<void()> task) override {
     ++submitted_;
-    if (holds_) {
-      held_.push_back(std::move(task));
-    } else {
-      task();
-    }
+    task();
     return absl::OkStatus();
   }
   int Take() { return std::exchange(submitted_, 0); }
-  void Hold() { holds_ = true; }
-  void RunHeld() {
-    for (const std::function<void()>& task : std::exchange(held_, {})) task();
-  }
 
  private:
   int submitted_ = 0;
-  bool holds_ = false;
-  std::vector<std::function<void()>> held_;
 };
 
 class ServiceTest : public PoolFixture {
@@ -991,18 +981,15 @@ TEST_F(ServiceTest, C11_background_work_that_waits_for_the_lease_comes_back_in_r
   EXPECT_EQ(Count("list secrets"), 1U);
 }
 
-TEST_F(ServiceTest, C11_what_was_read_beside_a_Lease_that_another_process_has_held_is_read_again) {
+TEST_F(ServiceTest, C11_a_Scale_reads_nothing_of_a_pool_before_it_holds_the_Lease) {
   ASSERT_THAT(Configure(), IsOk());
-  const auto lists = [this] {
-    EXPECT_THAT(Scale(0), IsOk());
-    return Count("list nodes");
-  };
-  lists();
-  EXPECT_EQ(lists(), 1U) << "nobody has held it since";
-  HoldLease();  // another process
-  hold_->Release();
-  EXPECT_EQ(lists(), 2U);
-  EXPECT_EQ(lists(), 1U);
+  EXPECT_THAT(Scale(1), IsOk());
+  const Strings sent = Sent();
+  ASSERT_GE(sent.size(), 2U);
+  EXPECT_EQ(sent[0], "get leases");
+  EXPECT_EQ(sent[1], "create leases");
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), "list nodes"), 1);
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), "list virtualmachineimages"), 1);
 }
 
 TEST_F(ServiceTest, C11_a_Lease_that_another_process_holds_costs_no_reads_besides) {
@@ -1033,18 +1020,7 @@ TEST_F(ServiceTest, C11_a_dry_run_needs_no_Lease_that_the_rights_review_denies) 
   EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
-TEST_F(ServiceTest, C2_what_a_growth_is_made_of_is_read_beside_a_Lease_that_was_never_read) {
-  ASSERT_THAT(Configure(), IsOk());
-  EXPECT_THAT(Scale(1), IsOk());
-  const Strings sent = Sent();
-  const auto first = [&](const char* request) {
-    return std::find(sent.begin(), sent.end(), request);
-  };
-  EXPECT_LT(first("list virtualmachineimages"), first("create leases"));
-  EXPECT_EQ(std::count(sent.begin(), sent.end(), "list virtualmachineimages"), 1);
-}
-
-TEST_F(ServiceTest, C11_a_growth_that_finds_the_Lease_held_ends_what_is_read_beside_it) {
+TEST_F(ServiceTest, C11_a_growth_of_a_pool_that_another_process_holds_costs_one_request) {
   ASSERT_THAT(Configure(), IsOk());
   HoldLease();  // another process
   for (int i = 0; i < 2; ++i) {
@@ -1061,7 +1037,7 @@ TEST_F(ServiceTest, L1_an_image_that_does_not_answer_delays_no_scale_that_makes_
   }
   const base::MonoTime began = clock_.Now();
   EXPECT_THAT(Scale(1), IsOk()) << "as many as there are";
-  EXPECT_LE(clock_.Now() - began, seconds(3));
+  EXPECT_LE(clock_.Now() - began, seconds(20));
   EXPECT_EQ(Count("list virtualmachineimages"), 1U) << "not asked again";
 }
 
@@ -1077,47 +1053,14 @@ TEST_F(ServiceTest, C2_a_growth_that_waits_for_its_Lease_reads_what_it_is_made_o
   EXPECT_EQ(std::count(last_look, sent.rend(), "list virtualmachineimages"), 0);
 }
 
-TEST_F(ServiceTest, C2_sources_that_came_before_the_wait_for_the_Lease_are_read_again_after_it) {
-  ASSERT_THAT(Configure(), IsOk());
-  HoldLease();  // another process, which is killed
-  hold_.reset();
-  clock_.Advance(seconds(10));
-  foreground_.Hold();
-  std::size_t before = 0;
-  std::size_t beside_rights = 0;
-  After("get leases", [&] {  // its answer is slower than the images'
-    foreground_.RunHeld();
-    before = Count("list virtualmachineimages");
-  });
-  After("ask selfsubjectrulesreviews", [&] {
-    foreground_.RunHeld();
-    beside_rights = Count("list virtualmachineimages");
-  });
-  EXPECT_THAT(Scale(1), IsOk());
-  EXPECT_EQ(before, 1U);
-  EXPECT_EQ(beside_rights, 2U) << "ahead, as everything else";
-  EXPECT_EQ(Count("list virtualmachineimages"), 2U);
-}
-
-TEST_F(ServiceTest,
-       C11_a_growth_of_a_pool_that_is_known_to_be_held_reads_nothing_beside_the_Lease) {
-  ASSERT_THAT(Configure(), IsOk());
-  HoldLease();  // another process
-  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kAborted));
-  foreground_.Hold();
-  After("get leases", [&] { foreground_.RunHeld(); });
-  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_EQ(Sent(), (Strings{"get leases"}));
-}
-
-TEST_F(ServiceTest, L1_an_image_that_did_not_answer_beside_the_Lease_is_read_again_for_the_growth) {
+TEST_F(ServiceTest, L1_an_image_that_did_not_answer_in_advance_is_read_again_for_the_growth) {
   ASSERT_THAT(Configure(), IsOk());
   Next("list virtualmachineimages", Fault::Delay(std::chrono::hours(1)));
   Next("get virtualmachineimages", Fault::Delay(std::chrono::hours(1)));
   EXPECT_THAT(Scale(1), IsOk());
 }
 
-TEST_F(ServiceTest, C2_quotas_that_did_not_come_beside_the_Lease_are_read_again_for_the_growth) {
+TEST_F(ServiceTest, C2_quotas_that_did_not_come_in_advance_are_read_again_for_the_growth) {
   ASSERT_THAT(Configure(), IsOk());
   Next("list resourcequotas", Fault::Delay(std::chrono::hours(1)));
   EXPECT_THAT(Scale(1), IsOk());
@@ -1125,7 +1068,7 @@ TEST_F(ServiceTest, C2_quotas_that_did_not_come_beside_the_Lease_are_read_again_
   EXPECT_EQ(std::count(sent.begin(), sent.end(), "list resourcequotas"), 2);
 }
 
-TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_ends_what_is_read_beside_it) {
+TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_costs_no_reads_besides) {
   ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Scale(0), IsOk());
   HoldLease();  // another process
@@ -1133,7 +1076,7 @@ TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_ends_what_is_read_bes
   EXPECT_EQ(Sent(), (Strings{"get leases"})) << "besides the attempt to take it";
 }
 
-TEST_F(ServiceTest, C2_the_rights_for_a_change_are_asked_while_the_lease_is_acquired) {
+TEST_F(ServiceTest, C2_the_rights_for_a_change_are_asked_once_and_before_its_first_effect) {
   AddVm("web-a");
   ASSERT_THAT(Configure(), IsOk());
   Settle();

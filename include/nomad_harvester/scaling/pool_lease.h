@@ -100,15 +100,6 @@ class PoolLease {
 
   // True if the Lease was read since this process has this configuration, or if it is not used.
   bool is_known() const;
-  // Reads the Lease for IsLikelyFree, and for the next Acquire, which then does not read it first.
-  // A failure is reported by Acquire.
-  void Prefetch(const runtime::Context& context);
-  // True if Acquire will probably find that no other process has held the Lease since it was last
-  // read or released here: it had no holder then, or it did not exist.
-  bool IsLikelyFree() const;
-  // True if Acquire has found that, or that the last holder was this process. What was read while
-  // Acquire ran is then as good as what is read after it: nobody else can have acted on the pool.
-  bool was_free() const;
 
   // Whether a Lease guards the pool: false if it is disabled, or denied by the rights review.
   bool used() const;
@@ -164,8 +155,6 @@ class PoolLease {
   absl::Status AcquireFree(const runtime::Context& context);
   absl::Status Create(const runtime::Context& context);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
-  // Returns what Prefetch has read, once; otherwise calls Read.
-  absl::StatusOr<std::optional<kube::Lease>> ReadOnce(const runtime::Context& context);
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
   // Calls on_wait.
@@ -187,7 +176,6 @@ class PoolLease {
   // reading it.
   absl::StatusOr<kube::Lease> PatchOurs(const runtime::Context& context,
                                         kube::LeaseChange change) const;
-  void SetWasFree(bool was_free);
   void RecordReleased(const kube::Lease& lease, bool is_free, const PoolRecord* record);
   void StartRenewal(std::function<void()> on_lost);
   // Ends the renewal, and with it all permission to write.
@@ -210,7 +198,6 @@ class PoolLease {
   bool held_ NH_GUARDED_BY(mutex_) = false;
   absl::Status denied_ NH_GUARDED_BY(mutex_);  // why it is not used; OK once that was logged
   mutable bool absent_ NH_GUARDED_BY(mutex_) = false;
-  bool was_free_ NH_GUARDED_BY(mutex_) = false;
   bool known_ NH_GUARDED_BY(mutex_) = false;
   std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // begun, and ended by Release
   std::string resource_version_ NH_GUARDED_BY(mutex_);
@@ -220,7 +207,6 @@ class PoolLease {
   mutable base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
   mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);  // as it was without a holder
-  std::optional<absl::StatusOr<std::optional<kube::Lease>>> prefetched_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
   std::string why_lost_ NH_GUARDED_BY(mutex_);
   absl::Status renewal_problem_ NH_GUARDED_BY(mutex_);  // of the last attempt

@@ -52,7 +52,7 @@ class ScaleCall {
   ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
             ScaleMemory* memory);
 
-  // What Run needs. It may be read before Run, while the Lease is being acquired.
+  // What Run needs. It may be read before Run.
   ScaleReads& reads() { return reads_; }
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);

@@ -66,29 +66,13 @@ void ScaleReads::Prefetch(const runtime::Context& context) {
   });
 }
 
-void ScaleReads::ForgetObserved() {
-  read_.observed = {};
-  read_.allocations.reset();
-}
-
 // If the context ended, the sources are dropped: they may not be needed, and are read again if they
 // are.
-void ScaleReads::PrefetchSources(const runtime::Context& caller) {
-  if (!MayGrow()) return;
-  read_.sources_asked = true;
+void ScaleReads::PrefetchCreation(const runtime::Context& caller) {
   const runtime::Context context = caller.WithTimeout(kSourcesLimit);
   CreationSources sources = ReadSources(context, deps_, policy_);
-  if (!context.Done()) read_.sources = std::move(sources);
-}
-
-void ScaleReads::ForgetSources() {
-  read_.sources_asked = false;
-  read_.sources.reset();
-}
-
-void ScaleReads::PrefetchCreation(const runtime::Context& caller) {
-  if (!read_.sources_asked) PrefetchSources(caller);
-  if (!read_.sources.has_value()) return;
+  if (context.Done()) return;
+  read_.sources = std::move(sources);
   const auto plan = PlanCreation(deps_, policy_, *read_.sources, 0, policy_id_);
   if (!plan.ok()) return;
   absl::Status admitted = DryRunCreation(caller.WithTimeout(kSourcesLimit), deps_, policy_, *plan);
@@ -99,7 +83,10 @@ void ScaleReads::PrefetchCreation(const runtime::Context& caller) {
 Observer::BlockingWait ScaleReads::TakeObserved() {
   taken_at_ = deps_.clock.Now();
   // What can refuse the action was read during this call; what it acts on must be recent.
-  if (taken_at_ - read_.began > kGoodFor) ForgetObserved();
+  if (taken_at_ - read_.began > kGoodFor) {
+    read_.observed = {};
+    read_.allocations.reset();
+  }
   return std::exchange(read_.observed, {});
 }
 

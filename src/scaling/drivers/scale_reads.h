@@ -22,8 +22,7 @@ namespace nomad_harvester::scaling {
 // it returns was read in advance.
 class ScaleReads {
  public:
-  // What was read in advance is too old after this time, which acquiring the Lease or roll-backs
-  // may take.
+  // What was read in advance is too old after this time, which slow reads or roll-backs may take.
   static constexpr base::Duration kGoodFor = std::chrono::seconds(5);
 
   // `last`: the count of the last Status; unset: unknown. The references must outlive this object.
@@ -32,16 +31,9 @@ class ScaleReads {
       : deps_(deps), policy_(policy), count_(count), last_(last), policy_id_(policy_id) {}
 
   // Reads, all at once, what will probably be needed: the pool, and what can refuse the action.
-  // Reports no errors: whoever asks for something that is missing reads it again. What was observed
-  // must be forgotten if the Lease was not acquired before, and another process may have acted on
-  // the pool meanwhile.
+  // Reports no errors: whoever asks for something that is missing reads it again. Requires the
+  // pool's Lease, so that no other process acts on the pool meanwhile.
   void Prefetch(const runtime::Context& context);
-  void ForgetObserved();
-  // Reads the part of Prefetch that does not depend on who holds the Lease: the sources of a
-  // growth. If `context` ends first, they are not read in advance again. They must be forgotten if
-  // the Lease has to be waited for.
-  void PrefetchSources(const runtime::Context& context);
-  void ForgetSources();
 
   // The lists for the first observation; empty unless they were read just now.
   Observer::BlockingWait TakeObserved();
@@ -72,7 +64,6 @@ class ScaleReads {
     std::optional<absl::StatusOr<AllocationList>> allocations{};
     std::optional<absl::StatusOr<nomad::ReadJob>> read_job{};
     std::optional<absl::StatusOr<kube::AccessRules>> rules{};
-    bool sources_asked = false;
     std::optional<CreationSources> sources{};
     std::optional<absl::Status> admitted{};  // for a VM that is made of them
     std::optional<std::set<std::string>> cordoned_hosts{};

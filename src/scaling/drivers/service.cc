@@ -36,9 +36,6 @@ constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 constexpr base::Duration kAnInstant = std::chrono::milliseconds(20);
 // How long the first Status of a pool waits for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
-// A Lease that was never read is delayed at most this long by what is read beside it, which may not
-// be needed.
-constexpr base::Duration kBesideFirstLease = std::chrono::seconds(2);
 
 // Facts about a finished Scale, for the log.
 struct ScaleFacts {
@@ -141,9 +138,6 @@ class Service final : public TargetService {
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                          ScaleFacts* facts);
-  absl::StatusOr<std::unique_ptr<LeaseHold>> AcquireAndPrefetch(const Context& context,
-                                                                PoolLease& lease,
-                                                                ScaleReads& reads);
   void LogRefusal(const ScaleAction& action, const ScaleFacts& facts, const absl::Status& outcome);
 
   const ServiceOptions options_;
@@ -509,49 +503,6 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   return outcome;
 }
 
-// Acquires the Lease and reads in advance at the same time if the Lease is free, else one after the
-// other: a pool on which another process acts then costs one request. A Lease that this process has
-// never read is probably free, and the sources of a growth do not depend on it.
-absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndPrefetch(const Context& context,
-                                                                       PoolLease& lease,
-                                                                       ScaleReads& reads) {
-  if (!lease.IsLikelyFree()) {
-    const std::size_t parallel = lease.is_known() ? 1 : 2;
-    const runtime::CancelSource reading(context.WithTimeout(kBesideFirstLease));
-    runtime::ForEachBounded(context, *options_.foreground, parallel, parallel, [&](std::size_t i) {
-      if (i == 1) {
-        reads.PrefetchSources(reading.context());
-        return absl::OkStatus();
-      }
-      lease.Prefetch(context);
-      if (!lease.IsLikelyFree()) reading.Cancel(CancelReason::kNone);
-      return absl::OkStatus();
-    });
-  }
-  if (!lease.IsLikelyFree()) {
-    reads.ForgetSources();
-    NH_ASSIGN_OR_RETURN(std::unique_ptr<LeaseHold> hold,
-                        LeaseHold::Acquire(lease, context, LeaseUser::kScale));
-    reads.Prefetch(hold->context());
-    return hold;
-  }
-  absl::StatusOr<std::unique_ptr<LeaseHold>> hold = base::Unavailable("not acquired");
-  const runtime::CancelSource reading(context);
-  const auto outcomes = runtime::ForEachBounded(
-      context, *options_.foreground, 2, 2, [&](std::size_t i) -> absl::Status {
-        if (i == 1) {
-          reads.Prefetch(reading.context());
-          return absl::OkStatus();
-        }
-        hold = LeaseHold::Acquire(lease, context, LeaseUser::kScale);
-        if (!hold.ok()) reading.Cancel(CancelReason::kNone);
-        return hold.status();
-      });
-  NH_RETURN_IF_ERROR(outcomes[0]);
-  if (!lease.was_free()) reads.ForgetObserved();
-  return hold;
-}
-
 absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                                 Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                                 ScaleFacts* facts) {
@@ -584,7 +535,8 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
                  std::move(request), &memory);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
-                      AcquireAndPrefetch(guard->context(), *access->lease, call.reads()));
+                      LeaseHold::Acquire(*access->lease, guard->context(), LeaseUser::kScale));
+  call.reads().Prefetch(hold->context());
   metrics::Sink* const sink = session->clients().metrics_sink.get();
   const ShowLeaseHeld shown(PoolMetrics(sink, pool.key), access->lease->used());
   absl::Status outcome = call.Run(hold->context());

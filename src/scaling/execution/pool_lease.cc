@@ -149,24 +149,9 @@ bool PoolLease::held() const {
   return held_;
 }
 
-bool PoolLease::IsLikelyFree() const {
-  base::MutexLock lock(mutex_);
-  return !used_ || absent_ || free_.has_value();
-}
-
 bool PoolLease::is_known() const {
   base::MutexLock lock(mutex_);
   return known_;
-}
-
-void PoolLease::SetWasFree(bool was_free) {
-  base::MutexLock lock(mutex_);
-  was_free_ = was_free;
-}
-
-bool PoolLease::was_free() const {
-  base::MutexLock lock(mutex_);
-  return was_free_;
 }
 
 PoolRecord PoolLease::record() const {
@@ -187,24 +172,6 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   free_.reset();
   if (lease.has_value() && lease->holder.empty()) free_ = lease;
   return lease;
-}
-
-void PoolLease::Prefetch(const runtime::Context& context) {
-  auto lease = Read(context);
-  std::optional<PoolRecord> record;
-  if (lease.ok() && lease->has_value()) record = ParsePoolRecord(**lease, logger_);
-  base::MutexLock lock(mutex_);
-  if (lease.ok()) known_ = true;
-  if (record.has_value() && !held_) record_ = *std::move(record);
-  prefetched_ = std::move(lease);
-}
-
-absl::StatusOr<std::optional<kube::Lease>> PoolLease::ReadOnce(const runtime::Context& context) {
-  {
-    base::MutexLock lock(mutex_);
-    if (prefetched_.has_value()) return *std::exchange(prefetched_, std::nullopt);
-  }
-  return Read(context);
 }
 
 absl::Status PoolLease::Refresh(const runtime::Context& context) {
@@ -370,7 +337,6 @@ absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
     base::MutexLock lock(mutex_);
     free = std::exchange(free_, std::nullopt);
     absent = std::exchange(absent_, false);
-    if (free.has_value() || absent) prefetched_.reset();
     if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
   }
   if (free.has_value()) return TakeOver(context, *free);
@@ -381,7 +347,6 @@ absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
                                 std::function<void()> on_lost) {
   const bool is_used = used();
-  SetWasFree(!is_used);
   const absl::Status acquired = is_used ? AcquireLease(context, user) : absl::OkStatus();
   if (!is_used || kube::IsForbidden(acquired)) {
     if (is_used) NH_RETURN_IF_ERROR(DecideWithoutLease(context, acquired));
@@ -395,17 +360,13 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
 
 absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser user) {
   const absl::Status free = AcquireFree(context);
-  if (free.ok()) {
-    SetWasFree(true);
-    return absl::OkStatus();
-  }
   // Another process has held the Lease meanwhile, or it was deleted: read it.
   if (!kube::IsConflict(free) && !kube::IsAlreadyExists(free) && !absl::IsNotFound(free)) {
     return free;
   }
   bool told = options_.on_wait == nullptr;
   for (bool first_read = true;; first_read = false) {
-    auto lease = ReadOnce(context);
+    auto lease = Read(context);
     NH_RETURN_IF_ERROR(lease);
     absl::Status outcome;
     if (!lease->has_value()) {
@@ -423,8 +384,6 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
       }
       NH_RETURN_IF_ERROR(outcome);
       outcome = TakeOver(context, **lease);
-      // Ours already: an acquisition whose reply was not awaited has left the Lease like this.
-      SetWasFree(outcome.ok() && (*lease)->holder == options_.holder);
     }
     // Another process was faster, or our own first attempt took effect: read the holder again.
     if (!kube::IsConflict(outcome) && !kube::IsAlreadyExists(outcome)) return outcome;
