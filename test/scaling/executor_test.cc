@@ -37,7 +37,7 @@ class ExecutorTest : public PoolFixture {
     if (meanwhile) meanwhile();
     Forget();
     return MarkVictim(context(), Deps(), decisions_->snapshot(), *view, "act",
-                      node == nullptr ? "" : node->id, nodes_read_);
+                      node == nullptr ? "" : node->id);
   }
   // A VM that is gone, and its node, which is down and to be purged.
   void AddGone() {
@@ -59,35 +59,14 @@ class ExecutorTest : public PoolFixture {
   }
 
   std::optional<Decisions> decisions_;
-  const NodesRead* nodes_read_ = nullptr;
   std::string gone_node_;
 };
 
-TEST_F(ExecutorTest,
-       C2_a_victims_node_that_was_read_in_full_just_now_is_not_read_again_before_its_mark) {
+TEST_F(ExecutorTest, C7_a_victims_node_is_read_before_its_mark_and_before_its_drain) {
   AddVm("web-a");
   HoldLease({"web-a"});
-  const std::string id = NodeOf("web-a");
-  NodesRead read;
-  read.emplace(id, Deps().nodes.GetNode(context(), Deps().nomad(), id));
-  nodes_read_ = &read;
   EXPECT_EQ(MarkNow("web-a").verdict, Verdict::kDone);
-  EXPECT_EQ(Sent(), (Strings{"patch virtualmachines", "get node", "update drain"}))
-      << "but it is before its drain";
-}
-
-TEST_F(ExecutorTest, C7_what_was_read_of_a_victims_node_can_refuse_its_mark) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
-  const std::string id = NodeOf("web-a");
-  NodesRead read;
-  read.emplace(id, Deps().nodes.GetNode(context(), Deps().nomad(), id));
-  read.at(id)->value.draining = true;
-  nodes_read_ = &read;
-  EXPECT_EQ(MarkNow("web-a").verdict, Verdict::kUnsuitable);
-  EXPECT_EQ(Sent(), Strings());
-  read.at(id) = base::Unavailable("no leader");
-  EXPECT_EQ(MarkNow("web-a").verdict, Verdict::kFailed);
+  EXPECT_EQ(Sent(), (Strings{"get node", "patch virtualmachines", "get node", "update drain"}));
 }
 
 TEST_F(ExecutorTest, C5_each_step_sends_the_reads_of_its_spec_and_then_one_write) {

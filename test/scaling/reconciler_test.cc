@@ -41,8 +41,7 @@ class ReconcilerTest : public PoolFixture {
     Forget();
     return scale_->RunScale(context(), *std::move(first),
                             {.tracker = *tracker_,
-                             .creation = creation_.ok() ? &*creation_ : nullptr,
-                             .nodes = &nodes_read_});
+                             .creation = creation_.ok() ? &*creation_ : nullptr});
   }
   ScalePlan ToRemoveFrom(const std::string& vm) {
     return {.direction = Direction::kIn, .remove = {{vm, NodeOf(vm), "newest"}}};
@@ -73,24 +72,8 @@ class ReconcilerTest : public PoolFixture {
 
   std::optional<Tracker> tracker_;
   std::optional<Reconciler> scale_;
-  NodesRead nodes_read_;
   absl::StatusOr<CreationPlan> creation_ = base::Unavailable("none");
 };
-
-TEST_F(ReconcilerTest, C2_a_victims_node_that_was_read_ahead_serves_the_first_pass_alone) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
-  const std::string id = NodeOf("web-a");
-  nodes_read_.emplace(id, Deps().nodes.GetNode(context(), Deps().nomad(), id));
-  Next("patch virtualmachines", Failed());
-  EXPECT_THAT(Run(ToRemoveFrom("web-a")), IsOk());
-  const Strings sent = Sent();
-  const auto first = std::find(sent.begin(), sent.end(), "patch virtualmachines");
-  EXPECT_EQ(std::count(sent.begin(), first, "get node"), 0);
-  const auto second = std::find(first + 1, sent.end(), "patch virtualmachines");
-  ASSERT_NE(second, sent.end());
-  EXPECT_EQ(std::count(first, second, "get node"), 1);
-}
 
 TEST_F(ReconcilerTest, C14_roll_backs_are_done_before_the_pool_is_settled) {
   AddVm("web-a");

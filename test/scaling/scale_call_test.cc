@@ -165,17 +165,6 @@ TEST_F(ScaleCallTest, C12_after_removals_that_were_all_refused_one_vm_alone_is_r
   EXPECT_EQ(cluster_.Vms().size(), 1U);
 }
 
-TEST_F(ScaleCallTest, C7_a_victims_node_that_was_read_beside_a_slow_intent_is_read_again) {
-  AddVm("web-a");
-  After("patch leases", [&] { clock_.Advance(seconds(6)); });
-  ASSERT_THAT(Scale(0), IsOk());
-  const Strings sent = Sent();
-  const auto intent = std::find(sent.begin(), sent.end(), "patch leases");
-  const auto mark = std::find(intent, sent.end(), "patch virtualmachines");
-  ASSERT_NE(mark, sent.end());
-  EXPECT_EQ(std::count(intent, mark, "get node"), 2) << "beside the intent, and before the mark";
-}
-
 TEST_F(ScaleCallTest, C2_allocations_too_are_read_again_if_what_was_read_ahead_took_long) {
   AddVm("web-a");
   policy_.selector = policy::SelectorStrategy::kLeastBusy;

@@ -355,24 +355,6 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
   return deps_.lease.Store(context, record, snapshot.look().nomad_cluster.value_or(""));
 }
 
-absl::Status ScaleCall::StoreAndReadVictims(const runtime::Context& context, ScalePlan* plan,
-                                            const PoolSnapshot& snapshot, NodesRead* nodes) {
-  std::vector<NodesRead::value_type*> wanted;
-  for (const PlannedRemoval& removal : plan->remove) {
-    if (removal.node_id.empty()) continue;
-    if (wanted.size() == deps_.parallelism()) break;  // the others are marked later
-    wanted.push_back(&*nodes->emplace(removal.node_id, base::Unavailable("not read")).first);
-  }
-  const auto outcomes = runtime::ForEachBounded(
-      context, deps_.executor, 1 + wanted.size(), 1 + wanted.size(), [&](std::size_t i) {
-        if (i == 0) return StoreAction(context, plan, snapshot);
-        auto& [id, node] = *wanted[i - 1];
-        node = deps_.nodes.GetNode(context, deps_.nomad(), id);
-        return absl::OkStatus();
-      });
-  return outcomes[0];
-}
-
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   absl::Status outcome = Act(context);
   // A cancelled call has not failed because of the pool. A pause or a back-off is on the Lease
@@ -444,10 +426,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   }
   ScalePlan& plan = planned->plan;
   if (plan.direction == Direction::kNone) return absl::OkStatus();
-  NodesRead nodes;
-  const base::MonoTime reads_began = deps_.clock.Now();
-  NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, planned->snapshot, &nodes));
-  if (deps_.clock.Now() - reads_began > ScaleReads::kGoodFor) nodes.clear();
+  NH_RETURN_IF_ERROR(StoreAction(context, &plan, planned->snapshot));
   leaves_work_ = acted_ = true;
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
@@ -458,8 +437,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   const absl::Status ended =
       reconciler_.RunScale(context, settled.snapshot,
                            {.tracker = tracker,
-                            .creation = creation_.has_value() ? &*creation_ : nullptr,
-                            .nodes = &nodes});
+                            .creation = creation_.has_value() ? &*creation_ : nullptr});
   if (ended.ok()) reconciler_.CloseRecord(&tracker);
   reconciler_.LeaveToBackground(tracker);
   absl::Status final_status = tracker.FinalStatus(ended);

@@ -126,9 +126,6 @@ class ScaleCall {
   void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
                            const PoolSnapshot& snapshot);
-  // Does the same, and meanwhile reads the nodes of the first victims in full.
-  absl::Status StoreAndReadVictims(const runtime::Context& context, ScalePlan* plan,
-                                   const PoolSnapshot& snapshot, NodesRead* nodes);
 
   const PoolDependencies deps_;
   const config::PoolPolicy policy_;

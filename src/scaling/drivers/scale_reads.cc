@@ -14,6 +14,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
+// What was read in advance is too old after this time, which slow reads or roll-backs may take.
+constexpr base::Duration kGoodFor = std::chrono::seconds(5);
 // The limit for reading the sources of a growth in advance: it may turn out that no VM is made.
 constexpr base::Duration kSourcesLimit = std::chrono::seconds(20);
 // How long to wait for the list of cordoned hosts, which is optional.

@@ -22,9 +22,6 @@ namespace nomad_harvester::scaling {
 // it returns was read in advance.
 class ScaleReads {
  public:
-  // What was read in advance is too old after this time, which slow reads or roll-backs may take.
-  static constexpr base::Duration kGoodFor = std::chrono::seconds(5);
-
   // `last`: the count of the last Status; unset: unknown. The references must outlive this object.
   ScaleReads(const PoolDependencies& deps, const config::PoolPolicy& policy, std::int64_t count,
              std::optional<std::int64_t> last, const std::string& policy_id)

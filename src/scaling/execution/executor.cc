@@ -79,14 +79,10 @@ class Act {
     return effect;
   }
 
-  Effect MarkForScaleIn(const std::string& action_id, const std::string& node_id,
-                        const NodesRead* nodes_read) {
+  Effect MarkForScaleIn(const std::string& action_id, const std::string& node_id) {
     const bool linked = seen_.node() != nullptr;
     if (linked) {
-      const bool is_read = nodes_read != nullptr && nodes_read->contains(node_id);
-      const absl::Status read =
-          is_read ? TakeNode(node_id, nodes_read->at(node_id)) : ReadNode(node_id);
-      if (!read.ok()) {
+      if (const absl::Status read = ReadNode(node_id); !read.ok()) {
         Effect unread = EffectOf(read);
         unread.sent = false;
         return unread;
@@ -162,10 +158,7 @@ class Act {
   }
 
   absl::Status ReadNode(const std::string& id) {
-    return TakeNode(id, deps_.nodes.GetNode(context_, deps_.nomad(), id));
-  }
-
-  absl::Status TakeNode(const std::string& id, absl::StatusOr<nomad::Indexed<nomad::Node>> node) {
+    auto node = deps_.nodes.GetNode(context_, deps_.nomad(), id);
     if (absl::IsNotFound(node.status())) {
       seen_.SetNode(id, std::nullopt);
       return absl::OkStatus();
@@ -479,8 +472,8 @@ Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
 
 Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
                   const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
-                  const std::string& node_id, const NodesRead* nodes_read) {
-  return Act(context, deps, snapshot, view).MarkForScaleIn(action_id, node_id, nodes_read);
+                  const std::string& node_id) {
+  return Act(context, deps, snapshot, view).MarkForScaleIn(action_id, node_id);
 }
 
 }  // namespace nomad_harvester::scaling

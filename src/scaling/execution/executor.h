@@ -4,7 +4,6 @@
 #ifndef NOMAD_HARVESTER_SCALING_EXECUTOR_H_
 #define NOMAD_HARVESTER_SCALING_EXECUTOR_H_
 
-#include <map>
 #include <string>
 
 #include "nomad_harvester/scaling/step_spec.h"
@@ -26,16 +25,12 @@ Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
 Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
              const Decisions& decisions, const NodeOfGoneVm& gone);
 
-// Nodes that were read in full just now, by ID.
-using NodesRead = std::map<std::string, absl::StatusOr<nomad::Indexed<nomad::Node>>>;
-
-// Writes the mark of a scale-in and starts the drain. Reads the node in full first, unless
-// `nodes_read`, which may be null, has it. `snapshot` holds the action that names the VM.
-// kUnsuitable: the VM must not be marked with that node. kDone: the mark is set, whether or not the
-// drain has started.
+// Reads the node in full, writes the mark of a scale-in and starts the drain. `snapshot` holds the
+// action that names the VM. kUnsuitable: the VM must not be marked with that node. kDone: the mark
+// is set, whether or not the drain has started.
 Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
                   const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
-                  const std::string& node_id, const NodesRead* nodes_read);
+                  const std::string& node_id);
 
 }  // namespace nomad_harvester::scaling
 

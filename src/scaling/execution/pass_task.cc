@@ -77,7 +77,7 @@ class MarkTask final : public PassTask {
   Effect CarryOut(const runtime::Context& context, const Run& run) override {
     const Tracker& tracker = run.action->tracker;
     return MarkVictim(context, run.deps, *run.recorded, *entry_.view, tracker.action_id(),
-                      tracker.outcomes().at(vm()).node_id, run.action->nodes);
+                      tracker.outcomes().at(vm()).node_id);
   }
 
   void Conclude(const Attempt& attempt, Run* run) const override {

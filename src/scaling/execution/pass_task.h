@@ -26,8 +26,6 @@ namespace nomad_harvester::scaling {
 struct RunningAction {
   Tracker& tracker;
   const CreationPlan* creation = nullptr;  // null: it creates nothing
-  // Victims' nodes that were read in full just now, by ID; null: none. Only for the first pass.
-  const NodesRead* nodes = nullptr;
 };
 
 // What the passes of one run share, and what the run has achieved. Used by one thread. The tasks

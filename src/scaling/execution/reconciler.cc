@@ -361,7 +361,6 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
   std::optional<PoolSnapshot> look = run_.WithRecord(std::move(first));
   for (;;) {
     const auto pass = RunPass(context, std::exchange(look, std::nullopt));
-    run_.action->nodes = nullptr;
     NH_RETURN_IF_ERROR(context.Check());
     if (!pass.ok()) {
       deps_.logger.Warn("Could not observe the pool; retrying", {{"error", pass.status()}});
