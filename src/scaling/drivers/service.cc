@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/lease_hold.h"
 #include "nomad_harvester/scaling/status_report.h"
+#include "nomad_harvester/scaling/template_check.h"
 
 #include "drivers/background.h"
 #include "drivers/session.h"
@@ -75,7 +76,12 @@ absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
 absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values,
                                          const absl::StatusOr<std::shared_ptr<Session>>& session) {
   if (!session.ok()) return config::ParsePoolPolicy(values);
-  return (*session)->ParsePolicy(values);
+  const auto check = [&config = *(*session)->clients().config](
+                         const config::PoolPolicy& policy, std::string_view key,
+                         const std::string& text) {
+    return CheckTemplate(config, policy, key, text);
+  };
+  return config::ParsePoolPolicy(values, check);
 }
 
 // A file may be written later, so a missing one is a warning.

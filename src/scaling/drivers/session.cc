@@ -6,7 +6,6 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/service.h"
-#include "nomad_harvester/scaling/template_check.h"
 
 #include "execution/own_node.h"
 
@@ -83,28 +82,6 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
 Session::NamespaceMemory& Session::MemoryOf(const std::string& ns) {
   base::MutexLock lock(mutex_);
   return namespaces_[ns];  // never removed
-}
-
-absl::StatusOr<SharedPolicy> Session::ParsePolicy(const StringMap& values) {
-  const auto text = [&](const char* key) {
-    const auto found = values.find(key);
-    return found == values.end() ? std::string() : found->second;
-  };
-  const PoolKey given{.ns = text("namespace"), .pool = text("node_group_name")};
-  {
-    base::MutexLock lock(mutex_);
-    const auto last = policies_.find(given);
-    if (last != policies_.end() && last->second.values == values) return last->second.policy;
-  }
-  NH_ASSIGN_OR_RETURN(
-      SharedPolicy policy,
-      config::ParsePoolPolicy(values, [this](const config::PoolPolicy& parsed, std::string_view key,
-                                             const std::string& source) {
-        return CheckTemplate(*clients_.config, parsed, key, source);
-      }));
-  base::MutexLock lock(mutex_);
-  policies_[given] = {.values = values, .policy = policy};
-  return policy;
 }
 
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {

@@ -154,9 +154,6 @@ class Session {
   // Null: no Events are written.
   VmEvents* vm_events() const { return vm_events_.get(); }
   std::shared_ptr<PoolAccess> AccessTo(const Pool& pool);
-  // config::ParsePoolPolicy, with the check of inline templates. Because the agent sends the same
-  // map at every tick, a map that is equal to the pool's last one is not parsed again.
-  absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values);
   // For Status: the managed VMs of a namespace, and the API server's clock. Returns the held list
   // if the VMs' versions prove that it is current. Blocks for up to two requests.
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
@@ -191,11 +188,6 @@ class Session {
   base::Mutex mutex_;
   std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
   std::map<PoolKey, std::shared_ptr<PoolAccess>> pools_ NH_GUARDED_BY(mutex_);
-  struct ParsedPolicy {
-    StringMap values;
-    SharedPolicy policy;
-  };
-  std::map<PoolKey, ParsedPolicy> policies_ NH_GUARDED_BY(mutex_);
   std::map<std::string, NamespaceMemory> namespaces_ NH_GUARDED_BY(mutex_);
 };
 
