@@ -33,8 +33,6 @@ using runtime::Context;
 // Status replies this long before its deadline, so that the reply arrives in time.
 constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
-// The time for both lists of a Status on a LAN while nothing changes.
-constexpr base::Duration kAnInstant = std::chrono::milliseconds(20);
 // How long the first Status of a pool waits for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
 
@@ -276,15 +274,9 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       return absl::OkStatus();
     });
   }
-  // While both systems answer at once, one read after the other is as fast, and wakes no second
-  // thread at every tick. Harvester comes first, because Nomad's nodes mean nothing without its
-  // VMs.
-  const base::MonoTime began = options_.clock->Now();
-  const std::size_t parallelism = session.answers_at_once() ? 1 : reads.size();
   const auto results =
-      runtime::ForEachBounded(context, *options_.foreground, reads.size(), parallelism,
+      runtime::ForEachBounded(context, *options_.foreground, reads.size(), reads.size(),
                               [&](std::size_t i) { return reads[i](); });
-  session.answers_at_once() = options_.clock->Now() - began <= kAnInstant;
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
   look.own_now = options_.clock->WallNow();
   look.now = seen->server_time.value_or(look.own_now);

@@ -160,8 +160,6 @@ class Session {
       const runtime::Context& context, const std::string& ns);
   // The links of the VMs that VmsForStatus has returned. Lives as long as the session.
   LastLinks& LinksOf(const std::string& ns) { return MemoryOf(ns).links; }
-  // True if the last Status had its lists within an instant.
-  std::atomic<bool>& answers_at_once() { return answers_at_once_; }
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
   // FindOwnNode, remembered. The allocation may not be known right after the start, so it is read
   // until it is.
@@ -184,7 +182,6 @@ class Session {
   Hosts hosts_;
   const runtime::CancelSource ending_;
   const std::shared_ptr<VmEvents> vm_events_;
-  std::atomic<bool> answers_at_once_ = false;
   base::Mutex mutex_;
   std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
   std::map<PoolKey, std::shared_ptr<PoolAccess>> pools_ NH_GUARDED_BY(mutex_);
