@@ -45,7 +45,8 @@ class PoolFixture : public testing::Test {
   }
 
   // --- What is tested.
-  PoolDependencies Deps() {
+  PoolDependencies Deps() { return Deps(executor_); }
+  PoolDependencies Deps(runtime::Executor& executor) {
     return {.key = key_,
             .clients = clients_,
             .vms = vms_,
@@ -56,7 +57,7 @@ class PoolFixture : public testing::Test {
             .lease = lease_,
             .clock = clock_,
             .random = *random_,
-            .executor = executor_,
+            .executor = executor,
             .logger = logger_,
             .events = [this](const ReconcileEvent& event) { events_.push_back(event); }};
   }

@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/step_spec.h"
+
+#include "absl/cleanup/cleanup.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -54,24 +57,59 @@ Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                       .status());
 }
 
+bool Publications::RunNext(State& state, const runtime::Context& asking) {
+  Task task;
+  {
+    base::MutexLock lock(state.mutex);
+    if (state.waiting.empty()) return false;
+    task = std::move(state.waiting.front());
+    state.waiting.pop_front();
+    ++state.running;
+  }
+  const absl::Cleanup over = [&state, &task] {
+    task = nullptr;  // it holds a turn of Hosts, which may be gone once it has ended
+    base::MutexLock lock(state.mutex);
+    --state.running;
+    state.changed.NotifyAll();
+  };
+  Ended ended = task(asking);
+  base::MutexLock lock(state.mutex);
+  state.ended.push_back(std::move(ended));
+  return true;
+}
+
+bool Publications::Submit(Task task) {
+  {
+    base::MutexLock lock(state_->mutex);
+    state_->waiting.push_back(std::move(task));
+  }
+  const absl::Status submitted = deps_.executor.Submit(
+      [state = state_, asking = asking_->context()] { RunNext(*state, asking); });
+  if (submitted.ok()) return true;
+  Task left;  // destroyed without the lock
+  base::MutexLock lock(state_->mutex);
+  // Each call of the executor takes the first task, so the last one is left without a call.
+  left = std::move(state_->waiting.back());
+  state_->waiting.pop_back();
+  return false;
+}
+
 void Publications::Start(const runtime::Context& context,
                          const std::vector<const Decisions::Entry*>& due,
                          const std::shared_ptr<const Snapshot>& seen, base::MonoTime now) {
   wait_ = false;
+  if (!asking_.has_value()) asking_.emplace(context);
   for (const Decisions::Entry* entry : due) {
     Retries::Key key(StepName(entry->step.kind), entry->view->vm->uid);
     if (begun_.contains(key) || !deps_.backlog.retries.MayTry(key, now)) continue;
     const std::shared_ptr<void> turn = deps_.hosts.BeginPublication();
     wait_ = turn == nullptr;
     if (wait_) return;
-    const bool begun =
-        tasks_.Start(context, deps_.executor,
-                     // The snapshot keeps the view.
-                     [this, context, key, turn, seen, view = entry->view,
-                      step = entry->step](const runtime::Context& asking) {
-                       return DeferredTasks::Ended{key, view->vm->name, step,
-                                                   Publish(asking, context, deps_, *view, step)};
-                     });
+    // The snapshot keeps the view.
+    const bool begun = Submit([this, context, key, turn, seen, view = entry->view,
+                               step = entry->step](const runtime::Context& asking) {
+      return Ended{key, view->vm->name, step, Publish(asking, context, deps_, *view, step)};
+    });
     // The executor has no room: the publication is due again in the next pass.
     if (!begun) return;
     begun_.insert(std::move(key));
@@ -79,9 +117,14 @@ void Publications::Start(const runtime::Context& context,
 }
 
 std::vector<Effect> Publications::TakeEnded() {
+  std::vector<Ended> all;
+  {
+    base::MutexLock lock(state_->mutex);
+    all.swap(state_->ended);
+  }
   const base::MonoTime now = deps_.clock.Now();
   std::vector<Effect> effects;
-  for (DeferredTasks::Ended& ended : tasks_.TakeEnded()) {
+  for (Ended& ended : all) {
     begun_.erase(ended.key);
     deps_.metrics().Troubled(ended.effect.verdict);
     if (ended.effect.status.ok()) deps_.Notify({.vm = ended.vm, .step = ended.step});
@@ -91,7 +134,35 @@ std::vector<Effect> Publications::TakeEnded() {
   return effects;
 }
 
-void Publications::Log(const DeferredTasks::Ended& ended) const {
+bool Publications::any() const {
+  base::MutexLock lock(state_->mutex);
+  return wait_ || state_->running > 0 || !state_->waiting.empty();
+}
+
+void Publications::Await() {
+  if (!asking_.has_value()) return;
+  while (RunNext(*state_, asking_->context())) {
+  }
+  AwaitRunning();
+}
+
+void Publications::End() {
+  std::deque<Task> dropped;  // destroyed without the lock
+  if (asking_.has_value()) asking_->Cancel(runtime::CancelReason::kNone);
+  {
+    base::MutexLock lock(state_->mutex);
+    dropped.swap(state_->waiting);
+  }
+  AwaitRunning();
+}
+
+void Publications::AwaitRunning() {
+  base::MutexLock lock(state_->mutex);
+  state_->changed.Wait(state_->mutex,
+                       [this]() NH_REQUIRES(state_->mutex) { return state_->running == 0; });
+}
+
+void Publications::Log(const Ended& ended) const {
   if (ended.effect.status.ok()) {
     deps_.logger.Info("A step that was refused or failed has succeeded",
                       {{"vm", ended.vm}, {"step", ended.key.first}});

@@ -3,13 +3,18 @@
 #ifndef NOMAD_HARVESTER_SRC_SCALING_PUBLICATION_H_
 #define NOMAD_HARVESTER_SRC_SCALING_PUBLICATION_H_
 
+#include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/scaling/rules.h"
 
-#include "execution/deferred_tasks.h"
 #include "execution/pool_dependencies.h"
 #include "rules/retries.h"
 
@@ -22,14 +27,18 @@ namespace nomad_harvester::scaling {
 Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                const PoolDependencies& deps, const VmView& view, const Step& step);
 
-// The publications of one run of the loop, whose passes do not wait for them. Used by one thread.
+// The publications of one run of the loop, whose passes do not wait for them. Used by one thread;
+// the publications run on the executor.
 class Publications {
  public:
   // `deps` must outlive this object.
   explicit Publications(const PoolDependencies& deps) : deps_(deps) {}
+  ~Publications() { End(); }
+  Publications(const Publications&) = delete;
+  Publications& operator=(const Publications&) = delete;
 
   // Starts those publications of `due`, entries of decisions on `seen`, that do not run yet and may
-  // be tried now.
+  // be tried now. `context` must be the same in all calls.
   void Start(const runtime::Context& context, const std::vector<const Decisions::Entry*>& due,
              const std::shared_ptr<const Snapshot>& seen, base::MonoTime now);
   // The effects of publications that ended since the last call. By then they are in the pool's
@@ -37,18 +46,41 @@ class Publications {
   // keep a Scale from ending (rule L1).
   std::vector<Effect> TakeEnded();
   // True if a publication runs, or waits for its turn.
-  bool any() const { return wait_ || tasks_.any(); }
-  // See DeferredTasks.
-  void Await() { tasks_.Await(); }
-  void End() { tasks_.End(); }
+  bool any() const;
+  // Blocks until all have ended. Runs those that have not begun in the calling thread.
+  void Await();
+  // Cancels what may be cancelled of those that run, and waits for their end. Others never begin.
+  // Idempotent; none may be started after it.
+  void End();
 
  private:
-  void Log(const DeferredTasks::Ended& ended) const;
+  struct Ended {
+    Retries::Key key;
+    std::string vm;
+    Step step;
+    Effect effect;
+  };
+  using Task = std::function<Ended(const runtime::Context& asking)>;
+  struct State {
+    base::Mutex mutex;
+    base::CondVar changed;
+    std::deque<Task> waiting NH_GUARDED_BY(mutex);
+    int running NH_GUARDED_BY(mutex) = 0;
+    std::vector<Ended> ended NH_GUARDED_BY(mutex);
+  };
+  // False: none is waiting.
+  static bool RunNext(State& state, const runtime::Context& asking);
+  // False: the executor has no room, and the task is dropped.
+  bool Submit(Task task);
+  void AwaitRunning();
+  void Log(const Ended& ended) const;
 
   const PoolDependencies& deps_;
   std::set<Retries::Key> begun_;
-  bool wait_ = false;    // some could not be started yet
-  DeferredTasks tasks_;  // the last member: its tasks use the others
+  bool wait_ = false;  // some could not be started yet
+  // Shared, because the executor may call after this object is destroyed. It then finds no task.
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::optional<runtime::CancelSource> asking_;
 };
 
 }  // namespace nomad_harvester::scaling
