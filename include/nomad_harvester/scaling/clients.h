@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "nomad_harvester/config/plugin_config.h"
-#include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/kube/connection.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/metrics/sink.h"
 #include "nomad_harvester/nomad/client.h"
+#include "nomad_harvester/nomad/connection.h"
 #include "nomad_harvester/runtime/random.h"
 
 #include "absl/status/statusor.h"
@@ -67,12 +68,10 @@ using TransportFactory =
 // together.
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config);
 
-// The address of each system and the settings to reach it, as MakeCurlTransports resolves them.
-// Reads files, opens no connection. Errors: ResolveConnection's of modules kube and nomad.
-absl::StatusOr<http::CurlOptions> HarvesterAddress(const config::PluginConfig& config);
-absl::StatusOr<http::CurlOptions> NomadAddress(const config::PluginConfig& config);
-// Describes the credentials for Harvester: kube::Connection::credential.
-absl::StatusOr<std::string> HarvesterCredential(const config::PluginConfig& config);
+// The address of each system, the settings to reach it, and its credentials, as MakeCurlTransports
+// uses them. Read files, open no connection. Errors: ResolveConnection's of modules kube and nomad.
+absl::StatusOr<kube::Connection> HarvesterConnection(const config::PluginConfig& config);
+absl::StatusOr<nomad::Connection> NomadConnection(const config::PluginConfig& config);
 
 // Adds retries, limits, logging and metrics. The clients are for work on one pool, or on none.
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,

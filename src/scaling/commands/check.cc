@@ -55,14 +55,13 @@ std::vector<CheckResult> CheckLines::Take(const std::string& why_skipped) && {
   return all;
 }
 
-AddressView ViewOf(const absl::StatusOr<http::CurlOptions>& address) {
+AddressView ViewOf(const http::CurlOptions& address) {
   AddressView view;
-  if (!address.ok()) return view;
-  const auto url = http::ParseBaseUrl(address->base_url);
+  const auto url = http::ParseBaseUrl(address.base_url);
   if (!url.ok()) return view;
   view.url = url->is_socket() ? url->Text() : url->Url();
   view.encrypted = url->https || url->is_socket() || http::IsLoopback(url->host);
-  view.verified = !url->https || !address->tls.skip_verify;
+  view.verified = !url->https || !address.tls.skip_verify;
   return view;
 }
 

@@ -46,7 +46,7 @@ class HarvesterCheck {
 
   std::vector<CheckResult> Run() {
     const auto version = deps_.clients.kube->ServerVersion(context_.WithTimeout(kProbeLimit));
-    const AddressView view = ViewOf(HarvesterAddress(*deps_.clients.config));
+    const AddressView view = ViewOf(connection_.curl);
     if (http::IsTokenUnreadable(version.status())) {
       lines_.Set(kHarvesterToken, CheckOutcome::kFail, base::Message(version.status()),
                  "write the token into this file, readable for this user, or correct the key");
@@ -105,7 +105,7 @@ class HarvesterCheck {
   }
 
   bool CheckToken(const absl::Status& reviewed) {
-    const std::string sent = HarvesterCredential(*deps_.clients.config).value_or("");
+    const std::string& sent = connection_.credential;
     if (reviewed.ok()) {
       lines_.Set(kHarvesterToken, CheckOutcome::kPass,
                  sent.empty() ? "none is sent, and none is needed" : "accepted: " + sent);
@@ -186,6 +186,8 @@ class HarvesterCheck {
   const PoolDependencies& deps_;
   const config::PoolPolicy& policy_;
   HarvesterFacts* const facts_;
+  const kube::Connection connection_ =
+      HarvesterConnection(*deps_.clients.config).value_or(kube::Connection());
   CheckLines lines_;
 };
 

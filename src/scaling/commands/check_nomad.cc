@@ -95,7 +95,7 @@ class NomadCheck {
       FailAddress(nodes.status());
       return std::move(lines_).Take("Nomad cannot be reached");
     }
-    PassAddress(ViewOf(NomadAddress(*deps_.clients.config)), kNomadAddress, "nomad_skip-verify",
+    PassAddress(ViewOf(connection_.curl), kNomadAddress, "nomad_skip-verify",
                 &lines_);
     RunAll(context_, deps_,
            {[&] { rights_ = nomad().VerifyRights(context_); },
@@ -141,7 +141,7 @@ class NomadCheck {
   }
 
   void FailAddress(const absl::Status& status) {
-    const AddressView view = ViewOf(NomadAddress(*deps_.clients.config));
+    const AddressView view = ViewOf(connection_.curl);
     lines_.Set(kNomadAddress, CheckOutcome::kFail, WithAddress(view, status),
                CureOfAddress(status));
   }
@@ -341,6 +341,8 @@ class NomadCheck {
   const PoolDependencies& deps_;
   const config::PoolPolicy& policy_;
   NomadFacts* const facts_;
+  const nomad::Connection connection_ =
+      NomadConnection(*deps_.clients.config).value_or(nomad::Connection());
   CheckLines lines_;
   absl::StatusOr<nomad::TokenRights> rights_ = absl::UnknownError("not read");
   absl::Status allocations_ = absl::UnknownError("not read");

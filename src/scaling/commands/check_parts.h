@@ -79,7 +79,7 @@ struct AddressView {
   bool encrypted = false;
   bool verified = false;
 };
-AddressView ViewOf(const absl::StatusOr<http::CurlOptions>& address);
+AddressView ViewOf(const http::CurlOptions& address);
 // Adds the line of a system that answered. `skip_key`: the key that switches the verification off.
 void PassAddress(const AddressView& view, const std::string& id, const std::string& skip_key,
                  CheckLines* lines);

@@ -8,38 +8,10 @@
 #include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/http/retry.h"
-#include "nomad_harvester/kube/connection.h"
-#include "nomad_harvester/nomad/connection.h"
 #include "nomad_harvester/nomad/error.h"
 
 namespace nomad_harvester::scaling {
 namespace {
-
-kube::ConnectionOptions KubeOptions(const config::HarvesterSettings& settings) {
-  return {.url = settings.url,
-          .token = settings.token,
-          .token_file = settings.token_file,
-          .kubeconfig_path = settings.kubeconfig_path,
-          .kubeconfig_context = settings.kubeconfig_context,
-          .ca_cert_file = settings.ca_cert_file,
-          .client_cert_file = settings.client_cert_file,
-          .client_key_file = settings.client_key_file,
-          .tls_server_name = settings.tls_server_name,
-          .skip_verify = settings.skip_verify};
-}
-
-nomad::ConnectionOptions NomadOptions(const config::NomadSettings& settings) {
-  return {.address = settings.address,
-          .token = settings.token,
-          .token_file = settings.token_file,
-          .http_auth = settings.http_auth,
-          .ca_cert = settings.ca_cert,
-          .ca_path = settings.ca_path,
-          .client_cert = settings.client_cert,
-          .client_key = settings.client_key,
-          .tls_server_name = settings.tls_server_name,
-          .skip_verify = settings.skip_verify};
-}
 
 template <typename Connection>
 absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(const char* system,
@@ -59,12 +31,40 @@ absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(const char* system,
 
 }  // namespace
 
+absl::StatusOr<kube::Connection> HarvesterConnection(const config::PluginConfig& config) {
+  const config::HarvesterSettings& settings = config.harvester;
+  return kube::ResolveConnection({.url = settings.url,
+                                  .token = settings.token,
+                                  .token_file = settings.token_file,
+                                  .kubeconfig_path = settings.kubeconfig_path,
+                                  .kubeconfig_context = settings.kubeconfig_context,
+                                  .ca_cert_file = settings.ca_cert_file,
+                                  .client_cert_file = settings.client_cert_file,
+                                  .client_key_file = settings.client_key_file,
+                                  .tls_server_name = settings.tls_server_name,
+                                  .skip_verify = settings.skip_verify});
+}
+
+absl::StatusOr<nomad::Connection> NomadConnection(const config::PluginConfig& config) {
+  const config::NomadSettings& settings = config.nomad;
+  return nomad::ResolveConnection({.address = settings.address,
+                                   .token = settings.token,
+                                   .token_file = settings.token_file,
+                                   .http_auth = settings.http_auth,
+                                   .ca_cert = settings.ca_cert,
+                                   .ca_path = settings.ca_path,
+                                   .client_cert = settings.client_cert,
+                                   .client_key = settings.client_key,
+                                   .tls_server_name = settings.tls_server_name,
+                                   .skip_verify = settings.skip_verify});
+}
+
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config) {
   RawTransports transports;
-  auto harvester = Connect("Harvester", kube::ResolveConnection(KubeOptions(config.harvester)),
+  auto harvester = Connect("Harvester", HarvesterConnection(config),
                            {.name = "Authorization", .prefix = "Bearer "}, &transports.warnings);
-  auto nomad = Connect("Nomad", nomad::ResolveConnection(NomadOptions(config.nomad)),
-                       nomad::NomadTokenHeader(), &transports.warnings);
+  auto nomad = Connect("Nomad", NomadConnection(config), nomad::NomadTokenHeader(),
+                       &transports.warnings);
   std::string problems;
   for (const absl::Status& status : {harvester.status(), nomad.status()}) {
     if (status.ok()) continue;
@@ -74,24 +74,6 @@ absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& con
   transports.harvester = *std::move(harvester);
   transports.nomad = *std::move(nomad);
   return transports;
-}
-
-absl::StatusOr<http::CurlOptions> HarvesterAddress(const config::PluginConfig& config) {
-  NH_ASSIGN_OR_RETURN(kube::Connection connection,
-                      kube::ResolveConnection(KubeOptions(config.harvester)));
-  return std::move(connection.curl);
-}
-
-absl::StatusOr<std::string> HarvesterCredential(const config::PluginConfig& config) {
-  NH_ASSIGN_OR_RETURN(kube::Connection connection,
-                      kube::ResolveConnection(KubeOptions(config.harvester)));
-  return std::move(connection.credential);
-}
-
-absl::StatusOr<http::CurlOptions> NomadAddress(const config::PluginConfig& config) {
-  NH_ASSIGN_OR_RETURN(nomad::Connection connection,
-                      nomad::ResolveConnection(NomadOptions(config.nomad)));
-  return std::move(connection.curl);
 }
 
 // The urgent clients have no slots.
