@@ -31,18 +31,6 @@ bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
           !VmsToReplace(snapshot, memory.current_template).empty());
 }
 
-void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
-                  const config::PoolPolicy& policy, ScaleMemory* memory) {
-  auto read = ReadCurrentTemplate(context.WithTimeout(kTemplateReadLimit), deps, policy);
-  memory->template_read_at = deps.clock.Now();  // a failure is tried again as late
-  if (read.ok()) {
-    memory->current_template = *std::move(read);
-  } else {
-    deps.logger.Warn("Could not read what new VMs are made of, by which drifted VMs are known",
-                     {{"error", read.status()}});
-  }
-}
-
 // A creation that failed waits longer each time, like that of a Scale (rule C12).
 absl::Status RecordFailedReplacement(const runtime::Context& context, const PoolDependencies& deps,
                                      const PoolSnapshot& snapshot) {
@@ -92,7 +80,9 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   const PoolSnapshot& snapshot = loop.last()->snapshot();
   if (!deps.lease.used()) return absl::OkStatus();  // rule R2
   if (TemplateIsDue(snapshot, deps.lease.record(), *memory, deps.clock.Now())) {
-    ReadTemplate(context, deps, policy, memory);
+    UpdateCurrentTemplate(context.WithTimeout(kTemplateReadLimit), deps, policy,
+                          &memory->current_template);
+    memory->template_read_at = deps.clock.Now();  // a failure is tried again as late
   }
   const auto [vms, rests] = QueueFor(snapshot, deps, *memory);
   if (vms.empty()) return absl::OkStatus();

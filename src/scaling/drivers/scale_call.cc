@@ -92,22 +92,14 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
   }
   if (request_.count < range_->from) {
     inputs_.cordoned_hosts = reads_.CordonedHosts(context);
-    ReadTemplate(context, snapshot);
+    // What the last growth was made of may be old: the policy can have changed since.
+    if (policy_.replace_drifted != config::ReplaceDrifted::kOff && IsMixed(snapshot)) {
+      UpdateCurrentTemplate(context.WithTimeout(kTemplateLimit), deps_, policy_,
+                            &memory_->current_template);
+      inputs_.current_template = memory_->current_template;
+    }
   }
   return absl::OkStatus();
-}
-
-// What the last growth was made of may be old: the policy can have changed since.
-void ScaleCall::ReadTemplate(const runtime::Context& context, const PoolSnapshot& snapshot) {
-  if (policy_.replace_drifted == config::ReplaceDrifted::kOff || !IsMixed(snapshot)) return;
-  auto read = ReadCurrentTemplate(context.WithTimeout(kTemplateLimit), deps_, policy_);
-  if (read.ok()) {
-    memory_->current_template = *std::move(read);
-  } else {
-    deps_.logger.Warn("Could not read what new VMs are made of, by which drifted VMs are known",
-                      {{"action_id", action_id_}, {"error", read.status()}});
-  }
-  inputs_.current_template = memory_->current_template;
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {

@@ -88,7 +88,6 @@ class ScaleCall {
   // needs them.
   absl::Status ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                           std::map<std::string, std::string> left_out);
-  void ReadTemplate(const runtime::Context& context, const PoolSnapshot& snapshot);
   // Tells what is replaced besides. Reads what new VMs are made of, if that decides it.
   void ProposeReplacements(const runtime::Context& context, const PoolSnapshot& snapshot,
                            Proposal* proposal);

@@ -314,6 +314,17 @@ absl::StatusOr<CurrentTemplate> ReadCurrentTemplate(const runtime::Context& cont
   return CurrentTemplate{.hash = plan.vm_spec.template_hash, .parts = plan.vm_spec.template_parts};
 }
 
+void UpdateCurrentTemplate(const runtime::Context& context, const PoolDependencies& deps,
+                           const config::PoolPolicy& policy, CurrentTemplate* current) {
+  auto read = ReadCurrentTemplate(context, deps, policy);
+  if (read.ok()) {
+    *current = *std::move(read);
+  } else {
+    deps.logger.Warn("Could not read what new VMs are made of, by which drifted VMs are known",
+                     {{"action_id", deps.call}, {"error", read.status()}});
+  }
+}
+
 absl::Status CheckIntroTokens(const runtime::Context& context, const PoolDependencies& deps,
                               const config::PoolPolicy& policy, CreationPlan* plan) {
   if (policy.intro_token == config::IntroToken::kOff) return absl::OkStatus();

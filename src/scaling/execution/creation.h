@@ -60,6 +60,10 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
 absl::StatusOr<CurrentTemplate> ReadCurrentTemplate(const runtime::Context& context,
                                                     const PoolDependencies& deps,
                                                     const config::PoolPolicy& policy);
+// The same into `current`, to know drifted VMs by it. If it cannot be read, which is logged as
+// WARN, `current` stays as it is.
+void UpdateCurrentTemplate(const runtime::Context& context, const PoolDependencies& deps,
+                           const config::PoolPolicy& policy, CurrentTemplate* current);
 // Sets plan->intro_tokens if the policy wants introduction tokens and Nomad gives them. Finds out
 // by making a token that is valid for one second, which needs a context with the write permit. An
 // error names the key and refuses the action: the policy requires tokens that this Nomad does not
