@@ -353,7 +353,7 @@ TEST_F(ScaleCallTest, C15_a_mass_loss_refuses_removals_until_its_time_is_over) {
   EXPECT_THAT(Scale(2), StatusIs(absl::StatusCode::kFailedPrecondition,
                                  HasSubstr("2 of 3 running VMs have lost their Nomad node")));
   EXPECT_THAT(effects_, IsEmpty());
-  scale_memory_.mass_loss_over = true;
+  request_.mass_loss_over = true;
   EXPECT_THAT(Scale(2), IsOk());
   EXPECT_EQ(cluster_.Vms().size(), 2U);
 }

@@ -248,9 +248,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   } else if (!interrupted) {
     state.rounds.Unfinished(std::move(work), now);
   }
-  state.scale.current_template = memory.current_template;
-  state.scale.template_read_at = memory.template_read_at;
-  state.scale.replacement_rests = memory.replacement_rests;
+  state.scale = memory;
   // Outside of a policy's schedule the agent asks for no Status, and VMs are replaced nevertheless.
   state.replaces = policy.has_value() && !policy->dry_run &&
                    (!resumed.replacing.empty() || ReplacesByItself(*policy));

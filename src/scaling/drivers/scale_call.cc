@@ -269,7 +269,7 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
   // A removal needs to know where the autoscaler itself runs; growth goes on without (rule C7).
   if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(request_.own_node_problem);
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
-  if (plan.direction == Direction::kIn && !memory_->mass_loss_over) {
+  if (plan.direction == Direction::kIn && !request_.mass_loss_over) {
     const MassLoss loss = FindMassLoss(snapshot);
     if (loss.alarming) {
       return base::FailedPrecondition(std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
@@ -422,7 +422,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   leaves_work_ = acted_ = true;
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
-                   .despite_mass_loss = memory_->mass_loss_over,
+                   .despite_mass_loss = request_.mass_loss_over,
                    .inputs = inputs_,
                    .logger = deps_.logger},
                   plan);

@@ -31,6 +31,8 @@ struct ScaleRequest {
   // The count of the last Status. It tells which checks will probably be needed, to read for them
   // in advance.
   std::optional<std::int64_t> last_count{};
+  // The timeout of a mass loss has expired: the Scale removes nevertheless (rule C15).
+  bool mass_loss_over = false;
   // For Replace: the old VM is removed before the new one starts (rule R8).
   bool old_goes_first = false;
   // Unset: whatever the plan chooses may be removed.
@@ -44,7 +46,6 @@ struct ScaleMemory {
   std::string replacement_rests;                     // why, when that was logged last
   std::string unread_classes;                        // those of the last warning
   bool without_intro_tokens = false;                 // of the last preflight; the policy wants them
-  bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
 };
 
 class ScaleCall {

@@ -369,7 +369,7 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
     state.mass_loss_since = now;
   }
   if (state.mass_loss_since.has_value()) inputs.mass_loss_for = now - *state.mass_loss_since;
-  state.scale.mass_loss_over = inputs.mass_loss_for >= kMassLossTimeout;
+  state.mass_loss_over = inputs.mass_loss_for >= kMassLossTimeout;
   return inputs;
 }
 
@@ -507,12 +507,14 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   const Context limited = context.WithTimeout(policy.scale_timeout);
   const std::shared_ptr<PoolAccess> access = session->AccessTo(pool);
   ScaleMemory memory;
-  {
+  const auto recall = [&] {
     base::MutexLock lock(pool.mutex);
     memory = pool.state.scale;
     request.last_count = pool.state.last_count;
-  }
+    request.mass_loss_over = pool.state.mass_loss_over;
+  };
   if (request.dry_run) {
+    recall();
     const Context reading = limited.WithWritePermit(read_only_);
     SetOwnNode(reading, *session, pool, &request);
     // The cached Lease may be older than what another process wrote to it, and a Scale that is open
@@ -529,6 +531,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   }
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
+  recall();  // not before: a resumption may have ended meanwhile
   SetOwnNode(guard->context(), *session, pool, &request);
   ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
                  std::move(request), &memory);
@@ -554,9 +557,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   {
     base::MutexLock lock(pool.mutex);
     PoolState& state = pool.state;
-    state.scale.current_template = memory.current_template;
-    state.scale.without_intro_tokens = memory.without_intro_tokens;
-    state.scale.unread_classes = memory.unread_classes;
+    state.scale = memory;
     facts->leaves_work = call.leaves_work() || !closed;
     state.asked_at = options_.clock->Now();
     if (facts->leaves_work) {

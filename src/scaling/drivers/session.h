@@ -80,6 +80,7 @@ struct PoolState {
   std::string last_drift;
   std::set<std::string> warned;
   std::optional<base::MonoTime> mass_loss_since;
+  bool mass_loss_over = false;  // at the last Status: a new Scale removes (rule C15)
   std::optional<base::WallTime> last_event;
   // True if a resumption is submitted but has not begun.
   bool queued = false;
