@@ -213,8 +213,8 @@ TEST_F(ScaleCallTest, C2_a_growth_checks_everything_and_names_its_vms_before_it_
   ASSERT_GE(sent.size(), wanted.size());
   EXPECT_EQ(Strings(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(wanted.size())),
             wanted);
-  EXPECT_TRUE(call_->acted());
-  EXPECT_FALSE(call_->leaves_work());
+  EXPECT_TRUE(call_->facts().acted);
+  EXPECT_FALSE(call_->facts().leaves_work);
   EXPECT_NE(scale_memory_.current_template.hash, "");
   EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "") << "it is closed";
 }
@@ -245,9 +245,9 @@ TEST_F(ScaleCallTest, C1_without_a_difference_nothing_is_checked_or_stored) {
   EXPECT_THAT(Scale(1), IsOk());
   EXPECT_THAT(Sent(), ElementsAre("list nodes", "get jwks.json", "list virtualmachines",
                                   "list virtualmachineinstances", "get namespaces"));
-  EXPECT_FALSE(call_->acted());
-  EXPECT_EQ(call_->range()->from, 1);
-  EXPECT_EQ(call_->range()->to, 1);
+  EXPECT_FALSE(call_->facts().acted);
+  EXPECT_EQ(call_->facts().range->from, 1);
+  EXPECT_EQ(call_->facts().range->to, 1);
 }
 
 TEST_F(ScaleCallTest, C2_what_refuses_an_action_does_so_before_its_first_write) {
@@ -300,8 +300,8 @@ TEST_F(ScaleCallTest, C2_what_refuses_an_action_does_so_before_its_first_write) 
       EXPECT_THAT(effects_, IsEmpty()) << c.why;
     }
     EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "") << c.why;
-    EXPECT_FALSE(call_->acted()) << c.why;
-    EXPECT_FALSE(call_->leaves_work()) << c.why;
+    EXPECT_FALSE(call_->facts().acted) << c.why;
+    EXPECT_FALSE(call_->facts().leaves_work) << c.why;
     c.mend();
   }
   EXPECT_FALSE(IsMarked("web-a"));
@@ -317,7 +317,7 @@ TEST_F(ScaleCallTest, C2_the_lease_keeps_why_the_last_action_was_refused_until_o
   cluster_.SetImageReady("default/ubuntu-24.04", false);
   EXPECT_FALSE(Scale(2).ok());
   const std::string refused = last_error();
-  EXPECT_THAT(refused, testing::StartsWith(call_->action_id() + ": image: default/ubuntu-24.04"));
+  EXPECT_THAT(refused, testing::StartsWith(call_->facts().action_id + ": image: default/ubuntu-24.04"));
   // A pause and a back-off have lines of their own, and their cause is the better answer.
   BackOffFor("create", 2);
   EXPECT_FALSE(Scale(2).ok());
@@ -365,8 +365,8 @@ TEST_F(ScaleCallTest, L10_a_paused_pool_is_refused_after_its_roll_backs) {
   EXPECT_THAT(Scale(3), StatusIs(absl::StatusCode::kFailedPrecondition,
                                  HasSubstr("pool nomad/web is paused")));
   EXPECT_EQ(effects_, (Strings{"update drain"}));
-  EXPECT_FALSE(call_->acted());
-  EXPECT_FALSE(call_->range().has_value());
+  EXPECT_FALSE(call_->facts().acted);
+  EXPECT_FALSE(call_->facts().range.has_value());
 }
 
 TEST_F(ScaleCallTest, C12_a_back_off_of_creations_defers_them_and_removals_are_still_taken_back) {
@@ -376,7 +376,7 @@ TEST_F(ScaleCallTest, C12_a_back_off_of_creations_defers_them_and_removals_are_s
   BackOffFor("join", 2);
   EXPECT_THAT(Scale(3),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the join of new VMs")));
-  EXPECT_TRUE(call_->acted());
+  EXPECT_TRUE(call_->facts().acted);
   EXPECT_FALSE(IsMarked("web-a"));
   EXPECT_EQ(Count("create virtualmachines"), 0U);
 }
@@ -452,7 +452,7 @@ TEST_F(ScaleCallTest, C10_names_that_an_earlier_action_left_are_used_first_or_ke
   harvester::LeaseAction stored;
   After("patch leases", [&] { stored = StoredAction(); });
   EXPECT_THAT(Scale(1), IsOk());
-  EXPECT_EQ(stored.id, call_->action_id());
+  EXPECT_EQ(stored.id, call_->facts().action_id);
   EXPECT_THAT(stored.names, ElementsAre("web-gone", "web-x", "web-y"));
   EXPECT_THAT(stored.create,
               ElementsAre(testing::Pair("web-x", "earlier"), testing::Pair("web-y", "earlier")));
@@ -487,12 +487,12 @@ TEST_F(ScaleCallTest, L11_what_a_later_release_wrote_about_the_policy_is_kept) {
 TEST_F(ScaleCallTest, C10_a_scale_whose_secret_has_no_owner_or_that_failed_leaves_work) {
   Always("patch secrets", Refused());
   EXPECT_THAT(Scale(1), IsOk());
-  EXPECT_TRUE(call_->leaves_work());
+  EXPECT_TRUE(call_->facts().leaves_work);
   Next("patch secrets", simulator::Fault::None());
   Next("create virtualmachines", Refused());
   EXPECT_FALSE(Scale(2).ok());
-  EXPECT_TRUE(call_->acted());
-  EXPECT_TRUE(call_->leaves_work());
+  EXPECT_TRUE(call_->facts().acted);
+  EXPECT_TRUE(call_->facts().leaves_work);
   EXPECT_EQ(Logged("WARN Scaled"), 1U);
 }
 

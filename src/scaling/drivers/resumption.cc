@@ -108,8 +108,8 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     }
     NH_RETURN_IF_ERROR(fits);
     absl::Status replaced = call.Replace(context, snapshot, vms[i]);
-    *begun = {.acted = call.acted(), .is_unhealthy = vms[i].is_unhealthy};
-    if (!replaced.ok() && call.acted() && !context.Done()) {
+    *begun = {.acted = call.facts().acted, .is_unhealthy = vms[i].is_unhealthy};
+    if (!replaced.ok() && call.facts().acted && !context.Done()) {
       NH_RETURN_IF_ERROR(RecordFailedReplacement(context, deps, snapshot));
     }
     return base::Annotate(replaced, "the replacement of VM " + name);

@@ -48,6 +48,16 @@ struct ScaleMemory {
   bool without_intro_tokens = false;                 // of the last preflight; the policy wants them
 };
 
+// What a call has come to, as its caller logs and remembers it.
+struct ScaleFacts {
+  std::string action_id;
+  std::optional<ScaleRange> range{};  // unset until the pool was observed
+  bool acted = false;  // the action was stored and carried out; its outcome is then logged
+  // It acted and failed: it may have left something that the lists of Status do not show, such as a
+  // Secret.
+  bool leaves_work = false;
+};
+
 class ScaleCall {
  public:
   ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
@@ -71,16 +81,9 @@ class ScaleCall {
   // included; makes no introduction token. UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<Proposal> Propose(const runtime::Context& context);
   std::optional<base::WallTime> last_event() const { return reconciler_.last_event(); }
-  // True if the call acted and failed: it may have left something that the lists of Status do not
-  // show, such as a Secret.
-  bool leaves_work() const { return leaves_work_; }
-  const std::string& action_id() const { return action_id_; }
+  ScaleFacts facts() const { return {action_id_, range_, acted_, leaves_work_}; }
   // The record to write when the Lease is released; null: none.
   const PoolRecord* closed_record() const { return reconciler_.closed_record(); }
-  // Unset until the pool was observed.
-  const std::optional<ScaleRange>& range() const { return range_; }
-  // True if the action was stored and carried out. Its outcome is then logged.
-  bool acted() const { return acted_; }
 
  private:
   // UNAVAILABLE: Nomad cannot be read.

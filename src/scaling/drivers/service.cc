@@ -36,15 +36,12 @@ constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 // How long the first Status of a pool waits for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
 
-// Facts about a finished Scale, for the log.
-struct ScaleFacts {
+// A finished Scale, for the log.
+struct FinishedScale {
   PoolKey pool;
   std::string policy_id;
-  std::string action_id;
-  std::optional<ScaleRange> range;
-  bool acted = false;  // its outcome is logged
-  bool leaves_work = false;
   bool dry_run = false;
+  ScaleFacts facts{};
 };
 
 struct ActionMeta {
@@ -138,11 +135,12 @@ class Service final : public TargetService {
                        const PoolSnapshot& snapshot);
 
   absl::Status TryScale(const Context& context, const ScaleAction& action, const StringMap& values,
-                        ScaleFacts* facts);
+                        FinishedScale* finished);
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                          ScaleFacts* facts);
-  void LogRefusal(const ScaleAction& action, const ScaleFacts& facts, const absl::Status& outcome);
+  void LogRefusal(const ScaleAction& action, const FinishedScale& scale,
+                  const absl::Status& outcome);
 
   const ServiceOptions options_;
   const runtime::CancelSource root_;
@@ -421,57 +419,57 @@ PoolRecord Service::RecordFor(const Context& context, Session& session, const Po
 
 absl::Status Service::Scale(const Context& context, const ScaleAction& action,
                             const StringMap& values) {
-  ScaleFacts facts;
+  FinishedScale finished;
   const base::MonoTime begin = options_.clock->Now();
-  absl::Status outcome = TryScale(context, action, values, &facts);
-  if (!facts.dry_run) {
-    PoolMetrics(Metrics().get(), facts.pool)
-        .Scaled(facts.range, outcome, options_.clock->Now() - begin);
+  absl::Status outcome = TryScale(context, action, values, &finished);
+  if (!finished.dry_run) {
+    PoolMetrics(Metrics().get(), finished.pool)
+        .Scaled(finished.facts.range, outcome, options_.clock->Now() - begin);
   }
-  LogRefusal(action, facts, outcome);
+  LogRefusal(action, finished, outcome);
   return outcome;
 }
 
 // One WARN per change: the agent repeats a refused Scale at every tick.
-void Service::LogRefusal(const ScaleAction& action, const ScaleFacts& facts,
+void Service::LogRefusal(const ScaleAction& action, const FinishedScale& scale,
                          const absl::Status& outcome) {
   // A busy pool and a cancelled call are not refusals, and do not end one.
   if (absl::IsAborted(outcome) || absl::IsCancelled(outcome)) return;
   bool changed = false;
   {
     base::MutexLock lock(mutex_);
-    if (outcome.ok() || facts.acted) {
-      refusals_.erase(facts.pool);
+    if (outcome.ok() || scale.facts.acted) {
+      refusals_.erase(scale.pool);
       return;
     }
     std::string text = outcome.ToString();
-    changed = std::exchange(refusals_[facts.pool], text) != text;
+    changed = std::exchange(refusals_[scale.pool], text) != text;
   }
-  std::vector<log::Field> fields = {{"pool", facts.pool.ToString()},
-                                    {"policy_id", facts.policy_id},
+  std::vector<log::Field> fields = {{"pool", scale.pool.ToString()},
+                                    {"policy_id", scale.policy_id},
                                     {"reason", action.reason},
                                     {"error", outcome}};
-  if (!facts.action_id.empty()) fields.emplace_back("action_id", facts.action_id);
-  if (facts.range.has_value()) {
-    fields.emplace_back("from", facts.range->from);
-    fields.emplace_back("to", facts.range->to);
+  if (!scale.facts.action_id.empty()) fields.emplace_back("action_id", scale.facts.action_id);
+  if (scale.facts.range.has_value()) {
+    fields.emplace_back("from", scale.facts.range->from);
+    fields.emplace_back("to", scale.facts.range->to);
   }
   options_.logger.Log(changed ? log::Level::kWarn : log::Level::kDebug, "Scale refused", fields);
 }
 
 absl::Status Service::TryScale(const Context& context, const ScaleAction& action,
-                               const StringMap& values, ScaleFacts* facts) {
+                               const StringMap& values, FinishedScale* finished) {
   // A policy that cannot be parsed may still name its pool.
-  facts->pool.ns = config::PoolPolicy().ns;
-  if (const auto ns = values.find("namespace"); ns != values.end()) facts->pool.ns = ns->second;
+  finished->pool.ns = config::PoolPolicy().ns;
+  if (const auto ns = values.find("namespace"); ns != values.end()) finished->pool.ns = ns->second;
   if (const auto name = values.find("node_group_name"); name != values.end()) {
-    facts->pool.pool = name->second;
+    finished->pool.pool = name->second;
   }
   auto meta = ParseMeta(action.meta_json);
-  if (meta.ok()) facts->policy_id = meta->policy_id;
+  if (meta.ok()) finished->policy_id = meta->policy_id;
   const absl::StatusOr<std::shared_ptr<Session>> current = CurrentSession();
   NH_ASSIGN_OR_RETURN(const SharedPolicy policy, ParsePolicy(values, current));
-  facts->pool = {.ns = policy->ns, .pool = policy->pool};
+  finished->pool = {.ns = policy->ns, .pool = policy->pool};
   NH_RETURN_IF_ERROR(meta);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
@@ -481,7 +479,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
                        .reason = action.reason,
                        .policy_id = meta->policy_id,
                        .consent = action.consent};
-  facts->dry_run = request.dry_run;
+  finished->dry_run = request.dry_run;
   if (request.dry_run) {
     if (!meta->dry_run_count.has_value() && action.count < 0) {
       options_.logger.Info("Dry run without a desired count: nothing to plan",
@@ -493,10 +491,11 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   if (request.count < 0) {
     return base::InvalidArgument("count " + std::to_string(request.count) + " is negative");
   }
-  absl::Status outcome = ScalePool(context, session, *pool, *policy, std::move(request), facts);
+  ScaleFacts& facts = finished->facts;
+  absl::Status outcome = ScalePool(context, session, *pool, *policy, std::move(request), &facts);
   // The agent's older releases ask for no Status during the cooldown that follows a success. A
   // command ends with its Scale.
-  const bool leaves_work = facts->leaves_work || (facts->acted && !policy->scale_in_wait);
+  const bool leaves_work = facts.leaves_work || (facts.acted && !policy->scale_in_wait);
   if (outcome.ok() && leaves_work && !action.of_command) background_.Continue(session, pool);
   return outcome;
 }
@@ -526,7 +525,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     ScaleCall call(session->DependenciesFor(pool, *access, *inspected, &backlog), policy,
                    std::move(request), &memory);
     absl::Status outcome = call.DryRun(reading);
-    facts->range = call.range();
+    *facts = call.facts();
     return outcome;
   }
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
@@ -541,24 +540,21 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   metrics::Sink* const sink = session->clients().metrics_sink.get();
   const ShowLeaseHeld shown(PoolMetrics(sink, pool.key), access->lease->used());
   absl::Status outcome = call.Run(hold->context());
+  *facts = call.facts();
   if (limited.cancel_reason() == CancelReason::kClient && session->vm_events() != nullptr) {
-    session->vm_events()->Drop(pool.key, call.action_id());
+    session->vm_events()->Drop(pool.key, facts->action_id);
   }
-  facts->action_id = call.action_id();
-  facts->range = call.range();
-  facts->acted = call.acted();
   if (hold->context().cancel_reason() == CancelReason::kLeaseLost) {
     CountError(sink, error_class::kLeaseLost);
     outcome =
         base::Unavailable("the pool's Lease was lost: " + access->lease->why_lost() +
                           "; nothing more is written, and the next Status continues the work");
   }
-  const bool closed = hold->Release(call.closed_record());
+  if (!hold->Release(call.closed_record())) facts->leaves_work = true;
   {
     base::MutexLock lock(pool.mutex);
     PoolState& state = pool.state;
     state.scale = memory;
-    facts->leaves_work = call.leaves_work() || !closed;
     state.asked_at = options_.clock->Now();
     if (facts->leaves_work) {
       state.inspected = false;
