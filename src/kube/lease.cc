@@ -50,6 +50,14 @@ Lease ParseLease(const Observed& observed) {
   return lease;
 }
 
+absl::StatusOr<Lease> ParseLeaseReply(const absl::StatusOr<Observed>& reply,
+                                      const std::string& name) {
+  NH_RETURN_IF_ERROR(reply);
+  Lease lease = ParseLease(*reply);
+  if (!lease.resource_version.empty()) return lease;
+  return base::Unavailable("Lease " + name + ": the reply is no Lease; check harvester_url");
+}
+
 Json LeaseObject(const Lease& lease, const std::map<std::string, std::string>& labels) {
   Json metadata = {{"name", lease.name}, {"namespace", lease.ns}};
   if (!labels.empty()) metadata["labels"] = labels;

@@ -61,6 +61,18 @@ TEST(ParseLease, what_is_missing_or_unreadable_is_as_if_it_were_absent) {
   }
 }
 
+TEST(ParseLeaseReply, C11_a_success_that_is_no_lease_is_an_error_that_names_the_lease) {
+  const auto reply = [](const char* text) {
+    return absl::StatusOr<Observed>({Json::parse(text), std::nullopt});
+  };
+  EXPECT_THAT(ParseLeaseReply(reply(kLease), "web"), IsOk());
+  EXPECT_THAT(ParseLeaseReply(reply("{}"), "web"),
+              support::StatusIs(absl::StatusCode::kUnavailable,
+                                testing::HasSubstr("Lease web: the reply is no Lease")));
+  EXPECT_THAT(ParseLeaseReply(base::NotFound("gone"), "web"),
+              support::StatusIs(absl::StatusCode::kNotFound));
+}
+
 TEST(ParseLease, annotations_that_are_not_text_are_left_out) {
   EXPECT_THAT(Parse(R"({"metadata":{"annotations":{"a":"b","c":7,"d":null}}})").annotations,
               UnorderedElementsAre(Pair("a", "b")));

@@ -9,6 +9,7 @@
 
 #include "nomad_harvester/base/time.h"
 
+#include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace nomad_harvester::kube {
@@ -33,6 +34,10 @@ struct Lease {
 
 // Reads leniently: a member that is missing or cannot be parsed is left unset.
 Lease ParseLease(const Observed& observed);
+// UNAVAILABLE: a success whose reply is no Lease, as of a proxy. It proves nothing. `name`: of the
+// Lease, for the error.
+absl::StatusOr<Lease> ParseLeaseReply(const absl::StatusOr<Observed>& reply,
+                                      const std::string& name);
 
 // The object to create: name, namespace, spec, annotations and `labels`; the server sets uid and
 // resource version. Members that are not set (no time, no duration, no holder) are left out:

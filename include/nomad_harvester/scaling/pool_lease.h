@@ -172,6 +172,9 @@ class PoolLease {
   // the reason why that does not follow from it.
   absl::Status DecideWithoutLease(const runtime::Context& context, const absl::Status& refused);
   void HoldUnguarded();
+  // The Lease as the write left it.
+  absl::StatusOr<kube::Lease> Patch(const runtime::Context& context,
+                                    const kube::LeaseChange& change) const;
   // Patches the Lease while it is ours: a conflict with another patch of ours is resolved by
   // reading it.
   absl::StatusOr<kube::Lease> PatchOurs(const runtime::Context& context,

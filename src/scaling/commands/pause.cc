@@ -21,12 +21,14 @@ namespace {
 // answered.
 absl::Status CheckStored(const kube::Observed& reply, const std::string& name,
                          const char* annotation, const std::optional<std::string>& text) {
-  const kube::Lease lease = kube::ParseLease(reply);
-  const auto stored = lease.annotations.find(annotation);
-  const bool is_as_wanted = text.has_value()
-                                ? stored != lease.annotations.end() && stored->second == *text
-                                : stored == lease.annotations.end();
-  if (!lease.resource_version.empty() && is_as_wanted) return absl::OkStatus();
+  const absl::StatusOr<kube::Lease> lease = kube::ParseLeaseReply(reply, name);
+  if (lease.ok()) {
+    const auto stored = lease->annotations.find(annotation);
+    const bool is_as_wanted = text.has_value()
+                                  ? stored != lease->annotations.end() && stored->second == *text
+                                  : stored == lease->annotations.end();
+    if (is_as_wanted) return absl::OkStatus();
+  }
   return base::Unavailable("Lease " + name +
                            ": the reply is not the Lease with what was written: whether it was "
                            "written is not known; repeat it, and check harvester_url");
@@ -59,11 +61,7 @@ absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
   const std::string name = harvester::LeaseName(key.pool);
   const auto observed = client.Get(context, kube::kLeases, key.ns, name);
   if (kube::IsNotFound(observed.status())) return WasHeld::kNoLease;
-  NH_RETURN_IF_ERROR(observed);
-  const kube::Lease lease = kube::ParseLease(*observed);
-  if (lease.resource_version.empty()) {
-    return base::Unavailable("Lease " + name + ": the reply is no Lease; check harvester_url");
-  }
+  NH_ASSIGN_OR_RETURN(const kube::Lease lease, kube::ParseLeaseReply(observed, name));
   if (!lease.annotations.contains(annotation)) return WasHeld::kNo;
   NH_RETURN_IF_ERROR(WriteOnLease(context, client, key, annotation, std::nullopt));
   return WasHeld::kYes;

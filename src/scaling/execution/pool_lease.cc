@@ -65,17 +65,6 @@ bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
          });
 }
 
-// The Lease as a write left it. A success whose reply is no Lease proves nothing (rule C11).
-absl::StatusOr<kube::Lease> WrittenLease(const absl::StatusOr<kube::Observed>& reply,
-                                         const char* verb, const PoolKey& key) {
-  NH_RETURN_IF_ERROR(reply);
-  kube::Lease lease = kube::ParseLease(*reply);
-  if (!lease.resource_version.empty()) return lease;
-  return base::Unavailable(std::string(verb) + " Lease " + key.ns + "/" +
-                           harvester::LeaseName(key.pool) +
-                           ": the reply is no Lease: what was written is not known");
-}
-
 }  // namespace
 
 PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) {
@@ -279,7 +268,8 @@ absl::Status PoolLease::Create(const runtime::Context& context) {
                                                 " does not exist: create it, or correct the key "
                                                 "namespace");
   }
-  NH_ASSIGN_OR_RETURN(const kube::Lease held, WrittenLease(created, "create", key_));
+  NH_ASSIGN_OR_RETURN(const kube::Lease held,
+                      kube::ParseLeaseReply(created, harvester::LeaseName(key_.pool)));
   SetHeld(held, sent);
   return absl::OkStatus();
 }
@@ -292,9 +282,7 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
   change.transitions = lease.transitions + 1;
   change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
-  const auto patched =
-      client_->MergePatch(context, kube::kLeases, key_.ns, lease.name, kube::LeasePatch(change));
-  NH_ASSIGN_OR_RETURN(const kube::Lease held, WrittenLease(patched, "patch", key_));
+  NH_ASSIGN_OR_RETURN(const kube::Lease held, Patch(context, change));
   SetHeld(held, sent);
   return absl::OkStatus();
 }
@@ -454,10 +442,7 @@ bool PoolLease::RenewOnce(const runtime::Context& context) {
     change.resource_version = resource_version_;
     change.renew_time = ServerNow();
   }
-  const auto renewed =
-      WrittenLease(client_->MergePatch(context, kube::kLeases, key_.ns,
-                                       harvester::LeaseName(key_.pool), kube::LeasePatch(change)),
-                   "patch", key_);
+  const auto renewed = Patch(context, change);
   if (renewed.ok()) {
     permit_->Renewed(sent);
     base::MutexLock lock(mutex_);
@@ -512,13 +497,17 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
   return absl::OkStatus();
 }
 
+absl::StatusOr<kube::Lease> PoolLease::Patch(const runtime::Context& context,
+                                             const kube::LeaseChange& change) const {
+  const std::string name = harvester::LeaseName(key_.pool);
+  return kube::ParseLeaseReply(
+      client_->MergePatch(context, kube::kLeases, key_.ns, name, kube::LeasePatch(change)), name);
+}
+
 absl::StatusOr<kube::Lease> PoolLease::PatchOurs(const runtime::Context& context,
                                                  kube::LeaseChange change) const {
   for (int attempt = 1;; ++attempt) {
-    auto patched =
-        WrittenLease(client_->MergePatch(context, kube::kLeases, key_.ns,
-                                         harvester::LeaseName(key_.pool), kube::LeasePatch(change)),
-                     "patch", key_);
+    auto patched = Patch(context, change);
     if (!kube::IsConflict(patched.status()) || attempt == kPatchAttempts) return patched;
     NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
     // A release whose reply was lost has taken effect.
