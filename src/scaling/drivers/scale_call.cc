@@ -17,7 +17,6 @@
 #include "absl/strings/str_join.h"
 #include "execution/rights.h"
 #include "rules/back_off.h"
-#include "rules/event_text.h"
 #include "rules/foresight.h"
 #include "rules/tracker.h"
 #include "rules/zones.h"
@@ -554,22 +553,16 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   deps_.logger.Info(
       "Replacing a VM",
       {{"vm", vm.name}, {"by", creation.name}, {"why", old.reason}, {"action_id", action_id_}});
-  if (creation.action_id != action_id_) {
-    NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps_, creation.name));
-  }
   // As in a Scale, until it is answered (rule C3): a VM whose creation arrives after its Secret was
   // removed as a leftover would never boot.
-  const auto create = [&] {
-    return CreateVm(context, deps_, *creation_, creation, snapshot.now());
+  const auto make = [&] {
+    return MakeVm(context, deps_, *creation_, creation, action_id_, snapshot);
   };
-  absl::StatusOr<CreatedVm> created = create();
+  absl::StatusOr<CreatedVm> created = make();
   for (int i = 1; i < kMostCreations && MayRepeatCreation(EffectOf(created.status())); ++i) {
-    created = create();
+    created = make();
   }
   NH_RETURN_IF_ERROR(created);
-  deps_.Tell(EventOfCreation(creation.name, created->uid, deps_.key, snapshot.action,
-                             creation.action_id, deps_.agents_reason));
-  deps_.metrics().Created(false);
   return OwnSecret(context, deps_, *created);
 }
 

@@ -18,6 +18,7 @@
 #include "execution/creation_sources.h"
 #include "execution/template_base.h"
 #include "nlohmann/json.hpp"
+#include "rules/event_text.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -427,6 +428,18 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
     deps.memory.RecordTokenOf(created.uid,
                               TokenIsLookedAfterAt(now, *created.secret.token_expires));
   }
+  return created;
+}
+
+absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDependencies& deps,
+                                 const CreationPlan& plan, const PlannedCreation& creation,
+                                 const std::string& action_id, const PoolSnapshot& snapshot) {
+  const bool left_over = creation.action_id != action_id;
+  if (left_over) NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps, creation.name));
+  NH_ASSIGN_OR_RETURN(CreatedVm created, CreateVm(context, deps, plan, creation, snapshot.now()));
+  deps.Tell(EventOfCreation(creation.name, created.uid, deps.key, snapshot.action,
+                            creation.action_id, deps.agents_reason));
+  deps.metrics().Created(left_over);
   return created;
 }
 

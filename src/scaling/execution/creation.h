@@ -116,6 +116,11 @@ struct CreatedVm {
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                                    const CreationPlan& plan, const PlannedCreation& creation,
                                    base::WallTime now);
+// The same for action `action_id`, in the pool of `snapshot`: first removes what an earlier action
+// left under the name, and tells of the new VM by an Event and the metrics.
+absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDependencies& deps,
+                                 const CreationPlan& plan, const PlannedCreation& creation,
+                                 const std::string& action_id, const PoolSnapshot& snapshot);
 // Starts a VM that was created Halted (rule R8), from now on with a join deadline.
 absl::Status StartVm(const runtime::Context& context, const PoolDependencies& deps,
                      const harvester::VirtualMachine& vm, base::Duration join_timeout,

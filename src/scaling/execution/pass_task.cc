@@ -101,23 +101,14 @@ class CreationTask final : public PassTask {
   explicit CreationTask(const std::string& vm) : PassTask(vm, {"create", vm}) {}
 
   Effect CarryOut(const runtime::Context& context, const Run& run) override {
-    const PoolDependencies& deps = run.deps;
     const Tracker& tracker = run.action->tracker;
     const VmOutcome& outcome = tracker.outcomes().at(vm());
     const std::string& id = outcome.creation_id;
-    deps.logger.Info("Creating a VM", {{"vm", vm()}, {"action_id", id}});
-    const bool left_over = id != tracker.action_id();
-    if (left_over) {
-      absl::Status cleared = ClearLeftoverSecret(context, deps, vm());
-      if (!cleared.ok()) return EffectOf(std::move(cleared));
-    }
-    auto created =
-        CreateVm(context, deps, *run.action->creation,
-                 {.name = vm(), .action_id = id, .zone = outcome.zone}, run.snapshot().now());
+    run.deps.logger.Info("Creating a VM", {{"vm", vm()}, {"action_id", id}});
+    auto created = MakeVm(context, run.deps, *run.action->creation,
+                          {.name = vm(), .action_id = id, .zone = outcome.zone},
+                          tracker.action_id(), run.snapshot());
     if (!created.ok()) return EffectOf(created.status());
-    deps.Tell(EventOfCreation(vm(), created->uid, deps.key, run.snapshot().action, id,
-                              deps.agents_reason));
-    deps.metrics().Created(left_over);
     created_ = *std::move(created);
     return {Verdict::kDone};
   }
