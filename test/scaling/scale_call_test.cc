@@ -317,7 +317,8 @@ TEST_F(ScaleCallTest, C2_the_lease_keeps_why_the_last_action_was_refused_until_o
   cluster_.SetImageReady("default/ubuntu-24.04", false);
   EXPECT_FALSE(Scale(2).ok());
   const std::string refused = last_error();
-  EXPECT_THAT(refused, testing::StartsWith(call_->facts().action_id + ": image: default/ubuntu-24.04"));
+  EXPECT_THAT(refused, testing::StartsWith(call_->facts().action_id +
+                                           ": image: default/ubuntu-24.04"));
   // A pause and a back-off have lines of their own, and their cause is the better answer.
   BackOffFor("create", 2);
   EXPECT_FALSE(Scale(2).ok());
