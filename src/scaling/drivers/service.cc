@@ -287,7 +287,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
     TakeCluster(session.nomad().ReadCluster(context), &look);
   }
   CheckIndex(&look);
-  session.LinksOf(pool.key.ns).Link(seen->value, &look);
+  Link(&look);
   pool.memory.Apply(options_.clock->Now(), &look);
   session.hosts().Apply(pool.key.ns, &look);
   if (evacuates) session.hosts().ApplyCordoned(pool.key.ns, options_.clock->Now(), &look);

@@ -61,7 +61,7 @@ Session::Session(const ServiceOptions& options, Clients clients, const runtime::
 absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Session::VmsForStatus(
     const runtime::Context& context, const std::string& ns) {
   const harvester::VmStore store(clients_.kube_urgent, ns);
-  HeldList<Vms>& held = MemoryOf(ns).vms;
+  HeldList<Vms>& held = HeldVmsOf(ns);
   harvester::Timestamped<HeldList<Vms>::Ptr> seen;
   NH_ASSIGN_OR_RETURN(seen.value, held.Current([&](const Vms& vms) -> absl::StatusOr<bool> {
     NH_ASSIGN_OR_RETURN(const auto now, store.ListManagedVersions(context));
@@ -79,9 +79,9 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
   return seen;
 }
 
-Session::NamespaceMemory& Session::MemoryOf(const std::string& ns) {
+HeldList<Session::Vms>& Session::HeldVmsOf(const std::string& ns) {
   base::MutexLock lock(mutex_);
-  return namespaces_[ns];  // never removed
+  return held_vms_[ns];  // never removed
 }
 
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {

@@ -22,7 +22,6 @@
 #include "execution/pool_dependencies.h"
 #include "observation/held_list.h"
 #include "observation/hosts.h"
-#include "observation/last_links.h"
 
 namespace nomad_harvester::scaling {
 
@@ -159,8 +158,6 @@ class Session {
   // if the VMs' versions prove that it is current. Blocks for up to two requests.
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
       const runtime::Context& context, const std::string& ns);
-  // The links of the VMs that VmsForStatus has returned. Lives as long as the session.
-  LastLinks& LinksOf(const std::string& ns) { return MemoryOf(ns).links; }
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
   // FindOwnNode, remembered. The allocation may not be known right after the start, so it is read
   // until it is.
@@ -171,11 +168,8 @@ class Session {
                                    PoolBacklog* backlog = nullptr);
 
  private:
-  struct NamespaceMemory {
-    HeldList<Vms> vms;
-    LastLinks links;
-  };
-  NamespaceMemory& MemoryOf(const std::string& ns);
+  // The list of a namespace. Lives as long as the session.
+  HeldList<Vms>& HeldVmsOf(const std::string& ns);
 
   const ServiceOptions& options_;
   const Clients clients_;
@@ -186,7 +180,7 @@ class Session {
   base::Mutex mutex_;
   std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
   std::map<PoolKey, std::shared_ptr<PoolAccess>> pools_ NH_GUARDED_BY(mutex_);
-  std::map<std::string, NamespaceMemory> namespaces_ NH_GUARDED_BY(mutex_);
+  std::map<std::string, HeldList<Vms>> held_vms_ NH_GUARDED_BY(mutex_);
 };
 
 }  // namespace nomad_harvester::scaling
