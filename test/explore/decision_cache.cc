@@ -360,7 +360,7 @@ void DecisionCache::SetReplacement(const View& view, const PoolSnapshot& snapsho
   if (!vms.empty() && rests.empty()) {
     const int slot = SlotOfVm(vms[0].vm->vm->name);
     decision->replaces = view.slots[static_cast<std::size_t>(slot)].vm.old != 0;
-    decision->for_dead = vms[0].is_unhealthy;
+    decision->for_dead = vms[0].is_unhealthy();
   }
   decision->needs_resumption = decision->needs_resumption || decision->replaces;
   const std::string name = PlanCreations(snapshot, 1)[0].name;

@@ -26,6 +26,16 @@ inline constexpr base::Duration kYoungestToReplace = std::chrono::minutes(10);
 // Replaceable::reason of an unhealthy VM.
 inline constexpr char kUnhealthy[] = "unhealthy";
 
+// Why a VM is to be replaced: the most urgent reason first. What waits for replacement_window comes
+// last.
+enum class Urgency {
+  kUnhealthy,  // it is of no use, so that the pool need not be at rest
+  kRequested,
+  kHost,
+  kDrifted,
+  kExpired,
+};
+
 struct Replaceable {
   // Why this VM waits, whatever the pool does.
   enum class Hold {
@@ -36,8 +46,10 @@ struct Replaceable {
   const VmView* vm = nullptr;
   // "unhealthy", "requested: …", "host rack1-a is cordoned", "drifted: image, tags", "expired"
   std::string reason;
-  bool is_unhealthy = false;  // it is of no use, so that the pool need not be at rest
+  Urgency urgency = Urgency::kExpired;
   Hold hold = Hold::kNone;
+
+  bool is_unhealthy() const { return urgency == Urgency::kUnhealthy; }
 };
 
 // The VMs that the policy or an operator wants to be replaced, in order: unhealthy ones, requested

@@ -94,7 +94,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   absl::Status kept;
   for (std::size_t i = 0; i < vms.size() && i < kMostTried; ++i) {
     // The others wait until the pool is at rest.
-    if (vms[i].is_unhealthy != vms[0].is_unhealthy) break;
+    if (vms[i].is_unhealthy() != vms[0].is_unhealthy()) break;
     if (vms[i].hold != Replaceable::Hold::kNone) break;
     const std::string name = vms[i].vm->vm->name;
     ScaleCall call(deps, policy,
@@ -108,7 +108,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     }
     NH_RETURN_IF_ERROR(fits);
     absl::Status replaced = call.Replace(context, snapshot, vms[i]);
-    *begun = {.acted = call.facts().acted, .is_unhealthy = vms[i].is_unhealthy};
+    *begun = {.acted = call.facts().acted, .is_unhealthy = vms[i].is_unhealthy()};
     if (!replaced.ok() && call.facts().acted && !context.Done()) {
       NH_RETURN_IF_ERROR(RecordFailedReplacement(context, deps, snapshot));
     }
@@ -145,7 +145,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
       if (!may_leave) return false;
       const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
       has_left =
-          !queue.vms.empty() && queue.rests.empty() && (several || queue.vms[0].is_unhealthy);
+          !queue.vms.empty() && queue.rests.empty() && (several || queue.vms[0].is_unhealthy());
       return has_left;
     });
     // The trouble of another object does not hold it up (rule L1).

@@ -496,10 +496,10 @@ absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const Poo
                                       const Replaceable& old) const {
   const nomad::Node* listed = LinkedNode(*old.vm, snapshot);
   if (listed == nullptr) {
-    return old.is_unhealthy ? absl::OkStatus() : base::FailedPrecondition("it has no Nomad node");
+    return old.is_unhealthy() ? absl::OkStatus() : base::FailedPrecondition("it has no Nomad node");
   }
   NH_ASSIGN_OR_RETURN(const auto node, deps_.nodes.GetNode(context, deps_.nomad(), listed->id));
-  if (old.is_unhealthy) {
+  if (old.is_unhealthy()) {
     Overlay seen(snapshot, *old.vm);
     seen.SetNode(listed->id, node.value);
     if (node.value.status == nomad::NodeStatus::kDisconnected &&

@@ -20,14 +20,6 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// The most urgent reason first. What waits for replacement_window comes last.
-enum class Urgency { kUnhealthy, kRequested, kHost, kDrifted, kExpired };
-
-struct RankedVm {
-  Replaceable replaceable;
-  Urgency urgency;
-};
-
 // At which age the VM expires: up to a tenth earlier than the policy says, so that VMs that were
 // made together do not all go together.
 base::Duration ExpiresAt(const harvester::VirtualMachine& vm, base::Duration expire_after) {
@@ -70,20 +62,22 @@ std::int64_t FlipsWith(const CurrentTemplate& current, const harvester::VirtualM
   return now - old.created_at < kFlipsWithin ? replaces->flips + 1 : 0;
 }
 
-std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapshot,
-                                 const CurrentTemplate& current, std::optional<PoolFacts>* pool) {
+// Whether, why and how urgently the VM is to be replaced, whatever keeps it.
+std::optional<Replaceable> ReplaceableOf(const VmView& view, const PoolSnapshot& snapshot,
+                                         const CurrentTemplate& current,
+                                         std::optional<PoolFacts>* pool) {
   const config::PoolPolicy& policy = *snapshot.policy;
   const harvester::VirtualMachine& vm = view.vm;
   if (AwaitsReplacement(view, snapshot, pool)) {
-    return RankedVm{{.vm = &view, .reason = kUnhealthy, .is_unhealthy = true}, Urgency::kUnhealthy};
+    return Replaceable{&view, kUnhealthy, Urgency::kUnhealthy};
   }
   if (!harvester::WasReady(vm)) return std::nullopt;
   if (!vm.replace_request.empty()) {
-    return RankedVm{{&view, "requested: " + vm.replace_request}, Urgency::kRequested};
+    return Replaceable{&view, "requested: " + vm.replace_request, Urgency::kRequested};
   }
   const base::Duration age = snapshot.now() - vm.created_at;
   if (!view.why_to_leave_host.empty() && !ComesFromAHost(view, age)) {
-    return RankedVm{{&view, view.why_to_leave_host}, Urgency::kHost};
+    return Replaceable{&view, view.why_to_leave_host, Urgency::kHost};
   }
   if (age < kYoungestToReplace) return std::nullopt;
   if (policy.replace_drifted == config::ReplaceDrifted::kRolling) {
@@ -92,14 +86,12 @@ std::optional<RankedVm> RankedOf(const VmView& view, const PoolSnapshot& snapsho
       const std::string reason =
           parts->empty() ? "drifted" : "drifted: " + absl::StrJoin(*parts, ", ");
       const bool alternates = FlipsWith(current, vm, snapshot.now()) >= kMostFlips;
-      return RankedVm{{.vm = &view,
-                       .reason = reason,
-                       .hold = alternates ? Replaceable::Hold::kFlips : Replaceable::Hold::kNone},
-                      Urgency::kDrifted};
+      return Replaceable{&view, reason, Urgency::kDrifted,
+                         alternates ? Replaceable::Hold::kFlips : Replaceable::Hold::kNone};
     }
   }
   if (policy.expire_after.has_value() && age >= ExpiresAt(vm, *policy.expire_after)) {
-    return RankedVm{{&view, "expired"}, Urgency::kExpired};
+    return Replaceable{&view, "expired", Urgency::kExpired};
   }
   return std::nullopt;
 }
@@ -226,39 +218,34 @@ bool ReplacesByItself(const config::PoolPolicy& policy) {
 
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
                                       const CurrentTemplate& current) {
-  std::vector<RankedVm> candidates;
+  std::vector<Replaceable> vms;
   std::optional<PoolFacts> pool;
   if (!snapshot.policy.has_value()) return {};
+  const std::optional<config::CronWindow>& window = snapshot.policy->replacement_window;
+  const bool is_closed = window.has_value() && !window->IsOpen(snapshot.now());
   const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
   for (const VmView* view : snapshot.vms()) {
     // Each Status asks, and of most VMs this says no at once.
-    auto candidate = RankedOf(*view, snapshot, current, &pool);
-    if (!candidate.has_value()) continue;
+    auto replaceable = ReplaceableOf(*view, snapshot, current, &pool);
+    if (!replaceable.has_value()) continue;
     if (!Counts(*view, snapshot)) continue;
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
     if (IsUndoneLately(view->vm, snapshot.now())) continue;
     const nomad::Node* node = LinkedNode(*view, snapshot);
     const bool stays = node == nullptr || !ObjectionTo(*view, node, snapshot, inputs).empty();
-    if (stays && candidate->urgency != Urgency::kUnhealthy) continue;
-    candidates.push_back(*std::move(candidate));
+    if (stays && !replaceable->is_unhealthy()) continue;
+    Replaceable::Hold& hold = replaceable->hold;
+    const bool waits = is_closed && replaceable->urgency >= Urgency::kDrifted;
+    if (waits && hold == Replaceable::Hold::kNone) hold = Replaceable::Hold::kWindow;
+    vms.push_back(*std::move(replaceable));
   }
-  std::sort(candidates.begin(), candidates.end(), [](const RankedVm& a, const RankedVm& b) {
+  std::sort(vms.begin(), vms.end(), [](const Replaceable& a, const Replaceable& b) {
     if (a.urgency != b.urgency) return a.urgency < b.urgency;
-    const harvester::VirtualMachine& one = a.replaceable.vm->vm;
-    const harvester::VirtualMachine& other = b.replaceable.vm->vm;
+    const harvester::VirtualMachine& one = a.vm->vm;
+    const harvester::VirtualMachine& other = b.vm->vm;
     if (one.created_at != other.created_at) return one.created_at < other.created_at;
     return one.name < other.name;
   });
-  const std::optional<config::CronWindow>& window = snapshot.policy->replacement_window;
-  const bool is_closed = window.has_value() && !window->IsOpen(snapshot.now());
-  std::vector<Replaceable> vms;
-  vms.reserve(candidates.size());
-  for (RankedVm& candidate : candidates) {
-    Replaceable::Hold& hold = candidate.replaceable.hold;
-    const bool waits = is_closed && candidate.urgency >= Urgency::kDrifted;
-    if (waits && hold == Replaceable::Hold::kNone) hold = Replaceable::Hold::kWindow;
-    vms.push_back(std::move(candidate.replaceable));
-  }
   std::stable_partition(vms.begin(), vms.end(),
                         [](const Replaceable& vm) { return vm.hold == Replaceable::Hold::kNone; });
   return vms;
@@ -292,7 +279,7 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
   if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
   if (FindMassLoss(snapshot).alarming) return "too many VMs have lost their Nomad nodes at once";
   // That counts for new VMs of a roll-out; those of unhealthy ones have the back-off.
-  if (!next.is_unhealthy && HasStopped(record, current)) {
+  if (!next.is_unhealthy() && HasStopped(record, current)) {
     return "it has stopped, because " + WhyItStopped(*record.replacement);
   }
   // Before what passes sooner, so that the log does not tell of each change of that meanwhile.
@@ -310,7 +297,7 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
     return base::Message(waits);
   }
   if (const absl::Status grows = CheckGrowth(snapshot); !grows.ok()) return base::Message(grows);
-  return next.is_unhealthy ? "" : WhatIsUnfinished(snapshot);
+  return next.is_unhealthy() ? "" : WhatIsUnfinished(snapshot);
 }
 
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
