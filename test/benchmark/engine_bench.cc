@@ -152,7 +152,7 @@ double Decide(bool pass, World* world) {
   }
   Link(&look);
   world->memory.Apply(base::MonoTime{}, &look);
-  if (pass) Check(NodesToReadInFull(look, look.nodes()).empty(), "every node is known");
+  if (pass) Check(NodesToReadInFull(look).empty(), "every node is known");
   const PoolSnapshot snapshot{.key = {.ns = "default", .pool = "pool-a"},
                               .seen = std::make_shared<const Snapshot>(std::move(look)),
                               .policy = policy,

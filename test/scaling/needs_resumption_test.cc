@@ -24,8 +24,7 @@ World PoolOf(std::initializer_list<const char*> names) {
 }
 
 std::vector<std::size_t> ToRead(World& world) {
-  const Look& look = world.Linked();
-  return NodesToReadInFull(look, look.nodes());
+  return NodesToReadInFull(world.Linked());
 }
 
 bool Needed(World& world) { return NeedsResumption(Decisions(world.Snapshot())); }

@@ -205,8 +205,8 @@ void CheckIndex(Look* look);
 
 // Stubs that must be read in full before the links can be trusted (rule C6): pool members whose
 // Name is not a VM's, nodes that could be a VM which seems broken, and ready nodes that share a
-// VM's name. Returns indexes into `nodes`, which are the look's. O(VMs + nodes).
-std::vector<std::size_t> NodesToReadInFull(const Look& look, const std::vector<nomad::Node>& nodes);
+// VM's name. Returns indexes into look.nodes(). O(VMs + nodes).
+std::vector<std::size_t> NodesToReadInFull(const Look& look);
 
 }  // namespace nomad_harvester::scaling
 

@@ -280,9 +280,9 @@ class Snapshot;
 // The nodes of one list, indexed. Immutable.
 class NodeSet {
  public:
-  // Takes the nodes of `look`, which are linked to the VMs of the snapshot. O(nodes), and no
-  // allocation for each.
-  NodeSet(Look* look, const Snapshot& vms);
+  // The nodes of `look`, which are linked to the VMs of the snapshot. O(nodes), and no allocation
+  // for each.
+  NodeSet(const Look& look, const Snapshot& vms);
   NodeSet(const NodeSet&) = delete;
   NodeSet& operator=(const NodeSet&) = delete;
 
@@ -322,7 +322,6 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  // Has no nodes; they are in nodes().
   const Look& look() const { return look_; }
   const NodeSet& nodes() const { return *nodes_; }
   // Null if there is none.
@@ -489,7 +488,9 @@ bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot
 // A member, and of the observed pool.
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 
-const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
+inline const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot) {
+  return LinkedNode(view, snapshot.look());
+}
 const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot);
 const MassLoss& FindMassLoss(const PoolSnapshot& snapshot);
 // True if the pool belongs to another Nomad cluster, and its Lease, as this process knows it, says

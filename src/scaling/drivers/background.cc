@@ -37,7 +37,7 @@ std::string WorkOf(const Decisions& decisions) {
   // A node that could be a VM's is read in full at once when it is new, but in rounds if it keeps
   // changing.
   const PoolSnapshot& snapshot = decisions.snapshot();
-  for (const std::size_t node : NodesToReadInFull(snapshot.look(), snapshot.nodes())) {
+  for (const std::size_t node : NodesToReadInFull(snapshot.look())) {
     work += snapshot.nodes()[node].id + "\n";
   }
   return work;

@@ -105,8 +105,8 @@ bool AwaitsIdle(const VmView& view, const Look& look) {
 
 }  // namespace
 
-std::vector<std::size_t> NodesToReadInFull(const Look& look,
-                                           const std::vector<nomad::Node>& nodes) {
+std::vector<std::size_t> NodesToReadInFull(const Look& look) {
+  const std::vector<nomad::Node>& nodes = look.nodes();
   // Names of VMs, and how many ready nodes have them.
   absl::flat_hash_map<std::string_view, int, std::hash<std::string_view>> names;
   std::uint64_t oldest_wanting = UINT64_MAX;
@@ -266,7 +266,7 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
 }
 
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
-  const std::vector<std::size_t> wanted = NodesToReadInFull(*look, look->nodes());
+  const std::vector<std::size_t> wanted = NodesToReadInFull(*look);
   const std::map<std::string, std::string> waiting = memory_.UnreadUntil(context.clock().Now());
   std::vector<nomad::Node> full(wanted.size());
   std::atomic<int> failures = 0;

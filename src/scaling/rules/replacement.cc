@@ -375,12 +375,9 @@ PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot,
                                  const std::vector<const VmView*>& pending) {
   if (pending.empty()) return snapshot;
   Look look = snapshot.look();
-  std::vector<nomad::Node> nodes = snapshot.nodes();
   for (const VmView* view : pending) {
     look.vms[snapshot.seen->IndexOf(*view)].vm.Change().replaces.reset();
   }
-  look.SetNodes(std::move(nodes));
-  Link(&look);
   PoolSnapshot without = snapshot;
   without.seen = std::make_shared<const Snapshot>(std::move(look));
   return without;

@@ -229,10 +229,10 @@ bool IsForPredecessor(const nodepool::DrainMark& mark, const harvester::VirtualM
 
 }  // namespace
 
-NodeSet::NodeSet(Look* look, const Snapshot& vms)
-    : nodes_(look->node_list != nullptr ? std::exchange(look->node_list, nullptr) : NoNodes()),
-      linker_(*std::move(look->linker)),
-      is_linked_(std::move(look->node_is_linked)) {
+NodeSet::NodeSet(const Look& look, const Snapshot& vms)
+    : nodes_(look.node_list != nullptr ? look.node_list : NoNodes()),
+      linker_(*look.linker),
+      is_linked_(look.node_is_linked) {
   for (std::size_t i = 0; i < all().size(); ++i) {
     const nomad::Node& node = all()[i];
     if (!is_linked_[i] && node.status == nomad::NodeStatus::kReady) unlinked_ready_.push_back(i);
@@ -242,7 +242,7 @@ NodeSet::NodeSet(Look* look, const Snapshot& vms)
     const VmView* vm = vms.FindVmByUid(mark->vm_uid);
     if (vm == nullptr) {
       const VmView* named = vms.FindVm(mark->vm);
-      if (named != nullptr && IsForPredecessor(*mark, named->vm, *look)) vm = named;
+      if (named != nullptr && IsForPredecessor(*mark, named->vm, look)) vm = named;
     }
     if (vm != nullptr) {
       drained_.emplace_back(vms.IndexOf(*vm), i);
@@ -277,7 +277,7 @@ Snapshot::Snapshot(Look look) : look_(std::move(look)) {
     // More than max(1, 20 %) of them.
     pool.loss.alarming = pool.loss.lost > 1 && pool.loss.lost * 5 > pool.loss.of;
   }
-  nodes_.emplace(&look_, *this);
+  nodes_.emplace(look_, *this);
 }
 
 void Snapshot::Add(const VmView& view) {
@@ -342,7 +342,7 @@ void Overlay::SetNodes(NodeList nodes) {
   look.node_list = std::move(nodes);
   std::vector<nodepool::Link> links = LinkNodes(snapshot_.look(), &look);
   list_link_ = MutableView().link = std::move(links[snapshot_.seen->IndexOf(base_)]);
-  read_nodes_ = std::make_unique<const NodeSet>(&look, *snapshot_.seen);
+  read_nodes_ = std::make_unique<const NodeSet>(look, *snapshot_.seen);
   nodes_ = read_nodes_.get();
   replaced_.reset();
   node_.reset();
@@ -514,11 +514,6 @@ bool Counts(const VmView& view, const PoolSnapshot& snapshot) {
 std::int64_t CountOf(const PoolSnapshot& snapshot) {
   return std::count_if(snapshot.vms().begin(), snapshot.vms().end(),
                        [&](const VmView* view) { return Counts(*view, snapshot); });
-}
-
-const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot) {
-  if (view.link.state != nodepool::LinkState::kLinked) return nullptr;
-  return view.link.node < snapshot.nodes().size() ? &snapshot.nodes()[view.link.node] : nullptr;
 }
 
 const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot) {

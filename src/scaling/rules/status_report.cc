@@ -335,7 +335,7 @@ bool NeedsResumption(const Decisions& decisions, bool paused) {
                            view->link.state == nodepool::LinkState::kTwoReady;
   }
   if (!look.nomad_readable) return false;
-  if (someone_lacks_a_node && !NodesToReadInFull(look, snapshot.nodes()).empty()) return true;
+  if (someone_lacks_a_node && !NodesToReadInFull(look).empty()) return true;
   return !decisions.to_purge().empty();
 }
 
