@@ -152,7 +152,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
     add("Nomad cannot be read: " + inspection.snapshot.look().nomad_problem);
     return;
   }
-  const scaling::MassLoss loss = FindMassLoss(inspection.snapshot);
+  const scaling::MassLoss loss = inspection.snapshot.mass_loss();
   if (loss.alarming) {
     add(std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
         " running VMs have lost their Nomad node at once");

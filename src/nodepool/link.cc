@@ -63,15 +63,10 @@ Hints ValuesOf(const nomad::Node& node) {
     return values;
   }
   add(kMetaUuid, Lookup(node.meta, kVmUuid));
-  // A node reports its address in two places. If they differ, both are added in a fixed order.
-  std::string_view address = node.address;
-  std::string_view other = Lookup(node.attributes, "unique.network.ip-address");
-  if (base::EqualsIgnoreCase(address, other)) other = {};
-  if (!other.empty() && base::AsciiLower(other) < base::AsciiLower(address)) {
-    std::swap(address, other);
-  }
-  add(kAddress, address);
-  add(kAddress, other);
+  add(kAddress, node.address);
+  // The client reports it a second time, and may do so differently.
+  const std::string_view other = Lookup(node.attributes, "unique.network.ip-address");
+  if (!base::EqualsIgnoreCase(node.address, other)) add(kAddress, other);
   // No release of Nomad up to 2.0.5 reports it; its main branch does.
   add(kHostId, Lookup(node.attributes, "unique.host_id"));
   return values;

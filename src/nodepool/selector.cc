@@ -85,7 +85,7 @@ bool NeedsAllocations(SelectorStrategy strategy) {
 
 std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
                                      const std::vector<nomad::Node>& nodes,
-                                     const AllocationsByNode& allocations, std::size_t count) {
+                                     const AllocationsByNode& allocations) {
   Order order = ListOrder(nodes);
   switch (strategy) {
     case SelectorStrategy::kLeastBusy:
@@ -101,7 +101,6 @@ std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
       KeepEmpty(nodes, allocations, strategy == SelectorStrategy::kEmptyIgnoreSystem, order);
       break;
   }
-  if (order.size() > count) order.resize(count);
   return order;
 }
 

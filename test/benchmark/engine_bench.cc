@@ -158,11 +158,11 @@ double Decide(bool pass, World* world) {
                               .policy = policy,
                               .action = harvester::LeaseAction{}};
   if (!pass) {
-    Check(!FindMassLoss(snapshot).alarming, "no mass loss");
+    Check(!snapshot.mass_loss().alarming, "no mass loss");
     const StatusReport report = ReportStatus(snapshot, {});
     Check(report.status.ready && report.status.count == static_cast<std::int64_t>(addresses.size()),
           "the pool is ready");
-    for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {  // as for the pools to resume
+    for (const NodeOfGoneVm& gone : snapshot.nodes_of_gone_vms()) {  // as for the pools to resume
       Check(!gone.mark.pool.starts_with("default/"), "the VMs of the pool exist");
     }
   }

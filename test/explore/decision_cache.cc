@@ -377,7 +377,7 @@ Decision DecisionCache::Compute(const View& view) const {
   decision.needs_resumption = !decision.other_cluster &&
                               (decision.new_keys || NeedsResumption(scaling::Decisions(snapshot)));
   SetReplacement(view, snapshot, &decision);
-  decision.removals_wait = decisions.pool().mass_loss.alarming || IsOtherClusterByLease(snapshot);
+  decision.removals_wait = snapshot.mass_loss().alarming || IsOtherClusterByLease(snapshot);
   for (const auto& [vm, step] : decisions.all()) {
     const int slot = SlotOfVm(vm->vm->name);
     Advice& advice = decision.vms[static_cast<std::size_t>(slot)];

@@ -40,9 +40,9 @@ std::vector<nomad::Node> Nodes(bool giant_a = false) {
 }
 
 std::vector<std::string> Select(SelectorStrategy strategy, const std::vector<nomad::Node>& nodes,
-                                std::size_t count, const AllocationsByNode& allocations) {
+                                const AllocationsByNode& allocations) {
   std::vector<std::string> ids;
-  for (const std::size_t i : SelectNodes(strategy, nodes, allocations, count)) {
+  for (const std::size_t i : SelectNodes(strategy, nodes, allocations)) {
     ids.push_back(nodes.at(i).id);
   }
   return ids;
@@ -58,14 +58,7 @@ TEST(NeedsAllocations, only_the_strategies_by_create_index_do_without_allocation
 
 TEST(EachSelector, of_an_empty_list_selects_nothing) {
   for (const SelectorStrategy strategy : kAll) {
-    EXPECT_THAT(Select(strategy, {}, 0, {}), IsEmpty());
-    EXPECT_THAT(Select(strategy, {}, 5, {}), IsEmpty());
-  }
-}
-
-TEST(EachSelector, asked_for_none_selects_nothing) {
-  for (const SelectorStrategy strategy : kAll) {
-    EXPECT_THAT(Select(strategy, Nodes(), 0, Cluster()), IsEmpty());
+    EXPECT_THAT(Select(strategy, {}, {}), IsEmpty());
   }
 }
 
@@ -73,28 +66,23 @@ TEST(EachSelector, does_not_depend_on_the_order_of_the_list) {
   std::vector<nomad::Node> nodes = Nodes();
   std::vector<nomad::Node> reversed(nodes.rbegin(), nodes.rend());
   for (const SelectorStrategy strategy : kAll) {
-    EXPECT_EQ(Select(strategy, nodes, 3, Cluster()), Select(strategy, reversed, 3, Cluster()))
+    EXPECT_EQ(Select(strategy, nodes, Cluster()), Select(strategy, reversed, Cluster()))
         << policy::NameOf(strategy);
   }
 }
 
 TEST(Empty, selects_only_the_node_without_live_allocations) {
-  for (const std::size_t count : {1U, 2U, 5U}) {
-    EXPECT_THAT(Select(SelectorStrategy::kEmpty, Nodes(), count, Cluster()), ElementsAre(kC));
-  }
+  EXPECT_THAT(Select(SelectorStrategy::kEmpty, Nodes(), Cluster()), ElementsAre(kC));
 }
 
 TEST(EmptyIgnoreSystem, selects_nodes_with_system_jobs_alone_too_in_list_order) {
-  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, Nodes(), 1, Cluster()), ElementsAre(kB));
-  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, Nodes(), 2, Cluster()),
-              ElementsAre(kB, kC));
-  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, Nodes(), 5, Cluster()),
+  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, Nodes(), Cluster()),
               ElementsAre(kB, kC));
 }
 
 TEST(EmptyIgnoreSystem, sysbatch_is_not_a_system_job) {
   const AllocationsByNode allocations = {{kA, {Alloc(ClientStatus::kRunning, "sysbatch")}}};
-  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, {NodeBuilder(kA)}, 1, allocations),
+  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, {NodeBuilder(kA)}, allocations),
               IsEmpty());
 }
 
@@ -114,43 +102,39 @@ TEST(Empty, an_allocation_is_terminal_by_its_client_or_its_server_status) {
     nomad::Allocation allocation = Alloc(row.client);
     allocation.desired_status = row.desired;
     const AllocationsByNode allocations = {{kA, {allocation}}};
-    EXPECT_EQ(Select(SelectorStrategy::kEmpty, {NodeBuilder(kA)}, 1, allocations).size(),
+    EXPECT_EQ(Select(SelectorStrategy::kEmpty, {NodeBuilder(kA)}, allocations).size(),
               row.empty ? 1U : 0U)
         << static_cast<int>(row.client) << " " << row.desired;
   }
 }
 
 TEST(Empty, a_node_without_an_entry_has_no_allocations) {
-  EXPECT_THAT(Select(SelectorStrategy::kEmpty, {NodeBuilder("n")}, 1, {}), ElementsAre("n"));
+  EXPECT_THAT(Select(SelectorStrategy::kEmpty, {NodeBuilder("n")}, {}), ElementsAre("n"));
 }
 
 TEST(Empty, offers_the_newest_first) {
   EXPECT_THAT(Select(SelectorStrategy::kEmpty,
                      {NodeBuilder("a").CreateIndex(1), NodeBuilder("b").CreateIndex(9),
                       NodeBuilder("c").CreateIndex(5)},
-                     2, {}),
-              ElementsAre("b", "c"));
+                     {}),
+              ElementsAre("b", "c", "a"));
 }
 
-TEST(LeastBusy, selects_one_two_three_and_no_more_than_there_are) {
-  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), 1, Cluster()), ElementsAre(kC));
-  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), 2, Cluster()), ElementsAre(kC, kB));
-  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), 3, Cluster()), ElementsAre(kC, kB, kA));
-  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), 10, Cluster()),
-              ElementsAre(kC, kB, kA));
+TEST(LeastBusy, selects_the_least_busy_first) {
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), Cluster()), ElementsAre(kC, kB, kA));
 }
 
 TEST(LeastBusy, a_giant_is_less_busy_with_the_same_load) {
   std::vector<nomad::Node> nodes = Nodes(/*giant_a=*/true);
   nodes.pop_back();  // C has no load at all
-  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, nodes, 1, Cluster()), ElementsAre(kA));
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, nodes, Cluster()), ElementsAre(kA, kB));
 }
 
 TEST(LeastBusy, ties_go_to_the_higher_create_index_then_to_the_id) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("b").Resources(10, 10).CreateIndex(5),
                                           NodeBuilder("a").Resources(10, 10).CreateIndex(5),
                                           NodeBuilder("c").Resources(10, 10).CreateIndex(7)};
-  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, nodes, 3, {}), ElementsAre("c", "a", "b"));
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, nodes, {}), ElementsAre("c", "a", "b"));
 }
 
 TEST(BusyScore, counts_running_allocations_alone) {
@@ -204,10 +188,9 @@ TEST(BusyScore, absurd_sums_do_no_harm) {
   EXPECT_GT(BusyScore(NodeBuilder("n").Resources(1, 1), {huge, huge, huge}), 100);
 }
 
-TEST(NewestCreateIndex, takes_the_first_n_of_the_list) {
+TEST(NewestCreateIndex, takes_the_order_of_the_list) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("8d01d8fe"), NodeBuilder("a6604683")};
-  EXPECT_THAT(Select(SelectorStrategy::kNewestCreateIndex, nodes, 1, {}), ElementsAre("8d01d8fe"));
-  EXPECT_THAT(Select(SelectorStrategy::kNewestCreateIndex, nodes, 3, {}),
+  EXPECT_THAT(Select(SelectorStrategy::kNewestCreateIndex, nodes, {}),
               ElementsAre("8d01d8fe", "a6604683"));
 }
 
@@ -215,13 +198,12 @@ TEST(NewestCreateIndex, the_highest_create_index_comes_first) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("a").CreateIndex(3),
                                           NodeBuilder("b").CreateIndex(8),
                                           NodeBuilder("c").CreateIndex(5)};
-  EXPECT_THAT(Select(SelectorStrategy::kNewestCreateIndex, nodes, 2, {}), ElementsAre("b", "c"));
+  EXPECT_THAT(Select(SelectorStrategy::kNewestCreateIndex, nodes, {}), ElementsAre("b", "c", "a"));
 }
 
-TEST(OldestCreateIndex, takes_the_last_n_of_the_list_oldest_first) {
+TEST(OldestCreateIndex, takes_the_list_oldest_first) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("8d01d8fe"), NodeBuilder("a6604683")};
-  EXPECT_THAT(Select(SelectorStrategy::kOldestCreateIndex, nodes, 1, {}), ElementsAre("a6604683"));
-  EXPECT_THAT(Select(SelectorStrategy::kOldestCreateIndex, nodes, 3, {}),
+  EXPECT_THAT(Select(SelectorStrategy::kOldestCreateIndex, nodes, {}),
               ElementsAre("a6604683", "8d01d8fe"));
 }
 
@@ -229,7 +211,7 @@ TEST(OldestCreateIndex, the_lowest_create_index_comes_first) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("a").CreateIndex(3),
                                           NodeBuilder("b").CreateIndex(8),
                                           NodeBuilder("c").CreateIndex(5)};
-  EXPECT_THAT(Select(SelectorStrategy::kOldestCreateIndex, nodes, 2, {}), ElementsAre("a", "c"));
+  EXPECT_THAT(Select(SelectorStrategy::kOldestCreateIndex, nodes, {}), ElementsAre("a", "c", "b"));
 }
 
 }  // namespace

@@ -432,11 +432,11 @@ TEST(ChooseVictims, an_operators_drain_is_passed_over) {
 TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
   World five = JoinedPool({"a", "b", "c", "d"});
   five.With(Vm("x").Joined());
-  EXPECT_FALSE(FindMassLoss(five.Snapshot()).alarming) << "one is never alarming";
+  EXPECT_FALSE(five.Snapshot().mass_loss().alarming) << "one is never alarming";
   five.With(Vm("y").Joined());
-  EXPECT_TRUE(FindMassLoss(five.Snapshot()).alarming);
+  EXPECT_TRUE(five.Snapshot().mass_loss().alarming);
   five.Raw().vms.back().unread_node = "node n9 (metal), which could be it: HTTP 500";
-  EXPECT_FALSE(FindMassLoss(five.Snapshot()).alarming) << "y may have its node";
+  EXPECT_FALSE(five.Snapshot().mass_loss().alarming) << "y may have its node";
 }
 
 TEST(MassLoss, C15_nodes_that_are_down_or_disconnected_while_their_guests_run_count) {
@@ -446,21 +446,21 @@ TEST(MassLoss, C15_nodes_that_are_down_or_disconnected_while_their_guests_run_co
     for (const char* name : {"x", "y"}) {
       world.With(Vm(name).Joined()).With(Node(name).Status(status));
     }
-    EXPECT_TRUE(FindMassLoss(world.Snapshot()).alarming);
+    EXPECT_TRUE(world.Snapshot().mass_loss().alarming);
   }
 }
 
 TEST(MassLoss, C15_ten_of_which_two_are_lost_are_exactly_a_fifth_and_not_alarming) {
   World ten = JoinedPool({"a", "b", "c", "d", "e", "f", "g", "h"});
   ten.With(Vm("x").Joined()).With(Vm("y").Joined());
-  EXPECT_FALSE(FindMassLoss(ten.Snapshot()).alarming);
+  EXPECT_FALSE(ten.Snapshot().mass_loss().alarming);
 }
 
 TEST(MassLoss, C15_there_is_none_while_nomad_cannot_be_read) {
   World world;
   world.With(Vm("a").Joined()).With(Vm("b").Joined());
-  EXPECT_TRUE(FindMassLoss(world.Snapshot()).alarming);
-  const MassLoss loss = FindMassLoss(world.NomadUnreadable().Snapshot());
+  EXPECT_TRUE(world.Snapshot().mass_loss().alarming);
+  const MassLoss loss = world.NomadUnreadable().Snapshot().mass_loss();
   EXPECT_FALSE(loss.alarming);
   EXPECT_EQ(loss.lost, 0);
   EXPECT_EQ(loss.of, 0);

@@ -292,8 +292,8 @@ TEST(Readiness, C15_nodes_that_fall_back_at_once_are_a_mass_loss_and_new_ones_ar
     fallen.With(Vm(name).Joined()).With(Node(name).Initializing());
     young.With(Vm(name).Age(kYoung).Registered()).With(Node(name).Initializing());
   }
-  EXPECT_TRUE(FindMassLoss(fallen.Snapshot()).alarming);
-  EXPECT_FALSE(FindMassLoss(young.Snapshot()).alarming);
+  EXPECT_TRUE(fallen.Snapshot().mass_loss().alarming);
+  EXPECT_FALSE(young.Snapshot().mass_loss().alarming);
 }
 
 }  // namespace

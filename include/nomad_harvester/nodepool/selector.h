@@ -22,13 +22,13 @@ bool NeedsAllocations(SelectorStrategy strategy);
 
 using AllocationsByNode = std::map<std::string, std::vector<nomad::Allocation>>;
 
-// Indexes into `nodes` in the order in which the strategy removes them, at most `count`. Nodes that
-// the strategy excludes (busy ones, for empty) are left out. Ties: for least_busy and empty the
-// higher create index first, as in the SDK's lists, then the ID; oldest_create_index is the exact
-// reverse of newest_create_index. A node without an entry in `allocations` has no allocations.
+// Indexes into `nodes` in the order in which the strategy removes them. Nodes that the strategy
+// excludes (busy ones, for empty) are left out. Ties: for least_busy and empty the higher create
+// index first, as in the SDK's lists, then the ID; oldest_create_index is the exact reverse of
+// newest_create_index. A node without an entry in `allocations` has no allocations.
 std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
                                      const std::vector<nomad::Node>& nodes,
-                                     const AllocationsByNode& allocations, std::size_t count);
+                                     const AllocationsByNode& allocations);
 
 // The SDK's least_busy score: the ceiling of the mean of two rounded-up percentages, CPU and
 // memory, that *running* allocations use of the node's resources after its reservation. A node

@@ -35,7 +35,6 @@ inline constexpr base::Duration kHaltAfter = std::chrono::seconds(60);
 struct PoolFacts {
   explicit PoolFacts(const PoolSnapshot& snapshot);
 
-  MassLoss mass_loss;
   // The unhealthy VMs, by uid, that max_unhealthy allows to replace: the first ones by name.
   std::set<std::string> may_replace;
 };

@@ -357,7 +357,6 @@ class Snapshot {
   Look look_;
   Index<const VmView*> by_name_;
   Index<const VmView*> by_uid_;
-  Index<const VmView*> by_claim_;
   Index<const VmView*> by_replaced_uid_;
   Index<PoolVms> by_pool_;
   std::set<std::string> shared_claims_;
@@ -389,6 +388,10 @@ struct PoolSnapshot {
   const std::vector<nomad::Node>& nodes() const { return seen->nodes().all(); }
   // The VMs that carry the pool's label, members or not.
   const std::vector<const VmView*>& vms() const { return seen->VmsOfPool(key.pool); }
+  const MassLoss& mass_loss() const { return seen->MassLossOf(key.pool); }
+  const std::vector<NodeOfGoneVm>& nodes_of_gone_vms() const {
+    return seen->nodes().of_gone_vms();
+  }
 };
 
 // One VM of a snapshot with the objects that an act has read again. Refers to the snapshot, which
@@ -491,8 +494,6 @@ bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 inline const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot) {
   return LinkedNode(view, snapshot.look());
 }
-const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot);
-const MassLoss& FindMassLoss(const PoolSnapshot& snapshot);
 // True if the pool belongs to another Nomad cluster, and its Lease, as this process knows it, says
 // so as well. The pool may have been adopted since then.
 bool IsOtherClusterByLease(const PoolSnapshot& snapshot);

@@ -47,7 +47,7 @@ void KeepCreations(ScalePlan* plan, std::size_t count) {
 std::vector<PassedOver> ReplacedVms(const PoolSnapshot& snapshot) {
   std::vector<PassedOver> replaced;
   const Decisions decisions(snapshot);
-  if (decisions.pool().mass_loss.alarming) return replaced;
+  if (decisions.snapshot().mass_loss().alarming) return replaced;
   for (const Decisions::Entry& entry : decisions.all()) {
     const StepKind kind = entry.step.kind;
     if (kind != StepKind::kMarkBroken && kind != StepKind::kMarkUnhealthy) continue;
@@ -269,7 +269,7 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
   if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(request_.own_node_problem);
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
   if (plan.direction == Direction::kIn && !request_.mass_loss_over) {
-    const MassLoss loss = FindMassLoss(snapshot);
+    const MassLoss loss = snapshot.mass_loss();
     if (loss.alarming) {
       return base::FailedPrecondition(std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
                                       " running VMs have lost their Nomad node at once: nothing is "

@@ -352,7 +352,7 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
   StatusInputs inputs;
   inputs.scale_open = pool.gate.ScaleIsOpen();
   inputs.paused = record.paused;
-  const bool alarming = FindMassLoss(snapshot).alarming;
+  const bool alarming = snapshot.mass_loss().alarming;
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
   PoolState& state = pool.state;

@@ -437,8 +437,8 @@ absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDepe
   const bool left_over = creation.action_id != action_id;
   if (left_over) NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps, creation.name));
   NH_ASSIGN_OR_RETURN(CreatedVm created, CreateVm(context, deps, plan, creation, snapshot.now()));
-  deps.Tell(EventOfCreation(creation.name, created.uid, deps.key, snapshot.action,
-                            creation.action_id, deps.agents_reason));
+  deps.Tell(EventOfCreation(creation.name, created.uid, snapshot, creation.action_id,
+                            deps.agents_reason));
   deps.metrics().Created(left_over);
   return created;
 }

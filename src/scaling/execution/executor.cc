@@ -101,8 +101,7 @@ class Act {
     auto marked = WriteMark(
         MakeMark(snapshot, seen_.view(), snapshot.now(), action_id, MarkReason::kScaleIn, node_id));
     if (!marked.ok()) return EffectOf(marked.status());
-    deps_.Tell(EventOfChoice(marked->name, marked->uid, deps_.key, snapshot.action, action_id,
-                             deps_.agents_reason));
+    deps_.Tell(EventOfChoice(marked->name, marked->uid, snapshot, action_id, deps_.agents_reason));
     if (linked) BeginDrain(*std::move(marked));
     return {.verdict = Verdict::kDone};
   }

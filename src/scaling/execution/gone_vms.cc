@@ -68,7 +68,7 @@ SweepScope GoneVms::Scope() const {
 
 // Adds the nodes that wait for their purge, of VMs that are gone.
 void GoneVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
-  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
+  for (const NodeOfGoneVm& gone : snapshot.nodes_of_gone_vms()) {
     const std::string vm(gone.mark.vm);
     if (!AwaitsPurge(gone, snapshot) || !deps_.backlog.gone_since.contains(vm)) continue;
     AddLeftover(vm, "Nomad node " + gone.node->id, deps_.backlog.retries,

@@ -125,7 +125,7 @@ const char* Reconciler::ReasonToWait(StepKind kind) const {
     return "by its Lease the pool belongs to another Nomad cluster";
   }
   const bool allowed = run_.action.has_value() && run_.action->tracker.despite_mass_loss();
-  return IsRemoval(kind) && !allowed && run_.last->pool().mass_loss.alarming
+  return IsRemoval(kind) && !allowed && run_.last->snapshot().mass_loss().alarming
              ? "too many VMs have lost their Nomad nodes at once"
              : nullptr;
 }

@@ -69,9 +69,10 @@ std::string TextOf(const Step& step, const VmView& view, const PoolSnapshot& sna
   return WithAction(std::move(note), ActionOf(step, view, snapshot));
 }
 
-std::string OfPool(const PoolKey& pool, const std::optional<harvester::LeaseAction>& action,
-                   const std::string& action_id, const std::string& reason) {
-  std::string note = "pool " + pool.ToString();
+std::string OfPool(const PoolSnapshot& snapshot, const std::string& action_id,
+                   const std::string& reason) {
+  const std::optional<harvester::LeaseAction>& action = snapshot.action;
+  std::string note = "pool " + snapshot.key.ToString();
   if (action.has_value() && action->id == action_id) {
     note += " from " + std::to_string(action->from) + " to " + std::to_string(action->to);
   }
@@ -109,24 +110,22 @@ VmEvent EventOfDrained(const Step& step, const VmView& view, const PoolSnapshot&
           .note = TextOf(step, view, snapshot)};
 }
 
-VmEvent EventOfCreation(const std::string& vm, const std::string& uid, const PoolKey& pool,
-                        const std::optional<harvester::LeaseAction>& action,
+VmEvent EventOfCreation(const std::string& vm, const std::string& uid, const PoolSnapshot& snapshot,
                         const std::string& action_id, const std::string& reason) {
   return {.vm = vm,
           .uid = uid,
           .reason = "ScaleOut",
           .action = "Create",
-          .note = "created: " + OfPool(pool, action, action_id, reason)};
+          .note = "created: " + OfPool(snapshot, action_id, reason)};
 }
 
-VmEvent EventOfChoice(const std::string& vm, const std::string& uid, const PoolKey& pool,
-                      const std::optional<harvester::LeaseAction>& action,
+VmEvent EventOfChoice(const std::string& vm, const std::string& uid, const PoolSnapshot& snapshot,
                       const std::string& action_id, const std::string& reason) {
   return {.vm = vm,
           .uid = uid,
           .reason = "ScaleIn",
           .action = "Mark",
-          .note = "chosen for removal: " + OfPool(pool, action, action_id, reason)};
+          .note = "chosen for removal: " + OfPool(snapshot, action_id, reason)};
 }
 
 VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,

@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_SCALING_EVENT_TEXT_H_
 #define NOMAD_HARVESTER_SCALING_EVENT_TEXT_H_
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,15 +25,14 @@ harvester::VmEvent EventOf(const Step& step, const VmView& view, const PoolSnaps
 harvester::VmEvent EventOfDrained(const Step& step, const VmView& view,
                                   const PoolSnapshot& snapshot);
 
-// The Events of a VM that an action created, and of one that it chose for removal. `action`: from
-// the pool's Lease. `reason`: why the agent scales.
+// The Events of a VM that an action created, and of one that it chose for removal. `reason`: why
+// the agent scales.
 harvester::VmEvent EventOfCreation(const std::string& vm, const std::string& uid,
-                                   const PoolKey& pool,
-                                   const std::optional<harvester::LeaseAction>& action,
-                                   const std::string& action_id, const std::string& reason);
-harvester::VmEvent EventOfChoice(const std::string& vm, const std::string& uid, const PoolKey& pool,
-                                 const std::optional<harvester::LeaseAction>& action,
-                                 const std::string& action_id, const std::string& reason);
+                                   const PoolSnapshot& snapshot, const std::string& action_id,
+                                   const std::string& reason);
+harvester::VmEvent EventOfChoice(const std::string& vm, const std::string& uid,
+                                 const PoolSnapshot& snapshot, const std::string& action_id,
+                                 const std::string& reason);
 
 // The Event of a removal's step that was refused. `step`: its name in the log.
 harvester::VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,

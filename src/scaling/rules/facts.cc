@@ -301,7 +301,7 @@ void SetMarked(const Overlay& seen, Facts* facts) {
 
 }  // namespace
 
-PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snapshot)) {
+PoolFacts::PoolFacts(const PoolSnapshot& snapshot) {
   if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) return;
   std::int64_t members = 0;
   std::int64_t leaving = 0;

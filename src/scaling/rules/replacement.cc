@@ -277,7 +277,7 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
   if (snapshot.policy->dry_run) return "the policy is in dry run";
   if (record.paused.HoldsAt(snapshot.now())) return "the pool is paused";
   if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
-  if (FindMassLoss(snapshot).alarming) return "too many VMs have lost their Nomad nodes at once";
+  if (snapshot.mass_loss().alarming) return "too many VMs have lost their Nomad nodes at once";
   // That counts for new VMs of a roll-out; those of unhealthy ones have the back-off.
   if (!next.is_unhealthy() && HasStopped(record, current)) {
     return "it has stopped, because " + WhyItStopped(*record.replacement);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/readiness.h"
+
+#include "absl/strings/str_split.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -105,23 +107,17 @@ const nomad::Node* LinkedNode(const VmView& view, const Look& look) {
 
 namespace {
 
-std::vector<std::string_view> KeysIn(std::string_view text) {
-  std::vector<std::string_view> keys;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    if (end > 0) keys.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return keys;
+std::vector<std::string> KeysIn(std::string_view text) {
+  return absl::StrSplit(base::ToAbsl(text), ',', absl::SkipEmpty());
 }
 
 }  // namespace
 
 bool IsSameCluster(std::string_view a, std::string_view b) {
   if (a == b) return true;
-  const std::vector<std::string_view> keys = KeysIn(a);
-  const std::vector<std::string_view> others = KeysIn(b);
-  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+  const std::vector<std::string> keys = KeysIn(a);
+  const std::vector<std::string> others = KeysIn(b);
+  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
     return std::find(others.begin(), others.end(), key) != others.end();
   });
 }
@@ -148,9 +144,9 @@ namespace {
 
 bool LacksKey(std::string_view record, std::string_view cluster) {
   if (record == cluster) return false;
-  const std::vector<std::string_view> recorded = KeysIn(record);
-  const std::vector<std::string_view> keys = KeysIn(cluster);
-  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+  const std::vector<std::string> recorded = KeysIn(record);
+  const std::vector<std::string> keys = KeysIn(cluster);
+  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
     return std::find(recorded.begin(), recorded.end(), key) == recorded.end();
   });
 }
@@ -270,8 +266,16 @@ std::span<const NodeSet::Drained::value_type> NodeSet::DrainedFor(std::size_t vm
 
 Snapshot::Snapshot(Look look) : look_(std::move(look)) {
   if (!look_.linker.has_value()) Link(&look_);
-  for (auto* index : {&by_name_, &by_uid_, &by_claim_}) index->reserve(look_.vms.size());
-  for (const VmView& view : look_.vms) Add(view);
+  for (auto* index : {&by_name_, &by_uid_}) index->reserve(look_.vms.size());
+  Index<const VmView*> by_claim;
+  by_claim.reserve(look_.vms.size());
+  for (const VmView& view : look_.vms) {
+    Add(view);
+    for (const std::string& claim : view.vm->claim_names) {
+      const auto [user, is_new] = by_claim.try_emplace(claim, &view);
+      if (!is_new && user->second != &view) shared_claims_.insert(claim);
+    }
+  }
   for (const VmView& view : look_.vms) AddReplacement(view);
   for (auto& [name, pool] : by_pool_) {
     // More than max(1, 20 %) of them.
@@ -284,10 +288,6 @@ void Snapshot::Add(const VmView& view) {
   const harvester::VirtualMachine& vm = view.vm;
   by_name_.emplace(vm.name, &view);
   by_uid_.emplace(vm.uid, &view);
-  for (const std::string& claim : vm.claim_names) {
-    const auto [user, is_new] = by_claim_.try_emplace(claim, &view);
-    if (!is_new && user->second != &view) shared_claims_.insert(claim);
-  }
   PoolVms& pool = by_pool_[vm.pool];
   pool.vms.push_back(&view);
   if (!IsReadable(view, look_) || !view.member || harvester::IsTerminating(vm)) return;
@@ -514,14 +514,6 @@ bool Counts(const VmView& view, const PoolSnapshot& snapshot) {
 std::int64_t CountOf(const PoolSnapshot& snapshot) {
   return std::count_if(snapshot.vms().begin(), snapshot.vms().end(),
                        [&](const VmView* view) { return Counts(*view, snapshot); });
-}
-
-const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot) {
-  return snapshot.seen->nodes().of_gone_vms();
-}
-
-const MassLoss& FindMassLoss(const PoolSnapshot& snapshot) {
-  return snapshot.seen->MassLossOf(snapshot.key.pool);
 }
 
 namespace {

@@ -11,6 +11,8 @@
 #include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
+#include "absl/strings/str_join.h"
+
 namespace nomad_harvester::scaling {
 namespace {
 
@@ -65,12 +67,6 @@ bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
   return !StillInitializes(*node, snapshot);
 }
 
-std::string Join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
   Tally tally;
   for (const VmView* view : snapshot.vms()) {
@@ -87,7 +83,8 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
     if (!parts.has_value()) continue;
     tally.drifted.push_back(vm.name);
     if (tally.drifted.size() > kDriftNamed) continue;
-    tally.drift.push_back(parts->empty() ? vm.name : vm.name + " (" + Join(*parts) + ")");
+    tally.drift.push_back(
+        parts->empty() ? vm.name : vm.name + " (" + absl::StrJoin(*parts, ", ") + ")");
   }
   return tally;
 }
@@ -118,9 +115,10 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
     if (may_block && !ours[i]) others.push_back(&node);
   }
   const config::PoolPolicy& policy = *snapshot.policy;
-  return Join(nodepool::FilterNodes(
+  const std::vector<std::string> blocking = nodepool::FilterNodes(
       others, IdentityOf(policy),
-      {.ignore_init = policy.filter_ignore_init, .ignore_drain = policy.filter_ignore_drain}));
+      {.ignore_init = policy.filter_ignore_init, .ignore_drain = policy.filter_ignore_drain});
+  return absl::StrJoin(blocking, ", ");
 }
 
 // Names the VMs that have joined but are not ready yet, and says why.
@@ -136,7 +134,8 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
                       (node == nullptr ? "its node is gone" : WhyNotReady(view, *node, snapshot)) +
                       ")");
   }
-  return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + Join(waiting);
+  return waiting.empty() ? ""
+                         : "waiting for Nomad nodes to be ready: " + absl::StrJoin(waiting, ", ");
 }
 
 // The VMs that are being deleted, without those whose place another one has taken.
@@ -155,12 +154,12 @@ std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, T
   if (inputs.paused.HoldsAt(snapshot.now())) return PausedText(snapshot.key, inputs.paused);
   if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
   const std::vector<std::string>& pending = tally.In(VmState::kPending);
-  if (!pending.empty()) return "waiting to join Nomad: " + Join(pending);
+  if (!pending.empty()) return "waiting to join Nomad: " + absl::StrJoin(pending, ", ");
   if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
   if (std::string swapping = DescribeSwap(snapshot); !swapping.empty()) return swapping;
   const std::vector<std::string> deleting = DeletedForGood(snapshot, tally);
-  if (!deleting.empty()) return "being deleted: " + Join(deleting);
-  const MassLoss& loss = FindMassLoss(snapshot);
+  if (!deleting.empty()) return "being deleted: " + absl::StrJoin(deleting, ", ");
+  const MassLoss& loss = snapshot.mass_loss();
   if (loss.alarming && inputs.mass_loss_for < kMassLossTimeout) {
     return std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
            " running VMs have lost their Nomad node at once; nothing is removed";
@@ -172,7 +171,7 @@ std::string Warning(Tally& tally, const MassLoss& loss) {
   std::string text;
   const auto add = [&](const char* what, const std::vector<std::string>& names) {
     if (names.empty()) return;
-    text += (text.empty() ? "" : "; ") + std::string(what) + ": " + Join(names);
+    text += (text.empty() ? "" : "; ") + std::string(what) + ": " + absl::StrJoin(names, ", ");
   };
   add("stopped", tally.stopped);
   add("without a Nomad node", tally.lost);
@@ -195,8 +194,8 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
                     !DescribeSwap(snapshot).empty();
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
-  report.warning = Warning(tally, FindMassLoss(snapshot));
-  report.drift = Join(tally.drift);
+  report.warning = Warning(tally, snapshot.mass_loss());
+  report.drift = absl::StrJoin(tally.drift, ", ");
   report.drifted = static_cast<std::int64_t>(tally.drifted.size());
   if (tally.drifted.size() > tally.drift.size()) {
     report.drift += " and " + std::to_string(tally.drifted.size() - tally.drift.size()) + " more";
@@ -305,7 +304,7 @@ std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
   for (const VmView& view : snapshot.look().vms) {
     if (view.member) pools.insert({.ns = ns, .pool = view.vm->pool});
   }
-  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
+  for (const NodeOfGoneVm& gone : snapshot.nodes_of_gone_vms()) {
     if (!gone.mark.pool.starts_with(ns + "/")) continue;
     pools.insert({.ns = ns, .pool = std::string(gone.mark.pool.substr(ns.size() + 1))});
   }

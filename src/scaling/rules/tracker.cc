@@ -108,7 +108,7 @@ std::set<std::string> Tracker::Names() const {
 
 void Tracker::Observe(const Decisions& decisions, const Retries& retries,
                       const Leftovers& leftovers, base::MonoTime now) {
-  if (options_.despite_mass_loss || !decisions.pool().mass_loss.alarming) {
+  if (options_.despite_mass_loss || !decisions.snapshot().mass_loss().alarming) {
     mass_loss_since_.reset();
   } else if (!mass_loss_since_.has_value()) {
     mass_loss_since_ = now;
@@ -220,9 +220,8 @@ void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, bas
       outcome->text = "waiting for its " + left->second.what;
       return;
     }
-    outcome->left = left->second.what;
     options_.logger.Warn("Removed a VM, but something is left of it; the background goes on",
-                         {{"vm", vm}, {"left", outcome->left}, {"action_id", outcome->action}});
+                         {{"vm", vm}, {"left", left->second.what}, {"action_id", outcome->action}});
   }
   outcome->state = OutcomeState::kDone;
   options_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", outcome->action}});
@@ -262,7 +261,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     // The background waits for a drain that cannot begin, such as on a node that is away.
     const bool cannot_begin = step.kind == StepKind::kWait && snapshot.look().nomad_readable;
     // The background removes nothing during a mass loss.
-    const bool may_leave = options_.until_accepted && !decisions.pool().mass_loss.alarming;
+    const bool may_leave = options_.until_accepted && !decisions.snapshot().mass_loss().alarming;
     if (may_leave && (accepted || cannot_begin)) outcome->state = OutcomeState::kDone;
     if (WaitsForNodes(step, now)) {
       return Fail(base::Unavailable("its removal waits, because too many VMs have lost their Nomad "

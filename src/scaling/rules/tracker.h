@@ -42,7 +42,6 @@ struct VmOutcome {
   // kRemove: when the VM was first seen gone, and how long to wait for its leftovers (rule L4).
   std::optional<base::MonoTime> gone_since{};
   base::Duration leftovers_limit = std::chrono::minutes(4);
-  std::string left{};  // kDone: the leftovers that were not waited for
 };
 
 // What remains of VMs that are gone, by VM name (rule L4).

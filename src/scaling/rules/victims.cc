@@ -148,7 +148,7 @@ void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
     by_node[candidate.node->id] = &candidate;
   }
   const std::vector<std::size_t> order =
-      nodepool::SelectNodes(strategy, nodes, inputs.allocations, nodes.size());
+      nodepool::SelectNodes(strategy, nodes, inputs.allocations);
   std::set<std::string> offered;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     const Node& node = nodes[order[rank]];
