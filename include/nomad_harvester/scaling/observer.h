@@ -24,6 +24,7 @@
 namespace nomad_harvester::scaling {
 
 class NomadReads;
+class Retries;
 
 // State of one namespace kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
@@ -34,13 +35,6 @@ class ObserverMemory {
   // Records when the introduction token of a VM has to be renewed or checked, by the API server's
   // clock.
   void RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
-  // The ids of the nodes that must not be read in full yet, because an earlier read failed, and why
-  // it failed. The wait doubles from a second to a minute.
-  std::map<std::string, std::string> UnreadUntil(base::MonoTime now) const;
-  // Records which nodes could not be read now (`failed`, by ID), and why. The first failure of a
-  // node is a WARN. Forgets nodes that are not `unread` any more.
-  void RecordUnread(base::MonoTime now, const std::map<std::string, std::string>& failed,
-                    const std::map<std::string, std::string>& unread, const log::Logger& logger);
   // The uid of the namespace: known once it was read, or as "" once reading it was forbidden. Apply
   // fills it in.
   bool KnowsHarvester() const;
@@ -79,11 +73,6 @@ class ObserverMemory {
   void ApplyAwaiting(base::MonoTime now, VmView* view) const NH_REQUIRES(mutex_);
 
   PendingReasons pending_reasons_;
-  struct Unread {
-    std::string why;
-    base::MonoTime next{};
-    base::Duration wait{};
-  };
   mutable base::Mutex mutex_;
   std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);       // by VM uid
   std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);  // by node ID
@@ -109,7 +98,6 @@ class ObserverMemory {
   std::string own_node_ NH_GUARDED_BY(mutex_);
   std::string own_node_problem_ NH_GUARDED_BY(mutex_);
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
-  std::map<std::string, Unread> unread_ NH_GUARDED_BY(mutex_);  // by node ID
   struct Known {
     base::MonoTime since{};
     base::Duration unreadable_before{};
@@ -140,7 +128,8 @@ class Observer {
   };
 
   Observer(const nomad::NomadClient& nomad, NomadReads& reads, const harvester::VmStore& vms,
-           ObserverMemory& memory, runtime::Executor& executor, log::Logger logger);
+           ObserverMemory& memory, Retries& retries, runtime::Executor& executor,
+           log::Logger logger);
 
   // Reads nodes before VMs, unless they were read before: a VM that is observed without a node had
   // none when the nodes were read.
@@ -160,6 +149,8 @@ class Observer {
  private:
   void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);
   void CompleteNodes(const runtime::Context& context, Look* look);
+  // Records whether a node could be read in full. If it could not, it is tried again later (L2).
+  void RecordRead(const std::string& node_id, const absl::Status& read, base::MonoTime now);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
   // Reads the allocations of nodes that must be idle, if there are any: by one list, or node by
   // node if the list fails and MayPass is false for it. A node whose allocations are not known is
@@ -173,6 +164,7 @@ class Observer {
   NomadReads& reads_;
   const harvester::VmStore& vms_;
   ObserverMemory& memory_;
+  Retries& retries_;
   runtime::Executor& executor_;
   const log::Logger logger_;
 };

@@ -17,9 +17,6 @@ namespace {
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 // A longer time between two observations of a node that changes is a gap.
 constexpr base::Duration kLongestGap = std::chrono::minutes(2);
-// How long to wait before a node that could not be read in full is read again.
-constexpr base::Duration kFirstRetryOfRead = std::chrono::seconds(1);
-constexpr base::Duration kLongestRetryOfRead = std::chrono::minutes(1);
 
 template <typename Map>
 void EraseUnless(Map* map, const std::unordered_set<std::string_view>& keep) {
@@ -203,38 +200,6 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     if (nodepool::IsSilent(node)) down.insert(node.id);
   }
   EraseUnless(&down_since_, down);
-}
-
-std::map<std::string, std::string> ObserverMemory::UnreadUntil(base::MonoTime now) const {
-  const base::MutexLock lock(mutex_);
-  std::map<std::string, std::string> waiting;
-  for (const auto& [id, unread] : unread_) {
-    if (unread.next > now) waiting.emplace(id, unread.why);
-  }
-  return waiting;
-}
-
-void ObserverMemory::RecordUnread(base::MonoTime now,
-                                  const std::map<std::string, std::string>& failed,
-                                  const std::map<std::string, std::string>& unread,
-                                  const log::Logger& logger) {
-  std::vector<std::string> begun;
-  {
-    const base::MutexLock lock(mutex_);
-    std::erase_if(unread_, [&](const auto& entry) { return !unread.contains(entry.first); });
-    for (const auto& [id, why] : failed) {
-      const auto [entry, is_new] = unread_.try_emplace(id);
-      Unread& node = entry->second;
-      node.why = why;
-      node.wait = is_new ? kFirstRetryOfRead : std::min(2 * node.wait, kLongestRetryOfRead);
-      node.next = now + node.wait;
-      if (is_new) begun.push_back(id);
-    }
-  }
-  for (const std::string& id : begun) {
-    logger.Warn("Could not read a node in full; VMs without a node that could be it wait",
-                {{"node_id", id}, {"error", failed.at(id)}});
-  }
 }
 
 bool ObserverMemory::SetAllocationsUnread(bool unread) {
