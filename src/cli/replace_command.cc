@@ -88,8 +88,7 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
 // Why it will not be replaced for now; empty: nothing is in the way.
 std::string Obstacle(const scaling::VmView& view, const scaling::PoolSnapshot& snapshot) {
   if (!snapshot.look().nomad_readable) return "";
-  return ObjectionTo(view, LinkedNode(view, snapshot), snapshot,
-                     {.own_node_id = snapshot.look().own_node_id});
+  return ObjectionTo(view, LinkedNode(view, snapshot), snapshot);
 }
 
 // Tells which VMs are to be replaced (`reason` unset: no longer), asks whether they are to be, and

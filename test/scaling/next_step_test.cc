@@ -66,7 +66,7 @@ TEST(NextStep, C7_an_old_vm_waits_while_it_is_not_known_where_the_autoscaler_run
   world.Raw().vms[1].vm.Change().replaces =
       harvester::Replaces{.vm = "old", .uid = "uid-old", .reason = "expired"};
   EXPECT_STEP(world.StepOf("old"), StepKind::kMarkReplaced, Row::kUnmarkedReplaced);
-  world.Raw().own_node_problem = "HTTP 500";
+  world.Raw().own_node_problem = absl::UnavailableError("HTTP 500");
   EXPECT_EQ(world.StepOf("old").kind, StepKind::kNothing);
 }
 

@@ -298,7 +298,8 @@ TEST(ChooseVictims, C7_protected_vms_protected_nodes_and_the_own_node_are_never_
   world.With(Vm("vm").Joined().Protected()).With(Node("vm"));
   world.With(Vm("meta").Joined()).With(Node("meta").Meta("harvester_protect", "true"));
   world.With(Vm("own").Joined()).With(Node("own"));
-  const auto plan = PlanScale(world.Snapshot(), 0, {.own_node_id = "node-own"});
+  world.Raw().own_node_id = "node-own";
+  const auto plan = PlanScale(world.Snapshot(), 0, {});
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
   const std::string text(plan.status().message());
   EXPECT_THAT(text, HasSubstr("vm: protected by its annotation"));

@@ -37,12 +37,9 @@ inline ScalePlan ToCreate(const std::vector<std::string>& vms,
 
 class TrackerTest : public testing::Test {
  protected:
-  void Track(const ScalePlan& plan, bool until_accepted = false, PlanInputs inputs = {}) {
-    tracker_ = std::make_unique<Tracker>(Tracker::Options{.action_id = "act",
-                                                          .until_accepted = until_accepted,
-                                                          .inputs = std::move(inputs),
-                                                          .logger = {}},
-                                         plan);
+  void Track(const ScalePlan& plan, bool until_accepted = false) {
+    tracker_ = std::make_unique<Tracker>(
+        Tracker::Options{.action_id = "act", .until_accepted = until_accepted, .logger = {}}, plan);
   }
   void TrackUntilAccepted(const ScalePlan& plan) { Track(plan, true); }
 

@@ -70,8 +70,10 @@ TEST_F(TrackerReplaceTest, L5_every_objection_replaces_the_victim) {
 }
 
 TEST_F(TrackerReplaceTest, C7_the_autoscalers_own_node_replaces_the_victim) {
-  Track(ToRemove({"a"}, {"b"}), false, {.own_node_id = "node-a"});
-  EXPECT_THAT(ToMark(WithA(Vm("a").Joined())), IsEmpty());
+  Track(ToRemove({"a"}, {"b"}));
+  World world = WithA(Vm("a").Joined());
+  world.Raw().own_node_id = "node-a";
+  EXPECT_THAT(ToMark(world), IsEmpty());
   EXPECT_THAT(tracker_->Names(), ElementsAre("b"));
 }
 

@@ -300,7 +300,7 @@ class World {
   // What the pool knows besides.
   PoolSnapshot& Pool() { return pool_; }
   // For PlanScale: the allocations that were added.
-  PlanInputs Inputs() const { return {.own_node_id = "", .allocations = look_.allocations}; }
+  PlanInputs Inputs() const { return {.allocations = look_.allocations}; }
 
   PoolSnapshot Snapshot() {
     LookFor();

@@ -96,7 +96,7 @@ class ObserverMemory {
   std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<std::string> harvester_ NH_GUARDED_BY(mutex_);
   std::string own_node_ NH_GUARDED_BY(mutex_);
-  std::string own_node_problem_ NH_GUARDED_BY(mutex_);
+  absl::Status own_node_problem_ NH_GUARDED_BY(mutex_);
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
   struct Known {
     base::MonoTime since{};

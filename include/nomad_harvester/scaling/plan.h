@@ -65,8 +65,6 @@ inline bool IsUndoneLately(const harvester::VirtualMachine& vm, base::WallTime n
 inline constexpr base::Duration kZoneAvoidedFor = std::chrono::hours(2);
 
 struct PlanInputs {
-  // The node that the autoscaler itself runs on; empty: unknown or none (rule C7).
-  std::string own_node_id;
   // For a selection by load. A node that is missing has none.
   std::map<std::string, Allocations> allocations{};
   // Marked VMs whose roll-back is refused or fails (rule C14), by name: they count as standing, and
@@ -105,8 +103,7 @@ std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::in
 
 // Why a VM that counts must not be removed; empty if it may (rule C7). Its node is null if it has
 // none.
-std::string ObjectionTo(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot,
-                        const PlanInputs& inputs);
+std::string ObjectionTo(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
 
 // Whether the node is a member of the pool according to the policy or the VM's own record.
 bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);

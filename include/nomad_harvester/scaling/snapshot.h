@@ -29,6 +29,7 @@
 #include "nomad_harvester/nomad/types.h"
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 
 namespace nomad_harvester::scaling {
 
@@ -178,7 +179,7 @@ struct Look {
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
   std::string own_node_id;
-  std::string own_node_problem{};  // why it was not read, and may be another one; empty: it was
+  absl::Status own_node_problem{};  // why it was not read, and may be another one
   // The token is proved to read the allocations of every namespace. Checked only when a decision
   // depends on it.
   bool allocations_complete = false;

@@ -25,12 +25,10 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
   if (absl::Status read = run.lease.Refresh(context); !read.ok()) {
     return base::Annotate(read, "Harvester cannot be read");
   }
-  const auto own_node = FindOwnNode(context, *clients_.nomad, clients_.config->own_allocation_id);
+  run.memory.SetOwnNode(
+      FindOwnNode(context, *clients_.nomad, clients_.config->own_allocation_id));
   ScaleMemory memory;
-  ScaleCall call(
-      run.Deps(options_), policy,
-      {.count = count, .own_node_id = own_node.value_or(""), .own_node_problem = own_node.status()},
-      &memory);
+  ScaleCall call(run.Deps(options_), policy, {.count = count}, &memory);
   NH_ASSIGN_OR_RETURN(Proposal proposal, call.Propose(context));
   if (proposal.plan.direction == Direction::kIn && clients_.config->own_allocation_id.empty()) {
     proposal.notes.emplace_back(

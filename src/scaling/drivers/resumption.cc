@@ -63,8 +63,8 @@ ReplacementQueue QueueFor(const PoolSnapshot& snapshot, const PoolDependencies& 
   if (!deps.lease.used()) return {};  // rule R2
   ReplacementQueue queue =
       QueueOfReplacements(snapshot, deps.lease.record(), memory.current_template);
-  const std::string& problem = snapshot.look().own_node_problem;
-  if (!problem.empty()) queue.rests = problem;
+  const absl::Status& problem = snapshot.look().own_node_problem;
+  if (!problem.ok()) queue.rests = base::Message(problem);
   return queue;
 }
 

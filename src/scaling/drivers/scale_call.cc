@@ -75,7 +75,7 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
 
 absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                                    std::map<std::string, std::string> left_out) {
-  inputs_ = {.own_node_id = request_.own_node_id, .left_out = std::move(left_out)};
+  inputs_ = {.left_out = std::move(left_out)};
   for (const auto& [vm, refused] : deps_.backlog.removal_refusals) {
     if (deps_.clock.Now() - refused.last < kGoesLastFor) inputs_.refusals[vm] = refused.count;
   }
@@ -266,7 +266,7 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
     return waits;
   }
   // A removal needs to know where the autoscaler itself runs; growth goes on without (rule C7).
-  if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(request_.own_node_problem);
+  if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(snapshot.look().own_node_problem);
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
   if (plan.direction == Direction::kIn && !request_.mass_loss_over) {
     const MassLoss loss = snapshot.mass_loss();
@@ -422,7 +422,6 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
                    .despite_mass_loss = request_.mass_loss_over,
-                   .inputs = inputs_,
                    .logger = deps_.logger},
                   plan);
   const absl::Status ended =
@@ -510,8 +509,7 @@ absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const Poo
     return step.row == Row::kUnmarkedUnhealthyWaits ? absl::OkStatus()
                                                     : base::FailedPrecondition(step.reason);
   }
-  const std::string objection =
-      ObjectionTo(*old.vm, &node.value, snapshot, {.own_node_id = snapshot.look().own_node_id});
+  const std::string objection = ObjectionTo(*old.vm, &node.value, snapshot);
   return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
 }
 

@@ -24,10 +24,6 @@ struct ScaleRequest {
   bool dry_run = false;
   std::string reason;
   std::string policy_id;
-  // The node on which the autoscaler itself runs. Empty if there is none, or if `own_node_problem`
-  // hides it.
-  std::string own_node_id;
-  absl::Status own_node_problem{};
   // The count of the last Status. It tells which checks will probably be needed, to read for them
   // in advance.
   std::optional<std::int64_t> last_count{};

@@ -124,7 +124,7 @@ class Service final : public TargetService {
   // The sink of the present configuration; null: none.
   std::shared_ptr<metrics::Sink> Metrics();
   void WarnOfFiles(Pool& pool, const config::PoolPolicy& policy);
-  void SetOwnNode(const Context& context, Session& session, Pool& pool, ScaleRequest* request);
+  void SetOwnNode(const Context& context, Session& session, Pool& pool);
 
   absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
                                             const SharedPolicy& policy);
@@ -216,16 +216,10 @@ absl::StatusOr<std::shared_ptr<Session>> Service::CurrentSession() {
   return session_;
 }
 
-void Service::SetOwnNode(const Context& context, Session& session, Pool& pool,
-                         ScaleRequest* request) {
+void Service::SetOwnNode(const Context& context, Session& session, Pool& pool) {
   const auto own = session.OwnNode(context);
-  request->own_node_problem = own.status();
   pool.memory.SetOwnNode(own);
-  if (own.ok()) {
-    request->own_node_id = *own;
-  } else if (!context.Done()) {
-    pools_.WarnOnce(pool, {base::Message(own.status())});
-  }
+  if (!own.ok() && !context.Done()) pools_.WarnOnce(pool, {base::Message(own.status())});
 }
 
 absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
@@ -515,7 +509,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   if (request.dry_run) {
     recall();
     const Context reading = limited.WithWritePermit(read_only_);
-    SetOwnNode(reading, *session, pool, &request);
+    SetOwnNode(reading, *session, pool);
     // The cached Lease may be older than what another process wrote to it, and a Scale that is open
     // in this process must not be disturbed.
     const std::unique_ptr<PoolLease> inspected = session->MakeLease(pool);
@@ -531,7 +525,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
   recall();  // not before: a resumption may have ended meanwhile
-  SetOwnNode(guard->context(), *session, pool, &request);
+  SetOwnNode(guard->context(), *session, pool);
   ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
                  std::move(request), &memory);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,

@@ -142,7 +142,7 @@ bool ObserverMemory::KnowsHarvester() const {
 
 void ObserverMemory::SetOwnNode(const absl::StatusOr<std::string>& id) {
   const base::MutexLock lock(mutex_);
-  own_node_problem_ = id.ok() ? "" : base::Message(id.status());
+  own_node_problem_ = id.status();
   if (id.ok()) own_node_ = *id;
 }
 

@@ -143,10 +143,8 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
                  : !harvester::WasReady(facts->successor->vm)) {
     return;
   }
-  const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
-  const std::string objection = facts->node == nullptr
-                                    ? "it has no Nomad node"
-                                    : ObjectionTo(view, facts->node, snapshot, inputs);
+  const std::string objection = facts->node == nullptr ? "it has no Nomad node"
+                                                       : ObjectionTo(view, facts->node, snapshot);
   const Node* node = LinkedNode(*facts->successor, snapshot);
   // One that has joined another pool is of no use there; it waits for an operator (rule R5).
   const bool takes_over = node != nullptr && node->status == NodeStatus::kReady && node->eligible &&
@@ -160,7 +158,7 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
     facts->stays_because = "its mark has been refused for a minute";
   }
   facts->gives_way =
-      facts->stays_because.empty() && !facts->dry_run && snapshot.look().own_node_problem.empty();
+      facts->stays_because.empty() && !facts->dry_run && snapshot.look().own_node_problem.ok();
 }
 
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {

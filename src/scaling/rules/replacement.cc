@@ -223,7 +223,6 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
   if (!snapshot.policy.has_value()) return {};
   const std::optional<config::CronWindow>& window = snapshot.policy->replacement_window;
   const bool is_closed = window.has_value() && !window->IsOpen(snapshot.now());
-  const PlanInputs inputs{.own_node_id = snapshot.look().own_node_id};
   for (const VmView* view : snapshot.vms()) {
     // Each Status asks, and of most VMs this says no at once.
     auto replaceable = ReplaceableOf(*view, snapshot, current, &pool);
@@ -232,7 +231,7 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
     if (IsUndoneLately(view->vm, snapshot.now())) continue;
     const nomad::Node* node = LinkedNode(*view, snapshot);
-    const bool stays = node == nullptr || !ObjectionTo(*view, node, snapshot, inputs).empty();
+    const bool stays = node == nullptr || !ObjectionTo(*view, node, snapshot).empty();
     if (stays && !replaceable->is_unhealthy()) continue;
     Replaceable::Hold& hold = replaceable->hold;
     const bool waits = is_closed && replaceable->urgency >= Urgency::kDrifted;

@@ -356,7 +356,7 @@ std::set<std::string> Tracker::ToMark(const Decisions& decisions) {
     const Entry* entry = decisions.Find(vm);
     if (entry == nullptr || harvester::IsTerminating(entry->view->vm)) continue;
     const nomad::Node* node = LinkedNode(*entry->view, snapshot);
-    std::string objection = ObjectionTo(*entry->view, node, snapshot, options_.inputs);
+    std::string objection = ObjectionTo(*entry->view, node, snapshot);
     if (objection.empty()) {
       to_mark.insert(vm);
     } else {

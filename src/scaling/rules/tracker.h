@@ -71,7 +71,6 @@ class Tracker {
     // Removals go on although too many VMs have lost their nodes, because that has lasted (rule
     // C15).
     bool despite_mass_loss = false;
-    PlanInputs inputs{};
     log::Logger logger;
   };
   Tracker(Options options, const ScalePlan& plan);

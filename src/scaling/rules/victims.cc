@@ -60,10 +60,7 @@ std::string ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapsho
 
 }  // namespace
 
-std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
-                        const PlanInputs& inputs) {
-  const auto left_out = inputs.left_out.find(view.vm->name);
-  if (left_out != inputs.left_out.end()) return left_out->second;
+std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot) {
   if (view.vm->protect.HoldsAt(snapshot.now())) return "protected by its annotation";
   if (IsOtherCluster(view.vm, snapshot.look())) return "it belongs to another Nomad cluster";
   if (IsOtherNomad(view.vm, snapshot.look())) return "made for another Nomad region";
@@ -83,7 +80,8 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
   if (node == nullptr) return ObjectionWithoutNode(view, snapshot);
   // A listed node has meta only if it was read in full before; it is read so before its mark (L5).
   if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
-  if (!inputs.own_node_id.empty() && node->id == inputs.own_node_id) {
+  const std::string& own_node_id = snapshot.look().own_node_id;
+  if (!own_node_id.empty() && node->id == own_node_id) {
     return "the autoscaler itself runs on its node";
   }
   if (!BelongsToPool(*node, view, snapshot)) return "its node belongs to another Nomad pool";
@@ -246,7 +244,9 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     const VmView& view = *each;
     if (!Counts(view, snapshot)) continue;
     const Node* node = LinkedNode(view, snapshot);
-    std::string objection = ObjectionTo(view, node, snapshot, inputs);
+    const auto left_out = inputs.left_out.find(view.vm->name);
+    std::string objection = left_out != inputs.left_out.end() ? left_out->second
+                                                              : ObjectionTo(view, node, snapshot);
     if (!objection.empty()) {
       victims.passed_over.push_back({view.vm->name, std::move(objection)});
       continue;
