@@ -105,6 +105,9 @@ std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::in
 // none.
 std::string ObjectionTo(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
 
+// True if the node holds a dynamic host volume, and the policy keeps such nodes (rule C7).
+bool HoldsKeptVolume(const nomad::Node& node, const PoolSnapshot& snapshot);
+
 // Whether the node is a member of the pool according to the policy or the VM's own record.
 bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
 // "node <id> is node_class=…, expected …": for a node that does not belong to the pool.

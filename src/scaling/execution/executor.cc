@@ -8,6 +8,7 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/plan.h"
 
 #include "absl/strings/str_join.h"
 #include "execution/creation.h"
@@ -414,18 +415,8 @@ class Act {
       return base::FailedPrecondition("node " + node_id + " is not this VM's" +
                                       (why.empty() ? "" : ": " + why));
     }
-    if (node->draining) {
-      return base::FailedPrecondition("node " + node_id + " is drained by another client");
-    }
-    if (nodepool::IsProtected(*node)) {
-      return base::FailedPrecondition("node " + node_id + " is protected by its meta");
-    }
-    if (!node->dynamic_host_volumes.empty() &&
-        seen_.snapshot().policy->host_volumes == config::HostVolumes::kProtect) {
-      return base::FailedPrecondition("node " + node_id + " holds the dynamic host volume " +
-                                      node->dynamic_host_volumes.front());
-    }
-    return absl::OkStatus();
+    const std::string objection = ObjectionTo(seen_.view(), node, seen_.snapshot());
+    return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
   }
 
   // The reply to the mark has the VM's current state, and the node is read after it, so this is a

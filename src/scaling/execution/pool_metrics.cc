@@ -9,6 +9,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/replacement.h"
 
 #include "rules/back_off.h"
@@ -42,8 +43,7 @@ double Seconds(base::Duration duration) { return std::chrono::duration<double>(d
 // harvester_protect of a node is not considered, because Nomad's list of nodes has no meta.
 bool HoldsVolumes(const VmView& view, const PoolSnapshot& snapshot) {
   const nomad::Node* node = LinkedNode(view, snapshot);
-  return node != nullptr && !node->dynamic_host_volumes.empty() && snapshot.policy.has_value() &&
-         snapshot.policy->host_volumes == config::HostVolumes::kProtect;
+  return node != nullptr && HoldsKeptVolume(*node, snapshot);
 }
 
 }  // namespace

@@ -93,8 +93,7 @@ bool IsWithinItsTime(const Allocations& allocations) {
 bool IsOnKeptNode(const Node* node, const PoolSnapshot& snapshot) {
   if (node == nullptr) return false;
   if (!snapshot.look().own_node_id.empty() && node->id == snapshot.look().own_node_id) return true;
-  return !node->dynamic_host_volumes.empty() && snapshot.policy.has_value() &&
-         snapshot.policy->host_volumes == config::HostVolumes::kProtect;
+  return HoldsKeptVolume(*node, snapshot);
 }
 
 // True if an operator, or our own roll-back, cancelled the VM's drain within the last hour.

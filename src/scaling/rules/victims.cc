@@ -91,8 +91,7 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
   if (!node->eligible && node->status == NodeStatus::kReady && !ignore_ineligible) {
     return "its node is ineligible and node_filter_ignore_ineligible is false";
   }
-  const bool holds_volumes = !node->dynamic_host_volumes.empty();
-  if (holds_volumes && snapshot.policy->host_volumes == config::HostVolumes::kProtect) {
+  if (HoldsKeptVolume(*node, snapshot)) {
     return "its node holds the dynamic host volume " + node->dynamic_host_volumes.front();
   }
   return "";
@@ -231,6 +230,11 @@ std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
 }
 
 }  // namespace
+
+bool HoldsKeptVolume(const Node& node, const PoolSnapshot& snapshot) {
+  return !node.dynamic_host_volumes.empty() && snapshot.policy.has_value() &&
+         snapshot.policy->host_volumes == config::HostVolumes::kProtect;
+}
 
 bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& snapshot) {
   if (view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes).Contains(node)) return true;
