@@ -218,7 +218,7 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
       .drift = scaling::DriftOf(vm, inspection.current_template, snapshot.policy->drift_ignore),
       .step = NextStep(view, snapshot)};
   if (status.node != nullptr) status.not_ready = WhyNotReady(view, *status.node, snapshot);
-  if (!harvester::WasReady(vm)) status.ready_by = JoinDeadline(view, snapshot.look());
+  if (!harvester::WasReady(vm)) status.ready_by = JoinDeadline(view);
   return status;
 }
 

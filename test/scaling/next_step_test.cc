@@ -381,7 +381,7 @@ TEST(NextStep, an_overdue_vm_is_marked_broken) {
 TEST(NextStep, C15_time_without_nomad_does_not_count_towards_the_deadline) {
   World world;
   world.With(Vm("a").Age(std::chrono::minutes(16)));
-  world.Raw().nomad_unreadable_for["a"] = std::chrono::minutes(2);
+  world.Raw().vms[0].nomad_unreadable_for = std::chrono::minutes(2);
   EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
 }
 

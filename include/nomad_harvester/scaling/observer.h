@@ -29,8 +29,7 @@ class Retries;
 // State of one namespace kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
  public:
-  // Fills pod_message, start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the
-  // look, which must be linked.
+  // Fills in what the look and its VMs have from earlier observations. The look must be linked.
   void Apply(base::MonoTime now, Look* look);
   // Records when the introduction token of a VM has to be renewed or checked, by the API server's
   // clock.
@@ -49,61 +48,59 @@ class ObserverMemory {
   // place (VmView::awaited_for). Forgets the others.
   void RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids);
   // Sets VmView::stays_unrecorded of the VMs with these uids from now on.
-  void RecordStaying(std::set<std::string> uids);
+  void RecordStaying(const std::set<std::string>& uids);
 
  private:
-  struct Failing {
-    std::string reason;
-    base::MonoTime since{};
-  };
   // Since when a condition of a node holds without interruption. If ModifyIndex has changed, the
   // node may have recovered and failed again between two observations.
   struct NodeSince {
     base::MonoTime since{};
     std::uint64_t modify_index = 0;
   };
-  static base::Duration For(std::map<std::string, NodeSince>* all, const std::string& key,
-                            const nomad::Node* node, base::MonoTime now);
-  void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view)
-      NH_REQUIRES(mutex_);
-  void ApplyNode(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
-  void ApplyDrain(base::MonoTime now, const nomad::Node* node, VmView* view) NH_REQUIRES(mutex_);
-  void ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
-  void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
-  void ApplyAwaiting(base::MonoTime now, VmView* view) const NH_REQUIRES(mutex_);
-
-  PendingReasons pending_reasons_;
-  mutable base::Mutex mutex_;
-  std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);       // by VM uid
-  std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);  // by node ID
   struct UnhealthySince {
     base::MonoTime since{};
     base::MonoTime last_seen{};
     std::uint64_t modify_index = 0;
   };
-  std::map<std::string, UnhealthySince> unhealthy_since_ NH_GUARDED_BY(mutex_);     // by VM uid
-  std::map<std::string, base::MonoTime> awaiting_since_ NH_GUARDED_BY(mutex_);      // by VM uid
-  std::set<std::string> staying_ NH_GUARDED_BY(mutex_);                             // VM uids
-  std::map<std::string, NodeSince> drained_since_ NH_GUARDED_BY(mutex_);            // by VM uid
-  std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);  // by node ID
   struct DrainSince {
     std::string action;
     base::MonoTime since{};
   };
-  std::map<std::string, DrainSince> drain_known_since_ NH_GUARDED_BY(mutex_);  // by VM uid
+  // What is known about one VM.
+  struct OfVm {
+    base::MonoTime known_since{};
+    base::Duration unreadable_before{};
+    std::optional<base::MonoTime> failing_since{};
+    std::optional<UnhealthySince> unhealthy{};
+    std::optional<DrainSince> drain_known{};
+    std::optional<NodeSince> drained{};
+    std::optional<base::MonoTime> awaiting_since{};
+    bool stays = false;
+  };
+  static base::Duration For(std::optional<NodeSince>* known, const nomad::Node& node,
+                            base::MonoTime now);
+  static void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, OfVm* known,
+                                VmView* view);
+  static void ApplyDrain(base::MonoTime now, const nomad::Node* node, OfVm* known, VmView* view);
+  static void ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* known, VmView* view);
+  void ApplyNode(base::MonoTime now, const Look& look, OfVm* known, VmView* view)
+      NH_REQUIRES(mutex_);
+  void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
+
+  PendingReasons pending_reasons_;
+  mutable base::Mutex mutex_;
+  // By VM uid: of every VM of the last look.
+  std::unordered_map<std::string, OfVm> of_vm_ NH_GUARDED_BY(mutex_);
+  // By VM uid: RecordTokenOf may come before a look has the VM.
+  std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);
+  std::map<std::string, std::optional<NodeSince>> down_since_ NH_GUARDED_BY(mutex_);  // by node ID
+  std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);    // by node ID
   std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
-  std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<std::string> harvester_ NH_GUARDED_BY(mutex_);
   std::string own_node_ NH_GUARDED_BY(mutex_);
   absl::Status own_node_problem_ NH_GUARDED_BY(mutex_);
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
-  struct Known {
-    base::MonoTime since{};
-    base::Duration unreadable_before{};
-  };
-  // By VM uid: of every VM of the last look.
-  std::unordered_map<std::string, Known> known_ NH_GUARDED_BY(mutex_);
 };
 
 // The reads of the loop. Not thread-safe itself; the objects it refers to are.

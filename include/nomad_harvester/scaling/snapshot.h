@@ -113,8 +113,10 @@ struct VmView {
   // Why it is to leave its host, if it cannot migrate and the policy has on_host_maintenance =
   // "evacuate": "host rack1-a is cordoned". Empty: it may stay (rule R7).
   std::string why_to_leave_host{};
-  // For how long this process has known the VM.
+  // For how long this process has known the VM, and found Nomad unreadable in that time, which does
+  // not count towards the join deadline (rule C15).
   base::Duration known_for{};
+  base::Duration nomad_unreadable_for{};
   // For how long this process has known the drain of its mark, whether it runs or is complete.
   base::Duration drain_known_for{};
   // For how long this process has observed LooksUnhealthy, without interruption.
@@ -199,10 +201,6 @@ struct Look {
   // For how long this process has observed nodes that are initializing, by node ID.
   std::map<std::string, base::Duration> initializing_for;
 
-  // Time for which this process found Nomad unreadable, by VM name: it does not count towards the
-  // join deadline (rule C15).
-  std::map<std::string, base::Duration> nomad_unreadable_for;
-
   // Set by Link.
   std::optional<nodepool::Linker> linker;
   std::vector<bool> node_is_linked;  // per node: some VM of the namespace has it
@@ -250,7 +248,7 @@ bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look);
 // instance.
 bool MayHaveInstance(const VmView& view);
 // The time by which the VM must be ready; nothing: it has no deadline (rule C15).
-std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look);
+std::optional<base::WallTime> JoinDeadline(const VmView& view);
 // True if JoinDeadline has passed by two clocks: the API server's, and either this machine's or the
 // time for which this process has known the VM.
 bool IsPastJoinDeadline(const VmView& view, const Look& look);

@@ -64,7 +64,7 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
   for (const VmView& view : look.vms) {
     if (view.stays_unrecorded) staying.insert(view.vm->uid);
   }
-  deps_.memory.RecordStaying(std::move(staying));
+  deps_.memory.RecordStaying(staying);
   if (policy_.has_value() && policy_->publish_host) {
     deps_.hosts.Record(deps_.key.ns, began, &look);
   }

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nodepool/readiness.h"
@@ -18,104 +17,102 @@ constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 // A longer time between two observations of a node that changes is a gap.
 constexpr base::Duration kLongestGap = std::chrono::minutes(2);
 
-template <typename Map>
-void EraseUnless(Map* map, const std::unordered_set<std::string_view>& keep) {
-  std::erase_if(*map, [&](const auto& entry) { return !keep.contains(entry.first); });
-}
-
 }  // namespace
 
-void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view) {
+void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, OfVm* known,
+                                       VmView* view) {
   const harvester::VirtualMachine& vm = view->vm;
   std::optional<harvester::StartFailure> failure;
   if (!harvester::HasJoined(vm)) failure = harvester::FindStartFailure(vm, view->pod_message);
   if (!failure.has_value()) {
-    failing_.erase(vm.uid);
+    known->failing_since.reset();
     return;
   }
-  const auto [entry, added] = failing_.try_emplace(vm.uid, Failing{failure->reason, now});
-  // The object's time may be earlier than the start of this process.
-  if (added && failure->since.has_value() && *failure->since < wall_now) {
-    entry->second.since = now - (wall_now - *failure->since);
+  if (!known->failing_since.has_value()) {
+    // The object's time may be earlier than the start of this process.
+    const base::WallTime since = failure->since.value_or(wall_now);
+    known->failing_since = now - std::max(wall_now - since, base::Duration::zero());
   }
   if (failure->only_at_join_timeout) {
     // Such a state may last until the join timeout, which is checked separately. Its time does not
     // count towards a later failure, although the object's condition has been False all the time.
-    entry->second.since = now;
+    known->failing_since = now;
     return;
   }
-  const base::Duration lasted = now - entry->second.since;
+  const base::Duration lasted = now - *known->failing_since;
   if (failure->immediate || lasted >= kFailingForGood) view->start_failure = *std::move(failure);
 }
 
-base::Duration ObserverMemory::For(std::map<std::string, NodeSince>* all, const std::string& key,
-                                   const nomad::Node* node, base::MonoTime now) {
+base::Duration ObserverMemory::For(std::optional<NodeSince>* known, const nomad::Node& node,
+                                   base::MonoTime now) {
   // The index of an initializing node is ignored: it changes whenever the client finds something.
-  const bool changes = node == nullptr || node->status == nomad::NodeStatus::kInitializing;
-  const std::uint64_t index = changes ? 0 : node->modify_index;
-  const auto [entry, added] = all->try_emplace(key, NodeSince{now, index});
-  if (entry->second.modify_index != index) entry->second = {now, index};
-  return now - entry->second.since;
+  const bool changes = node.status == nomad::NodeStatus::kInitializing;
+  const std::uint64_t index = changes ? 0 : node.modify_index;
+  if (!known->has_value() || (*known)->modify_index != index) *known = NodeSince{now, index};
+  return now - (*known)->since;
 }
 
-void ObserverMemory::ApplyDrain(base::MonoTime now, const nomad::Node* node, VmView* view) {
-  const std::string& uid = view->vm->uid;
+void ObserverMemory::ApplyDrain(base::MonoTime now, const nomad::Node* node, OfVm* known,
+                                VmView* view) {
   const std::optional<harvester::Mark>& mark = view->vm->mark;
-  if (node == nullptr || !mark.has_value() || !nodepool::IsDrainOf(*node, mark->action, uid)) {
-    drain_known_since_.erase(uid);
-    drained_since_.erase(uid);
+  if (node == nullptr || !mark.has_value() ||
+      !nodepool::IsDrainOf(*node, mark->action, view->vm->uid)) {
+    known->drain_known.reset();
+    known->drained.reset();
     return;
   }
-  const auto known = drain_known_since_.try_emplace(uid, DrainSince{mark->action, now}).first;
-  if (known->second.action != mark->action) known->second = {mark->action, now};
-  view->drain_known_for = now - known->second.since;
+  if (!known->drain_known.has_value() || known->drain_known->action != mark->action) {
+    known->drain_known = DrainSince{mark->action, now};
+  }
+  view->drain_known_for = now - known->drain_known->since;
   if (node->draining) {
-    drained_since_.erase(uid);
+    known->drained.reset();
   } else {
-    view->node_drained_for = For(&drained_since_, uid, node, now);
+    view->node_drained_for = For(&known->drained, *node, now);
   }
 }
 
-void ObserverMemory::ApplyNode(base::MonoTime now, const Look& look, VmView* view) {
+void ObserverMemory::ApplyNode(base::MonoTime now, const Look& look, OfVm* known, VmView* view) {
   const nomad::Node* node = LinkedNode(*view, look);
   if (node != nullptr && nodepool::IsSilent(*node)) {
-    view->node_down_for = For(&down_since_, node->id, node, now);
+    view->node_down_for = For(&down_since_[node->id], *node, now);
   }
-  ApplyDrain(now, node, view);
+  ApplyDrain(now, node, known, view);
 }
 
-void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) {
+void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* known,
+                                    VmView* view) {
   if (!LooksUnhealthy(*view, look)) {
-    unhealthy_since_.erase(view->vm->uid);
+    known->unhealthy.reset();
     return;
   }
   // A node that flaps changes, but remains not ready. After a gap it may have been ready meanwhile,
   // unless its index shows that nothing changed.
   const nomad::Node* const node = LinkedNode(*view, look);
   const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
-  UnhealthySince& known =
-      unhealthy_since_.try_emplace(view->vm->uid, UnhealthySince{now, now, index}).first->second;
-  const bool unchanged = index == known.modify_index;
-  if (!unchanged && now - known.last_seen > kLongestGap) known.since = now;
-  known.last_seen = now;
-  known.modify_index = index;
-  view->unhealthy_for = now - known.since;
-}
-
-void ObserverMemory::ApplyAwaiting(base::MonoTime now, VmView* view) const {
-  const auto since = awaiting_since_.find(view->vm->uid);
-  if (since != awaiting_since_.end()) view->awaited_for = now - since->second;
+  if (!known->unhealthy.has_value()) known->unhealthy = UnhealthySince{now, now, index};
+  UnhealthySince& unhealthy = *known->unhealthy;
+  const bool unchanged = index == unhealthy.modify_index;
+  if (!unchanged && now - unhealthy.last_seen > kLongestGap) unhealthy.since = now;
+  unhealthy.last_seen = now;
+  unhealthy.modify_index = index;
+  view->unhealthy_for = now - unhealthy.since;
 }
 
 void ObserverMemory::RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids) {
   const base::MutexLock lock(mutex_);
-  std::erase_if(awaiting_since_, [&](const auto& entry) { return !uids.contains(entry.first); });
-  for (const std::string& uid : uids) awaiting_since_.try_emplace(uid, now);
+  for (auto& [uid, known] : of_vm_) {
+    if (!uids.contains(uid)) {
+      known.awaiting_since.reset();
+    } else if (!known.awaiting_since.has_value()) {
+      known.awaiting_since = now;
+    }
+  }
 }
 
-void ObserverMemory::RecordStaying(std::set<std::string> uids) {
+void ObserverMemory::RecordStaying(const std::set<std::string>& uids) {
   const base::MutexLock lock(mutex_);
-  staying_ = std::move(uids);
+  for (auto& [uid, known] : of_vm_) known.stays = uids.contains(uid);
 }
 
 void ObserverMemory::ApplyInitializing(base::MonoTime now, Look* look) {
@@ -167,30 +164,25 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   if (!look->nomad_readable) unreadable_since_ = now;
 
   for (VmView& view : look->vms) {
-    const Known& known =
-        known_.try_emplace(view.vm->uid, Known{now, unreadable_total_}).first->second;
-    view.known_for = now - known.since;
-    const base::Duration unreadable = unreadable_total_ - known.unreadable_before;
-    if (unreadable > base::Duration::zero()) {
-      look->nomad_unreadable_for[view.vm->name] = unreadable;
-    }
-    ApplyStartFailure(now, look->now, &view);
-    ApplyNode(now, *look, &view);
-    ApplyUnhealthy(now, *look, &view);
-    ApplyAwaiting(now, &view);
-    view.stays_unrecorded = staying_.contains(view.vm->uid);
+    const auto [entry, is_new] = of_vm_.try_emplace(view.vm->uid);
+    OfVm& known = entry->second;
+    if (is_new) known = {.known_since = now, .unreadable_before = unreadable_total_};
+    view.known_for = now - known.known_since;
+    view.nomad_unreadable_for = unreadable_total_ - known.unreadable_before;
+    ApplyStartFailure(now, look->now, &known, &view);
+    ApplyNode(now, *look, &known, &view);
+    ApplyUnhealthy(now, *look, &known, &view);
+    if (known.awaiting_since.has_value()) view.awaited_for = now - *known.awaiting_since;
+    view.stays_unrecorded = known.stays;
     const auto token = tokens_.find(view.vm->uid);
     if (token != tokens_.end()) view.look_after_token_at = token->second;
   }
-  if (known_.size() > look->vms.size()) {  // it has every VM of the look, so some are gone
+  if (of_vm_.size() > look->vms.size()) {  // it has every VM of the look, so some are gone
     std::unordered_set<std::string_view> uids;
     for (const VmView& view : look->vms) uids.insert(view.vm->uid);
-    EraseUnless(&known_, uids);
-    EraseUnless(&unhealthy_since_, uids);
-    EraseUnless(&failing_, uids);
-    EraseUnless(&drain_known_since_, uids);
-    EraseUnless(&drained_since_, uids);
-    EraseUnless(&tokens_, uids);
+    const auto is_gone = [&](const auto& entry) { return !uids.contains(entry.first); };
+    std::erase_if(of_vm_, is_gone);
+    std::erase_if(tokens_, is_gone);
   }
   if (!look->nomad_readable) return;
   ApplyInitializing(now, look);
@@ -199,7 +191,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   for (const nomad::Node& node : look->nodes()) {
     if (nodepool::IsSilent(node)) down.insert(node.id);
   }
-  EraseUnless(&down_since_, down);
+  std::erase_if(down_since_, [&](const auto& entry) { return !down.contains(entry.first); });
 }
 
 bool ObserverMemory::SetAllocationsUnread(bool unread) {

@@ -175,7 +175,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
     facts->unhealthy = facts->unhealthy && !facts->may_come_back;
   }
   facts->is_protected |= IsOnKeptNode(facts->node, snapshot);
-  facts->has_deadline = JoinDeadline(view, snapshot.look()).has_value();
+  facts->has_deadline = JoinDeadline(view).has_value();
   if (!snapshot.policy.has_value()) return;
   const config::PoolPolicy& policy = *snapshot.policy;
   facts->dry_run = policy.dry_run;

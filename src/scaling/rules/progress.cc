@@ -69,7 +69,7 @@ std::string DescribeReadiness(const VmView& view, const nomad::Node* node,
 std::string DescribeLateReadiness(const VmView& view, const nomad::Node* node,
                                   const PoolSnapshot& snapshot) {
   std::string text = DescribeReadiness(view, node, snapshot);
-  const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot.look());
+  const std::optional<base::WallTime> deadline = JoinDeadline(view);
   if (!deadline.has_value() || !view.vm->joined_at.has_value()) return text;
   const auto time = std::chrono::floor<std::chrono::seconds>(*deadline - *view.vm->joined_at);
   if (time <= base::Duration::zero()) return text;

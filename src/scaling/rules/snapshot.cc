@@ -167,17 +167,14 @@ bool MayHaveInstance(const VmView& view) {
   return view.vm->instance_exists || view.instance_runs == std::optional<bool>(true);
 }
 
-std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look) {
+std::optional<base::WallTime> JoinDeadline(const VmView& view) {
   // An annotation that an operator removed or made invalid must not shorten a VM's life.
   if (!view.vm->join_timeout.has_value() || view.vm->join_timeout->none) return std::nullopt;
-  base::WallTime deadline = view.vm->created_at + view.vm->join_timeout->limit;
-  const auto unreadable = look.nomad_unreadable_for.find(view.vm->name);
-  if (unreadable != look.nomad_unreadable_for.end()) deadline += unreadable->second;
-  return deadline;
+  return view.vm->created_at + view.vm->join_timeout->limit + view.nomad_unreadable_for;
 }
 
 bool IsPastJoinDeadline(const VmView& view, const Look& look) {
-  const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
+  const std::optional<base::WallTime> deadline = JoinDeadline(view);
   if (!deadline.has_value() || look.now < *deadline) return false;
   return look.own_now >= *deadline || view.known_for >= *deadline - view.vm->created_at;
 }
@@ -195,7 +192,7 @@ bool MayBeUnhealthy(const VmView& view, const Look& look) {
   if (harvester::IsPausedOrMigrating(view.vm)) return false;
   // Until it was ready, its join deadline decides.
   return harvester::WasReady(view.vm) ||
-         (harvester::HasJoined(view.vm) && !JoinDeadline(view, look).has_value());
+         (harvester::HasJoined(view.vm) && !JoinDeadline(view).has_value());
 }
 
 bool IsUnhealthyNode(const VmView& view, const nomad::Node* node) {

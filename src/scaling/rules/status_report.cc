@@ -54,7 +54,7 @@ bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
   if (harvester::HasJoined(view.vm) && is_ready) return false;
   // While Nomad is unreadable the deadline does not apply, and the VM is still waited for.
   const Look& look = snapshot.look();
-  return JoinDeadline(view, look).has_value() &&
+  return JoinDeadline(view).has_value() &&
          (!look.nomad_readable || !IsPastJoinDeadline(view, look));
 }
 
@@ -98,7 +98,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
     if (view.link.state != nodepool::LinkState::kLinked || !view.member) continue;
     // Until its deadline, a VM that was never ready is reported by its name.
     const bool by_name = IsPoolMember(view, snapshot) && !harvester::WasReady(view.vm) &&
-                         JoinDeadline(view, snapshot.look()).has_value();
+                         JoinDeadline(view).has_value();
     if (view.vm->has_mark || by_name) ours[view.link.node] = true;
   }
   // Nodes of VMs whose removal was rolled back do not block either, nor does the node of a deleted
