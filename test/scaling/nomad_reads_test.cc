@@ -83,7 +83,7 @@ class SharedListTest : public ::testing::Test {
   // in what follows, so these tests hold whichever comes first.
   static std::uint64_t IndexOf(Outcome& outcome) {
     const auto list = outcome.get();
-    return list.ok() ? (*list)->index : 0;
+    return list.ok() ? list->index : 0;
   }
 
   std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
@@ -229,11 +229,11 @@ TEST(NomadReads, I7_a_node_that_is_no_longer_listed_is_forgotten) {
   ASSERT_THAT(reads.GetNode(context, *client, "n1"), support::IsOk());
   const auto known = reads.ListNodes(context);
   ASSERT_THAT(known, support::IsOk());
-  EXPECT_TRUE((*known)->value.at(0).full);
+  EXPECT_TRUE(known->value->at(0).full);
   ASSERT_THAT(reads.ListNodes(context), support::IsOk());
   const auto forgotten = reads.ListNodes(context);
   ASSERT_THAT(forgotten, support::IsOk());
-  EXPECT_FALSE((*forgotten)->value.at(0).full);
+  EXPECT_FALSE(forgotten->value->at(0).full);
 }
 
 // A Nomad with a script of replies, read for Status.
@@ -266,7 +266,7 @@ class NodesForStatusTest : public ::testing::Test {
   const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
   const Context context_ = Context::Background(*clock_);
   NomadReads reads_{client_};
-  SharedList<NomadReads::Nodes>::Result list_ = base::Unavailable("not read");
+  absl::StatusOr<nomad::Indexed<NodeList>> list_ = base::Unavailable("not read");
 };
 
 TEST_F(NodesForStatusTest, S3_a_list_is_proved_by_one_node_and_the_index) {
@@ -277,7 +277,7 @@ TEST_F(NodesForStatusTest, S3_a_list_is_proved_by_one_node_and_the_index) {
     Reply(9, NodeJson("n1", 7), {{"X-Nomad-NextToken", "n2"}});
     EXPECT_EQ(Read(), proof_);
     ASSERT_THAT(list_, support::IsOk());
-    EXPECT_EQ(*list_, *first) << "the same list, not a copy";
+    EXPECT_EQ(list_->value, first->value) << "the same list, not a copy";
   }
 }
 
@@ -290,7 +290,7 @@ TEST_F(NodesForStatusTest, S3_an_index_that_moved_in_either_direction_is_no_proo
     Reply(index, NodeJson("n1", 7));
     const auto list = fresh.ListNodesForStatus(context_);
     ASSERT_THAT(list, support::IsOk());
-    EXPECT_EQ((*list)->index, static_cast<std::uint64_t>(index));
+    EXPECT_EQ(list->index, static_cast<std::uint64_t>(index));
   }
 }
 
@@ -300,7 +300,7 @@ TEST_F(NodesForStatusTest, C15_another_nomad_with_the_same_index_is_no_proof) {
   Reply(9, NodeJson("other", 7));
   Reply(9, NodeJson("other", 7));
   EXPECT_EQ(Read(), both_);
-  EXPECT_EQ((*list_)->value.at(0).id, "other");
+  EXPECT_EQ(list_->value->at(0).id, "other");
 }
 
 // A restored Nomad knows the same nodes, and may be at the same index again.
@@ -323,7 +323,7 @@ TEST_F(NodesForStatusTest, S3_a_proof_that_names_no_node_leads_to_the_whole_list
   Reply(9, "");
   EXPECT_EQ(Read(), both_);
   ASSERT_THAT(list_, support::IsOk());
-  EXPECT_TRUE((*list_)->value.empty()) << "the list itself says so";
+  EXPECT_TRUE(list_->value->empty()) << "the list itself says so";
 }
 
 // Tells when somebody who waits looks at it.
@@ -416,13 +416,13 @@ TEST_F(NodesForStatusTest, S3_a_proof_that_fails_is_the_error) {
 TEST_F(NodesForStatusTest, C6_a_node_that_was_read_in_full_since_is_known_to_the_next_list) {
   Reply(9, NodeJson("n1", 7));
   Read();
-  EXPECT_FALSE((*list_)->value.at(0).full);
+  EXPECT_FALSE(list_->value->at(0).full);
   server_->Reply(200, NodeJson("n1", 7));
   ASSERT_THAT(reads_.GetNode(context_, *client_, "n1"), support::IsOk());
   Reply(9, NodeJson("n1", 7));
   Reply(9, NodeJson("n1", 7));
   EXPECT_EQ(Read(), both_);
-  EXPECT_TRUE((*list_)->value.at(0).full);
+  EXPECT_TRUE(list_->value->at(0).full);
 }
 
 TEST_F(NodesForStatusTest, S3_the_loop_reads_the_whole_list_and_status_goes_on_with_it) {
@@ -434,7 +434,7 @@ TEST_F(NodesForStatusTest, S3_the_loop_reads_the_whole_list_and_status_goes_on_w
   EXPECT_EQ(server_->targets().back(), whole_[0]) << "what is held decides no act";
   Reply(9, NodeJson("n1", 7));
   EXPECT_EQ(Read(), proof_);
-  EXPECT_EQ(*list_, *of_the_loop);
+  EXPECT_EQ(list_->value, of_the_loop->value);
 }
 
 }  // namespace

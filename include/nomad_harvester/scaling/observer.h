@@ -166,6 +166,13 @@ class Observer {
   const log::Logger logger_;
 };
 
+// Puts Nomad's keys into the look.
+void TakeCluster(const absl::StatusOr<std::string>& cluster, Look* look);
+// Puts the nodes and the keys into the look. If the list is an error, or the call was cancelled,
+// Nomad is unreadable.
+void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
+               const absl::StatusOr<std::string>& cluster, Look* look);
+
 // True if a GET of the VM's node by ID proves that the node does not exist: a 404 of a Nomad whose
 // index is at least that in the VM's `nodes`. Behind the same address may be a proxy, or another or
 // a restored Nomad, which knows none of the nodes (rule C15).

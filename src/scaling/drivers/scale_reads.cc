@@ -46,7 +46,7 @@ void ScaleReads::Prefetch(const runtime::Context& context) {
   }
   reads.emplace_back([&] {
     const auto nodes = deps_.nodes.ListNodes(context);
-    if (nodes.ok()) read_.observed.nodes = {NodesOf(*nodes), (*nodes)->index};
+    if (nodes.ok()) read_.observed.nodes = *nodes;
   });
   if (shrinks) {
     reads.emplace_back([&] { read_.cordoned_hosts = ReadCordonedHosts(context); });

@@ -227,7 +227,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   Look look = LookFor(session.clients().config->nomad.region, pool.key.pool, policy);
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> seen =
       base::Unavailable("not read");
-  SharedList<NomadReads::Nodes>::Result nodes = base::Unavailable("not read");
+  absl::StatusOr<nomad::Indexed<NodeList>> nodes = base::Unavailable("not read");
   absl::StatusOr<std::string> cluster = base::Unavailable("not read");
   // A process that has just started also reads the pool's Lease, and answers by it.
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);

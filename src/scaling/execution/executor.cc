@@ -152,8 +152,8 @@ class Act {
   // The list may prove that a node does not exist, so it must not be older than the VM (rule C15).
   absl::Status ReadNodes() {
     NH_ASSIGN_OR_RETURN(const auto nodes, deps_.nodes.ListNodes(context_));
-    NH_RETURN_IF_ERROR(CheckListIndex(seen_.view(), seen_.snapshot().look(), nodes->index));
-    seen_.SetNodes(NodesOf(nodes));
+    NH_RETURN_IF_ERROR(CheckListIndex(seen_.view(), seen_.snapshot().look(), nodes.index));
+    seen_.SetNodes(nodes.value);
     return absl::OkStatus();
   }
 

@@ -154,15 +154,15 @@ absl::StatusOr<std::string> NomadReads::ReadCluster(const runtime::Context& cont
   return keys;
 }
 
-SharedList<NomadReads::Nodes>::Result NomadReads::ListNodes(const runtime::Context& context,
-                                                            const nomad::ReadOptions& options) {
+absl::StatusOr<nomad::Indexed<NodeList>> NomadReads::ListNodes(const runtime::Context& context,
+                                                               const nomad::ReadOptions& options) {
   const bool blocks = options.index > 0 && options.wait > base::Duration::zero();
   if (blocks) return Held(nodes_.Await(context, options));
   for_status_.Hold(nullptr);  // else both lists are in memory at the same time
   return Held(nodes_.Get(context));
 }
 
-SharedList<NomadReads::Nodes>::Result NomadReads::ListNodesForStatus(
+absl::StatusOr<nomad::Indexed<NodeList>> NomadReads::ListNodesForStatus(
     const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(HeldList<Nodes>::Ptr held,
                       for_status_.Current([&](const Nodes& list) -> absl::StatusOr<bool> {
@@ -170,14 +170,15 @@ SharedList<NomadReads::Nodes>::Result NomadReads::ListNodesForStatus(
                                             first_.Get(context, /*or_running=*/true));
                         return Proves(*first, list) && list.completed_by == cache_.version();
                       }));
-  if (held != nullptr) return held;
+  if (held != nullptr) return NodesOf(held);
   return Held(nodes_.Get(context, /*or_running=*/true));
 }
 
-SharedList<NomadReads::Nodes>::Result NomadReads::Held(SharedList<Nodes>::Result list) {
+absl::StatusOr<nomad::Indexed<NodeList>> NomadReads::Held(const SharedList<Nodes>::Result& list) {
+  NH_RETURN_IF_ERROR(list);
   // A list without nodes is not held: that there is no node must be read each time.
-  if (list.ok() && !(*list)->value.empty()) for_status_.Hold(*list);
-  return list;
+  if (!(*list)->value.empty()) for_status_.Hold(*list);
+  return NodesOf(*list);
 }
 
 absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::Context& context,

@@ -70,20 +70,17 @@ class SharedList {
 // the attributes and meta that are already known are filled in.
 class NomadReads {
  public:
-  struct Nodes : nomad::Indexed<std::vector<nomad::Node>> {
-    std::uint64_t completed_by = 0;  // the version of the cache that filled it in
-  };
   using Allocations = nomad::Indexed<std::vector<nomad::Allocation>>;
 
   // `lists`: a client without slots.
   explicit NomadReads(const std::shared_ptr<const nomad::NomadClient>& lists);
 
   // `options` may block.
-  SharedList<Nodes>::Result ListNodes(const runtime::Context& context,
-                                      const nomad::ReadOptions& options = {});
+  absl::StatusOr<nomad::Indexed<NodeList>> ListNodes(const runtime::Context& context,
+                                                     const nomad::ReadOptions& options = {});
   // For Status. The list may come from another call's request that is under way, or from an earlier
   // one, if one request for one node proves that it is current.
-  SharedList<Nodes>::Result ListNodesForStatus(const runtime::Context& context);
+  absl::StatusOr<nomad::Indexed<NodeList>> ListNodesForStatus(const runtime::Context& context);
   // The keys of the cluster (nomad::NomadClient::ReadClusterKeys), read at most five minutes ago:
   // they change once a month.
   absl::StatusOr<std::string> Cluster(const runtime::Context& context);
@@ -107,8 +104,15 @@ class NomadReads {
   }
 
  private:
-  // Holds the list for Status, unless it is empty, and returns it.
-  SharedList<Nodes>::Result Held(SharedList<Nodes>::Result list);
+  struct Nodes : nomad::Indexed<std::vector<nomad::Node>> {
+    std::uint64_t completed_by = 0;  // the version of the cache that filled it in
+  };
+  // The nodes of a list. The pointer keeps the whole list alive.
+  static nomad::Indexed<NodeList> NodesOf(const std::shared_ptr<const Nodes>& list) {
+    return {.value = {list, &list->value}, .index = list->index};
+  }
+  // Holds the list for Status, unless it is empty, and returns its nodes.
+  absl::StatusOr<nomad::Indexed<NodeList>> Held(const SharedList<Nodes>::Result& list);
 
   nodepool::FullNodeCache cache_;
   SharedList<Nodes> nodes_;
@@ -121,16 +125,6 @@ class NomadReads {
   std::optional<std::string> cluster_ NH_GUARDED_BY(mutex_);
   base::MonoTime cluster_read_at_ NH_GUARDED_BY(mutex_){};
 };
-
-// The nodes of a list. The pointer keeps the whole list alive.
-inline NodeList NodesOf(const std::shared_ptr<const NomadReads::Nodes>& list) {
-  return {list, &list->value};
-}
-void TakeCluster(const absl::StatusOr<std::string>& cluster, Look* look);
-// Puts the nodes and the cluster's keys into the look. If the list is an error, Nomad is
-// unreadable.
-void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes,
-               const absl::StatusOr<std::string>& cluster, Look* look);
 
 }  // namespace nomad_harvester::scaling
 

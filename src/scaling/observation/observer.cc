@@ -228,13 +228,14 @@ void TakeCluster(const absl::StatusOr<std::string>& cluster, Look* look) {
   look->cluster_problem = base::Message(cluster.status());
 }
 
-void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes,
+void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
                const absl::StatusOr<std::string>& cluster, Look* look) {
   if (!nodes.ok()) return SetUnreadable(nodes.status(), look);
+  if (absl::IsCancelled(cluster.status())) return SetUnreadable(cluster.status(), look);
   TakeCluster(cluster, look);
   look->nomad_readable = true;
-  look->nomad_index = (*nodes)->index;
-  look->node_list = NodesOf(*nodes);
+  look->nomad_index = nodes->index;
+  look->node_list = nodes->value;
 }
 
 Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
@@ -251,19 +252,12 @@ Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
 void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
                          Look* look) {
   const runtime::Context limited = context.WithTimeout(blocking.nodes_limit);
+  absl::StatusOr<nomad::Indexed<NodeList>> nodes = base::Unavailable("not read");
   if (blocking.nodes.has_value()) {
-    const auto cluster = reads_.Cluster(limited);
-    if (absl::IsCancelled(cluster.status())) return SetUnreadable(cluster.status(), look);
-    TakeCluster(cluster, look);
-    look->nomad_readable = true;
-    look->nomad_index = blocking.nodes->index;
-    look->node_list = blocking.nodes->value;
-    return;
+    nodes = *blocking.nodes;
+  } else {
+    nodes = reads_.ListNodes(limited, {.index = blocking.after_index, .wait = blocking.wait});
   }
-  nomad::ReadOptions options;
-  options.index = blocking.after_index;
-  options.wait = blocking.wait;
-  const auto nodes = reads_.ListNodes(limited, options);
   TakeNodes(nodes, nodes.ok() ? reads_.Cluster(limited) : nodes.status(), look);
 }
 
