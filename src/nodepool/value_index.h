@@ -3,9 +3,9 @@
 #ifndef NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_
 #define NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "nomad_harvester/base/parse.h"
@@ -16,8 +16,7 @@
 namespace nomad_harvester::nodepool {
 
 // Values are host names, UUIDs or addresses, and are compared ignoring case. The keys are views of
-// the VMs' strings, which must outlive the index. Empty values are ignored. Does not allocate per
-// node or VM.
+// the VMs' strings, which must outlive the index. Empty values are ignored.
 class ValueIndex {
  public:
   struct Entry {
@@ -47,17 +46,7 @@ class ValueIndex {
  private:
   struct Hash {
     std::size_t operator()(std::string_view text) const {
-      std::uint64_t hash = text.size();
-      while (!text.empty()) {
-        std::uint64_t word = 0;
-        const std::size_t size = std::min(text.size(), sizeof word);
-        std::memcpy(&word, text.data(), size);
-        // Sets in each byte the bit by which upper and lower case differ.
-        hash = (hash ^ (word | 0x2020'2020'2020'2020)) * 0x9E37'79B9'7F4A'7C15;
-        hash ^= hash >> 32;
-        text.remove_prefix(size);
-      }
-      return hash;
+      return std::hash<std::string>()(base::AsciiLower(text));
     }
   };
   struct Equal {
