@@ -12,61 +12,46 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// A VM needs at most these, one after the other: remove its mark, cancel its drain, enable its
-// node, record that.
-constexpr int kMostRepairs = 4;
-
-void Apply(const Step& step, base::WallTime now, VmView* view, std::vector<nomad::Node>* nodes) {
-  const auto node = std::find_if(nodes->begin(), nodes->end(),
-                                 [&](const nomad::Node& each) { return each.id == step.node_id; });
-  switch (step.kind) {
-    case StepKind::kRollBack: {
-      harvester::VirtualMachine& vm = view->vm.Change();
-      vm.has_mark = false;
-      vm.mark.reset();
-      vm.removal_undone = {now, step.reason};
-      break;
-    }
-    case StepKind::kRecordRolledBack:
-      view->vm.Change().rolled_back = step.value;
-      break;
-    case StepKind::kCancelDrain:
-      if (node == nodes->end()) break;
-      node->draining = false;
-      node->eligible = step.mark_eligible;
-      if (!node->last_drain.has_value()) break;
-      node->last_drain->status = nomad::DrainStatus::kCanceled;
-      node->last_drain->updated_at = now;
-      break;
-    case StepKind::kEnable:
-      if (node != nodes->end()) node->eligible = true;
-      break;
-    default:
-      break;  // no repair
+// Ends what a drain for a VM without a mark left. `is_own`: the node is the VM's.
+void UndoDrain(base::WallTime now, bool is_own, nomad::Node* node, harvester::VirtualMachine* vm) {
+  const bool was_ineligible = nodepool::ParseDrainMark(*node)->was_ineligible;
+  const std::string marker = nodepool::RollbackMarker(*node);
+  nomad::LastDrain& drain = *node->last_drain;
+  if (node->draining) {
+    node->draining = false;
+    node->eligible = !was_ineligible;
+    drain.status = nomad::DrainStatus::kCanceled;
+    drain.updated_at = now;
+  } else if (drain.status == nomad::DrainStatus::kComplete && marker != vm->rolled_back) {
+    node->eligible = node->eligible || !was_ineligible;
+    if (is_own) vm->rolled_back = marker;
   }
 }
 
 }  // namespace
 
 PoolSnapshot AfterRepairs(PoolSnapshot snapshot) {
-  for (int i = 0; i < kMostRepairs; ++i) {
-    const Decisions decisions(snapshot);
-    Look look;
-    std::vector<nomad::Node> nodes;
-    bool due = false;
-    for (const Decisions::Entry& entry : decisions.all()) {
-      if (!IsRepair(entry.step.kind)) continue;
-      if (!std::exchange(due, true)) {
-        look = snapshot.look();
-        nodes = snapshot.nodes();
-      }
-      Apply(entry.step, snapshot.now(), &look.vms[snapshot.seen->IndexOf(*entry.view)], &nodes);
+  const Decisions decisions(snapshot);
+  const bool is_due =
+      std::any_of(decisions.all().begin(), decisions.all().end(),
+                  [](const Decisions::Entry& entry) { return IsRepair(entry.step.kind); });
+  if (!is_due) return snapshot;
+  Look look = snapshot.look();
+  std::vector<nomad::Node> nodes = snapshot.nodes();
+  for (const auto& [view, step] : decisions.all()) {
+    if (!IsRepair(step.kind)) continue;
+    harvester::VirtualMachine& vm = look.vms[snapshot.seen->IndexOf(*view)].vm.Change();
+    if (vm.has_mark) vm.removal_undone = {snapshot.now(), step.reason};
+    vm.has_mark = false;
+    vm.mark.reset();
+    const nomad::Node* const own = LinkedNode(*view, snapshot);
+    for (const nomad::Node* node : Overlay(snapshot, *view).NodesDrainedForIt()) {
+      UndoDrain(snapshot.now(), node == own, &nodes[snapshot.seen->nodes().IndexOf(*node)], &vm);
     }
-    if (!due) break;
-    look.SetNodes(std::move(nodes));
-    Link(&look);
-    snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
   }
+  look.SetNodes(std::move(nodes));
+  Link(&look);
+  snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
   return snapshot;
 }
 

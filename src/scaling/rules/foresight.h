@@ -7,9 +7,9 @@
 
 namespace nomad_harvester::scaling {
 
-// The snapshot after all repairs that its facts ask for, and those that follow from them: marks
-// removed, drains cancelled, nodes enabled, as Harvester and Nomad would then answer. Without
-// repairs the snapshot is unchanged.
+// The snapshot after all repairs that are due, and those that follow from them: marks removed,
+// drains cancelled, nodes enabled, as Harvester and Nomad would then answer. Without repairs the
+// snapshot is unchanged.
 PoolSnapshot AfterRepairs(PoolSnapshot snapshot);
 
 }  // namespace nomad_harvester::scaling
