@@ -450,6 +450,9 @@ class Overlay {
   std::map<std::string, Allocations> allocations_;
 };
 
+// The record of the nodes of VMs that are made of the policy. `index`: Nomad's when the VM is made.
+harvester::NodesRecord NodesRecordOf(const config::PoolPolicy& policy, const std::string& region,
+                                     std::uint64_t index = 0);
 // The identity that a VM's own `nodes` record names, or the policy.
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);

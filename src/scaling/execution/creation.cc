@@ -289,12 +289,7 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   plan.vm_spec.base = wanted.base;
   SetDiskImages(*sources.disk_images, &plan.vm_spec.base);
   plan.vm_spec.gpus_are_host_devices = *sources.gpus_are_host_devices;
-  plan.vm_spec.nodes = {.region = deps.clients.config->nomad.region,
-                        .node_class = policy.node_class,
-                        .datacenter = policy.datacenter,
-                        .node_pool = policy.node_pool,
-                        .node_attribute = policy.node_attribute,
-                        .index = nomad_index};
+  plan.vm_spec.nodes = NodesRecordOf(policy, deps.clients.config->nomad.region, nomad_index);
   plan.vm_spec.image = *sources.image;
   NH_ASSIGN_OR_RETURN(plan.vm_spec.disk_bytes, RootDiskOf(policy, plan.vm_spec));
   plan.vm_spec.networks = *sources.networks;

@@ -44,13 +44,7 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime n
   mark.force = policy.force_after_deadline;
   mark.ignore_system = policy.drain_ignore_system_jobs;
   mark.purge = policy.node_purge;
-  mark.nodes =
-      view.vm->nodes.value_or(harvester::NodesRecord{.region = snapshot.look().region,
-                                                     .node_class = policy.node_class,
-                                                     .datacenter = policy.datacenter,
-                                                     .node_pool = policy.node_pool,
-                                                     .node_attribute = policy.node_attribute,
-                                                     .index = 0});
+  mark.nodes = view.vm->nodes.value_or(NodesRecordOf(policy, snapshot.look().region));
   return mark;
 }
 

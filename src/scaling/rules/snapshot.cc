@@ -56,12 +56,7 @@ Look LookFor(const std::string& region, const std::string& pool, const SharedPol
   look.region = region;
   look.pool = pool;
   if (!policy.has_value()) return look;
-  look.policy_nodes = harvester::NodesRecord{.region = region,
-                                             .node_class = policy->node_class,
-                                             .datacenter = policy->datacenter,
-                                             .node_pool = policy->node_pool,
-                                             .node_attribute = policy->node_attribute,
-                                             .index = 0};
+  look.policy_nodes = NodesRecordOf(*policy, region);
   look.replace_unhealthy_after = policy->replace_unhealthy_after;
   return look;
 }
@@ -423,6 +418,16 @@ const Allocations* Overlay::AllocationsOf(const std::string& node_id) const {
   const std::map<std::string, Allocations>& known = snapshot_.look().allocations;
   const auto found = known.find(node_id);
   return found == known.end() ? nullptr : &found->second;
+}
+
+harvester::NodesRecord NodesRecordOf(const config::PoolPolicy& policy, const std::string& region,
+                                     std::uint64_t index) {
+  return {.region = region,
+          .node_class = policy.node_class,
+          .datacenter = policy.datacenter,
+          .node_pool = policy.node_pool,
+          .node_attribute = policy.node_attribute,
+          .index = index};
 }
 
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes) {
