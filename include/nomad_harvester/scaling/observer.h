@@ -26,7 +26,7 @@ namespace nomad_harvester::scaling {
 class NomadReads;
 class Retries;
 
-// State of one namespace kept between observations. Thread-safe: Status and the loop share it.
+// State of one pool kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
  public:
   // Fills in what the look and its VMs have from earlier observations. The look must be linked.

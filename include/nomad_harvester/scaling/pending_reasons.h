@@ -24,7 +24,7 @@ inline constexpr base::Duration kVolumeWarningsEvery = std::chrono::minutes(1);
 inline constexpr base::Duration kPodsEvery = std::chrono::seconds(20);
 inline constexpr base::Duration kReasonsAfterRefusal = std::chrono::hours(1);
 
-// The reasons in one namespace, shared by all its loops. Thread-safe.
+// What one pool's looks have read of them. Thread-safe.
 class PendingReasons {
  public:
   // Reads the messages of pods if members that have not joined wait for a host. One list, within a

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dependencies shared by the parts of a pool's loop. Private to module scaling.
-#ifndef NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
-#define NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
+#ifndef NOMAD_HARVESTER_SCALING_POOL_DEPENDENCIES_H_
+#define NOMAD_HARVESTER_SCALING_POOL_DEPENDENCIES_H_
 
 #include <string>
 
@@ -66,4 +66,4 @@ inline std::string NewActionId(runtime::Random& random) { return random.NextName
 
 }  // namespace nomad_harvester::scaling
 
-#endif  // NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
+#endif  // NOMAD_HARVESTER_SCALING_POOL_DEPENDENCIES_H_
