@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
@@ -14,7 +16,6 @@
 #include "certificate.h"
 #include "grpcpp/security/server_credentials.h"
 #include "handshake.h"
-#include "host_watch.h"
 #include "library_logs.h"
 #include "local_address.h"
 #include "plugin_server.h"
@@ -59,7 +60,7 @@ void WarnOfForeignProtocol(const ProcessOptions& options) {
 
 // Serves in `directory` until the stop. The host connects as soon as it has read the handshake.
 absl::Status Serve(scaling::TargetService& service, const ProcessOptions& options,
-                   const HostWatch& host, const SocketDir& directory) {
+                   pid_t host, const SocketDir& directory) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
   stop->OnSignals({SIGTERM});
   NH_ASSIGN_OR_RETURN(const AutoMtls tls, PrepareTls(options.environment));
@@ -77,7 +78,7 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
   NH_RETURN_IF_ERROR(WriteLine(options.handshake_fd, HandshakeLine(handshake)));
 
   WarnOfForeignProtocol(options);
-  const std::string_view reason = stop->Wait(&host);
+  const std::string_view reason = stop->Wait(host);
   ArmExitWatchdog(kExitLimit, [paths = directory.paths()] { RemoveSocket(paths); });
   options.logger.Info("Stopping", {{"reason", reason}});
   server->Stop();
@@ -136,7 +137,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
                              : address.listen.substr(0, address.listen.rfind(':') + 1) +
                                    std::to_string(server->port()));
   }
-  const std::string_view reason = stop->Wait(nullptr);
+  const std::string_view reason = stop->Wait(std::nullopt);
   // gRPC removes the socket that it created.
   ArmExitWatchdog(kExitLimit,
                   [paths = address.directory ? address.directory->paths() : SocketPaths()] {
@@ -165,7 +166,7 @@ bool IsIgnored(int signal) {
 }
 
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
-  const HostWatch host(SystemProcessTable());  // created first: the host may die at any time
+  const pid_t host = getppid();  // read first: the host may die at any time
   // Ctrl-C is sent to the whole process group, and the host then shuts the plugin down itself. The
   // SIGHUP by which operators reload the agent's configuration is sent to the group, too (rule L9);
   // the agent then calls SetConfig. SIGPIPE must not end the process when the host no longer reads.

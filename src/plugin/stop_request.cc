@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stop_request.h"
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <poll.h>
 #include <stop_token>
 #include <sys/eventfd.h>
@@ -20,6 +20,9 @@
 
 namespace nomad_harvester::plugin {
 namespace {
+
+// With kExitLimit 2 s (rule P1).
+constexpr int kHostCheckMilliseconds = 200;
 
 std::atomic<StopRequest*> on_signal{nullptr};  // the target of the signal handler
 
@@ -71,14 +74,12 @@ void StopRequest::OnSignals(std::initializer_list<int> signals) {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-std::string_view StopRequest::Wait(const HostWatch* host) const {
-  const int host_fd = host != nullptr ? host->fd() : -1;  // poll ignores a negative one
-  const int timeout = host != nullptr ? host->poll_milliseconds() : -1;
+std::string_view StopRequest::Wait(std::optional<pid_t> host) const {
+  const int timeout = host ? kHostCheckMilliseconds : -1;
   while (true) {
-    std::array<pollfd, 2> fds{{{fd_, POLLIN, 0}, {host_fd, POLLIN, 0}}};
-    const int ready = poll(fds.data(), fds.size(), timeout);
-    if (ready > 0 && (fds[0].revents & POLLIN) != 0) return reason_.load();
-    if (host != nullptr && host->HostIsGone()) return "the host is gone";
+    pollfd request{.fd = fd_, .events = POLLIN, .revents = 0};
+    if (poll(&request, 1, timeout) > 0) return reason_.load();
+    if (host && getppid() != *host) return "the host is gone";
   }
 }
 

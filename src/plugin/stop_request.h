@@ -8,12 +8,13 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <sys/types.h>
 
 #include "nomad_harvester/base/time.h"
 
 #include "absl/status/statusor.h"
-#include "host_watch.h"
 
 namespace nomad_harvester::plugin {
 
@@ -33,9 +34,14 @@ class StopRequest {
   // threads had blocked them. Only one object at a time can do this.
   void OnSignals(std::initializer_list<int> signals);
 
-  // Blocks until a stop is requested or, if `host` is given, until the host dies. Returns the
-  // reason, for the log.
-  std::string_view Wait(const HostWatch* host) const;
+  // Blocks until a stop is requested or, if `host` is given, until the process `host` is no longer
+  // the parent, which means that the host died. Returns the reason, for the log.
+  //
+  // The parent's PID is asked for every 200 ms. PR_SET_PDEATHSIG is not used: it reacts to the end
+  // of the thread that forked the plugin, and Go's runtime ends threads while the host continues to
+  // run (prctl(2)). Only a change of the PID has a meaning, not its value: 1 may be an init that
+  // adopted the plugin or the agent in its container, and 0 is a parent in an outer PID namespace.
+  std::string_view Wait(std::optional<pid_t> host) const;
 
  private:
   explicit StopRequest(int fd) : fd_(fd) {}

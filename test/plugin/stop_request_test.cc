@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stop_request.h"
+
+#include <array>
+#include <csignal>
+#include <optional>
+#include <string_view>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace nomad_harvester::plugin {
+namespace {
+
+TEST(StopRequest, EndsTheWaitWithTheFirstReason) {
+  const auto stop = StopRequest::Create();
+  ASSERT_TRUE(stop.ok());
+  (*stop)->Request("first");
+  (*stop)->Request("second");
+  EXPECT_EQ((*stop)->Wait(std::nullopt), "first");
+  EXPECT_EQ((*stop)->Wait(std::nullopt), "first");
+}
+
+TEST(StopRequest, P1_the_hosts_death_ends_the_wait) {
+  const auto stop = StopRequest::Create();
+  ASSERT_TRUE(stop.ok());
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t host = fork();
+  if (host == 0) {
+    const pid_t parent = getpid();
+    if (fork() == 0) {
+      const std::string_view reason = (*stop)->Wait(parent);
+      _exit(write(ends[1], reason.data(), reason.size()) > 0 ? 0 : 1);
+    }
+    while (true) pause();
+  }
+  close(ends[1]);
+  kill(host, SIGKILL);
+  waitpid(host, nullptr, 0);
+  std::array<char, 64> buffer{};
+  EXPECT_GT(read(ends[0], buffer.data(), buffer.size() - 1), 0);
+  EXPECT_STREQ(buffer.data(), "the host is gone");
+  close(ends[0]);
+}
+
+TEST(StopRequest, P1_any_other_parent_means_that_the_host_died) {
+  const auto stop = StopRequest::Create();
+  EXPECT_EQ((*stop)->Wait(getppid() + 1), "the host is gone");
+}
+
+TEST(StopRequest, ARequestEndsTheWaitForALivingHost) {
+  const auto stop = StopRequest::Create();
+  (*stop)->Request("asked");
+  EXPECT_EQ((*stop)->Wait(getppid()), "asked");
+}
+
+TEST(StopRequest, ASignalIsARequestEvenIfItWasBlocked) {
+  sigset_t set;
+  sigset_t old;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &set, &old);
+  {
+    const auto stop = StopRequest::Create();
+    (*stop)->OnSignals({SIGTERM, SIGINT});
+    raise(SIGTERM);
+    EXPECT_EQ((*stop)->Wait(std::nullopt), "SIGTERM");
+  }
+  raise(SIGTERM);  // the object no longer exists: nothing happens
+  raise(SIGINT);
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+TEST(IgnoreSignal, LetsTheProcessLive) {
+  IgnoreSignal(SIGUSR1);
+  raise(SIGUSR1);
+  std::signal(SIGUSR1, SIG_DFL);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::plugin
