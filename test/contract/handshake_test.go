@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -156,25 +155,6 @@ func TestSocketDirectoryOfTheHostComesFirst(t *testing.T) {
 	}
 	p.stop()
 	checkEmpty(t, sockets)
-}
-
-func TestSocketGroupMayConnect(t *testing.T) {
-	tmp := t.TempDir()
-	p := start(t, fakePlugin, "TMPDIR="+tmp, "PLUGIN_UNIX_SOCKET_GROUP="+strconv.Itoa(os.Getgid()))
-	checkMode(t, p.fields[3], os.ModeSocket|0o660)
-	checkMode(t, filepath.Dir(p.fields[3]), os.ModeDir|0o710)
-	p.stop()
-	checkEmpty(t, tmp)
-}
-
-func TestUnknownSocketGroupIsAnError(t *testing.T) {
-	tmp := t.TempDir()
-	code, stdout, stderr := run(t, fakePlugin, cookie, "TMPDIR="+tmp, "PLUGIN_UNIX_SOCKET_GROUP=no-such-group")
-	if code != 1 || stdout != "" || !strings.Contains(stderr, "no-such-group") {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
-	}
-	checkStderr(t, stderr)
-	checkEmpty(t, tmp)
 }
 
 func TestP1TooLongTmpdirGivesADirectoryUnderTmp(t *testing.T) {

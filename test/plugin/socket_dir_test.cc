@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -132,49 +131,6 @@ TEST_F(SocketDirTest, P1_a_directory_that_cannot_be_used_is_an_error_with_the_re
       EXPECT_THAT(base::Message(status), HasSubstr(path));
       EXPECT_THAT(base::Message(status), HasSubstr(variable));
     }
-  }
-}
-
-TEST(FindGroupInList, FindsTheNumberOfAName) {
-  const std::string_view list =
-      "root:x:0:\nbroken\nodd:x\nbad:x:y:\nusers:x:100:a,b\n"
-      "large:x:4294967296:\nnone:x:4294967295:\nlast:x:4294";
-  EXPECT_EQ(FindGroupInList(list, "root"), 0U);
-  EXPECT_EQ(FindGroupInList(list, "users"), 100U);
-  EXPECT_EQ(FindGroupInList(list, "last"), 4294U);
-  for (const char* name : {"", "user", "broken", "odd", "bad", "x", "a", "large", "none"}) {
-    EXPECT_EQ(FindGroupInList(list, name), std::nullopt) << name;
-  }
-  EXPECT_EQ(FindGroupInList("", "root"), std::nullopt);
-}
-
-TEST_F(SocketDirTest, AGroupMayBeGivenByName) {
-  const auto directory = Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", "root"}});
-  if (getuid() == 0) {
-    ASSERT_TRUE(directory.ok()) << directory.status();
-    EXPECT_EQ(Mode(directory->paths().directory), 0710U);
-  } else {
-    EXPECT_FALSE(directory.ok()) << "who is not root may not give a file to root's group";
-  }
-}
-
-TEST_F(SocketDirTest, AGroupMayPassTheDirectoryAndUseTheSocket) {
-  const auto directory =
-      Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", std::to_string(getgid())}});
-  ASSERT_TRUE(directory.ok()) << directory.status();
-  EXPECT_EQ(Mode(directory->paths().directory), 0710U);
-  std::ofstream(directory->paths().socket).close();
-  ASSERT_TRUE(directory->ProtectSocket().ok());
-  EXPECT_EQ(Mode(directory->paths().socket), 0660U);
-}
-
-TEST_F(SocketDirTest, AnUnknownGroupIsAnErrorThatLeavesNothing) {
-  // A group's number has 32 bits, and the largest of them would change nothing.
-  for (const char* group : {"no-such-group", "4294967296", "4294967295", "-1"}) {
-    const absl::Status status =
-        Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", group}}).status();
-    EXPECT_THAT(base::Message(status), HasSubstr("no group \"" + std::string(group) + "\""));
-    EXPECT_TRUE(fs::is_empty(root_));
   }
 }
 
