@@ -7,7 +7,6 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 namespace nomad_harvester::plugin {
@@ -18,18 +17,6 @@ std::string HandshakeLine(const Handshake& handshake) {
   // The broker's connections are not multiplexed over this socket: no C++ server supports that.
   if (handshake.answer_multiplexing) line += "|false";
   return line + "\n";
-}
-
-bool HostKnowsOurProtocol(std::string_view versions) {
-  if (versions.empty()) return true;
-  while (true) {
-    const std::size_t comma = versions.find(',');
-    const absl::StatusOr<std::int64_t> version =
-        base::ParseInt(base::TrimAsciiSpace(versions.substr(0, comma)));
-    if (version.ok() && *version == kPluginProtocol) return true;
-    if (comma == std::string_view::npos) return false;
-    versions.remove_prefix(comma + 1);
-  }
 }
 
 absl::Status WriteLine(int fd, std::string_view line) {

@@ -11,7 +11,9 @@
 namespace nomad_harvester::plugin {
 
 // The version of the handshake (hashicorp/go-plugin:client.go, CoreProtocolVersion) and that of the
-// autoscaler's plugins (hashicorp/nomad-autoscaler:plugins/plugin.go, Handshake).
+// autoscaler's plugins (hashicorp/nomad-autoscaler:plugins/plugin.go, Handshake). As go-plugin's own
+// server does, the plugin replies with its version even if the host's PLUGIN_PROTOCOL_VERSIONS lack
+// it: the host's error then names both.
 inline constexpr int kCoreProtocol = 1;
 inline constexpr int kPluginProtocol = 1;
 
@@ -26,11 +28,6 @@ struct Handshake {
 
 // "1|1|unix|/tmp/x/plugin.sock|grpc|\n" (hashicorp/go-plugin:server.go, Serve).
 std::string HandshakeLine(const Handshake& handshake);
-
-// Whether the host's list of plugin protocol versions (PLUGIN_PROTOCOL_VERSIONS, "1,2") contains
-// ours; true for an empty list. Like go-plugin's own server, the plugin replies with its version
-// even if the list lacks it: the host's error then names both.
-bool HostKnowsOurProtocol(std::string_view versions);
 
 // Writes the whole line or returns the error.
 absl::Status WriteLine(int fd, std::string_view line);

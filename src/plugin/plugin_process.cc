@@ -49,15 +49,6 @@ absl::StatusOr<AutoMtls> PrepareTls(const config::Environment& environment) {
   return tls;
 }
 
-void WarnOfForeignProtocol(const ProcessOptions& options) {
-  const std::string versions =
-      options.environment("PLUGIN_PROTOCOL_VERSIONS").value_or(std::string());
-  if (!HostKnowsOurProtocol(versions)) {
-    options.logger.Warn("The host does not list our protocol version",
-                        {{"host_versions", versions}, {"our_version", kPluginProtocol}});
-  }
-}
-
 // Serves in `directory` until the stop. The host connects as soon as it has read the handshake.
 absl::Status Serve(scaling::TargetService& service, const ProcessOptions& options,
                    pid_t host, const SocketDir& directory) {
@@ -77,7 +68,6 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
           !options.environment("PLUGIN_MULTIPLEX_GRPC").value_or(std::string()).empty()};
   NH_RETURN_IF_ERROR(WriteLine(options.handshake_fd, HandshakeLine(handshake)));
 
-  WarnOfForeignProtocol(options);
   const std::string_view reason = stop->Wait(host);
   ArmExitWatchdog(kExitLimit, [paths = directory.paths()] { RemoveSocket(paths); });
   options.logger.Info("Stopping", {{"reason", reason}});

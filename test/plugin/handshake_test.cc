@@ -29,15 +29,6 @@ TEST(HandshakeLine, AnswersMultiplexingWithFalseOnlyWhenAsked) {
   EXPECT_EQ(HandshakeLine({"/s", "MIIB", true}), "1|1|unix|/s|grpc|MIIB|false\n");
 }
 
-TEST(HostKnowsOurProtocol, IsTrueForListsWithVersionOneAndForNoList) {
-  for (const char* versions : {"", "1", "2,1", "1,2", " 1 ", "x,1", "0,1,99999999999999999999"}) {
-    EXPECT_TRUE(HostKnowsOurProtocol(versions)) << versions;
-  }
-  for (const char* versions : {"0", "2", "11", "2,3", "one", ",", "1.0", "-1"}) {
-    EXPECT_FALSE(HostKnowsOurProtocol(versions)) << versions;
-  }
-}
-
 class Pipe : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(pipe(ends_.data()), 0); }
