@@ -8,24 +8,12 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_replace.h"
+
 namespace nomad_harvester::plugin {
 namespace {
 
 constexpr std::string_view kShortened = " ... (shortened; the plugin's log has it all)";
-
-bool IsWordCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-' || c == '.' || c == '/' || static_cast<unsigned char>(c) >= 0x80;
-}
-
-// Whether text[begin, end) is a whole word.
-bool IsWord(std::string_view text, std::size_t begin, std::size_t end) {
-  // A full stop ends a sentence unless a name continues after it.
-  const bool stop_only = end < text.size() && text[end] == '.' &&
-                         (end + 1 == text.size() || !IsWordCharacter(text[end + 1]));
-  return (begin == 0 || !IsWordCharacter(text[begin - 1])) &&
-         (end == text.size() || stop_only || !IsWordCharacter(text[end]));
-}
 
 std::size_t EncodedSize(char c) { return c >= ' ' && c <= '~' && c != '%' ? 1 : 3; }
 
@@ -34,24 +22,9 @@ bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) 
 }  // namespace
 
 std::string Scrub(std::string_view text) {
-  constexpr std::string_view kEof = "EOF";
-  constexpr std::string_view kConnection = "connection";
-  constexpr std::string_view kRefused = " refused";
-  std::string result;
-  result.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    if (text.substr(i, kEof.size()) == kEof) {
-      result += IsWord(text, i, i + kEof.size()) ? "end of file" : "EO-F";
-      i += kEof.size();
-    } else if (text.substr(i, kConnection.size()) == kConnection &&
-               text.substr(i + kConnection.size(), kRefused.size()) == kRefused) {
-      result += "connection was refused";
-      i += kConnection.size() + kRefused.size();
-    } else {
-      result += text[i++];
-    }
-  }
-  return result;
+  return absl::StrReplaceAll(base::ToAbsl(text), {{" EOF", " end of file"},
+                                                  {"EOF", "EO-F"},
+                                                  {"connection refused", "connection was refused"}});
 }
 
 std::size_t EncodedSize(std::string_view text) {

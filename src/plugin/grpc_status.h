@@ -18,8 +18,8 @@ inline constexpr std::size_t kMaxEncodedMessage = 6 * 1024;
 
 // Replaces `EOF` and `connection refused` anywhere in the text (rule P4): on either of them the
 // agent restarts all of its policies (hashicorp/nomad-autoscaler:policy/manager.go,
-// isUnrecoverableError). The word EOF becomes "end of file"; inside a name a hyphen is inserted
-// ("GEOFENCE" becomes "GEO-FENCE"); "connection refused" becomes "connection was refused".
+// isUnrecoverableError). " EOF" becomes " end of file", any other EOF gets a hyphen ("GEOFENCE"
+// becomes "GEO-FENCE"); "connection refused" becomes "connection was refused".
 std::string Scrub(std::string_view text);
 
 // The size of the text in a header. Each byte takes three, unless it is printable ASCII other than
