@@ -22,11 +22,9 @@ absl::StatusOr<std::string> ParseLocalAddress(const std::string& text);
 // True if the text names a Unix socket, which file permissions protect.
 bool IsUnixAddress(std::string_view text);
 
-// Checks that a server can listen at an address that ParseLocalAddress accepts, by trying it
-// without leaving a trace. gRPC would delete a socket on which another process listens, and would
-// not say why it cannot listen. UNAVAILABLE, with the cause and the cure, if it cannot. Another
-// process may still take the address before the server does.
-absl::Status CheckCanListen(const std::string& text);
+// UNAVAILABLE if another process listens on the Unix socket: gRPC would delete it. OK for any other
+// address; what else prevents a server from listening, gRPC finds.
+absl::Status CheckNotServed(const std::string& text);
 
 }  // namespace nomad_harvester::plugin
 

@@ -113,7 +113,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   ServerOptions server_options = MakeServerOptions(options, *stop);
   NH_ASSIGN_OR_RETURN(const DevAddress address, ChooseDevAddress(options, dev));
   NH_ASSIGN_OR_RETURN(server_options.address, ParseLocalAddress(address.listen));
-  NH_RETURN_IF_ERROR(CheckCanListen(address.listen));
+  NH_RETURN_IF_ERROR(CheckNotServed(address.listen));
   const bool is_unix = IsUnixAddress(address.listen);
   server_options.rules = DevRules(is_unix, options);
   server_options.reflection = true;

@@ -82,7 +82,8 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
   grpc::EnableDefaultHealthCheckService(true);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port <= 0) {
-    return base::Unavailable("cannot listen on " + options.address);
+    return base::Unavailable("cannot listen on " + options.address +
+                             ": is it in use, or is its directory missing?");
   }
   server_->GetHealthCheckService()->SetServingStatus("plugin", true);
   port_ = port;

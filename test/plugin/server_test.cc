@@ -5,10 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/status.h"
 
+#include "local_address.h"
 #include "plugin/server_fixture.h"
 #include "plugin_server.h"
+#include "support/status_matchers.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -163,7 +166,12 @@ TEST_F(ServerTest, AnAddressInUseIsAnError) {
   options.address = "127.0.0.1:" + std::to_string((*first)->port());
   const auto second = PluginServer::Start(service, options);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(base::Message(second.status()), HasSubstr(options.address));
+  EXPECT_THAT(base::Message(second.status()), HasSubstr(options.address + ": is it in use"));
+
+  const std::string file = directory_.WriteFile("file", "what is no socket stays");
+  options.address = UnixAddress(file);
+  EXPECT_EQ(PluginServer::Start(service, options).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(base::ReadFile(file), support::IsOkAndHolds("what is no socket stays"));
 }
 
 TEST_F(ServerTest, P2_a_compressed_message_is_refused_and_not_inflated) {
