@@ -223,4 +223,6 @@ std::string EscapeControls(std::string_view text, std::string_view newline) {
   return result;
 }
 
+std::string Quoted(std::string_view text) { return "\"" + EscapeControls(text) + "\""; }
+
 }  // namespace nomad_harvester::base

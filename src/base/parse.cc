@@ -20,33 +20,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace nomad_harvester::base {
 namespace {
-
-// strconv.Quote, except that printable non-ASCII characters, here all valid ones, stay
-// (golang/go:src/strconv/quote.go).
-std::string GoQuote(std::string_view text) {
-  constexpr std::string_view kNamed = "\a\b\f\n\r\t\v\"\\";
-  constexpr std::string_view kLetters = "abfnrtv\"\\";
-  std::string quoted = "\"";
-  while (!text.empty()) {
-    const std::size_t length = std::max<std::size_t>(Utf8CharacterLength(text), 1);
-    const auto byte = static_cast<unsigned char>(text.front());
-    const std::size_t named = kNamed.find(text.front());
-    if (named != std::string_view::npos) {
-      quoted += {'\\', kLetters[named]};
-    } else if (length > 1 || absl::ascii_isprint(byte)) {
-      quoted.append(text.substr(0, length));
-    } else {
-      absl::StrAppend(&quoted, "\\x", absl::Hex(byte, absl::kZeroPad2));
-    }
-    text.remove_prefix(length);
-  }
-  return quoted + '"';
-}
 
 // The syntax of Kubernetes names and labels
 // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
@@ -66,12 +43,12 @@ bool IsQualifiedName(std::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<bool> ParseGoBool(std::string_view text) {
+std::optional<bool> ParseGoBool(std::string_view text) {
   constexpr std::array<std::string_view, 6> kTrue = {"1", "t", "T", "TRUE", "true", "True"};
   constexpr std::array<std::string_view, 6> kFalse = {"0", "f", "F", "FALSE", "false", "False"};
   if (std::find(kTrue.begin(), kTrue.end(), text) != kTrue.end()) return true;
   if (std::find(kFalse.begin(), kFalse.end(), text) != kFalse.end()) return false;
-  return InvalidArgument("strconv.ParseBool: parsing " + GoQuote(text) + ": invalid syntax");
+  return std::nullopt;
 }
 
 absl::StatusOr<std::int64_t> ParseInt(std::string_view text) {
@@ -79,10 +56,10 @@ absl::StatusOr<std::int64_t> ParseInt(std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc::result_out_of_range && stop == end) {
-    return InvalidArgument(GoQuote(text) + " is out of range");
+    return InvalidArgument(Quoted(text) + " is out of range");
   }
   if (error != std::errc{} || stop != end) {
-    return InvalidArgument(GoQuote(text) + " is not an integer");
+    return InvalidArgument(Quoted(text) + " is not an integer");
   }
   return value;
 }
@@ -103,13 +80,13 @@ absl::StatusOr<std::map<std::string, std::string>> ParseMap(std::string_view tex
   for (const std::string_view element : elements) {
     const std::size_t equals = element.find('=');
     if (equals == std::string_view::npos) {
-      return InvalidArgument(GoQuote(element) + " is not of the form key=value");
+      return InvalidArgument(Quoted(element) + " is not of the form key=value");
     }
     const std::string key(TrimAsciiSpace(element.substr(0, equals)));
-    if (key.empty()) return InvalidArgument(GoQuote(element) + " has an empty key");
+    if (key.empty()) return InvalidArgument(Quoted(element) + " has an empty key");
     const std::string value(TrimAsciiSpace(element.substr(equals + 1)));
     if (!result.emplace(key, value).second) {
-      return InvalidArgument("the key " + GoQuote(key) + " is given twice");
+      return InvalidArgument("the key " + Quoted(key) + " is given twice");
     }
   }
   return result;

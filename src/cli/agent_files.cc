@@ -111,8 +111,7 @@ class NomadBlock {
   void AddTo(FileMap* config) const {
     const auto inherit = config->values.find("nomad_config_inherit");
     if (inherit != config->values.end()) {
-      const auto allowed = base::ParseGoBool(inherit->second);
-      if (!allowed.ok() || !*allowed) return;
+      if (!base::ParseGoBool(inherit->second).value_or(false)) return;
     }
     for (const auto& [key, value] : keys_.values) {
       if (!config->values[key].empty()) continue;

@@ -27,9 +27,7 @@ int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
   if (!arguments->older_than.empty()) {
     const auto age = base::ParseGoDuration(arguments->older_than);
     if (!age.ok()) {
-      return errors.Refuse(
-          "--older-than: " + base::Message(age.status()) + "; write a duration such as 720h",
-          kExitUsage);
+      return errors.Refuse("--older-than: " + base::Message(age.status()), kExitUsage);
     }
     if (*age <= base::Duration::zero()) {
       return errors.Refuse(

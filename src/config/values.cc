@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,21 +23,10 @@ namespace {
 constexpr base::Duration kLongestDuration = std::chrono::hours(24 * 365 * 10);
 constexpr char kLongestText[] = "87600h";
 
-// Go's message quotes the whole value; for a long value we use our own message with a shortened
-// value.
-constexpr std::size_t kLongestForGo = 60;
-
-Fault GoFault(const std::string& text, const absl::Status& status, std::string_view kind,
-              std::string_view hint) {
-  if (text.size() <= kLongestForGo) return {base::Message(status), std::string(hint), false};
-  return {"must be " + std::string(kind), std::string(hint)};
-}
-
 ValueOr<base::Duration> AnyDuration(const std::string& text) {
   const absl::StatusOr<base::Duration> duration = base::ParseGoDuration(text);
   if (!duration.ok()) {
-    return GoFault(text, duration.status(), "a duration",
-                   "write a duration such as \"90s\", \"15m\" or \"1h30m\"");
+    return Fault{"must be a duration", "write one such as \"90s\", \"15m\" or \"1h30m\""};
   }
   if (*duration > kLongestDuration || *duration < -kLongestDuration) {
     return Fault{"too long", std::string("ten years, \"") + kLongestText + "\", are the limit"};
@@ -84,10 +74,8 @@ ValueOr<base::Secret> SecretText(const std::string& text) {
 }
 
 ValueOr<bool> Boolean(const std::string& text) {
-  const absl::StatusOr<bool> value = base::ParseGoBool(text);
-  if (!value.ok()) {
-    return GoFault(text, value.status(), "true or false", "write \"true\" or \"false\"");
-  }
+  const std::optional<bool> value = base::ParseGoBool(text);
+  if (!value) return Fault{"must be true or false", "write \"true\" or \"false\""};
   return *value;
 }
 

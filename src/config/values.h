@@ -31,7 +31,6 @@ ValueOr<base::Secret> Token(const std::string& text);
 // Any other secret.
 ValueOr<base::Secret> SecretText(const std::string& text);
 
-// Errors of the next three have Go's messages, as in the autoscaler's SDK.
 ValueOr<bool> Boolean(const std::string& text);
 ValueOr<base::Duration> PositiveDuration(const std::string& text);
 // At least an hour.

@@ -255,7 +255,7 @@ TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {
       {"nomad {}\nnomad {}\n", ":2:1: a second block nomad"},
       {"nomad {\n  skip_verify = \"yes\"\n}\n", ":2:3: skip_verify: expected true or false"},
       {"nomad {\n  block_query_wait_time = \"5\"\n}\n",
-       ":2:3: block_query_wait_time: time: missing"},
+       ":2:3: block_query_wait_time: \"5\" is not a duration"},
   };
   for (const auto& [text, problem] : kCases) {
     const std::string path = Write("agent.hcl", text);
@@ -270,11 +270,11 @@ TEST_F(OperatorFilesTest, mistakes_in_a_policy_have_their_place) {
       {"  max = 5\n  min = 1.5\n  policy {}", ":3:3: min: expected a whole number"},
       {"  max = 5\n  min = \"1.5\"\n  policy {}", ":3:3: min: expected a whole number"},
       {"  max = \"+-5\"\n  policy {}", ":2:3: max: expected a whole number"},
-      {"  max = 5\n  policy {\n    cooldown = \"5\"\n  }", ":4:5: cooldown: time: missing unit"},
+      {"  max = 5\n  policy {\n    cooldown = \"5\"\n  }", ":4:5: cooldown: \"5\" is not a duration"},
       {"  max = 5\n  policy {\n    cooldown_on_scale_up = \"x\"\n  }", ":4:5: cooldown_on_"},
       {"  max = 5\n  policy {\n    evaluation_interval = 5\n  }", ":4:5: evaluation_interval: "},
       {"  max = 5\n  policy {\n    check \"a\" {\n      query_window = \"5\"\n    }\n  }",
-       ":5:7: query_window: time: missing unit"},
+       ":5:7: query_window: \"5\" is not a duration"},
       {"  max = 5\n  policy {\n    check \"a\" {\n      query_window_offset = \"x\"\n    }\n  }",
        ":5:7: query_window_offset: "},
       {"  max = 5\n  policy {\n    check \"a\" {\n      strategy {}\n    }\n  }",

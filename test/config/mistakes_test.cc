@@ -35,12 +35,12 @@ TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) 
       ElementsAre(StartsWith("harvester_url: must begin with"),
                   StartsWith("auth_token: given together with auth_token_file"),
                   StartsWith("harvester_ca_cert: no such file"),
-                  StartsWith("harvester_skip_verify: strconv.ParseBool"),
+                  StartsWith("harvester_skip_verify: must be true or false"),
                   StartsWith("nomad_address: must begin with"),
                   StartsWith("nomad_client-cert: is not a regular file"),
                   StartsWith("nomad_client-cert: given without nomad_client-key"),
-                  StartsWith("nomad_skip-verify: strconv.ParseBool"),
-                  StartsWith("request_timeout: time: missing unit"),
+                  StartsWith("nomad_skip-verify: must be true or false"),
+                  StartsWith("request_timeout: must be a duration"),
                   StartsWith("max_concurrency: must be"), StartsWith("log_level: must be one of"),
                   "pool_leese: unknown key; did you mean pool_lease?"));
   EXPECT_THAT(base::Message(config.status()), Not(HasSubstr("hunter2")));
@@ -63,7 +63,7 @@ TEST(Mistakes, a_policy_with_ten_names_all_ten_in_the_order_of_the_table) {
               ElementsAre(StartsWith("node_group_name: must be a DNS label"),
                           StartsWith("scale_timeout: must be longer than 0"),
                           StartsWith("node_class: node pool identification method required"),
-                          StartsWith("node_filter_ignore_init: strconv.ParseBool"),
+                          StartsWith("node_filter_ignore_init: must be true or false"),
                           StartsWith("image: must be of the form"),
                           StartsWith("cpu_request: must be a whole number"),
                           StartsWith("memory_request: required"),
@@ -71,7 +71,7 @@ TEST(Mistakes, a_policy_with_ten_names_all_ten_in_the_order_of_the_table) {
                           StartsWith("user_data: given together with user_data_file"),
                           StartsWith("run_strategy: never boots a VM"),
                           StartsWith("wait_for: must be one of"),
-                          StartsWith("node_drain_deadline: time: unknown unit"),
+                          StartsWith("node_drain_deadline: must be a duration"),
                           "node_drain_deadine: unknown key; did you mean node_drain_deadline?"));
 }
 

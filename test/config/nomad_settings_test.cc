@@ -140,20 +140,19 @@ TEST(NomadSettings, a_token_that_the_agent_injects_is_not_a_conflict_with_a_file
 
 TEST(NomadSettings, an_invalid_boolean_is_a_problem_from_any_source) {
   EXPECT_EQ(ProblemOf(ParsePlugin({{"nomad_skip-verify", "yes"}})),
-            "nomad_skip-verify: strconv.ParseBool: parsing \"yes\": invalid syntax; write \"true\" "
-            "or \"false\"");
+            "nomad_skip-verify: must be true or false (got \"yes\"); write \"true\" or \"false\"");
   EXPECT_EQ(ProblemOf(ParsePlugin({}, {{"NOMAD_SKIP_VERIFY", "yes"}})),
-            "nomad_skip-verify: strconv.ParseBool: parsing \"yes\": invalid syntax (from "
-            "NOMAD_SKIP_VERIFY); write \"true\" or \"false\"");
+            "nomad_skip-verify: must be true or false (got \"yes\" from NOMAD_SKIP_VERIFY); write "
+            "\"true\" or \"false\"");
   EXPECT_THAT(ProblemOf(ParsePlugin({{"nomad_config_inherit", "falso"}})),
-              HasSubstr("nomad_config_inherit: strconv.ParseBool"));
+              HasSubstr("nomad_config_inherit: must be true or false (got \"falso\")"));
 }
 
 TEST(NomadSettings, an_empty_boolean_or_duration_is_a_problem) {
   EXPECT_THAT(ProblemOf(ParsePlugin({{"nomad_skip-verify", ""}})),
-              HasSubstr("nomad_skip-verify: strconv.ParseBool: parsing \"\""));
+              HasSubstr("nomad_skip-verify: must be true or false (got \"\")"));
   EXPECT_THAT(ProblemOf(ParsePlugin({{"nomad_block-query-wait-time", ""}})),
-              HasSubstr("nomad_block-query-wait-time: time: invalid duration \"\""));
+              HasSubstr("nomad_block-query-wait-time: must be a duration (got \"\")"));
 }
 
 TEST(NomadSettings, a_client_certificate_and_its_key_go_together) {

@@ -50,20 +50,16 @@ TEST(Values, booleans_are_those_of_go) {
   for (const char* const no : {"0", "f", "F", "FALSE", "false", "False"}) {
     EXPECT_FALSE(ValueOf(Boolean(no))) << no;
   }
-  EXPECT_EQ(FaultOf(Boolean("maybe")), "strconv.ParseBool: parsing \"maybe\": invalid syntax");
-  EXPECT_EQ(FaultOf(Boolean("")), "strconv.ParseBool: parsing \"\": invalid syntax");
-  EXPECT_EQ(FaultOf(Boolean(" true")), "strconv.ParseBool: parsing \" true\": invalid syntax");
+  EXPECT_EQ(FaultOf(Boolean("maybe")), "must be true or false");
+  EXPECT_EQ(FaultOf(Boolean("")), "must be true or false");
+  EXPECT_EQ(FaultOf(Boolean(" true")), "must be true or false");
 }
 
-TEST(Values, a_long_boolean_is_not_quoted_in_full) {
-  EXPECT_EQ(FaultOf(Boolean(std::string(5000, 'y'))), "must be true or false");
-}
-
-TEST(Values, durations_have_the_errors_of_go) {
+TEST(Values, durations_are_those_of_go) {
   EXPECT_EQ(ValueOf(PositiveDuration("1h30m")), std::chrono::minutes(90));
-  EXPECT_EQ(FaultOf(PositiveDuration("10mm")), "time: unknown unit \"mm\" in duration \"10mm\"");
-  EXPECT_EQ(FaultOf(PositiveDuration("10")), "time: missing unit in duration \"10\"");
-  EXPECT_EQ(FaultOf(PositiveDuration("")), "time: invalid duration \"\"");
+  EXPECT_EQ(FaultOf(PositiveDuration("10mm")), "must be a duration");
+  EXPECT_EQ(FaultOf(PositiveDuration("10")), "must be a duration");
+  EXPECT_EQ(FaultOf(PositiveDuration("")), "must be a duration");
 }
 
 TEST(Values, most_durations_are_longer_than_0) {
@@ -82,7 +78,7 @@ TEST(Values, P2_durations_that_would_overflow_a_time_are_refused) {
   EXPECT_EQ(ValueOf(PositiveDuration("87600h")), std::chrono::hours(87600));
   EXPECT_EQ(FaultOf(PositiveDuration("87600h1ns")), "too long");
   EXPECT_EQ(FaultOf(SignedDuration("-2562047h")), "too long");
-  EXPECT_THAT(FaultOf(PositiveDuration("9223372036854775808ns")), HasSubstr("invalid duration"));
+  EXPECT_EQ(FaultOf(PositiveDuration("9223372036854775808ns")), "must be a duration");
 }
 
 TEST(Values, counts_are_whole_and_at_least_1) {

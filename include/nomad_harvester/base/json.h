@@ -57,6 +57,8 @@ std::string EscapeUnseen(std::string_view text);
 // Like EscapeUnseen, and escapes all other control characters, too ("\x1b"). Each line break
 // becomes `newline`. The result is one line that does not control a terminal.
 std::string EscapeControls(std::string_view text, std::string_view newline = "\\n");
+// The same in double quotes, for messages.
+std::string Quoted(std::string_view text);
 
 }  // namespace nomad_harvester::base
 

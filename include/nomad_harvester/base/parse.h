@@ -15,9 +15,8 @@
 
 namespace nomad_harvester::base {
 
-// Go's strconv.ParseBool: 1 t T TRUE true True 0 f F FALSE false False. Errors are
-// INVALID_ARGUMENT with Go's text: `strconv.ParseBool: parsing "maybe": invalid syntax`.
-absl::StatusOr<bool> ParseGoBool(std::string_view text);
+// Go's strconv.ParseBool: 1 t T TRUE true True 0 f F FALSE false False. nullopt for anything else.
+std::optional<bool> ParseGoBool(std::string_view text);
 
 // A decimal integer without spaces or a leading '+'. INVALID_ARGUMENT otherwise and on overflow.
 absl::StatusOr<std::int64_t> ParseInt(std::string_view text);

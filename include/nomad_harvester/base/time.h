@@ -18,10 +18,9 @@ using MonoTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 // A point in calendar time (UTC): for objects and logs.
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
-// Parses Go's duration syntax exactly as time.ParseDuration does (golang/go:src/time/format.go):
-// optional sign, decimal numbers with the units ns us µs μs ms s m h, a bare "0". Errors are
-// INVALID_ARGUMENT with Go's text, e.g. `time: missing unit in duration "10"`,
-// `time: unknown unit "mm" in duration "10mm"`, `time: invalid duration ""`.
+// Parses Go's duration syntax (golang/go:src/time/format.go, ParseDuration): optional sign, decimal
+// numbers with the units ns us µs μs ms s m h, a bare "0". INVALID_ARGUMENT names the text and shows
+// an example.
 absl::StatusOr<Duration> ParseGoDuration(std::string_view text);
 
 // Go's Duration.String(): "1h0m0s", "1.5s", "250ms", "0s"; parses back to the same value.
