@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/base/secret.h"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <set>
@@ -63,7 +61,7 @@ void AddPemLines(std::string_view pem, std::set<std::string>* forms) {
   }
 }
 
-// What stands for a value in texts, escapes for URLs aside.
+// What stands for a value in texts.
 std::set<std::string> FormsOf(const std::string& value) {
   std::set<std::string> forms;
   if (value.size() < kShortest) return forms;
@@ -73,57 +71,9 @@ std::set<std::string> FormsOf(const std::string& value) {
     forms.insert(form);
     forms.insert(form.substr(0, form.find_last_not_of('=') + 1));
   }
+  for (const std::string& form : std::set(forms)) forms.insert(UrlEscape(form));
   AddPemLines(value, &forms);
   return forms;
-}
-
-// Whether the text begins with "%2F", or "%2f", of a '/'.
-bool BeginsEscaped(std::string_view text, char c) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  if (!text.starts_with('%')) return false;
-  const auto byte = static_cast<unsigned char>(c);
-  const std::array<char, 3> escape = {'%', kHex[byte >> 4U], kHex[byte & 0xfU]};
-  return EqualsIgnoreCase(text.substr(0, escape.size()), {escape.data(), escape.size()});
-}
-
-// The size of the beginning of `text` that is `form`, each byte as it is or escaped for a URL:
-// programs differ in what they escape. 0: it begins with something else.
-std::size_t EscapedSize(std::string_view text, std::string_view form) {
-  std::size_t at = 0;
-  for (const char c : form) {
-    const std::string_view rest = text.substr(at);
-    if (BeginsEscaped(rest, c)) {
-      at += 3;
-    } else if (!rest.empty() && (rest.front() == c || (rest.front() == '+' && c == ' '))) {
-      ++at;
-    } else {
-      return 0;
-    }
-  }
-  return at;
-}
-
-void ReplaceEscaped(std::string_view form, std::string* text) {
-  const bool has_space = form.find(' ') != std::string_view::npos;
-  const auto next = [text, has_space](std::size_t from) {
-    return has_space ? text->find_first_of("%+", from) : text->find('%', from);
-  };
-  std::string result;
-  std::size_t copied = 0;
-  std::size_t at = 0;  // the form does not begin before it
-  for (std::size_t sign = next(0); sign != std::string::npos; sign = next(at)) {
-    // Of the form fewer bytes than all stand before its first escape.
-    at = std::max(at, sign - std::min(sign, form.size() - 1));
-    while (at <= sign) {
-      const std::size_t size = EscapedSize(std::string_view(*text).substr(at), form);
-      if (size > 0) {
-        result.append(*text, copied, at - copied).append(kRedacted);
-        copied = at + size;
-      }
-      at += std::max<std::size_t>(size, 1);
-    }
-  }
-  if (copied > 0) *text = result.append(*text, copied);
 }
 
 }  // namespace
@@ -172,13 +122,11 @@ const std::string& Secret::Reveal() const {
 std::string WithoutSecrets(std::string text) {
   KnownSecrets& known = Secrets();
   if (known.count.load() == 0) return text;
-  const bool has_escapes = text.find_first_of("%+") != std::string::npos;
   const MutexLock lock(known.mutex);
   // Several holders of the same content are neighbours.
   for (auto form = known.forms.begin(); form != known.forms.end();
        form = known.forms.upper_bound(*form)) {
     absl::StrReplaceAll({{*form, kRedacted}}, &text);
-    if (has_escapes) ReplaceEscaped(*form, &text);
   }
   return text;
 }

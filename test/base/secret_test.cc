@@ -47,19 +47,6 @@ TEST(WithoutSecrets, P3_a_secret_is_recognised_escaped_and_in_base64) {
   EXPECT_EQ(WithoutSecrets("Basic " + Base64Encode("user:p@ss w/rd")), "Basic REDACTED");
 }
 
-// Python leaves '/' as it is, Go's url.PathEscape '@', its QueryEscape makes '+' of a space, and
-// some programs write small digits.
-TEST(WithoutSecrets, P3_a_secret_is_recognised_whatever_is_escaped_in_it) {
-  const Secret password("p@ss w/rd%21");
-  for (const std::string spelling :
-       {"p%40ss%20w%2frd%2521", "p@ss%20w%2Frd%2521", "p%40ss+w%2Frd%2521", "p%40ss%20w/rd%2521",
-        "%70%40%73%73%20%77%2F%72%64%25%32%31"}) {
-    EXPECT_EQ(WithoutSecrets(spelling), "REDACTED");
-    EXPECT_EQ(WithoutSecrets("%, " + spelling + "&p%40ss+" + spelling + "%"),
-              "%, REDACTED&p%40ss+REDACTED%");
-  }
-}
-
 TEST(WithoutSecrets, other_escapes_stay) {
   const Secret password("p@ss w/rd");
   for (const std::string text : {"p%40ss%20w%2Erd", "p%40ss%20w", "p@ss+", "100 %", "%+%+%",
