@@ -14,12 +14,14 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/numeric/int128.h"
+
 namespace nomad_harvester::base {
 namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-// 20 digits always exceed int64.
-constexpr std::int64_t kMaxIntegerDigits = 19;
+// A number of so many digits, times 1024^6, fits 128 bits. Further digits only round up.
+constexpr std::size_t kMaxDigits = 19;
 // Far above the exponent of any value that fits int64, and small enough that sums do not overflow.
 constexpr std::int64_t kMaxExponent = 1'000'000'000;
 
@@ -72,40 +74,6 @@ std::string TakeDigits(std::string_view* rest) {
   return digits;
 }
 
-// An exact decimal number of any length: 0.<digits> * 10^point.
-struct ExactNumber {
-  std::string digits;
-  std::int64_t point = 0;
-};
-
-void MultiplyBy1024(ExactNumber* number) {
-  int carry = 0;
-  for (auto digit = number->digits.rbegin(); digit != number->digits.rend(); ++digit) {
-    const int product = (*digit - '0') * 1024 + carry;
-    *digit = static_cast<char>('0' + product % 10);
-    carry = product / 10;
-  }
-  const std::string front = std::to_string(carry);
-  number->digits.insert(0, front);
-  number->point += static_cast<std::int64_t>(front.size());
-}
-
-// nullopt if it does not fit.
-std::optional<std::int64_t> RoundUp(ExactNumber number) {
-  const std::size_t zeros = number.digits.find_first_not_of('0');
-  number.digits.erase(0, zeros);
-  number.point -= static_cast<std::int64_t>(zeros);
-  if (number.point <= 0) return 1;
-  if (number.point > kMaxIntegerDigits) return std::nullopt;
-  const auto length = static_cast<std::size_t>(number.point);
-  if (number.digits.size() < length) number.digits.resize(length, '0');
-  const absl::StatusOr<std::int64_t> integer = ParseInt(number.digits.substr(0, length));
-  if (!integer.ok()) return std::nullopt;
-  if (number.digits.find_first_not_of('0', length) == std::string::npos) return *integer;
-  if (*integer == kLargest) return std::nullopt;
-  return *integer + 1;
-}
-
 }  // namespace
 
 absl::StatusOr<std::int64_t> ParseQuantity(std::string_view text) {
@@ -118,23 +86,39 @@ absl::StatusOr<std::int64_t> ParseQuantity(std::string_view text) {
     negative = rest.front() == '-';
     rest.remove_prefix(1);
   }
-  ExactNumber number{TakeDigits(&rest)};
-  number.point = static_cast<std::int64_t>(number.digits.size());
+  std::string digits = TakeDigits(&rest);
+  std::int64_t exponent = 0;  // the number is digits * 10^exponent
   if (!rest.empty() && rest.front() == '.') {
     rest.remove_prefix(1);
-    number.digits += TakeDigits(&rest);
+    const std::string fraction = TakeDigits(&rest);
+    digits += fraction;
+    exponent -= static_cast<std::int64_t>(fraction.size());
   }
   const std::optional<Suffix> suffix = ParseSuffix(rest);
-  if (number.digits.empty() || !suffix) {
+  if (digits.empty() || !suffix) {
     return error("not a Kubernetes quantity (such as 4Gi, 500m or 1.5)");
   }
-  if (number.digits.find_first_not_of('0') == std::string::npos) return 0;
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  if (digits.empty()) return 0;
   if (negative) return error("negative");
-  number.point += suffix->decimal;
-  for (int i = 0; i < suffix->binary; ++i) MultiplyBy1024(&number);
-  const std::optional<std::int64_t> value = RoundUp(std::move(number));
-  if (!value) return error("too large");
-  return *value;
+  exponent += suffix->decimal;
+  bool round_up = false;
+  if (digits.size() > kMaxDigits) {
+    round_up = digits.find_first_not_of('0', kMaxDigits) != std::string::npos;
+    exponent += static_cast<std::int64_t>(digits.size() - kMaxDigits);
+    digits.resize(kMaxDigits);
+  }
+  absl::uint128 value = 0;
+  for (const char digit : digits) value = value * 10 + static_cast<unsigned>(digit - '0');
+  value <<= 10 * suffix->binary;
+  for (; exponent > 0 && value <= kLargest; --exponent) value *= 10;
+  for (; exponent < 0 && value > 0; ++exponent) {
+    round_up = round_up || value % 10 != 0;
+    value /= 10;
+  }
+  if (round_up) ++value;
+  if (value > kLargest) return error("too large");
+  return static_cast<std::int64_t>(value);
 }
 
 std::string FormatBinaryQuantity(std::int64_t value) {

