@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // hclog's JSON, as the host parses it (hashicorp/go-plugin:log_entry.go parseJSON).
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,8 +23,6 @@ constexpr std::size_t kMaxLineBytes = 60 * 1024;
 constexpr std::size_t kMaxKeyBytes = 128;
 // Also with all of its strings as short as this a line fits: it has a few fields.
 constexpr std::size_t kMinStringBytes = 64;
-// The precision of the search for the string length at which a line fits.
-constexpr std::size_t kStringStep = 512;
 
 // The text, or its beginning and a marker with the original number of bytes, at most max_bytes in
 // total. Does not cut a UTF-8 character. max_bytes must leave room for the marker (48 bytes).
@@ -67,23 +64,13 @@ std::string Render(const Record& record, std::string_view module, std::size_t ma
 }  // namespace
 
 std::string FormatHclog(const Record& record, std::string_view module) {
-  std::string line = Render(record, module, kMaxLineBytes);
-  if (line.size() <= kMaxLineBytes) return line;
-  // The largest number of steps at which the line fits.
-  std::size_t low = 0;
-  std::size_t high = kMaxLineBytes / kStringStep;
-  const auto render = [&](std::size_t steps) {
-    return Render(record, module, std::max(kMinStringBytes, steps * kStringStep));
-  };
-  while (low < high) {
-    const std::size_t middle = low + (high - low + 1) / 2;
-    if (render(middle).size() <= kMaxLineBytes) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
+  std::size_t max_string = kMaxLineBytes;
+  std::string line = Render(record, module, max_string);
+  while (line.size() > kMaxLineBytes && max_string > kMinStringBytes) {
+    max_string -= max_string / 8;
+    line = Render(record, module, max_string);
   }
-  return render(low);
+  return line;
 }
 
 }  // namespace nomad_harvester::log
