@@ -18,8 +18,6 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
-#include "nlohmann/json.hpp"
-
 namespace nomad_harvester::base {
 // Not unnamed: a class outside of it has members of these types.
 namespace json_push {
@@ -213,49 +211,7 @@ inline boost::json::parse_options Options() {
 namespace {
 
 using json_push::kNowhere;
-using json_push::PathFollower;
 using Kind = JsonEvent::Kind;
-
-void Visit(const nlohmann::json& value, PathFollower& follower) {
-  if (follower.SkipsNext()) return;
-  JsonEvent event;
-  switch (value.type()) {
-    case nlohmann::json::value_t::object:
-      follower.Open(Kind::kObject);
-      for (const auto& [key, member] : value.items()) {
-        follower.Key(key);
-        Visit(member, follower);
-      }
-      follower.Close();
-      return;
-    case nlohmann::json::value_t::array:
-      follower.Open(Kind::kArray);
-      for (const auto& element : value) Visit(element, follower);
-      follower.Close();
-      return;
-    case nlohmann::json::value_t::string:
-      event = {.kind = Kind::kText, .text = *value.get_ptr<const std::string*>()};
-      break;
-    case nlohmann::json::value_t::boolean:
-      event = {.kind = Kind::kBool, .boolean = value.get<bool>()};
-      break;
-    case nlohmann::json::value_t::number_unsigned:
-      event.kind = value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()
-                       ? Kind::kFloat
-                       : Kind::kInt;
-      event.integer = value.get<std::int64_t>();
-      break;
-    case nlohmann::json::value_t::number_integer:
-      event = {.kind = Kind::kInt, .integer = value.get<std::int64_t>()};
-      break;
-    case nlohmann::json::value_t::number_float:
-      event.kind = Kind::kFloat;
-      break;
-    default:
-      break;
-  }
-  follower.Value(event);
-}
 
 std::vector<std::string> ListPaths(const std::string& list, const std::vector<std::string>& paths,
                                    const std::vector<std::string>& beside) {
@@ -345,11 +301,6 @@ JsonPushParser::JsonPushParser(const JsonPaths& paths, JsonSink sink)
 JsonPushParser::~JsonPushParser() = default;
 void JsonPushParser::Write(std::string_view piece) { impl_->Write(piece, true); }
 absl::Status JsonPushParser::Finish(std::string_view what) { return impl_->Finish(what); }
-
-void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink sink) {
-  PathFollower follower(paths, std::move(sink));
-  Visit(value, follower);
-}
 
 JsonListReader::JsonListReader(const std::string& list, const std::vector<std::string>& paths,
                                JsonElements& elements, const std::vector<std::string>& beside)

@@ -28,6 +28,8 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/base/json.h"
+
 #include "absl/status/status.h"
 #include "nlohmann/json_fwd.hpp"
 
@@ -87,9 +89,6 @@ class JsonPushParser {
   const std::unique_ptr<Impl> impl_;
 };
 
-// Sends the same events for a value that is already in memory.
-void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink sink);
-
 // The paths that are read into a record, each with the function that stores its value.
 template <typename T>
 class JsonFields {
@@ -108,13 +107,15 @@ class JsonFields {
     sets_[static_cast<std::size_t>(field)](record, event);
   }
 
-  // Reads a record from a value that is already in memory.
+  // Reads a record from a value that is already in memory, by way of its text: for single objects.
   T Read(const nlohmann::json& value) const {
     T record;
-    VisitJson(value, tree_, [&](int field, const JsonEvent& event) {
+    JsonPushParser parser(tree_, [&](int field, const JsonEvent& event) {
       Apply(field, event, record);
       return true;
     });
+    parser.Write(DumpJson(value));
+    parser.Finish("the value").IgnoreError();  // it was JSON
     return record;
   }
 
