@@ -71,7 +71,7 @@ void KubeStore::Stamp(const ResourceDef& def, Json& object) const {
   object["apiVersion"] = ApiVersion(def);
   object["kind"] = def.kind;
   Json& metadata = object["metadata"];
-  metadata["uid"] = world_.random.NextUuid();
+  metadata["uid"] = world_.NextUuid();
   metadata["creationTimestamp"] = base::FormatRfc3339(world_.server_time());
   if (def.custom) metadata["generation"] = 1;
   metadata["managedFields"] = Json::array({{{"manager", "simulator"},

@@ -67,7 +67,7 @@ void Machines::MakeClaims(Machine& machine, const Json& vm) {
       continue;
     }
     if (store_.Find(kClaims, machine.ns, NameOf(claim)) != nullptr) continue;
-    if (image.is_cdi) claim = OfDataVolume(claim, world_.random.NextUuid());
+    if (image.is_cdi) claim = OfDataVolume(claim, world_.NextUuid());
     claim["metadata"]["namespace"] = machine.ns;
     claim["metadata"]["finalizers"] = Json::array({"kubernetes.io/pvc-protection"});
     claim["status"] = {{"phase", "Bound"}};

@@ -21,7 +21,7 @@ std::string NomadState::NextAddress() {
 
 std::string NomadState::AddClient(NodeSpec spec, std::string address,
                                   const ClientBehaviour& behaviour) {
-  const std::string id = world_.random.NextUuid();
+  const std::string id = world_.NextUuid();
   if (spec.node_pool.empty()) spec.node_pool = "default";
   if (spec.datacenter.empty()) spec.datacenter = kDatacenter;
   spec.attributes.emplace("unique.hostname", spec.name);

@@ -50,7 +50,7 @@ std::string NomadState::Introduce(const std::string& name, const std::string& po
   ttl = std::min(ttl, world_.options.longest_token);
   IntroToken token{
       .name = name, .pool = pool.empty() ? "default" : pool, .expires = world_.wall() + ttl};
-  const std::string id = world_.random.NextUuid();
+  const std::string id = world_.NextUuid();
   const Json claims = {{"aud", "nomadproject.io"},
                        {"exp", UnixSeconds(token.expires)},
                        {"iat", UnixSeconds(world_.wall())},

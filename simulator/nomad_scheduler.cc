@@ -137,7 +137,7 @@ const NomadNode* NomadState::LeastLoaded(const JobSpec& job) const {
 
 void NomadState::Place(const JobSpec& job, const NomadNode& node) {
   NomadAllocation allocation;
-  allocation.id = world_.random.NextUuid();
+  allocation.id = world_.NextUuid();
   allocation.job_id = job.id;
   allocation.node_id = node.id;
   allocation.node_name = node.spec.name;

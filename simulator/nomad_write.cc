@@ -139,7 +139,7 @@ NomadReply NomadApi::RegisterJob(const std::string& text) {
     return Error(400, "Job must be specified");
   }
   state_.RunJob(ReadJob(*job));
-  return {JsonReply(200, {{"EvalID", world_.random.NextUuid()},
+  return {JsonReply(200, {{"EvalID", world_.NextUuid()},
                           {"EvalCreateIndex", state_.index()},
                           {"JobModifyIndex", state_.index()},
                           {"Warnings", ""},
@@ -149,7 +149,7 @@ NomadReply NomadApi::RegisterJob(const std::string& text) {
 
 NomadReply NomadApi::StopJob(const NomadCall& call) {
   if (!state_.StopJob(call.id)) return Error(404, "job not found");
-  return {JsonReply(200, {{"EvalID", world_.random.NextUuid()},
+  return {JsonReply(200, {{"EvalID", world_.NextUuid()},
                           {"EvalCreateIndex", state_.index()},
                           {"JobModifyIndex", state_.index()},
                           {"Index", state_.index()}}),

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handling of a request: counters, faults, refusals, the effect, blocking queries.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
 
+#include "absl/time/time.h"
 #include "cluster_impl.h"
 #include "kube_reply.h"
 #include "request_info.h"
 
 namespace nomad_harvester::simulator {
 namespace {
+
+// The fixed form of RFC 9110 5.6.7.
+std::string HttpDate(base::WallTime time) {
+  return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::FromChrono(time),
+                          absl::UTCTimeZone());
+}
 
 http::HttpResponse FaultAnswer(System system, const Fault& fault) {
   http::HttpResponse response;
@@ -74,7 +83,7 @@ NomadReply Cluster::Impl::Answer(const Caller& caller, const http::HttpRequest& 
   } else {
     reply = nomads.At(caller.nomad).api.Handle(request);
   }
-  reply.response.headers.Set("Date", base::FormatHttpDate(world.server_time()));
+  reply.response.headers.Set("Date", HttpDate(world.server_time()));
   return reply;
 }
 
@@ -181,8 +190,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& 
     case Fault::Kind::kAnswer: {
       http::HttpResponse answer = FaultAnswer(system, fault);
       base::MutexLock lock(mutex);
-      answer.headers.Set("Date",
-                         base::FormatHttpDate(context.clock().WallNow() + NextSkew(system)));
+      answer.headers.Set("Date", HttpDate(context.clock().WallNow() + NextSkew(system)));
       return answer;
     }
     case Fault::Kind::kDelay:

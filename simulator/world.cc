@@ -2,6 +2,10 @@
 #include "world.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace nomad_harvester::simulator {
 
@@ -33,6 +37,20 @@ std::optional<base::MonoTime> World::NextDue() const {
 void World::After(base::Duration delay, Action action) {
   due_.emplace(std::pair(now_ + std::max(base::Duration::zero(), delay), order_++),
                std::move(action));
+}
+
+std::string World::NextUuid() {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  // RFC 9562, 5.4: the version in the third group, the variant in the fourth.
+  const std::uint64_t high = (random.Next() & ~std::uint64_t{0xf000}) | 0x4000;
+  const std::uint64_t low =
+      (random.Next() & ~(std::uint64_t{0b11} << 62)) | std::uint64_t{0b10} << 62;
+  std::string uuid;
+  for (const std::uint64_t half : {high, low}) {
+    for (int shift = 60; shift >= 0; shift -= 4) uuid += kHex[half >> shift & 0xf];
+  }
+  for (const std::size_t position : {8u, 13u, 18u, 23u}) uuid.insert(position, 1, '-');
+  return uuid;
 }
 
 void World::Emit(Event event) {

@@ -39,6 +39,9 @@ class World {
   void SetSkew(base::Duration skew) { skew_ = skew; }  // until the step ends
   void After(base::Duration delay, Action action);
 
+  // A version 4 UUID in lower case.
+  std::string NextUuid();
+
   void Emit(Event event);
   std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
   const std::vector<std::string>& journal() const { return journal_; }

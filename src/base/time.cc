@@ -12,8 +12,6 @@
 namespace nomad_harvester::base {
 namespace {
 
-constexpr char kHttpDate[] = "%a, %d %b %Y %H:%M:%S GMT";
-
 std::string Format(const char* format, WallTime time) {
   return absl::FormatTime(format, absl::FromChrono(time), absl::UTCTimeZone());
 }
@@ -49,12 +47,10 @@ std::string FormatRfc3339Micros(WallTime time) { return Format("%Y-%m-%dT%H:%M:%
 std::string FormatRfc3339Nanos(WallTime time) { return Format("%Y-%m-%dT%H:%M:%E*SZ", time); }
 
 absl::StatusOr<WallTime> ParseHttpDate(std::string_view text) {
-  const std::optional<absl::Time> parsed = Parse(kHttpDate, text);
+  const std::optional<absl::Time> parsed = Parse("%a, %d %b %Y %H:%M:%S GMT", text);
   const std::optional<WallTime> time = parsed ? ToWallTime(*parsed) : std::nullopt;
   if (!time) return InvalidArgument("\"" + std::string(text) + "\" is not an HTTP date");
   return *time;
 }
-
-std::string FormatHttpDate(WallTime time) { return Format(kHttpDate, time); }
 
 }  // namespace nomad_harvester::base

@@ -120,9 +120,4 @@ void WorkerPool::Stop() {
   });
 }
 
-absl::Status InlineExecutor::Submit(std::function<void()> task) {
-  task();
-  return absl::OkStatus();
-}
-
 }  // namespace nomad_harvester::runtime

@@ -118,17 +118,14 @@ TEST(FormatRfc3339, What_it_writes_parses_back) {
     ASSERT_THAT(ParseRfc3339(FormatRfc3339Micros(time)), IsOkAndHolds(WallTime(micros)));
     const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
     ASSERT_THAT(ParseRfc3339(FormatRfc3339(time)), IsOkAndHolds(WallTime(seconds)));
-    ASSERT_THAT(ParseHttpDate(FormatHttpDate(time)), IsOkAndHolds(WallTime(seconds)));
   }
 }
 
-TEST(HttpDate, Is_parsed_and_written_in_the_fixed_form) {
+TEST(HttpDate, Is_parsed_in_the_fixed_form) {
   EXPECT_THAT(ParseHttpDate("Sat, 21 Nov 2026 02:03:04 GMT"), IsOkAndHolds(At(1795226584)));
-  EXPECT_EQ(FormatHttpDate(At(1795226584)), "Sat, 21 Nov 2026 02:03:04 GMT");
   // The example of RFC 9110, 5.6.7.
   EXPECT_THAT(ParseHttpDate("Sun, 06 Nov 1994 08:49:37 GMT"), IsOkAndHolds(At(784111777)));
-  EXPECT_EQ(FormatHttpDate(At(784111777)), "Sun, 06 Nov 1994 08:49:37 GMT");
-  EXPECT_EQ(FormatHttpDate(At(0)), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_THAT(ParseHttpDate("Thu, 01 Jan 1970 00:00:00 GMT"), IsOkAndHolds(At(0)));
 }
 
 class RefusesHttpDate : public testing::TestWithParam<std::string> {};

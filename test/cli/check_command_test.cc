@@ -20,7 +20,9 @@
 #include "http/test_certificates.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
+#include "support/inline_executor.h"
 #include "support/scoped_temp_dir.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -113,9 +115,9 @@ class CheckedPool {
 
  private:
   support::FakeClock clock_;
-  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_;
-  runtime::InlineExecutor executor_;
+  support::InlineExecutor executor_;
   Settings settings_;
   std::unique_ptr<scaling::Maintenance> maintenance_;
   std::string out_;
@@ -536,10 +538,10 @@ std::string CheckOfServer(const std::string& url, const Values& tls) {
   auto transports = scaling::MakeCurlTransports(*config);
   EXPECT_TRUE(transports.ok()) << transports.status();
   const auto clock = runtime::MakeSystemClock();
-  runtime::InlineExecutor executor;
+  support::InlineExecutor executor;
   scaling::MaintenanceOptions options;
   options.clock = clock.get();
-  options.random = runtime::MakeSeededRandom(2);
+  options.random = support::MakeSeededRandom(2);
   options.executor = &executor;
   options.holder = "operator";
   const scaling::Maintenance maintenance(

@@ -25,6 +25,7 @@
 #include "support/fake_clock.h"
 #include "support/hosts.h"
 #include "support/scoped_temp_dir.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::cli {
@@ -58,7 +59,7 @@ class MaintenanceCommands : public OperatorTest {
   absl::Status Scale(int count) {
     scaling::ServiceOptions options;
     options.clock = &clock_;
-    options.random = runtime::MakeSeededRandom(3);
+    options.random = support::MakeSeededRandom(3);
     options.environment = [](const std::string&) { return std::nullopt; };
     options.transports = [this](const config::PluginConfig&) {
       return TransportsOf(cluster_, "plugin");
@@ -983,7 +984,7 @@ class WholeCommands : public testing::Test {
 
   sigset_t mask_{};
   const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{*clock_, *random_};
   simulator::SimulatorServer server_{cluster_, *clock_};
   std::pair<std::string, std::string> credential_ = {"HARVESTER_TOKEN", "x"};

@@ -20,6 +20,8 @@
 #include "nlohmann/json.hpp"
 #include "settings.h"
 #include "support/fake_clock.h"
+#include "support/inline_executor.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::cli {
 
@@ -37,7 +39,7 @@ inline std::unique_ptr<scaling::Maintenance> MakeMaintenance(simulator::Cluster&
                                                              const Settings& settings) {
   scaling::MaintenanceOptions options;
   options.clock = &clock;
-  options.random = runtime::MakeSeededRandom(2);
+  options.random = support::MakeSeededRandom(2);
   options.executor = &executor;
   options.holder = "operator";
   return std::make_unique<scaling::Maintenance>(
@@ -81,9 +83,9 @@ class OperatorTest : public testing::Test {
   }
 
   support::FakeClock clock_;
-  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{clock_, *random_};
-  runtime::InlineExecutor executor_;
+  support::InlineExecutor executor_;
   runtime::CancelSource work_{runtime::Context::Background(clock_)};
   Settings settings_;
   std::unique_ptr<scaling::Maintenance> maintenance_;

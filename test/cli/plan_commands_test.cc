@@ -27,6 +27,7 @@
 #include "nlohmann/json.hpp"
 #include "scale_command.h"
 #include "support/fake_clock.h"
+#include "support/seeded_random.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -104,7 +105,7 @@ class PlanCommands : public OperatorTest {
       }
       scaling::ServiceOptions options;
       options.clock = &clock_;
-      options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(100 + commands_));
+      options.random = support::MakeSeededRandom(static_cast<std::uint64_t>(100 + commands_));
       options.logger = log::Logger(progress, log::Level::kDebug);
       options.environment = [this](const std::string& name) {
         const auto found = environment_.find(name);

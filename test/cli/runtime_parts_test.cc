@@ -159,7 +159,7 @@ TEST_F(RuntimePartsTest, the_process_gets_clock_log_and_environment) {
 
 TEST_F(RuntimePartsTest, names_are_random) {
   RuntimeParts parts(sink_, log::Level::kInfo, {});
-  EXPECT_NE(parts.random()->NextUuid(), parts.random()->NextUuid());
+  EXPECT_NE(parts.random()->NextName(20), parts.random()->NextName(20));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "runtime_parts.h"
 #include "support/fake_clock.h"
 #include "support/recording_sink.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::cli {
@@ -88,7 +89,7 @@ TEST_F(SimulatedWorldTest, both_systems_answer) {
 // "least_busy (152 %)" would puzzle.
 TEST(SimulatedWorldsJobs, fit_one_node) {
   support::FakeClock clock;
-  const std::unique_ptr<runtime::Random> random = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random = support::MakeSeededRandom(1);
   simulator::Cluster cluster(clock, *random);
   cluster.AddForeignNode({.name = "node"});
   const nlohmann::json room = cluster.Nodes().at(0)["NodeResources"];

@@ -11,6 +11,7 @@
 
 #include "cloud_config.h"
 #include "gtest/gtest.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -69,7 +70,7 @@ std::vector<std::string> LastKeys(const std::string& text) {
 }
 
 TEST(CloudConfigProperty, keys_are_added_and_nothing_else_changes) {
-  const auto random = runtime::MakeSeededRandom(11);
+  const auto random = support::MakeSeededRandom(11);
   int merged = 0;
   for (int i = 0; i < 5000; ++i) {
     const std::string text = AnyDocument(*random);
@@ -90,7 +91,7 @@ TEST(CloudConfigProperty, keys_are_added_and_nothing_else_changes) {
 }
 
 TEST(CloudConfigProperty, any_bytes_are_accepted_or_refused) {
-  const auto random = runtime::MakeSeededRandom(12);
+  const auto random = support::MakeSeededRandom(12);
   for (int i = 0; i < 20000; ++i) {
     std::string text = "#cloud-config\n";
     for (std::uint64_t length = random->Next() % 40; length > 0; --length) {

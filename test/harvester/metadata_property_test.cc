@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::harvester {
@@ -136,7 +137,7 @@ class MetadataProperty : public testing::Test {
     return text;
   }
 
-  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(20261121);
+  std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(20261121);
 };
 
 TEST_F(MetadataProperty, every_mark_comes_back_as_it_was_written) {

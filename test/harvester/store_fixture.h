@@ -18,6 +18,7 @@
 #include "nlohmann/json.hpp"
 #include "simulator/request_script.h"
 #include "support/fake_clock.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::harvester {
 
@@ -71,7 +72,7 @@ class StoreTest : public testing::Test {
   support::FakeClock clock_;
   support::FakeClock server_clock_;
   const runtime::Context context_ = runtime::Context::Background(clock_);
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{server_clock_, *random_};
   simulator::RequestScript script_{cluster_};
   const VmStore store_{std::make_shared<kube::KubeClient>(cluster_.HarvesterTransport()), kNs};

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::harvester {
@@ -111,7 +112,7 @@ TEST(TemplateTags, have_positions_in_lines_and_code_points_from_1) {
 }
 
 TEST(TemplateTags, in_any_bytes_are_rendered_or_refused) {
-  const auto random = runtime::MakeSeededRandom(8);
+  const auto random = support::MakeSeededRandom(8);
   for (int i = 0; i < 5000; ++i) {
     std::string source;
     for (std::uint64_t length = random->Next() % 60; length > 0; --length) {

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
 #include "harvester/store_fixture.h"
+#include "support/inline_executor.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::harvester {
@@ -32,7 +33,7 @@ json ImageObject(const std::string& name, const std::string& display_name) {
 
 class VmStoreImages : public StoreTest {
  protected:
-  runtime::InlineExecutor executor_;
+  support::InlineExecutor executor_;
   static constexpr char kImageNs[] = "images";
   void PutImage(const json& object) { Put(kube::kVirtualMachineImages, kImageNs, object); }
   absl::StatusOr<Image> Resolve(const std::string& name) {

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "support/fake_clock.h"
 #include "support/scripted_transport.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::http {
@@ -65,7 +66,7 @@ class RetrySlots : public testing::Test {
   RetrySlots() { options_.slots = {slots_}; }
 
   std::shared_ptr<HttpTransport> Stack() {
-    return WithRetry(inner_, options_, std::shared_ptr(runtime::MakeSeededRandom(1)),
+    return WithRetry(inner_, options_, std::shared_ptr(support::MakeSeededRandom(1)),
                      log::Logger());
   }
   // The test's time limit is the protection against hangs.

@@ -9,6 +9,7 @@
 #include "nomad_harvester/runtime/random.h"
 
 #include "kube/client_fixture.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::kube {
 namespace {
@@ -43,7 +44,7 @@ class KubeStack : public ClientFixture {
                                       {.name = "Authorization", .prefix = "Bearer "});
     stack_ = std::make_unique<KubeClient>(
         http::WithRetry(std::move(with_token), retry,
-                        std::shared_ptr<runtime::Random>(runtime::MakeSeededRandom(1)), {}));
+                        std::shared_ptr<runtime::Random>(support::MakeSeededRandom(1)), {}));
   }
   absl::StatusOr<Observed> Create(const Json& metadata) {
     return stack_->Create(context_, kVirtualMachines, "default", {{"metadata", metadata}});

@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nodepool/builders.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::nodepool {
 namespace {
@@ -163,7 +164,7 @@ class Worlds {
 };
 
 TEST(LinkWith, C6_the_link_of_every_vm_is_that_of_the_changed_list) {
-  const auto random = runtime::MakeSeededRandom(kSeed);
+  const auto random = support::MakeSeededRandom(kSeed);
   Worlds worlds(*random, false);
   for (int i = 0; i < kWorlds; ++i) {
     const SmallWorld world = worlds.Next();
@@ -178,7 +179,7 @@ TEST(LinkWith, C6_the_link_of_every_vm_is_that_of_the_changed_list) {
 // A hint that the new node shares with an old one counts for the old one, and a node that also has
 // another VM's name by its attribute links to none: both link less.
 TEST(LinkWith, C6_with_hints_that_several_nodes_share_a_node_read_again_links_only_if_it_would) {
-  const auto random = runtime::MakeSeededRandom(kSeed);
+  const auto random = support::MakeSeededRandom(kSeed);
   Worlds worlds(*random, true);
   int linked = 0;
   for (int i = 0; i < kWorlds; ++i) {

@@ -12,6 +12,7 @@
 
 #include "nomad/client_fixture.h"
 #include "support/scoped_temp_dir.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::nomad {
 namespace {
@@ -26,7 +27,7 @@ class NomadStack : public ClientFixture {
     auto with_token = http::WithToken(transport_, http::MakeFileToken(path), NomadTokenHeader());
     stack_ = std::make_unique<NomadClient>(
         http::WithRetry(std::move(with_token), retry,
-                        std::shared_ptr<runtime::Random>(runtime::MakeSeededRandom(1)), {}),
+                        std::shared_ptr<runtime::Random>(support::MakeSeededRandom(1)), {}),
         NomadClient::Options{});
   }
 

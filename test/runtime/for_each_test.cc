@@ -21,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/fake_clock.h"
+#include "support/inline_executor.h"
 #include "support/manual_executor.h"
 #include "support/status_matchers.h"
 
@@ -43,7 +44,7 @@ WorkerPool::Options Threads(std::size_t threads, std::size_t queue_limit = 1024)
 
 TEST(ForEachBounded, Runs_every_index_once_and_in_order_without_helpers) {
   FakeClock clock;
-  InlineExecutor executor;
+  support::InlineExecutor executor;
   std::vector<std::size_t> seen;
   const auto results =
       ForEachBounded(Context::Background(clock), executor, 5, 3, [&](std::size_t i) {
@@ -186,7 +187,7 @@ TEST(ForEachBounded, A_pool_that_stops_in_between_loses_no_index) {
 
 TEST(ForEachBounded, A_cancelled_context_gives_its_status_to_what_has_not_begun) {
   FakeClock clock;
-  InlineExecutor executor;
+  support::InlineExecutor executor;
   const CancelSource source(Context::Background(clock));
   int runs = 0;
   const auto results = ForEachBounded(source.context(), executor, 5, 1, [&](std::size_t i) {
@@ -201,7 +202,7 @@ TEST(ForEachBounded, A_cancelled_context_gives_its_status_to_what_has_not_begun)
 
 TEST(ForEachBounded, A_deadline_gives_its_status_to_what_has_not_begun) {
   FakeClock clock;
-  InlineExecutor executor;
+  support::InlineExecutor executor;
   const Context context = Context::Background(clock).WithTimeout(25s);
   const auto results = ForEachBounded(
       context, executor, 4, 2, [&](std::size_t) { return Context::Background(clock).Sleep(10s); });
@@ -211,7 +212,7 @@ TEST(ForEachBounded, A_deadline_gives_its_status_to_what_has_not_begun) {
 
 TEST(ForEachBounded, An_exception_reaches_the_caller_and_nothing_begins_after_it) {
   FakeClock clock;
-  InlineExecutor executor;
+  support::InlineExecutor executor;
   int runs = 0;
   EXPECT_THROW(ForEachBounded(Context::Background(clock), executor, 5, 3,
                               [&](std::size_t i) -> absl::Status {

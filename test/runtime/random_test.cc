@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <regex>
 #include <set>
 #include <string>
 #include <thread>
@@ -13,6 +12,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::runtime {
 namespace {
@@ -32,7 +32,7 @@ class Constant final : public Random {
 
 TEST(SeededRandom, Is_the_same_on_every_platform) {
   // The first outputs of SplitMix64 for the seed 1234567, as published with its reference code.
-  const auto random = MakeSeededRandom(1234567);
+  const auto random = support::MakeSeededRandom(1234567);
   EXPECT_EQ(random->Next(), 6457827717110365317u);
   EXPECT_EQ(random->Next(), 3203168211198807973u);
   EXPECT_EQ(random->Next(), 9817491932198370423u);
@@ -41,11 +41,11 @@ TEST(SeededRandom, Is_the_same_on_every_platform) {
 }
 
 TEST(SeededRandom, Differs_by_seed) {
-  EXPECT_NE(MakeSeededRandom(1)->Next(), MakeSeededRandom(2)->Next());
+  EXPECT_NE(support::MakeSeededRandom(1)->Next(), support::MakeSeededRandom(2)->Next());
 }
 
 TEST(SeededRandom, Threads_share_one_sequence_without_repeats) {
-  const auto random = MakeSeededRandom(1);
+  const auto random = support::MakeSeededRandom(1);
   std::vector<std::vector<std::uint64_t>> values(4);
   {
     std::vector<std::jthread> threads;
@@ -65,21 +65,21 @@ TEST(SystemRandom, Does_not_repeat) {
   std::set<std::uint64_t> seen;
   for (int i = 0; i < 1000; ++i) seen.insert(random->Next());
   EXPECT_EQ(seen.size(), 1000u);
-  EXPECT_NE(MakeSystemRandom()->NextUuid(), random->NextUuid());
+  EXPECT_NE(MakeSystemRandom()->Next(), random->Next());
 }
 
 TEST(Random, A_fraction_is_below_one) {
   EXPECT_EQ(Constant(0).NextFraction(), 0.0);
   EXPECT_LT(Constant(~std::uint64_t{0}).NextFraction(), 1.0);
   EXPECT_EQ(Constant(std::uint64_t{1} << 63).NextFraction(), 0.5);
-  const auto random = MakeSeededRandom(2);
+  const auto random = support::MakeSeededRandom(2);
   double sum = 0;
   for (int i = 0; i < 10000; ++i) sum += random->NextFraction();
   EXPECT_NEAR(sum / 10000, 0.5, 0.02);
 }
 
 TEST(Random, A_name_uses_the_whole_safe_alphabet_and_no_other_character) {
-  const auto random = MakeSeededRandom(3);
+  const auto random = support::MakeSeededRandom(3);
   std::map<char, int> counts;
   for (const char c : random->NextName(27'000)) ++counts[c];
   std::string used;
@@ -92,19 +92,6 @@ TEST(Random, A_name_uses_the_whole_safe_alphabet_and_no_other_character) {
   EXPECT_THAT(deviations, Each(Le(200)));
   EXPECT_EQ(random->NextName(5).size(), 5u);
   EXPECT_EQ(random->NextName(0), "");
-}
-
-TEST(Random, A_uuid_is_of_version_4_in_lower_case) {
-  const std::regex form("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
-  const auto random = MakeSeededRandom(4);
-  std::set<std::string> seen;
-  for (int i = 0; i < 1000; ++i) {
-    const std::string uuid = random->NextUuid();
-    ASSERT_TRUE(std::regex_match(uuid, form)) << uuid;
-    ASSERT_TRUE(seen.insert(uuid).second) << uuid;
-  }
-  EXPECT_EQ(Constant(0).NextUuid(), "00000000-0000-4000-8000-000000000000");
-  EXPECT_EQ(Constant(~std::uint64_t{0}).NextUuid(), "ffffffff-ffff-4fff-bfff-ffffffffffff");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "support/inline_executor.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::runtime {
@@ -225,7 +226,7 @@ TEST(WorkerPool, Without_threads_it_refuses_instead_of_keeping_tasks_for_ever) {
 }
 
 TEST(InlineExecutor, Runs_the_task_before_submit_returns) {
-  InlineExecutor executor;
+  support::InlineExecutor executor;
   std::thread::id where;
   EXPECT_THAT(executor.Submit([&] { where = std::this_thread::get_id(); }), IsOk());
   EXPECT_EQ(where, std::this_thread::get_id());

@@ -20,6 +20,7 @@
 #include "kube/list_names.h"
 #include "nlohmann/json.hpp"
 #include "support/scripted_transport.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::scaling {
@@ -83,7 +84,7 @@ class ClientsTest : public testing::Test {
     transports.harvester = harvester_.Transport();
     transports.nomad = nomad_.Transport();
     return MakeClients(std::make_shared<const config::PluginConfig>(config), transports,
-                       std::shared_ptr(runtime::MakeSeededRandom(1)), log::Logger());
+                       std::shared_ptr(support::MakeSeededRandom(1)), log::Logger());
   }
   void ListNodes(std::shared_ptr<const nomad::NomadClient> client,
                  const nomad::ReadOptions& options = {}) {
@@ -173,7 +174,7 @@ TEST(Clients, C15_every_request_to_nomad_names_the_configured_region) {
   const Clients clients =
       MakeClients(std::make_shared<const config::PluginConfig>(config),
                   {.harvester = std::make_shared<ScriptedTransport>(), .nomad = nomad},
-                  std::shared_ptr(runtime::MakeSeededRandom(1)), log::Logger());
+                  std::shared_ptr(support::MakeSeededRandom(1)), log::Logger());
   const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
   const Context context = Context::Background(*clock);
   for (const auto& client : {clients.nomad, clients.nomad_urgent, ClientsForPool(clients).nomad}) {
@@ -189,7 +190,7 @@ TEST(Clients, an_event_that_fails_is_not_sent_again) {
   const Clients clients =
       MakeClients(std::make_shared<const config::PluginConfig>(),
                   {.harvester = harvester, .nomad = std::make_shared<ScriptedTransport>()},
-                  std::shared_ptr(runtime::MakeSeededRandom(1)), log::Logger());
+                  std::shared_ptr(support::MakeSeededRandom(1)), log::Logger());
   const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
   const nlohmann::json event = {{"metadata", {{"name", "e"}}}};
   EXPECT_FALSE(

@@ -23,6 +23,7 @@
 #include "simulator/request_script.h"
 #include "support/fake_clock.h"
 #include "support/recording_sink.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::scaling {
@@ -55,7 +56,7 @@ class LeaseFixture : public testing::Test {
   std::unique_ptr<PoolLease> Process(const std::string& holder = "me", bool enabled = true) {
     const http::RetryOptions retry{.max_attempts = 2, .backoff_base = std::chrono::milliseconds(1)};
     auto client = std::make_shared<const kube::KubeClient>(http::WithRetry(
-        cluster_.HarvesterTransport(holder), retry, runtime::MakeSeededRandom(1), log::Logger()));
+        cluster_.HarvesterTransport(holder), retry, support::MakeSeededRandom(1), log::Logger()));
     return std::make_unique<PoolLease>(client, PoolKey{.ns = "default", .pool = "web"}, clock_,
                                        PoolLease::Options{.enabled = enabled, .holder = holder},
                                        log::Logger(sink_, log::Level::kDebug));
@@ -109,7 +110,7 @@ class LeaseFixture : public testing::Test {
 
   support::FakeClock clock_;
   ServerClock server_clock_{clock_};
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{server_clock_, *random_};
   simulator::RequestScript script_{cluster_};
   const std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();

@@ -19,6 +19,7 @@
 #include "nomad_harvester/simulator/cluster.h"
 
 #include "support/scripted_transport.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 #include "support/threaded_clock.h"
 
@@ -54,7 +55,7 @@ class LeaseThreads : public testing::Test {
     config::PluginConfig config;
     config.max_concurrency = 1;  // which renewals must not wait for
     clients_ = MakeClients(std::make_shared<const config::PluginConfig>(config), transports,
-                           std::shared_ptr(runtime::MakeSeededRandom(1)), log::Logger());
+                           std::shared_ptr(support::MakeSeededRandom(1)), log::Logger());
   }
   std::unique_ptr<PoolLease> Acquired(const std::string& pool) {
     auto lease =
@@ -66,7 +67,7 @@ class LeaseThreads : public testing::Test {
   }
 
   ThreadedClock clock_;
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{clock_, *random_};
   const std::shared_ptr<http::HttpTransport> server_ = cluster_.HarvesterTransport();
   const std::shared_ptr<ScriptedTransport> transport_ = std::make_shared<ScriptedTransport>();

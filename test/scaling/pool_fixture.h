@@ -30,8 +30,10 @@
 #include "nlohmann/json.hpp"
 #include "observation/nomad_reads.h"
 #include "support/fake_clock.h"
+#include "support/inline_executor.h"
 #include "support/object_uid.h"
 #include "support/recording_sink.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::scaling {
@@ -272,8 +274,8 @@ class PoolFixture : public testing::Test {
   }
 
   support::FakeClock clock_;
-  const std::shared_ptr<runtime::Random> server_random_ = runtime::MakeSeededRandom(2);
-  const std::shared_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::shared_ptr<runtime::Random> server_random_ = support::MakeSeededRandom(2);
+  const std::shared_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{clock_, *server_random_};
   const std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
   const log::Logger logger_{sink_, log::Level::kDebug};
@@ -288,7 +290,7 @@ class PoolFixture : public testing::Test {
   ObserverMemory memory_;
   PoolBacklog troubles_{*random_};
   PoolLease lease_{clients_.kube_urgent, key_, clock_, {.holder = "me"}, logger_};
-  runtime::InlineExecutor executor_;
+  support::InlineExecutor executor_;
   std::vector<ReconcileEvent> events_;
   const runtime::CancelSource client_{runtime::Context::Background(clock_)};
   std::unique_ptr<LeaseHold> hold_;

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "lease_fixture.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -125,7 +126,7 @@ TEST_F(LeaseRenewalTest, C11_a_renewal_without_a_reply_is_given_up_however_long_
   lease_->Release(context_);
   const auto client = std::make_shared<const kube::KubeClient>(
       http::WithRetry(cluster_.HarvesterTransport("patient"), {.attempt_timeout = minutes(1)},
-                      runtime::MakeSeededRandom(1), log::Logger()));
+                      support::MakeSeededRandom(1), log::Logger()));
   PoolLease lease(client, PoolKey{.ns = "default", .pool = "web"}, clock_,
                   PoolLease::Options{.holder = "patient"}, log::Logger());
   ASSERT_THAT(Acquire(lease), IsOk());

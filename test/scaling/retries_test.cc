@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "answers.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 #include "world.h"
 
@@ -148,7 +149,7 @@ TEST(RetriesJitter, L2_every_wait_is_within_a_fifth_of_its_length) {
 }
 
 TEST(RetriesJitter, L2_objects_that_fail_together_do_not_come_back_together) {
-  const auto random = runtime::MakeSeededRandom(7);
+  const auto random = support::MakeSeededRandom(7);
   std::vector<base::Duration> waits;
   for (int i = 0; i < 200; ++i) {
     Retries alone(*random);

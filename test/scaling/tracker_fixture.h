@@ -17,6 +17,7 @@
 
 #include "answers.h"
 #include "rules/tracker.h"
+#include "support/seeded_random.h"
 #include "world.h"
 
 namespace nomad_harvester::scaling {
@@ -73,7 +74,7 @@ class TrackerTest : public testing::Test {
   }
   std::set<std::string> Failures() const { return Summary().failures; }
 
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   Retries retries_{*random_};
   Leftovers leftovers_;
   base::MonoTime now_{std::chrono::hours(5)};

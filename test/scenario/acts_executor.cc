@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "support/seeded_random.h"
+
 namespace nomad_harvester::scenario {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr int kDeepest = 8;
 }  // namespace
 
 ActsExecutor::ActsExecutor(const Interleaving& interleaving)
-    : order_(interleaving.order), random_(runtime::MakeSeededRandom(interleaving.seed)) {}
+    : order_(interleaving.order), random_(support::MakeSeededRandom(interleaving.seed)) {}
 
 absl::Status ActsExecutor::Submit(std::function<void()> task) {
   if (order_ == Order::kListed) {

@@ -28,6 +28,7 @@
 #include "nlohmann/json.hpp"
 #include "process.h"
 #include "support/recording_sink.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 #include "support/threaded_clock.h"
 #include "threaded_process.h"
@@ -183,7 +184,7 @@ class Capacity : public testing::Test {
   support::ThreadedClock clock_;
   support::PassingTime passing_{clock_, milliseconds(50)};  // until the process has ended, too
   const runtime::CancelSource calls_{runtime::Context::Background(clock_)};
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{clock_, *random_, Latency()};
   NomadLists lists_;
   const std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();
@@ -265,7 +266,7 @@ class CapacityOnSockets : public testing::Test {
 
   const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
   const runtime::Context context_ = runtime::Context::Background(*clock_);
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{*clock_, *random_, Fast()};
   simulator::SimulatorServer server_{cluster_, *clock_};
   std::unique_ptr<ThreadedProcess> process_;

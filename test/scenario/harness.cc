@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/parse.h"
 
 #include "nlohmann/json.hpp"
+#include "support/seeded_random.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -45,7 +46,7 @@ class Harness::Meter {
 };
 
 Harness::Harness(simulator::Options options, const Interleaving& interleaving)
-    : random(runtime::MakeSeededRandom(42)),
+    : random(support::MakeSeededRandom(42)),
       cluster(clock, *random, std::move(options)),
       log(std::make_shared<support::RecordingSink>()),
       policy(PolicyFor("web")),

@@ -20,6 +20,7 @@
 #include "nlohmann/json.hpp"
 #include "process.h"
 #include "support/fake_clock.h"
+#include "support/seeded_random.h"
 
 namespace {
 
@@ -64,7 +65,7 @@ class Discarding final : public log::Sink {
 class Churn {
  public:
   explicit Churn(std::uint64_t seed)
-      : random_(runtime::MakeSeededRandom(seed)),
+      : random_(support::MakeSeededRandom(seed)),
         dice_(*random_),
         cluster_(clock_, *random_),
         process_(std::make_unique<Process>(

@@ -17,6 +17,7 @@
 #include "invariants.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
+#include "support/seeded_random.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -32,7 +33,7 @@ using ::testing::IsEmpty;
 class Net : public ::testing::Test {
  protected:
   Net()
-      : random_(runtime::MakeSeededRandom(1)),
+      : random_(support::MakeSeededRandom(1)),
         cluster_(clock_, *random_),
         invariants_(clock_, cluster_),
         bystanders_(clock_, cluster_) {}

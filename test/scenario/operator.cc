@@ -7,6 +7,8 @@
 
 #include "nomad_harvester/scaling/step_spec.h"
 
+#include "support/seeded_random.h"
+
 namespace nomad_harvester::scenario {
 namespace {
 
@@ -20,14 +22,14 @@ scaling::Clients ClientsOf(Harness& h, const std::string& client, const std::str
   transports.harvester = h.cluster.HarvesterTransport(client);
   transports.nomad = h.cluster.NomadTransport(client, nomad);
   return scaling::MakeClients(std::make_shared<const config::PluginConfig>(*std::move(config)),
-                              std::move(transports), runtime::MakeSeededRandom(17),
+                              std::move(transports), support::MakeSeededRandom(17),
                               log::Logger(h.log, log::Level::kInfo));
 }
 
 scaling::MaintenanceOptions OptionsOf(Harness& h, runtime::Executor& executor) {
   scaling::MaintenanceOptions options;
   options.clock = &h.clock;
-  options.random = runtime::MakeSeededRandom(18);
+  options.random = support::MakeSeededRandom(18);
   options.logger = options.loop_logger = log::Logger(h.log, log::Level::kInfo);
   options.executor = &executor;
   options.holder = "operator";

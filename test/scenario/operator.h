@@ -11,6 +11,7 @@
 #include "nomad_harvester/scaling/maintenance.h"
 
 #include "harness.h"
+#include "support/inline_executor.h"
 
 namespace nomad_harvester::scenario {
 
@@ -39,7 +40,7 @@ class Operator {
   config::PoolPolicy Policy() const;
 
   Harness& h_;
-  runtime::InlineExecutor executor_;
+  support::InlineExecutor executor_;
   const scaling::Maintenance maintenance_;
   const runtime::Context context_;
 };

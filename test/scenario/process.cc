@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "support/seeded_random.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -58,7 +59,7 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
       foreground_(options_.interleaving) {
   scaling::ServiceOptions options;
   options.clock = &clock_;
-  options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(number) * 7919 + 1);
+  options.random = support::MakeSeededRandom(static_cast<std::uint64_t>(number) * 7919 + 1);
   options.logger = log::Logger(std::move(sink), log::Level::kInfo).With({{"process", name_}});
   options.environment = [this](const std::string& name) -> std::optional<std::string> {
     const auto found = options_.environment.find(name);

@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "process.h"
 #include "support/recording_sink.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 #include "support/threaded_clock.h"
 #include "threaded_process.h"
@@ -65,7 +66,7 @@ class PublishThreads : public testing::Test {
   support::ThreadedClock clock_;
   support::PassingTime passing_{clock_, milliseconds(100)};
   const runtime::Context context_ = runtime::Context::Background(clock_);
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{clock_, *random_};
   const std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();
   scaling::StringMap policy_ = PolicyFor("web");

@@ -20,6 +20,7 @@
 #include "chaos.h"
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "support/seeded_random.h"
 #include "sweep.h"
 #include "vm_facts.h"
 
@@ -258,7 +259,7 @@ TEST_P(ReplacementSweep, R4_a_scale_at_any_moment_gets_its_count) {
 }
 
 TEST_P(ReplacementSweep, R1_a_pool_of_a_hundred_rolls_while_requests_fail_and_the_process_dies) {
-  const std::unique_ptr<runtime::Random> random = runtime::MakeSeededRandom(7);
+  const std::unique_ptr<runtime::Random> random = support::MakeSeededRandom(7);
   Dice dice(*random);
   Roll* rolling = nullptr;
   Roll roll(GetParam(),

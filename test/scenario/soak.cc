@@ -10,6 +10,7 @@
 
 #include "nlohmann/json.hpp"
 #include "support/hosts.h"
+#include "support/seeded_random.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -80,8 +81,8 @@ class Soak {
  public:
   explicit Soak(const SoakOptions& options)
       : options_(options),
-        random_(runtime::MakeSeededRandom(options.seed)),
-        cluster_random_(runtime::MakeSeededRandom(options.seed + 1)),
+        random_(support::MakeSeededRandom(options.seed)),
+        cluster_random_(support::MakeSeededRandom(options.seed + 1)),
         dice_(*random_),
         cluster_(clock_, *cluster_random_, support::TwoHosts()),
         invariants_(clock_, cluster_),

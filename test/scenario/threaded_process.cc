@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "support/seeded_random.h"
+
 namespace nomad_harvester::scenario {
 namespace {
 
@@ -24,7 +26,7 @@ ThreadedProcess::ThreadedProcess(runtime::Clock& clock, Options given)
       background_(ThreadsOf(given.background, log::Logger(given.sink, log::Level::kInfo))) {
   scaling::ServiceOptions options;
   options.clock = &clock_;
-  options.random = runtime::MakeSeededRandom(std::hash<std::string>()(given.name));
+  options.random = support::MakeSeededRandom(std::hash<std::string>()(given.name));
   options.logger = log::Logger(std::move(given.sink), log::Level::kInfo);
   options.environment = [](const std::string&) { return std::nullopt; };
   options.transports = std::move(given.transports);

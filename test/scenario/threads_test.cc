@@ -26,6 +26,7 @@
 #include "nlohmann/json.hpp"
 #include "process.h"
 #include "support/recording_sink.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 #include "support/threaded_clock.h"
 #include "threaded_process.h"
@@ -179,7 +180,7 @@ class Threads : public testing::Test {
   support::ThreadedClock clock_;
   support::PassingTime passing_{clock_, milliseconds(100)};
   const runtime::Context context_ = runtime::Context::Background(clock_);
-  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   simulator::Cluster cluster_{clock_, *random_};
   Ledger ledger_{cluster_};
   const std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();

@@ -49,7 +49,8 @@ class KubeApiTest : public SimulatorTest {
 
 TEST_F(KubeApiTest, A_created_object_gets_what_the_server_gives) {
   const json vm = MakeVm("vm-1");
-  EXPECT_EQ(UidOf(vm).size(), 36U);
+  EXPECT_THAT(UidOf(vm), testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab]"
+                                               "[0-9a-f]{3}-[0-9a-f]{12}"));
   EXPECT_FALSE(kube::ResourceVersionOf(vm).empty());
   EXPECT_EQ(vm["metadata"]["generation"], 1);
   EXPECT_EQ(vm["metadata"]["creationTimestamp"], "2026-01-01T00:00:00Z");

@@ -11,13 +11,15 @@
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/simulator/server.h"
 
+#include "support/seeded_random.h"
+
 int main(int argc, char** argv) {
   using nomad_harvester::simulator::Cluster;
   using nomad_harvester::simulator::Introduction;
   using nomad_harvester::simulator::Options;
   using nomad_harvester::simulator::SimulatorServer;
   const auto clock = nomad_harvester::runtime::MakeSystemClock();
-  const auto random = nomad_harvester::runtime::MakeSeededRandom(1);
+  const auto random = nomad_harvester::support::MakeSeededRandom(1);
   Options options;
   options.boot_time = std::chrono::seconds(2);
   options.join_time = std::chrono::seconds(1);

@@ -8,6 +8,7 @@
 #include "nomad_harvester/http/curl_transport.h"
 
 #include "simulator_fixture.h"
+#include "support/seeded_random.h"
 
 namespace nomad_harvester::simulator {
 namespace {
@@ -31,7 +32,7 @@ class ServerTest : public testing::Test {
   }
 
   std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
-  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   runtime::Context context_ = runtime::Context::Background(*clock_);
   Cluster cluster_{*clock_, *random_, Fast()};
   SimulatorServer server_{cluster_, *clock_};

@@ -22,6 +22,7 @@
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
 #include "support/object_uid.h"
+#include "support/seeded_random.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::simulator {
@@ -152,7 +153,7 @@ class SimulatorTest : public testing::Test {
   }
 
   support::FakeClock clock_;
-  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
   runtime::Context context_ = runtime::Context::Background(clock_);
   Options options_;
 

@@ -41,7 +41,6 @@ std::string FormatRfc3339Nanos(WallTime time);
 
 // Parses an HTTP date of the fixed form "Sat, 21 Nov 2026 02:03:04 GMT" (RFC 9110 5.6.7).
 absl::StatusOr<WallTime> ParseHttpDate(std::string_view text);
-std::string FormatHttpDate(WallTime time);
 
 }  // namespace nomad_harvester::base
 

@@ -22,14 +22,10 @@ class Random {
   // `length` characters of Kubernetes' safe alphabet "bcdfghjklmnpqrstvwxz2456789", which cannot
   // form words (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go).
   std::string NextName(std::size_t length);
-  // A version 4 UUID in lower case.
-  std::string NextUuid();
 };
 
 // From the kernel (getrandom).
 std::unique_ptr<Random> MakeSystemRandom();
-// Repeatable: the same seed gives the same sequence on every platform.
-std::unique_ptr<Random> MakeSeededRandom(std::uint64_t seed);
 
 }  // namespace nomad_harvester::runtime
 

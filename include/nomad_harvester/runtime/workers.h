@@ -49,13 +49,6 @@ class WorkerPool final : public Executor {
   std::shared_ptr<State> state_;
 };
 
-// Runs each task immediately in the calling thread: for tests and commands, which need a known
-// order.
-class InlineExecutor final : public Executor {
- public:
-  absl::Status Submit(std::function<void()> task) override;
-};
-
 // Calls fn(i) for every i < count, at most `parallelism` at a time. The calling thread takes part,
 // and helpers run on `executor` as far as its queue has room, so the call cannot deadlock. Returns
 // when all calls have ended, with one status per index; a failure does not stop the other calls.
