@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -119,6 +120,18 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
   if (error) return FileError(path, error.value());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+int WriteAll(int fd, std::string_view* left) {
+  while (!left->empty()) {
+    const ssize_t written = write(fd, left->data(), left->size());
+    if (written >= 0) {
+      left->remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
 }
 
 }  // namespace nomad_harvester::base

@@ -42,19 +42,10 @@ void AppendHex(unsigned char byte, std::string* text) {
   absl::StrAppend(text, "\\x", absl::Hex(byte, absl::kZeroPad2));
 }
 
-// Of a well-formed character of two or three bytes.
-unsigned CodePoint(std::string_view character) {
-  unsigned point =
-      static_cast<unsigned char>(character[0]) & (character.size() == 2 ? 0x1fU : 0xfU);
-  for (const char byte : character.substr(1))
-    point = point << 6 | (static_cast<unsigned char>(byte) & 0x3fU);
-  return point;
-}
-
 // Directions of text, characters without width, separators of lines.
 bool IsUnseen(std::string_view character) {
   if (character.size() != 2 && character.size() != 3) return false;
-  const unsigned point = CodePoint(character);
+  const std::uint32_t point = CodePoint(character);
   return point == 0x61c || (point >= 0x200b && point <= 0x200f) ||
          (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x2069) ||
          point == 0xfeff;
@@ -150,6 +141,16 @@ std::vector<std::string> GetStrings(const json& object, std::string_view key) {
   return texts;
 }
 
+std::uint32_t CodePoint(std::string_view character) {
+  const auto byte = [character](std::size_t i) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(character[i]));
+  };
+  if (character.size() == 1) return byte(0);
+  std::uint32_t code = byte(0) & (0x7fU >> character.size());
+  for (std::size_t i = 1; i < character.size(); ++i) code = (code << 6U) | (byte(i) & 0x3fU);
+  return code;
+}
+
 std::size_t Utf8CharacterLength(std::string_view text) {
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -178,7 +179,7 @@ std::string_view Utf8Prefix(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return text;
   // A character has at most three continuation bytes.
   for (int i = 0; i < 3 && limit > 0; ++i) {
-    if ((static_cast<unsigned char>(text[limit]) & 0xc0) != 0x80) break;
+    if (!ContinuesCharacter(text[limit])) break;
     --limit;
   }
   return text.substr(0, limit);

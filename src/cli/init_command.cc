@@ -18,6 +18,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
@@ -272,13 +273,7 @@ absl::Status Write(const InitFile& file, bool force) {
   const auto last_error = [] { return std::error_code(errno, std::generic_category()); };
   if (fd < 0) return FailedTo("write", file.path, last_error());
   std::string_view left = file.content;
-  while (!left.empty()) {
-    const ssize_t written = write(fd, left.data(), left.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    left.remove_prefix(static_cast<std::size_t>(written));
-  }
-  const std::error_code error = left.empty() ? std::error_code() : last_error();
+  const std::error_code error(base::WriteAll(fd, &left), std::generic_category());
   if (close(fd) != 0 && !error) return FailedTo("write", file.path, last_error());
   return error ? FailedTo("write", file.path, error) : absl::OkStatus();
 }

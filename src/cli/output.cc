@@ -4,7 +4,10 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <iostream>
+#include <string_view>
 #include <unistd.h>
+
+#include "nomad_harvester/base/file.h"
 
 namespace nomad_harvester::cli {
 
@@ -36,14 +39,8 @@ CheckedOutput::int_type CheckedOutput::overflow(int_type character) {
 }
 
 int CheckedOutput::sync() {
-  for (const char* next = pbase(); error_ == 0 && next != pptr();) {
-    const ssize_t written = write(STDOUT_FILENO, next, static_cast<std::size_t>(pptr() - next));
-    if (written >= 0) {
-      next += written;
-    } else if (errno != EINTR) {
-      error_ = errno;
-    }
-  }
+  std::string_view left(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+  if (error_ == 0) error_ = base::WriteAll(STDOUT_FILENO, &left);
   setp(buffer_.begin(), buffer_.end());
   return error_ == 0 ? 0 : -1;
 }

@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "nomad_harvester/base/json.h"
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 
@@ -17,8 +19,6 @@ std::string Variable(const config::StringMap& environment, const char* name) {
   const auto found = environment.find(name);
   return found == environment.end() ? "" : found->second;
 }
-
-bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
 
 // U+0300 to U+036F.
 bool IsCombining(std::string_view character) {
@@ -97,7 +97,7 @@ std::string Clip(std::string_view line, std::size_t width) {
   while (DisplayWidth(line.substr(0, end)) > width) {
     do {
       --end;
-    } while (ContinuesCharacter(line[end]));
+    } while (base::ContinuesCharacter(line[end]));
   }
   return std::string(line.substr(0, end));
 }
@@ -131,7 +131,7 @@ std::size_t DisplayWidth(std::string_view text) {
   std::size_t width = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t end = begin + 1;
-    while (end < text.size() && ContinuesCharacter(text[end])) ++end;
+    while (end < text.size() && base::ContinuesCharacter(text[end])) ++end;
     if (!IsCombining(text.substr(begin, end - begin))) ++width;
     begin = end;
   }

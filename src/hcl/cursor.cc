@@ -30,17 +30,6 @@ constexpr Range kNotNormal[] = {
     {0x11127, 0x11127}, {0x1133e, 0x11357}, {0x114b0, 0x114bd}, {0x115af, 0x115af},
     {0x11930, 0x11930}, {0x1d15e, 0x1d172}, {0x1d1bb, 0x1d1c0}, {0x2f800, 0x2fa1d}};
 
-// Of a well-formed character.
-std::uint32_t CodeOf(std::string_view character) {
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(character[i]));
-  };
-  if (character.size() == 1) return byte(0);
-  std::uint32_t code = byte(0) & (0x7fU >> character.size());
-  for (std::size_t i = 1; i < character.size(); ++i) code = (code << 6U) | (byte(i) & 0x3fU);
-  return code;
-}
-
 bool MayChange(std::uint32_t code) {
   return code >= kNotNormal[0].first &&
          std::any_of(std::begin(kNotNormal), std::end(kNotNormal),
@@ -115,7 +104,7 @@ bool AppendCharacter(std::uint32_t code, std::string* text) {
 std::size_t SpaceLength(std::string_view text) {
   const std::size_t length = base::Utf8CharacterLength(text);
   if (length == 0) return 0;
-  const std::uint32_t code = CodeOf(text.substr(0, length));
+  const std::uint32_t code = base::CodePoint(text.substr(0, length));
   const bool is_space = (code >= 0x9 && code <= 0xd) || code == 0x20 || code == 0x85 ||
                         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
                         code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f ||
@@ -159,7 +148,7 @@ std::optional<std::string> CanonicalNumber(std::string_view text) {
 absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std::string text) {
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t length = base::Utf8CharacterLength(rest);
-    if (MayChange(CodeOf(rest.substr(0, length)))) {
+    if (MayChange(base::CodePoint(rest.substr(0, length)))) {
       return cursor.Error(offset,
                           "this text has a combining character or another one that the agent may "
                           "replace (Unicode's normal form C), and that is not read here");

@@ -20,11 +20,9 @@ constexpr std::string_view kSecretWords[] = {"token",   "passw",     "passphrase
                                              "_pass",   "secret",    "auth",        "credential",
                                              "header_", "user_data", "network_data"};
 
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
-
 std::size_t Characters(std::string_view text) {
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !IsContinuation(c); }));
+      std::count_if(text.begin(), text.end(), [](char c) { return !base::ContinuesCharacter(c); }));
 }
 
 bool IsNameCharacter(char c) {
@@ -78,8 +76,8 @@ Excerpt Cut(std::string_view line, std::size_t at) {
   std::size_t from = at > kShownBytes ? at - kShownBytes : 0;
   std::size_t to = std::min(line.size(), at + kShownBytes);
   // To whole characters, which are four bytes at most.
-  for (int i = 0; i < 3 && from < at && IsContinuation(line[from]); ++i) ++from;
-  for (int i = 0; i < 3 && to < line.size() && IsContinuation(line[to]); ++i) ++to;
+  for (int i = 0; i < 3 && from < at && base::ContinuesCharacter(line[from]); ++i) ++from;
+  for (int i = 0; i < 3 && to < line.size() && base::ContinuesCharacter(line[to]); ++i) ++to;
   const std::size_t shown = std::min(to, EndOfOpenPart(line));
   Excerpt excerpt{.text = from > 0 ? "… " : "", .caret = from > 0 ? std::size_t{2} : 0};
   if (shown > from) excerpt.text += OnOneLine(line.substr(from, shown - from));

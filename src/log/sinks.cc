@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "nomad_harvester/base/file.h"
+
 #include "spdlog/details/log_msg.h"
 #include "spdlog/sinks/base_sink.h"
 
@@ -39,20 +41,15 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
     // The first newline ends a truncated previous line, so that this line stays complete.
     std::string text = torn_ ? "\n" : "";
     text.append(message.payload.data(), message.payload.size()) += '\n';
-    WriteAll(text);
+    Write(text);
   }
   void flush_() override {}
 
  private:
-  void WriteAll(std::string_view bytes) {
+  void Write(std::string_view bytes) {
     const std::size_t total = bytes.size();
-    while (!bytes.empty()) {
-      const ssize_t written = write(fd_, bytes.data(), bytes.size());
-      if (written >= 0) {
-        bytes.remove_prefix(static_cast<std::size_t>(written));
-      } else if (errno != EINTR && (errno != EAGAIN || !WaitUntilWritable(fd_))) {
-        break;  // EPIPE and similar errors: there is nowhere to report them
-      }
+    // EPIPE and similar errors end it: there is nowhere to report them.
+    while (base::WriteAll(fd_, &bytes) == EAGAIN && WaitUntilWritable(fd_)) {
     }
     // If nothing was written, the end of the file is unchanged.
     if (bytes.size() < total) torn_ = !bytes.empty();

@@ -17,14 +17,13 @@ constexpr std::string_view kShortened = " ... (shortened; the plugin's log has i
 
 std::size_t EncodedSize(char c) { return c >= ' ' && c <= '~' && c != '%' ? 1 : 3; }
 
-bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
 }  // namespace
 
 std::string Scrub(std::string_view text) {
-  return absl::StrReplaceAll(base::ToAbsl(text), {{" EOF", " end of file"},
-                                                  {"EOF", "EO-F"},
-                                                  {"connection refused", "connection was refused"}});
+  return absl::StrReplaceAll(base::ToAbsl(text),
+                             {{" EOF", " end of file"},
+                              {"EOF", "EO-F"},
+                              {"connection refused", "connection was refused"}});
 }
 
 std::size_t EncodedSize(std::string_view text) {
@@ -40,8 +39,7 @@ ErrorText MakeErrorText(std::string_view text) {
   std::size_t room = kMaxEncodedMessage - EncodedSize(kShortened);
   std::size_t end = 0;
   for (; EncodedSize(result.text[end]) <= room; ++end) room -= EncodedSize(result.text[end]);
-  while (end > 0 && ContinuesCharacter(result.text[end])) --end;
-  result.text.resize(end);
+  result.text.resize(base::Utf8Prefix(result.text, end).size());
   result.text += kShortened;
   result.shortened = true;
   return result;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "handshake.h"
 
-#include <cerrno>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <unistd.h>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/status.h"
 
 namespace nomad_harvester::plugin {
@@ -20,16 +19,9 @@ std::string HandshakeLine(const Handshake& handshake) {
 }
 
 absl::Status WriteLine(int fd, std::string_view line) {
-  while (!line.empty()) {
-    const ssize_t written = write(fd, line.data(), line.size());
-    if (written > 0) {
-      line.remove_prefix(static_cast<std::size_t>(written));
-    } else if (written < 0 && errno != EINTR) {
-      return base::Unavailable("cannot write the handshake: " +
-                               std::generic_category().message(errno));
-    }
-  }
-  return absl::OkStatus();
+  const int error = base::WriteAll(fd, &line);
+  if (error == 0) return absl::OkStatus();
+  return base::Unavailable("cannot write the handshake: " + std::generic_category().message(error));
 }
 
 }  // namespace nomad_harvester::plugin

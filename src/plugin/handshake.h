@@ -11,8 +11,8 @@
 namespace nomad_harvester::plugin {
 
 // The version of the handshake (hashicorp/go-plugin:client.go, CoreProtocolVersion) and that of the
-// autoscaler's plugins (hashicorp/nomad-autoscaler:plugins/plugin.go, Handshake). As go-plugin's own
-// server does, the plugin replies with its version even if the host's PLUGIN_PROTOCOL_VERSIONS lack
+// autoscaler's plugins (hashicorp/nomad-autoscaler:plugins/plugin.go, Handshake). Like go-plugin's
+// own server, the plugin replies with its version even if the host's PLUGIN_PROTOCOL_VERSIONS lack
 // it: the host's error then names both.
 inline constexpr int kCoreProtocol = 1;
 inline constexpr int kPluginProtocol = 1;

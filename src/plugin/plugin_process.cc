@@ -50,8 +50,8 @@ absl::StatusOr<AutoMtls> PrepareTls(const config::Environment& environment) {
 }
 
 // Serves in `directory` until the stop. The host connects as soon as it has read the handshake.
-absl::Status Serve(scaling::TargetService& service, const ProcessOptions& options,
-                   pid_t host, const SocketDir& directory) {
+absl::Status Serve(scaling::TargetService& service, const ProcessOptions& options, pid_t host,
+                   const SocketDir& directory) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
   stop->OnSignals({SIGTERM});
   NH_ASSIGN_OR_RETURN(const AutoMtls tls, PrepareTls(options.environment));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/base/time.h"
@@ -39,6 +40,10 @@ std::optional<FileStamp> StampFile(const std::string& path);
 // Names (not paths) of the regular files in a directory, sorted. NOT_FOUND, INVALID_ARGUMENT (not a
 // directory) or PERMISSION_DENIED.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
+
+// Writes until nothing is left, however often a signal interrupts it. Returns 0, or errno with what
+// was not written in `*left`.
+int WriteAll(int fd, std::string_view* left);
 
 }  // namespace nomad_harvester::base
 

@@ -41,6 +41,10 @@ std::optional<std::string> FindString(const nlohmann::json& object, std::string_
 // Returns the strings of a list and skips its other elements. Empty if there is no such list.
 std::vector<std::string> GetStrings(const nlohmann::json& object, std::string_view key);
 
+// Whether the byte is not the first one of a UTF-8 character.
+inline bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
+// The Unicode number of a well-formed UTF-8 character.
+std::uint32_t CodePoint(std::string_view character);
 // Length of the well-formed UTF-8 character at the front of `text`; 0 if there is none.
 std::size_t Utf8CharacterLength(std::string_view text);
 // The beginning of `text`, at most `limit` bytes; does not cut a character.

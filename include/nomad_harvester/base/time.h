@@ -19,8 +19,8 @@ using MonoTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
 // Parses Go's duration syntax (golang/go:src/time/format.go, ParseDuration): optional sign, decimal
-// numbers with the units ns us µs μs ms s m h, a bare "0". INVALID_ARGUMENT names the text and shows
-// an example.
+// numbers with the units ns us µs μs ms s m h, a bare "0". INVALID_ARGUMENT names the text and
+// shows an example.
 absl::StatusOr<Duration> ParseGoDuration(std::string_view text);
 
 // Go's Duration.String(): "1h0m0s", "1.5s", "250ms", "0s"; parses back to the same value.
