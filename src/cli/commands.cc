@@ -184,7 +184,7 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
          const std::string& called) {
   GuardProcess();
   PrepareSignals();
-  if (plugin::StartedByHost(LookUpIn(environment))) return RunAsPlugin(environment);
+  if (plugin::StartedByHost(environment)) return RunAsPlugin(environment);
   OccupyStandardDescriptors();
   const ErrorStyle style{.json = WantsJson(arguments),
                          .width = TerminalOf(STDERR_FILENO, environment).width,

@@ -290,23 +290,18 @@ absl::Status WriteAll(const CommandRun& run, const std::vector<InitFile>& files,
   return absl::OkStatus();
 }
 
-std::string ValueOf(const char* name, const config::StringMap& environment) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
-
 bool NamesCluster(const config::StringMap& environment) {
-  return !ValueOf("HARVESTER_KUBECONFIG", environment).empty() ||
-         !ValueOf("HARVESTER_URL", environment).empty();
+  return !config::ValueOf(environment, "HARVESTER_KUBECONFIG").empty() ||
+         !config::ValueOf(environment, "HARVESTER_URL").empty();
 }
 
 // The kubeconfig that kubectl would use, unless the environment names the plugin's own.
 std::string KubeconfigOf(const InitArguments& arguments, const config::StringMap& environment) {
   if (!arguments.kubeconfig.empty()) return arguments.kubeconfig;
   if (NamesCluster(environment)) return "";
-  std::string of_kubectl = ValueOf("KUBECONFIG", environment);
+  std::string of_kubectl = config::ValueOf(environment, "KUBECONFIG");
   if (!of_kubectl.empty()) return of_kubectl;
-  const std::string usual = ValueOf("HOME", environment) + "/.kube/config";
+  const std::string usual = config::ValueOf(environment, "HOME") + "/.kube/config";
   std::error_code ignored;
   return std::filesystem::exists(usual, ignored) ? usual : "";
 }

@@ -40,13 +40,6 @@ runtime::WorkerPool::Options PoolOptions(std::size_t threads, const log::Logger&
 
 }  // namespace
 
-config::Environment LookUpIn(const config::StringMap& environment) {
-  return [environment](const std::string& name) -> std::optional<std::string> {
-    const auto found = environment.find(name);
-    return found == environment.end() ? std::nullopt : std::optional(found->second);
-  };
-}
-
 std::optional<pid_t> ProcessOf(const std::string& holder) {
   const std::string host = HostName() + "_";
   if (!holder.starts_with(host)) return std::nullopt;
@@ -66,8 +59,7 @@ RuntimeParts::RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold
     : threshold_(threshold),
       sink_(std::make_shared<AdjustableSink>(std::move(sink), threshold)),
       logger_(sink_, log::Level::kTrace),
-      environment_(LookUpIn(environment)),
-      template_environment_(config::TemplateVariablesOf(environment)),
+      environment_(environment),
       clock_(runtime::MakeSystemClock()),
       random_(runtime::MakeSystemRandom()),
       foreground_(PoolOptions(kForegroundThreads, logger_)),
@@ -86,7 +78,6 @@ std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
   options.random = random_;
   options.logger = logger_;
   options.environment = environment_;
-  options.template_environment = template_environment_;
   options.transports = scaling::MakeCurlTransports;
   options.foreground = &foreground_;
   options.background = &background_;

@@ -37,8 +37,6 @@ class AdjustableSink final : public log::Sink {
   std::atomic<log::Level> threshold_;
 };
 
-config::Environment LookUpIn(const config::StringMap& environment);
-
 // The process that took a Lease under this name: another one of this program, on this machine.
 std::optional<pid_t> ProcessOf(const std::string& holder);
 
@@ -62,8 +60,7 @@ class RuntimeParts {
   const log::Level threshold_;  // without log_level
   const std::shared_ptr<AdjustableSink> sink_;
   const log::Logger logger_;
-  const config::Environment environment_;
-  const config::StringMap template_environment_;
+  const config::StringMap environment_;
   const std::unique_ptr<runtime::Clock> clock_;
   const std::shared_ptr<runtime::Random> random_;
   runtime::WorkerPool foreground_;

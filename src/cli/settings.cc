@@ -17,7 +17,6 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "runtime_parts.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -133,8 +132,7 @@ StringMap PluginBlockOf(const StringMap& given, StringMap files) {
 // The first of these variables that is set; empty: none is.
 std::string FirstSet(const std::vector<std::string>& names, const StringMap& environment) {
   for (const std::string& name : names) {
-    const auto found = environment.find(name);
-    if (found != environment.end() && !found->second.empty()) return name;
+    if (!config::ValueOf(environment, name).empty()) return name;
   }
   return "";
 }
@@ -263,8 +261,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.claimed = files.pools;
   settings.policy_block = Merged(given.policy, files.policy);
   if (use == PolicyUse::kChecked) TakeMissingCas(origins, &settings);
-  auto plugin = config::ParsePluginConfig(settings.plugin_block, LookUpIn(settings.environment),
-                                          config::TemplateVariablesOf(settings.environment));
+  auto plugin = config::ParsePluginConfig(settings.plugin_block, settings.environment);
   if (!plugin.ok()) problems.push_back(WithOrigins(base::Message(plugin.status()), origins));
   StringMap values = settings.policy_block;
   const bool whole = use != PolicyUse::kOptional || HoldsPolicy(values);

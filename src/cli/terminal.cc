@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t kUsualWidth = 80;
 
-std::string Variable(const config::StringMap& environment, const char* name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
 
 // U+0300 to U+036F.
 bool IsCombining(std::string_view character) {
@@ -74,13 +70,13 @@ Terminal DescribeTerminal(bool is_terminal, std::size_t columns,
   if (!is_terminal) return {};
   Terminal terminal{.width = columns};
   if (terminal.width == 0 &&
-      (!absl::SimpleAtoi(Variable(environment, "COLUMNS"), &terminal.width) ||
+      (!absl::SimpleAtoi(config::ValueOf(environment, "COLUMNS"), &terminal.width) ||
        terminal.width == 0)) {
     terminal.width = kUsualWidth;
   }
-  const std::string kind = Variable(environment, "TERM");
+  const std::string kind = config::ValueOf(environment, "TERM");
   terminal.redraws = !kind.empty() && kind != "dumb";
-  terminal.colour = terminal.redraws && Variable(environment, "NO_COLOR").empty();
+  terminal.colour = terminal.redraws && config::ValueOf(environment, "NO_COLOR").empty();
   return terminal;
 }
 

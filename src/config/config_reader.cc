@@ -49,7 +49,7 @@ std::string Quote(std::string_view text) {
   return quoted;
 }
 
-ConfigReader::ConfigReader(Section section, const StringMap& values, Environment environment)
+ConfigReader::ConfigReader(Section section, const StringMap& values, StringMap environment)
     : section_(section), values_(values), environment_(std::move(environment)) {
   for (const Option& option : OptionsOf(section_)) {
     if (option.type != OptionType::kSecret) continue;
@@ -72,12 +72,12 @@ std::optional<GivenValue> ConfigReader::FindInMap(std::string_view key) {
 // An empty variable counts as unset, as in Nomad's client and Go's standard library.
 std::optional<GivenValue> ConfigReader::FindInEnvironment(std::string_view key) const {
   const Option* const option = FindOption(section_, key);
-  if (!environment_ || option == nullptr) return std::nullopt;
+  if (option == nullptr) return std::nullopt;
   const std::vector<std::string> names =
       absl::StrSplit(base::ToAbsl(option->environment), ',', absl::SkipEmpty());
   for (const std::string& name : names) {
-    const std::optional<std::string> value = environment_(name);
-    if (value && !value->empty()) return GivenValue{.value = *value, .variable = name};
+    const std::string value = ValueOf(environment_, name);
+    if (!value.empty()) return GivenValue{.value = value, .variable = name};
   }
   return std::nullopt;
 }

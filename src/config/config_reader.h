@@ -45,7 +45,7 @@ std::string Quote(std::string_view text);
 class ConfigReader {
  public:
   // `values` must outlive the reader.
-  ConfigReader(Section section, const StringMap& values, Environment environment = nullptr);
+  ConfigReader(Section section, const StringMap& values, StringMap environment = {});
 
   // Parses the value of `key` into *target: from the map or the environment, in the order that the
   // option table defines, or else the table's default. *target is unchanged if there is no default
@@ -105,7 +105,7 @@ class ConfigReader {
 
   Section section_;
   const StringMap& values_;
-  Environment environment_;
+  const StringMap environment_;
   std::set<std::string, std::less<>> consumed_;
   std::vector<Problem> problems_;
   std::vector<std::string> warnings_;

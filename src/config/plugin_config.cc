@@ -204,6 +204,11 @@ void ReadNomadSettings(ConfigReader& reader, PluginConfig* config) {
 
 }  // namespace
 
+std::string ValueOf(const StringMap& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
 StringMap TemplateVariablesOf(const StringMap& environment) {
   StringMap variables;
   for (auto entry = environment.lower_bound(std::string(kTemplatePrefix));
@@ -214,8 +219,7 @@ StringMap TemplateVariablesOf(const StringMap& environment) {
 }
 
 absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
-                                               const Environment& environment,
-                                               const StringMap& template_environment) {
+                                               const StringMap& environment) {
   ConfigReader reader(Section::kPlugin, values, environment);
   PluginConfig config;
   ReadHarvesterSettings(reader, &config);
@@ -229,8 +233,8 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   reader.Read("log_level", LogLevel, &config.log_level);
   NH_RETURN_IF_ERROR(reader.Finish());
 
-  config.template_environment = TemplateVariablesOf(template_environment);
-  if (environment) config.own_allocation_id = environment("NOMAD_ALLOC_ID").value_or("");
+  config.template_environment = TemplateVariablesOf(environment);
+  config.own_allocation_id = ValueOf(environment, "NOMAD_ALLOC_ID");
   config.warnings = reader.TakeWarnings();
   config.secrets = reader.TakeSecrets();
   // User data often gets its passwords this way. What is shorter is a word of other texts, too.

@@ -41,8 +41,8 @@ struct AutoMtls {
   OneTimeCertificate own;
 };
 
-absl::StatusOr<AutoMtls> PrepareTls(const config::Environment& environment) {
-  AutoMtls tls{.client = environment("PLUGIN_CLIENT_CERT").value_or(std::string()), .own = {}};
+absl::StatusOr<AutoMtls> PrepareTls(const config::StringMap& environment) {
+  AutoMtls tls{.client = config::ValueOf(environment, "PLUGIN_CLIENT_CERT"), .own = {}};
   if (tls.client.empty()) return tls;
   NH_RETURN_IF_ERROR(CheckClientCertificate(tls.client));
   NH_ASSIGN_OR_RETURN(tls.own, MakeOneTimeCertificate());
@@ -65,7 +65,7 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
       .socket_path = directory.paths().socket,
       .certificate = tls.own.handshake_field,
       .answer_multiplexing =
-          !options.environment("PLUGIN_MULTIPLEX_GRPC").value_or(std::string()).empty()};
+          !config::ValueOf(options.environment, "PLUGIN_MULTIPLEX_GRPC").empty()};
   NH_RETURN_IF_ERROR(WriteLine(options.handshake_fd, HandshakeLine(handshake)));
 
   const std::string_view reason = stop->Wait(host);
@@ -146,8 +146,8 @@ int ExitCode(const absl::Status& served, const ProcessOptions& options) {
 
 }  // namespace
 
-bool StartedByHost(const config::Environment& environment) {
-  return environment(kCookieKey) == kCookieValue;
+bool StartedByHost(const config::StringMap& environment) {
+  return config::ValueOf(environment, kCookieKey) == kCookieValue;
 }
 
 bool IsIgnored(int signal) {

@@ -31,14 +31,14 @@ struct Base {
   std::string path;
 };
 
-Base ChooseBase(const config::Environment& environment) {
+Base ChooseBase(const config::StringMap& environment) {
   for (const char* variable : {"PLUGIN_UNIX_SOCKET_DIR", "TMPDIR"}) {
-    const std::optional<std::string> value = environment(variable);
-    if (!value.has_value() || value->empty()) continue;
+    const std::string value = config::ValueOf(environment, variable);
+    if (value.empty()) continue;
     // The host may run in another working directory.
     std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::absolute(*value, error);
-    return {variable, error ? *value : absolute.string()};
+    const std::filesystem::path absolute = std::filesystem::absolute(value, error);
+    return {variable, error ? value : absolute.string()};
   }
   return {"", std::string(kFallback)};
 }
@@ -67,7 +67,7 @@ SocketDir::~SocketDir() {
   if (!paths_.directory.empty()) RemoveSocket(paths_);
 }
 
-absl::StatusOr<SocketDir> SocketDir::Create(const config::Environment& environment,
+absl::StatusOr<SocketDir> SocketDir::Create(const config::StringMap& environment,
                                             const log::Logger& logger) {
   Base base = ChooseBase(environment);
   if (const std::string_view why = WhyNotAnnounceable(base.path); !why.empty()) {

@@ -26,7 +26,7 @@ class SocketDir {
   // Created under PLUGIN_UNIX_SOCKET_DIR if the host set it, else TMPDIR, else /tmp: the first one
   // that is set is used, as in go-plugin (hashicorp/go-plugin:server.go, serverListener_unix). A
   // path that does not fit a socket address or the handshake line is replaced by /tmp, with a WARN.
-  static absl::StatusOr<SocketDir> Create(const config::Environment& environment,
+  static absl::StatusOr<SocketDir> Create(const config::StringMap& environment,
                                           const log::Logger& logger);
 
   SocketDir(SocketDir&& other) noexcept;

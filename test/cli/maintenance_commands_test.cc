@@ -60,7 +60,6 @@ class MaintenanceCommands : public OperatorTest {
     scaling::ServiceOptions options;
     options.clock = &clock_;
     options.random = support::MakeSeededRandom(3);
-    options.environment = [](const std::string&) { return std::nullopt; };
     options.transports = [this](const config::PluginConfig&) {
       return TransportsOf(cluster_, "plugin");
     };

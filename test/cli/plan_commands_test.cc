@@ -107,11 +107,7 @@ class PlanCommands : public OperatorTest {
       options.clock = &clock_;
       options.random = support::MakeSeededRandom(static_cast<std::uint64_t>(100 + commands_));
       options.logger = log::Logger(progress, log::Level::kDebug);
-      options.environment = [this](const std::string& name) {
-        const auto found = environment_.find(name);
-        return found == environment_.end() ? std::nullopt : std::optional(found->second);
-      };
-      options.template_environment = environment_;
+      options.environment = environment_;
       options.transports = [this, client](const config::PluginConfig&) {
         return absl::StatusOr<scaling::RawTransports>(TransportsOf(cluster_, client));
       };

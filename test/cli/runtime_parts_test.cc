@@ -28,22 +28,6 @@ std::vector<std::string> Messages(const support::RecordingSink& sink) {
   return messages;
 }
 
-TEST(LookUpIn, finds_variables_empty_or_not) {
-  const config::Environment environment = LookUpIn({{"A", "1"}, {"B", ""}});
-  EXPECT_EQ(environment("A"), "1");
-  EXPECT_EQ(environment("B"), "");
-  EXPECT_EQ(environment("C"), std::nullopt);
-  EXPECT_EQ(environment("a"), std::nullopt);
-  EXPECT_EQ(environment(""), std::nullopt);
-}
-
-TEST(LookUpIn, keeps_a_copy) {
-  config::StringMap map = {{"A", "1"}};
-  const config::Environment environment = LookUpIn(map);
-  map["A"] = "2";
-  EXPECT_EQ(environment("A"), "1");
-}
-
 std::string HostOfThisMachine() {
   std::array<char, 256> name{};
   EXPECT_EQ(gethostname(name.data(), name.size() - 1), 0);
@@ -130,7 +114,7 @@ TEST_F(RuntimePartsTest, the_environment_configures_the_service) {
   const auto service = parts.MakeService();
   EXPECT_THAT(service->SetConfig({}), IsOk());
   EXPECT_THAT(sink_->Text(), Not(HasSubstr("sesame")));
-  EXPECT_EQ(parts.Process().environment("HARVESTER_URL"), "http://127.0.0.1:1");
+  EXPECT_EQ(parts.Process().environment.at("HARVESTER_URL"), "http://127.0.0.1:1");
 }
 
 TEST_F(RuntimePartsTest, without_one_the_service_reports_what_is_missing) {
@@ -151,7 +135,7 @@ TEST_F(RuntimePartsTest, the_process_gets_clock_log_and_environment) {
   RuntimeParts parts(sink_, log::Level::kInfo, {{"A", "1"}});
   const plugin::ProcessOptions process = parts.Process();
   EXPECT_EQ(process.clock, &parts.clock());
-  EXPECT_EQ(process.environment("A"), "1");
+  EXPECT_EQ(process.environment.at("A"), "1");
   EXPECT_EQ(process.handshake_fd, 1);
   process.logger.Info("through the process");
   EXPECT_THAT(Messages(*sink_), ElementsAre("through the process"));

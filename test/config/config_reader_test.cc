@@ -87,7 +87,7 @@ TEST(ConfigReader, a_required_key_that_is_absent_is_a_problem) {
 
 TEST(ConfigReader, the_environment_wins_if_the_table_defines_it) {
   const StringMap values = {{"harvester_url", "https://map"}};
-  ConfigReader reader(Section::kPlugin, values, EnvironmentOf({{"HARVESTER_URL", "https://env"}}));
+  ConfigReader reader(Section::kPlugin, values, {{"HARVESTER_URL", "https://env"}});
   const std::optional<GivenValue> given = reader.Find("harvester_url");
   ASSERT_TRUE(given);
   EXPECT_EQ(given->value, "https://env");
@@ -98,29 +98,29 @@ TEST(ConfigReader, the_environment_wins_if_the_table_defines_it) {
 TEST(ConfigReader, the_environment_only_fills_absent_keys_elsewhere) {
   const StringMap values = {{"nomad_region", "map"}};
   ConfigReader reader(Section::kPlugin, values,
-                      EnvironmentOf({{"NOMAD_REGION", "env"}, {"NOMAD_NAMESPACE", "env"}}));
+                      {{"NOMAD_REGION", "env"}, {"NOMAD_NAMESPACE", "env"}});
   EXPECT_EQ(reader.Find("nomad_region")->value, "map");
   EXPECT_EQ(reader.Find("nomad_namespace")->value, "env");
 }
 
 TEST(ConfigReader, an_empty_variable_counts_as_unset) {
   const StringMap values = {{"harvester_url", "https://map"}};
-  ConfigReader reader(Section::kPlugin, values, EnvironmentOf({{"HARVESTER_URL", ""}}));
+  ConfigReader reader(Section::kPlugin, values, {{"HARVESTER_URL", ""}});
   EXPECT_EQ(reader.Find("harvester_url")->value, "https://map");
 }
 
 TEST(ConfigReader, the_first_of_several_variables_counts) {
   const StringMap values;
   const StringMap both = {{"NOMAD_ADDR", "http://a"}, {"NOMAD_UNIX_ADDR", "unix:///b"}};
-  ConfigReader reader(Section::kPlugin, values, EnvironmentOf(both));
+  ConfigReader reader(Section::kPlugin, values, both);
   EXPECT_EQ(reader.Find("nomad_address")->value, "http://a");
-  ConfigReader second(Section::kPlugin, values, EnvironmentOf({{"NOMAD_UNIX_ADDR", "unix:///b"}}));
+  ConfigReader second(Section::kPlugin, values, {{"NOMAD_UNIX_ADDR", "unix:///b"}});
   EXPECT_EQ(second.Find("nomad_address")->value, "unix:///b");
 }
 
 TEST(ConfigReader, a_problem_of_a_variable_names_it) {
   const StringMap values;
-  ConfigReader reader(Section::kPlugin, values, EnvironmentOf({{"HARVESTER_URL", "ftp://x"}}));
+  ConfigReader reader(Section::kPlugin, values, {{"HARVESTER_URL", "ftp://x"}});
   std::string url;
   reader.AddFault("harvester_url", {"must be better", "improve it"}, *reader.Find("harvester_url"));
   EXPECT_EQ(Finished(reader),
@@ -129,7 +129,7 @@ TEST(ConfigReader, a_problem_of_a_variable_names_it) {
 
 TEST(ConfigReader, a_secret_is_never_quoted_regardless_of_the_fault) {
   const StringMap values = {{"auth_token", "hunter2"}};
-  ConfigReader reader(Section::kPlugin, values, EnvironmentOf({{"HARVESTER_TOKEN", "hunter3"}}));
+  ConfigReader reader(Section::kPlugin, values, {{"HARVESTER_TOKEN", "hunter3"}});
   const Fault fault{.what = "must be better", .hint = "improve it", .show_value = true};
   reader.AddFault("auth_token", fault, *reader.FindInMap("auth_token"));
   reader.AddFault("auth_token", fault, *reader.FindInEnvironment("auth_token"));

@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_
 #define NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,14 +23,6 @@
 #include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::config {
-
-inline Environment EnvironmentOf(StringMap variables) {
-  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  };
-}
 
 // A valid value of the option: that of its row, the opposite of the default, another name, or the
 // default.
@@ -66,7 +57,7 @@ inline StringMap Without(StringMap map, const std::string& key) {
 
 inline absl::StatusOr<PluginConfig> ParsePlugin(const StringMap& changes,
                                                 const StringMap& environment = {}) {
-  return ParsePluginConfig(With(MinimalPlugin(), changes), EnvironmentOf(environment), environment);
+  return ParsePluginConfig(With(MinimalPlugin(), changes), environment);
 }
 inline absl::StatusOr<PoolPolicy> ParsePolicy(const StringMap& changes) {
   return ParsePoolPolicy(With(MinimalPolicy(), changes));

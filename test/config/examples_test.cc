@@ -64,7 +64,7 @@ TEST(Examples, the_agents_target_block_is_accepted_without_a_warning) {
   ASSERT_EQ(values["driver"], "harvester");
   values.erase("driver");
   ASSERT_THAT(values, Contains(Key("harvester_url")));
-  const auto config = ParsePluginConfig(WithFilesIn(directory, values), nullptr);
+  const auto config = ParsePluginConfig(WithFilesIn(directory, values), {});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_THAT(config->warnings, IsEmpty());
   EXPECT_EQ(config->harvester.token_file, directory.Path("harvester.token"));

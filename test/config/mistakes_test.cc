@@ -29,7 +29,7 @@ TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) 
                             {"max_concurrency", "0"},
                             {"log_level", "loud"},
                             {"pool_leese", "true"}};
-  const auto config = ParsePluginConfig(values, nullptr);
+  const auto config = ParsePluginConfig(values, {});
   EXPECT_THAT(
       ProblemsOf(config),
       ElementsAre(StartsWith("harvester_url: must begin with"),
@@ -105,7 +105,7 @@ TEST(Mistakes, P2_values_of_a_megabyte_do_not_swell_the_error) {
                       {"harvester_ca_cert", huge}, {"log_level", huge}};
   policy.erase("node_class");
   for (const auto& status :
-       {ParsePoolPolicy(policy).status(), ParsePluginConfig(plugin, nullptr).status()}) {
+       {ParsePoolPolicy(policy).status(), ParsePluginConfig(plugin, {}).status()}) {
     EXPECT_FALSE(status.ok());
     EXPECT_LT(status.message().size(), 4000U);
   }

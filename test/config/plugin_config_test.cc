@@ -68,7 +68,7 @@ TEST(PluginConfig, every_other_key_is_taken_over) {
 }
 
 TEST(PluginConfig, a_url_is_required) {
-  EXPECT_EQ(ProblemOf(ParsePluginConfig({}, nullptr)),
+  EXPECT_EQ(ProblemOf(ParsePluginConfig({}, {})),
             "harvester_url: required, but absent; add it or harvester_kubeconfig, or set "
             "HARVESTER_URL or HARVESTER_KUBECONFIG");
 }
@@ -77,7 +77,7 @@ TEST(PluginConfig, a_kubeconfig_replaces_the_url) {
   const support::ScopedTempDir directory;
   const std::string path = directory.WriteFile("kubeconfig", "x");
   const auto config = ParsePluginConfig(
-      {{"harvester_kubeconfig", path}, {"harvester_kubeconfig_context", "lab"}}, nullptr);
+      {{"harvester_kubeconfig", path}, {"harvester_kubeconfig_context", "lab"}}, {});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->harvester.url, "");
   EXPECT_EQ(config->harvester.kubeconfig_path, path);
@@ -86,16 +86,15 @@ TEST(PluginConfig, a_kubeconfig_replaces_the_url) {
 }
 
 TEST(PluginConfig, a_kubeconfig_that_is_missing_is_one_problem) {
-  EXPECT_THAT(ProblemOf(ParsePluginConfig({{"harvester_kubeconfig", "/no/such"}}, nullptr)),
+  EXPECT_THAT(ProblemOf(ParsePluginConfig({{"harvester_kubeconfig", "/no/such"}}, {})),
               HasSubstr("harvester_kubeconfig: no such file"));
 }
 
 TEST(PluginConfig, the_environment_alone_suffices) {
   const support::ScopedTempDir directory;
   const StringMap variables = {{"HARVESTER_KUBECONFIG", directory.WriteFile("kubeconfig", "x")}};
-  EXPECT_TRUE(ParsePluginConfig({}, EnvironmentOf(variables)).ok());
-  const auto config =
-      ParsePluginConfig({}, EnvironmentOf({{"HARVESTER_URL", "https://env:6443/"}}));
+  EXPECT_TRUE(ParsePluginConfig({}, variables).ok());
+  const auto config = ParsePluginConfig({}, {{"HARVESTER_URL", "https://env:6443/"}});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->harvester.url, "https://env:6443");
 }
@@ -160,7 +159,7 @@ TEST(PluginConfig, templates_see_only_variables_with_their_prefix) {
 }
 
 TEST(PluginConfig, an_empty_environment_is_accepted) {
-  EXPECT_TRUE(ParsePluginConfig(MinimalPlugin(), nullptr).ok());
+  EXPECT_TRUE(ParsePluginConfig(MinimalPlugin(), {}).ok());
 }
 
 }  // namespace

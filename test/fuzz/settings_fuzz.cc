@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The maps of the agent. The first line of the input says whose: "plugin", SetConfig's, or anything
 // else, a policy's. The other lines are "key=value".
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,8 @@ namespace fuzz = nomad_harvester::fuzz;
 
 // What an operator may see of a map: the error, or the warnings.
 std::vector<std::string> TextsOf(bool is_plugin, const config::StringMap& values) {
-  const auto none = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
   if (is_plugin) {
-    const auto plugin = config::ParsePluginConfig(values, none);
+    const auto plugin = config::ParsePluginConfig(values, {});
     return plugin.ok() ? plugin->warnings
                        : std::vector<std::string>{std::string(plugin.status().message())};
   }

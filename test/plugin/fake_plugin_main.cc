@@ -3,11 +3,11 @@
 // would need a Harvester cluster.
 
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
+#include <unistd.h>
 
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
@@ -21,9 +21,16 @@ namespace config = nomad_harvester::config;
 namespace log = nomad_harvester::log;
 namespace plugin = nomad_harvester::plugin;
 
-std::optional<std::string> ReadEnvironment(const std::string& name) {
-  const char* const value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+config::StringMap ReadEnvironment() {
+  config::StringMap environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string variable = *entry;
+    const std::size_t equals = variable.find('=');
+    if (equals != std::string::npos) {
+      environment.emplace(variable.substr(0, equals), variable.substr(equals + 1));
+    }
+  }
+  return environment;
 }
 
 }  // namespace
@@ -40,7 +47,7 @@ int main(int argc, char** argv) {
   const std::unique_ptr<nomad_harvester::runtime::Clock> clock =
       nomad_harvester::runtime::MakeSystemClock();
   plugin::ProcessOptions options;
-  options.environment = ReadEnvironment;
+  options.environment = ReadEnvironment();
   options.logger = log::Logger(log::MakeHclogSink("fake"), log::Level::kTrace);
   options.clock = clock.get();
   plugin::FakeService service(options.logger);
@@ -53,7 +60,7 @@ int main(int argc, char** argv) {
     };
     return plugin::RunDev(service, options, dev);
   }
-  if (!plugin::StartedByHost(ReadEnvironment)) {
+  if (!plugin::StartedByHost(options.environment)) {
     std::fputs("This program is a plugin of the Nomad Autoscaler, which starts it.\n", stderr);
     return 1;
   }

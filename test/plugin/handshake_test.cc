@@ -56,17 +56,11 @@ TEST_F(Pipe, WriteLineToNobodyIsAnError) {
   ends_[0] = dup(ends_[1]);  // TearDown closes it
 }
 
-config::Environment OneVariable(const std::string& name, const std::string& value) {
-  return [name, value](const std::string& wanted) {
-    return wanted == name ? std::optional<std::string>(value) : std::nullopt;
-  };
-}
-
 TEST(StartedByHost, NeedsTheExactCookie) {
-  EXPECT_TRUE(StartedByHost(OneVariable(kCookieKey, kCookieValue)));
-  EXPECT_FALSE(StartedByHost(OneVariable(kCookieKey, "")));
-  EXPECT_FALSE(StartedByHost(OneVariable(kCookieKey, std::string(kCookieValue) + " ")));
-  EXPECT_FALSE(StartedByHost(OneVariable("OTHER", kCookieValue)));
+  EXPECT_TRUE(StartedByHost({{kCookieKey, kCookieValue}}));
+  EXPECT_FALSE(StartedByHost({{kCookieKey, ""}}));
+  EXPECT_FALSE(StartedByHost({{kCookieKey, std::string(kCookieValue) + " "}}));
+  EXPECT_FALSE(StartedByHost({{"OTHER", kCookieValue}}));
 }
 
 }  // namespace

@@ -27,13 +27,7 @@ using ::testing::StartsWith;
 class SocketDirTest : public ::testing::Test {
  protected:
   absl::StatusOr<SocketDir> Create(const std::map<std::string, std::string>& variables) {
-    return SocketDir::Create(
-        [variables](const std::string& name) {
-          const auto found = variables.find(name);
-          return found == variables.end() ? std::nullopt
-                                          : std::optional<std::string>(found->second);
-        },
-        log::Logger(sink_, log::Level::kTrace));
+    return SocketDir::Create(variables, log::Logger(sink_, log::Level::kTrace));
   }
   std::string MakeSubdirectory(const std::string& name) {
     fs::create_directory(root_ + "/" + name);

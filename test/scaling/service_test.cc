@@ -64,15 +64,15 @@ class CountingExecutor final : public runtime::Executor {
 
 class ServiceTest : public PoolFixture {
  protected:
-  ServiceTest() {
+  ServiceTest() { Start({}); }
+
+  // A process with this environment.
+  void Start(const StringMap& environment) {
     ServiceOptions options;
     options.clock = &process_clock_;
     options.random = random_;
     options.logger = log::Logger(sink_, log::Level::kInfo);
-    options.environment = [this](const std::string& name) -> std::optional<std::string> {
-      if (name == "NOMAD_ALLOC_ID" && !allocation_.empty()) return allocation_;
-      return std::nullopt;
-    };
+    options.environment = environment;
     options.transports = [this](const config::PluginConfig&) -> absl::StatusOr<RawTransports> {
       if (!transports_.ok()) return transports_;
       return Transports(client_name_);
@@ -138,14 +138,13 @@ class ServiceTest : public PoolFixture {
   void RunAsAllocation() {
     cluster_.RunJob({.id = "autoscaler"});
     clock_.Advance(seconds(2));
-    allocation_ = base::GetString(cluster_.Allocations().at(0), "ID");
+    Start({{"NOMAD_ALLOC_ID", base::GetString(cluster_.Allocations().at(0), "ID")}});
     ASSERT_THAT(Configure(), IsOk());
   }
 
   ProcessClock process_clock_{clock_};
   StringMap values_ = PolicyValues();
   std::string client_name_ = "plugin";
-  std::string allocation_;
   absl::Status transports_;
   std::optional<log::Level> level_;
   std::shared_ptr<metrics::Sink> metrics_;
@@ -1171,7 +1170,7 @@ TEST_F(ServiceTest, C7_the_own_node_is_asked_for_until_it_is_known_and_then_prot
 
 TEST_F(ServiceTest, C7_an_allocation_of_another_cluster_is_asked_for_at_each_scale) {
   AddVm("web-a");
-  allocation_ = "0d6b4f0e-0000-4000-8000-00000000a110";
+  Start({{"NOMAD_ALLOC_ID", "0d6b4f0e-0000-4000-8000-00000000a110"}});
   ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Scale(1), IsOk());
   EXPECT_EQ(Count("get allocation"), 1U);

@@ -16,7 +16,7 @@ scaling::Clients ClientsOf(Harness& h, const std::string& client, const std::str
   auto config = config::ParsePluginConfig({{"harvester_url", "https://harvester.invalid"},
                                            {"auth_token", "token"},
                                            {"harvester_skip_verify", "true"}},
-                                          nullptr);
+                                          {});
   EXPECT_TRUE(config.ok()) << config.status();
   scaling::RawTransports transports;
   transports.harvester = h.cluster.HarvesterTransport(client);

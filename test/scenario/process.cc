@@ -2,7 +2,6 @@
 #include "process.h"
 
 #include <chrono>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -61,11 +60,7 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
   options.clock = &clock_;
   options.random = support::MakeSeededRandom(static_cast<std::uint64_t>(number) * 7919 + 1);
   options.logger = log::Logger(std::move(sink), log::Level::kInfo).With({{"process", name_}});
-  options.environment = [this](const std::string& name) -> std::optional<std::string> {
-    const auto found = options_.environment.find(name);
-    if (found == options_.environment.end()) return std::nullopt;
-    return found->second;
-  };
+  options.environment = options_.environment;
   options.transports = [this](const config::PluginConfig&) {
     scaling::RawTransports transports;
     transports.harvester =

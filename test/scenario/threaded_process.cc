@@ -2,7 +2,6 @@
 #include "threaded_process.h"
 
 #include <chrono>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -28,7 +27,6 @@ ThreadedProcess::ThreadedProcess(runtime::Clock& clock, Options given)
   options.clock = &clock_;
   options.random = support::MakeSeededRandom(std::hash<std::string>()(given.name));
   options.logger = log::Logger(std::move(given.sink), log::Level::kInfo);
-  options.environment = [](const std::string&) { return std::nullopt; };
   options.transports = std::move(given.transports);
   options.foreground = &foreground_;
   options.background = &background_;

@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 #define NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,9 +16,9 @@
 namespace nomad_harvester::config {
 
 using StringMap = std::map<std::string, std::string>;
-// Looks up an environment variable. Injected, because this module does not read the process
-// environment.
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+// The value of a variable of an environment; empty if it is not set.
+std::string ValueOf(const StringMap& environment, const std::string& name);
 
 struct HarvesterSettings {
   std::string url;
@@ -81,11 +80,8 @@ StringMap TemplateVariablesOf(const StringMap& environment);
 // OptionTable(). Unknown keys come last, with the nearest known key as a hint. Neither problems nor
 // warnings hold secrets. Sends no requests and reads no files, but checks that every file and
 // directory named here exists; a missing auth_token_file or nomad_token_file is only a warning.
-// `template_environment`: the caller's whole environment, because an Environment cannot be
-// enumerated; only HARVESTER_TEMPLATE_* are kept.
 absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
-                                               const Environment& environment,
-                                               const StringMap& template_environment = {});
+                                               const StringMap& environment);
 
 }  // namespace nomad_harvester::config
 

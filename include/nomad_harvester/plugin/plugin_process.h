@@ -23,13 +23,13 @@ inline constexpr char kCookieValue[] =
     "e082fa04d587a6525d683666fa253d6afda00f20c122c54a80a3ed57fec99ff3";
 
 // Whether the environment contains the right cookie.
-bool StartedByHost(const config::Environment& environment);
+bool StartedByHost(const config::StringMap& environment);
 
 // Whether this process ignores the signal, as SIGHUP under nohup.
 bool IsIgnored(int signal);
 
 struct ProcessOptions {
-  config::Environment environment;
+  config::StringMap environment;
   log::Logger logger;
   runtime::Clock* clock = nullptr;
   int handshake_fd = 1;  // where the handshake line goes

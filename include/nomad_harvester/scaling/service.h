@@ -26,9 +26,7 @@ struct ServiceOptions {
   runtime::Clock* clock = nullptr;  // outlives the service
   std::shared_ptr<runtime::Random> random;
   log::Logger logger;
-  config::Environment environment;
-  // Variables HARVESTER_TEMPLATE_* for user data, by full name.
-  config::StringMap template_environment;
+  config::StringMap environment;  // the whole one
   TransportFactory transports;
   // Foreground: work of one call, spread over threads. Background: resumption, Kubernetes Events.
   // They must be two executors, because a resumption occupies its thread for as long as a drain

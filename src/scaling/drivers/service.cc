@@ -170,9 +170,8 @@ std::shared_ptr<metrics::Sink> Service::Metrics() {
 }
 
 absl::Status Service::Configure(const StringMap& values) {
-  NH_ASSIGN_OR_RETURN(
-      config::PluginConfig parsed,
-      config::ParsePluginConfig(values, options_.environment, options_.template_environment));
+  NH_ASSIGN_OR_RETURN(config::PluginConfig parsed,
+                      config::ParsePluginConfig(values, options_.environment));
   auto config = std::make_shared<const config::PluginConfig>(std::move(parsed));
   NH_ASSIGN_OR_RETURN(RawTransports transports, options_.transports(*config));
   std::set<std::string> warnings(config->warnings.begin(), config->warnings.end());
