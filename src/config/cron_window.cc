@@ -153,45 +153,31 @@ bool CronWindow::FiresOn(sys_days day) const {
                                                              : in_month && in_week;
 }
 
-std::optional<base::WallTime> CronWindow::FirstFiring(sys_days day, base::WallTime earliest) const {
-  if (!FiresOn(day)) return std::nullopt;
-  for (std::size_t hour = 0; hour < hours_.size(); ++hour) {
-    for (std::size_t minute = 0; hours_[hour] && minute < minutes_.size(); ++minute) {
-      const base::WallTime time = day + hours(hour) + minutes(minute);
-      if (minutes_[minute] && time >= earliest) return time;
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<base::WallTime> CronWindow::LastFiring(sys_days day, base::WallTime latest) const {
-  if (!FiresOn(day)) return std::nullopt;
-  for (std::size_t hour = hours_.size(); hour-- > 0;) {
-    for (std::size_t minute = minutes_.size(); hours_[hour] && minute-- > 0;) {
-      const base::WallTime time = day + hours(hour) + minutes(minute);
-      if (minutes_[minute] && time <= latest) return time;
-    }
-  }
-  return std::nullopt;
+bool CronWindow::FiresAt(base::WallTime minute) const {
+  const sys_days day = std::chrono::floor<days>(minute);
+  const std::chrono::hh_mm_ss time(minute - day);
+  return hours_[static_cast<std::size_t>(time.hours().count())] &&
+         minutes_[static_cast<std::size_t>(time.minutes().count())] && FiresOn(day);
 }
 
 bool CronWindow::IsOpen(base::WallTime time) const {
-  // Only the last firing matters: of two the later one keeps it open for longer.
-  const sys_days today = std::chrono::floor<days>(time);
-  for (sys_days day = today; day + days(1) > time - duration_; day -= days(1)) {
-    const auto fired = LastFiring(day, time);
-    if (fired.has_value()) return time < *fired + duration_;
+  for (base::WallTime minute = std::chrono::floor<minutes>(time); minute > time - duration_;
+       minute -= minutes(1)) {
+    if (FiresAt(minute)) return true;
   }
   return false;
 }
 
 base::WallTime CronWindow::OpenFrom(base::WallTime time) const {
   if (IsOpen(time)) return time;
+  base::WallTime minute = std::chrono::ceil<minutes>(time);
   // It ends: no window was parsed that never opens.
-  for (sys_days day = std::chrono::floor<days>(time);; day += days(1)) {
-    const auto fires = FirstFiring(day, time);
-    if (fires.has_value()) return *fires;
+  while (!FiresAt(minute)) {
+    // There may be eight years of days on which it does not fire.
+    const sys_days day = std::chrono::floor<days>(minute);
+    minute = FiresOn(day) ? minute + minutes(1) : base::WallTime(day + days(1));
   }
+  return minute;
 }
 
 }  // namespace nomad_harvester::config

@@ -4,7 +4,6 @@
 #define NOMAD_HARVESTER_CONFIG_CRON_WINDOW_H_
 
 #include <bitset>
-#include <optional>
 #include <string_view>
 
 #include "nomad_harvester/base/time.h"
@@ -28,11 +27,7 @@ class CronWindow {
  private:
   CronWindow() = default;
   bool FiresOn(std::chrono::sys_days day) const;
-  // When it fires on that day, not after `latest`; nullopt: it does not.
-  std::optional<base::WallTime> LastFiring(std::chrono::sys_days day, base::WallTime latest) const;
-  // The same, not before `earliest`.
-  std::optional<base::WallTime> FirstFiring(std::chrono::sys_days day,
-                                            base::WallTime earliest) const;
+  bool FiresAt(base::WallTime minute) const;
 
   // Each bit is a value at which it fires.
   std::bitset<60> minutes_;
