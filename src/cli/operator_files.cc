@@ -173,52 +173,61 @@ absl::StatusOr<OperatorFiles> WithPolicyDir(OperatorFiles files, const AgentConf
       "--agent-config; give one of them too");
 }
 
-void AddTo(FileSettings* settings, config::StringMap FileSettings::*map, const FileMap& from) {
-  (settings->*map) = from.values;
-  settings->origins.insert(from.origins.begin(), from.origins.end());
-}
-
-}  // namespace
-
-absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
-  FileSettings settings;
+// What the files hold, before a policy is chosen.
+struct FileContents {
+  OperatorFiles files;  // with the agent's policy directory
   AgentConfig agent;
   TargetNames ours = {NOMAD_HARVESTER_PLUGIN_NAME};
+  FilePolicies policies;
+};
+
+absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
+  FileContents read;
   if (!given.agent_config.empty()) {
-    NH_ASSIGN_OR_RETURN(agent, ReadAgentConfig(given.agent_config));
-    settings.warnings = agent.warnings;
-    settings.plugin_dir = agent.plugin_dir;
-    ours = OursOf(agent);
-    if (ours.empty()) {
+    NH_ASSIGN_OR_RETURN(read.agent, ReadAgentConfig(given.agent_config));
+    read.ours = OursOf(read.agent);
+    if (read.ours.empty()) {
       return base::InvalidArgument(
           "--agent-config: " + given.agent_config +
           " has no target block with the driver " NOMAD_HARVESTER_PLUGIN_NAME);
     }
   }
-  NH_ASSIGN_OR_RETURN(const OperatorFiles files, WithPolicyDir(given, agent));
-  FilePolicies read;
+  NH_ASSIGN_OR_RETURN(read.files, WithPolicyDir(given, read.agent));
+  if (read.files.policy.empty()) return read;
+  auto policies = ReadPolicies(read.files.policy);
+  if (absl::IsNotFound(policies.status()) && given.policy.empty()) {
+    return base::Annotate(policies.status(), "policy.dir of " + given.agent_config +
+                                                 " (--policy names another place)");
+  }
+  NH_ASSIGN_OR_RETURN(read.policies, std::move(policies));
+  return read;
+}
+
+void AddTo(FileSettings* settings, config::StringMap FileSettings::*map, const FileMap& from) {
+  (settings->*map) = from.values;
+  settings->origins.insert(from.origins.begin(), from.origins.end());
+}
+
+// With the policy that read.files choose.
+absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
+  const auto& [files, agent, ours, policies] = read;
+  FileSettings settings{.warnings = agent.warnings, .plugin_dir = agent.plugin_dir};
   const FilePolicy* policy = nullptr;
   if (!files.policy.empty()) {
-    auto policies = ReadPolicies(files.policy);
-    if (absl::IsNotFound(policies.status()) && given.policy.empty()) {
-      return base::Annotate(policies.status(), "policy.dir of " + given.agent_config +
-                                                   " (--policy names another place)");
-    }
-    NH_ASSIGN_OR_RETURN(read, std::move(policies));
-    settings.warnings.insert(settings.warnings.end(), read.warnings.begin(), read.warnings.end());
-    NH_ASSIGN_OR_RETURN(policy, ChoosePolicy(read, files, ours));
-    const std::vector<std::string> skipped = WarningsOf(read.mistakes);
+    settings.warnings.insert(settings.warnings.end(), policies.warnings.begin(),
+                             policies.warnings.end());
+    NH_ASSIGN_OR_RETURN(policy, ChoosePolicy(policies, files, ours));
+    const std::vector<std::string> skipped = WarningsOf(policies.mistakes);
     settings.warnings.insert(settings.warnings.end(), skipped.begin(), skipped.end());
     AddTo(&settings, &FileSettings::policy, policy->config);
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);
-    settings.pools = PoolsOf(read, ours);
+    settings.pools = PoolsOf(policies, ours);
     if (policy->enabled) {
       settings.limits = {.policy = "policy \"" + policy->name + "\" (" + policy->where + ")",
                          .min = policy->min,
                          .max = policy->max};
-    }
-    if (!policy->enabled) {
+    } else {
       settings.warnings.push_back(policy->where + ": policy \"" + policy->name +
                                   "\" is not enabled: the agent does not scale its pool");
     }
@@ -230,33 +239,33 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
   return settings;
 }
 
-absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(const OperatorFiles& given) {
+}  // namespace
+
+absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
+  NH_ASSIGN_OR_RETURN(const FileContents read, ReadContents(given));
+  return SettingsOf(read);
+}
+
+absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(OperatorFiles given) {
   if (!given.policy_name.empty()) {
     return base::InvalidArgument("--all: shows the pools of all policies; leave out --policy-name");
   }
-  AgentConfig agent;
-  TargetNames ours = {NOMAD_HARVESTER_PLUGIN_NAME};
-  if (!given.agent_config.empty()) {
-    NH_ASSIGN_OR_RETURN(agent, ReadAgentConfig(given.agent_config));
-    ours = OursOf(agent);
-  }
-  OperatorFiles named = given;
-  if (named.policy.empty()) named.policy = agent.policy_dir;
-  if (named.policy.empty()) {
+  given.needs_policy = true;
+  NH_ASSIGN_OR_RETURN(FileContents read, ReadContents(given));
+  if (read.files.policy.empty()) {
     return base::InvalidArgument(
         "--all: shows the pools of all policies; give the agent's files: --agent-config with "
         "policy.dir, or --policy");
   }
-  NH_ASSIGN_OR_RETURN(const FilePolicies read, ReadPolicies(named.policy));
   std::set<std::string> names;
-  for (const FilePolicy& policy : read.policies) {
-    if (policy.enabled && ours.contains(policy.target)) names.insert(policy.name);
+  for (const FilePolicy& policy : read.policies.policies) {
+    if (policy.enabled && read.ours.contains(policy.target)) names.insert(policy.name);
   }
   std::vector<FileSettings> all;
   all.reserve(names.size());
   for (const std::string& name : names) {
-    named.policy_name = name;
-    NH_ASSIGN_OR_RETURN(FileSettings settings, ReadOperatorFiles(named));
+    read.files.policy_name = name;
+    NH_ASSIGN_OR_RETURN(FileSettings settings, SettingsOf(read));
     all.push_back(std::move(settings));
   }
   return all;

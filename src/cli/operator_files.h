@@ -80,7 +80,7 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given);
 
 // The same of each policy that is enabled and reaches this plugin, by name. INVALID_ARGUMENT also
 // without files of policies, and with a policy_name.
-absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(const OperatorFiles& given);
+absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(OperatorFiles given);
 
 }  // namespace nomad_harvester::cli
 
