@@ -201,18 +201,20 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
                        .text = problem + "; checked without it",
                        .cure = "write the CA there, or correct the path, as the agent sees it"});
   }
-  if (!settings.plugin_dir.path.empty()) results.push_back(ResultOf(settings.plugin_dir));
+  if (const PluginDirectory& dir = settings.files.plugin_dir; !dir.path.empty()) {
+    results.push_back(ResultOf(dir));
+  }
   std::vector<CheckResult> of_systems =
       run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy);
   std::move(of_systems.begin(), of_systems.end(), std::back_inserter(results));
-  for (const std::string& refusal : settings.refusals) {
+  for (const std::string& refusal : settings.files.refusals) {
     results.push_back({.id = "policy.agent",
                        .subject = "the policy's file",
                        .outcome = CheckOutcome::kFail,
                        .text = refusal,
                        .cure = "correct it: the agent does not scale by this policy"});
   }
-  for (const MetricQuery& query : settings.queries) results.push_back(ResultOf(query));
+  for (const MetricQuery& query : settings.files.queries) results.push_back(ResultOf(query));
   return results;
 }
 

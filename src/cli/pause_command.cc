@@ -21,7 +21,7 @@ namespace {
 // not known: a pause is not refused because a system does not answer.
 std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
   constexpr base::Duration kLimit = std::chrono::seconds(5);
-  if (run.settings.claimed.contains(key)) return "";
+  if (run.settings.files.pools.contains(key)) return "";
   const auto pools = run.maintenance.FindPools(run.context.WithTimeout(kLimit), key.ns);
   if (!pools.ok() || pools->contains(key)) return "";
   std::vector<std::string> names;

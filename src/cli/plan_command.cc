@@ -31,12 +31,12 @@ void AddCountOption(CLI::App& command, std::int64_t& count) {
 }
 
 absl::Status CheckCountOf(const Settings& settings, std::int64_t count) {
-  if (!settings.refusals.empty()) {
+  if (!settings.files.refusals.empty()) {
     return base::InvalidArgument("the agent does not scale by this policy:\n" +
-                                 absl::StrJoin(settings.refusals, "\n"));
+                                 absl::StrJoin(settings.files.refusals, "\n"));
   }
-  if (!settings.limits.has_value()) return absl::OkStatus();
-  const CountLimits& limits = *settings.limits;
+  if (!settings.files.limits.has_value()) return absl::OkStatus();
+  const CountLimits& limits = *settings.files.limits;
   const bool too_many = count > limits.max;
   if (!too_many && count >= limits.min) return absl::OkStatus();
   return base::InvalidArgument(

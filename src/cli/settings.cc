@@ -254,11 +254,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   Settings settings;
   settings.plugin_block = PluginBlockOf(given.plugin, files.plugin);
   settings.environment = EnvironmentUnder(given.plugin, environment);
-  settings.queries = files.queries;
-  settings.refusals = files.refusals;
-  settings.plugin_dir = files.plugin_dir;
-  settings.limits = files.limits;
-  settings.claimed = files.pools;
+  settings.files = files;
   settings.policy_block = Merged(given.policy, files.policy);
   if (use == PolicyUse::kChecked) TakeMissingCas(origins, &settings);
   auto plugin = config::ParsePluginConfig(settings.plugin_block, settings.environment);

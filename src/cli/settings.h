@@ -6,7 +6,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,16 +32,10 @@ struct Settings {
   // Both blocks as the agent would send them.
   config::StringMap plugin_block;
   config::StringMap policy_block;
-  // Of the policy's file.
-  std::vector<MetricQuery> queries;
-  std::vector<std::string> refusals;
-  PluginDirectory plugin_dir;  // of the agent's configuration
+  FileSettings files;  // as they were given
   // With PolicyUse::kChecked: keys of CAs whose file or directory does not exist, and why, with the
   // place. The plugin refuses them; here its system is asked as if they were not given.
   std::vector<std::pair<std::string, std::string>> missing_cas = {};
-  std::optional<CountLimits> limits = {};
-  // Of all policies that the files have.
-  std::set<scaling::PoolKey> claimed;
 };
 
 enum class PolicyUse {

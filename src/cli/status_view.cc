@@ -200,17 +200,12 @@ std::string WithReason(const std::string& what, const std::string& why) {
 
 // The VMs that are to be replaced, the next one first, and what that waits for.
 std::string QueueText(const scaling::Inspection& inspection) {
-  constexpr std::size_t kMostNamed = 5;
   const auto [queue, rests] = QueueOfReplacements(inspection.snapshot, inspection.lease.record,
                                                   inspection.current_template);
   if (queue.empty()) return "";
   std::vector<std::string> vms;
-  for (std::size_t i = 0; i < queue.size() && i < kMostNamed; ++i) {
-    vms.push_back(queue[i].vm->vm->name + " (" + queue[i].reason + ")");
-  }
-  const std::size_t more = queue.size() - vms.size();
-  return absl::StrJoin(vms, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") +
-         (rests.empty() ? "" : "; waits: " + rests);
+  for (const auto& next : queue) vms.push_back(next.vm->vm->name + " (" + next.reason + ")");
+  return FirstFew(vms) + (rests.empty() ? "" : "; waits: " + rests);
 }
 
 // "rack1-a is cordoned; on it: web-1, web-2 (cannot migrate)".

@@ -694,9 +694,9 @@ TEST_F(MaintenanceCommands, S5_status_lists_what_is_unfinished_in_pools_without_
                                         vm + " .marked for removal, since .*Z."));
   EXPECT_THAT(out_.str(), HasSubstr("finish it with nomad-harvester gc --set namespace=nomad --set "
                                     "node_group_name=web\n"));
-  settings_.claimed = {{.ns = "nomad", .pool = "web"}};
+  settings_.files.pools = {{.ns = "nomad", .pool = "web"}};
   EXPECT_THAT(unclaimed(), IsEmpty()) << "the agent has a policy for it";
-  settings_.claimed.clear();
+  settings_.files.pools.clear();
   settings_.policy->pool = "web";
   EXPECT_THAT(unclaimed(), IsEmpty()) << "it is the pool that is shown";
   settings_.policy->pool = "other";

@@ -511,7 +511,7 @@ TEST_F(PlanCommands, the_victims_of_a_plan_are_those_of_the_scale) {
 }
 
 TEST_F(PlanCommands, a_count_outside_of_the_policys_min_and_max_is_refused) {
-  settings_.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 1, .max = 3};
+  settings_.files.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 1, .max = 3};
   EXPECT_EQ(Plan(3), 0) << err_.str();
   EXPECT_EQ(Plan(4), 2);
   EXPECT_EQ(
@@ -524,7 +524,7 @@ TEST_F(PlanCommands, a_count_outside_of_the_policys_min_and_max_is_refused) {
 }
 
 TEST_F(PlanCommands, a_policy_by_which_the_agent_does_not_scale_is_refused) {
-  settings_.refusals = {"web.hcl:3:3: the type of a cluster's policy is \"cluster\""};
+  settings_.files.refusals = {"web.hcl:3:3: the type of a cluster's policy is \"cluster\""};
   EXPECT_EQ(Plan(1), 2);
   EXPECT_EQ(err_.str(),
             "nomad-harvester plan: the agent does not scale by this policy:\n"
