@@ -70,10 +70,6 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation);
 void AddResumeCommand(CLI::App& app, const Invocation& invocation);
 void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
-// harvester __names KIND -- WORDS: the names of policies, or of the VMs of a pool, by the settings
-// in WORDS, those of a command that is being typed. In no help: completion scripts ask it.
-inline constexpr char kNamesCommand[] = "__names";
-void AddNamesCommand(CLI::App& app, const Invocation& invocation);
 
 // One run of a command that connects to both systems.
 struct CommandRun {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands and their options as data, for completion scripts and manual pages. Private to
-// module cli.
+// The commands and their options as data, for completion and manual pages. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_COMMAND_TABLE_H_
 #define NOMAD_HARVESTER_CLI_COMMAND_TABLE_H_
 
@@ -13,15 +12,15 @@ class App;
 
 namespace nomad_harvester::cli {
 
+struct Invocation;
+
 struct OptionEntry {
   std::vector<std::string> names;  // "--output", "-o"; of a positional argument empty
   std::string positional;          // the name of one, in brackets if it may be left out: "[VM]"
   std::string argument;            // "FILE|DIR"; empty: a flag
   std::string description;
   std::vector<std::string> values;  // all that the argument may be, if they are known
-  std::vector<std::string> pairs;   // of KEY=VALUE: those of which the values are known
   bool repeats = false;
-  std::string names_of;  // "policies" or "vms": __names prints what it may be
 };
 
 struct CommandEntry {
@@ -34,9 +33,16 @@ struct CommandEntry {
 // The first entry is `app` itself, by the name of the installed command.
 std::vector<CommandEntry> CommandTable(const CLI::App& app);
 
-// Completion for one of kShells. It knows the values of options, and the keys of --set.
+// Completion for one of kShells: a script that asks nomad-harvester __complete.
 inline constexpr const char* kShells[] = {"bash", "zsh", "fish"};
-std::string CompletionScript(const std::string& shell, const std::vector<CommandEntry>& table);
+std::string CompletionScript(const std::string& shell);
+
+// nomad-harvester __complete WORDS, which no help names: prints what the last of the words of an
+// unfinished command may become, one on a line, some with a tab and a description. Names of
+// policies and of VMs are read by the settings in the words before. The exit code.
+inline constexpr char kCompleteCommand[] = "__complete";
+int Complete(const std::vector<std::string>& words, const std::vector<CommandEntry>& table,
+             const Invocation& invocation);
 
 // The manual page of the command, or that of the program for its own name, as roff.
 std::string ManualPage(const std::string& command, const std::vector<CommandEntry>& table);

@@ -100,7 +100,7 @@ void AddDescriptions(CLI::App& app) {
   completion->add_option("SHELL", *shell, "The shell")
       ->required()
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
-  completion->callback([shell, &app] { std::cout << CompletionScript(*shell, CommandTable(app)); });
+  completion->callback([shell] { std::cout << CompletionScript(*shell); });
   const auto command = std::make_shared<std::string>(kCommand);
   CLI::App* const manual = app.add_subcommand(
       "manual", "Print a manual page as roff; nomad-harvester manual status | man -l -");
@@ -127,7 +127,6 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddRenderCommand(app, invocation);
   AddVersionCommand(app);
   AddDescriptions(app);
-  AddNamesCommand(app, invocation);
   app.footer(
       "\"help COMMAND\" prints the help of one.\n"
       "Exit: 0 done, 1 failed, 2 wrong usage, 129, 130 and 143 after SIGHUP, Ctrl-C and SIGTERM "
@@ -155,6 +154,11 @@ void RunCommand(const std::vector<std::string>& arguments, const Invocation& inv
   app.formatter(MakeHelpFormatter(TerminalOf(STDOUT_FILENO, invocation.environment).width));
   app.require_subcommand(1);
   AddCommands(app, invocation);
+  if (arguments.front() == kCompleteCommand) {
+    invocation.exit_code =
+        Complete({arguments.begin() + 1, arguments.end()}, CommandTable(app), invocation);
+    return;
+  }
   const std::vector<std::string> words = WithoutHelp(arguments);
   if (const std::string problem = UnknownCommand(app, words.front()); !problem.empty()) {
     invocation.exit_code = invocation.Errors("").Refuse(problem, kExitUsage);

@@ -1,17 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
+// The completion scripts, and the answer to what they ask.
 #include <algorithm>
+#include <chrono>
+#include <iostream>
 
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/config/option_table.h"
+
+#include "absl/strings/str_split.h"
+#include "agent_files.h"
+#include "command.h"
 #include "command_table.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
-using Entries = std::vector<CommandEntry>;
+// Somebody has pressed the tab key.
+constexpr base::Duration kNamesWithin = std::chrono::seconds(3);
 
-bool TakesKey(const OptionEntry& option) { return option.argument == "KEY=VALUE"; }
-bool TakesFile(const OptionEntry& option) { return option.argument.starts_with("FILE"); }
+// The answer if the name of a file may stand there.
+constexpr char kFiles[] = ":files";
+
+// In each of them a key, "KEY=", is not followed by a space.
+constexpr char kBash[] = R"sh(# bash completion for nomad-harvester
+_nomad_harvester() {
+  local program=${COMP_WORDS[0]/#\~/$HOME} current=${COMP_WORDS[COMP_CWORD]#=}
+  mapfile -t COMPREPLY < <(timeout 3 "$program" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  COMPREPLY=("${COMPREPLY[@]%%$'\t'*}")
+  case ${COMPREPLY[0]-} in
+    :files)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      ;;
+    *=) compopt -o nospace 2>/dev/null ;;
+  esac
+}
+complete -F _nomad_harvester nomad-harvester
+)sh";
+
+constexpr char kZsh[] = R"sh(#compdef nomad-harvester
+_nomad-harvester() {
+  local -a found
+  found=(${(f)"$(timeout 3 ${~words[1]} __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)"})
+  case $found[1] in
+    '') return 1 ;;
+    :files) compset -P '--*='; _files ;;
+    *=) compadd -S '' -- $found ;;
+    *)
+      found=("${(@)found//:/\\:}")
+      found=("${(@)found/$'\t'/:}")
+      _describe nomad-harvester found
+      ;;
+  esac
+}
+if [[ $funcstack[1] == _nomad-harvester ]]; then
+  _nomad-harvester "$@"
+else
+  compdef _nomad-harvester nomad-harvester
+fi
+)sh";
+
+constexpr char kFish[] = R"sh(# fish completion for nomad-harvester
+function __nomad_harvester_complete
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  set -l program (string replace -r '^~' $HOME -- $words[1])
+  set -l found (timeout 3 $program __complete $words[2..] "$current" 2>/dev/null)
+  if test "$found" = :files
+    set -l option (string match -r '^--[^=]*=' -- "$current")
+    set found "$option"(__fish_complete_path (string replace -r '^--[^=]*=' '' -- "$current"))
+  end
+  printf '%s\n' $found
+end
+complete -c nomad-harvester -f -a '(__nomad_harvester_complete)'
+)sh";
 
 // The first sentence, without its end.
 std::string Short(const std::string& description) {
@@ -20,234 +83,166 @@ std::string Short(const std::string& description) {
                    description.find('\n'), description.find_last_not_of('.') + 1}));
 }
 
-std::string Quoted(const std::string& text) {
-  return "'" + absl::StrReplaceAll(text, {{"'", "'\\''"}}) + "'";
-}
-
-std::vector<std::string> CommandNames(const Entries& table) {
-  std::vector<std::string> names;
-  names.reserve(table.size());
-  for (std::size_t i = 1; i < table.size(); ++i) names.push_back(table[i].name);
-  names.emplace_back("help");
-  return names;
-}
-
-// What may stand for a word of the command: its options, and the values of its positional ones.
-std::vector<std::string> WordsOf(const CommandEntry& command) {
-  std::vector<std::string> words;
-  for (const OptionEntry& option : command.options) {
-    const std::vector<std::string>& more = option.names.empty() ? option.values : option.names;
-    words.insert(words.end(), more.begin(), more.end());
-  }
-  return words;
-}
-
-std::string Bash(const Entries& table) {
-  std::string arguments;
-  std::string words = "    '') words=" +
-                      Quoted(absl::StrJoin(CommandNames(table), " ") + " " +
-                             absl::StrJoin(WordsOf(table.front()), " ")) +
-                      " ;;\n    help) words=" + Quoted(absl::StrJoin(CommandNames(table), " ")) +
-                      " ;;\n";
-  for (std::size_t i = 1; i < table.size(); ++i) {
-    const CommandEntry& command = table[i];
-    words += "    " + command.name + ") words=" + Quoted(absl::StrJoin(WordsOf(command), " "));
-    for (const OptionEntry& option : command.options) {
-      if (!option.names.empty() || option.names_of.empty()) continue;
-      words +=
-          "; [[ $cur == -* ]] || words+=\" $(_nomad_harvester_names " + option.names_of + ")\"";
-    }
-    words += " ;;\n";
-    for (const OptionEntry& option : command.options) {
-      if (option.names.empty() || option.argument.empty()) continue;
-      arguments += "    " + absl::StrJoin(option.names, "|", [&](std::string* out, auto& name) {
-                     *out += command.name + ":" + name;
-                   });
-      arguments += ") ";
-      if (TakesFile(option)) {
-        arguments +=
-            "compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "
-            "\"$cur\")";
-      } else if (!option.values.empty()) {
-        if (TakesKey(option)) {
-          arguments +=
-              "if [[ -n $key ]]; then\n"
-              "        mapfile -t COMPREPLY < <(compgen -W " +
-              Quoted(absl::StrJoin(option.pairs, " ")) +
-              " -- \"$key=$cur\")\n"
-              "        COMPREPLY=(\"${COMPREPLY[@]#\"$key=\"}\")\n"
-              "        return\n"
-              "      fi\n"
-              "      compopt -o nospace 2>/dev/null; ";
-        }
-        arguments += "mapfile -t COMPREPLY < <(compgen -W " +
-                     Quoted(absl::StrJoin(option.values, " ")) + " -- \"$cur\")";
-      } else if (!option.names_of.empty()) {
-        arguments += "mapfile -t COMPREPLY < <(compgen -W \"$(_nomad_harvester_names " +
-                     option.names_of + ")\" -- \"$cur\")";
-      } else {
-        arguments += ":";
-      }
-      arguments += "; return ;;\n";
-    }
-  }
-  return R"(# bash completion for nomad-harvester
-_nomad_harvester_names() {
-  timeout 3 "${COMP_WORDS[0]}" __names "$1" -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null
-}
-_nomad_harvester() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' words='' word key=''
-  # bash takes "=" for a word of its own: --set KEY = VALUE, --output = VALUE, --set = KEY = VALUE.
-  local before=$((COMP_CWORD - 1))
-  if [[ $cur == '=' ]]; then
-    cur=''
-  elif [[ $prev == '=' ]]; then
-    before=$((COMP_CWORD - 2))
-    prev=${COMP_WORDS[before]}
-  else
-    before=0
-  fi
-  if ((before > 1)) && [[ $prev != -* ]]; then
-    key=$prev
-    prev=${COMP_WORDS[before - 1]}
-    [[ $prev == '=' ]] && prev=${COMP_WORDS[before - 2]}
-  fi
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    [[ $word == -* ]] && continue
-    command=$word
-    break
-  done
-  COMPREPLY=()
-  case $command:$prev in
-)" + arguments +
-         R"(  esac
-  case $command in
-)" + words +
-         R"(  esac
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-}
-complete -F _nomad_harvester nomad-harvester
-)";
-}
-
-std::string ZshDescription(const std::string& description) {
-  return absl::StrReplaceAll(Short(description),
-                             {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}, {"\\", "\\\\"}});
-}
-
-// One of _arguments' specifications for each name of the option.
-std::string ZshSpecs(const OptionEntry& option) {
-  std::string argument;
-  if (!option.argument.empty()) {
-    argument = ":" + absl::StrReplaceAll(option.argument, {{":", "\\:"}}) + ":";
-    if (TakesKey(option)) {
-      argument += "{if [[ $PREFIX == *=* ]]; then compadd -- " + absl::StrJoin(option.pairs, " ") +
-                  "; else compadd -S \"\" -- " + absl::StrJoin(option.values, " ") + "; fi}";
-    } else if (!option.values.empty()) {
-      argument += "(" + absl::StrJoin(option.values, " ") + ")";
-    } else if (TakesFile(option)) {
-      argument += "_files";
-    } else if (!option.names_of.empty()) {
-      argument += "{compadd -- ${(f)\"$(_nomad_harvester_names " + option.names_of + ")\"}}";
+// bash has "=" as a word of its own.
+std::vector<std::string> Joined(const std::vector<std::string>& words) {
+  std::vector<std::string> joined;
+  bool continues = false;
+  for (const std::string& word : words) {
+    continues = !joined.empty() && (continues || word == "=");
+    if (continues) {
+      joined.back() += word;
     } else {
-      argument += " ";
+      joined.push_back(word);
     }
+    continues = word == "=";
   }
-  if (option.names.empty()) return " \\\n        " + Quoted("1" + argument);
-  std::string specs;
-  for (const std::string& name : option.names) {
-    const bool is_long = name.starts_with("--");
-    specs += " \\\n        " + Quoted((option.repeats ? "*" : "") + name +
-                                      (argument.empty() ? ""
-                                       : is_long        ? "="
-                                                        : "+") +
-                                      "[" + ZshDescription(option.description) + "]" + argument);
-  }
-  return specs;
+  return joined;
 }
 
-std::string Zsh(const Entries& table) {
-  std::string commands;
-  std::string cases;
-  for (std::size_t i = 1; i < table.size(); ++i) {
-    const CommandEntry& command = table[i];
-    commands += "    " + Quoted(command.name + ":" + Short(command.description)) + "\n";
-    cases += "    " + command.name + ")\n      _arguments";
-    for (const OptionEntry& option : command.options) cases += ZshSpecs(option);
-    cases += " ;;\n";
+// The settings in the words of an unfinished command, whatever else is among them.
+SettingArguments ArgumentsOf(const std::vector<std::string>& words) {
+  SettingArguments arguments;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    const bool has_value = equals != std::string::npos;
+    if (!has_value && i + 1 == words.size()) break;
+    const std::string value = has_value ? words[i].substr(equals + 1) : words[i + 1];
+    if (name == "--agent-config") arguments.files.agent_config = value;
+    if (name == "--policy") arguments.files.policy = value;
+    if (name == "--policy-name") arguments.files.policy_name = value;
+    if (name == "--set") arguments.pairs.push_back(value);
+    if (name == "-n" || name == "--namespace") arguments.ns = value;
+    if (name == "--kubeconfig") arguments.kubeconfig = value;
   }
-  std::string general;
-  for (const OptionEntry& option : table.front().options) general += ZshSpecs(option);
-  return R"(#compdef nomad-harvester
-_nomad_harvester_names() {
-  timeout 3 nomad-harvester __names $1 -- "${(@)words[1,CURRENT-1]}" 2>/dev/null
-}
-_nomad-harvester() {
-  local -a commands
-  commands=(
-)" + commands +
-         R"(    'help:Print the help of a command'
-  )
-  if (( CURRENT == 2 )); then
-    _describe command commands
-    _arguments)" +
-         general + R"(
-    return
-  fi
-  local command=$words[2]
-  shift words
-  (( CURRENT-- ))
-  case $command in
-    help) _describe command commands ;;
-)" + cases +
-         R"(  esac
-}
-if [[ $funcstack[1] == _nomad-harvester ]]; then
-  _nomad-harvester "$@"
-else
-  compdef _nomad-harvester nomad-harvester
-fi
-)";
+  return arguments;
 }
 
-std::string FishOption(const OptionEntry& option, const std::string& condition) {
-  std::string line = "complete -c nomad-harvester -n " + Quoted(condition);
-  for (const std::string& name : option.names) {
-    line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+class Completion {
+ public:
+  Completion(const std::vector<std::string>& words, const Invocation& invocation)
+      : words_(Joined(words)), invocation_(invocation) {
+    current_ = words_.back();
+    words_.pop_back();
+    // bash replaces its own last word alone.
+    hidden_ = current_.size() - (words.back() == "=" ? 0 : words.back().size());
   }
-  if (!option.argument.empty() && !option.names.empty()) {
-    line += TakesFile(option) ? " -r -F" : " -x";
-  }
-  std::vector<std::string> values = option.values;
-  values.insert(values.end(), option.pairs.begin(), option.pairs.end());
-  if (!option.names_of.empty()) {
-    values = {"(timeout 3 nomad-harvester __names " + option.names_of +
-              " -- (commandline -opc)[2..] 2>/dev/null)"};
-  }
-  if (!values.empty()) line += " -a " + Quoted(absl::StrJoin(values, " "));
-  return line + " -d " + Quoted(Short(option.description)) + "\n";
-}
 
-std::string Fish(const Entries& table) {
-  constexpr char kNoCommand[] = "__fish_use_subcommand";
-  std::string script = "# fish completion for nomad-harvester\ncomplete -c nomad-harvester -f\n";
-  for (const OptionEntry& option : table.front().options) script += FishOption(option, kNoCommand);
-  for (std::size_t i = 1; i < table.size(); ++i) {
-    const CommandEntry& command = table[i];
-    script += std::string("complete -c nomad-harvester -n ") + kNoCommand + " -a " + command.name +
-              " -d " + Quoted(Short(command.description)) + "\n";
+  int Print(const std::vector<CommandEntry>& table) {
+    const auto name = std::find_if(words_.begin(), words_.end(), [](const std::string& word) {
+      return !word.starts_with('-');
+    });
+    if (name == words_.end() || *name == "help") PrintCommands(table);
+    const auto command =
+        name == words_.end()
+            ? table.begin()
+            : std::find_if(table.begin() + 1, table.end(),
+                           [&](const CommandEntry& entry) { return entry.name == *name; });
+    return command == table.end() ? kExitOk : PrintWords(*command);
+  }
+
+ private:
+  void Offer(const std::string& word, const std::string& description = "") const {
+    if (!word.starts_with(current_)) return;
+    std::cout << Printable(word.substr(hidden_))
+              << (description.empty() ? "" : "\t" + Short(description)) << "\n";
+  }
+
+  void PrintCommands(const std::vector<CommandEntry>& table) const {
+    for (std::size_t i = 1; i < table.size(); ++i) Offer(table[i].name, table[i].description);
+    Offer("help", "Print the help of a command");
+  }
+
+  // The value of an option, "--output json" or "--output=json", or else options and arguments.
+  int PrintWords(const CommandEntry& command) const {
+    const std::size_t equals = current_.starts_with("--") ? current_.find('=') : std::string::npos;
+    const bool holds_both = equals != std::string::npos;
+    const std::string before = holds_both         ? current_.substr(0, equals)
+                               : !words_.empty() ? words_.back()
+                                                  : "";
     for (const OptionEntry& option : command.options) {
-      script += FishOption(option, "__fish_seen_subcommand_from " + command.name);
+      if (option.argument.empty() ||
+          std::find(option.names.begin(), option.names.end(), before) == option.names.end()) {
+        continue;
+      }
+      return PrintValues(option, holds_both ? before + "=" : "");
+    }
+    int exit_code = kExitOk;
+    for (const OptionEntry& option : command.options) {
+      for (const std::string& name : option.names) Offer(name, option.description);
+      if (option.names.empty() && !current_.starts_with('-')) exit_code = PrintValues(option, "");
+    }
+    return exit_code;
+  }
+
+  // Each behind `prefix`.
+  int PrintValues(const OptionEntry& option, const std::string& prefix) const {
+    for (const std::string& value : option.values) Offer(prefix + value);
+    if (option.argument.starts_with("FILE")) std::cout << kFiles << "\n";
+    if (option.argument == "KEY=VALUE") PrintSettings(prefix);
+    if (option.argument == "NAME") return PrintPolicies(prefix);
+    if (option.argument != "[VM]") return kExitOk;
+    return RunConnected(invocation_.Errors(kCompleteCommand), ArgumentsOf(words_),
+                        PolicyUse::kPool, invocation_.environment,
+                        [&](const CommandRun& run) { return PrintVms(run, prefix); });
+  }
+
+  // Keys, or the values of the key that is there.
+  void PrintSettings(const std::string& prefix) const {
+    for (const config::Option& known : config::OptionTable()) {
+      const std::string key = prefix + std::string(known.key) + "=";
+      if (!current_.starts_with(key)) {
+        Offer(key);
+        continue;
+      }
+      const std::string_view values =
+          known.type == config::OptionType::kBool ? "true,false" : known.enum_values;
+      for (const absl::string_view value :
+           absl::StrSplit(base::ToAbsl(values), ',', absl::SkipEmpty())) {
+        Offer(key + std::string(value));
+      }
     }
   }
-  return script;
-}
+
+  int PrintPolicies(const std::string& prefix) const {
+    const ErrorWriter errors = invocation_.Errors(kCompleteCommand);
+    const OperatorFiles files = ArgumentsOf(words_).files;
+    std::string path = files.policy;
+    if (path.empty() && !files.agent_config.empty()) {
+      const auto agent = ReadAgentConfig(files.agent_config);
+      if (!agent.ok()) return errors.Refuse(agent.status(), kExitUsage);
+      path = agent->policy_dir;
+    }
+    if (path.empty()) return kExitOk;
+    const auto policies = ReadPolicies(path);
+    if (!policies.ok()) return errors.Refuse(policies.status(), kExitUsage);
+    for (const FilePolicy& policy : policies->policies) Offer(prefix + policy.name);
+    return kExitOk;
+  }
+
+  int PrintVms(const CommandRun& run, const std::string& prefix) const {
+    const auto seen = run.maintenance.Inspect(run.context.WithTimeout(kNamesWithin),
+                                              *run.settings.policy, /*tells_vms=*/false);
+    if (!seen.ok()) return run.errors.Refuse(seen.status(), kExitFailure);
+    for (const scaling::VmView* const view : seen->snapshot.vms()) Offer(prefix + view->vm->name);
+    return kExitOk;
+  }
+
+  std::vector<std::string> words_;  // before the last one
+  std::string current_;             // the last one
+  std::size_t hidden_ = 0;          // so many bytes of it are no part of an answer
+  const Invocation& invocation_;
+};
 
 }  // namespace
 
-std::string CompletionScript(const std::string& shell, const Entries& table) {
-  if (shell == "bash") return Bash(table);
-  return shell == "zsh" ? Zsh(table) : Fish(table);
+std::string CompletionScript(const std::string& shell) {
+  return shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish;
+}
+
+int Complete(const std::vector<std::string>& words, const std::vector<CommandEntry>& table,
+             const Invocation& invocation) {
+  return words.empty() ? kExitOk : Completion(words, invocation).Print(table);
 }
 
 }  // namespace nomad_harvester::cli

@@ -78,9 +78,7 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   const std::vector<const CLI::App*> commands = app.get_subcommands({});
   std::vector<std::string> names;
   names.reserve(commands.size());
-  for (const CLI::App* const command : commands) {
-    if (!command->get_group().empty()) names.push_back(command->get_name());
-  }
+  for (const CLI::App* const command : commands) names.push_back(command->get_name());
   return names;
 }
 
@@ -141,7 +139,7 @@ std::vector<std::string> WithoutHelp(std::vector<std::string> arguments) {
 
 std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
   const std::vector<std::string> names = CommandNames(app);
-  if (argument.starts_with('-') || argument == kNamesCommand ||
+  if (argument.starts_with('-') ||
       std::find(names.begin(), names.end(), argument) != names.end()) {
     return "";
   }

@@ -1090,9 +1090,9 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
 
 TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {
   ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
-  EXPECT_EQ(Call({"__names", "vms", "--", "status", "--set", "node_group_name", "=", "web", "-o"}),
-            0)
-      << err_;
+  EXPECT_EQ(Call({"__complete", "status", "--set", "node_group_name", "=", "web", ""}), 0) << err_;
+  EXPECT_THAT(out_, ContainsRegex("\nweb-[a-z0-9]+\n"));
+  EXPECT_EQ(Call({"__complete", "replace", "--set", "node_group_name=web", "w"}), 0) << err_;
   EXPECT_THAT(out_, ContainsRegex("^web-[a-z0-9]+\n$"));
 }
 
