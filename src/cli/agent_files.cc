@@ -55,10 +55,9 @@ absl::Status ReadOneFile(const std::string& file, const Schema& schema, const Re
   NH_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
   const Source source(file, std::move(text));
   std::vector<std::size_t> calls;
-  NH_ASSIGN_OR_RETURN(const hcl::Body body,
-                      policy_warnings == nullptr
-                          ? hcl::ReadDocument(source, schema)
-                          : hcl::ReadDocumentWithJsonencode(source, schema, &calls));
+  NH_ASSIGN_OR_RETURN(
+      const hcl::Body body,
+      hcl::ReadDocument(source, schema, policy_warnings == nullptr ? nullptr : &calls));
   if (!calls.empty()) {
     policy_warnings->push_back(source.Where(calls.front()) +
                                ": agents up to 0.5.0 do not know jsonencode: they read no policy "

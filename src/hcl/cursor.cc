@@ -2,7 +2,6 @@
 #include "cursor.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
@@ -14,26 +13,19 @@ namespace {
 
 constexpr std::size_t kMaxNumberDigits = 100;
 
-// Normal form C changes a character of these ranges, or may do so behind another one. They are
-// those of Unicode 14's quick check, with gaps of up to 64 characters filled.
-struct Range {
-  std::uint32_t first;
-  std::uint32_t last;
-};
-constexpr Range kNotNormal[] = {
-    {0x300, 0x387},     {0x5b4, 0x5c2},     {0x653, 0x655},     {0x93c, 0x95f},
-    {0x9bc, 0x9df},     {0xa33, 0xa5e},     {0xb3c, 0xb5d},     {0xbbe, 0xbd7},
-    {0xc56, 0xc56},     {0xcc2, 0xcd6},     {0xd3e, 0xd57},     {0xdca, 0xddf},
-    {0xf43, 0xfb9},     {0x102e, 0x102e},   {0x1161, 0x11c2},   {0x1b35, 0x1b35},
-    {0x1f71, 0x2001},   {0x2126, 0x212b},   {0x2329, 0x232a},   {0x2adc, 0x2adc},
-    {0x3099, 0x309a},   {0xf900, 0xfad9},   {0xfb1d, 0xfb4e},   {0x110ba, 0x110ba},
-    {0x11127, 0x11127}, {0x1133e, 0x11357}, {0x114b0, 0x114bd}, {0x115af, 0x115af},
-    {0x11930, 0x11930}, {0x1d15e, 0x1d172}, {0x1d1bb, 0x1d1c0}, {0x2f800, 0x2fa1d}};
+// What Go's unicode.IsSpace takes for white space.
+constexpr std::string_view kSpaces[] = {
+    " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\xc2\x85", "\u00a0", "\u1680",
+    "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006",   "\u2007", "\u2008",
+    "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
 
-bool MayChange(std::uint32_t code) {
-  return code >= kNotNormal[0].first &&
-         std::any_of(std::begin(kNotNormal), std::end(kNotNormal),
-                     [&](const Range& range) { return code >= range.first && code <= range.last; });
+// U+0300 to U+036F, each of two bytes.
+bool HasCombiningCharacter(std::string_view text) {
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    const std::string_view character = text.substr(i, 2);
+    if (character >= "\u0300" && character <= "\u036f") return true;
+  }
+  return false;
 }
 
 int HexDigit(char c) {
@@ -102,14 +94,10 @@ bool AppendCharacter(std::uint32_t code, std::string* text) {
 }
 
 std::size_t SpaceLength(std::string_view text) {
-  const std::size_t length = base::Utf8CharacterLength(text);
-  if (length == 0) return 0;
-  const std::uint32_t code = base::CodePoint(text.substr(0, length));
-  const bool is_space = (code >= 0x9 && code <= 0xd) || code == 0x20 || code == 0x85 ||
-                        code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
-                        code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f ||
-                        code == 0x3000;
-  return is_space ? length : 0;
+  for (const std::string_view space : kSpaces) {
+    if (text.starts_with(space)) return space.size();
+  }
+  return 0;
 }
 
 std::optional<std::string> CanonicalNumber(std::string_view text) {
@@ -146,14 +134,10 @@ std::optional<std::string> CanonicalNumber(std::string_view text) {
 }
 
 absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std::string text) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = base::Utf8CharacterLength(rest);
-    if (MayChange(base::CodePoint(rest.substr(0, length)))) {
-      return cursor.Error(offset,
-                          "this text has a combining character or another one that the agent may "
-                          "replace (Unicode's normal form C), and that is not read here");
-    }
-    rest.remove_prefix(length);
+  if (HasCombiningCharacter(text)) {
+    return cursor.Error(offset,
+                        "this text has a combining character, which the agent may replace "
+                        "(Unicode's normal form C), and that is not read here");
   }
   Value value;
   value.kind = Value::Kind::kString;

@@ -88,8 +88,8 @@ bool IsDigit(char c);
 // The white space of Go's unicode.IsSpace at the front of `text`, in bytes; 0 if there is none.
 std::size_t SpaceLength(std::string_view text);
 
-// A kString of valid UTF-8. An error if the agent would replace characters of it: its strings are
-// in Unicode's normal form C (zclconf/go-cty:cty/value_init.go, NormalizeString).
+// A kString of valid UTF-8. An error if it has a combining character, which the agent may replace:
+// its strings are in Unicode's normal form C (zclconf/go-cty:cty/value_init.go, NormalizeString).
 absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std::string text);
 
 // `jsonencodes` gets the offset of each call of jsonencode; null: there is no such function.

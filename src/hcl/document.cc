@@ -10,15 +10,10 @@
 
 namespace nomad_harvester::hcl {
 
-absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockSchema>& blocks) {
-  return ReadDocumentWithJsonencode(source, blocks, nullptr);
-}
-
-absl::StatusOr<Body> ReadDocumentWithJsonencode(const Source& source,
-                                                const std::vector<BlockSchema>& blocks,
-                                                std::vector<std::size_t>* calls) {
+absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockSchema>& blocks,
+                                  std::vector<std::size_t>* jsonencodes) {
   const std::string name = base::AsciiLower(source.name());
-  if (name.ends_with(".hcl")) return ReadNative(source, calls);
+  if (name.ends_with(".hcl")) return ReadNative(source, jsonencodes);
   if (name.ends_with(".json")) return ReadJson(source, blocks);
   return base::InvalidArgument(source.name() +
                                ": the agent reads files whose names end with .hcl or .json only");

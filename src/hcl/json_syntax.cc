@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
 #include "cursor.h"
+#include "nlohmann/json.hpp"
 
 namespace nomad_harvester::hcl {
 namespace {
@@ -134,45 +136,17 @@ class JsonReader {
   }
 
   absl::StatusOr<std::string> ReadText() {
-    const std::size_t open = cursor_.at();
-    cursor_.Skip(1);
-    std::string text;
-    while (!cursor_.Eat("\"")) {
-      if (cursor_.AtEnd()) return cursor_.Error(open, "this text is not closed");
-      if (static_cast<unsigned char>(cursor_.Peek()) < 0x20) {
-        return cursor_.Error(
-            "a line's end or a control character in a text is written as an escape");
-      }
-      if (cursor_.LooksAt("\\")) {
-        NH_RETURN_IF_ERROR(ReadEscape(&text));
-      } else {
-        NH_RETURN_IF_ERROR(cursor_.TakeCharacter(&text));
-      }
+    const std::string_view rest = cursor_.Rest();
+    std::size_t end = 1;
+    while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
+    if (end >= rest.size()) return cursor_.Error("this text is not closed");
+    const auto text = base::ParseJson(rest.substr(0, end + 1), "the text");
+    if (!text.ok()) {
+      return cursor_.Error(
+          "this text has an unknown escape, or a character that cannot be or must be escaped");
     }
-    return text;
-  }
-
-  absl::Status ReadEscape(std::string* text) {
-    constexpr std::string_view kSelectors = "\"\\/bfnrt";
-    constexpr std::string_view kCharacters = "\"\\/\b\f\n\r\t";
-    const std::size_t start = cursor_.at();
-    cursor_.Skip(1);
-    if (cursor_.Eat("u")) {
-      NH_ASSIGN_OR_RETURN(std::uint32_t code, cursor_.TakeHex(4));
-      if (code >= 0xd800 && code <= 0xdbff && cursor_.Eat("\\u")) {
-        NH_ASSIGN_OR_RETURN(const std::uint32_t low, cursor_.TakeHex(4));
-        const bool is_pair = low >= 0xdc00 && low <= 0xdfff;
-        code = is_pair ? 0x10000 + ((code - 0xd800) << 10U) + (low - 0xdc00) : code;
-      }
-      if (AppendCharacter(code, text)) return absl::OkStatus();
-      return cursor_.Error(start, "there is no such character");
-    }
-    const std::size_t selector =
-        cursor_.AtEnd() ? kSelectors.npos : kSelectors.find(cursor_.Peek());
-    if (selector == std::string_view::npos) return cursor_.Error(start, "unknown escape");
-    text->push_back(kCharacters[selector]);
-    cursor_.Skip(1);
-    return absl::OkStatus();
+    cursor_.Skip(end + 1);
+    return text->get<std::string>();
   }
 
   // An object, the objects of a list, or nothing for null; nullopt for anything else.

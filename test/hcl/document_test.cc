@@ -35,7 +35,7 @@ TEST(Document, jsonencode_of_a_policy_is_the_text_that_go_writes) {
       "a = jsonencode({\n  b = [1, true, null, 1e3]\n  a = \"x<y\"\n})\n"
       "c = \"<${jsonencode([])}>\"\n";
   std::vector<std::size_t> calls;
-  const auto body = ReadDocumentWithJsonencode(Source("a.hcl", text), {}, &calls);
+  const auto body = ReadDocument(Source("a.hcl", text), {}, &calls);
   ASSERT_TRUE(body.ok()) << body.status();
   EXPECT_EQ(TextOf(body->arguments[0].value), R"({"a":"x\u003cy","b":[1,true,null,1000]})");
   EXPECT_EQ(TextOf(body->arguments[1].value), "<[]>");

@@ -6,8 +6,8 @@
 //
 // This reader rejects everything that the agent rejects. It also rejects operators, conditions,
 // indexes, "for" and template directives, which would compute a constant; numbers of more than a
-// hundred digits; names that are not ASCII; and text that is not, or may not be, in Unicode's
-// normal form C, because the agent changes it.
+// hundred digits; names that are not ASCII; and text with combining characters (U+0300 to U+036F),
+// which the agent may replace by others.
 #ifndef NOMAD_HARVESTER_HCL_DOCUMENT_H_
 #define NOMAD_HARVESTER_HCL_DOCUMENT_H_
 
@@ -71,14 +71,11 @@ struct BlockSchema {
 // `blocks` are the blocks of the top level to read from JSON; the native syntax does not need them.
 // INVALID_ARGUMENT, made by Source::Error, for the first mistake. Pure; recursion is bounded by
 // kMaxDepth.
-absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockSchema>& blocks);
-
-// Like ReadDocument, but the native syntax has the function jsonencode, which
-// hashicorp/nomad-autoscaler#1320 adds to policies after 0.5.0. `calls` gets the offset of each
-// call.
-absl::StatusOr<Body> ReadDocumentWithJsonencode(const Source& source,
-                                                const std::vector<BlockSchema>& blocks,
-                                                std::vector<std::size_t>* calls);
+//
+// With `jsonencodes` the native syntax has the function jsonencode, which
+// hashicorp/nomad-autoscaler#1320 adds to policies after 0.5.0; it gets the offset of each call.
+absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockSchema>& blocks,
+                                  std::vector<std::size_t>* jsonencodes = nullptr);
 
 // Null if there is none.
 const Argument* FindArgument(const Body& body, std::string_view name);
