@@ -13,8 +13,7 @@ namespace nomad_harvester::hcl {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-// Of a longer line only this many bytes before and after the mistake are shown.
-constexpr std::size_t kShownBytes = 80;
+constexpr std::size_t kShownBytes = 160;
 // "_pass" as in basic_auth_pass; "pass" alone is a part of pass-through, too.
 constexpr std::string_view kSecretWords[] = {"token",   "passw",     "passphrase",  "passcode",
                                              "_pass",   "secret",    "auth",        "credential",
@@ -30,60 +29,25 @@ bool IsNameCharacter(char c) {
          c == '-';
 }
 
-// Where the first login in a URL begins, "https://USER:PASSWORD@HOST"; the line's end if there is
-// none.
-std::size_t StartOfLogin(std::string_view line) {
+// A URL with a login, "https://USER:PASSWORD@HOST".
+bool HasLogin(std::string_view line) {
   constexpr std::string_view kScheme = "://";
   for (std::size_t at = line.find(kScheme); at < line.size(); at = line.find(kScheme, at)) {
     at += kScheme.size();
     const std::size_t end = line.find_first_of("@/ \t\"", at);
-    if (end < line.size() && line[end] == '@') return at;
+    if (end < line.size() && line[end] == '@') return true;
   }
-  return line.size();
+  return false;
 }
 
-// The end of the part of `line` that holds no secret: the end of the first name that announces one,
-// or the start of a login.
-std::size_t EndOfOpenPart(std::string_view line) {
-  const std::size_t login = StartOfLogin(line);
-  for (std::size_t begin = 0; begin < login;) {
-    if (!IsNameCharacter(line[begin])) {
-      ++begin;
-      continue;
-    }
-    std::size_t end = begin;
-    while (end < line.size() && IsNameCharacter(line[end])) ++end;
-    if (IsSecretName(line.substr(begin, end - begin))) return end;
-    begin = end;
+bool HasSecretName(std::string_view line) {
+  while (!line.empty()) {
+    const auto end = std::find_if_not(line.begin(), line.end(), IsNameCharacter);
+    const auto length = static_cast<std::size_t>(end - line.begin());
+    if (IsSecretName(line.substr(0, length))) return true;
+    line.remove_prefix(std::max(length, std::size_t{1}));
   }
-  return login;
-}
-
-std::string OnOneLine(std::string_view text) {
-  std::string line = base::ToValidUtf8(text);
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  return line;
-}
-
-struct Excerpt {
-  std::string text;
-  std::size_t caret = 0;  // characters before it
-};
-
-// The line with the byte `at` of it, which may be its end.
-Excerpt Cut(std::string_view line, std::size_t at) {
-  std::size_t from = at > kShownBytes ? at - kShownBytes : 0;
-  std::size_t to = std::min(line.size(), at + kShownBytes);
-  // To whole characters, which are four bytes at most.
-  for (int i = 0; i < 3 && from < at && base::ContinuesCharacter(line[from]); ++i) ++from;
-  for (int i = 0; i < 3 && to < line.size() && base::ContinuesCharacter(line[to]); ++i) ++to;
-  const std::size_t shown = std::min(to, EndOfOpenPart(line));
-  Excerpt excerpt{.text = from > 0 ? "… " : "", .caret = from > 0 ? std::size_t{2} : 0};
-  if (shown > from) excerpt.text += OnOneLine(line.substr(from, shown - from));
-  if (shown < line.size()) excerpt.text += " …";
-  excerpt.caret += Characters(line.substr(from, at - from));
-  return excerpt;
+  return false;
 }
 
 }  // namespace
@@ -118,12 +82,16 @@ absl::Status Source::Error(std::size_t offset, std::string_view message, Line sh
   const std::size_t end = std::min(text().find('\n', offset), text_.size());
   std::string_view line = text().substr(start, end - start);
   if (line.ends_with('\r') && offset < end) line.remove_suffix(1);
-  const Excerpt excerpt = Cut(line, offset - start);
+  if (HasLogin(line) || HasSecretName(line)) return base::InvalidArgument(report);
+  std::string excerpt(base::Utf8Prefix(base::ToValidUtf8(line), kShownBytes));
+  std::replace_if(
+      excerpt.begin(), excerpt.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; },
+      ' ');
+  const std::size_t caret = Characters(before.substr(start));
   const std::string number = std::to_string(std::count(before.begin(), before.end(), '\n') + 1);
-  report += "\n  " + number + " | " + excerpt.text;
-  if (excerpt.caret <= Characters(excerpt.text)) {
-    report +=
-        "\n  " + std::string(number.size(), ' ') + " | " + std::string(excerpt.caret, ' ') + "^";
+  report += "\n  " + number + " | " + excerpt;
+  if (caret <= Characters(excerpt)) {
+    report += "\n  " + std::string(number.size(), ' ') + " | " + std::string(caret, ' ') + "^";
   }
   return base::InvalidArgument(report);
 }

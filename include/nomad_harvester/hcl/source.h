@@ -26,9 +26,8 @@ class Source {
   //   agent.hcl:12:9: a string ends on its line
   //     12 |   driver = "harvester
   //        |            ^
-  // To hide secrets, the line is cut after the first name that announces one (IsSecretName), and
-  // before the login of a URL. kHidden, for an offset inside the value of such a name, shows no
-  // line at all.
+  // Of a longer line the first 160 bytes. No line is shown if it has a name that announces a secret
+  // (IsSecretName) or a URL with a login; kHidden is for an offset inside the value of such a name.
   enum class Line { kShown, kHidden };
   absl::Status Error(std::size_t offset, std::string_view message, Line line = Line::kShown) const;
 
