@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/kube/client.h"
 
-#include <set>
 #include <utility>
 
 #include "nomad_harvester/base/encoding.h"
@@ -18,11 +17,6 @@ constexpr char kJson[] = "application/json";
 constexpr char kMetadataOrJson[] =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 constexpr char kMergePatch[] = "application/merge-patch+json";
-// A continue token expires with etcd's compaction, by default after five minutes. A list that has
-// been restarted this often is too slow to ever complete.
-constexpr int kMaxRestarts = 3;
-// A list that needs more pages than this has no end.
-constexpr int kMaxPages = 10'000;
 
 http::HttpRequest Request(http::Method method, std::string target, std::string purpose) {
   http::HttpRequest request;
@@ -112,25 +106,33 @@ Json DeleteBody(const DeleteOptions& options) {
           {"preconditions", std::move(preconditions)}};
 }
 
-// The members of a list beside its items. page.beside(i) has the value of path i.
+// The members of a list beside its items. list.beside(i) has the value of path i.
 const std::vector<std::string>& BesideItems() {
   static const auto* const kPaths =
       new std::vector<std::string>{"metadata.continue", "metadata.resourceVersion", "kind"};
   return *kPaths;
 }
 
-// Another object without items must not pass for an empty list (rule S1).
-absl::Status CheckIsList(const base::JsonListReader& page, const ResourceType& type, Part part,
+// Neither another object without items nor a page must pass for a whole list (rule S1). The API
+// server makes pages only of a request with a limit, and the plugin sends none.
+absl::Status CheckIsList(const base::JsonListReader& list, const ResourceType& type, Part part,
                          const std::string& purpose) {
   const std::string wanted = std::string(type.kind) + "List";
-  const std::string& version = page.beside(1);
-  const std::string& kind = page.beside(2);
+  const std::string& version = list.beside(1);
+  const std::string& kind = list.beside(2);
   const bool is_kind =
       kind == wanted || (part == Part::kMetadata && kind == "PartialObjectMetadataList");
-  if (is_kind && !version.empty()) return absl::OkStatus();
-  const std::string what = is_kind        ? "is a " + kind + " without metadata.resourceVersion"
-                           : kind.empty() ? "has no kind, but should be a " + wanted
-                                          : "is a \"" + kind + "\", not a " + wanted;
+  std::string what;
+  if (!is_kind) {
+    what = kind.empty() ? "has no kind, but should be a " + wanted
+                        : "is a \"" + kind + "\", not a " + wanted;
+  } else if (version.empty()) {
+    what = "is a " + kind + " without metadata.resourceVersion";
+  } else if (!list.beside(0).empty()) {
+    what = "is only a page of the list";
+  } else {
+    return absl::OkStatus();
+  }
   return base::Internal(purpose + ": the reply " + what +
                         "; check that harvester_url is the address of the API, and that no proxy "
                         "changes its replies");
@@ -149,40 +151,21 @@ absl::StatusOr<Observed> KubeClient::Get(const runtime::Context& context, const 
       Request(http::Method::kGet, std::move(path), "get " + Describe(type, ns, name)));
 }
 
-absl::StatusOr<std::optional<base::WallTime>> KubeClient::ListPages(
+absl::StatusOr<std::optional<base::WallTime>> KubeClient::ReadList(
     const runtime::Context& context, const ResourceType& type, const std::string& ns,
     const Selector& selector, Part part, const std::vector<std::string>& paths,
-    base::JsonElements& elements, const std::function<void(bool)>& keep) const {
+    base::JsonElements& elements) const {
   NH_ASSIGN_OR_RETURN(const std::string path, CollectionPath(type, ns));
   const std::string purpose = "list " + DescribeCollection(type, ns);
+  const std::string query = base::QueryString(
+      {{"labelSelector", selector.labels}, {"fieldSelector", selector.fields}});
+  http::HttpRequest request = Request(http::Method::kGet, path + query, purpose);
+  if (part == Part::kMetadata) request.headers.Set("Accept", kMetadataOrJson);
   base::JsonListReader reader("items", paths, elements, BesideItems());
-  std::optional<base::WallTime> time;
-  std::set<std::string> tokens;  // of this list; one that begins again may get the same
-  std::string token;
-  for (int restarts = 0; tokens.size() < kMaxPages;) {
-    const std::string query = base::QueryString({{"continue", token},
-                                                 {"labelSelector", selector.labels},
-                                                 {"fieldSelector", selector.fields}});
-    http::HttpRequest request = Request(http::Method::kGet, path + query, purpose);
-    if (part == Part::kMetadata) request.headers.Set("Accept", kMetadataOrJson);
-    const absl::StatusOr<http::HttpResponse> response =
-        Exchange(*transport_, context, std::move(request), &reader);
-    if (absl::IsOutOfRange(response.status()) && restarts++ < kMaxRestarts) {
-      tokens.clear();
-      token.clear();
-      continue;
-    }
-    NH_RETURN_IF_ERROR(response);
-    NH_RETURN_IF_ERROR(CheckIsList(reader, type, part, purpose));
-    if (token.empty()) time = http::ServerDate(*response);
-    keep(token.empty());
-    token = reader.beside(0);
-    if (token.empty()) return time;
-    if (!tokens.insert(token).second) {
-      return base::Internal(purpose + ": the server repeats a continue token");
-    }
-  }
-  return base::Internal(purpose + ": the server never returns a last page");
+  NH_ASSIGN_OR_RETURN(const http::HttpResponse response,
+                      Exchange(*transport_, context, std::move(request), &reader));
+  NH_RETURN_IF_ERROR(CheckIsList(reader, type, part, purpose));
+  return http::ServerDate(response);
 }
 
 absl::StatusOr<Observed> KubeClient::Create(const runtime::Context& context,

@@ -29,50 +29,37 @@ constexpr std::string_view kNeedsNodeRead = "node { policy = \"read\" }";
 constexpr std::string_view kNeedsNodeWrite = "node { policy = \"write\" }";
 constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"read-job\"] }";
 
-// A list that needs more pages than this has no end.
-constexpr int kMostPages = 10'000;
-
 // Nomad gives half an hour at most, unless its max_identity_ttl says otherwise.
 constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24);
 
-// One request returns the whole list, unless the server insists on pages. The index of a list in
-// pages is the lowest of its pages, so that a query that blocks on it sees every change since the
-// list began. Pages are ordered by a fixed key: an object that exists throughout the listing is
-// never missed at a page boundary. An empty list must have an index, if only 0 as in a Nomad that
-// never had a node: without one, a proxy or another server may have replied.
+// One request returns the whole list: Nomad makes pages only of a request with per_page, of which
+// the caller wants the first one alone. Any other page must not pass for a whole list (rule S1). An
+// empty list must have an index, if only 0 as in a Nomad that never had a node: without one, a
+// proxy or another server may have replied.
 template <typename T, typename Record>
 absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& call,
                                              const base::JsonFields<Record>& fields,
                                              absl::Status (*finish)(Record&),
                                              const ReadOptions& blocking = {},
                                              bool first_page_only = false) {
+  base::JsonRecords<Record, T> records(fields, finish);
+  base::JsonListReader reader("", fields.paths(), records);
+  NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(call, blocking, &reader));
   Indexed<std::vector<T>> result;
-  std::string token;
-  std::set<std::string> tokens;
-  bool has_index = true;
-  base::JsonRecords<Record, T> page(fields, finish);
-  base::JsonListReader reader("", fields.paths(), page);
-  for (int pages = 0; pages < kMostPages; ++pages) {
-    Call next = call;
-    if (!token.empty()) next.query.emplace_back("next_token", token);
-    NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(next, blocking, &reader));
-    page.MoveTo(pages == 0, result.value);
-    const std::uint64_t index = reply.index.value_or(0);
-    result.index = pages == 0 ? index : std::min(result.index, index);
-    has_index = has_index && reply.index.has_value();
-    if (reply.next_token.empty() || first_page_only) {
-      if (has_index || !result.value.empty()) return result;
-      return base::Internal(call.purpose +
-                            ": the reply is an empty list without the header X-Nomad-Index, which "
-                            "proves nothing; check that nomad_address is the address of Nomad, "
-                            "and that a proxy in front of it passes its headers on");
-    }
-    token = reply.next_token;
-    if (!tokens.insert(token).second) {
-      return base::Internal(call.purpose + ": the server gave the same page twice");
-    }
+  result.value = records.TakeAll();
+  result.index = reply.index.value_or(0);
+  if (!reply.next_token.empty() && !first_page_only) {
+    return base::Internal(call.purpose +
+                          ": the reply is only a page of the list; check that nomad_address is "
+                          "the address of Nomad, and that no proxy changes its replies");
   }
-  return base::Internal(call.purpose + ": the server never gave a last page");
+  if (!reply.index.has_value() && result.value.empty()) {
+    return base::Internal(call.purpose +
+                          ": the reply is an empty list without the header X-Nomad-Index, which "
+                          "proves nothing; check that nomad_address is the address of Nomad, "
+                          "and that a proxy in front of it passes its headers on");
+  }
+  return result;
 }
 
 absl::Status Undecodable(const Call& call, const CallerReply& reply, const absl::Status& why) {

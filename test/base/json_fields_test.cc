@@ -262,9 +262,7 @@ class JsonLists : public testing::Test {
     next_ = reader.beside(0);
     kind_ = reader.beside(1);
     names_.clear();
-    std::vector<Machine> machines;
-    records_.MoveTo(true, machines);
-    for (const Machine& machine : machines) names_.push_back(machine.name);
+    for (const Machine& machine : records_.TakeAll()) names_.push_back(machine.name);
     return status;
   }
   static absl::Status NeedsName(Machine& machine) {
@@ -343,8 +341,7 @@ TEST_F(JsonLists, a_document_that_begins_again_forgets_the_first_one) {
   reader.Write(R"({"items":[{"name":"b"}]})");
   EXPECT_THAT(reader.Finish("the reply"), IsOk());
   EXPECT_EQ(reader.beside(0), "");
-  std::vector<Machine> machines;
-  records_.MoveTo(true, machines);
+  const std::vector<Machine> machines = records_.TakeAll();
   ASSERT_EQ(machines.size(), 1U);
   EXPECT_EQ(machines[0].name, "b");
 }

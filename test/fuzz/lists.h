@@ -43,7 +43,7 @@ List<Record> ReadList(std::string_view text, std::uint8_t seed, const std::strin
   if (!text.empty()) reader.Write(text);
   List<Record> result;
   result.status = reader.Finish("the list");
-  records.MoveTo(true, result.records);
+  result.records = records.TakeAll();
   for (std::size_t i = 0; i < beside.size(); ++i) result.beside.push_back(reader.beside(i));
   return result;
 }

@@ -46,11 +46,6 @@ inline std::string ConflictBody() {
 inline std::string AlreadyExistsBody() {
   return StatusBody(409, "AlreadyExists", "virtualmachines.kubevirt.io \"web-1\" already exists");
 }
-inline std::string ExpiredBody() {
-  return StatusBody(410, "Expired",
-                    "The provided continue parameter is too old to display a consistent list "
-                    "result.");
-}
 
 }  // namespace nomad_harvester::kube
 

@@ -16,11 +16,9 @@
 #ifndef NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
 #define NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -185,15 +183,8 @@ class JsonRecords final : public JsonElements {
     return finished;
   }
 
-  // Appends the records to `list`, or replaces its content if `is_first`, and forgets them here.
-  void MoveTo(bool is_first, std::vector<T>& list) {
-    if (is_first) {
-      list = std::move(records_);
-    } else {
-      std::move(records_.begin(), records_.end(), std::back_inserter(list));
-    }
-    records_.clear();
-  }
+  // The records so far, which are forgotten here.
+  std::vector<T> TakeAll() { return std::exchange(records_, {}); }
 
  private:
   const JsonFields<Record>& fields_;

@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_KUBE_CLIENT_H_
 #define NOMAD_HARVESTER_KUBE_CLIENT_H_
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,20 +64,17 @@ class KubeClient {
                                const std::string& ns, const std::string& name) const;
 
   // Reads the members that `fields` names, while the reply arrives. `finish` completes and checks
-  // each record, which is then kept as a T. The server decides whether there are pages. The time is
-  // that of the first page, because all pages show the state at that time. A page with status 410
-  // restarts the list, at most three times (then OUT_OF_RANGE). INTERNAL if the server never
-  // returns a last page.
+  // each record, which is then kept as a T. One request; INTERNAL if the reply is only a page.
   template <typename T, typename Record = T>
   absl::StatusOr<Timestamped<std::vector<T>>> List(
       const runtime::Context& context, const ResourceType& type, const std::string& ns,
       const Selector& selector, const base::JsonFields<Record>& fields,
       absl::Status (*finish)(Record&) = &AsItIs<Record>, Part part = Part::kWhole) const {
     Timestamped<std::vector<T>> list;
-    base::JsonRecords<Record, T> page(fields, finish);
+    base::JsonRecords<Record, T> records(fields, finish);
     NH_ASSIGN_OR_RETURN(list.server_time,
-                        ListPages(context, type, ns, selector, part, fields.paths(), page,
-                                  [&](bool is_first) { page.MoveTo(is_first, list.value); }));
+                        ReadList(context, type, ns, selector, part, fields.paths(), records));
+    list.value = records.TakeAll();
     return list;
   }
 
@@ -118,12 +114,11 @@ class KubeClient {
                                     const Json& review) const;
 
  private:
-  // Returns the server's time. Calls `keep` after each complete page, to take its elements. True:
-  // it is the first page, of a list that may have begun again, so earlier elements are replaced.
-  absl::StatusOr<std::optional<base::WallTime>> ListPages(
+  // Passes the items to `elements`, and returns the server's time.
+  absl::StatusOr<std::optional<base::WallTime>> ReadList(
       const runtime::Context& context, const ResourceType& type, const std::string& ns,
       const Selector& selector, Part part, const std::vector<std::string>& paths,
-      base::JsonElements& elements, const std::function<void(bool)>& keep) const;
+      base::JsonElements& elements) const;
 
   std::shared_ptr<http::HttpTransport> transport_;
 };
