@@ -177,7 +177,7 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
 }
 
 absl::Status VmStore::DryRunCreateVm(const runtime::Context& context, const json& vm) const {
-  return client_->Create(context, kube::kVirtualMachines, ns_, vm, {.dry_run = true}).status();
+  return client_->Create(context, kube::kVirtualMachines, ns_, vm, /*dry_run=*/true).status();
 }
 
 // Foreground deletion: the VM remains visible until its instance no longer exists.

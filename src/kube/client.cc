@@ -170,20 +170,20 @@ absl::StatusOr<std::optional<base::WallTime>> KubeClient::ReadList(
 
 absl::StatusOr<Observed> KubeClient::Create(const runtime::Context& context,
                                             const ResourceType& type, const std::string& ns,
-                                            const Json& object,
-                                            const CreateOptions& options) const {
+                                            const Json& object, bool dry_run) const {
   NH_ASSIGN_OR_RETURN(const std::string path, CollectionPath(type, ns));
   const std::string name = NameOf(object);
-  http::HttpRequest request =
-      Request(http::Method::kPost,
-              path + base::QueryString({{"fieldValidation", options.strict ? "Strict" : ""},
-                                        {"dryRun", options.dry_run ? "All" : ""}}),
-              (options.dry_run ? "dry-run create " : "create ") + Describe(type, ns, name));
+  const std::string purpose =
+      (dry_run ? "dry-run create " : "create ") + Describe(type, ns, name);
+  if (name.empty()) {
+    return base::InvalidArgument(purpose + ": refused without a name: the request, if repeated, " +
+                                 "would make a second object");
+  }
+  const std::string query =
+      base::QueryString({{"fieldValidation", "Strict"}, {"dryRun", dry_run ? "All" : ""}});
+  http::HttpRequest request = Request(http::Method::kPost, path + query, purpose);
   SetBody(request, object, kJson);
-  request.effect = options.dry_run ? http::Effect::kRead : http::Effect::kWrite;
-  // A second POST of an object that the server names makes a second object.
-  request.idempotency =
-      name.empty() && !options.dry_run ? http::Idempotency::kOnce : http::Idempotency::kIdempotent;
+  request.effect = dry_run ? http::Effect::kRead : http::Effect::kWrite;
   return ExchangeObject(*transport_, context, std::move(request));
 }
 

@@ -99,9 +99,8 @@ TEST_F(AdmissionTest, A_class_or_device_that_does_not_exist_is_admitted) {
   vm["spec"]["template"]["spec"]["priorityClassName"] = "low";
   vm["spec"]["template"]["spec"]["domain"]["devices"]["hostDevices"] = {
       {{"name", "a"}, {"deviceName", "x.io/a"}}};
-  kube::CreateOptions dry_run;
-  dry_run.dry_run = true;
-  EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm, dry_run), IsOk());
+  EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm, /*dry_run=*/true),
+              IsOk());
 }
 
 TEST_F(AdmissionTest, The_deletion_of_a_vm_asks_no_webhook_and_the_rest_of_its_life_no_mutator) {

@@ -114,10 +114,8 @@ TEST_F(KubeApiTest, A_name_is_taken_even_while_its_object_is_deleted) {
 }
 
 TEST_F(KubeApiTest, A_trial_stores_nothing_and_has_no_version) {
-  kube::CreateOptions options;
-  options.dry_run = true;
-  const auto trial =
-      kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"), options);
+  const auto trial = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"),
+                                   /*dry_run=*/true);
   ASSERT_THAT(trial, IsOk());
   EXPECT_EQ(kube::ResourceVersionOf(trial->object), "");
   EXPECT_EQ(UidOf(trial->object).size(), 36U);
@@ -132,11 +130,10 @@ TEST_F(KubeApiTest, Unknown_fields_are_refused_strictly_and_pruned_otherwise) {
   EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("unknown field \"spec.template.spec.hostName\"")));
-  kube::CreateOptions lenient;
-  lenient.strict = false;
-  const auto made = kube().Create(context_, kube::kVirtualMachines, "nomad", vm, lenient);
-  ASSERT_THAT(made, IsOk());
-  EXPECT_FALSE(made->object["spec"]["template"]["spec"].contains("hostName"));
+  const http::HttpResponse made = Send(
+      http::Method::kPost, "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines", vm.dump());
+  ASSERT_EQ(made.status, 201);
+  EXPECT_FALSE(json::parse(made.body)["spec"]["template"]["spec"].contains("hostName"));
 }
 
 TEST_F(KubeApiTest, Objects_need_a_namespace_that_exists_and_a_run_strategy) {

@@ -143,11 +143,9 @@ TEST_F(RefusalsTest, A_missing_object_is_looked_up_before_the_webhooks_are_asked
 }
 
 TEST_F(RefusalsTest, Trials_and_reviews_are_refused_only_by_a_rule_that_names_their_verb) {
-  kube::CreateOptions trial;
-  trial.dry_run = true;
   const auto attempt = [&] {
     return kube()
-        .Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"), trial)
+        .Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"), /*dry_run=*/true)
         .status();
   };
   const auto review = [&] {

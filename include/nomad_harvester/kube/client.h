@@ -20,11 +20,6 @@
 
 namespace nomad_harvester::kube {
 
-struct CreateOptions {
-  bool dry_run = false;  // dryRun=All: full admission, nothing stored; counts as a read
-  bool strict = true;    // fieldValidation=Strict
-};
-
 // Which part of each object a list contains. A server that cannot send metadata alone sends whole
 // objects (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go,
 // transformObject).
@@ -78,12 +73,13 @@ class KubeClient {
     return list;
   }
 
-  // A POST of an object named by the client is sent as idempotent: when a reply was lost, the
-  // repeated request returns ALREADY_EXISTS and the caller reads the object back. An object without
-  // metadata.name (generateName) is sent once.
+  // Sent as idempotent: when a reply was lost, the repeated request returns ALREADY_EXISTS and the
+  // caller reads the object back. Refuses unknown fields, and, with nothing sent, an object without
+  // metadata.name. A dry run (dryRun=All) passes all admission, stores nothing and counts as a
+  // read.
   absl::StatusOr<Observed> Create(const runtime::Context& context, const ResourceType& type,
                                   const std::string& ns, const Json& object,
-                                  const CreateOptions& options = {}) const;
+                                  bool dry_run = false) const;
 
   // A JSON merge patch. With metadata.resourceVersion in it, the patch is conditional
   // (FAILED_PRECONDITION, IsConflict) and is repeated after a lost reply. If the first request took
