@@ -10,18 +10,6 @@
 #include "absl/strings/numbers.h"
 
 namespace nomad_harvester::nomad {
-namespace {
-
-absl::StatusOr<CallerReply> ToReply(const Call& call, http::HttpResponse response) {
-  NH_RETURN_IF_ERROR(ToStatus(response, call.purpose, call.needs));
-  CallerReply reply{std::move(response.body), ReplyIndex(response),
-                    response.headers.Find("X-Nomad-NextToken").value_or("")};
-  reply.headers = std::move(response.headers);
-  return reply;
-}
-
-}  // namespace
-
 absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
                                    std::string_view suffix) {
   if (id.empty()) return base::InvalidArgument("the Nomad ID is empty");
@@ -35,8 +23,8 @@ std::optional<std::uint64_t> ReplyIndex(const http::HttpResponse& response) {
   return absl::SimpleAtoi(text, &index) ? std::optional(index) : std::nullopt;
 }
 
-absl::StatusOr<CallerReply> Caller::Get(const Call& call, const ReadOptions& blocking,
-                                        base::JsonListReader* list) const {
+absl::StatusOr<http::HttpResponse> Caller::Get(const Call& call, const ReadOptions& blocking,
+                                               base::JsonListReader* list) const {
   base::QueryParameters more;
   // Both are needed to block (hashicorp/nomad:nomad/rpc.go, blockingRPC).
   const bool blocks = blocking.index > 0 && blocking.wait > base::Duration::zero();
@@ -54,12 +42,13 @@ absl::StatusOr<CallerReply> Caller::Get(const Call& call, const ReadOptions& blo
                       list == nullptr ? transport_.Send(context_, request)
                                       : http::SendReading(transport_, context_, std::move(request),
                                                           *list, "nomad_address"));
-  return ToReply(call, std::move(response));
+  NH_RETURN_IF_ERROR(ToStatus(response, call.purpose, call.needs));
+  return response;
 }
 
-absl::StatusOr<CallerReply> Caller::Post(const Call& call, std::string body,
-                                         http::Idempotency idempotency,
-                                         bool late_is_harmless) const {
+absl::StatusOr<http::HttpResponse> Caller::Post(const Call& call, std::string body,
+                                                http::Idempotency idempotency,
+                                                bool late_is_harmless) const {
   http::HttpRequest request = Request(call, {});
   request.method = http::Method::kPost;
   request.effect = http::Effect::kWrite;
@@ -68,7 +57,8 @@ absl::StatusOr<CallerReply> Caller::Post(const Call& call, std::string body,
   if (!body.empty()) request.headers.Set("Content-Type", "application/json");
   request.body = std::move(body);
   NH_ASSIGN_OR_RETURN(http::HttpResponse response, transport_.Send(context_, request));
-  return ToReply(call, std::move(response));
+  NH_RETURN_IF_ERROR(ToStatus(response, call.purpose, call.needs));
+  return response;
 }
 
 http::HttpRequest Caller::Request(const Call& call, base::QueryParameters more) const {

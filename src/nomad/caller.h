@@ -32,25 +32,19 @@ struct Call {
   base::QueryParameters query{};  // besides region and namespace
 };
 
-struct CallerReply {
-  std::string body;
-  std::optional<std::uint64_t> index;
-  std::string next_token;  // empty: the last page
-  http::Headers headers{};
-};
-
 class Caller {
  public:
   Caller(http::HttpTransport& transport, const runtime::Context& context,
          NomadClient::Options options)
       : transport_(transport), context_(context), options_(std::move(options)) {}
 
-  // If `list` is given, it takes the body; otherwise the reply has the body.
-  absl::StatusOr<CallerReply> Get(const Call& call, const ReadOptions& blocking = {},
-                                  base::JsonListReader* list = nullptr) const;
-  absl::StatusOr<CallerReply> Post(const Call& call, std::string body,
-                                   http::Idempotency idempotency,
-                                   bool late_is_harmless = false) const;
+  // Both return a 2xx reply, the transport's error, or ToStatus of any other reply. If `list` is
+  // given, it takes the body.
+  absl::StatusOr<http::HttpResponse> Get(const Call& call, const ReadOptions& blocking = {},
+                                         base::JsonListReader* list = nullptr) const;
+  absl::StatusOr<http::HttpResponse> Post(const Call& call, std::string body,
+                                          http::Idempotency idempotency,
+                                          bool late_is_harmless = false) const;
 
  private:
   http::HttpRequest Request(const Call& call, base::QueryParameters more) const;

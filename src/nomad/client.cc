@@ -44,16 +44,18 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
                                              bool first_page_only = false) {
   base::JsonRecords<Record, T> records(fields, finish);
   base::JsonListReader reader("", fields.paths(), records);
-  NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(call, blocking, &reader));
+  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply, caller.Get(call, blocking, &reader));
+  const std::optional<std::uint64_t> index = ReplyIndex(reply);
   Indexed<std::vector<T>> result;
   result.value = records.TakeAll();
-  result.index = reply.index.value_or(0);
-  if (!reply.next_token.empty() && !first_page_only) {
+  result.index = index.value_or(0);
+  const bool is_page = !reply.headers.Find("X-Nomad-NextToken").value_or("").empty();
+  if (is_page && !first_page_only) {
     return base::Internal(call.purpose +
                           ": the reply is only a page of the list; check that nomad_address is "
                           "the address of Nomad, and that no proxy changes its replies");
   }
-  if (!reply.index.has_value() && result.value.empty()) {
+  if (!index.has_value() && result.value.empty()) {
     return base::Internal(call.purpose +
                           ": the reply is an empty list without the header X-Nomad-Index, which "
                           "proves nothing; check that nomad_address is the address of Nomad, "
@@ -62,16 +64,9 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
   return result;
 }
 
-absl::Status Undecodable(const Call& call, const CallerReply& reply, const absl::Status& why) {
-  const http::HttpResponse response = {.status = 200, .headers = reply.headers, .body = reply.body};
-  return http::Undecodable(call.purpose, response, why, "nomad_address");
-}
-
-absl::StatusOr<Json> GetObject(const Caller& caller, const Call& call, std::uint64_t* index) {
-  NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(call));
-  *index = reply.index.value_or(0);
+absl::StatusOr<Json> ParseReply(const Call& call, const http::HttpResponse& reply) {
   absl::StatusOr<Json> json = base::ParseJson(reply.body, "the reply");
-  return json.ok() ? json : Undecodable(call, reply, json.status());
+  return json.ok() ? json : http::Undecodable(call.purpose, reply, json.status(), "nomad_address");
 }
 
 // POST /v1/node/:id<suffix>. `verb` is for errors and logs. A null `body` is sent as an empty one.
@@ -132,28 +127,26 @@ absl::StatusOr<Indexed<Node>> NomadClient::GetNode(const runtime::Context& conte
                                                    const std::string& id) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id));
   const Call call{std::move(path), "read Nomad node " + id, kNeedsNodeRead};
-  Indexed<Node> read;
-  NH_ASSIGN_OR_RETURN(const Json json,
-                      GetObject(Caller(*transport_, context, options_), call, &read.index));
+  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply,
+                      Caller(*transport_, context, options_).Get(call));
+  NH_ASSIGN_OR_RETURN(const Json json, ParseReply(call, reply));
   auto node = DecodeFullNode(json);
   if (!node.ok()) return base::Annotate(node.status(), call.purpose);
   if (node->id != id) return base::Internal(call.purpose + ": the reply is for another node");
-  read.value = *std::move(node);
-  return read;
+  return Indexed<Node>{*std::move(node), ReplyIndex(reply).value_or(0)};
 }
 
 absl::StatusOr<Servers> NomadClient::ListServers(const runtime::Context& context) const {
   const Call call{"/v1/agent/members", "list Nomad's servers", kNeedsNodeRead};
-  NH_ASSIGN_OR_RETURN(const CallerReply reply, Caller(*transport_, context, options_).Get(call));
-  const auto json = base::ParseJson(reply.body, "the reply");
-  if (!json.ok()) return Undecodable(call, reply, json.status());
+  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply,
+                      Caller(*transport_, context, options_).Get(call));
+  NH_ASSIGN_OR_RETURN(const Json json, ParseReply(call, reply));
   Servers servers;
-  servers.server_time =
-      base::ToOptional(base::ParseHttpDate(reply.headers.Find("Date").value_or("")));
+  servers.server_time = http::ServerDate(reply);
   // The servers of federated regions are members, too.
   const std::string region =
-      options_.region.empty() ? base::GetString(*json, "ServerRegion") : options_.region;
-  const Json* members = base::FindMember(*json, "Members");
+      options_.region.empty() ? base::GetString(json, "ServerRegion") : options_.region;
+  const Json* members = base::FindMember(json, "Members");
   if (members == nullptr || !members->is_array()) return servers;
   for (const Json& member : *members) {
     const Json* tags = base::FindMember(member, "Tags");
@@ -223,9 +216,9 @@ absl::StatusOr<std::string> NomadClient::NodeOfAllocation(const runtime::Context
                                                           const std::string& allocation_id) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/allocation/", allocation_id));
   const Call call{std::move(path), "read Nomad allocation " + allocation_id, kNeedsReadJob};
-  std::uint64_t index = 0;
-  NH_ASSIGN_OR_RETURN(const Json json,
-                      GetObject(Caller(*transport_, context, options_), call, &index));
+  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply,
+                      Caller(*transport_, context, options_).Get(call));
+  NH_ASSIGN_OR_RETURN(const Json json, ParseReply(call, reply));
   const std::string node_id = base::GetString(json, "NodeID");
   if (node_id.empty()) return base::Internal(call.purpose + ": the reply has no NodeID");
   return node_id;
