@@ -125,34 +125,18 @@ absl::StatusOr<VirtualMachineInstance> VmStore::GetInstance(const runtime::Conte
   return ParseInstance(observed.object);
 }
 
-absl::StatusOr<VirtualMachine> VmStore::Annotate(const runtime::Context& context,
-                                                 const std::string& name,
-                                                 const std::string& resource_version,
-                                                 const AnnotationChanges& changes) const {
-  return PatchVm(context, name, resource_version, changes, json::object());
-}
-
-absl::StatusOr<VirtualMachine> VmStore::SetRunStrategy(const runtime::Context& context,
-                                                       const std::string& name,
-                                                       const std::string& resource_version,
-                                                       const AnnotationChanges& changes,
-                                                       const std::string& run_strategy) const {
-  return PatchVm(context, name, resource_version, changes,
-                 {{"spec", {{"runStrategy", run_strategy}}}});
-}
-
-absl::StatusOr<VirtualMachine> VmStore::PatchVm(const runtime::Context& context,
-                                                const std::string& name,
-                                                const std::string& resource_version,
-                                                const AnnotationChanges& changes,
-                                                json patch) const {
+absl::StatusOr<VirtualMachine> VmStore::Annotate(
+    const runtime::Context& context, const std::string& name, const std::string& resource_version,
+    const AnnotationChanges& changes, const std::optional<std::string>& run_strategy) const {
   // An empty resource version would make the patch unconditional.
   if (resource_version.empty()) {
     return base::InvalidArgument("annotating VirtualMachine " + name + " needs a resourceVersion");
   }
   json annotations = json::object();
   for (const auto& [key, value] : changes) annotations[key] = value ? json(*value) : json(nullptr);
-  patch["metadata"] = {{"resourceVersion", resource_version}, {"annotations", annotations}};
+  json patch = {
+      {"metadata", {{"resourceVersion", resource_version}, {"annotations", annotations}}}};
+  if (run_strategy.has_value()) patch["spec"]["runStrategy"] = *run_strategy;
   NH_ASSIGN_OR_RETURN(const kube::Observed observed,
                       client_->MergePatch(context, kube::kVirtualMachines, ns_, name, patch));
   return ParseVirtualMachine(observed.object);

@@ -99,20 +99,14 @@ class VmStore {
   absl::StatusOr<VirtualMachineInstance> GetInstance(const runtime::Context& context,
                                                      const std::string& name) const;
 
-  // One conditional PATCH. FAILED_PRECONDITION (kube::IsConflict): the VM has changed since
-  // `resource_version`. A repetition after a lost reply conflicts, too; the caller reads the VM
-  // again.
-  absl::StatusOr<VirtualMachine> Annotate(const runtime::Context& context, const std::string& name,
-                                          const std::string& resource_version,
-                                          const AnnotationChanges& changes) const;
-  // The same, and sets the run strategy. Harvester checks its quotas on every write of a VM that
-  // has no pod and is not Halted, also of one that is being deleted
+  // One conditional PATCH, which also sets the run strategy if it is given. FAILED_PRECONDITION
+  // (kube::IsConflict): the VM has changed since `resource_version`. A repetition after a lost
+  // reply conflicts, too; the caller reads the VM again. Harvester checks its quotas on every write
+  // of a VM that has no pod and is not Halted, also of one that is being deleted
   // (harvester/harvester:pkg/util/resourcequota/calculator.go, CheckIfVMCanStartByResourceQuota).
-  absl::StatusOr<VirtualMachine> SetRunStrategy(const runtime::Context& context,
-                                                const std::string& name,
-                                                const std::string& resource_version,
-                                                const AnnotationChanges& changes,
-                                                const std::string& run_strategy) const;
+  absl::StatusOr<VirtualMachine> Annotate(
+      const runtime::Context& context, const std::string& name, const std::string& resource_version,
+      const AnnotationChanges& changes, const std::optional<std::string>& run_strategy = {}) const;
 
   // The three writes of a creation. Each may be repeated with the same arguments after a lost
   // reply. On ALREADY_EXISTS the object is read back, and the write succeeds if the object is ours:
@@ -203,12 +197,6 @@ class VmStore {
                                         const std::string& name) const;
 
  private:
-  // Merges the annotations into `patch`.
-  absl::StatusOr<VirtualMachine> PatchVm(const runtime::Context& context, const std::string& name,
-                                         const std::string& resource_version,
-                                         const AnnotationChanges& changes,
-                                         nlohmann::json patch) const;
-
   std::shared_ptr<const kube::KubeClient> client_;
   std::string ns_;
 };

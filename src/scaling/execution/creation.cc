@@ -457,7 +457,7 @@ absl::Status StartVm(const runtime::Context& context, const PoolDependencies& de
   // Somebody may have started it before.
   const std::string& run_strategy = harvester::WaitsToStart(vm) ? start : vm.run_strategy;
   return deps.vms
-      .SetRunStrategy(
+      .Annotate(
           context, vm.name, vm.resource_version,
           {{harvester::kReplacesAnnotation, harvester::ToAnnotation(replaces)},
            {harvester::kJoinTimeoutAnnotation, JoinTimeoutFromNow(vm, join_timeout, now)}},
@@ -474,11 +474,9 @@ absl::Status EndReplacement(const runtime::Context& context, const PoolDependenc
   if (waits) {
     changes[harvester::kJoinTimeoutAnnotation] = JoinTimeoutFromNow(vm, join_timeout, now);
   }
-  const bool starts = waits && !is_removed;
-  return (starts ? deps.vms.SetRunStrategy(context, vm.name, vm.resource_version, changes,
-                                           vm.replaces->start)
-                 : deps.vms.Annotate(context, vm.name, vm.resource_version, changes))
-      .status();
+  std::optional<std::string> run_strategy;
+  if (waits && !is_removed) run_strategy = vm.replaces->start;
+  return deps.vms.Annotate(context, vm.name, vm.resource_version, changes, run_strategy).status();
 }
 
 absl::Status OwnSecret(const runtime::Context& context, const PoolDependencies& deps,

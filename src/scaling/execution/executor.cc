@@ -243,7 +243,7 @@ class Act {
         return Delete();
       case StepKind::kHalt:
         return EffectOf(
-            deps_.vms.SetRunStrategy(context_, vm.name, vm.resource_version, {}, harvester::kHalted)
+            deps_.vms.Annotate(context_, vm.name, vm.resource_version, {}, harvester::kHalted)
                 .status());
       case StepKind::kNothing:
       case StepKind::kWait:
@@ -362,8 +362,7 @@ class Act {
     // The quota also denies writes of the status, which then names an instance that is gone.
     const bool is_off = vm.printable_status == "Stopped" && vm.run_strategy != harvester::kHalted;
     if (!kube::IsRefused(marked.status()) || !is_off) return marked;
-    return deps_.vms.SetRunStrategy(context_, vm.name, vm.resource_version, changes,
-                                    harvester::kHalted);
+    return deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes, harvester::kHalted);
   }
 
   // Without a node, the mark names the VM's former node, whose absence is proved by its ID.
