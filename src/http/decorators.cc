@@ -119,49 +119,25 @@ class TokenTransport final : public HttpTransport {
   const TokenHeader header_;
 };
 
-class LoggingTransport final : public HttpTransport {
+class ObservedTransport final : public HttpTransport {
  public:
-  LoggingTransport(std::shared_ptr<HttpTransport> inner, log::Logger logger)
-      : inner_(std::move(inner)), logger_(std::move(logger)) {}
-
-  absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
-                                    const HttpRequest& request) override {
-    if (!logger_.Enabled(log::Level::kDebug)) return inner_->Send(context, request);
-    const base::MonoTime begin = context.clock().Now();
-    absl::StatusOr<HttpResponse> outcome = inner_->Send(context, request);
-    // Every tick causes successful reads, so they are logged at TRACE.
-    const bool is_routine =
-        request.effect == Effect::kRead && outcome.ok() && outcome->is_success();
-    const log::Level level = is_routine ? log::Level::kTrace : log::Level::kDebug;
-    if (!logger_.Enabled(level)) return outcome;
-    const log::Field result = outcome.ok() ? log::Field("status", outcome->status)
-                                           : log::Field("error", outcome.status());
-    logger_.Log(level, "HTTP request",
-                {{"method", MethodName(request.method)},
-                 {"target", RedactTarget(request.target)},
-                 {"purpose", request.purpose},
-                 {"duration", context.clock().Now() - begin},
-                 result});
-    return outcome;
-  }
-
- private:
-  const std::shared_ptr<HttpTransport> inner_;
-  const log::Logger logger_;
-};
-
-class MeasuringTransport final : public HttpTransport {
- public:
-  MeasuringTransport(std::shared_ptr<HttpTransport> inner, std::string system,
-                     std::shared_ptr<metrics::Sink> sink)
-      : inner_(std::move(inner)), system_(std::move(system)), sink_(std::move(sink)) {}
+  ObservedTransport(std::shared_ptr<HttpTransport> inner, std::string system, log::Logger logger,
+                    std::shared_ptr<metrics::Sink> sink)
+      : inner_(std::move(inner)),
+        system_(std::move(system)),
+        logger_(std::move(logger)),
+        sink_(std::move(sink)) {}
 
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
     const base::MonoTime begin = context.clock().Now();
     absl::StatusOr<HttpResponse> outcome = inner_->Send(context, request);
-    sink_->Observe(metrics::Metric::kApiRequest, {system_, VerbOf(request), CodeOf(outcome)},
-                   context.clock().Now() - begin);
+    const base::Duration duration = context.clock().Now() - begin;
+    if (sink_ != nullptr) {
+      sink_->Observe(metrics::Metric::kApiRequest, {system_, VerbOf(request), CodeOf(outcome)},
+                     duration);
+    }
+    Log(request, outcome, duration);
     return outcome;
   }
 
@@ -175,9 +151,26 @@ class MeasuringTransport final : public HttpTransport {
   static std::string CodeOf(const absl::StatusOr<HttpResponse>& outcome) {
     return outcome.ok() ? std::to_string(outcome->status) : "none";
   }
+  void Log(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
+           base::Duration duration) const {
+    // Every tick causes successful reads, so they are logged at TRACE.
+    const bool is_routine =
+        request.effect == Effect::kRead && outcome.ok() && outcome->is_success();
+    const log::Level level = is_routine ? log::Level::kTrace : log::Level::kDebug;
+    if (!logger_.Enabled(level)) return;
+    const log::Field result = outcome.ok() ? log::Field("status", outcome->status)
+                                           : log::Field("error", outcome.status());
+    logger_.Log(level, "HTTP request",
+                {{"method", MethodName(request.method)},
+                 {"target", RedactTarget(request.target)},
+                 {"purpose", request.purpose},
+                 {"duration", duration},
+                 result});
+  }
 
   const std::shared_ptr<HttpTransport> inner_;
   const std::string system_;
+  const log::Logger logger_;
   const std::shared_ptr<metrics::Sink> sink_;
 };
 
@@ -200,15 +193,12 @@ std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
   return std::make_shared<TokenTransport>(std::move(inner), std::move(source), std::move(header));
 }
 
-std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
-                                           const log::Logger& logger) {
-  return std::make_shared<LoggingTransport>(std::move(inner), logger.With({{"system", system}}));
-}
-
-std::shared_ptr<HttpTransport> WithMetrics(std::shared_ptr<HttpTransport> inner, std::string system,
-                                           std::shared_ptr<metrics::Sink> sink) {
-  if (sink == nullptr) return inner;
-  return std::make_shared<MeasuringTransport>(std::move(inner), std::move(system), std::move(sink));
+std::shared_ptr<HttpTransport> WithLogAndMetrics(std::shared_ptr<HttpTransport> inner,
+                                                 std::string system, const log::Logger& logger,
+                                                 std::shared_ptr<metrics::Sink> sink) {
+  log::Logger with_system = logger.With({{"system", system}});
+  return std::make_shared<ObservedTransport>(std::move(inner), std::move(system),
+                                             std::move(with_system), std::move(sink));
 }
 
 }  // namespace nomad_harvester::http

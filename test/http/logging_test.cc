@@ -35,7 +35,7 @@ class Logging : public testing::Test {
           clock_.Advance(std::chrono::milliseconds(250));
           return outcome;
         });
-    return WithLogging(inner, "nomad", log::Logger(sink_, level))
+    return WithLogAndMetrics(inner, "nomad", log::Logger(sink_, level), nullptr)
         ->Send(Context::Background(clock_), request);
   }
   static HttpRequest SecretRequest() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decorators of HttpTransport except retry. Their order, outermost first: retry, logging,
+// The decorators of HttpTransport except retry. Their order, outermost first: retry, log and
 // metrics, token, transport (see scaling/clients.h).
 #ifndef NOMAD_HARVESTER_HTTP_DECORATORS_H_
 #define NOMAD_HARVESTER_HTTP_DECORATORS_H_
@@ -40,16 +40,13 @@ struct TokenHeader {
 std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
                                          std::shared_ptr<TokenSource> source, TokenHeader header);
 
-// Logs one line per request: method, target (query values of unknown keys REDACTED), purpose,
-// status or error, duration. The level is DEBUG, and TRACE for reads that succeed. Headers and
-// bodies are never logged.
-std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
-                                           const log::Logger& logger);
-
-// Reports the duration of each request to `sink`, by method ("watch": a blocking query) and status
-// ("none": there was no reply). Returns `inner` itself if `sink` is null.
-std::shared_ptr<HttpTransport> WithMetrics(std::shared_ptr<HttpTransport> inner, std::string system,
-                                           std::shared_ptr<metrics::Sink> sink);
+// Logs and measures each request. One line per request: method, target (query values of unknown
+// keys REDACTED), purpose, status or error, duration. The level is DEBUG, and TRACE for reads that
+// succeed. Headers and bodies are never logged. `sink`, which may be null, is told the duration, by
+// method ("watch": a blocking query) and status ("none": there was no reply).
+std::shared_ptr<HttpTransport> WithLogAndMetrics(std::shared_ptr<HttpTransport> inner,
+                                                 std::string system, const log::Logger& logger,
+                                                 std::shared_ptr<metrics::Sink> sink);
 
 }  // namespace nomad_harvester::http
 

@@ -106,8 +106,7 @@ Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTrans
   const auto system = [&](std::shared_ptr<http::HttpTransport> raw, const char* name,
                           std::size_t requests) {
     Clients::Shared::System made;
-    made.transport =
-        http::WithLogging(http::WithMetrics(std::move(raw), name, metrics), name, logger);
+    made.transport = http::WithLogAndMetrics(std::move(raw), name, logger, metrics);
     if (metrics != nullptr) {
       metrics->Add(metrics::Metric::kApiRetries, {name}, 0);
       made.retry.on_retry = [metrics, name] {
