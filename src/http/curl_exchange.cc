@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
@@ -23,8 +24,6 @@ constexpr std::size_t kMaxHeaderBytes = 256UL * 1024;
 // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/secure_serving.go): a request on
 // an older connection would fail.
 constexpr long kLongestIdleSeconds = 75;
-constexpr long kLargeBuffer = 256L * 1024;
-constexpr long kUsualBuffer = CURL_MAX_WRITE_SIZE;  // libcurl's default
 constexpr long kKeepAliveIdleSeconds = 30;
 constexpr long kKeepAliveIntervalSeconds = 10;
 
@@ -228,9 +227,6 @@ class CurlExchange {
 
   void SetCallbacks() {
     Set(CURLOPT_ERRORBUFFER, error_.data());
-    // Large lists have a reader. A larger buffer means fewer pieces, and each piece costs a poll
-    // and a read of the socket.
-    Set(CURLOPT_BUFFERSIZE, request_.reader != nullptr ? kLargeBuffer : kUsualBuffer);
     Set(CURLOPT_HEADERDATA, static_cast<void*>(this));
     Set(CURLOPT_WRITEDATA, static_cast<void*>(this));
   }
@@ -344,21 +340,21 @@ class CurlExchange {
     }
     const bool is_first = body_bytes_ == 0;
     body_bytes_ += piece.size();
-    if (is_first) reader_ = ReaderOfReply();
-    if (reader_ == nullptr) {
+    if (is_first) list_ = ListOfReply();
+    if (list_ == nullptr) {
       response_.body.append(piece);
       return true;
     }
-    if (is_first) reader_->begin();
-    reader_->take(piece);
+    if (is_first) list_->Begin();
+    list_->Write(piece);
     return true;
   }
 
-  // The reader that takes the body of this reply; null: the body goes into the response.
-  const BodyReader* ReaderOfReply() const {
+  // The list that takes the body of this reply; null: the body goes into the response.
+  base::JsonListReader* ListOfReply() const {
     long status = 0;
     curl_easy_getinfo(handles_.easy.get(), CURLINFO_RESPONSE_CODE, &status);
-    return status >= 200 && status <= 299 ? request_.reader : nullptr;
+    return status >= 200 && status <= 299 ? request_.list : nullptr;
   }
 
   const Endpoint& endpoint_;
@@ -372,7 +368,7 @@ class CurlExchange {
   bool in_headers_ = false;
   std::size_t header_bytes_ = 0;
   std::size_t body_bytes_ = 0;
-  const BodyReader* reader_ = nullptr;
+  base::JsonListReader* list_ = nullptr;
   bool too_large_ = false;
   const runtime::Context* context_ = nullptr;  // set by Drive
 };

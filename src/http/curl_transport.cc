@@ -156,9 +156,7 @@ class CurlTransport final : public HttpTransport {
     std::unique_ptr<CurlHandles> handles = Take();
     if (handles == nullptr) return base::Unavailable("out of memory for another connection");
     absl::StatusOr<HttpResponse> outcome = Exchange(context, endpoint_, *handles, request);
-    // The handles of a failed transfer are dropped. They may keep a buffer, after which libcurl
-    // rejects the option that sizes it (curl/curl:lib/setopt.c, CURLOPT_BUFFERSIZE), and may
-    // remember that a name was not found.
+    // The handles of a failed transfer are dropped: they may remember that a name was not found.
     if (!outcome.ok()) return outcome;
     std::unique_ptr<CurlHandles> ended;  // closed without the mutex
     const base::MutexLock lock(mutex_);

@@ -42,28 +42,19 @@ std::optional<base::WallTime> ServerDate(const HttpResponse& response) {
 }
 
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
-                                         HttpRequest request, const BodyReader& reader) {
-  request.reader = &reader;
-  reader.begin();
-  absl::StatusOr<HttpResponse> response = transport.Send(context, request);
-  if (!response.ok() || !response->is_success() || response->body.empty()) return response;
-  reader.begin();
-  reader.take(response->body);
-  response->body.clear();
-  return response;
-}
-
-absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
                                          HttpRequest request, base::JsonListReader& list,
                                          std::string_view address_key) {
-  const BodyReader reader = {[&list] { list.Begin(); },
-                             [&list](std::string_view piece) { list.Write(piece); }};
-  const std::string purpose = request.purpose;
-  absl::StatusOr<HttpResponse> response =
-      SendReading(transport, context, std::move(request), reader);
+  request.list = &list;
+  list.Begin();
+  absl::StatusOr<HttpResponse> response = transport.Send(context, request);
   if (!response.ok() || !response->is_success()) return response;
+  if (!response->body.empty()) {
+    list.Begin();
+    list.Write(response->body);
+    response->body.clear();
+  }
   const absl::Status read = list.Finish("the reply");
-  return read.ok() ? response : Undecodable(purpose, *response, read, address_key);
+  return read.ok() ? response : Undecodable(request.purpose, *response, read, address_key);
 }
 
 }  // namespace nomad_harvester::http

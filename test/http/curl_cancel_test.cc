@@ -12,6 +12,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "nomad_harvester/base/json_fields.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "http/curl_fixture.h"
@@ -122,24 +124,41 @@ TEST_F(CurlCancel, in_the_middle_of_a_reply) {
   server.AwaitEnded(1);
 }
 
+// Cancels when the first element of a list has been read, and counts those that follow.
+class CancelsAtFirst final : public base::JsonElements {
+ public:
+  explicit CancelsAtFirst(const runtime::CancelSource& source) : source_(source) {}
+  void Restart() override {}
+  void Begin() override {}
+  void Take(int /*path*/, const base::JsonEvent& /*event*/) override {
+    if (source_.context().Done()) ++taken_after;
+    source_.Cancel(runtime::CancelReason::kClient);
+  }
+  absl::Status End() override { return absl::OkStatus(); }
+
+  int taken_after = 0;
+
+ private:
+  const runtime::CancelSource& source_;
+};
+
 // libcurl reads on for as long as there is something to read.
 TEST_F(CurlCancel, while_a_reply_arrives_without_a_pause) {
+  // No piece of the reply has the ends of two elements.
+  const std::string element = R"({"a":")" + std::string(std::size_t{1} << 20U, 'x') + "\"}";
   ServerReply reply;
-  reply.body.assign(std::size_t{32} << 20U, 'x');
+  reply.body = "[" + element;
+  for (int i = 1; i < 32; ++i) reply.body += "," + element;
+  reply.body += "]";
   LoopbackServer server(reply);
   const runtime::CancelSource source(context_);
-  int pieces_after = 0;
-  const BodyReader reader = {.begin = [] {},
-                             .take =
-                                 [&](std::string_view /*piece*/) {
-                                   if (source.context().Done()) ++pieces_after;
-                                   source.Cancel(runtime::CancelReason::kClient);
-                                 }};
+  CancelsAtFirst elements(source);
+  base::JsonListReader list("", {"a"}, elements);
   HttpRequest request = Get("/");
-  request.reader = &reader;
+  request.list = &list;
   EXPECT_THAT(MakeFor(server.url())->Send(source.context(), request),
               StatusIs(StatusCode::kCancelled));
-  EXPECT_EQ(pieces_after, 0);
+  EXPECT_EQ(elements.taken_after, 0);
 }
 
 TEST_F(CurlCancel, while_the_TLS_handshake_gets_no_reply) {

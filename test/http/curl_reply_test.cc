@@ -2,6 +2,8 @@
 // Unusual replies: compressed, too large, redirects, malformed.
 #include <string>
 
+#include "nomad_harvester/base/json_fields.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "http/curl_fixture.h"
@@ -100,8 +102,31 @@ TEST_F(CurlReply, the_cap_itself_is_allowed) {
   EXPECT_THAT(response->body, SizeIs(1000));
 }
 
+// Keeps the texts of a list, and counts how often one begins.
+class Texts final : public base::JsonElements {
+ public:
+  void Restart() override {
+    ++begun;
+    text.clear();
+  }
+  void Begin() override {}
+  void Take(int /*path*/, const base::JsonEvent& event) override { text += event.text; }
+  absl::Status End() override { return absl::OkStatus(); }
+
+  int begun = 0;
+  std::string text;
+};
+
 class CurlReader : public CurlReply {
  protected:
+  // A list of elements that have ten bytes, one of which is a text.
+  static ServerReply ListOf(std::size_t count) {
+    ServerReply reply;
+    for (std::size_t i = 0; i < count; ++i) reply.body += R"(,{"a":"x"})";
+    reply.body.front() = '[';
+    reply.body += "]";
+    return reply;
+  }
   // With a transport of its own.
   absl::StatusOr<HttpResponse> Read(const ServerReply& reply) {
     server_ = std::make_unique<LoopbackServer>(reply);
@@ -112,32 +137,28 @@ class CurlReader : public CurlReply {
   }
   absl::StatusOr<HttpResponse> ReadAgain() {
     HttpRequest request = Get("/");
-    request.reader = &reader_;
+    request.list = &list_;
     return transport_->Send(context_, request);
   }
 
-  std::string body_ = "of an earlier attempt";
-  int begun_ = 0;
-  const BodyReader reader_ = {[this] {
-                                ++begun_;
-                                body_.clear();
-                              },
-                              [this](std::string_view piece) { body_ += piece; }};
+  Texts texts_;
+  base::JsonListReader list_{"", {"a"}, texts_};  // begins once by itself
 };
 
 TEST_F(CurlReader, forgets_an_earlier_attempt_with_the_first_piece_of_each_reply) {
-  const auto response = Read(Plain(400'000));
+  list_.Write(R"([{"a":"of an earlier attempt"})");
+  const auto response = Read(ListOf(40'000));
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->body, "");
-  EXPECT_EQ(body_, std::string(400'000, 'x'));
-  EXPECT_EQ(begun_, 1) << "once for all pieces";
+  EXPECT_EQ(texts_.text, std::string(40'000, 'x'));
+  EXPECT_EQ(texts_.begun, 2) << "once for all pieces";
   ASSERT_THAT(ReadAgain(), IsOk());
-  EXPECT_THAT(body_, SizeIs(400'000));
-  EXPECT_EQ(begun_, 2);
+  EXPECT_THAT(texts_.text, SizeIs(40'000));
+  EXPECT_EQ(texts_.begun, 3);
 }
 
 TEST_F(CurlReader, P2_is_given_no_more_than_the_cap_of_what_is_not_announced) {
-  ServerReply reply = Plain(400'000);
+  ServerReply reply = ListOf(40'000);
   reply.chunked = true;
   server_ = std::make_unique<LoopbackServer>(reply);
   CurlOptions options;
@@ -145,7 +166,7 @@ TEST_F(CurlReader, P2_is_given_no_more_than_the_cap_of_what_is_not_announced) {
   options.max_response_bytes = 300'000;
   transport_ = Make(std::move(options));
   EXPECT_THAT(ReadAgain(), StatusIs(StatusCode::kResourceExhausted, HasSubstr("300000")));
-  EXPECT_LE(body_.size(), 300'000U);
+  EXPECT_LE(texts_.text.size(), 30'000U);
 }
 
 TEST_F(CurlReader, L1_a_name_that_could_not_be_resolved_is_looked_up_again_by_the_next_request) {
@@ -164,7 +185,7 @@ TEST_F(CurlReader, P3_is_not_given_the_text_of_an_error) {
   const auto response = Read(reply);
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->body, "nodes is forbidden");
-  EXPECT_EQ(begun_, 0);
+  EXPECT_EQ(texts_.begun, 1);
 }
 
 TEST_F(CurlReply, P2_endless_headers_are_refused) {

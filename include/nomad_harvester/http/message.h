@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_HTTP_MESSAGE_H_
 #define NOMAD_HARVESTER_HTTP_MESSAGE_H_
 
-#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -12,6 +11,10 @@
 #include <vector>
 
 #include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::base {
+class JsonListReader;
+}  // namespace nomad_harvester::base
 
 namespace nomad_harvester::http {
 
@@ -41,12 +44,6 @@ enum class Effect { kRead, kWrite };
 // decides this; it does not follow from the method.
 enum class Idempotency { kIdempotent, kOnce };
 
-// Takes the body of a reply piece by piece. Called by the thread that sends.
-struct BodyReader {
-  std::function<void()> begin;  // a reply begins: drops that of an earlier attempt
-  std::function<void(std::string_view)> take;
-};
-
 struct HttpRequest {
   Method method = Method::kGet;
   // Path and query, already escaped, appended to the transport's base URL: "/v1/nodes?stale".
@@ -62,15 +59,16 @@ struct HttpRequest {
   base::Duration server_wait{};
   // The purpose, for errors and logs: "list VirtualMachines". Never a secret.
   std::string purpose;
-  // If it is set, a transport may pass the body of a 2xx reply to it, instead of returning the
-  // body. Not every transport does; SendReading handles both. Must outlive the request.
-  const BodyReader* reader = nullptr;
+  // If it is set, a transport may pass the body of a 2xx reply to it, piece by piece, instead of
+  // returning the body. Not every transport does; SendReading handles both. Must outlive the
+  // request.
+  base::JsonListReader* list = nullptr;
 };
 
 struct HttpResponse {
   int status = 0;
   Headers headers;
-  std::string body;  // decoded (gzip), at most the transport's cap; empty if a reader took it
+  std::string body;  // decoded (gzip), at most the transport's cap; empty if a list took it
 
   bool is_success() const { return status >= 200 && status <= 299; }
 };

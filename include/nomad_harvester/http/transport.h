@@ -30,12 +30,9 @@ class HttpTransport {
                                             const HttpRequest& request) = 0;
 };
 
-// Sends `request` and passes the body of a 2xx reply to `reader`; the returned `body` is then
-// empty.
-absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
-                                         HttpRequest request, const BodyReader& reader);
-// The same for a reply that is a list. INTERNAL if it is not; the message names `address_key`, the
-// key with the address of the server.
+// Sends `request` and passes the body of a 2xx reply to `list`; the returned `body` is then empty.
+// INTERNAL if the reply is not such a list; the message names `address_key`, the key with the
+// address of the server.
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
                                          HttpRequest request, base::JsonListReader& list,
                                          std::string_view address_key);
