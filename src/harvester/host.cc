@@ -18,9 +18,11 @@ const base::JsonFields<Host>& HostFields() {
       {"metadata.name", &base::SetText<&Host::name>},
       {"metadata.labels.*",
        [](Host& host, const base::JsonEvent& event) {
+         base::PutText<&Host::labels>(host, event);
          if (event.name == kZoneLabel) host.zone = event.text;
        }},
       {"spec.unschedulable", &base::SetBool<&Host::cordoned>},
+      {"status.allocatable.*", &base::PutText<&Host::allocatable>},
   });
   return *kFields;
 }

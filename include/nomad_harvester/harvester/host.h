@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_HARVESTER_HOST_H_
 #define NOMAD_HARVESTER_HARVESTER_HOST_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Host {
   std::string name;
   std::string zone;       // label topology.kubernetes.io/zone; empty: none
   bool cordoned = false;  // spec.unschedulable
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> allocatable;  // what VMs may ask of it
 };
 
 // Both functions block for their requests; errors are KubeClient's. Thread-safe. NOT_FOUND: the

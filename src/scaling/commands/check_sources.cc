@@ -35,18 +35,6 @@ std::vector<policy::DeviceRequest> DevicesOf(const config::PoolPolicy& policy) {
   return devices;
 }
 
-const base::JsonFields<CheckedHost>& CheckedHostFields() {
-  static const auto* const kFields = new base::JsonFields<CheckedHost>(
-      {{"metadata.labels.*",
-        [](CheckedHost& host, const base::JsonEvent& event) {
-          host.labels[std::string(event.name)] = std::string(event.text);
-        }},
-       {"status.allocatable.*", [](CheckedHost& host, const base::JsonEvent& event) {
-          host.allocatable[std::string(event.name)] = std::string(event.text);
-        }}});
-  return *kFields;
-}
-
 // Replaces sources that could not be read by some that are no obstacle, so that the templates alone
 // decide.
 CreationSources WithoutProblems(CreationSources sources) {
@@ -143,7 +131,7 @@ void CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, Ch
   std::vector<std::string> missing;
   for (const policy::DeviceRequest& device : DevicesOf(policy)) {
     const bool offered =
-        std::any_of(reads.hosts->begin(), reads.hosts->end(), [&](const CheckedHost& host) {
+        std::any_of(reads.hosts->begin(), reads.hosts->end(), [&](const harvester::Host& host) {
           const auto found = host.allocatable.find(device.resource);
           if (found == host.allocatable.end()) return false;
           const auto count = base::ParseInt(found->second);
@@ -160,17 +148,15 @@ void CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, Ch
   }
 }
 
-std::size_t HostsInZone(const std::vector<CheckedHost>& hosts, const std::string& zone) {
+std::size_t HostsInZone(const std::vector<harvester::Host>& hosts, const std::string& zone) {
   return static_cast<std::size_t>(
-      std::count_if(hosts.begin(), hosts.end(), [&](const CheckedHost& host) {
-        const auto found = host.labels.find("topology.kubernetes.io/zone");
-        return found != host.labels.end() && found->second == zone;
-      }));
+      std::count_if(hosts.begin(), hosts.end(),
+                    [&](const harvester::Host& host) { return host.zone == zone; }));
 }
 
-std::size_t HostsWith(const std::vector<CheckedHost>& hosts, const config::StringMap& labels) {
+std::size_t HostsWith(const std::vector<harvester::Host>& hosts, const config::StringMap& labels) {
   return static_cast<std::size_t>(
-      std::count_if(hosts.begin(), hosts.end(), [&](const CheckedHost& host) {
+      std::count_if(hosts.begin(), hosts.end(), [&](const harvester::Host& host) {
         return std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
           const auto found = host.labels.find(label.first);
           return found != host.labels.end() && found->second == label.second;
@@ -288,15 +274,7 @@ SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies
   SourceReads reads;
   RunAll(context, deps,
          {[&] { reads.sources = ReadSources(context, deps, policy); },
-          [&] {
-            auto hosts = deps.clients.kube->List<CheckedHost>(context, kube::kHosts, "", {},
-                                                              CheckedHostFields());
-            if (hosts.ok()) {
-              reads.hosts = std::move(hosts->value);
-            } else {
-              reads.hosts = hosts.status();
-            }
-          }});
+          [&] { reads.hosts = harvester::ListHosts(context, *deps.clients.kube); }});
   return reads;
 }
 

@@ -3,10 +3,10 @@
 #ifndef NOMAD_HARVESTER_SCALING_CHECK_SOURCES_H_
 #define NOMAD_HARVESTER_SCALING_CHECK_SOURCES_H_
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/host.h"
 #include "nomad_harvester/kube/access.h"
 
 #include "commands/check_parts.h"
@@ -14,15 +14,9 @@
 
 namespace nomad_harvester::scaling {
 
-// A host of Harvester, with what VMs may ask of it.
-struct CheckedHost {
-  std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> allocatable;
-};
-
 struct SourceReads {
   CreationSources sources;
-  absl::StatusOr<std::vector<CheckedHost>> hosts = absl::UnknownError("not read");
+  absl::StatusOr<std::vector<harvester::Host>> hosts = absl::UnknownError("not read");
 };
 
 // Adds the preconditions of CheckSources, in order.
