@@ -44,8 +44,7 @@ const Json* CloudInitOf(const Json& vm) {
 
 std::string UserDataSecretOf(const Json& vm) {
   const Json* source = CloudInitOf(vm);
-  const Json* ref = source == nullptr ? nullptr : base::FindMember(*source, "secretRef");
-  return ref == nullptr ? "" : base::GetString(*ref, "name");
+  return source == nullptr ? "" : base::TextAt(*source, {"secretRef", "name"});
 }
 
 std::optional<std::string> UserDataOf(const KubeStore& store, const Json& vm) {

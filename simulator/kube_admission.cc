@@ -72,9 +72,8 @@ std::optional<http::HttpResponse> KubeApi::CheckVmSpec(const Json& vm) const {
   }
   static const std::set<std::string> kStrategies = {"", "Migrate", "ShutdownAndRestartAfterEnable",
                                                     "ShutdownAndRestartAfterDisable", "Shutdown"};
-  const Json* labels = base::FindPath(vm, {"metadata", "labels"});
   const std::string strategy =
-      labels == nullptr ? "" : base::GetString(*labels, "harvesterhci.io/maintain-mode-strategy");
+      base::TextAt(vm, {"metadata", "labels", "harvesterhci.io/maintain-mode-strategy"});
   if (kStrategies.count(strategy) == 0) {
     return invalid("invalid maintenance mode strategy: " + strategy);
   }

@@ -144,8 +144,7 @@ void FindLeaseProblems(const Json& object, std::vector<FieldProblem>& problems) 
 }
 
 void FindCoreEventProblems(const Json& object, std::vector<FieldProblem>& problems) {
-  const Json* involved = base::FindMember(object, "involvedObject");
-  const std::string ns = involved == nullptr ? "" : base::GetString(*involved, "namespace");
+  const std::string ns = base::TextAt(object, {"involvedObject", "namespace"});
   // kubernetes/kubernetes:pkg/apis/core/validation/events.go, legacyValidateEvent.
   if (ns != NamespaceOf(object)) {
     problems.push_back({"involvedObject.namespace",
@@ -162,8 +161,7 @@ void FindEventProblems(const Json& object, std::vector<FieldProblem>& problems) 
   const auto required = [&](const char* field) {
     problems.push_back({field, "Required value", "FieldValueRequired"});
   };
-  const Json* regarding = base::FindMember(object, "regarding");
-  const std::string ns = regarding == nullptr ? "" : base::GetString(*regarding, "namespace");
+  const std::string ns = base::TextAt(object, {"regarding", "namespace"});
   if (ns.empty() && NamespaceOf(object) != "default" && NamespaceOf(object) != "kube-system") {
     invalid("involvedObject.namespace", "does not match event.namespace");
   }

@@ -11,8 +11,7 @@ constexpr base::Duration kHistory = std::chrono::minutes(5);
 }  // namespace
 
 std::string MetaString(const Json& object, std::string_view key) {
-  const Json* metadata = base::FindMember(object, "metadata");
-  return metadata == nullptr ? "" : base::GetString(*metadata, key);
+  return base::TextAt(object, {"metadata", key});
 }
 
 std::string NameOf(const Json& object) { return MetaString(object, "name"); }
@@ -20,8 +19,7 @@ std::string NamespaceOf(const Json& object) { return MetaString(object, "namespa
 std::string UidOf(const Json& object) { return MetaString(object, "uid"); }
 
 std::string AnnotationOf(const Json& object, std::string_view key) {
-  const Json* annotations = base::FindPath(object, {"metadata", "annotations"});
-  return annotations == nullptr ? "" : base::GetString(*annotations, key);
+  return base::TextAt(object, {"metadata", "annotations", key});
 }
 
 bool IsTerminating(const Json& object) { return !MetaString(object, "deletionTimestamp").empty(); }

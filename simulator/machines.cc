@@ -50,8 +50,7 @@ void SetCondition(Json& object, const std::string& type, const std::string& stat
 }
 
 bool Starts(const Json& vm) {
-  const Json* spec = base::FindMember(vm, "spec");
-  const std::string strategy = spec == nullptr ? "" : base::GetString(*spec, "runStrategy");
+  const std::string strategy = base::TextAt(vm, {"spec", "runStrategy"});
   return strategy == "Always" || strategy == "RerunOnFailure" || strategy == "Once";
 }
 

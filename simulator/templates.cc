@@ -22,8 +22,7 @@ constexpr char kWebhook[] = "validator.harvesterhci.io";
 constexpr char kClaimsAnnotation[] = "harvesterhci.io/volumeClaimTemplates";
 
 std::string TemplateIdOf(const Json& version) {
-  const Json* spec = base::FindMember(version, "spec");
-  return spec == nullptr ? "" : base::GetString(*spec, "templateId");
+  return base::TextAt(version, {"spec", "templateId"});
 }
 
 Object TemplateOf(const KubeStore& store, const Json& version) {
@@ -44,9 +43,8 @@ bool IsTrue(const Json& object, std::string_view type) {
 
 // The templates of the claims; nothing: they cannot be read.
 std::optional<Json> ClaimTemplatesOf(const Json& version) {
-  const Json* annotations = base::FindPath(version, {"spec", "vm", "metadata", "annotations"});
   const std::string text =
-      annotations == nullptr ? "" : base::GetString(*annotations, kClaimsAnnotation);
+      base::TextAt(version, {"spec", "vm", "metadata", "annotations", kClaimsAnnotation});
   auto claims = base::ParseJson(text.empty() ? "[]" : text, "the templates");
   if (!claims.ok() || !claims->is_array()) return std::nullopt;
   return *std::move(claims);

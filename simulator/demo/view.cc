@@ -15,17 +15,11 @@ using Json = nlohmann::json;
 
 constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
 
-std::string MetaString(const Json& object, std::string_view key) {
-  const Json* metadata = base::FindMember(object, "metadata");
-  return metadata == nullptr ? "" : base::GetString(*metadata, key);
-}
-
 Row RowOfVm(const Json& vm) {
   Row row;
-  row.name = MetaString(vm, "name");
-  const Json* status = base::FindMember(vm, "status");
-  row.phase = status == nullptr ? "" : base::GetString(*status, "printableStatus");
-  if (!MetaString(vm, "deletionTimestamp").empty()) row.phase = "Terminating";
+  row.name = base::TextAt(vm, {"metadata", "name"});
+  row.phase = base::TextAt(vm, {"status", "printableStatus"});
+  if (!base::TextAt(vm, {"metadata", "deletionTimestamp"}).empty()) row.phase = "Terminating";
   if (row.phase.empty()) row.phase = "Created";
   row.marked = base::FindPath(vm, {"metadata", "annotations", kMark}) != nullptr;
   return row;
@@ -77,7 +71,7 @@ std::vector<Row> RowsOf(const simulator::Cluster& cluster) {
   std::multimap<std::string, Row> rows;
   for (const Json& vm : cluster.Vms()) {
     Row row = RowOfVm(vm);
-    const auto node = nodes.find(cluster.NodeIdOfVm(MetaString(vm, "uid")));
+    const auto node = nodes.find(cluster.NodeIdOfVm(base::TextAt(vm, {"metadata", "uid"})));
     if (node != nodes.end()) {
       AddNode(node->second, work_of(node->first), &row);
       nodes.erase(node);
@@ -100,7 +94,8 @@ std::vector<std::string> Leftovers(const simulator::Cluster& cluster) {
   std::vector<std::string> left;
   const auto note = [&left](const char* kind, const std::vector<Json>& objects) {
     for (const Json& object : objects) {
-      left.push_back(std::string(kind) + " " + MetaString(object, "name") + " is left over");
+      left.push_back(std::string(kind) + " " + base::TextAt(object, {"metadata", "name"}) +
+                     " is left over");
     }
   };
   note("VM", cluster.Vms());

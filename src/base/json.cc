@@ -131,6 +131,11 @@ std::optional<std::string> FindString(const json& object, std::string_view key) 
   return *member->get_ptr<const json::string_t*>();
 }
 
+std::string TextAt(const json& object, std::initializer_list<std::string_view> path) {
+  const json* found = FindPath(object, path);
+  return found == nullptr || !found->is_string() ? "" : *found->get_ptr<const json::string_t*>();
+}
+
 std::vector<std::string> GetStrings(const json& object, std::string_view key) {
   std::vector<std::string> texts;
   const json* list = FindMember(object, key);

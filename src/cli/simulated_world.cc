@@ -38,8 +38,7 @@ nlohmann::json FullQuota() {
 // Who holds one of these Leases; empty: nobody.
 std::string HolderOf(const std::vector<nlohmann::json>& leases) {
   for (const nlohmann::json& lease : leases) {
-    const nlohmann::json* const spec = base::FindMember(lease, "spec");
-    const std::string holder = spec == nullptr ? "" : base::GetString(*spec, "holderIdentity");
+    std::string holder = base::TextAt(lease, {"spec", "holderIdentity"});
     if (!holder.empty()) return holder;
   }
   return "";

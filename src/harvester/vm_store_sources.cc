@@ -313,8 +313,7 @@ absl::StatusOr<std::string> VmStore::PublicKey(const runtime::Context& context,
   const auto observed = client_->Get(context, kube::kKeyPairs, ns, name);
   NH_RETURN_IF_ERROR(
       Existing(observed.status(), *client_, context, kube::kKeyPairs, "SSH key", ns, name));
-  const json* spec = base::FindMember(observed->object, "spec");
-  const std::string text = spec == nullptr ? "" : base::GetString(*spec, "publicKey");
+  const std::string text = base::TextAt(observed->object, {"spec", "publicKey"});
   const std::string_view key = base::TrimAsciiSpace(text);
   if (key.empty()) return base::FailedPrecondition(where + " holds no public key");
   // Two lines would be two keys, and only one of them was checked.

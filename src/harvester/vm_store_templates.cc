@@ -111,8 +111,7 @@ absl::StatusOr<VmTemplate> VmStore::ResolveTemplate(const runtime::Context& cont
     if (!of_number.ok()) return base::Annotate(of_number.status(), where);
     object_name = *std::move(of_number);
   } else {
-    const json* const spec = base::FindMember(found->object, "spec");
-    const std::string full = spec == nullptr ? "" : base::GetString(*spec, "defaultVersionId");
+    const std::string full = base::TextAt(found->object, {"spec", "defaultVersionId"});
     const std::size_t slash = full.find('/');
     object_name = slash == std::string::npos ? "" : full.substr(slash + 1);
     // A version is in its template's namespace

@@ -49,8 +49,7 @@ VmStore::VmStore(std::shared_ptr<const kube::KubeClient> client, std::string ns)
 
 absl::StatusOr<std::string> VmStore::NamespaceUid(const runtime::Context& context) const {
   NH_ASSIGN_OR_RETURN(const kube::Observed ns, client_->Get(context, kube::kNamespaces, "", ns_));
-  const json* metadata = base::FindMember(ns.object, "metadata");
-  std::string uid = metadata == nullptr ? "" : base::GetString(*metadata, "uid");
+  std::string uid = base::TextAt(ns.object, {"metadata", "uid"});
   if (uid.empty()) return base::Internal("read namespace " + ns_ + ": the reply has no uid");
   return uid;
 }

@@ -221,9 +221,7 @@ void ReadSize(VersionReading* reading) {
 // The templates of claims, by the claim's name.
 std::map<std::string, json> ClaimsOf(const json& vm, VersionReading* reading) {
   std::map<std::string, json> claims;
-  const json* const annotations = base::FindPath(vm, {"metadata", "annotations"});
-  const std::string text =
-      annotations == nullptr ? "" : base::GetString(*annotations, kClaimsAnnotation);
+  const std::string text = base::TextAt(vm, {"metadata", "annotations", kClaimsAnnotation});
   auto list = base::ParseJson(text.empty() ? "[]" : text, "the annotation");
   if (!list.ok() || !list->is_array()) {
     reading->Refuse(std::string("its annotation ") + kClaimsAnnotation + " cannot be read");
@@ -231,8 +229,7 @@ std::map<std::string, json> ClaimsOf(const json& vm, VersionReading* reading) {
   }
   DropNulls(&*list);
   for (const json& claim : *list) {
-    const json* const metadata = base::FindMember(claim, "metadata");
-    const std::string name = metadata == nullptr ? "" : base::GetString(*metadata, "name");
+    const std::string name = base::TextAt(claim, {"metadata", "name"});
     if (!name.empty()) claims.emplace(name, claim);
   }
   return claims;
@@ -446,9 +443,8 @@ void ReadCredentials(const json& version, const json& vm, VersionReading* readin
   std::set<std::string> keys;
   const json* const spec = base::FindMember(version, "spec");
   for (const std::string& key : base::GetStrings(*spec, "keyPairIds")) keys.insert(key);
-  const json* const annotations = base::FindPath(vm, {"metadata", "annotations"});
   const std::string text =
-      annotations == nullptr ? "" : base::GetString(*annotations, "harvesterhci.io/sshNames");
+      base::TextAt(vm, {"metadata", "annotations", "harvesterhci.io/sshNames"});
   const auto names = base::ParseJson(text.empty() ? "[]" : text, "the names");
   if (names.ok() && names->is_array()) {
     for (const json& name : *names) {

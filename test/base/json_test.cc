@@ -127,6 +127,14 @@ TEST(Members, Are_found_or_null) {
   EXPECT_EQ(FindPath(value, {"n", "b"}), nullptr);
 }
 
+TEST(Members, A_text_at_a_path_is_empty_if_there_is_none) {
+  const json value = Parsed(R"({"a":{"b":"x","c":7},"n":null})");
+  EXPECT_EQ(TextAt(value, {"a", "b"}), "x");
+  EXPECT_EQ(TextAt(value, {"a", "c"}), "");
+  EXPECT_EQ(TextAt(value, {"a", "b", "c"}), "");
+  EXPECT_EQ(TextAt(value, {"n", "b"}), "");
+}
+
 TEST(Members, Typed_reads_fall_back_on_other_types) {
   const json value = Parsed(
       R"({"s":"x","i":-5,"u":18446744073709551615,"m":9223372036854775807,"f":1.0,"b":true,"n":null})");

@@ -38,6 +38,8 @@ std::string GetString(const nlohmann::json& object, std::string_view key,
 std::int64_t GetInt(const nlohmann::json& object, std::string_view key, std::int64_t fallback = 0);
 bool GetBool(const nlohmann::json& object, std::string_view key, bool fallback = false);
 std::optional<std::string> FindString(const nlohmann::json& object, std::string_view key);
+// The string at a path of members; empty if it is missing or not a string.
+std::string TextAt(const nlohmann::json& object, std::initializer_list<std::string_view> path);
 // Returns the strings of a list and skips its other elements. Empty if there is no such list.
 std::vector<std::string> GetStrings(const nlohmann::json& object, std::string_view key);
 
