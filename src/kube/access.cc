@@ -55,12 +55,6 @@ absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const
                           base::GetString(review.at("status"), "evaluationError"), kMaxText)};
 }
 
-absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
-                               const ResourceAttributes& access) {
-  NH_ASSIGN_OR_RETURN(const AccessReview review, ReviewAccess(context, client, access));
-  return review.allowed;
-}
-
 bool AccessRules::Allows(std::string_view verb, std::string_view group,
                          std::string_view resource) const {
   return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) {

@@ -19,7 +19,8 @@ using testing::HasSubstr;
 class Access : public ClientFixture {
  protected:
   absl::StatusOr<bool> Ask(const ResourceAttributes& access) {
-    return IsAllowed(context_, client_, access);
+    NH_ASSIGN_OR_RETURN(const AccessReview review, ReviewAccess(context_, client_, access));
+    return review.allowed;
   }
   absl::StatusOr<AccessRules> Fetch() { return FetchAccessRules(context_, client_, "default"); }
 };

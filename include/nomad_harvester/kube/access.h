@@ -35,10 +35,6 @@ struct AccessReview {
 absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const KubeClient& client,
                                           const ResourceAttributes& access);
 
-// The same, for callers that need not know why a right is missing.
-absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
-                               const ResourceAttributes& access);
-
 // The rights of the token in one namespace, including those granted cluster-wide, but not those of
 // single objects (resourceNames).
 struct AccessRules {
@@ -54,7 +50,7 @@ struct AccessRules {
 
   std::vector<Rule> rules;
   // The server could not list every rule (it uses an authorizer other than RBAC). A false from
-  // Allows then means "unknown": call IsAllowed.
+  // Allows then means "unknown": call ReviewAccess.
   bool incomplete = false;
 };
 

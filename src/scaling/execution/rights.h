@@ -31,7 +31,7 @@ std::string RightText(const Right& right);
 
 // Returns those of `rights` that the token lacks in `ns`, by its rules. If the rules are
 // incomplete, asks for each missing right alone, which blocks. Returns the errors of
-// kube::IsAllowed.
+// kube::ReviewAccess.
 absl::StatusOr<std::vector<Right>> MissingRights(const runtime::Context& context,
                                                  const kube::KubeClient& client,
                                                  const kube::AccessRules& rules,
