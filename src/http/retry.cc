@@ -178,17 +178,11 @@ std::optional<base::Duration> RetryAfter(const HttpResponse& response) {
   const std::string_view text = base::TrimAsciiSpace(*field);
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
                                                    [](char c) { return c >= '0' && c <= '9'; });
-  if (digits) {
-    // A number that overflows ParseInt also means a long wait.
-    const absl::StatusOr<std::int64_t> seconds = base::ParseInt(text);
-    if (!seconds.ok() || *seconds > 60) return kLongestRetryAfter;
-    return std::chrono::seconds(*seconds);
-  }
-  const absl::StatusOr<base::WallTime> date = base::ParseHttpDate(text);
-  const std::optional<base::WallTime> now = ServerDate(response);
-  if (!date.ok() || !now) return std::nullopt;
-  if (*date <= *now) return base::Duration::zero();
-  return std::min<base::Duration>(*date - *now, kLongestRetryAfter);
+  if (!digits) return std::nullopt;
+  // A number that overflows ParseInt also means a long wait.
+  const absl::StatusOr<std::int64_t> seconds = base::ParseInt(text);
+  if (!seconds.ok() || *seconds > 60) return kLongestRetryAfter;
+  return std::chrono::seconds(*seconds);
 }
 
 std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,

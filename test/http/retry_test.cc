@@ -158,14 +158,6 @@ TEST_F(Retry, Retry_After_comes_before_the_jitter) {
   EXPECT_THAT(times_, ElementsAre(0, 3100));
 }
 
-TEST_F(Retry, Retry_After_as_a_date_is_honoured_too) {
-  const auto outcome = Run({Reply(503, {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"},
-                                        {"Retry-After", "Sat, 21 Nov 2026 02:03:14 GMT"}}),
-                            Reply(200)});
-  ASSERT_THAT(outcome, IsOk());
-  EXPECT_THAT(times_, ElementsAre(0, 10100));
-}
-
 TEST_F(Retry, the_last_error_has_the_number_of_attempts) {
   EXPECT_THAT(Run({kNoAnswer}),
               StatusIs(StatusCode::kUnavailable,

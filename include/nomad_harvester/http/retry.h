@@ -25,8 +25,8 @@ namespace nomad_harvester::http {
 bool ShouldRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
                  const std::function<bool(const HttpResponse&)>& permanently_refused);
 
-// The wait that the server requests: seconds, or an HTTP date (compared with the reply's Date
-// header), at most 60 s. nullopt if there is none or it is invalid.
+// The wait that the server requests in seconds, at most 60 s. nullopt if there is none, or another
+// text: neither Kubernetes nor Nomad sends a date.
 std::optional<base::Duration> RetryAfter(const HttpResponse& response);
 
 struct RetryOptions {
