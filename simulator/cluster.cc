@@ -70,7 +70,6 @@ void Cluster::Impl::ApplyDue() {
       base::MutexLock lock(mutex);
       if (observing.count(std::this_thread::get_id()) != 0) return;
       if (!world.RunDue(world.clock.Now())) return;
-      nomads.first().api.Remember();
       events = world.TakeEvents();
     }
     Deliver(events);
@@ -84,7 +83,6 @@ void Cluster::Impl::Act(Actor actor, const std::function<void()>& fn) {
     base::MutexLock lock(mutex);
     world.BeginStep(world.clock.Now(), actor);
     fn();
-    nomads.first().api.Remember();
     events = world.TakeEvents();
   }
   Deliver(events);

@@ -59,17 +59,6 @@ void Cluster::SetIntroduction(Introduction introduction) {
   impl_->world.options.introduction = introduction;
 }
 
-void Cluster::SetListLag(System system, base::Duration lag) {
-  impl_->ApplyDue();
-  base::MutexLock lock(impl_->mutex);
-  impl_->world.BeginStep(impl_->world.clock.Now(), Actor::kOperator);
-  if (system == System::kHarvester) {
-    impl_->store.SetLag(lag);
-  } else {
-    impl_->nomads.first().api.SetLag(lag);
-  }
-}
-
 void Cluster::Forbid(const std::string& verb, const std::string& resource) {
   base::MutexLock lock(impl_->mutex);
   impl_->kube_api.forbidden.insert({verb, resource});

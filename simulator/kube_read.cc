@@ -86,18 +86,11 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
   const auto fields =
       FieldSelector::Parse(call.target.Query("fieldSelector"), SelectableFields(*call.def));
   if (!fields.ok()) return StatusReply(400, "BadRequest", base::Message(fields.status()));
-  std::int64_t limit = base::ParseInt(call.target.Query("limit")).value_or(0);
+  const std::int64_t limit = base::ParseInt(call.target.Query("limit")).value_or(0);
 
   Position position{store_.revision(), {}};
   const KubeStore::Objects* objects = &store_.All(*call.def);
   const std::string token = call.target.Query("continue");
-  // The API server's cache answers these; it knows no pages (kubernetes/kubernetes#70735).
-  const bool any_version = token.empty() && call.target.Query("resourceVersion") == "0";
-  if (any_version) limit = 0;
-  if (const KubeStore::View* old = store_.AsOfLag(*call.def); any_version && old != nullptr) {
-    objects = &old->objects;
-    position.revision = old->revision;
-  }
   if (!token.empty()) {
     const auto decoded = Decode(token);
     if (!decoded) {

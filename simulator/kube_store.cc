@@ -126,23 +126,7 @@ const KubeStore::Objects* KubeStore::Kept(const ResourceDef& def, std::int64_t r
   return nullptr;
 }
 
-void KubeStore::SetLag(base::Duration lag) {
-  const ResourceDef* def = nullptr;
-  for (std::size_t i = 0; (def = ResourceAt(i)) != nullptr; ++i) {
-    past_[def].SetLag(lag);
-    past_[def].Record(world_.now(), {All(*def), revision_});
-  }
-}
-
-const KubeStore::View* KubeStore::AsOfLag(const ResourceDef& def) const {
-  const auto found = past_.find(&def);
-  return found == past_.end() ? nullptr : found->second.At(world_.now());
-}
-
 void KubeStore::Changed(const ResourceDef& def, const Object& before, const Object& after) {
-  if (const auto past = past_.find(&def); past != past_.end() && past->second.on()) {
-    past->second.Record(world_.now(), {All(def), revision_});
-  }
   if (listener_) listener_(def, before, after);
 }
 

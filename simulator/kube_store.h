@@ -13,7 +13,6 @@
 
 #include "kube_types.h"
 #include "nlohmann/json.hpp"
-#include "past.h"
 #include "world.h"
 
 namespace nomad_harvester::simulator {
@@ -65,14 +64,6 @@ class KubeStore {
   // Null: the revision was not kept.
   const Objects* Kept(const ResourceDef& def, std::int64_t revision) const;
 
-  struct View {
-    Objects objects;
-    std::int64_t revision = 0;
-  };
-  void SetLag(base::Duration lag);
-  // The objects of that long ago; null: there is no lag.
-  const View* AsOfLag(const ResourceDef& def) const;
-
  private:
   struct Snapshot {
     const ResourceDef* def = nullptr;
@@ -88,7 +79,6 @@ class KubeStore {
   std::int64_t revision_ = 1000;
   std::map<const ResourceDef*, Objects> objects_;
   std::vector<Snapshot> kept_;
-  std::map<const ResourceDef*, Past<View>> past_;
 };
 
 }  // namespace nomad_harvester::simulator

@@ -103,44 +103,13 @@ NomadReply NomadApi::Handle(const http::HttpRequest& request) {
       request.headers.Find("Authorization").value_or("") != "Bearer " + token) {
     return Text(403, "Permission denied");
   }
-  // hashicorp/nomad:command/agent/http.go, parseConsistency: `stale` without a value, or a boolean.
-  const auto stale = call.target.query.find("stale");
-  const bool is_stale =
-      stale != call.target.query.end() &&
-      base::ParseGoBool(stale->second.empty() ? "1" : stale->second).value_or(false);
-  const NomadState* old = is_stale && !call.write ? past_.At(world_.now()) : nullptr;
-  NomadReply reply = old == nullptr ? Dispatch(call, request) : DispatchPast(*old, call, request);
+  NomadReply reply = Dispatch(call, request);
   if (reply.index != 0) {
-    const auto contact = std::chrono::duration_cast<std::chrono::milliseconds>(past_.lag());
     reply.response.headers.Set("X-Nomad-Index", std::to_string(reply.index));
     reply.response.headers.Set("X-Nomad-KnownLeader", "true");
-    reply.response.headers.Set("X-Nomad-LastContact",
-                               std::to_string(old == nullptr ? 0 : contact.count()));
+    reply.response.headers.Set("X-Nomad-LastContact", "0");
   }
   return reply;
-}
-
-NomadReply NomadApi::DispatchPast(const NomadState& old, const NomadCall& call,
-                                  const http::HttpRequest& request) const {
-  NomadState copy = old;
-  NomadApi then(world_, copy);
-  then.read_job_denied = read_job_denied;
-  then.node_write_denied = node_write_denied;
-  then.acl = acl;
-  then.keys = keys;
-  return then.Dispatch(call, request);
-}
-
-void NomadApi::SetLag(base::Duration lag) {
-  past_.SetLag(lag);
-  past_.Record(world_.now(), state_);
-  remembered_ = state_.index();
-}
-
-void NomadApi::Remember() {
-  if (!past_.on() || remembered_ == state_.index()) return;
-  past_.Record(world_.now(), state_);
-  remembered_ = state_.index();
 }
 
 NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& request) {

@@ -13,7 +13,6 @@
 
 #include "nlohmann/json.hpp"
 #include "nomad_state.h"
-#include "past.h"
 #include "target.h"
 
 namespace nomad_harvester::simulator {
@@ -46,12 +45,6 @@ class NomadApi {
   NomadApi(World& world, NomadState& state) : world_(world), state_(state) {}
   NomadReply Handle(const http::HttpRequest& request);
 
-  // Reads with `stale` show the state of that long ago.
-  void SetLag(base::Duration lag);
-  bool lags() const { return past_.on(); }
-  // Called after every step.
-  void Remember();
-
   bool read_job_denied = false;
   bool node_write_denied = false;
   bool acl = false;
@@ -59,8 +52,6 @@ class NomadApi {
 
  private:
   NomadReply Dispatch(const NomadCall& call, const http::HttpRequest& request);
-  NomadReply DispatchPast(const NomadState& old, const NomadCall& call,
-                          const http::HttpRequest& request) const;
   NomadReply Nodes(const Target& target) const;
   NomadReply Node(const NomadCall& call) const;
   NomadReply NodeAllocations(const NomadCall& call) const;
@@ -82,8 +73,6 @@ class NomadApi {
 
   World& world_;
   NomadState& state_;
-  Past<NomadState> past_;
-  std::uint64_t remembered_ = 0;  // the index of the newest state in it
 };
 
 }  // namespace nomad_harvester::simulator

@@ -120,14 +120,12 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Co
     if (wait.index == 0 || reply.index == 0 || reply.index > wait.index || now >= deadline) {
       return std::move(reply.response);
     }
-    // Avoids building the same reply repeatedly. A server that lags may have news without a change.
-    bool news = false;
-    while (!news && NomadIndex(caller) == index && context.clock().Now() < deadline) {
+    // Avoids building the same reply repeatedly.
+    while (NomadIndex(caller) == index && context.clock().Now() < deadline) {
       const base::MonoTime at = context.clock().Now();
       base::MonoTime until = std::min(deadline, at + step);
       {
         base::MutexLock lock(mutex);
-        news = nomads.At(caller.nomad).api.lags();
         if (const auto due = world.NextDue(); due && *due > at) until = std::min(until, *due);
       }
       NH_RETURN_IF_ERROR(context.Sleep(until - at));

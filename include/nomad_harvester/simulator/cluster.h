@@ -81,12 +81,6 @@ class Cluster {
   void AllowAll();
   // SelfSubjectRulesReviews know no rule and say so, as if a second authorizer granted the rights.
   void SetRulesIncomplete(bool incomplete);
-  // Reads that allow it show the state of that long ago: Nomad's reads with `stale`, which a
-  // follower may answer that is behind, and Kubernetes' lists with resourceVersion=0, which the API
-  // server's cache answers. Other reads never lag: the API server compares its cache with etcd
-  // before it answers a list without resourceVersion (kubernetes/enhancements#2340), and Nomad's
-  // leader answers itself (hashicorp/nomad:nomad/rpc.go). The plugin sends neither parameter today.
-  void SetListLag(System system, base::Duration lag);
   // From now on, instead of Options::introduction.
   void SetIntroduction(Introduction introduction);
   // Simulates one API server for each element. They answer Harvester's requests in turn, and their
