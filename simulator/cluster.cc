@@ -46,8 +46,7 @@ Cluster::Impl::Impl(runtime::Clock& clock, runtime::Random& random, Options opti
       store(world),
       nomads(world),
       machines(world, store, nomads),
-      kube_api(world, store),
-      refusals(store, nomads) {
+      kube_api(world, store) {
   Seed(store, world.options);
   store.set_listener([this](const ResourceDef& def, const Object& before, const Object& after)
                          NH_REQUIRES(mutex) { OnChange(def, before, after); });

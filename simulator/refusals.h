@@ -10,15 +10,10 @@
 #include "nomad_harvester/http/message.h"
 #include "nomad_harvester/simulator/refusal.h"
 
-#include "kube_store.h"
-#include "nomads.h"
-
 namespace nomad_harvester::simulator {
 
 class Refusals {
  public:
-  Refusals(const KubeStore& store, Nomads& nomads) : store_(store), nomads_(nomads) {}
-
   int Add(RefusalRule rule);
   void Remove(int id) { rules_.erase(id); }
   void Clear() { rules_.clear(); }
@@ -29,13 +24,6 @@ class Refusals {
   std::optional<http::HttpResponse> AnswerTo(System system, const http::HttpRequest& request) const;
 
  private:
-  std::optional<http::HttpResponse> KubeAnswer(const RefusalRule& rule, const RequestInfo& info,
-                                               const http::HttpRequest& request) const;
-  std::optional<http::HttpResponse> NomadAnswer(const RefusalRule& rule,
-                                                const RequestInfo& info) const;
-
-  const KubeStore& store_;
-  Nomads& nomads_;
   std::map<int, RefusalRule> rules_;  // in order of age
   int last_id_ = 0;
 };

@@ -10,34 +10,15 @@
 
 namespace nomad_harvester::simulator {
 
-// How a request is refused, with the reason and the text of the real server. A kind of the other
-// system than the rule's is never answered.
+// How a request is refused, with the reason and the text of the real server.
 enum class Refusal {
   kNone,         // the request is applied: the rule only makes it slow
   kAnswer,       // `status` and `text`
   kForbidden,    // 403: RBAC, Nomad's ACL. Reviews still allow it: see Cluster::Forbid
   kUnavailable,  // an API server that shuts down (503); a Nomad without a leader (500)
-
-  // Kubernetes.
-  kUnauthorized,   // 401
-  kInvalid,        // 422: the API server's own validation; of a DELETE, Harvester's webhook
-  kDenied,         // 400: Harvester's webhook denies it, and says `text`
-  kDeniedAs500,    // 500: the same, as Harvester sends plain Go errors
-  kQuotaExceeded,  // 403: a ResourceQuota
-  kAlreadyExists,  // 409
-  kConflict,       // 409: the object has been modified
-  kWebhookDown,    // 500: "failed calling webhook", nobody has denied anything
-
-  // Nomad.
-  kBadRequest,      // 400
-  kNodeNotFound,    // 500
-  kLeadershipLost,  // 500: the write was not committed
 };
 
-// A matching request is not applied, but counted like any other. The API server looks an object up
-// before it asks the webhooks, Nomad before it writes: a request for a missing object gets its
-// usual answer, unless the refusal comes earlier in the server (kForbidden, kUnauthorized,
-// kUnavailable, kAnswer, kBadRequest).
+// A matching request is not applied, but counted like any other, also if its object is missing.
 struct RefusalRule {
   System system = System::kHarvester;
   // As in RequestInfo; empty: any. Dry runs and access reviews match only a rule that names their
@@ -47,7 +28,7 @@ struct RefusalRule {
   std::string name{};
   Refusal kind = Refusal::kForbidden;
   int status = 0;      // of kAnswer
-  std::string text{};  // of kAnswer: the body; of kDenied and kDeniedAs500: empty for a default
+  std::string text{};  // of kAnswer: the body
   // How long such a request takes before it is answered. A request whose client gives up meanwhile
   // is not applied.
   base::Duration takes{};
