@@ -10,6 +10,8 @@
 namespace nomad_harvester::simulator {
 namespace {
 
+constexpr base::Duration kMigrationTime = std::chrono::seconds(2);
+
 bool IsCordoned(const Json& host) {
   const Json* spec = base::FindMember(host, "spec");
   return spec != nullptr && base::GetBool(*spec, "unschedulable");
@@ -54,7 +56,7 @@ bool Machines::Migrate(const std::string& uid, const std::string& host) {
   });
   Mutate(kVms, machine.ns, machine.name,
          [](Json& vm) { vm["status"]["printableStatus"] = "Migrating"; });
-  world_.After(world_.options.migration_time, [this, uid, boot, host] {
+  world_.After(kMigrationTime, [this, uid, boot, host] {
     const auto still = machines_.find(uid);
     if (still == machines_.end() || still->second.boot != boot) return;
     const Machine& moved = still->second;

@@ -65,7 +65,6 @@ void Machines::Adopt(const std::string& uid) {
   Machine& machine = machines_.at(uid);
   AddFinalizer(machine, kKubeVirtFinalizer);
   MakeClaims(machine, *vm);
-  if (world_.options.status_write_interval > base::Duration::zero()) WriteStatus(uid);
   Show(machine, "Stopped", false);
   world_.After(world_.options.reaction_time, [this, uid] {
     const Object now = VmOf(uid);

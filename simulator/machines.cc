@@ -205,21 +205,4 @@ void Machines::Collect(const ResourceDef& def, const Object& object) {
   store_.Erase(def, NamespaceOf(*now), NameOf(*now));
 }
 
-// A resourceVersion moves although nothing changes that a client reads.
-void Machines::WriteStatus(const std::string& uid) {
-  const Object vm = VmOf(uid);
-  if (vm == nullptr) return;
-  Mutate(kVms, NamespaceOf(*vm), NameOf(*vm), [this](Json& object) {
-    object["metadata"]["managedFields"] =
-        Json::array({{{"manager", "virt-controller"},
-                      {"operation", "Update"},
-                      {"subresource", "status"},
-                      {"apiVersion", ApiVersion(kVms)},
-                      {"time", base::FormatRfc3339Nanos(world_.wall())},
-                      {"fieldsType", "FieldsV1"},
-                      {"fieldsV1", Json::object()}}});
-  });
-  world_.After(world_.options.status_write_interval, [this, uid] { WriteStatus(uid); });
-}
-
 }  // namespace nomad_harvester::simulator

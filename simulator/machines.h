@@ -77,8 +77,7 @@ class Machines {
   Object VmOf(const std::string& uid) const { return store_.FindByUid(kVms, uid); }
   void Emit(EventKind kind, const Json& vm, std::string detail = "");
 
-  // machines.cc: reactions to changes, and what happens without any.
-  void WriteStatus(const std::string& uid);
+  // machines.cc: reactions to changes.
   void OnVmChange(const Object& before, const Object& after);
   void OnSecretChange(const Object& before, const Object& after);
   void Collect(const ResourceDef& def, const Object& object);

@@ -60,31 +60,8 @@ void NomadState::FallBackLater(const std::string& id) {
     const NomadNode* node = FindNode(id);
     if (found == clients_.end() || found->second.turn != turn || !found->second.alive) return;
     if (node == nullptr || node->status != "ready") return;
-    SetStatus(id, std::string(found->second.behaviour.falls_back_to));
+    SetStatus(id, "initializing");
   });
-}
-
-bool NomadState::Behave(const std::string& id, const ClientBehaviour& behaviour) {
-  const auto found = clients_.find(id);
-  if (found == clients_.end()) return false;
-  Client& client = found->second;
-  client.behaviour = behaviour;
-  if (std::exchange(client.fell_silent, false)) {
-    client.alive = true;
-    ++client.life;
-  }
-  Begin(id, {});
-  ShowDrivers(id);
-  const auto node = nodes_.find(id);
-  if (node == nodes_.end() || !client.alive) return true;
-  if (node->second.status != "ready") {
-    Register(id);
-  } else if (IsInitializing(client)) {
-    SetNodeStatus(node->second, "initializing");
-  } else {
-    FallBackLater(id);
-  }
-  return true;
 }
 
 ClientBehaviour NomadState::BehaviourOf(const std::string& id) const {

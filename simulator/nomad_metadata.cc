@@ -11,6 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr base::Duration kMetadataDelay = std::chrono::seconds(7);
+
 NomadReply MetadataError(int status, std::string text) {
   return {TextReply(status, std::move(text)), 0};
 }
@@ -53,7 +55,7 @@ NomadState::Metadata NomadState::SetMeta(const std::string& id, const DynamicMet
       client.dynamic_meta[key] = value;
     }
   }
-  world_.After(world_.options.metadata_delay, [this, id] {
+  world_.After(kMetadataDelay, [this, id] {
     const auto node = nodes_.find(id);
     const auto now = clients_.find(id);
     if (node == nodes_.end() || now == clients_.end() || !now->second.alive) return;

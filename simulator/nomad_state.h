@@ -101,8 +101,6 @@ class NomadState {
   bool ReRegister(const std::string& id, const std::function<void(NodeSpec&)>& change);
   // False: unknown node.
   bool SetStatus(const std::string& id, const std::string& status);
-  // False: unknown client.
-  bool Behave(const std::string& id, const ClientBehaviour& behaviour);
   ClientBehaviour BehaviourOf(const std::string& id) const;
   // Nomad's servers lose everything.
   void Restore(bool agents_return);

@@ -285,11 +285,6 @@ bool Cluster::SetNodeStatus(const std::string& node, const std::string& status) 
                                    NH_REQUIRES(impl_->mutex) { nomad.SetStatus(id, status); });
 }
 
-bool Cluster::SetClient(const std::string& node, const ClientBehaviour& behaviour) {
-  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id)
-                                   NH_REQUIRES(impl_->mutex) { nomad.Behave(id, behaviour); });
-}
-
 void Cluster::PlaceLate(const JobSpec& job, base::Duration delay, const std::string& node) {
   base::MutexLock lock(impl_->mutex);
   impl_->nomads.first().state.PlaceLate(job, delay, node);
@@ -304,14 +299,6 @@ void Cluster::RestoreNomad(bool agents_return) {
 void Cluster::RunJob(const JobSpec& job) {
   impl_->Act(Actor::kOperator,
              [&]() NH_REQUIRES(impl_->mutex) { impl_->nomads.At(job.nomad).state.RunJob(job); });
-}
-
-bool Cluster::StopJob(const std::string& id) {
-  bool known = false;
-  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) {
-    for (auto& [name, nomad] : impl_->nomads.all()) known = nomad.state.StopJob(id) || known;
-  });
-  return known;
 }
 
 }  // namespace nomad_harvester::simulator

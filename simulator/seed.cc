@@ -10,6 +10,8 @@
 namespace nomad_harvester::simulator {
 namespace {
 
+constexpr char kHarvesterVersion[] = "v1.8.2";
+
 std::pair<std::string, std::string> Split(const std::string& full) {
   const std::size_t slash = full.find('/');
   if (slash == std::string::npos) return {"default", full};
@@ -78,8 +80,7 @@ void Seed(KubeStore& store, const Options& options) {
     Put(store, kHosts, "", host.name, std::move(object));
   }
   // Value and default are members of the object itself.
-  Put(store, kSettings, "", "server-version",
-      {{"value", options.harvester_version}, {"default", "dev"}});
+  Put(store, kSettings, "", "server-version", {{"value", kHarvesterVersion}, {"default", "dev"}});
   for (const std::string& network : options.networks) {
     const auto [ns, name] = Split(network);
     Put(store, kNetworks, ns, name,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// API servers whose clocks differ, and resourceVersions that move.
+// API servers whose clocks differ, and resourceVersions that stay.
 #include "simulator_fixture.h"
 
 namespace nomad_harvester::simulator {
@@ -41,38 +41,12 @@ TEST_F(SimulatorTest, The_clock_of_nomad_is_right) {
             "Thu, 01 Jan 2026 00:00:00 GMT");
 }
 
-TEST_F(SimulatorTest, A_vm_that_stands_gets_new_versions_while_nothing_else_changes) {
-  options_.status_write_interval = seconds(3);
-  MakeVm("vm-1");
-  Wait(minutes(1));
-  const json before = cluster().Vm("vm-1");
-  Wait(seconds(4));
-  json after = cluster().Vm("vm-1");
-  EXPECT_NE(kube::ResourceVersionOf(after), kube::ResourceVersionOf(before));
-  after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"];
-  after["metadata"]["managedFields"] = before["metadata"]["managedFields"];
-  EXPECT_EQ(after, before);
-}
-
-TEST_F(SimulatorTest, By_default_the_version_of_a_vm_stays_when_nothing_changes) {
+TEST_F(SimulatorTest, The_version_of_a_vm_stays_when_nothing_changes) {
   MakeVm("vm-1");
   Wait(minutes(1));
   const json before = cluster().Vm("vm-1");
   Wait(minutes(10));
   EXPECT_EQ(cluster().Vm("vm-1"), before);
-}
-
-TEST_F(SimulatorTest, A_delete_that_names_a_version_loses_against_a_status_write) {
-  options_.status_write_interval = seconds(3);
-  MakeVm("vm-1");
-  Wait(minutes(1));
-  const json read = cluster().Vm("vm-1");
-  kube::DeleteOptions options;
-  options.uid = UidOf(read);
-  options.resource_version = kube::ResourceVersionOf(read);
-  Wait(seconds(4));
-  EXPECT_TRUE(
-      kube::IsConflict(kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options)));
 }
 
 }  // namespace

@@ -154,9 +154,6 @@ class Cluster {
   // Sets the status at once, until something else changes it: "ready", "initializing",
   // "disconnected" (its running work is unknown), "down".
   bool SetNodeStatus(const std::string& node, const std::string& status);
-  // From now on the node's agent has this behaviour. If it had fallen back, it is back. The status
-  // of a node with a dead agent does not change.
-  bool SetClient(const std::string& node, const ClientBehaviour& behaviour);
   // Simulates a plan that is in flight when the node (empty: any) that may take work is next
   // drained or made ineligible. The plan is committed `delay` later and places an allocation of the
   // job on the node. The drainer stops the allocation if it has not looked yet. On a node whose
@@ -170,7 +167,6 @@ class Cluster {
   // not have the path. If no id is one of the previous ids, it is another cluster.
   void SetNomadKeys(std::vector<std::string> ids, const std::string& nomad = "");
   void RunJob(const JobSpec& job);
-  bool StopJob(const std::string& id);
   void DenyReadJob(bool read_job_denied);
   void DenyNodeWrite(bool node_write_denied);
 

@@ -47,12 +47,11 @@ struct DriverSpec {
   std::string trouble{};                    // HealthDescription until then
 };
 
-// How a Nomad client behaves from its first registration on, or from a call of SetClient on.
+// How a Nomad client behaves from its first registration on.
 struct ClientBehaviour {
   base::Duration initializing_for{};    // before it is ready; kForever: it never is
-  base::Duration ready_for = kForever;  // then it falls back, until it is told something else
-  std::string falls_back_to = "initializing";  // or "disconnected"
-  bool starts_ineligible = false;              // client.default_ineligible, of Nomad 2.0.3
+  base::Duration ready_for = kForever;  // then it is initializing again
+  bool starts_ineligible = false;       // client.default_ineligible, of Nomad 2.0.3
   std::map<std::string, DriverSpec> drivers = {{"docker", {}}, {"exec", {}}};
 };
 
@@ -61,16 +60,11 @@ struct Options {
   base::Duration boot_time = std::chrono::seconds(5);      // VM created → VMI Running
   base::Duration join_time = std::chrono::seconds(3);      // VMI Running → Nomad node registered
   base::Duration shutdown_time = std::chrono::seconds(3);  // VM deleted → gone
-  base::Duration migration_time = std::chrono::seconds(2);
   // How long Kubernetes' and Harvester's controllers, and Nomad's drainer, take to react.
   base::Duration reaction_time = std::chrono::milliseconds(100);
-  // How often KubeVirt writes a VM's status, which moves only its resourceVersion. Zero: never.
-  // Otherwise there is always something due.
-  base::Duration status_write_interval{};
 
   // Nomad.
-  ClientBehaviour client{};                                 // of those that are told nothing else
-  base::Duration metadata_delay = std::chrono::seconds(7);  // dynamic metadata set → registered
+  ClientBehaviour client{};  // of those that are told nothing else
   base::Duration heartbeat_timeout = std::chrono::seconds(10);  // last heartbeat → node down
   base::Duration start_time = std::chrono::milliseconds(500);   // allocation placed → running
   base::Duration stop_time = std::chrono::seconds(4);           // desired status "stop" → stopped
@@ -88,7 +82,6 @@ struct Options {
   std::vector<ImageSpec> images = {ImageSpec{}};
   std::vector<std::string> networks = {"default/vlan100"};
   std::vector<HostSpec> hosts = {HostSpec{}};
-  std::string harvester_version = "v1.8.2";  // the setting server-version
 };
 
 // A Nomad client that is not a VM of this Harvester.
