@@ -10,16 +10,6 @@ using http::Method;
 
 class AgentsTest : public SimulatorTest {
  protected:
-  std::string AddNode(const std::string& name) {
-    NodeSpec spec;
-    spec.name = name;
-    return cluster().AddForeignNode(spec);
-  }
-  nomad::Node Read(const std::string& id) {
-    const auto node = nomad().GetNode(context_, id);
-    EXPECT_THAT(node, IsOk());
-    return node.ok() ? node->value : nomad::Node{};
-  }
   void RunService() {
     JobSpec job;
     job.id = "service";

@@ -11,16 +11,6 @@ using nomad::NodeStatus;
 
 class ClientsTest : public SimulatorTest {
  protected:
-  std::string AddNode(const std::string& name) {
-    NodeSpec spec;
-    spec.name = name;
-    return cluster().AddForeignNode(spec);
-  }
-  nomad::Node Read(const std::string& id) {
-    const auto node = nomad().GetNode(context_, id);
-    EXPECT_THAT(node, IsOk());
-    return node.ok() ? node->value : nomad::Node{};
-  }
   NodeStatus StatusOfNode(const std::string& id) { return Read(id).status; }
   json Docker(const std::string& node) { return cluster().Node(node)["Drivers"]["docker"]; }
   json Stub() { return json::parse(Ask(System::kNomad, Method::kGet, "/v1/nodes").body).at(0); }
@@ -42,10 +32,6 @@ class ClientsTest : public SimulatorTest {
   }
   absl::Status Drain(const std::string& id, base::Duration deadline = minutes(15)) {
     return nomad().Drain(context_, id, {deadline, false, {}});
-  }
-  bool IsComplete(const std::string& id) {
-    const auto drain = Read(id).last_drain;
-    return drain && drain->status == nomad::DrainStatus::kComplete;
   }
   static JobSpec Job(const std::string& id) {
     JobSpec job;

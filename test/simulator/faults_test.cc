@@ -199,9 +199,7 @@ TEST_F(FaultsTest, Marks_and_joins_are_events_of_their_own) {
 }
 
 TEST_F(FaultsTest, The_journal_has_a_line_for_each_event_with_who_did_it) {
-  NodeSpec spec;
-  spec.name = "n";
-  const std::string id = cluster().AddForeignNode(spec);
+  const std::string id = AddNode("n");
   cluster().OperatorDrain("n", minutes(5), {{"by", "me"}});
   Wait(seconds(1));
   ASSERT_THAT(nomad().Purge(context_, id), IsOk());

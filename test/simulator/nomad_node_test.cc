@@ -11,18 +11,6 @@ using nomad::NodeStatus;
 
 class NomadNodeTest : public SimulatorTest {
  protected:
-  // A node without a VM.
-  std::string AddNode(const std::string& name) {
-    NodeSpec spec;
-    spec.name = name;
-    spec.node_class = "batch";
-    return cluster().AddForeignNode(spec);
-  }
-  nomad::Node Node(const std::string& id) {
-    const auto node = nomad().GetNode(context_, id);
-    EXPECT_THAT(node, IsOk());
-    return node.ok() ? node->value : nomad::Node{};
-  }
   // The node's full JSON, with fields that the client does not read.
   json NodeJson(const std::string& id) {
     http::HttpRequest request;
@@ -59,9 +47,9 @@ TEST_F(NomadNodeTest, There_are_no_scaling_policies_and_none_come) {
 TEST_F(NomadNodeTest, An_idle_nodes_drain_is_complete_in_a_moment) {
   const std::string id = AddNode("n");
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
-  EXPECT_TRUE(Node(id).draining);
+  EXPECT_TRUE(Read(id).draining);
   Wait(milliseconds(200));
-  const nomad::Node node = Node(id);
+  const nomad::Node node = Read(id);
   EXPECT_FALSE(node.draining);
   EXPECT_FALSE(node.eligible);
   EXPECT_EQ(node.last_drain->status, DrainStatus::kComplete);
@@ -73,17 +61,17 @@ TEST_F(NomadNodeTest, An_update_keeps_the_start_and_counts_the_deadline_from_now
   const std::string id = AddNode("n");
   cluster().HangDrain("n");
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
-  const auto first = Node(id);
+  const auto first = Read(id);
   const base::WallTime first_deadline = *ForceDeadline(id);
   Wait(minutes(5));
   ASSERT_THAT(Drain(id, minutes(15), {}), IsOk());
-  const auto second = Node(id);
+  const auto second = Read(id);
   EXPECT_EQ(*ForceDeadline(id) - first_deadline, minutes(5));
   EXPECT_EQ(second.last_drain->started_at, first.last_drain->started_at);
   EXPECT_EQ(second.last_drain->meta.at("action"), "a1");  // no Meta: the old one
   EXPECT_EQ(*second.last_drain->updated_at, clock_.WallNow());
   ASSERT_THAT(Drain(id, minutes(15), {{"by", "operator"}}), IsOk());
-  EXPECT_EQ(Node(id).last_drain->meta, (std::map<std::string, std::string>{{"by", "operator"}}));
+  EXPECT_EQ(Read(id).last_drain->meta, (std::map<std::string, std::string>{{"by", "operator"}}));
 }
 
 TEST_F(NomadNodeTest, A_drain_that_hangs_ends_at_its_deadline) {
@@ -91,9 +79,9 @@ TEST_F(NomadNodeTest, A_drain_that_hangs_ends_at_its_deadline) {
   cluster().HangDrain("n");
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
   Wait(minutes(14));
-  EXPECT_TRUE(Node(id).draining);
+  EXPECT_TRUE(Read(id).draining);
   Wait(minutes(1));
-  EXPECT_EQ(Node(id).last_drain->status, DrainStatus::kComplete);
+  EXPECT_EQ(Read(id).last_drain->status, DrainStatus::kComplete);
 }
 
 TEST_F(NomadNodeTest, A_drain_without_a_deadline_does_not_end_by_itself) {
@@ -102,9 +90,9 @@ TEST_F(NomadNodeTest, A_drain_without_a_deadline_does_not_end_by_itself) {
   ASSERT_THAT(Drain(id, base::Duration::zero()), IsOk());
   EXPECT_EQ(ForceDeadline(id), std::nullopt);
   Wait(std::chrono::hours(48));
-  EXPECT_TRUE(Node(id).draining);
+  EXPECT_TRUE(Read(id).draining);
   cluster().HangDrain("n", false);
-  EXPECT_FALSE(Node(id).draining);
+  EXPECT_FALSE(Read(id).draining);
 }
 
 TEST_F(NomadNodeTest, A_cancelled_drain_keeps_its_meta_and_has_status_canceled) {
@@ -112,12 +100,12 @@ TEST_F(NomadNodeTest, A_cancelled_drain_keeps_its_meta_and_has_status_canceled) 
   cluster().HangDrain("n");
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
   ASSERT_THAT(nomad().CancelDrain(context_, id, false), IsOk());
-  const auto cancelled = Node(id);
+  const auto cancelled = Read(id);
   EXPECT_EQ(cancelled.last_drain->status, DrainStatus::kCanceled);
   EXPECT_EQ(cancelled.last_drain->meta.at("action"), "a1");
   EXPECT_FALSE(cancelled.eligible);
   Wait(minutes(20));  // the old deadline no longer applies
-  EXPECT_EQ(Node(id).last_drain->status, DrainStatus::kCanceled);
+  EXPECT_EQ(Read(id).last_drain->status, DrainStatus::kCanceled);
 }
 
 TEST_F(NomadNodeTest, A_null_spec_enables_an_idle_node_and_leaves_its_last_drain) {
@@ -125,7 +113,7 @@ TEST_F(NomadNodeTest, A_null_spec_enables_an_idle_node_and_leaves_its_last_drain
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
   Wait(seconds(1));
   ASSERT_THAT(nomad().CancelDrain(context_, id, true), IsOk());
-  const auto node = Node(id);
+  const auto node = Read(id);
   EXPECT_TRUE(node.eligible);
   EXPECT_EQ(node.last_drain->status, DrainStatus::kComplete);
 }
@@ -135,8 +123,8 @@ TEST_F(NomadNodeTest, A_new_drain_begins_a_new_record) {
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
   Wait(minutes(1));
   ASSERT_THAT(Drain(id, minutes(15), {}), IsOk());
-  EXPECT_EQ(Node(id).last_drain->started_at, "2026-01-01T00:01:00Z");
-  EXPECT_THAT(Node(id).last_drain->meta, IsEmpty());
+  EXPECT_EQ(Read(id).last_drain->started_at, "2026-01-01T00:01:00Z");
+  EXPECT_THAT(Read(id).last_drain->meta, IsEmpty());
 }
 
 TEST_F(NomadNodeTest, A_draining_node_cannot_be_enabled) {
@@ -171,14 +159,14 @@ TEST_F(NomadNodeTest, A_killed_node_is_down_after_its_heartbeats_are_missed) {
   const std::string id = AddNode("n");
   cluster().KillNode("n");
   Wait(seconds(9));
-  EXPECT_EQ(Node(id).status, NodeStatus::kReady);
+  EXPECT_EQ(Read(id).status, NodeStatus::kReady);
   Wait(seconds(1));
-  EXPECT_EQ(Node(id).status, NodeStatus::kDown);
+  EXPECT_EQ(Read(id).status, NodeStatus::kDown);
   EXPECT_EQ(NodeJson(id)["StatusUpdatedAt"],
             std::chrono::floor<seconds>(clock_.WallNow()).time_since_epoch().count());
   cluster().ReviveNode("n");
-  EXPECT_EQ(Node(id).status, NodeStatus::kReady);
-  EXPECT_TRUE(Node(id).eligible);
+  EXPECT_EQ(Read(id).status, NodeStatus::kReady);
+  EXPECT_TRUE(Read(id).eligible);
 }
 
 TEST_F(NomadNodeTest, A_node_that_has_been_down_for_a_day_is_forgotten) {
@@ -186,7 +174,7 @@ TEST_F(NomadNodeTest, A_node_that_has_been_down_for_a_day_is_forgotten) {
   cluster().KillNode("n");
   Wait(seconds(10));
   Wait(std::chrono::hours(24) - seconds(1));
-  EXPECT_EQ(Node(id).status, NodeStatus::kDown);
+  EXPECT_EQ(Read(id).status, NodeStatus::kDown);
   Wait(seconds(1));
   EXPECT_THAT(nomad().ListNodes(context_)->value, IsEmpty());
 }
@@ -197,7 +185,7 @@ TEST_F(NomadNodeTest, A_short_outage_of_a_node_has_no_effect) {
   Wait(seconds(8));
   cluster().ReviveNode("n");
   Wait(seconds(20));
-  EXPECT_EQ(Node(id).status, NodeStatus::kReady);
+  EXPECT_EQ(Read(id).status, NodeStatus::kReady);
 }
 
 TEST_F(NomadNodeTest, A_node_that_comes_back_drained_stays_ineligible) {
@@ -207,35 +195,35 @@ TEST_F(NomadNodeTest, A_node_that_comes_back_drained_stays_ineligible) {
   cluster().KillNode("n");
   Wait(seconds(11));
   cluster().ReviveNode("n");
-  EXPECT_FALSE(Node(id).eligible);
-  EXPECT_EQ(Node(id).last_drain->status, DrainStatus::kComplete);
+  EXPECT_FALSE(Read(id).eligible);
+  EXPECT_EQ(Read(id).last_drain->status, DrainStatus::kComplete);
 }
 
 TEST_F(NomadNodeTest, A_node_can_come_back_under_another_id) {
   const nomad::Node old = JoinVm("vm-1");
   const std::string fresh = cluster().ReviveNodeUnderNewId("vm-1");
   EXPECT_NE(fresh, old.id);
-  EXPECT_EQ(Node(fresh).name, "vm-1");
-  EXPECT_EQ(Node(fresh).address, old.address);
+  EXPECT_EQ(Read(fresh).name, "vm-1");
+  EXPECT_EQ(Read(fresh).address, old.address);
   Wait(seconds(11));
-  EXPECT_EQ(Node(old.id).status, NodeStatus::kDown);
-  EXPECT_EQ(Node(fresh).status, NodeStatus::kReady);
+  EXPECT_EQ(Read(old.id).status, NodeStatus::kDown);
+  EXPECT_EQ(Read(fresh).status, NodeStatus::kReady);
   EXPECT_EQ(cluster().NodeIdOfVm(UidOf(cluster().Vm("vm-1"))), fresh);
 }
 
 TEST_F(NomadNodeTest, A_purged_live_client_registers_again_and_a_dead_one_does_not) {
   const std::string alive = AddNode("alive");
   const std::string gone = AddNode("gone");
-  const auto created = Node(alive).create_index;
+  const auto created = Read(alive).create_index;
   ASSERT_THAT(Drain(alive, minutes(1)), IsOk());
   cluster().KillNode("gone");
   ASSERT_THAT(nomad().Purge(context_, alive), IsOk());
   ASSERT_THAT(nomad().Purge(context_, gone), IsOk());
   EXPECT_THAT(nomad().GetNode(context_, alive), StatusIs(StatusCode::kNotFound));
   Wait(seconds(6));
-  EXPECT_GT(Node(alive).create_index, created);
-  EXPECT_TRUE(Node(alive).eligible);
-  EXPECT_EQ(Node(alive).last_drain, std::nullopt);
+  EXPECT_GT(Read(alive).create_index, created);
+  EXPECT_TRUE(Read(alive).eligible);
+  EXPECT_EQ(Read(alive).last_drain, std::nullopt);
   EXPECT_THAT(nomad().GetNode(context_, gone), StatusIs(StatusCode::kNotFound));
 }
 

@@ -8,15 +8,9 @@ namespace nomad_harvester::simulator {
 namespace {
 
 using nomad::ClientStatus;
-using nomad::DrainStatus;
 
 class NomadWorkTest : public SimulatorTest {
  protected:
-  std::string AddNode(const std::string& name) {
-    NodeSpec spec;
-    spec.name = name;
-    return cluster().AddForeignNode(spec);
-  }
   void Run(const std::string& type, int count, base::Duration poststop = {}) {
     JobSpec job;
     job.id = type;
@@ -28,11 +22,6 @@ class NomadWorkTest : public SimulatorTest {
   }
   void Drain(const std::string& id, base::Duration deadline, bool ignore_system = false) {
     ASSERT_THAT(nomad().Drain(context_, id, {deadline, ignore_system, {{"action", "a"}}}), IsOk());
-  }
-  nomad::Node Node(const std::string& id) { return nomad().GetNode(context_, id)->value; }
-  bool IsComplete(const std::string& id) {
-    const auto drain = Node(id).last_drain;
-    return drain && drain->status == DrainStatus::kComplete;
   }
   int StopJob(const std::string& id) {
     return Ask(System::kNomad, http::Method::kDelete, "/v1/job/" + id).status;
@@ -94,7 +83,7 @@ TEST_F(NomadWorkTest, A_drain_moves_service_work_and_is_complete_when_it_stopped
   const std::string b = AddNode("b");
   Drain(a, minutes(15));
   Wait(seconds(3));
-  EXPECT_TRUE(Node(a).draining);
+  EXPECT_TRUE(Read(a).draining);
   EXPECT_EQ(LiveOn(b), 2U);  // placed as soon as the old ones have desired status "stop"
   Wait(seconds(2));
   EXPECT_TRUE(IsComplete(a));
@@ -119,7 +108,7 @@ TEST_F(NomadWorkTest, Batch_work_runs_on_until_the_deadline_which_completes_at_o
   Run("batch", 1);
   Drain(a, minutes(15));
   Wait(minutes(15) - seconds(1));
-  EXPECT_TRUE(Node(a).draining);
+  EXPECT_TRUE(Read(a).draining);
   EXPECT_EQ(AllocationsOf(a)[0].desired_status, "run");
   Wait(seconds(1));
   EXPECT_TRUE(IsComplete(a));
@@ -142,7 +131,7 @@ TEST_F(NomadWorkTest, Batch_work_that_ends_completes_the_drain) {
   Wait(seconds(1));
   Drain(a, minutes(15));
   Wait(seconds(58));
-  EXPECT_TRUE(Node(a).draining);
+  EXPECT_TRUE(Read(a).draining);
   Wait(seconds(2));
   EXPECT_TRUE(IsComplete(a));
   EXPECT_EQ(AllocationsOf(a)[0].client_status, ClientStatus::kComplete);
@@ -187,7 +176,7 @@ TEST_F(NomadWorkTest, Tasks_that_never_stop_outlive_every_drain) {
   Wait(seconds(1));
   Drain(a, minutes(5));
   Wait(minutes(4));
-  EXPECT_TRUE(Node(a).draining);
+  EXPECT_TRUE(Read(a).draining);
   Wait(minutes(60));
   EXPECT_TRUE(IsComplete(a));
   EXPECT_EQ(AllocationsOf(a)[0].client_status, ClientStatus::kRunning);

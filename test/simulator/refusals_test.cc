@@ -92,9 +92,7 @@ TEST_F(RefusalsTest, Kubernetes_refuses_with_its_own_reasons_and_texts) {
 }
 
 TEST_F(RefusalsTest, Nomad_refuses_with_its_own_texts) {
-  NodeSpec spec;
-  spec.name = "n";
-  const std::string id = cluster().AddForeignNode(spec);
+  const std::string id = AddNode("n");
   EXPECT_EQ(DrainRefusedAs(id, Refusal::kForbidden).status, 403);
   EXPECT_EQ(DrainRefusedAs(id, Refusal::kForbidden).body, "Permission denied");
   const http::HttpResponse no_leader = DrainRefusedAs(id, Refusal::kUnavailable);

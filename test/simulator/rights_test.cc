@@ -25,9 +25,7 @@ TEST_F(SimulatorTest, Rules_can_be_incomplete_while_each_single_right_is_granted
 }
 
 TEST_F(SimulatorTest, An_allocation_that_the_token_may_not_read_is_unknown_and_not_missing) {
-  NodeSpec spec;
-  spec.name = "a";
-  cluster().AddForeignNode(spec);
+  AddNode("a");
   JobSpec job;
   job.id = "web";
   cluster().RunJob(job);
@@ -40,9 +38,7 @@ TEST_F(SimulatorTest, An_allocation_that_the_token_may_not_read_is_unknown_and_n
 }
 
 TEST_F(SimulatorTest, A_blind_token_still_hears_that_work_has_changed) {
-  NodeSpec spec;
-  spec.name = "a";
-  const std::string id = cluster().AddForeignNode(spec);
+  const std::string id = AddNode("a");
   cluster().DenyReadJob(true);
   JobSpec job;
   job.id = "web";

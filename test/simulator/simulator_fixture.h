@@ -109,9 +109,18 @@ class SimulatorTest : public testing::Test {
   nomad::Node NodeOf(const std::string& name) {
     const json node = cluster().Node(name);
     if (!node.is_object()) return {};
-    const auto full = nomad().GetNode(context_, node["ID"].get<std::string>());
-    EXPECT_THAT(full, IsOk());
-    return full.ok() ? full->value : nomad::Node{};
+    return Read(node["ID"].get<std::string>());
+  }
+  // A node without a VM.
+  std::string AddNode(const std::string& name) { return cluster().AddForeignNode({.name = name}); }
+  nomad::Node Read(const std::string& id) {
+    const auto node = nomad().GetNode(context_, id);
+    EXPECT_THAT(node, IsOk());
+    return node.ok() ? node->value : nomad::Node{};
+  }
+  bool IsComplete(const std::string& id) {
+    const auto drain = Read(id).last_drain;
+    return drain && drain->status == nomad::DrainStatus::kComplete;
   }
   std::vector<nomad::Allocation> AllocationsOf(const std::string& node_id) {
     const auto list = nomad().NodeAllocations(context_, node_id);
