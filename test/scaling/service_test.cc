@@ -62,9 +62,9 @@ class CountingExecutor final : public runtime::Executor {
   int submitted_ = 0;
 };
 
-class ServiceTest : public PoolFixture {
+class UnconfiguredService : public PoolFixture {
  protected:
-  ServiceTest() { Start({}); }
+  UnconfiguredService() { Start({}); }
 
   // A process with this environment.
   void Start(const StringMap& environment) {
@@ -118,7 +118,6 @@ class ServiceTest : public PoolFixture {
   void BeginRemoval() {
     AddVm("web-a");
     values_["scale_in_wait"] = "false";
-    ASSERT_THAT(Configure(), IsOk());
     Settle();
     EXPECT_THAT(Scale(0), IsOk());
   }
@@ -153,7 +152,12 @@ class ServiceTest : public PoolFixture {
   std::unique_ptr<TargetService> service_;
 };
 
-TEST_F(ServiceTest, S3_before_its_configuration_every_call_is_refused_without_a_request) {
+class ServiceTest : public UnconfiguredService {
+ protected:
+  void SetUp() override { ASSERT_THAT(Configure(), IsOk()); }
+};
+
+TEST_F(UnconfiguredService, S3_before_its_configuration_every_call_is_refused_without_a_request) {
   EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("SetConfig")));
   EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("SetConfig")));
   EXPECT_THAT(Configure({{"no_such_key", "1"}}), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -161,7 +165,7 @@ TEST_F(ServiceTest, S3_before_its_configuration_every_call_is_refused_without_a_
   EXPECT_THAT(Sent(), IsEmpty());
 }
 
-TEST_F(ServiceTest, P2_a_configuration_that_is_refused_leaves_the_earlier_one) {
+TEST_F(UnconfiguredService, P2_a_configuration_that_is_refused_leaves_the_earlier_one) {
   ASSERT_THAT(Configure({{"log_level", "debug"}}), IsOk());
   EXPECT_EQ(level_, log::Level::kDebug);
   transports_ = base::InvalidArgument("no certificate");
@@ -188,7 +192,6 @@ TEST_F(ServiceTest, C15_a_pool_of_another_nomad_cluster_is_not_ready_and_not_tou
     cluster_.EditAnnotation(vm, harvester::kNodesAnnotation,
                             harvester::ToAnnotation({.node_class = "web", .index = 0}));
   }
-  ASSERT_THAT(Configure(), IsOk());
   for (int i = 0; i < 3; ++i) {
     const auto status = Status();
     ASSERT_THAT(status, IsOk());
@@ -209,7 +212,6 @@ TEST_F(ServiceTest, C15_a_pool_of_another_nomad_cluster_is_not_ready_and_not_tou
 TEST_F(ServiceTest, C15_not_even_the_lease_of_a_pool_of_another_nomad_cluster_is_taken) {
   AddVm("web-a");
   cluster_.SetNomadKeys({"another"});
-  ASSERT_THAT(Configure(), IsOk());
   const int effects = cluster_.EffectCount();
   EXPECT_FALSE(Wakes()) << "its first Status looks for what was left";
   EXPECT_EQ(cluster_.EffectCount(), effects);
@@ -219,7 +221,6 @@ TEST_F(ServiceTest, C15_not_even_the_lease_of_a_pool_of_another_nomad_cluster_is
 
 TEST_F(ServiceTest, C15_a_new_key_of_the_cluster_is_recorded_once_and_is_no_event) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   const auto before = Status();
   cluster_.SetNomadKeys({simulator::kFirstNomadKey, "new"});
@@ -242,7 +243,6 @@ TEST_F(ServiceTest, C15_a_new_key_of_the_cluster_is_recorded_once_and_is_no_even
 TEST_F(ServiceTest, C15_new_keys_are_recorded_in_a_vm_without_a_node_by_a_key_that_both_have) {
   AddVm("web-a");
   AddVm("web-b");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   const std::string node = NodeOf("web-a");
   cluster_.StopVm("web-a");
@@ -263,7 +263,6 @@ TEST_F(ServiceTest, C15_one_vm_of_another_cluster_is_left_alone_and_holds_up_no_
   for (const char* vm : {"web-a", "web-b", "web-c"}) AddVm(vm);
   cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, "elsewhere");
   Mark("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   const auto status = Status();
   ASSERT_THAT(status, IsOk());
@@ -285,7 +284,6 @@ TEST_F(ServiceTest, C15_vms_of_another_region_with_its_keys_hold_up_nothing) {
 }
 
 TEST_F(ServiceTest, C15_a_new_vm_has_the_keys_of_the_nomad_that_answers_now) {
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   cluster_.RestoreNomad(/*agents_return=*/false);
   cluster_.SetNomadKeys({"rebuilt"});
@@ -298,7 +296,6 @@ TEST_F(ServiceTest, C15_a_new_vm_has_the_keys_of_the_nomad_that_answers_now) {
 
 TEST_F(ServiceTest, C15_a_pool_that_was_adopted_is_ready_at_the_next_status) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   cluster_.SetNomadKeys({"rebuilt"});
   cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, "rebuilt");
@@ -308,7 +305,6 @@ TEST_F(ServiceTest, C15_a_pool_that_was_adopted_is_ready_at_the_next_status) {
 TEST_F(ServiceTest, C15_a_nomad_whose_keys_nobody_can_read_is_used_by_vms_without_a_record) {
   AddVm("web-a");
   cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, std::nullopt);
-  ASSERT_THAT(Configure(), IsOk());
   for (const Fault& fault :
        {Fault::Answer(401, "who"), Fault::Answer(410, "gone"), Fault::Answer(302, ""),
         Fault::Answer(200, "<html>index</html>"), Fault::Answer(503, "no backend")}) {
@@ -321,7 +317,6 @@ TEST_F(ServiceTest, C15_a_nomad_whose_keys_nobody_can_read_is_used_by_vms_withou
 }
 
 TEST_F(ServiceTest, C15_a_scale_records_the_cluster_on_the_lease_in_the_write_of_its_action) {
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   nlohmann::json intent;
   After("create secrets", [&] { intent = Body("patch leases")["metadata"]["annotations"]; });
@@ -333,7 +328,6 @@ TEST_F(ServiceTest, C15_a_scale_records_the_cluster_on_the_lease_in_the_write_of
 
 TEST_F(ServiceTest, C15_an_empty_pool_whose_lease_names_another_cluster_is_not_ready) {
   AnnotateLease(harvester::kNomadClusterAnnotation, "elsewhere");
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_FALSE(Status()->ready);
   EXPECT_THAT(sink_->Text(), HasSubstr("by its Lease the pool belongs to another Nomad cluster"));
   EXPECT_THAT(sink_->Text(), HasSubstr("nomad-harvester adopt"));
@@ -348,7 +342,6 @@ TEST_F(ServiceTest, C15_an_empty_pool_whose_lease_names_another_cluster_is_not_r
 TEST_F(ServiceTest, C15_vms_that_have_a_record_decide_whatever_the_lease_names) {
   AddVm("web-a");
   AnnotateLease(harvester::kNomadClusterAnnotation, "elsewhere");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   EXPECT_TRUE(Status()->ready);
   EXPECT_EQ(Count("get leases"), 0U) << "nothing depends on it";
@@ -368,7 +361,6 @@ TEST_F(ServiceTest, C15_a_marked_vm_without_a_record_stays_while_the_lease_names
   AnnotateLease(harvester::kLeaseActionAnnotation,
                 harvester::ToAnnotation(harvester::LeaseAction{.id = "act", .names = {"web-a"}}));
   AnnotateLease(harvester::kNomadClusterAnnotation, "elsewhere");
-  ASSERT_THAT(Configure(), IsOk());
   for (int i = 0; i < 30; ++i) {
     Settle();
     clock_.Advance(minutes(1));
@@ -384,7 +376,6 @@ TEST_F(ServiceTest, C15_a_marked_vm_without_a_record_stays_while_the_lease_names
 
 TEST_F(ServiceTest, C15_new_keys_are_recorded_on_the_lease_of_an_empty_pool_once) {
   AnnotateLease(harvester::kNomadClusterAnnotation, simulator::kFirstNomadKey);
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   const std::vector<std::vector<std::string>> rotations = {{simulator::kFirstNomadKey, "second"},
                                                            {"second", "third"}};
@@ -406,7 +397,6 @@ TEST_F(ServiceTest, C15_new_keys_are_recorded_on_the_lease_of_an_empty_pool_once
 
 TEST_F(ServiceTest, C15_a_nomad_that_tells_no_keys_is_not_the_one_on_the_lease) {
   Always("get jwks.json", Fault::Answer(404, "not found"));
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   EXPECT_THAT(Scale(1), IsOk()) << "without a record on the Lease";
   EXPECT_EQ(LeaseAnnotation(harvester::kNomadClusterAnnotation), "");
@@ -421,7 +411,6 @@ TEST_F(ServiceTest,
        C15_nomad_cannot_be_read_for_an_empty_pool_with_a_record_while_its_keys_cannot) {
   AnnotateLease(harvester::kNomadClusterAnnotation, simulator::kFirstNomadKey);
   Always("get jwks.json", Fault::Answer(500, "No cluster leader"));
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_FALSE(Status()->ready);
   EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable,
                                  HasSubstr("Nomad cannot be read: read the ids of Nomad's keys")));
@@ -448,7 +437,6 @@ TEST_F(ServiceTest, S5_a_removal_of_another_nomads_agent_is_not_reported) {
   MoveToPool("web-b", "other");
   cluster_.EditAnnotation("web-b", harvester::kNomadClusterAnnotation, "elsewhere");
   Mark("web-b");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   clock_.Advance(minutes(11));
   Settle();
@@ -458,7 +446,6 @@ TEST_F(ServiceTest, S5_a_removal_of_another_nomads_agent_is_not_reported) {
 TEST_F(ServiceTest, S5_a_policy_that_a_reload_removed_leaves_its_removal_to_be_reported) {
   AddVm("web-a");
   AddVm("web-b");
-  ASSERT_THAT(Configure(), IsOk());
   MoveToPool("web-b", "other");
   values_["node_group_name"] = "other";
   Settle();
@@ -474,7 +461,6 @@ TEST_F(ServiceTest, S5_a_policy_that_a_reload_removed_leaves_its_removal_to_be_r
 
 TEST_F(ServiceTest, C15_a_scale_that_does_not_wait_ends_its_removals_itself_during_a_mass_loss) {
   for (const char* vm : {"web-a", "web-b", "web-c", "web-d", "web-e"}) AddVm(vm);
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   for (const char* vm : {"web-a", "web-b"}) {
     cluster_.KillNode(NodeOf(vm));
@@ -514,7 +500,6 @@ TEST_F(ServiceTest, S5_work_that_could_not_be_finished_is_tried_again_without_a_
 
 TEST_F(ServiceTest, L7_a_settled_pool_is_never_woken) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   EXPECT_THAT(Scale(2), IsOk());
   Settle();
@@ -527,7 +512,6 @@ TEST_F(ServiceTest, L7_a_settled_pool_is_never_woken) {
 TEST_F(ServiceTest, S5_half_an_hour_after_the_last_call_about_a_pool_nothing_is_tried_any_more) {
   AddVm("web-a");
   values_["scale_in_wait"] = "false";
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   Always("delete virtualmachines", Failed());
   EXPECT_THAT(Scale(0), IsOk());
@@ -550,7 +534,6 @@ TEST_F(ServiceTest, S5_a_long_scale_counts_as_a_call_about_its_pool_until_it_end
   for (const char* vm : {"web-a", "web-b"}) AddVm(vm);
   values_["scale_timeout"] = "3h";
   cluster_.KeepClaims(true);
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   cluster_.RunJob({.id = "api", .count = 2});
   clock_.Advance(seconds(5));
@@ -571,7 +554,6 @@ TEST_F(ServiceTest, S5_a_long_scale_counts_as_a_call_about_its_pool_until_it_end
 TEST_F(ServiceTest, S5_what_a_success_leaves_is_continued_without_a_status) {
   AddVm("web-a");
   cluster_.KeepClaims(true);
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   Always("delete persistentvolumeclaims", Refused());
   EXPECT_THAT(Scale(0), IsOk());
@@ -638,7 +620,6 @@ TEST_F(ServiceTest, L9_a_task_that_waits_when_the_service_ends_does_nothing) {
 TEST_F(ServiceTest, S5_a_queue_that_was_full_is_asked_again_without_a_status) {
   AddVm("web-a");
   values_["scale_in_wait"] = "false";
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   background_.set_refusal(absl::ResourceExhaustedError("full"));
   EXPECT_THAT(Scale(0), IsOk());
@@ -652,7 +633,6 @@ TEST_F(ServiceTest, S5_a_queue_that_was_full_is_asked_again_without_a_status) {
 TEST_F(ServiceTest, C15_nomad_cannot_be_read_while_its_keys_cannot) {
   AddVm("web-a");
   Always("get jwks.json", Fault::Answer(500, "No cluster leader"));
-  ASSERT_THAT(Configure(), IsOk());
   const auto status = Status();
   ASSERT_THAT(status, IsOk());
   EXPECT_FALSE(status->ready);
@@ -663,7 +643,6 @@ TEST_F(ServiceTest, C15_a_list_of_nodes_that_is_older_than_a_vm_is_read_again) {
   AddVm("web-a");
   cluster_.EditAnnotation("web-a", harvester::kNodesAnnotation,
                           harvester::ToAnnotation({.node_class = "web", .index = 1}));
-  ASSERT_THAT(Configure(), IsOk());
   // Its index is 0, as of a list that was under way when another pool made the VM.
   Next("list nodes", Fault::NomadList("[]", 0));
   const auto status = Status();
@@ -674,7 +653,6 @@ TEST_F(ServiceTest, C15_a_list_of_nodes_that_is_older_than_a_vm_is_read_again) {
 }
 
 TEST_F(ServiceTest, S3_a_status_is_two_lists_and_a_warning_of_its_policy_is_logged_once) {
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   for (int i = 0; i < 2; ++i) {
     const auto status = Status();
@@ -693,7 +671,6 @@ TEST_F(ServiceTest, S3_a_template_that_cannot_work_is_an_error_of_status_and_of_
   values_["user_data"] = "{{vmname}}";
   values_["network_data"] = "- a list";
   values_["cpu_request"] = "0";
-  ASSERT_THAT(Configure(), IsOk());
   Forget();
   const auto all = testing::AllOf(HasSubstr("cpu_request: "),
                                   HasSubstr("user_data: line 1, column 1: unknown variable"),
@@ -704,7 +681,6 @@ TEST_F(ServiceTest, S3_a_template_that_cannot_work_is_an_error_of_status_and_of_
 }
 
 TEST_F(ServiceTest, S3_each_change_of_a_policy_is_checked_anew) {
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Status(), IsOk());
   EXPECT_THAT(Status(), IsOk());
   values_["cpu_request"] = "0";
@@ -715,7 +691,6 @@ TEST_F(ServiceTest, S3_each_change_of_a_policy_is_checked_anew) {
 }
 
 TEST_F(ServiceTest, S3_both_lists_are_read_in_parallel) {
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   foreground_.Take();
   EXPECT_THAT(Status(), IsOk());
@@ -723,7 +698,6 @@ TEST_F(ServiceTest, S3_both_lists_are_read_in_parallel) {
 }
 
 TEST_F(ServiceTest, S3_a_nomad_that_begins_to_hang_hides_no_vm) {
-  ASSERT_THAT(Configure(), IsOk());
   ASSERT_THAT(Scale(1), IsOk());
   Settle();
   Settle();
@@ -737,7 +711,6 @@ TEST_F(ServiceTest, S3_a_nomad_that_begins_to_hang_hides_no_vm) {
 TEST_F(ServiceTest, S3_a_missing_template_file_is_one_warning_and_refuses_growth_alone) {
   values_.erase("user_data");
   values_["user_data_file"] = "/nowhere/at/all";
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Status(), IsOk());
   EXPECT_THAT(Status(), IsOk());
   EXPECT_EQ(
@@ -750,7 +723,6 @@ TEST_F(ServiceTest, S3_a_missing_template_file_is_one_warning_and_refuses_growth
 
 TEST_F(ServiceTest, S3_a_failure_is_not_ready_with_the_last_count_and_one_line_per_change) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   Always("list virtualmachines", Refused());
   for (int i = 0; i < 2; ++i) {
@@ -768,7 +740,6 @@ TEST_F(ServiceTest, S3_a_failure_is_not_ready_with_the_last_count_and_one_line_p
 }
 
 TEST_F(ServiceTest, S3_a_reply_is_sent_before_the_deadline_of_whoever_waits_for_it) {
-  ASSERT_THAT(Configure(), IsOk());
   cluster_.Refuse(
       {.resource = "virtualmachines", .kind = simulator::Refusal::kNone, .takes = minutes(1)});
   const auto taken = [&](const Context& context) {
@@ -790,7 +761,6 @@ TEST_F(ServiceTest, C15_a_status_goes_by_the_api_servers_clock_with_a_list_and_w
   AnnotateLease(harvester::kLeasePausedAnnotation,
                 base::FormatRfc3339(clock_.WallNow() + std::chrono::hours(1)));
   process_clock_.set_ahead(std::chrono::hours(3));
-  ASSERT_THAT(Configure(), IsOk());
   Settle();  // reads the Lease
   for (int i = 0; i < 2; ++i) {
     EXPECT_FALSE(Status()->ready) << "still paused, by a proof";
@@ -805,7 +775,6 @@ TEST_F(ServiceTest, C15_a_status_goes_by_the_api_servers_clock_with_a_list_and_w
 
 TEST_F(ServiceTest, L7_the_vms_of_two_namespaces_are_proved_each_by_their_own_list) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   const auto lists = [this](const std::string& ns) {
     values_["namespace"] = ns;
     EXPECT_THAT(Status(), IsOk());
@@ -817,7 +786,6 @@ TEST_F(ServiceTest, L7_the_vms_of_two_namespaces_are_proved_each_by_their_own_li
 }
 
 TEST_F(ServiceTest, S5_the_first_status_of_a_process_queues_one_resumption_and_a_sweep) {
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Status(), IsOk());
   EXPECT_THAT(Status(), IsOk());
   EXPECT_EQ(background_.pending(), 1U);
@@ -833,7 +801,6 @@ TEST_F(ServiceTest, S4_the_first_status_of_a_process_reports_what_the_lease_reme
   HoldLease();
   Store({.last_event = event});
   hold_->Release();
-  ASSERT_THAT(Configure(), IsOk());
   auto status = Status();
   ASSERT_THAT(status, IsOk());
   EXPECT_EQ(status->meta.at("nomad_autoscaler.last_event"),
@@ -845,7 +812,6 @@ TEST_F(ServiceTest, S4_the_first_status_of_a_process_reports_what_the_lease_reme
 
 TEST_F(ServiceTest, S3_a_lease_that_cannot_be_read_does_not_make_the_first_status_unready) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   Next("get leases", Failed());
   auto status = Status();
   ASSERT_THAT(status, IsOk());
@@ -855,7 +821,6 @@ TEST_F(ServiceTest, S3_a_lease_that_cannot_be_read_does_not_make_the_first_statu
 }
 
 TEST_F(ServiceTest, S5_a_queue_that_is_full_is_tried_again_by_the_next_status) {
-  ASSERT_THAT(Configure(), IsOk());
   background_.set_refusal(absl::ResourceExhaustedError("full"));
   EXPECT_THAT(Status(), IsOk());
   EXPECT_EQ(background_.pending(), 0U);
@@ -868,7 +833,6 @@ TEST_F(ServiceTest, S5_a_status_leaves_pools_alone_for_which_the_process_has_no_
   AddUnjoined("web-b");
   MoveToPool("web-b", "other");
   Mark("web-b");
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_TRUE(Wakes());
   EXPECT_NE(Annotation("web-a", harvester::kJoinedAtAnnotation), "");
   EXPECT_NE(Annotation("web-b", harvester::kScaleInAnnotation), "") << "it is not rolled back";
@@ -883,7 +847,6 @@ TEST_F(ServiceTest, S5_a_removal_that_no_policy_claims_for_ten_minutes_is_one_wa
   AddVm("web-b");
   MoveToPool("web-b", "other");
   Mark("web-b");
-  ASSERT_THAT(Configure(), IsOk());
   constexpr char kLine[] =
       "WARN A removal is unfinished in a pool for which this agent has no policy: "
       "unless another agent has one, finish it with nomad-harvester gc";
@@ -908,7 +871,6 @@ TEST_F(ServiceTest, S5_a_removal_that_no_policy_claims_for_ten_minutes_is_one_wa
 TEST_F(ServiceTest, L7_unfinished_work_comes_back_in_rounds_and_new_work_at_once) {
   AddVm("web-a");
   AddUnjoined("web-b");
-  ASSERT_THAT(Configure(), IsOk());
   cluster_.Refuse({.verb = "patch", .resource = "virtualmachines", .name = "web-b"});
   EXPECT_TRUE(Wakes());
   EXPECT_FALSE(Wakes());
@@ -937,7 +899,6 @@ TEST_F(ServiceTest, L10_what_a_pause_has_held_goes_on_when_status_sees_its_end) 
   Idle("web-a");
   hold_->Release();
   AnnotateLease(harvester::kLeasePausedAnnotation, "true");
-  ASSERT_THAT(Configure(), IsOk());
   while (Wakes()) {  // reads the Lease, and then waits for its round
   }
   EXPECT_FALSE(cluster_.Vm("web-a").is_null());
@@ -954,7 +915,6 @@ TEST_F(ServiceTest, I1_the_node_of_a_vm_of_another_namespace_wakes_no_pool_of_ou
                                            .vm_uid = "gone",
                                            .pool = "n/long-batch",
                                            .purge = true}));
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Status(), IsOk());
   EXPECT_EQ(background_.pending(), 1U) << "the first look of our own pool";
   background_.RunAll();
@@ -962,7 +922,6 @@ TEST_F(ServiceTest, I1_the_node_of_a_vm_of_another_namespace_wakes_no_pool_of_ou
 }
 
 TEST_F(ServiceTest, C11_background_work_that_waits_for_the_lease_comes_back_in_rounds) {
-  ASSERT_THAT(Configure(), IsOk());
   HoldLease();  // another process
   EXPECT_TRUE(Wakes());
   EXPECT_EQ(Count("list secrets"), 0U);
@@ -974,7 +933,6 @@ TEST_F(ServiceTest, C11_background_work_that_waits_for_the_lease_comes_back_in_r
 }
 
 TEST_F(ServiceTest, C11_a_Scale_reads_nothing_of_a_pool_before_it_holds_the_Lease) {
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Scale(1), IsOk());
   const Strings sent = Sent();
   ASSERT_GE(sent.size(), 2U);
@@ -985,14 +943,12 @@ TEST_F(ServiceTest, C11_a_Scale_reads_nothing_of_a_pool_before_it_holds_the_Leas
 }
 
 TEST_F(ServiceTest, C11_a_Lease_that_another_process_holds_costs_no_reads_besides) {
-  ASSERT_THAT(Configure(), IsOk());
   HoldLease();  // another process
   EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(Sent(), (Strings{"get leases"}));
 }
 
 TEST_F(ServiceTest, C11_a_process_that_has_held_the_Lease_needs_it_under_every_configuration) {
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Scale(1), IsOk());
   ASSERT_THAT(Configure(), IsOk());
   cluster_.Forbid("patch", "leases");
@@ -1003,7 +959,6 @@ TEST_F(ServiceTest, C11_a_process_that_has_held_the_Lease_needs_it_under_every_c
 }
 
 TEST_F(ServiceTest, C11_a_dry_run_needs_no_Lease_that_the_rights_review_denies) {
-  ASSERT_THAT(Configure(), IsOk());
   cluster_.Forbid("get", "leases");
   values_["dry-run"] = "true";
   EXPECT_THAT(Scale(1), IsOk());
@@ -1013,7 +968,6 @@ TEST_F(ServiceTest, C11_a_dry_run_needs_no_Lease_that_the_rights_review_denies) 
 }
 
 TEST_F(ServiceTest, C11_a_growth_of_a_pool_that_another_process_holds_costs_one_request) {
-  ASSERT_THAT(Configure(), IsOk());
   HoldLease();  // another process
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kAborted));
@@ -1023,7 +977,6 @@ TEST_F(ServiceTest, C11_a_growth_of_a_pool_that_another_process_holds_costs_one_
 
 TEST_F(ServiceTest, L1_an_image_that_does_not_answer_delays_no_scale_that_makes_nothing) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   for (const char* read : {"list virtualmachineimages", "get virtualmachineimages"}) {
     Always(read, Fault::Delay(std::chrono::hours(1)));
   }
@@ -1034,7 +987,6 @@ TEST_F(ServiceTest, L1_an_image_that_does_not_answer_delays_no_scale_that_makes_
 }
 
 TEST_F(ServiceTest, C2_a_growth_that_waits_for_its_Lease_reads_what_it_is_made_of_after_the_wait) {
-  ASSERT_THAT(Configure(), IsOk());
   HoldLease();  // another process, which is killed
   hold_.reset();
   clock_.Advance(seconds(10));
@@ -1046,14 +998,12 @@ TEST_F(ServiceTest, C2_a_growth_that_waits_for_its_Lease_reads_what_it_is_made_o
 }
 
 TEST_F(ServiceTest, L1_an_image_that_did_not_answer_in_advance_is_read_again_for_the_growth) {
-  ASSERT_THAT(Configure(), IsOk());
   Next("list virtualmachineimages", Fault::Delay(std::chrono::hours(1)));
   Next("get virtualmachineimages", Fault::Delay(std::chrono::hours(1)));
   EXPECT_THAT(Scale(1), IsOk());
 }
 
 TEST_F(ServiceTest, C2_quotas_that_did_not_come_in_advance_are_read_again_for_the_growth) {
-  ASSERT_THAT(Configure(), IsOk());
   Next("list resourcequotas", Fault::Delay(std::chrono::hours(1)));
   EXPECT_THAT(Scale(1), IsOk());
   const Strings sent = Sent();
@@ -1061,7 +1011,6 @@ TEST_F(ServiceTest, C2_quotas_that_did_not_come_in_advance_are_read_again_for_th
 }
 
 TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_costs_no_reads_besides) {
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Scale(0), IsOk());
   HoldLease();  // another process
   EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kAborted));
@@ -1070,7 +1019,6 @@ TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_costs_no_reads_beside
 
 TEST_F(ServiceTest, C2_the_rights_for_a_change_are_asked_once_and_before_its_first_effect) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   EXPECT_THAT(Scale(2), IsOk());
   const Strings sent = Sent();
@@ -1081,7 +1029,6 @@ TEST_F(ServiceTest, C2_the_rights_for_a_change_are_asked_once_and_before_its_fir
 
 TEST_F(ServiceTest,
        S3_a_status_of_vms_that_changed_reads_them_and_the_next_one_may_not_try_a_proof) {
-  ASSERT_THAT(Configure(), IsOk());
   AddVm("web-a");
   Settle();
   Settle();
@@ -1095,7 +1042,6 @@ TEST_F(ServiceTest,
 }
 
 TEST_F(ServiceTest, C10_a_scale_that_left_something_wakes_the_background_and_others_do_not) {
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   EXPECT_THAT(Scale(1), IsOk());
   EXPECT_FALSE(Wakes());
@@ -1111,7 +1057,6 @@ TEST_F(ServiceTest, C10_a_scale_that_left_something_wakes_the_background_and_oth
 }
 
 TEST_F(ServiceTest, C11_while_a_scale_is_open_another_is_aborted_and_status_waits_for_nothing) {
-  ASSERT_THAT(Configure(), IsOk());
   Settle();
   After("create secrets", [&] {
     EXPECT_THAT(Scale(2), StatusIs(absl::StatusCode::kAborted));
@@ -1125,7 +1070,6 @@ TEST_F(ServiceTest, C11_while_a_scale_is_open_another_is_aborted_and_status_wait
 }
 
 TEST_F(ServiceTest, C11_a_scale_that_loses_its_lease_is_unavailable_and_says_so) {
-  ASSERT_THAT(Configure(), IsOk());
   cluster_.NeverJoin(1);
   After("create virtualmachines", [&] {
     nlohmann::json lease = cluster_.Leases().at(0);
@@ -1137,7 +1081,6 @@ TEST_F(ServiceTest, C11_a_scale_that_loses_its_lease_is_unavailable_and_says_so)
 }
 
 TEST_F(ServiceTest, S4_a_scale_that_is_open_keeps_its_clients_when_the_agent_reloads) {
-  ASSERT_THAT(Configure(), IsOk());
   After("create virtualmachines", [&] {
     client_name_ = "reloaded";
     EXPECT_THAT(Configure(), IsOk());
@@ -1179,7 +1122,6 @@ TEST_F(ServiceTest, C7_an_allocation_of_another_cluster_is_asked_for_at_each_sca
 }
 
 TEST_F(ServiceTest, T1_a_refusal_is_a_warning_once_per_change) {
-  ASSERT_THAT(Configure(), IsOk());
   cluster_.SetImageReady("default/ubuntu-24.04", false);
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(Scale(1).ok());
   EXPECT_EQ(Logged("WARN Scale refused"), 1U);
@@ -1193,7 +1135,6 @@ TEST_F(ServiceTest, T1_a_refusal_is_a_warning_once_per_change) {
 
 TEST_F(ServiceTest, C13_a_dry_run_reads_the_lease_anew_and_writes_nothing) {
   AddVm("web-a");
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Scale(-1), IsOk());
   EXPECT_THAT(Sent(), IsEmpty()) << "there is no count to plan for";
   const std::string meta =
@@ -1211,7 +1152,6 @@ TEST_F(ServiceTest, C13_a_dry_run_reads_the_lease_anew_and_writes_nothing) {
 }
 
 TEST_F(ServiceTest, L9_a_stop_ends_an_open_scale_releases_its_lease_and_refuses_what_comes) {
-  ASSERT_THAT(Configure(), IsOk());
   After("create secrets", [&] { Stop(); });
   EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_EQ(Count("create virtualmachines"), 0U);
@@ -1223,7 +1163,6 @@ TEST_F(ServiceTest, L9_a_stop_ends_an_open_scale_releases_its_lease_and_refuses_
 }
 
 TEST_F(ServiceTest, P1_a_status_that_the_end_of_the_process_cuts_short_is_cancelled_and_no_reason) {
-  ASSERT_THAT(Configure(), IsOk());
   Next("list virtualmachines", Refused());
   After("list nodes", [&] { Stop(); });
   EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kCancelled));
@@ -1231,7 +1170,6 @@ TEST_F(ServiceTest, P1_a_status_that_the_end_of_the_process_cuts_short_is_cancel
 }
 
 TEST_F(ServiceTest, P1_background_work_that_outlives_its_service_in_the_queue_does_nothing) {
-  ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Status(), IsOk());
   service_.reset();
   Forget();
