@@ -151,9 +151,11 @@ TEST_F(CommandsTest, S4_an_inspection_tells_what_drifted_and_what_would_refuse_a
 }
 
 TEST_F(CommandsTest, S3_a_lease_that_is_not_read_is_a_problem_and_not_the_end) {
+  AddVm("web-a");
   Next("get leases", Refused());
   auto seen = Inspect();
   ASSERT_THAT(seen, IsOk());
+  EXPECT_TRUE(seen->report.status.ready);
   EXPECT_THAT(seen->lease.problem, HasSubstr("403"));
   EXPECT_FALSE(seen->snapshot.lease_used);
   config_->pool_lease = false;

@@ -283,8 +283,9 @@ TEST_F(ScaleCallTest, C2_what_refuses_an_action_does_so_before_its_first_write) 
       {2, Code::kFailedPrecondition, "image",
        [&] { cluster_.SetImageReady("default/ubuntu-24.04", false); },
        [&] { cluster_.SetImageReady("default/ubuntu-24.04", true); }},
-      {2, Code::kResourceExhausted, "0 of 1 VMs fit", [&] { PutPodQuota(5, 5); },
-       [&] { PutPodQuota(5, 0); }},
+      {2, Code::kResourceExhausted,
+       "0 of 1 VMs fit the quota of namespace nomad: ResourceQuota team: 5 of 5 pods are used",
+       [&] { PutPodQuota(5, 5); }, [&] { PutPodQuota(5, 0); }},
       {0, Code::kFailedPrecondition, "lacks the capability read-job",
        [&] {
          policy_.selector = policy::SelectorStrategy::kLeastBusy;

@@ -35,19 +35,6 @@ TEST(DataDisks, C10_come_with_each_vm_and_are_gone_with_it) {
   h.CheckAtRest(1);
 }
 
-TEST(DataDisks, C2_of_a_class_that_the_token_may_not_read_are_one_warning_of_many_growths) {
-  Harness h;
-  h.policy["data_disks"] = "20Gi@harvester-longhorn";
-  h.cluster.Forbid("get", "storageclasses");
-  for (const int count : {1, 2, 3}) ASSERT_TRUE(h.Scale(count).ok()) << h.Transcript();
-  std::size_t warnings = 0;
-  for (const log::Record& record : h.log->records()) {
-    warnings += record.message.find("The token may not read what the policy names") == 0 ? 1 : 0;
-  }
-  EXPECT_EQ(warnings, 1U) << h.Transcript();
-  h.CheckAtRest(3);
-}
-
 TEST(DataDisks, L4_that_harvester_leaves_are_removed_by_the_scale_that_removed_their_vm) {
   Harness h;
   h.policy["data_disks"] = "100Gi,20Gi";

@@ -116,18 +116,6 @@ TEST(Gc, C15_at_another_nomad_keeps_vms_of_a_pool_without_a_record) {
   EXPECT_THAT(h.VmNames(), Not(Contains(vm))) << "at its own";
 }
 
-TEST(Gc, a_partially_created_vm_stays_unfinished_and_is_named_without_a_policy) {
-  Harness h;
-  const std::string vm = LeaveHalfMadeVm(h);
-  Operator person(h);
-  const auto done = person.CollectWithoutPolicy();
-  EXPECT_TRUE(done.outcome.ok()) << done.outcome;
-  ASSERT_EQ(done.unfinished.size(), 1U);
-  EXPECT_EQ(done.unfinished[0].vm, vm);
-  EXPECT_THAT(done.unfinished[0].why, HasSubstr("no policy is known"));
-  EXPECT_EQ(h.Vms().size(), 1U);
-}
-
 TEST(Gc, a_vm_that_the_policy_keeps_is_not_a_leftover) {
   Harness h;
   LeaveHalfMadeVm(h);
@@ -200,31 +188,6 @@ TEST(Gc, C10_a_drain_without_its_mark_is_cancelled_and_the_node_enabled) {
   h.CheckAtRest(1);
 }
 
-TEST(Gc, C11_leaves_a_pool_alone_whose_lease_another_live_process_holds) {
-  Harness h;
-  LeaveRemoval(h, "update", "drain");
-  Operator person(h);
-  // The plugin is working on it: its background work holds the Lease when the operator starts gc.
-  bool came = false;
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (!came && request.resource == "virtualmachines" && request.verb == "delete") {
-      came = true;
-      const int effects = h.cluster.EffectCount();
-      const auto done = person.Collect();
-      EXPECT_EQ(done.outcome.code(), absl::StatusCode::kAborted) << done.outcome;
-      EXPECT_THAT(person.events, IsEmpty());
-      EXPECT_GE(h.cluster.EffectCount(), effects);
-    }
-    return simulator::Fault::None();
-  });
-  ASSERT_TRUE(h.Status().ok());
-  h.process().RunBackground();
-  EXPECT_TRUE(came);
-  h.cluster.SetFaultHook(nullptr);
-  h.WaitUntilReady();
-  h.CheckAtRest(0);
-}
-
 TEST(Gc, nothing_is_done_while_nomad_cannot_be_read) {
   Harness h;
   LeaveRemoval(h, "update", "drain");
@@ -234,15 +197,6 @@ TEST(Gc, nothing_is_done_while_nomad_cannot_be_read) {
   EXPECT_EQ(done.outcome.code(), absl::StatusCode::kUnavailable) << done.outcome;
   EXPECT_EQ(person.Preview().outcome.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(h.Vms().size(), 1U);
-}
-
-TEST(Gc, ends_with_the_refusal_if_the_token_may_not_do_what_is_needed) {
-  Harness h;
-  LeaveRemoval(h, "patch", "virtualmachines");
-  h.cluster.Forbid("delete", "virtualmachines");
-  Operator person(h);
-  const auto done = person.Collect();
-  EXPECT_EQ(done.outcome.code(), absl::StatusCode::kPermissionDenied) << done.outcome;
 }
 
 TEST(Gc, finds_pools_by_vms_by_secrets_by_leases_and_by_drained_nodes) {
@@ -326,16 +280,6 @@ TEST(Inspection, agrees_with_status_and_changes_nothing) {
   }
 }
 
-TEST(Inspection, of_a_pool_that_was_never_scaled_is_not_ready) {
-  Harness h;
-  Operator person(h);
-  const auto seen = person.Inspect();
-  ASSERT_TRUE(seen.ok()) << seen.status();
-  EXPECT_FALSE(seen->report.status.ready);
-  EXPECT_THAT(seen->report.reason, HasSubstr("no VM and no Lease of pool web exist"));
-  EXPECT_EQ(seen->report.reason, seen->nothing_exists);
-}
-
 TEST(Inspection, shows_the_open_action_and_the_back_off_of_the_lease) {
   Harness h;
   h.cluster.NeverJoin(1);
@@ -371,31 +315,15 @@ TEST(Inspection, S2_a_live_holder_with_an_action_is_an_open_scale_and_a_terminat
   EXPECT_TRUE(later->report.status.ready) << later->report.reason;
 }
 
-TEST(Inspection, a_lease_that_may_not_be_read_is_reported_and_blocks_nothing) {
+TEST(Inspection, tells_the_host_of_a_vm_without_nomad) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
-  h.cluster.Forbid("get", "leases");
-  Operator person(h);
-  const auto seen = person.Inspect();
-  ASSERT_TRUE(seen.ok()) << seen.status();
-  EXPECT_THAT(seen->lease.problem, HasSubstr("leases"));
-  EXPECT_TRUE(seen->report.status.ready);
-}
-
-TEST(Inspection, fails_without_harvester_and_reports_a_missing_nomad) {
-  Harness h;
-  ASSERT_TRUE(h.Scale(1).ok());
-  Operator person(h);
   h.cluster.SetNomadReachable(false);
-  const auto half = person.Inspect();
-  ASSERT_TRUE(half.ok()) << half.status();
-  EXPECT_FALSE(half->snapshot.look().nomad_readable);
-  EXPECT_FALSE(half->report.status.ready);
-  EXPECT_EQ(half->snapshot.vms().front()->host, h.cluster.HostOfVm(h.VmNames()[0]));
-  h.cluster.SetHarvesterReachable(false);
-  const auto none = person.Inspect();
-  EXPECT_THAT(none.status().ToString(), HasSubstr("Harvester cannot be read"));
+  const auto seen = Operator(h).Inspect();
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_FALSE(seen->snapshot.look().nomad_readable);
+  EXPECT_FALSE(seen->report.status.ready);
+  EXPECT_EQ(seen->snapshot.vms().front()->host, h.cluster.HostOfVm(h.VmNames()[0]));
 }
 
 }  // namespace

@@ -58,14 +58,6 @@ TEST(ScaleOut, C6_each_new_vm_has_a_firmware_uuid_of_its_own_and_records_the_ind
   EXPECT_EQ(uuids.size(), 3U);
 }
 
-TEST(ScaleOut, S2_an_empty_pool_is_ready) {
-  Harness h;
-  const auto status = h.Status();
-  ASSERT_TRUE(status.ok());
-  EXPECT_TRUE(status->ready) << h.Transcript();
-  EXPECT_EQ(status->count, 0);
-}
-
 TEST(ScaleOut, C3_a_vm_whose_start_fails_is_removed_and_named_and_the_others_stay) {
   Harness h;
   h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
@@ -128,16 +120,6 @@ TEST(ScaleOut, C12_creation_backs_off_after_a_failure_and_a_success_clears_it) {
   h.CheckAtRest(2);
 }
 
-TEST(ScaleOut, C2_an_image_that_is_not_ready_refuses_the_action_without_a_trace) {
-  Harness h;
-  h.cluster.SetImageReady("default/ubuntu-24.04", false);
-  const absl::Status scaled = h.Scale(2);
-  EXPECT_EQ(scaled.code(), absl::StatusCode::kFailedPrecondition) << scaled;
-  EXPECT_THAT(scaled.ToString(), HasSubstr("image"));
-  EXPECT_TRUE(h.Secrets().empty());
-  h.CheckAtRest(0);
-}
-
 TEST(Rights, C2_each_of_a_growth_is_named_when_it_is_missing_and_nothing_is_made) {
   for (const std::string right :
        {"get virtualmachines", "create virtualmachines", "patch virtualmachines",
@@ -198,56 +180,6 @@ TEST(ScaleOut, C2_everything_that_is_missing_is_named_at_once) {
                                  "\"nope\"", "default/nokey", "default/nonet"}) {
     EXPECT_THAT(scaled, HasSubstr(part));
   }
-}
-
-TEST(ScaleOut, C2_a_token_that_may_not_create_refuses_the_action_and_names_the_right) {
-  Harness h;
-  h.cluster.Forbid("create", "secrets");
-  const absl::Status scaled = h.Scale(1);
-  EXPECT_EQ(scaled.code(), absl::StatusCode::kPermissionDenied) << scaled;
-  EXPECT_THAT(scaled.ToString(), HasSubstr("create secrets"));
-  h.CheckAtRest(0);
-}
-
-nlohmann::json PodQuota(const std::string& hard, const std::string& used) {
-  const nlohmann::json pods = {{"pods", hard}};
-  return {{"apiVersion", "v1"},
-          {"kind", "ResourceQuota"},
-          {"metadata", {{"name", "team"}, {"namespace", "nomad"}}},
-          {"spec", {{"hard", pods}}},
-          {"status", {{"hard", pods}, {"used", {{"pods", used}}}}}};
-}
-
-TEST(ScaleOut, C2_a_quota_without_room_refuses_the_action_without_a_trace) {
-  Harness h;
-  ASSERT_TRUE(h.cluster.PutObject(PodQuota("5", "5")));
-  const absl::Status scaled = h.Scale(2);
-  EXPECT_EQ(scaled.code(), absl::StatusCode::kResourceExhausted) << scaled;
-  EXPECT_THAT(scaled.ToString(), HasSubstr("0 of 2 VMs fit the quota of namespace nomad: "
-                                           "ResourceQuota team: 5 of 5 pods are used"));
-  EXPECT_TRUE(h.Secrets().empty());
-  h.CheckAtRest(0);
-}
-
-TEST(ScaleOut, what_a_quota_has_room_for_is_made_and_the_rest_is_the_error) {
-  Harness h;
-  ASSERT_TRUE(h.cluster.PutObject(PodQuota("5", "3")));
-  const absl::Status scaled = h.Scale(4);
-  EXPECT_EQ(scaled.code(), absl::StatusCode::kResourceExhausted) << scaled;
-  EXPECT_THAT(scaled.ToString(), HasSubstr("2 of 4 VMs fit"));
-  h.WaitUntilReady();
-  h.CheckAtRest(2);
-  // No back-off follows: with more room the next Scale proceeds immediately.
-  ASSERT_TRUE(h.cluster.PutObject(PodQuota("9", "5")));
-  EXPECT_TRUE(h.Scale(4).ok());
-  h.CheckAtRest(4);
-}
-
-TEST(ScaleOut, a_token_that_may_not_read_quotas_is_not_an_obstacle) {
-  Harness h;
-  h.cluster.Forbid("list", "resourcequotas");
-  EXPECT_TRUE(h.Scale(1).ok());
-  h.CheckAtRest(1);
 }
 
 TEST(ScaleIn, from_three_to_one_drains_running_work_before_the_vms_are_deleted) {
@@ -703,16 +635,6 @@ TEST(Scale, a_blocking_query_waits_as_long_as_configured_and_never_more_than_5s)
   EXPECT_EQ(LongestWaitForNodes("5m0s"), 5000);
 }
 
-TEST(DryRun, C13_logs_the_plan_and_changes_nothing) {
-  Harness h;
-  ASSERT_TRUE(h.Scale(2).ok());
-  const int effects = h.cluster.EffectCount();
-  EXPECT_TRUE(
-      h.Scale(-1, R"({"nomad_autoscaler.dry_run":true,"nomad_autoscaler.dry_run.count":1})").ok());
-  EXPECT_EQ(h.cluster.EffectCount(), effects);
-  EXPECT_THAT(h.log->Text(), HasSubstr("scale in 2 → 1: remove web-"));
-}
-
 TEST(DryRun, C13_names_what_a_killed_process_left_over) {
   Harness h;
   // Its names are on the Lease, and none of their objects exist.
@@ -729,15 +651,6 @@ TEST(DryRun, C13_names_what_a_killed_process_left_over) {
   EXPECT_THAT(h.log->Text(), ContainsRegex("scale out 0 → 2: create 2 web-[a-z0-9]+ .left over"));
 }
 
-TEST(Status, S3_takes_two_requests_in_steady_state) {
-  Harness h;
-  ASSERT_TRUE(h.Scale(3).ok());
-  h.WaitUntilReady();
-  h.cluster.ResetCounters();
-  ASSERT_TRUE(h.Status().ok());
-  EXPECT_EQ(h.cluster.RequestCount(), 2);
-}
-
 TEST(Status, S4_drifted_counts_the_vms_of_another_template_than_the_last_scale_found) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
@@ -745,17 +658,6 @@ TEST(Status, S4_drifted_counts_the_vms_of_another_template_than_the_last_scale_f
   EXPECT_EQ(h.Status()->meta.at("harvester.drifted"), "0") << "no Scale has found it yet";
   ASSERT_TRUE(h.Scale(2).ok());
   EXPECT_EQ(h.Status()->meta.at("harvester.drifted"), "1");
-}
-
-TEST(Status, S3_an_unreachable_harvester_is_not_ready_with_the_last_count) {
-  Harness h;
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
-  h.cluster.SetHarvesterReachable(false);
-  const auto status = h.Status();
-  ASSERT_TRUE(status.ok());
-  EXPECT_FALSE(status->ready);
-  EXPECT_EQ(status->count, 2);
 }
 
 TEST(Status, C15_nothing_is_removed_while_nomad_is_unreachable) {
