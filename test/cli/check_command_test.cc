@@ -599,11 +599,9 @@ TEST(CheckCommand, of_two_systems_that_hang_ends_within_the_budget) {
 
 TEST(CheckCommand, of_a_harvester_that_hangs_later_leaves_time_for_nomad) {
   CheckedPool world;
-  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "virtualmachineimages"
-               ? simulator::Fault::Delay(std::chrono::hours(1))
-               : simulator::Fault::None();
-  });
+  world.cluster().Refuse({.resource = "virtualmachineimages",
+                          .kind = simulator::Refusal::kNone,
+                          .takes = std::chrono::hours(1)});
   const base::MonoTime began = world.clock().Now();
   EXPECT_EQ(world.Check(), 1);
   EXPECT_THAT(world.out(), AllOf(HasSubstr("FAIL     image default/ubuntu-24.04: "),
@@ -714,10 +712,7 @@ TEST(CheckCommand, wants_a_second_host_that_the_node_selector_fits) {
 
 TEST(CheckCommand, fails_if_quotas_cannot_be_read_for_another_reason_than_a_missing_right) {
   CheckedPool world;
-  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "resourcequotas" ? simulator::Fault::Answer(500)
-                                                : simulator::Fault::None();
-  });
+  world.cluster().Refuse({.resource = "resourcequotas", .kind = simulator::Refusal::kUnavailable});
   EXPECT_THAT(world.Ids("fail"), testing::Contains("harvester.quota")) << world.out();
 }
 

@@ -210,10 +210,7 @@ TEST_F(InitCommand, a_token_that_may_list_some_namespaces_is_offered_what_they_h
 }
 
 TEST_F(InitCommand, a_token_that_may_list_nothing_is_told_so) {
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.verb == "list" ? simulator::Fault::Answer(403, kForbidden)
-                                  : simulator::Fault::None();
-  });
+  cluster_.Refuse({.verb = "list"});
   EXPECT_EQ(Init(), kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("that this token may list"));
 }

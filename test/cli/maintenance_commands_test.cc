@@ -87,11 +87,7 @@ class MaintenanceCommands : public OperatorTest {
   std::string DieDraining(bool for_ever = false) {
     EXPECT_TRUE(Scale(1).ok());
     cluster_.HangDrain(cluster_.Nodes().at(0)["ID"], for_ever);
-    cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-      return request.client == "plugin" && request.resource == "drain"
-                 ? simulator::Fault::ApplyThenDie()
-                 : simulator::Fault::None();
-    });
+    KillAt("update", "drain");
     EXPECT_FALSE(Scale(0).ok());
     cluster_.SetFaultHook(nullptr);
     clock_.Advance(std::chrono::seconds(30));
@@ -396,10 +392,10 @@ TEST_F(MaintenanceCommands, status_shows_the_hosts_of_vms_while_nomad_cannot_be_
 
 TEST_F(MaintenanceCommands, status_waits_for_a_nomad_that_is_slow) {
   ASSERT_TRUE(Scale(1).ok());
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "nodes" ? simulator::Fault::Delay(std::chrono::seconds(8))
-                                       : simulator::Fault::None();
-  });
+  cluster_.Refuse({.system = simulator::System::kNomad,
+                   .resource = "nodes",
+                   .kind = simulator::Refusal::kNone,
+                   .takes = std::chrono::seconds(8)});
   EXPECT_EQ(Status(), 0);
   EXPECT_THAT(out_.str(), HasSubstr("Ready:      yes\n"));
 }
@@ -660,16 +656,16 @@ TEST_F(MaintenanceCommands, C15_adopt_does_not_claim_success_for_a_lease_that_it
   ASSERT_TRUE(Scale(1).ok());
   ASSERT_TRUE(Scale(0).ok());
   cluster_.SetNomadKeys({"rebuilt"});
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    const bool writes = request.verb == "patch" && request.resource == "leases";
-    return writes ? simulator::Fault::Answer(200, "{}") : simulator::Fault::None();
-  });
+  cluster_.Refuse({.verb = "patch",
+                   .resource = "leases",
+                   .kind = simulator::Refusal::kAnswer,
+                   .status = 200,
+                   .text = "{}"});
   EXPECT_EQ(Adopt(), 1);
   EXPECT_THAT(err_.str(), HasSubstr("the reply is not the Lease"));
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "leases" ? simulator::Fault::Answer(403, "denied")
-                                        : simulator::Fault::None();
-  });
+  cluster_.StopRefusing();
+  cluster_.Refuse(
+      {.resource = "leases", .kind = simulator::Refusal::kAnswer, .status = 403, .text = "denied"});
   EXPECT_EQ(Adopt(), 1);
   EXPECT_THAT(err_.str(), HasSubstr("give --set pool_lease=false"));
 }
@@ -898,12 +894,7 @@ TEST_F(MaintenanceCommands, gc_that_was_not_allowed_is_1_and_says_so) {
 
 TEST_F(MaintenanceCommands, gc_names_what_only_a_policy_can_decide) {
   cluster_.NeverJoin(1);
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.client == "plugin" && request.resource == "virtualmachines" &&
-                   request.verb == "create"
-               ? simulator::Fault::ApplyThenDie()
-               : simulator::Fault::None();
-  });
+  KillAt("create", "virtualmachines");
   EXPECT_FALSE(Scale(1).ok());
   cluster_.SetFaultHook(nullptr);
   clock_.Advance(std::chrono::minutes(20));
@@ -930,10 +921,7 @@ TEST_F(MaintenanceCommands, gc_of_every_pool_asks_for_the_others_if_one_cannot_b
   settings_.pool = "";
   yes_ = false;
   interactive_ = true;
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "leases" && request.verb == "get" ? simulator::Fault::Answer(500)
-                                                                 : simulator::Fault::None();
-  });
+  cluster_.Refuse({.verb = "get", .resource = "leases", .kind = simulator::Refusal::kUnavailable});
   EXPECT_EQ(Gc(), 1);
   EXPECT_THAT(err_.str(), StartsWith("nomad/web: not done: "));
   EXPECT_THAT(out_.str(), testing::EndsWith("in namespace nomad? [y/N] "));

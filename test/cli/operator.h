@@ -74,6 +74,13 @@ class OperatorTest : public testing::Test {
       return hangs ? simulator::Fault::Delay(std::chrono::hours(1)) : simulator::Fault::None();
     });
   }
+  // The process that sends such a request is killed, before or right after it takes effect.
+  void KillAt(const std::string& verb, const std::string& resource, bool applied = true) {
+    cluster_.SetFaultHook([verb, resource, applied](const simulator::RequestInfo& request) {
+      if (request.verb != verb || request.resource != resource) return simulator::Fault::None();
+      return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
+    });
+  }
   // Another process holds the Lease and has renewed it just now.
   void HoldLease(const std::string& holder = "agents-plugin") {
     nlohmann::json lease = cluster_.Leases().at(0);

@@ -441,11 +441,7 @@ TEST_F(PlanCommands, C14_the_victims_of_a_plan_are_those_of_the_scale_also_after
 TEST_F(PlanCommands, S1_a_broken_vm_that_goes_in_any_case_is_in_the_plan_and_in_the_question) {
   ASSERT_EQ(ScaleTo(2), 0);
   cluster_.NeverJoin(1);
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.verb == "create" && request.resource == "virtualmachines"
-               ? simulator::Fault::ApplyThenDie()
-               : simulator::Fault::None();
-  });
+  KillAt("create", "virtualmachines");
   EXPECT_NE(ScaleTo(3), 0);
   cluster_.SetFaultHook(nullptr);
   std::string broken;
@@ -465,10 +461,7 @@ TEST_F(PlanCommands, S1_a_broken_vm_that_goes_in_any_case_is_in_the_plan_and_in_
 
 TEST_F(PlanCommands, plan_names_a_vm_that_an_interrupted_action_left_to_be_made) {
   ASSERT_EQ(ScaleTo(1), 0);
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.verb == "create" && request.resource == "secrets" ? simulator::Fault::Die()
-                                                                     : simulator::Fault::None();
-  });
+  KillAt("create", "secrets", false);
   EXPECT_NE(ScaleTo(2), 0);
   cluster_.SetFaultHook(nullptr);
   clock_.Advance(std::chrono::seconds(30));
@@ -880,10 +873,7 @@ TEST_F(PlanCommands, scale_in_without_a_terminal_needs_yes) {
 
 TEST_F(PlanCommands, scale_resumes_what_a_command_that_was_killed_has_begun) {
   ASSERT_EQ(ScaleTo(2), 0);
-  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "drain" ? simulator::Fault::ApplyThenDie()
-                                       : simulator::Fault::None();
-  });
+  KillAt("update", "drain");
   EXPECT_NE(ScaleTo(1), 0);
   cluster_.SetFaultHook(nullptr);
   EXPECT_EQ(PlanOf(1)["being_removed"].size(), 1U);

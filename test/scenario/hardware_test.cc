@@ -52,13 +52,7 @@ TEST(DataDisks, C10_of_a_vm_that_a_killed_process_removed_are_found_by_the_next)
   ASSERT_TRUE(h.Scale(2).ok());
   h.WaitUntilReady();
   h.cluster.KeepClaims(true);
-  h.cluster.SetFaultHook([&h](const simulator::RequestInfo& request) {
-    if (request.verb != "delete" || request.resource != "persistentvolumeclaims") {
-      return simulator::Fault::None();
-    }
-    h.process().Die();
-    return simulator::Fault::Die();
-  });
+  h.DieAt("delete", "persistentvolumeclaims", false);
   EXPECT_FALSE(h.Scale(0).ok());
   h.cluster.SetFaultHook(nullptr);
   h.Restart();

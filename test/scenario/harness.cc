@@ -80,6 +80,14 @@ void Harness::EndNewest() {
   processes_.pop_back();
 }
 
+void Harness::DieAt(const std::string& verb, const std::string& resource, bool applied) {
+  cluster.SetFaultHook([this, verb, resource, applied](const simulator::RequestInfo& request) {
+    if (request.verb != verb || request.resource != resource) return simulator::Fault::None();
+    process().Die();
+    return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
+  });
+}
+
 absl::Status Harness::Scale(std::int64_t count, const std::string& meta_json) {
   const Invariants::Scale open(invariants, policy.at("node_group_name"), count);
   absl::Status scaled = process().Scale(count, policy, meta_json);

@@ -57,6 +57,8 @@ class Harness {
   void Restart();
   // Kills the newest process, which Start created; process() is the one before it.
   void EndNewest();
+  // process() is killed at such a request, before or right after it takes effect.
+  void DieAt(const std::string& verb, const std::string& resource, bool applied = true);
 
   absl::StatusOr<scaling::TargetStatus> Status() { return process().Status(policy); }
   // Calls Scale as the agent would, and sets the invariants' budget for it.

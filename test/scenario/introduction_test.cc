@@ -135,10 +135,7 @@ TEST(IntroTokens, C2_without_the_right_refuse_growth_without_a_trace_in_both_mod
   for (const std::string mode : {"auto", "required"}) {
     Harness h;
     Introduce(h, Introduction::kStrict, mode);
-    h.cluster.SetFaultHook([](const RequestInfo& request) {
-      return request.resource == "introduction" ? Fault::Answer(403, "Permission denied")
-                                                : Fault::None();
-    });
+    h.cluster.Refuse({.system = System::kNomad, .resource = "introduction"});
     const absl::Status scaled = h.Scale(2);
     EXPECT_EQ(scaled.code(), absl::StatusCode::kPermissionDenied) << scaled;
     EXPECT_THAT(scaled.ToString(), HasSubstr("node { policy = \"write\" }"));
@@ -150,11 +147,11 @@ TEST(IntroTokens, C2_without_the_right_refuse_growth_without_a_trace_in_both_mod
 TEST(IntroTokens, C2_are_not_asked_for_where_harvester_refuses_the_vm) {
   Harness h;
   Introduce(h, Introduction::kStrict);
-  h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.verb == "try" && request.resource == "virtualmachines"
-               ? Fault::Answer(403, "a webhook refuses it")
-               : Fault::None();
-  });
+  h.cluster.Refuse({.verb = "try",
+                    .resource = "virtualmachines",
+                    .kind = simulator::Refusal::kAnswer,
+                    .status = 403,
+                    .text = "a webhook refuses it"});
   EXPECT_FALSE(h.Scale(1).ok());
   EXPECT_EQ(Minted(h), 0) << "only a creation makes tokens";
   h.CheckAtRest(0);
@@ -313,11 +310,7 @@ TEST(IntroTokens, C10_of_a_vm_whose_process_was_killed_are_replaced_by_the_next)
 TEST(IntroTokens, C10_a_kill_between_secret_and_vm_leaves_nothing_that_the_next_scale_cannot_use) {
   Harness h;
   Introduce(h, Introduction::kStrict);
-  h.cluster.SetFaultHook([&h](const RequestInfo& request) {
-    if (request.verb != "create" || request.resource != "virtualmachines") return Fault::None();
-    h.process().Die();
-    return Fault::Die();
-  });
+  h.DieAt("create", "virtualmachines", false);
   EXPECT_FALSE(h.Scale(1).ok());
   EXPECT_EQ(h.Secrets().size(), 1U);
   h.cluster.SetFaultHook(nullptr);
@@ -356,10 +349,7 @@ TEST(IntroTokens, L2_that_cannot_be_replaced_cost_their_vm_alone_and_few_request
   h.policy["join_timeout"] = "60m";
   h.policy["scale_timeout"] = "5m";
   EXPECT_FALSE(h.Scale(2).ok());
-  h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.resource == "introduction" ? Fault::Answer(403, "Permission denied")
-                                              : Fault::None();
-  });
+  h.cluster.Refuse({.system = System::kNomad, .resource = "introduction"});
   h.Tick(std::chrono::minutes(10));
   h.cluster.ResetCounters();
   h.Tick(std::chrono::minutes(30));

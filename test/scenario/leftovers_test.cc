@@ -17,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 using simulator::Fault;
+using simulator::Refusal;
 using simulator::RequestInfo;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -41,15 +42,6 @@ std::vector<std::string> NamesOf(const std::vector<json>& objects) {
   return names;
 }
 
-// The process is killed at such a request; `applied`: right after it took effect.
-void DieAt(Harness& h, const std::string& verb, const std::string& resource, bool applied) {
-  h.cluster.SetFaultHook([&h, verb, resource, applied](const RequestInfo& request) {
-    if (request.verb != verb || request.resource != resource) return Fault::None();
-    h.process().Die();
-    return applied ? Fault::ApplyThenDie() : Fault::Die();
-  });
-}
-
 void StartAgain(Harness& h) {
   h.cluster.SetFaultHook(nullptr);
   h.clock.Advance(minutes(1));
@@ -61,7 +53,7 @@ void StartAgain(Harness& h) {
 void DieLeavingAVolume(Harness& h) {
   ASSERT_TRUE(h.Scale(1).ok());
   json claim = h.Claims().at(0);
-  DieAt(h, "delete", "virtualmachines", true);
+  h.DieAt("delete", "virtualmachines");
   EXPECT_FALSE(h.Scale(0).ok());
   StartAgain(h);
   claim["metadata"].erase("labels");
@@ -104,7 +96,7 @@ TEST(Leftovers, C10_a_kill_before_the_delete_leaves_no_volume_that_was_restored_
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   RestoreInPlace(h);
-  DieAt(h, "delete", "virtualmachines", false);
+  h.DieAt("delete", "virtualmachines", false);
   EXPECT_FALSE(h.Scale(0).ok());
   StartAgain(h);
   h.Tick(minutes(2));
@@ -261,15 +253,15 @@ TEST(Leftovers, C4_no_node_is_purged_whose_vm_exists_although_a_list_lacks_it) {
   ASSERT_TRUE(h.Scale(0).ok());
   h.cluster.KillNode(node);
   h.clock.Advance(seconds(30));
-  h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.verb == "list" && request.resource == "virtualmachines"
-               ? Fault::Answer(200, R"({"kind": "VirtualMachineList", )"
-                                    R"("metadata": {"resourceVersion": "1"}, "items": []})")
-               : Fault::None();
-  });
+  h.cluster.Refuse({.verb = "list",
+                    .resource = "virtualmachines",
+                    .kind = Refusal::kAnswer,
+                    .status = 200,
+                    .text = R"({"kind": "VirtualMachineList", )"
+                            R"("metadata": {"resourceVersion": "1"}, "items": []})"});
   h.Tick(minutes(1));
   EXPECT_FALSE(h.cluster.Node(node).is_null()) << h.Transcript();
-  h.cluster.SetFaultHook(nullptr);
+  h.cluster.StopRefusing();
   h.Tick(minutes(5));
   EXPECT_TRUE(h.cluster.Node(node).is_null());
   h.CheckAtRest(0);
@@ -302,7 +294,7 @@ TEST(Leftovers, C10_a_new_action_goes_on_naming_vms_that_are_not_cleaned_up) {
   Harness h;
   h.policy["node_purge"] = "false";  // a node that waits for its purge would name the VM, too
   DieLeavingAVolume(h);
-  DieAt(h, "create", "secrets", false);
+  h.DieAt("create", "secrets", false);
   EXPECT_FALSE(h.Scale(1).ok());
   StartAgain(h);
   h.Tick(minutes(3));
@@ -323,11 +315,9 @@ TEST(Leftovers, C10_a_scale_before_the_first_look_of_a_process_keeps_the_names_f
 TEST(Leftovers, S5_the_first_look_is_repeated_until_it_has_succeeded) {
   Harness h;
   ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "web-old-disk-0-abc")));
-  h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.resource == "persistentvolumeclaims" ? Fault::Answer(503) : Fault::None();
-  });
+  h.cluster.Refuse({.resource = "persistentvolumeclaims", .kind = Refusal::kUnavailable});
   h.Tick(minutes(1));
-  h.cluster.SetFaultHook(nullptr);
+  h.cluster.StopRefusing();
   h.Tick(minutes(12));
   EXPECT_TRUE(h.Claims().empty());
 }

@@ -138,10 +138,7 @@ TEST(OwnNode, C7_an_allocation_of_another_cluster_holds_up_neither_growth_nor_re
 
 TEST(OwnNode, C7_a_denied_allocation_refuses_removal_and_not_growth) {
   Harness h;
-  h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.resource == "allocation" ? Fault::Answer(403, "Permission denied")
-                                            : Fault::None();
-  });
+  h.cluster.Refuse({.system = System::kNomad, .resource = "allocation"});
   Process process(h.clock, h.cluster, 9, h.log, {.environment = {{"NOMAD_ALLOC_ID", kAllocation}}});
   EXPECT_TRUE(ScaleIn(h, process, 2).ok()) << h.Transcript();
   EXPECT_THAT(h.log->Text(), HasSubstr(kAllocation)) << "one WARN";
@@ -254,11 +251,7 @@ TEST(Link, C6_a_client_that_registers_again_under_its_id_is_what_it_says_now) {
 // its resumption has not begun.
 void LeaveToResume(Harness& h) {
   ASSERT_TRUE(h.Scale(2).ok());
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
-    if (request.resource != "drain") return Fault::None();
-    h.process().Die();
-    return Fault::ApplyThenDie();
-  });
+  h.DieAt("update", "drain");
   EXPECT_FALSE(h.Scale(1).ok());
   h.cluster.SetFaultHook(nullptr);
   h.clock.Advance(seconds(30));

@@ -207,11 +207,7 @@ TEST(Claims, C10_an_unlabelled_volume_of_an_interrupted_removal_is_removed_by_th
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   json claim = h.Claims().at(0);
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
-    if (!IsOfKind(ActOf(request, h.cluster), kDeleteVm)) return Fault::None();
-    h.process().Die();
-    return Fault::ApplyThenDie();
-  });
+  h.DieAt("delete", "virtualmachines");
   EXPECT_FALSE(h.Scale(0).ok());
   h.cluster.SetFaultHook(nullptr);
   h.clock.Advance(minutes(1));
@@ -341,11 +337,7 @@ TEST(Deadline, C9_a_timed_drain_that_was_never_posted_is_rolled_back_at_once) {
   h.policy["node_drain_deadline"] = "5s";
   ASSERT_TRUE(h.Scale(2).ok());
   h.RunJob(2);
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
-    if (!IsOfKind(ActOf(request, h.cluster), kMark)) return Fault::None();
-    h.process().Die();
-    return Fault::ApplyThenDie();
-  });
+  h.DieAt("patch", "virtualmachines");
   EXPECT_FALSE(h.Scale(1).ok());
   h.cluster.SetFaultHook(nullptr);
   h.clock.Advance(seconds(30));

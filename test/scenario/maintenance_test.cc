@@ -24,19 +24,6 @@ using ::testing::StartsWith;
 
 constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
 
-// The process is killed at the `nth` request of that kind, before or right after it took effect.
-void DieAt(Harness& h, const std::string& verb, const std::string& resource, bool applied = true) {
-  h.cluster.SetFaultHook(
-      [&h, verb, resource, applied, killed = false](const simulator::RequestInfo& request) mutable {
-        if (killed || request.verb != verb || request.resource != resource) {
-          return simulator::Fault::None();
-        }
-        killed = true;
-        h.process().Die();
-        return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
-      });
-}
-
 void BuryTheDead(Harness& h) {
   h.cluster.SetFaultHook(nullptr);
   h.Restart();
@@ -45,7 +32,7 @@ void BuryTheDead(Harness& h) {
 // A VM of which the process created everything, but which never becomes a node.
 std::string LeaveHalfMadeVm(Harness& h) {
   h.cluster.NeverJoin(1);
-  DieAt(h, "create", "virtualmachines");
+  h.DieAt("create", "virtualmachines");
   EXPECT_FALSE(h.Scale(1).ok());
   BuryTheDead(h);
   h.clock.Advance(std::chrono::minutes(20));
@@ -68,7 +55,7 @@ TEST(Gc, C10_a_partially_created_vm_is_deleted_with_its_volume_and_its_secret) {
 TEST(Gc, C15_of_another_nomad_leaves_the_lease_and_the_secrets_of_the_pool_alone) {
   Harness h;
   EXPECT_TRUE(h.Scale(1).ok());
-  DieAt(h, "create", "virtualmachines");
+  h.DieAt("create", "virtualmachines");
   EXPECT_FALSE(h.Scale(2).ok());
   BuryTheDead(h);
   h.clock.Advance(std::chrono::minutes(20));
@@ -138,7 +125,7 @@ TEST(Gc, C13_marks_nothing_while_the_policy_says_dry_run) {
 
 TEST(Gc, C10_a_secret_whose_vm_was_never_created_is_deleted_without_a_policy) {
   Harness h;
-  DieAt(h, "create", "virtualmachines", false);
+  h.DieAt("create", "virtualmachines", false);
   EXPECT_FALSE(h.Scale(1).ok());
   BuryTheDead(h);
   ASSERT_EQ(h.Secrets().size(), 1U);
@@ -155,7 +142,7 @@ std::string LeaveRemoval(Harness& h, const std::string& verb, const std::string&
   job.id = "api";
   h.cluster.RunJob(job);
   h.clock.Advance(std::chrono::seconds(5));
-  DieAt(h, verb, resource);
+  h.DieAt(verb, resource);
   EXPECT_FALSE(h.Scale(0).ok());
   BuryTheDead(h);
   return h.VmNames().empty() ? std::string() : h.VmNames()[0];
@@ -313,17 +300,6 @@ TEST(Inspection, S2_a_live_holder_with_an_action_is_an_open_scale_and_a_terminat
   ASSERT_TRUE(later.ok()) << later.status();
   EXPECT_FALSE(later->lease.live);
   EXPECT_TRUE(later->report.status.ready) << later->report.reason;
-}
-
-TEST(Inspection, tells_the_host_of_a_vm_without_nomad) {
-  Harness h;
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.cluster.SetNomadReachable(false);
-  const auto seen = Operator(h).Inspect();
-  ASSERT_TRUE(seen.ok()) << seen.status();
-  EXPECT_FALSE(seen->snapshot.look().nomad_readable);
-  EXPECT_FALSE(seen->report.status.ready);
-  EXPECT_EQ(seen->snapshot.vms().front()->host, h.cluster.HostOfVm(h.VmNames()[0]));
 }
 
 }  // namespace

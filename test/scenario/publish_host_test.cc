@@ -218,16 +218,15 @@ TEST(PublishHost, without_the_right_to_read_hosts_there_is_no_zone_and_one_warni
 
 TEST(PublishHost, L1_a_host_that_cannot_be_read_costs_its_zone_alone_until_it_can) {
   Publishing h;
-  h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.resource == "nodes" && request.system == System::kHarvester
-               ? Fault::Answer(500, "etcdserver: request timed out")
-               : Fault::None();
-  });
+  h.cluster.Refuse({.resource = "nodes",
+                    .kind = Refusal::kAnswer,
+                    .status = 500,
+                    .text = "etcdserver: request timed out"});
   h.Grow(1);
   const std::string vm = h.VmNames().front();
   EXPECT_EQ(h.Meta(vm, kHost), "rack1-a") << h.Transcript();
   EXPECT_EQ(h.Meta(vm, kZone), "");
-  h.cluster.SetFaultHook(nullptr);
+  h.cluster.StopRefusing();
   h.Tick(minutes(3));
   EXPECT_EQ(h.Meta(vm, kZone), "rack1") << h.Transcript();
   h.CheckAtRest(1);

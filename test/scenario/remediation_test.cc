@@ -386,13 +386,7 @@ TEST(Lease, C10_a_name_whose_vm_was_removed_is_never_used_again_after_a_kill) {
   Harness h;
   h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
   // Killed right after the DELETE of the failed VM took effect.
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (request.verb != "delete" || request.resource != "virtualmachines") {
-      return simulator::Fault::None();
-    }
-    h.process().Die();
-    return simulator::Fault::ApplyThenDie();
-  });
+  h.DieAt("delete", "virtualmachines");
   EXPECT_FALSE(h.Scale(1).ok());
   h.cluster.SetFaultHook(nullptr);
   std::set<std::string> used;

@@ -638,11 +638,7 @@ TEST(Scale, a_blocking_query_waits_as_long_as_configured_and_never_more_than_5s)
 TEST(DryRun, C13_names_what_a_killed_process_left_over) {
   Harness h;
   // Its names are on the Lease, and none of their objects exist.
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (request.verb != "create" || request.resource != "secrets") return simulator::Fault::None();
-    h.process().Die();
-    return simulator::Fault::Die();
-  });
+  h.DieAt("create", "secrets", false);
   EXPECT_FALSE(h.Scale(1).ok());
   h.cluster.SetFaultHook(nullptr);
   h.Restart();
