@@ -138,10 +138,7 @@ TEST(Gc, C10_a_secret_whose_vm_was_never_created_is_deleted_without_a_policy) {
 // One VM with work on it, whose removal the process began and was killed before it finished.
 std::string LeaveRemoval(Harness& h, const std::string& verb, const std::string& resource) {
   EXPECT_TRUE(h.Scale(1).ok());
-  simulator::JobSpec job;
-  job.id = "api";
-  h.cluster.RunJob(job);
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(1);
   h.DieAt(verb, resource);
   EXPECT_FALSE(h.Scale(0).ok());
   BuryTheDead(h);

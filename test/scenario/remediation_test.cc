@@ -259,10 +259,7 @@ TEST(BackOff, C12_failures_that_a_resumption_observes_count_as_well) {
 TEST(BackOff, C12_a_scale_in_that_removed_nothing_waits_and_growth_does_not) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  simulator::JobSpec job;
-  job.id = "api";
-  h.cluster.RunJob(job);
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(1);
   const std::string node = h.NodeOf(h.VmNames()[0]);
   h.cluster.HangDrain(node);
   h.clock.After(std::chrono::seconds(12), [&] { h.cluster.CancelDrain(node, true); });
@@ -301,11 +298,7 @@ TEST(MassLoss, C15_it_holds_a_scale_in_for_ten_minutes) {
 TEST(MassLoss, C15_meanwhile_the_background_removes_nothing) {
   Harness h;
   ASSERT_TRUE(h.Scale(5).ok());
-  simulator::JobSpec job;
-  job.id = "api";
-  job.count = 5;
-  h.cluster.RunJob(job);
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(5);
   h.HangDrains();
   h.policy["scale_in_wait"] = "false";
   ASSERT_TRUE(h.Scale(4).ok());
@@ -323,11 +316,7 @@ TEST(MassLoss, C15_meanwhile_the_background_removes_nothing) {
 TEST(MassLoss, C15_a_removal_that_has_begun_waits_until_the_nodes_are_back) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());
-  simulator::JobSpec job;
-  job.id = "api";
-  job.count = 3;
-  h.cluster.RunJob(job);
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(3);
   h.HangDrains();
   h.policy["scale_in_wait"] = "false";
   ASSERT_TRUE(h.Scale(1).ok());

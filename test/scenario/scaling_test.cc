@@ -24,13 +24,6 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Pair;
 
-simulator::JobSpec ServiceOn(const std::string& id, int count) {
-  simulator::JobSpec job;
-  job.id = id;
-  job.count = count;
-  return job;
-}
-
 TEST(ScaleOut, from_nothing_to_three_delivers_three_joined_vms) {
   Harness h;
   const absl::Status scaled = h.Scale(3);
@@ -185,8 +178,7 @@ TEST(ScaleOut, C2_everything_that_is_missing_is_named_at_once) {
 TEST(ScaleIn, from_three_to_one_drains_running_work_before_the_vms_are_deleted) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());
-  h.cluster.RunJob(ServiceOn("api", 3));
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(3);
   const absl::Status scaled = h.Scale(1);
   EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Transcript();
   h.WaitUntilReady();
@@ -217,8 +209,7 @@ TEST(ScaleIn, C14_a_roll_back_that_is_due_is_finished_before_victims_are_chosen)
   ASSERT_TRUE(h.Scale(1).ok());
   const std::string vm = h.VmNames()[0];
   const std::string node = h.NodeOf(vm);
-  h.cluster.RunJob(ServiceOn("api", 1));
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(1);
   h.cluster.HangDrain(node);
   h.policy["scale_in_wait"] = "false";
   ASSERT_TRUE(h.Scale(0).ok());
@@ -237,8 +228,7 @@ TEST(ScaleIn, C14_a_roll_back_that_is_due_is_finished_before_victims_are_chosen)
 TEST(ScaleIn, C11_a_new_action_goes_on_naming_vms_that_an_earlier_one_marked) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());
-  h.cluster.RunJob(ServiceOn("api", 3));
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(3);
   h.HangDrains();
   h.policy["scale_in_wait"] = "false";
   ASSERT_TRUE(h.Scale(2).ok());
@@ -253,10 +243,8 @@ TEST(ScaleIn, C11_a_new_action_goes_on_naming_vms_that_an_earlier_one_marked) {
 TEST(ScaleIn, C9_a_poststop_task_is_waited_for) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
-  simulator::JobSpec job = ServiceOn("batch", 2);
-  job.type = "batch";
-  job.poststop = std::chrono::seconds(30);
-  h.cluster.RunJob(job);
+  h.cluster.RunJob(
+      {.id = "batch", .type = "batch", .count = 2, .poststop = std::chrono::seconds(30)});
   h.clock.Advance(std::chrono::seconds(5));
   h.policy["node_drain_deadline"] = "20s";
   EXPECT_TRUE(h.Scale(0).ok()) << h.Transcript();
@@ -316,8 +304,7 @@ TEST(ScaleIn, C5_a_start_after_the_last_read_of_the_instance_prevents_the_deleti
 TEST(ScaleIn, C4_a_cancelled_drain_is_rolled_back_alone) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
-  h.cluster.RunJob(ServiceOn("api", 2));
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(2);
   const std::string victim = h.VmNames()[0];
   const std::string node = h.NodeOf(victim);
   h.cluster.HangDrain(node);
@@ -335,9 +322,7 @@ TEST(ScaleIn, C9_without_force_work_that_outlives_the_deadline_keeps_its_vm) {
   h.policy["drain_grace"] = "30s";
   h.policy["force_after_deadline"] = "false";
   ASSERT_TRUE(h.Scale(1).ok());
-  simulator::JobSpec job = ServiceOn("api", 1);
-  job.poststop = std::chrono::minutes(30);
-  h.cluster.RunJob(job);
+  h.cluster.RunJob({.id = "api", .poststop = std::chrono::minutes(30)});
   h.clock.Advance(std::chrono::seconds(5));
   const absl::Status scaled = h.Scale(0);
   EXPECT_EQ(scaled.code(), absl::StatusCode::kFailedPrecondition) << scaled;
@@ -349,8 +334,7 @@ TEST(ScaleIn, C9_without_force_work_that_outlives_the_deadline_keeps_its_vm) {
 TEST(ScaleIn, the_node_is_enabled_after_an_operator_removes_the_mark) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  h.cluster.RunJob(ServiceOn("api", 1));
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(1);
   const std::string victim = h.VmNames()[0];
   h.cluster.HangDrain(h.NodeOf(victim));
   h.clock.After(std::chrono::seconds(12), [&] {
@@ -386,8 +370,7 @@ TEST(ScaleIn, L3_a_refused_deletion_is_tried_ever_more_rarely_and_rolled_back_af
 TEST(ScaleIn, C16_scale_in_wait_false_returns_once_the_drains_are_accepted) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
-  h.cluster.RunJob(ServiceOn("api", 2));
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(2);
   h.policy["scale_in_wait"] = "false";
   ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
   EXPECT_EQ(h.Vms().size(), 2U) << "the VM still stands while its node drains";
@@ -405,8 +388,7 @@ TEST(ScaleOut, C14_growth_cancels_removals_before_it_creates) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
   const std::vector<std::string> before = h.VmNames();
-  h.cluster.RunJob(ServiceOn("api", 2));
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(2);
   for (const std::string& vm : before) h.cluster.HangDrain(h.NodeOf(vm));
   h.policy["scale_in_wait"] = "false";
   ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
@@ -562,8 +544,7 @@ TEST(Scale, T1_a_call_that_was_cancelled_does_not_end_a_refusal) {
 TEST(Scale, T1_a_scale_that_acted_ends_a_refusal_even_if_it_failed) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  h.cluster.RunJob(ServiceOn("api", 1));
-  h.clock.Advance(std::chrono::seconds(5));
+  h.RunJob(1);
   h.cluster.Forbid("create", "virtualmachines");
   EXPECT_EQ(h.Scale(2).code(), absl::StatusCode::kPermissionDenied);
   const std::string node = h.NodeOf(h.VmNames()[0]);

@@ -24,14 +24,6 @@ void Reach(Harness& h, std::int64_t count) {
   ASSERT_TRUE(scaled.ok()) << scaled << "\n" << h.Transcript();
 }
 
-void RunJob(Harness& h, int count) {
-  simulator::JobSpec job;
-  job.id = "api";
-  job.count = count;
-  h.cluster.RunJob(job);
-  h.clock.Advance(seconds(5));
-}
-
 // Drains end within a minute or two, so that a sweep that waits for them stays short.
 void ShortenDrains(Harness& h) {
   h.policy["node_drain_deadline"] = "1m";
@@ -42,12 +34,12 @@ void OneStartFails(Harness& h) { h.cluster.FailStart(1, "ErrorUnschedulable", "n
 
 void FiveWithWork(Harness& h) {
   Reach(h, 5);
-  RunJob(h, 5);
+  h.RunJob(5);
 }
 
 void DrainsThatAnOperatorCancels(Harness& h) {
   Reach(h, 2);
-  RunJob(h, 2);
+  h.RunJob(2);
   ShortenDrains(h);
   const std::string node = h.NodeOf(h.VmNames()[0]);
   h.cluster.HangDrain(node);
@@ -61,7 +53,7 @@ void DrainsThatAnOperatorCancels(Harness& h) {
 // removals.
 void MarkedVms(Harness& h) {
   Reach(h, 2);
-  RunJob(h, 2);
+  h.RunJob(2);
   ShortenDrains(h);
   for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm));
   h.policy["scale_in_wait"] = "false";
@@ -124,7 +116,7 @@ void FindAndDeleteKeptVm(Harness& h) {
 
 void JustScaledIn(Harness& h) {
   Reach(h, 3);
-  RunJob(h, 3);
+  h.RunJob(3);
   Reach(h, 1);
 }
 
@@ -133,14 +125,14 @@ void OtherIdentity(Harness& h) {
   Reach(h, 2);
   h.policy["node_class"] = "web-large";
   Reach(h, 3);
-  RunJob(h, 3);
+  h.RunJob(3);
 }
 
 // A copy with labels and annotations of its original, and one restored from a backup that was taken
 // while it was marked.
 void Copies(Harness& h) {
   Reach(h, 3);
-  RunJob(h, 3);
+  h.RunJob(3);
   const std::vector<std::string> names = h.VmNames();
   h.cluster.CloneVm(names[0], "web-clone");
   h.cluster.CloneVm(names[1], "web-restored");
@@ -211,7 +203,7 @@ void OneIsNeverEnabled(Harness& h) {
 void OneFellBack(Harness& h) {
   h.cluster.SetNextClients(1, support::FallsBackAfter(minutes(1)));
   Reach(h, 3);
-  RunJob(h, 3);
+  h.RunJob(3);
   h.Tick(minutes(7));
 }
 
@@ -227,7 +219,7 @@ void OneFellBackForGood(Harness& h) {
 void UnpublishedHosts(Harness& h) {
   h.policy["publish_host"] = "true";
   Reach(h, 3);
-  RunJob(h, 3);
+  h.RunJob(3);
 }
 
 // Scales in to one; the drain of the other does not end before its deadline. Returns that VM.
@@ -245,7 +237,7 @@ void Pause(Harness& h, const std::string& vm) {
 
 void OneIsPaused(Harness& h) {
   Reach(h, 3);
-  RunJob(h, 3);
+  h.RunJob(3);
   Pause(h, h.VmNames()[0]);
 }
 
@@ -299,7 +291,7 @@ std::vector<Scenario> MakeScenarios() {
            [](Harness& h) {
              h.policy["node_purge"] = "false";
              Reach(h, 2);
-             RunJob(h, 2);
+             h.RunJob(2);
            },
        .count = 0},
       {.name = "cancel_removals", .prepare = MarkedVms, .count = 2},
