@@ -95,13 +95,7 @@ class EndpointTest : public testing::Test {
     while (endpoint.port() == 0) std::this_thread::yield();
     return endpoint.port();
   }
-  std::size_t Warnings() const {
-    std::size_t count = 0;
-    for (const log::Record& record : log_->records()) {
-      if (record.level == log::Level::kWarn) ++count;
-    }
-    return count;
-  }
+  std::size_t Warnings() const { return log_->Count("", log::Level::kWarn); }
 
   const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
   const std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();

@@ -72,12 +72,7 @@ class LeaseFixture : public testing::Test {
     call();
     return std::chrono::floor<std::chrono::duration<std::int64_t, std::deci>>(clock_.Now() - start);
   }
-  std::size_t Warnings() const {
-    const auto records = sink_->records();
-    return static_cast<std::size_t>(
-        std::count_if(records.begin(), records.end(),
-                      [](const log::Record& record) { return record.level == log::Level::kWarn; }));
-  }
+  std::size_t Warnings() const { return sink_->Count("", log::Level::kWarn); }
 
   base::WallTime ServerNow() const { return server_clock_.WallNow(); }
   // The pool's Lease as stored; null if there is none.

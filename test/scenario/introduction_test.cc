@@ -52,14 +52,6 @@ std::string UserData(const nlohmann::json& secret) {
       .value_or("");
 }
 
-int Warnings(const Harness& h, const std::string& text) {
-  int count = 0;
-  for (const log::Record& record : h.log->records()) {
-    if (record.level == log::Level::kWarn && record.message.find(text) == 0) ++count;
-  }
-  return count;
-}
-
 // Of all objects and of the log, only the data of the Secrets may hold a token.
 void ExpectNoTokenOutsideSecrets(const Harness& h) {
   for (const auto& objects : {h.Vms(), h.Leases()}) {
@@ -118,7 +110,7 @@ TEST(IntroTokens, of_mode_auto_are_empty_where_nomad_has_none_and_one_warning_sa
   h.CheckAtRest(2);
   EXPECT_THAT(UserData(h.Secrets().front()), HasSubstr("content: \"\""));
   EXPECT_EQ(AnnotationOf(h.Secrets().front(), Key("intro-token-expires")), "");
-  EXPECT_EQ(Warnings(h, "Nomad has no introduction tokens"), 1);
+  EXPECT_EQ(h.log->Count("Nomad has no introduction tokens", log::Level::kWarn), 1U);
 }
 
 TEST(IntroTokens, C2_that_are_required_refuse_growth_without_a_trace_where_nomad_has_none) {

@@ -484,12 +484,8 @@ TEST_F(Replacement, R5_another_template_is_tried_again) {
   h_.policy["memory_request"] = "28Gi";
   h_.Tick(minutes(60));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
-  const std::vector<log::Record> records = h_.log->records();
-  const auto is_warning = [](const log::Record& record) {
-    return record.level == log::Level::kWarn && record.message == "A replacement rests";
-  };
   // That of the stop: what boots afterwards is normal.
-  EXPECT_EQ(std::count_if(records.begin(), records.end(), is_warning), 1) << h_.Transcript();
+  EXPECT_EQ(h_.log->Count("A replacement rests", log::Level::kWarn), 1U) << h_.Transcript();
 }
 
 TEST_F(Replacement, R6_a_vm_that_is_protected_meanwhile_stays_and_the_new_one_counts_by_itself) {

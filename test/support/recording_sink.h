@@ -3,7 +3,9 @@
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_RECORDING_SINK_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_RECORDING_SINK_H_
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/base/mutex.h"
@@ -28,6 +30,16 @@ class RecordingSink final : public log::Sink {
     std::string text;
     for (const log::Record& record : records()) text += log::FormatPlain(record) + "\n";
     return text;
+  }
+  // The records of that level or above whose line contains the text.
+  std::size_t Count(std::string_view text, log::Level at_least = log::Level::kTrace) const {
+    std::size_t count = 0;
+    for (const log::Record& record : records()) {
+      const bool counts =
+          record.level >= at_least && log::FormatPlain(record).find(text) != std::string::npos;
+      count += counts ? 1 : 0;
+    }
+    return count;
   }
 
  private:
