@@ -24,6 +24,7 @@
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
 #include "support/hosts.h"
+#include "support/node_to_purge.h"
 #include "support/scoped_temp_dir.h"
 #include "support/seeded_random.h"
 #include "support/status_matchers.h"
@@ -701,15 +702,7 @@ TEST_F(MaintenanceCommands, S5_status_lists_what_is_unfinished_in_pools_without_
 }
 
 TEST_F(MaintenanceCommands, S5_status_lists_a_node_to_purge_of_a_pool_without_a_policy) {
-  const std::string node = cluster_.AddForeignNode({.name = "old-k2m4p"});
-  ASSERT_TRUE(cluster_.OperatorDrain(node, std::chrono::minutes(1),
-                                     {{"drained_by", "nomad-autoscaler"},
-                                      {"action", "a-of-before"},
-                                      {"vm", "old-k2m4p"},
-                                      {"vm_uid", "uid-of-before"},
-                                      {"pool", "nomad/old"},
-                                      {"purge", "true"},
-                                      {"was", "eligible"}}));
+  const std::string node = support::AddNodeToPurge(cluster_, {.name = "old-k2m4p"}, "nomad/old");
   clock_.Advance(std::chrono::minutes(2));
   cluster_.KillNode(node);
   clock_.Advance(std::chrono::minutes(11));

@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/json.h"
 
 #include "nlohmann/json.hpp"
+#include "support/node_to_purge.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -129,16 +130,8 @@ void AddOperatorsNodes(simulator::Cluster& cluster) {
   cluster.HangDrain(maintained);
   cluster.OperatorDrain(maintained, kLongDrain, {{"message", "maintenance"}});
   // To be purged by the pool of the other namespace, and by no other.
-  const std::string gone = cluster.AddForeignNode({.name = "elsewhere-a1b2c", .node_class = "web"});
-  cluster.OperatorDrain(gone, hours(1),
-                        {{"drained_by", "nomad-autoscaler"},
-                         {"action", "a-of-elsewhere"},
-                         {"vm", "elsewhere-a1b2c"},
-                         {"vm_uid", "5b0c1f52-6f0e-4c57-9c1c-3d1f0a4be003"},
-                         {"pool", "harvester-public/web"},
-                         {"purge", "true"},
-                         {"was", "eligible"}});
-  cluster.KillNode(gone);
+  cluster.KillNode(support::AddNodeToPurge(
+      cluster, {.name = "elsewhere-a1b2c", .node_class = "web"}, "harvester-public/web"));
 }
 
 // The uid of a Kubernetes object, the ID of a Nomad node.

@@ -10,6 +10,7 @@
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "support/node_to_purge.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -205,19 +206,9 @@ TEST(Leftovers, C4_a_failure_to_read_the_namespace_purges_no_node_of_another_har
   h.policy["node_purge"] = "true";
   ASSERT_TRUE(h.Scale(1).ok());
   h.WaitUntilReady();
-  simulator::NodeSpec spec;
-  spec.name = "web-other";
-  spec.node_class = "web";
-  const std::string id = h.cluster.AddForeignNode(spec);
-  h.cluster.OperatorDrain(id, std::chrono::seconds(1),
-                          {{"drained_by", "nomad-autoscaler"},
-                           {"action", "a-1"},
-                           {"vm", "web-other"},
-                           {"vm_uid", "uid-of-another-harvester"},
-                           {"pool", "nomad/web"},
-                           {"harvester", "another-harvester"},
-                           {"purge", "true"},
-                           {"was", "eligible"}});
+  const std::string id =
+      support::AddNodeToPurge(h.cluster, {.name = "web-other", .node_class = "web"}, "nomad/web",
+                              {{"harvester", "another-harvester"}});
   h.clock.Advance(std::chrono::seconds(10));
   h.cluster.KillNode(id);
   h.clock.Advance(std::chrono::seconds(30));

@@ -14,6 +14,7 @@
 
 #include "costs.h"
 #include "operator.h"
+#include "support/node_to_purge.h"
 #include "trouble.h"
 #include "vm_facts.h"
 
@@ -143,15 +144,7 @@ TEST(Rounds, S5_a_look_for_volumes_that_was_refused_is_made_up_for) {
 TEST(Rounds, L7_a_refused_purge_of_a_vm_that_no_lease_names_is_tried_ever_less_often) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  const std::string node = h.cluster.AddForeignNode({.name = "web-k2m4p"});
-  ASSERT_TRUE(h.cluster.OperatorDrain(node, minutes(1),
-                                      {{"drained_by", "nomad-autoscaler"},
-                                       {"action", "a-of-before"},
-                                       {"vm", "web-k2m4p"},
-                                       {"vm_uid", "uid-of-before"},
-                                       {"pool", "nomad/web"},
-                                       {"purge", "true"},
-                                       {"was", "eligible"}}));
+  const std::string node = support::AddNodeToPurge(h.cluster, {.name = "web-k2m4p"}, "nomad/web");
   h.Tick(minutes(2));  // the drain of a node without work is complete
   Trouble refused(h, kPurge, Forbidden());
   h.cluster.KillNode(node);

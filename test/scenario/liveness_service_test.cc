@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/json.h"
 
 #include "costs.h"
+#include "support/node_to_purge.h"
 #include "trouble.h"
 #include "vm_facts.h"
 
@@ -298,15 +299,8 @@ TEST(Resumption, C11_one_whose_lease_is_taken_deletes_nothing) {
 TEST(Resumption, S5_a_node_to_purge_of_a_pool_without_vms_is_purged_once_a_policy_claims_it) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  const std::string node = h.cluster.AddForeignNode({.name = "old-k2m4p", .node_class = "old"});
-  ASSERT_TRUE(h.cluster.OperatorDrain(node, minutes(1),
-                                      {{"drained_by", "nomad-autoscaler"},
-                                       {"action", "a-of-old"},
-                                       {"vm", "old-k2m4p"},
-                                       {"vm_uid", "uid-of-old"},
-                                       {"pool", "nomad/old"},
-                                       {"purge", "true"},
-                                       {"was", "eligible"}}));
+  const std::string node =
+      support::AddNodeToPurge(h.cluster, {.name = "old-k2m4p", .node_class = "old"}, "nomad/old");
   h.Tick(minutes(2));  // the drain of a node without work is complete
   h.cluster.KillNode(node);
   h.Tick(minutes(3));

@@ -9,6 +9,7 @@
 #include "nomad_harvester/kube/object.h"
 
 #include "operator.h"
+#include "support/node_to_purge.h"
 
 namespace nomad_harvester::scenario {
 namespace {
@@ -200,13 +201,7 @@ TEST(Gc, finds_pools_by_vms_by_secrets_by_leases_and_by_drained_nodes) {
        {"kind", "Lease"},
        {"metadata",
         {{"name", "some-lease"}, {"namespace", "nomad"}, {"labels", labelled("by-lease")}}}}));
-  const std::string node = h.cluster.AddForeignNode({.name = "gone", .node_class = "batch"});
-  ASSERT_TRUE(h.cluster.OperatorDrain(node, std::chrono::hours(1),
-                                      {{"drained_by", "nomad-autoscaler"},
-                                       {"action", "a1"},
-                                       {"vm", "gone"},
-                                       {"vm_uid", "u1"},
-                                       {"pool", "nomad/by-drain"}}));
+  support::AddNodeToPurge(h.cluster, {.name = "gone", .node_class = "batch"}, "nomad/by-drain");
   Operator person(h);
   const auto pools = person.FindPools("nomad");
   ASSERT_TRUE(pools.ok()) << pools.status();
