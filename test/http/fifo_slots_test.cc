@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "http/retry_requests.h"
 #include "support/fake_clock.h"
 #include "support/status_matchers.h"
 
@@ -38,11 +39,6 @@ class UntouchableClock final : public runtime::Clock {
     return nullptr;
   }
 };
-
-// Returns when `count` callers wait; the test's time limit is the protection against hangs.
-void AwaitWaiting(const FifoSlots& slots, std::size_t count) {
-  while (slots.waiting() < count) std::this_thread::yield();
-}
 
 TEST(FifoSlots, a_free_slot_is_taken_without_reading_the_clock) {
   UntouchableClock clock;

@@ -14,6 +14,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "http/retry_requests.h"
 #include "support/fake_clock.h"
 #include "support/scripted_transport.h"
 #include "support/seeded_random.h"
@@ -69,20 +70,9 @@ class RetrySlots : public testing::Test {
     return WithRetry(inner_, options_, std::shared_ptr(support::MakeSeededRandom(1)),
                      log::Logger());
   }
-  // The test's time limit is the protection against hangs.
-  static void AwaitWaiting(const FifoSlots& slots, std::size_t count) {
-    while (slots.waiting() < count) std::this_thread::yield();
-  }
   static HttpRequest Read(std::string purpose = "list nodes") {
     HttpRequest request;
     request.purpose = std::move(purpose);
-    return request;
-  }
-  static HttpRequest Write() {
-    HttpRequest request;
-    request.method = Method::kPut;
-    request.effect = Effect::kWrite;
-    request.purpose = "purge a node";
     return request;
   }
 
@@ -110,7 +100,7 @@ TEST_F(RetrySlots, L8_a_permit_that_is_lost_while_a_write_waits_sends_nothing) {
   const auto stack = Stack();
   ASSERT_THAT(slots_->Acquire(context_), IsOk());
   std::jthread waiter([&] {
-    EXPECT_THAT(stack->Send(context_.WithWritePermit(permit_), Write()),
+    EXPECT_THAT(stack->Send(context_.WithWritePermit(permit_), WriteRequest()),
                 StatusIs(StatusCode::kUnavailable, Eq("the Lease is lost")));
   });
   AwaitWaiting(*slots_, 1);
@@ -221,7 +211,7 @@ class WritesUnderAPermit : public RetrySlots {
 };
 
 TEST_F(WritesUnderAPermit, L9_a_permit_knows_of_a_write_while_it_is_under_way) {
-  Send({Reply(503), Reply(200)}, Write());
+  Send({Reply(503), Reply(200)}, WriteRequest());
   EXPECT_THAT(open_during_attempt_, ElementsAre(1, 1));
   EXPECT_EQ(permit_->open(), 0);
   EXPECT_THAT(permit_->ended(), ElementsAre("ended"));
@@ -231,44 +221,45 @@ TEST_F(WritesUnderAPermit, L9_a_write_that_is_cancelled_before_its_reply_is_aban
   inner_ = std::make_shared<ScriptedTransport>(Silence);
   const runtime::CancelSource source(context_);
   clock_.After(seconds(1), [&] { source.Cancel(runtime::CancelReason::kShutdown); });
-  EXPECT_THAT(Stack()->Send(source.context().WithWritePermit(permit_), Write()),
+  EXPECT_THAT(Stack()->Send(source.context().WithWritePermit(permit_), WriteRequest()),
               StatusIs(StatusCode::kCancelled));
   EXPECT_THAT(permit_->ended(), ElementsAre("abandoned"));
 }
 
 TEST_F(WritesUnderAPermit, L9_a_write_that_its_contexts_deadline_ends_is_abandoned) {
   inner_ = std::make_shared<ScriptedTransport>(Silence);
-  EXPECT_THAT(Stack()->Send(context_.WithTimeout(seconds(1)).WithWritePermit(permit_), Write()),
-              StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(
+      Stack()->Send(context_.WithTimeout(seconds(1)).WithWritePermit(permit_), WriteRequest()),
+      StatusIs(StatusCode::kDeadlineExceeded));
   EXPECT_THAT(permit_->ended(), ElementsAre("abandoned"));
 }
 
 TEST_F(WritesUnderAPermit, L9_a_write_whose_last_attempt_got_no_reply_is_abandoned) {
   inner_ = std::make_shared<ScriptedTransport>(Silence);
-  EXPECT_THAT(Stack()->Send(context_.WithWritePermit(permit_), Write()),
+  EXPECT_THAT(Stack()->Send(context_.WithWritePermit(permit_), WriteRequest()),
               StatusIs(StatusCode::kUnavailable));
-  Send({base::Unavailable("the connection broke")}, Write());
+  Send({base::Unavailable("the connection broke")}, WriteRequest());
   EXPECT_THAT(permit_->ended(), ElementsAre("abandoned", "abandoned"));
 }
 
 TEST_F(WritesUnderAPermit, L9_a_write_that_was_answered_or_never_sent_is_not_abandoned) {
-  Send({base::Unavailable("the connection broke"), Reply(200)}, Write());
-  Send({Reply(422)}, Write());
+  Send({base::Unavailable("the connection broke"), Reply(200)}, WriteRequest());
+  Send({Reply(422)}, WriteRequest());
   permit_->Revoke();
-  Send({Reply(200)}, Write());
+  Send({Reply(200)}, WriteRequest());
   EXPECT_THAT(permit_->ended(), ElementsAre("ended", "ended", "ended"));
 }
 
 TEST_F(WritesUnderAPermit, L9_a_write_that_is_cancelled_before_it_is_sent_is_not_abandoned) {
   const runtime::CancelSource source(context_);
   source.Cancel(runtime::CancelReason::kShutdown);
-  EXPECT_THAT(Stack()->Send(source.context().WithWritePermit(permit_), Write()),
+  EXPECT_THAT(Stack()->Send(source.context().WithWritePermit(permit_), WriteRequest()),
               StatusIs(StatusCode::kCancelled));
   EXPECT_THAT(permit_->ended(), ElementsAre("ended"));
 }
 
 TEST_F(WritesUnderAPermit, one_whose_late_arrival_is_harmless_is_checked_but_not_counted) {
-  HttpRequest harmless = Write();
+  HttpRequest harmless = WriteRequest();
   harmless.late_is_harmless = true;
   Send({base::Unavailable("the connection broke")}, harmless);
   EXPECT_THAT(open_during_attempt_, testing::Each(0));

@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "http/retry_requests.h"
 #include "request_text.h"
 #include "support/fake_clock.h"
 #include "support/recording_sink.h"
@@ -97,13 +98,6 @@ class Retry : public testing::Test {
   int Since(base::MonoTime start) const {
     return static_cast<int>(std::chrono::duration_cast<milliseconds>(clock_.Now() - start).count());
   }
-  static HttpRequest Write() {
-    HttpRequest request;
-    request.method = Method::kPut;
-    request.effect = Effect::kWrite;
-    request.purpose = "purge a node";
-    return request;
-  }
 
   FakeClock clock_;
   const base::MonoTime start_ = clock_.Now();
@@ -174,7 +168,7 @@ TEST_F(Retry, the_last_response_is_returned_as_it_is) {
 }
 
 TEST_F(Retry, a_request_that_may_be_sent_once_is_sent_once) {
-  HttpRequest request = Write();
+  HttpRequest request = WriteRequest();
   request.idempotency = Idempotency::kOnce;
   EXPECT_THAT(Run({kNoAnswer, Reply(200)}, Context::Background(clock_), request),
               StatusIs(StatusCode::kUnavailable, Not(HasSubstr("attempt"))));
@@ -224,10 +218,10 @@ TEST_F(Retry, an_attempt_that_timed_out_counts_as_no_reply) {
 
 TEST_F(Retry, L1_a_write_without_a_reply_in_time_is_not_repeated_and_one_that_was_not_sent_is) {
   inner_ = Silent();
-  EXPECT_THAT(Stack()->Send(Context::Background(clock_), Write()),
+  EXPECT_THAT(Stack()->Send(Context::Background(clock_), WriteRequest()),
               StatusIs(StatusCode::kUnavailable, HasSubstr("timed out after 10s")));
   EXPECT_THAT(inner_->requests(), SizeIs(1));
-  EXPECT_THAT(Run({kNoAnswer, Reply(200)}, Context::Background(clock_), Write()), IsOk());
+  EXPECT_THAT(Run({kNoAnswer, Reply(200)}, Context::Background(clock_), WriteRequest()), IsOk());
   EXPECT_THAT(inner_->requests(), SizeIs(2));
 }
 
@@ -285,7 +279,7 @@ TEST_F(Retry, cancellation_ends_the_wait_and_names_the_last_fault) {
 
 TEST_F(Retry, the_write_permit_is_checked_before_each_attempt) {
   const auto permit = std::make_shared<CountingPermit>(2);
-  EXPECT_THAT(Run({kNoAnswer}, Context::Background(clock_).WithWritePermit(permit), Write()),
+  EXPECT_THAT(Run({kNoAnswer}, Context::Background(clock_).WithWritePermit(permit), WriteRequest()),
               StatusIs(StatusCode::kFailedPrecondition, Eq("the Lease is lost")));
   EXPECT_THAT(times_, SizeIs(2));
   EXPECT_EQ(permit->checks(), 3);
@@ -293,8 +287,9 @@ TEST_F(Retry, the_write_permit_is_checked_before_each_attempt) {
 
 TEST_F(Retry, a_refused_permit_sends_nothing_and_its_status_is_unchanged) {
   const auto permit = std::make_shared<CountingPermit>(0);
-  EXPECT_THAT(Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), Write()),
-              StatusIs(StatusCode::kFailedPrecondition, Eq("the Lease is lost")));
+  EXPECT_THAT(
+      Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), WriteRequest()),
+      StatusIs(StatusCode::kFailedPrecondition, Eq("the Lease is lost")));
   EXPECT_THAT(times_, SizeIs(0));
 }
 
@@ -312,15 +307,17 @@ TEST_F(Retry, a_read_never_checks_the_permit_regardless_of_its_method) {
 
 TEST_F(Retry, a_write_attempt_ends_at_the_permits_limit) {
   const auto permit = std::make_shared<CountingPermit>(9, seconds(4));
-  EXPECT_THAT(Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), Write()),
-              IsOk());
+  EXPECT_THAT(
+      Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), WriteRequest()),
+      IsOk());
   EXPECT_THAT(inner_->remaining(), ElementsAre(seconds(4)));
 }
 
 TEST_F(Retry, a_longer_limit_of_the_permit_changes_nothing) {
   const auto permit = std::make_shared<CountingPermit>(9, seconds(40));
-  EXPECT_THAT(Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), Write()),
-              IsOk());
+  EXPECT_THAT(
+      Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), WriteRequest()),
+      IsOk());
   EXPECT_THAT(inner_->remaining(), ElementsAre(seconds(10)));
 }
 

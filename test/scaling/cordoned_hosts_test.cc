@@ -19,12 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<std::string> Victims(const ScalePlan& plan) {
-  std::vector<std::string> names;
-  for (const PlannedRemoval& removal : plan.remove) names.push_back(removal.vm);
-  return names;
-}
-
 PlanInputs Cordoned(const World& world, std::set<std::string> hosts) {
   PlanInputs inputs = world.Inputs();
   inputs.cordoned_hosts = std::move(hosts);
@@ -45,7 +39,7 @@ TEST(CordonedHosts, C8_their_vms_go_after_delete_first_stopped_and_not_joined_on
   world.With(Vm("chosen").Joined().DeleteFirst().RunsOn("host-1")).With(Node("chosen"));
   const auto plan = PlanScale(world.Snapshot(), 0, Cordoned(world, {"host-2"}));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("chosen", "off", "young", "busy", "idle"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("chosen", "off", "young", "busy", "idle"));
   EXPECT_THAT(Describe(*plan), HasSubstr("its host host-2 is cordoned, least_busy"));
 }
 
@@ -56,7 +50,7 @@ TEST(CordonedHosts, C8_among_their_vms_the_strategy_decides) {
   Add(world, "c", "host-2");
   const auto plan = PlanScale(world.Snapshot(), 1, Cordoned(world, {"host-1"}));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("b", "a"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("b", "a"));
 }
 
 TEST(CordonedHosts, C8_the_strategy_empty_does_not_offer_a_busy_one) {
@@ -66,7 +60,7 @@ TEST(CordonedHosts, C8_the_strategy_empty_does_not_offer_a_busy_one) {
   Add(world, "idle", "host-2");
   const auto plan = PlanScale(world.Snapshot(), 0, Cordoned(world, {"host-1"}));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("idle"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("idle"));
 }
 
 World TwoZones() {
@@ -85,7 +79,7 @@ TEST(CordonedHosts, C8_zones_stay_balanced) {
   World world = TwoZones();
   const auto plan = PlanScale(world.Snapshot(), 2, Cordoned(world, {"host-1"}));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  const std::vector<std::string> victims = Victims(*plan);
+  const std::vector<std::string> victims = NamesIn(plan->remove);
   ASSERT_EQ(victims.size(), 4U);
   EXPECT_EQ(std::count_if(victims.begin(), victims.end(),
                           [](const std::string& vm) { return vm.starts_with('x'); }),
@@ -101,7 +95,7 @@ TEST(CordonedHosts, C8_vms_that_came_back_lately_go_last_all_the_same) {
   world.With(Node("back").DrainCancelled("back").Eligible()).Idle("back");
   const auto plan = PlanScale(world.Snapshot(), 0, Cordoned(world, {"host-1"}));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("a", "back"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("a", "back"));
 }
 
 TEST(CordonedHosts, C8_without_any_or_without_the_right_to_know_nothing_changes) {
@@ -112,7 +106,7 @@ TEST(CordonedHosts, C8_without_any_or_without_the_right_to_know_nothing_changes)
   for (VmView& view : elsewhere.Raw().vms) view.host.clear();
   const auto unknown = PlanScale(elsewhere.Snapshot(), 2, Cordoned(elsewhere, {"host-1", ""}));
   ASSERT_TRUE(unknown.ok());
-  EXPECT_EQ(Victims(*known), Victims(*unknown));
+  EXPECT_EQ(NamesIn(known->remove), NamesIn(unknown->remove));
   EXPECT_THAT(Describe(*unknown), Not(HasSubstr("cordoned")));
 }
 
@@ -120,7 +114,7 @@ TEST(CordonedHosts, C8_a_zone_does_not_lose_more_vms_than_another_because_its_ho
   World world = TwoZones();
   const auto plan = PlanScale(world.Snapshot(), 4, Cordoned(world, {"host-1"}));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  const std::vector<std::string> victims = Victims(*plan);
+  const std::vector<std::string> victims = NamesIn(plan->remove);
   ASSERT_EQ(victims.size(), 2U);
   EXPECT_TRUE(victims[0].starts_with('x'));
   EXPECT_TRUE(victims[1].starts_with('y'));

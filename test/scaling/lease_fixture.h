@@ -3,10 +3,7 @@
 #ifndef NOMAD_HARVESTER_TEST_SCALING_LEASE_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_SCALING_LEASE_FIXTURE_H_
 
-#include <algorithm>
-#include <functional>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +19,7 @@
 #include "nlohmann/json.hpp"
 #include "simulator/request_script.h"
 #include "support/fake_clock.h"
+#include "support/forwarding_clock.h"
 #include "support/recording_sink.h"
 #include "support/seeded_random.h"
 #include "support/status_matchers.h"
@@ -31,22 +29,13 @@ namespace nomad_harvester::scaling {
 using simulator::Fault;
 
 // The API server's clock: it advances with the processes', but is never set wrong.
-class ServerClock final : public runtime::Clock {
+class ServerClock final : public support::ForwardingClock {
  public:
   explicit ServerClock(support::FakeClock& clock)
-      : clock_(clock), epoch_(clock.WallNow() - clock.Now().time_since_epoch()) {}
-  base::MonoTime Now() const override { return clock_.Now(); }
-  base::WallTime WallNow() const override { return epoch_ + clock_.Now().time_since_epoch(); }
-  bool SleepUntil(base::MonoTime until, std::stop_token stop) override {
-    return clock_.SleepUntil(until, std::move(stop));
-  }
-  std::unique_ptr<runtime::PeriodicTask> Every(base::Duration interval,
-                                               std::function<void()> callback) override {
-    return clock_.Every(interval, std::move(callback));
-  }
+      : ForwardingClock(clock), epoch_(clock.WallNow() - clock.Now().time_since_epoch()) {}
+  base::WallTime WallNow() const override { return epoch_ + Now().time_since_epoch(); }
 
  private:
-  support::FakeClock& clock_;
   const base::WallTime epoch_;
 };
 

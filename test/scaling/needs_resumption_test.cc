@@ -16,13 +16,6 @@ namespace {
 using nomad::DrainStatus;
 using std::chrono::minutes;
 
-// A joined VM and its ready node, for each name.
-World PoolOf(std::initializer_list<const char*> names) {
-  World world;
-  for (const char* name : names) world.With(Vm(name).Joined()).With(Node(name));
-  return world;
-}
-
 std::vector<std::size_t> ToRead(World& world) {
   return NodesToReadInFull(world.Linked());
 }

@@ -17,6 +17,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/runtime/clock.h"
 
+#include "support/forwarding_clock.h"
 #include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
@@ -327,25 +328,16 @@ TEST_F(NodesForStatusTest, S3_a_proof_that_names_no_node_leads_to_the_whole_list
 }
 
 // Tells when somebody who waits looks at it.
-class WatchedClock final : public runtime::Clock {
+class WatchedClock final : public support::ForwardingClock {
  public:
-  explicit WatchedClock(runtime::Clock& clock) : clock_(clock) {}
+  using ForwardingClock::ForwardingClock;
   base::MonoTime Now() const override {
     looked_ = true;
-    return clock_.Now();
-  }
-  base::WallTime WallNow() const override { return clock_.WallNow(); }
-  bool SleepUntil(base::MonoTime until, std::stop_token stop) override {
-    return clock_.SleepUntil(until, std::move(stop));
-  }
-  std::unique_ptr<runtime::PeriodicTask> Every(base::Duration interval,
-                                               std::function<void()> callback) override {
-    return clock_.Every(interval, std::move(callback));
+    return ForwardingClock::Now();
   }
   bool looked() const { return looked_; }
 
  private:
-  runtime::Clock& clock_;
   mutable std::atomic<bool> looked_ = false;
 };
 

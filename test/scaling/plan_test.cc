@@ -20,24 +20,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::vector<std::string> Victims(const ScalePlan& plan) {
-  std::vector<std::string> names;
-  for (const PlannedRemoval& removal : plan.remove) names.push_back(removal.vm);
-  return names;
-}
-
-// Joined VMs with ready nodes; later names have younger nodes.
-World JoinedPool(std::initializer_list<std::string> names) {
-  World world;
-  std::uint64_t index = 200;
-  for (const std::string& name : names) {
-    world.With(Vm(name).Joined()).With(Node(name).Index(index++)).Idle(name);
-  }
-  return world;
-}
-
 TEST(PlanScale, C1_the_observed_count_decides_and_equal_has_no_effect) {
-  World world = JoinedPool({"a", "b"});
+  World world = IdlePoolOf({"a", "b"});
   const auto plan = PlanScale(world.Snapshot(), 2, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->direction, Direction::kNone);
@@ -47,13 +31,13 @@ TEST(PlanScale, C1_the_observed_count_decides_and_equal_has_no_effect) {
 }
 
 TEST(PlanScale, a_negative_count_is_refused) {
-  World world = JoinedPool({"a"});
+  World world = IdlePoolOf({"a"});
   EXPECT_EQ(PlanScale(world.Snapshot(), -2, world.Inputs()).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
 TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
-  World world = JoinedPool({"a"});
+  World world = IdlePoolOf({"a"});
   world.With(Vm("b").Joined().Marked()).With(Node("b").Down());
   world.With(Vm("c").Joined().Terminating());
   world.With(Vm("d"));  // overdue
@@ -67,7 +51,7 @@ TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
 }
 
 TEST(PlanScale, growth_is_capped_by_max_scale_out) {
-  World world = JoinedPool({"a"});
+  World world = IdlePoolOf({"a"});
   world.Policy().max_scale_out = 2;
   const auto plan = PlanScale(world.Snapshot(), 9, world.Inputs());
   ASSERT_TRUE(plan.ok());
@@ -77,7 +61,7 @@ TEST(PlanScale, growth_is_capped_by_max_scale_out) {
 }
 
 TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
-  World world = JoinedPool({"a", "b", "c"});
+  World world = IdlePoolOf({"a", "b", "c"});
   world.Policy().max_scale_in = 1;
   const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok());
@@ -111,7 +95,7 @@ TEST(PlanScale,
 }
 
 TEST(PlanScale, C3_the_largest_limits_do_not_overflow) {
-  World world = JoinedPool({"a", "b"});
+  World world = IdlePoolOf({"a", "b"});
   world.Policy().max_scale_out = world.Policy().max_scale_in = INT64_MAX;
   const auto out = PlanScale(world.Snapshot(), 3, world.Inputs());
   ASSERT_THAT(out, IsOk());
@@ -122,7 +106,7 @@ TEST(PlanScale, C3_the_largest_limits_do_not_overflow) {
 }
 
 TEST(PlanScale, C14_removals_of_vms_with_a_ready_node_are_cancelled_before_any_vm_is_created) {
-  World world = JoinedPool({"a"});
+  World world = IdlePoolOf({"a"});
   world.With(Vm("b").Joined().Marked()).With(Node("b").Draining("b"));
   world.With(Vm("c").Joined().Marked()).With(Node("c").Down());
   const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
@@ -141,7 +125,7 @@ TEST(PlanScale, C14_removals_for_the_join_timeout_are_never_cancelled) {
 }
 
 TEST(PlanScale, C10_names_that_an_earlier_action_left_over_are_used_first_under_their_own_action) {
-  World world = JoinedPool({"web-seen"});
+  World world = IdlePoolOf({"web-seen"});
   world.Pool().action->create = {{"web-left", "old"}, {"web-seen", "old"}};
   const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
   ASSERT_TRUE(plan.ok());
@@ -152,7 +136,7 @@ TEST(PlanScale, C10_names_that_an_earlier_action_left_over_are_used_first_under_
 }
 
 TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
-  World world = JoinedPool({"a"});
+  World world = IdlePoolOf({"a"});
   world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;
   world.With(Vm("b"));
   const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
@@ -161,7 +145,7 @@ TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
 }
 
 TEST(PlanScale, broken_vms_that_are_removed_do_not_stop_growth) {
-  World world = JoinedPool({"a"});
+  World world = IdlePoolOf({"a"});
   world.With(Vm("b"));
   const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -184,7 +168,7 @@ TEST(PlanScale, C15_a_vm_of_other_identifiers_stops_no_creation_and_may_be_a_vic
   ASSERT_TRUE(PlanScale(world.Snapshot(), 2, world.Inputs()).ok());
   const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("a"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("a"));
 }
 
 // Joined VMs in zones, by name; with equal load, the younger one goes first.
@@ -264,7 +248,7 @@ TEST(Zones, C8_balance_does_not_choose_a_vm_that_came_back_or_was_refused_before
 }
 
 TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_the_strategy) {
-  World world = JoinedPool({"busy", "idle"});
+  World world = IdlePoolOf({"busy", "idle"});
   world.Running("busy", 500);
   world.With(Vm("young").Age(std::chrono::minutes(1)));
   world.With(Vm("lost").Joined());
@@ -272,25 +256,25 @@ TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_th
   world.With(Vm("chosen").Joined().DeleteFirst()).With(Node("chosen")).Running("chosen", 900);
   const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("chosen", "off", "lost", "young", "idle", "busy"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("chosen", "off", "lost", "young", "idle", "busy"));
 }
 
 TEST(ChooseVictims, ties_go_to_the_younger_node_then_to_the_name) {
-  World world = JoinedPool({"a", "b", "c"});
+  World world = IdlePoolOf({"a", "b", "c"});
   const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
   ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(Victims(*plan), ElementsAre("c", "b"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("c", "b"));
 }
 
 TEST(ChooseVictims, C8_ties_of_vms_that_no_strategy_ranks_go_to_the_younger_node_then_to_the_name) {
-  World world = JoinedPool({"idle"});
+  World world = IdlePoolOf({"idle"});
   world.With(Vm("off-a").Joined().Stopped()).With(Node("off-a").Down().Index(301));
   world.With(Vm("off-b").Joined().Stopped()).With(Node("off-b").Down().Index(302));
   world.With(Vm("off-d").Joined().Stopped()).With(Node("off-d").Down().Index(300));
   world.With(Vm("off-c").Joined().Stopped()).With(Node("off-c").Down().Index(300));
   const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("off-b", "off-a", "off-c", "off-d"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("off-b", "off-a", "off-c", "off-d"));
 }
 
 TEST(ChooseVictims, C7_protected_vms_protected_nodes_and_the_own_node_are_never_chosen) {
@@ -314,7 +298,7 @@ TEST(ChooseVictims, C7_protection_ends_at_its_time) {
   world.With(Node("holds"));
   const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("ended"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("ended"));
 }
 
 TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
@@ -325,34 +309,34 @@ TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
 }
 
 TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_are_chosen) {
-  World world = JoinedPool({"b"});
+  World world = IdlePoolOf({"b"});
   world.With(Vm("a").Joined()).With(Node("a", "n1")).With(Node("a", "n2"));
   const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("b"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("b"));
   EXPECT_EQ(plan->missing_victims, 1);
   ASSERT_EQ(plan->passed_over.size(), 1U);
   EXPECT_EQ(plan->passed_over[0].vm, "a");
 }
 
 TEST(ChooseVictims, C6_a_vm_that_a_node_nobody_could_read_may_be_is_passed_over) {
-  World world = JoinedPool({"b"});
+  World world = IdlePoolOf({"b"});
   world.With(Vm("a"));
   world.Raw().vms.back().unread_node = "node n1 (metal), which could be it: HTTP 500";
   const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(Victims(*plan), ElementsAre("b"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("b"));
   ASSERT_EQ(plan->passed_over.size(), 1U);
   EXPECT_EQ(plan->passed_over[0].reason, "node n1 (metal), which could be it: HTTP 500");
 }
 
 TEST(ChooseVictims, C8_vms_rolled_back_within_the_hour_are_chosen_last) {
-  World world = JoinedPool({"a", "b"});
+  World world = IdlePoolOf({"a", "b"});
   world.With(Vm("back").Joined()).With(Node("back").DrainCancelled("back").Eligible().Index(999));
   world.Idle("back");
   const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(Victims(*plan).back(), "back");
+  EXPECT_EQ(NamesIn(plan->remove).back(), "back");
 }
 
 TEST(ChooseVictims, C8_after_an_hour_a_drain_that_was_undone_decides_nothing_any_more) {
@@ -360,7 +344,7 @@ TEST(ChooseVictims, C8_after_an_hour_a_drain_that_was_undone_decides_nothing_any
       {Vm("back").Joined(), Node("back").DrainCancelled("back")},
       {Vm("back").Joined().RolledBack("act@2026-03-01T11:59:00Z"), Node("back").Drained("back")}};
   for (auto [vm, node] : undone) {
-    World world = JoinedPool({"a"});
+    World world = IdlePoolOf({"a"});
     world.With(vm).With(node.Eligible().Index(999)).Idle("back");
     const auto victims = [&] { return Victims(*PlanScale(world.Snapshot(), 0, world.Inputs())); };
     world.Nodes()[1].last_drain->updated_at = kNow - std::chrono::minutes(59);
@@ -371,12 +355,12 @@ TEST(ChooseVictims, C8_after_an_hour_a_drain_that_was_undone_decides_nothing_any
 }
 
 TEST(ChooseVictims, empty_offers_only_empty_nodes) {
-  World world = JoinedPool({"a", "b"});
+  World world = IdlePoolOf({"a", "b"});
   world.Policy().selector = policy::SelectorStrategy::kEmpty;
   world.Running("b");
   const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(Victims(*plan), ElementsAre("a"));
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("a"));
   EXPECT_EQ(plan->missing_victims, 1);
 }
 
@@ -431,7 +415,7 @@ TEST(ChooseVictims, an_operators_drain_is_passed_over) {
 }
 
 TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
-  World five = JoinedPool({"a", "b", "c", "d"});
+  World five = IdlePoolOf({"a", "b", "c", "d"});
   five.With(Vm("x").Joined());
   EXPECT_FALSE(five.Snapshot().mass_loss().alarming) << "one is never alarming";
   five.With(Vm("y").Joined());
@@ -443,7 +427,7 @@ TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
 TEST(MassLoss, C15_nodes_that_are_down_or_disconnected_while_their_guests_run_count) {
   for (const nomad::NodeStatus status :
        {nomad::NodeStatus::kDown, nomad::NodeStatus::kDisconnected}) {
-    World world = JoinedPool({"a", "b"});
+    World world = IdlePoolOf({"a", "b"});
     for (const char* name : {"x", "y"}) {
       world.With(Vm(name).Joined()).With(Node(name).Status(status));
     }
@@ -452,7 +436,7 @@ TEST(MassLoss, C15_nodes_that_are_down_or_disconnected_while_their_guests_run_co
 }
 
 TEST(MassLoss, C15_ten_of_which_two_are_lost_are_exactly_a_fifth_and_not_alarming) {
-  World ten = JoinedPool({"a", "b", "c", "d", "e", "f", "g", "h"});
+  World ten = IdlePoolOf({"a", "b", "c", "d", "e", "f", "g", "h"});
   ten.With(Vm("x").Joined()).With(Vm("y").Joined());
   EXPECT_FALSE(ten.Snapshot().mass_loss().alarming);
 }
@@ -468,7 +452,7 @@ TEST(MassLoss, C15_there_is_none_while_nomad_cannot_be_read) {
 }
 
 TEST(Describe, C13_names_victims_and_reasons) {
-  World world = JoinedPool({"a", "b"});
+  World world = IdlePoolOf({"a", "b"});
   const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(Describe(*plan), HasSubstr("scale in 2 → 1: remove b (node node-b): least_busy"));

@@ -33,10 +33,8 @@ World WithDrivers() {
 std::vector<std::string> VictimsOf(World& world, std::int64_t count) {
   const PoolSnapshot snapshot = world.Snapshot();
   const auto plan = PlanScale(snapshot, CountOf(snapshot) - count, world.Inputs());
-  std::vector<std::string> names;
   if (!plan.ok()) return {std::string(plan.status().message())};
-  for (const PlannedRemoval& removal : plan->remove) names.push_back(removal.vm);
-  return names;
+  return NamesIn(plan->remove);
 }
 
 StatusReport Report(World& world) { return ReportStatus(world.Snapshot(), {}); }

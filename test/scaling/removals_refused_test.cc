@@ -63,30 +63,14 @@ TEST(RefusedRemovals, C12_removals_that_failed_otherwise_were_not_refused) {
   EXPECT_FALSE(RemovalsWereRefused(back_off));
 }
 
-World Joined(const std::vector<std::string>& names) {
-  World world;
-  std::uint64_t index = 200;
-  for (const std::string& name : names) {
-    world.With(Vm(name).Joined()).With(Node(name).Index(index++)).Idle(name);
-  }
-  return world;
-}
-
 absl::StatusOr<ScalePlan> PlanWithOneRemoval(World world, std::int64_t desired) {
   PlanInputs inputs = world.Inputs();
   inputs.one_removal = true;
   return PlanScale(world.Snapshot(), desired, inputs);
 }
 
-std::vector<std::string> NamesIn(const std::vector<PlannedRemoval>& removals) {
-  std::vector<std::string> names;
-  names.reserve(removals.size());
-  for (const PlannedRemoval& removal : removals) names.push_back(removal.vm);
-  return names;
-}
-
 TEST(OneRemoval, C12_one_vm_alone_is_removed_and_the_plan_is_capped) {
-  const auto plan = PlanWithOneRemoval(Joined({"a", "b", "c"}), 0);
+  const auto plan = PlanWithOneRemoval(IdlePoolOf({"a", "b", "c"}), 0);
   ASSERT_THAT(plan, IsOk());
   EXPECT_THAT(NamesIn(plan->remove), ElementsAre("c"));
   EXPECT_THAT(NamesIn(plan->reserve), ElementsAre("b", "a"))
@@ -97,14 +81,14 @@ TEST(OneRemoval, C12_one_vm_alone_is_removed_and_the_plan_is_capped) {
 }
 
 TEST(OneRemoval, C12_a_scale_in_by_one_is_as_it_was) {
-  const auto plan = PlanWithOneRemoval(Joined({"a", "b"}), 1);
+  const auto plan = PlanWithOneRemoval(IdlePoolOf({"a", "b"}), 1);
   ASSERT_THAT(plan, IsOk());
   EXPECT_THAT(NamesIn(plan->remove), ElementsAre("b"));
   EXPECT_FALSE(plan->capped);
 }
 
 TEST(OneRemoval, C12_it_is_stricter_than_max_scale_in) {
-  World world = Joined({"a", "b", "c"});
+  World world = IdlePoolOf({"a", "b", "c"});
   world.Policy().max_scale_in = 2;
   const auto plan = PlanWithOneRemoval(world, 0);
   ASSERT_THAT(plan, IsOk());
@@ -112,7 +96,7 @@ TEST(OneRemoval, C12_it_is_stricter_than_max_scale_in) {
 }
 
 TEST(OneRemoval, C12_it_does_not_limit_growth) {
-  const auto plan = PlanWithOneRemoval(Joined({"a"}), 4);
+  const auto plan = PlanWithOneRemoval(IdlePoolOf({"a"}), 4);
   ASSERT_THAT(plan, IsOk());
   EXPECT_EQ(plan->create.size(), 3U);
   EXPECT_FALSE(plan->capped);
@@ -121,7 +105,7 @@ TEST(OneRemoval, C12_it_does_not_limit_growth) {
 // The roll-back of VM m, which is marked and has a ready node, does not succeed.
 World WithRollBack(const std::vector<std::string>& joined,
                    const Vm& m = Vm("m").Joined().Marked()) {
-  World world = Joined(joined);
+  World world = IdlePoolOf(joined);
   return world.With(m).With(Node("m").Draining("m"));
 }
 absl::StatusOr<ScalePlan> PlanWithoutM(World world, std::int64_t desired) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -12,6 +11,7 @@
 
 #include "drivers/session.h"
 #include "pool_fixture.h"
+#include "support/forwarding_clock.h"
 #include "support/manual_executor.h"
 
 namespace nomad_harvester::scaling {
@@ -29,22 +29,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // The process' clock, whose time of day may be wrong.
-class ProcessClock final : public runtime::Clock {
+class ProcessClock final : public support::ForwardingClock {
  public:
-  explicit ProcessClock(runtime::Clock& clock) : clock_(clock) {}
-  base::MonoTime Now() const override { return clock_.Now(); }
-  base::WallTime WallNow() const override { return clock_.WallNow() + ahead_; }
-  bool SleepUntil(base::MonoTime until, std::stop_token stop) override {
-    return clock_.SleepUntil(until, std::move(stop));
-  }
-  std::unique_ptr<runtime::PeriodicTask> Every(base::Duration interval,
-                                               std::function<void()> callback) override {
-    return clock_.Every(interval, std::move(callback));
-  }
+  using ForwardingClock::ForwardingClock;
+  base::WallTime WallNow() const override { return ForwardingClock::WallNow() + ahead_; }
   void set_ahead(base::Duration ahead) { ahead_ = ahead; }
 
  private:
-  runtime::Clock& clock_;
   base::Duration ahead_{};
 };
 

@@ -30,13 +30,6 @@ std::string Counter(const StatusReport& report, const std::string& name) {
   return found == report.status.meta.end() ? "absent" : found->second;
 }
 
-// A joined VM and its ready node, for each name.
-World PoolOf(std::initializer_list<const char*> names) {
-  World world;
-  for (const char* name : names) world.With(Vm(name).Joined()).With(Node(name));
-  return world;
-}
-
 harvester::VirtualMachine& Last(World& world) { return world.Raw().vms.back().vm.Change(); }
 
 #define EXPECT_READY(report)                               \

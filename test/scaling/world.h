@@ -335,6 +335,30 @@ class World {
   PoolSnapshot pool_;
 };
 
+// A joined VM and its ready node, for each name.
+inline World PoolOf(const std::vector<std::string>& names) {
+  World world;
+  for (const std::string& name : names) world.With(Vm(name).Joined()).With(Node(name));
+  return world;
+}
+
+// The same without work; later names have younger nodes.
+inline World IdlePoolOf(const std::vector<std::string>& names) {
+  World world;
+  std::uint64_t index = 200;
+  for (const std::string& name : names) {
+    world.With(Vm(name).Joined()).With(Node(name).Index(index++)).Idle(name);
+  }
+  return world;
+}
+
+inline std::vector<std::string> NamesIn(const std::vector<PlannedRemoval>& removals) {
+  std::vector<std::string> names;
+  names.reserve(removals.size());
+  for (const PlannedRemoval& removal : removals) names.push_back(removal.vm);
+  return names;
+}
+
 }  // namespace nomad_harvester::scaling
 
 #endif  // NOMAD_HARVESTER_TEST_SCALING_WORLD_H_

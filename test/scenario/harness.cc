@@ -205,4 +205,17 @@ std::string Harness::LeaveOneDraining() {
   return "";
 }
 
+nlohmann::json FormerClaim() {
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "PersistentVolumeClaim"},
+      {"metadata",
+       {{"name", "web-f0rm3r-disk-0-a1b2c"},
+        {"namespace", kNamespace},
+        {"labels",
+         {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}, {Key("pool"), "web"}}}}},
+      {"spec", {{"accessModes", nlohmann::json::array({"ReadWriteMany"})}}},
+      {"status", {{"phase", "Bound"}}}};
+}
+
 }  // namespace nomad_harvester::scenario

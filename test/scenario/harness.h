@@ -103,6 +103,9 @@ class Harness {
   std::vector<std::unique_ptr<Process>> processes_;
 };
 
+// A labelled volume of pool web, of a VM that was removed before.
+nlohmann::json FormerClaim();
+
 }  // namespace nomad_harvester::scenario
 
 #endif  // NOMAD_HARVESTER_TEST_SCENARIO_HARNESS_H_

@@ -36,12 +36,17 @@ constexpr char kUserData[] =
     "  content: \"{{nomad_intro_token}}\"\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"
     "    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n";
 
-// The bystanders have joined before.
-void Introduce(Harness& h, Introduction introduction, const std::string& mode = "required") {
-  h.cluster.SetIntroduction(introduction);
-  h.policy["nomad_intro_token"] = mode;
-  h.policy["user_data"] = kUserData;
-}
+// A pool whose VMs join by tokens. The bystanders have joined before.
+struct Introducing : Harness {
+  explicit Introducing(const simulator::Options& options = {},
+                       Introduction introduction = Introduction::kStrict,
+                       const std::string& mode = "required")
+      : Harness(options) {
+    cluster.SetIntroduction(introduction);
+    policy["nomad_intro_token"] = mode;
+    policy["user_data"] = kUserData;
+  }
+};
 
 int Minted(const Harness& h) {
   return h.cluster.RequestCount(System::kNomad, "update", "introduction");
@@ -67,8 +72,7 @@ void ExpectNoTokenOutsideSecrets(const Harness& h) {
 }
 
 TEST(IntroTokens, let_the_vms_of_a_pool_join_a_nomad_that_enforces_introduction) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
   h.WaitUntilReady();
   h.CheckAtRest(3);
@@ -81,8 +85,7 @@ TEST(IntroTokens, let_the_vms_of_a_pool_join_a_nomad_that_enforces_introduction)
 }
 
 TEST(IntroTokens, are_for_the_pool_that_the_policy_names) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   h.policy["node_pool"] = "gpu";
   h.policy["user_data"] = std::string(kUserData) + "    node_pool = \"{{node_pool}}\"\n";
   ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
@@ -101,8 +104,7 @@ TEST(IntroTokens, C15_without_the_key_no_vm_joins_a_strict_nomad_and_its_end_say
 }
 
 TEST(IntroTokens, of_mode_auto_are_empty_where_nomad_has_none_and_one_warning_says_so) {
-  Harness h;
-  Introduce(h, Introduction::kNone, "auto");
+  Introducing h({}, Introduction::kNone, "auto");
   ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
   h.WaitUntilReady();
   ASSERT_TRUE(h.Scale(2).ok()) << h.Transcript();
@@ -114,8 +116,7 @@ TEST(IntroTokens, of_mode_auto_are_empty_where_nomad_has_none_and_one_warning_sa
 }
 
 TEST(IntroTokens, C2_that_are_required_refuse_growth_without_a_trace_where_nomad_has_none) {
-  Harness h;
-  Introduce(h, Introduction::kNone, "required");
+  Introducing h({}, Introduction::kNone);
   const absl::Status scaled = h.Scale(2);
   EXPECT_EQ(scaled.code(), absl::StatusCode::kUnimplemented) << scaled;
   EXPECT_THAT(scaled.ToString(), HasSubstr("nomad_intro_token: make an introduction token"));
@@ -125,8 +126,7 @@ TEST(IntroTokens, C2_that_are_required_refuse_growth_without_a_trace_where_nomad
 
 TEST(IntroTokens, C2_without_the_right_refuse_growth_without_a_trace_in_both_modes) {
   for (const std::string mode : {"auto", "required"}) {
-    Harness h;
-    Introduce(h, Introduction::kStrict, mode);
+    Introducing h({}, Introduction::kStrict, mode);
     h.cluster.Refuse({.system = System::kNomad, .resource = "introduction"});
     const absl::Status scaled = h.Scale(2);
     EXPECT_EQ(scaled.code(), absl::StatusCode::kPermissionDenied) << scaled;
@@ -137,8 +137,7 @@ TEST(IntroTokens, C2_without_the_right_refuse_growth_without_a_trace_in_both_mod
 }
 
 TEST(IntroTokens, C2_are_not_asked_for_where_harvester_refuses_the_vm) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   h.cluster.Refuse({.verb = "try",
                     .resource = "virtualmachines",
                     .kind = simulator::Refusal::kAnswer,
@@ -150,10 +149,7 @@ TEST(IntroTokens, C2_are_not_asked_for_where_harvester_refuses_the_vm) {
 }
 
 TEST(IntroTokens, L10_of_a_paused_pool_are_not_replaced_until_the_pause_ends) {
-  simulator::Options options;
-  options.boot_time = std::chrono::minutes(50);
-  Harness h(options);
-  Introduce(h, Introduction::kStrict);
+  Introducing h({.boot_time = std::chrono::minutes(50)});
   h.policy["join_timeout"] = "90m";
   h.policy["scale_timeout"] = "5m";
   EXPECT_FALSE(h.Scale(1).ok());
@@ -170,10 +166,7 @@ TEST(IntroTokens, L10_of_a_paused_pool_are_not_replaced_until_the_pause_ends) {
 }
 
 TEST(IntroTokens, L1_whose_renewal_is_refused_fail_no_vm_that_boots_in_time) {
-  simulator::Options options;
-  options.boot_time = std::chrono::minutes(25);
-  Harness h(options);
-  Introduce(h, Introduction::kStrict);
+  Introducing h({.boot_time = std::chrono::minutes(25)});
   h.policy["join_timeout"] = "60m";
   const base::MonoTime made = h.clock.Now() + std::chrono::minutes(5);
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
@@ -187,10 +180,7 @@ TEST(IntroTokens, L1_whose_renewal_is_refused_fail_no_vm_that_boots_in_time) {
 }
 
 TEST(IntroTokens, C3_of_a_secret_that_waited_for_its_vm_longer_than_they_last_are_replaced) {
-  simulator::Options options;
-  options.boot_time = std::chrono::seconds(10);
-  Harness h(options);
-  Introduce(h, Introduction::kStrict);
+  Introducing h({.boot_time = std::chrono::seconds(10)});
   // Harvester is being upgraded: its webhook is down.
   const base::MonoTime mended = h.clock.Now() + std::chrono::minutes(40);
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
@@ -205,8 +195,7 @@ TEST(IntroTokens, C3_of_a_secret_that_waited_for_its_vm_longer_than_they_last_ar
 }
 
 TEST(IntroTokens, P3_that_a_webhook_quotes_with_the_secret_are_told_to_no_one) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   std::string quoted;
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
     if (request.verb != "create" || request.resource != "secrets") return Fault::None();
@@ -227,8 +216,7 @@ TEST(IntroTokens, P3_that_a_webhook_quotes_with_the_secret_are_told_to_no_one) {
 }
 
 TEST(IntroTokens, C2_whose_end_is_beyond_all_times_refuse_growth) {
-  Harness h;
-  Introduce(h, Introduction::kWarn);
+  Introducing h({}, Introduction::kWarn);
   h.cluster.SetFaultHook([](const RequestInfo& request) {
     if (request.resource != "introduction") return Fault::None();
     const std::string claims =
@@ -241,8 +229,7 @@ TEST(IntroTokens, C2_whose_end_is_beyond_all_times_refuse_growth) {
 }
 
 TEST(IntroTokens, C2_for_which_a_secret_has_no_room_refuse_growth_before_anything_is_made) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   h.policy["user_data"] =
       std::string(kUserData) + "# " + std::string(1024 * 1024 - sizeof(kUserData) - 60, 'x');
   EXPECT_THAT(h.Scale(1).ToString(), HasSubstr("but a Secret holds 1048576"));
@@ -251,18 +238,14 @@ TEST(IntroTokens, C2_for_which_a_secret_has_no_room_refuse_growth_before_anythin
 }
 
 TEST(IntroTokens, C13_are_not_made_by_a_dry_run) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   h.policy["dry-run"] = "true";
   ASSERT_TRUE(h.Scale(2).ok());
   EXPECT_EQ(Minted(h), 0);
 }
 
 TEST(IntroTokens, that_end_while_a_slow_clone_runs_are_replaced) {
-  simulator::Options options;
-  options.boot_time = std::chrono::minutes(50);
-  Harness h(options);
-  Introduce(h, Introduction::kStrict);
+  Introducing h({.boot_time = std::chrono::minutes(50)});
   h.policy["join_timeout"] = "90m";
   ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
   h.WaitUntilReady();
@@ -272,11 +255,7 @@ TEST(IntroTokens, that_end_while_a_slow_clone_runs_are_replaced) {
 }
 
 TEST(IntroTokens, that_nomad_cuts_are_replaced_as_often_as_it_takes) {
-  simulator::Options options;
-  options.boot_time = std::chrono::minutes(12);
-  options.longest_token = std::chrono::minutes(2);
-  Harness h(options);
-  Introduce(h, Introduction::kStrict);
+  Introducing h({.boot_time = std::chrono::minutes(12), .longest_token = std::chrono::minutes(2)});
   ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
   h.WaitUntilReady();
   h.CheckAtRest(1);
@@ -284,10 +263,7 @@ TEST(IntroTokens, that_nomad_cuts_are_replaced_as_often_as_it_takes) {
 }
 
 TEST(IntroTokens, C10_of_a_vm_whose_process_was_killed_are_replaced_by_the_next) {
-  simulator::Options options;
-  options.boot_time = std::chrono::minutes(50);
-  Harness h(options);
-  Introduce(h, Introduction::kStrict);
+  Introducing h({.boot_time = std::chrono::minutes(50)});
   h.policy["join_timeout"] = "90m";
   h.policy["scale_timeout"] = "5m";
   EXPECT_FALSE(h.Scale(1).ok());
@@ -300,8 +276,7 @@ TEST(IntroTokens, C10_of_a_vm_whose_process_was_killed_are_replaced_by_the_next)
 }
 
 TEST(IntroTokens, C10_a_kill_between_secret_and_vm_leaves_nothing_that_the_next_scale_cannot_use) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   h.DieAt("create", "virtualmachines", false);
   EXPECT_FALSE(h.Scale(1).ok());
   EXPECT_EQ(h.Secrets().size(), 1U);
@@ -313,8 +288,7 @@ TEST(IntroTokens, C10_a_kill_between_secret_and_vm_leaves_nothing_that_the_next_
 }
 
 TEST(IntroTokens, C3_a_secret_whose_reply_was_lost_is_used_with_the_token_that_it_has) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   // The next attempt at the VM comes with another token.
   const base::MonoTime mended = h.clock.Now() + std::chrono::seconds(90);
   bool stored = false;
@@ -334,10 +308,7 @@ TEST(IntroTokens, C3_a_secret_whose_reply_was_lost_is_used_with_the_token_that_i
 }
 
 TEST(IntroTokens, L2_that_cannot_be_replaced_cost_their_vm_alone_and_few_requests) {
-  simulator::Options options;
-  options.boot_time = std::chrono::minutes(50);
-  Harness h(options);
-  Introduce(h, Introduction::kWarn);
+  Introducing h({.boot_time = std::chrono::minutes(50)}, Introduction::kWarn);
   h.policy["join_timeout"] = "60m";
   h.policy["scale_timeout"] = "5m";
   EXPECT_FALSE(h.Scale(2).ok());
@@ -351,10 +322,7 @@ TEST(IntroTokens, L2_that_cannot_be_replaced_cost_their_vm_alone_and_few_request
 }
 
 TEST(IntroTokens, that_replace_others_are_for_the_pool_that_the_policy_names_too) {
-  simulator::Options options;
-  options.boot_time = std::chrono::minutes(50);
-  Harness h(options);
-  Introduce(h, Introduction::kStrict);
+  Introducing h({.boot_time = std::chrono::minutes(50)});
   h.policy["join_timeout"] = "90m";
   h.policy["node_pool"] = "gpu";
   h.policy["user_data"] = std::string(kUserData) + "    node_pool = \"{{node_pool}}\"\n";
@@ -364,8 +332,7 @@ TEST(IntroTokens, that_replace_others_are_for_the_pool_that_the_policy_names_too
 }
 
 TEST(IntroTokens, C2_that_tell_whether_nomad_has_any_end_at_once) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   std::vector<std::string> bodies;
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
     if (request.resource == "introduction") bodies.push_back(request.body);
@@ -378,17 +345,13 @@ TEST(IntroTokens, C2_that_tell_whether_nomad_has_any_end_at_once) {
 }
 
 TEST(IntroTokens, L7_that_a_process_has_made_cost_nothing_until_half_their_time_is_over) {
-  simulator::Options options;
-  options.boot_time = std::chrono::minutes(12);
-  Harness h(options);
-  Introduce(h, Introduction::kStrict);
+  Introducing h({.boot_time = std::chrono::minutes(12)});
   ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
   EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "get", "secrets"), 0);
 }
 
 TEST(IntroTokens, R8_a_vm_that_waited_long_for_its_start_boots_with_a_new_one) {
-  Harness h;
-  Introduce(h, Introduction::kStrict);
+  Introducing h;
   h.policy["replace_drifted"] = "rolling";
   h.policy["max_surge"] = "0";
   h.policy["max_unavailable"] = "1";

@@ -111,19 +111,6 @@ TEST(Drain, L2_a_lost_answer_does_not_quicken_the_loop) {
 
 // --- Rounds.
 
-json FormerClaim() {
-  return {
-      {"apiVersion", "v1"},
-      {"kind", "PersistentVolumeClaim"},
-      {"metadata",
-       {{"name", "web-f0rm3r-disk-0-a1b2c"},
-        {"namespace", kNamespace},
-        {"labels",
-         {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}, {Key("pool"), "web"}}}}},
-      {"spec", {{"accessModes", json::array({"ReadWriteMany"})}}},
-      {"status", {{"phase", "Bound"}}}};
-}
-
 TEST(Rounds, S5_a_look_for_volumes_that_was_refused_is_made_up_for) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());

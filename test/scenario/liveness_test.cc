@@ -149,20 +149,6 @@ TEST(Unmark, C14_an_un_marking_that_is_refused_counts_as_standing_and_holds_nobo
   h.CheckAtRest(3);
 }
 
-// Labelled, of a VM that was removed before.
-json FormerClaim() {
-  return {
-      {"apiVersion", "v1"},
-      {"kind", "PersistentVolumeClaim"},
-      {"metadata",
-       {{"name", "web-f0rm3r-disk-0-a1b2c"},
-        {"namespace", kNamespace},
-        {"labels",
-         {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}, {Key("pool"), "web"}}}}},
-      {"spec", {{"accessModes", json::array({"ReadWriteMany"})}}},
-      {"status", {{"phase", "Bound"}}}};
-}
-
 TEST(Claims, L4_a_volume_of_a_former_vm_that_cannot_be_deleted_never_concerns_a_scale) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());

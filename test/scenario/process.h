@@ -17,6 +17,7 @@
 
 #include "acts_executor.h"
 #include "support/fake_clock.h"
+#include "support/forwarding_clock.h"
 #include "support/manual_executor.h"
 
 namespace nomad_harvester::scenario {
@@ -26,27 +27,19 @@ scaling::StringMap PolicyFor(const std::string& pool);
 
 // A process' clock: its wall clock may be set wrong, and no timer fires while the process is
 // frozen.
-class ProcessClock final : public runtime::Clock {
+class ProcessClock final : public support::ForwardingClock {
  public:
-  explicit ProcessClock(support::FakeClock& clock) : clock_(clock) {}
-
-  base::MonoTime Now() const override { return clock_.Now(); }
-  base::WallTime WallNow() const override { return clock_.WallNow() + skew; }
-  bool SleepUntil(base::MonoTime until, std::stop_token stop) override {
-    return clock_.SleepUntil(until, std::move(stop));
-  }
+  using ForwardingClock::ForwardingClock;
+  base::WallTime WallNow() const override { return ForwardingClock::WallNow() + skew; }
   [[nodiscard]] std::unique_ptr<runtime::PeriodicTask> Every(
       base::Duration interval, std::function<void()> callback) override {
-    return clock_.Every(interval, [this, callback = std::move(callback)] {
+    return ForwardingClock::Every(interval, [this, callback = std::move(callback)] {
       if (!frozen) callback();
     });
   }
 
   base::Duration skew{};
   bool frozen = false;
-
- private:
-  support::FakeClock& clock_;
 };
 
 struct ProcessOptions {
