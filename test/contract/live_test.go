@@ -36,11 +36,7 @@ const (
 
 func startLive(t *testing.T) (*simulatedCluster, *slowAPI, *host) {
 	t.Helper()
-	cluster, err := startCluster("--fast")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.stop)
+	cluster := clusterFor(t)
 	harvester := newSlowAPI(t, cluster.harvester)
 	h := launch(t, realPlugin)
 	if err := h.target.SetConfig(map[string]string{"harvester_url": harvester.server.URL,

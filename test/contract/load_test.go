@@ -88,12 +88,7 @@ type load struct {
 
 func startLoad(t *testing.T) *load {
 	t.Helper()
-	l := &load{t: t, scales: make(chan error, openScales)}
-	var err error
-	if l.cluster, err = startCluster("--fast"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.cluster.stop)
+	l := &load{t: t, cluster: clusterFor(t), scales: make(chan error, openScales)}
 	l.apis = map[string]*slowAPI{
 		"harvester": newSlowAPI(t, l.cluster.harvester), "nomad": newSlowAPI(t, l.cluster.nomad)}
 	l.host = launch(t, realPlugin)

@@ -70,11 +70,7 @@ func scrape(t *testing.T, address string) (text string, ok bool) {
 // A plugin that has made a VM and removed it, and the address of its metrics.
 func pluginWithMetrics(t *testing.T) (address string) {
 	t.Helper()
-	cluster, err := startCluster("--fast")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.stop)
+	cluster := clusterFor(t)
 	address = freeAddress(t)
 	h := launch(t, realPlugin)
 	if err := h.target.SetConfig(metricsConfig(cluster, address)); err != nil {
@@ -106,11 +102,7 @@ func TestT2_promtool_has_nothing_to_say_about_the_metrics(t *testing.T) {
 }
 
 func TestT2_a_second_plugin_serves_the_port_once_the_first_has_ended(t *testing.T) {
-	cluster, err := startCluster("--fast")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.stop)
+	cluster := clusterFor(t)
 	address := freeAddress(t)
 	first, second := launch(t, realPlugin), launch(t, realPlugin)
 	if err := first.target.SetConfig(metricsConfig(cluster, address)); err != nil {

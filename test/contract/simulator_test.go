@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
+	"testing"
 )
 
 // The simulated Harvester and Nomad in a process of their own (test/simulator/serve_main.cc).
@@ -43,6 +44,17 @@ func startCluster(arguments ...string) (*simulatedCluster, error) {
 		*url = lines.Text()
 	}
 	return c, nil
+}
+
+// One that ends with the test.
+func clusterFor(t *testing.T) *simulatedCluster {
+	t.Helper()
+	cluster, err := startCluster("--fast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.stop)
+	return cluster
 }
 
 func (c *simulatedCluster) stop() {
