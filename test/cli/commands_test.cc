@@ -10,13 +10,10 @@
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
-#include <netinet/in.h>
 #include <sstream>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -27,6 +24,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "support/listener.h"
 #include "support/scoped_temp_dir.h"
 #include "version.h"
 
@@ -131,7 +129,7 @@ TEST_F(Commands, each_help_and_manual_page_has_examples_that_fit_a_terminal) {
     }
     is_command = line == "Subcommands:" || (is_command && !line.empty());
   }
-  EXPECT_THAT(commands, testing::IsSupersetOf({"check", "status", "scale", "version"}));
+  EXPECT_THAT(commands, testing::IsSupersetOf({"check", "status", "gc", "scale", "version"}));
   for (const std::string& command : commands) {
     const std::string text = Call({"help", command}).out;
     EXPECT_THAT(text, HasSubstr("\nExamples:\n  nomad-harvester " + command));
@@ -287,17 +285,25 @@ TEST_F(Commands, each_command_has_its_own_help) {
 }
 
 TEST_F(Commands, usage_errors_are_2_with_a_text_on_standard_error) {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"no-such-command"},
-                                                    {"--no-such-option"},
-                                                    {"--listen", "x"},
-                                                    {""},
-                                                    {"dev", "--no-such-option"},
-                                                    {"dev", "--listen"},
-                                                    {"dev", "--simulate=maybe"},
-                                                    {"dev", "superfluous"},
-                                                    {"version", "superfluous"},
-                                                    {"version", "--listen", "x"},
-                                                    {"VERSION"}}) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"no-such-command"},
+        {"--no-such-option"},
+        {"--listen", "x"},
+        {""},
+        {"dev", "--no-such-option"},
+        {"dev", "--listen"},
+        {"dev", "--simulate=maybe"},
+        {"dev", "superfluous"},
+        {"version", "superfluous"},
+        {"version", "--listen", "x"},
+        {"VERSION"},
+        {"status"},
+        {"status", "--output", "xml", "--set", "node_group_name=web", "--set", "node_class=web"},
+        {"status", "--set", "node_group_nam=web"},
+        {"status", "--policy", "x.hcl"},
+        {"gc", "--agent-config", "x.hcl"},
+        {"gc", "--set"},
+        {"gc", "web"}}) {
     const Outcome outcome = Call(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << testing::PrintToString(arguments);
     EXPECT_THAT(outcome.out, IsEmpty()) << testing::PrintToString(arguments);
@@ -678,32 +684,23 @@ TEST_F(Commands, completion_and_each_manual_page_tell_every_option) {
 // Runs status against a system that accepts connections and does not reply, and sends the signal
 // once it waits.
 int ExitOfInterruptedStatus(int signal) {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);  // NOLINT: the interface of sockets
-  if (bind(listener, generic, size) != 0 || listen(listener, 10) != 0 ||
-      getsockname(listener, generic, &size) != 0) {
-    return -1;
-  }
-  const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  const support::Listener silent;
   sigset_t all;
   sigemptyset(&all);
   for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&all, each);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
   std::thread operator_thread([&] {
-    const int connection = accept(listener, nullptr, nullptr);
+    const int connection = silent.Accept();
     kill(getpid(), signal);
     char byte = 0;
     while (read(connection, &byte, 1) > 0) continue;
     close(connection);
   });
-  const int exit_code =
-      Main({"status", "--set", "harvester_url=" + url, "--set", "nomad_address=" + url, "--set",
-            "node_group_name=web", "--set", "node_class=web"},
-           {});
+  const int exit_code = Main(
+      {"status", "--set", "harvester_url=" + silent.url(), "--set", "nomad_address=" + silent.url(),
+       "--set", "node_group_name=web", "--set", "node_class=web"},
+      {});
   operator_thread.join();
-  close(listener);
   return exit_code;
 }
 

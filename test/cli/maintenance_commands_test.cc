@@ -3,10 +3,8 @@
 // codes.
 #include <csignal>
 #include <memory>
-#include <netinet/in.h>
 #include <sstream>
 #include <string>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -24,6 +22,7 @@
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
 #include "support/hosts.h"
+#include "support/listener.h"
 #include "support/node_to_purge.h"
 #include "support/scoped_temp_dir.h"
 #include "support/seeded_random.h"
@@ -920,29 +919,6 @@ TEST_F(MaintenanceCommands, gc_of_every_pool_asks_for_the_others_if_one_cannot_b
   EXPECT_THAT(out_.str(), testing::EndsWith("in namespace nomad? [y/N] "));
 }
 
-// The kernel accepts connections for it; nothing reads from them.
-class SilentServer {
- public:
-  SilentServer() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(socket_, 16), 0);
-    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-  }
-  ~SilentServer() { close(socket_); }
-  SilentServer(const SilentServer&) = delete;
-  SilentServer& operator=(const SilentServer&) = delete;
-  const std::string& url() const { return url_; }
-
- private:
-  const int socket_;
-  std::string url_;
-};
-
 // From arguments to sockets; Main changes signals for the process.
 class WholeCommands : public testing::Test {
  protected:
@@ -983,7 +959,7 @@ TEST_F(WholeCommands, status_of_a_pool_that_was_never_scaled_is_3) {
 }
 
 TEST_F(WholeCommands, status_names_the_address_of_a_nomad_that_hangs_and_the_limit) {
-  const SilentServer nomad;
+  const support::Listener nomad;
   EXPECT_EQ(Call({"status", "--set", "node_group_name=web", "--set", "node_class=web", "--set",
                   "request_timeout=200ms"},
                  nomad.url()),
@@ -1189,27 +1165,6 @@ TEST_F(WholeCommands, a_mistake_in_a_file_is_shown_with_its_line) {
   EXPECT_THAT(err_, StartsWith("nomad-harvester status: " + policy + ":2:9: the agent knows no "));
   EXPECT_THAT(err_, HasSubstr("\nnomad-harvester status:   2 |   max = file(5)\n"
                               "nomad-harvester status:     |         ^\n"));
-}
-
-TEST_F(WholeCommands, usage_errors_are_2_and_nothing_is_printed) {
-  const std::vector<std::vector<std::string>> wrong = {
-      {"status"},
-      {"status", "--output", "xml", "--set", "node_group_name=web", "--set", "node_class=web"},
-      {"status", "--set", "node_group_nam=web"},
-      {"status", "--policy", "x.hcl"},
-      {"gc", "--agent-config", "x.hcl"},
-      {"gc", "--set"},
-      {"gc", "web"}};
-  for (const auto& arguments : wrong) {
-    EXPECT_EQ(Call(arguments), 2) << arguments.back();
-    EXPECT_THAT(out_, IsEmpty()) << arguments.back();
-    EXPECT_FALSE(err_.empty()) << arguments.back();
-  }
-}
-
-TEST_F(WholeCommands, help_names_both_commands) {
-  EXPECT_EQ(Call({"--help"}), 0);
-  EXPECT_THAT(out_, AllOf(HasSubstr("status"), HasSubstr("gc")));
 }
 
 TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_cancel_undoes_that) {

@@ -492,17 +492,6 @@ TEST_F(PlanCommands, plan_writes_nothing_and_makes_no_token) {
   EXPECT_EQ(cluster_.Journal(), journal);
 }
 
-TEST_F(PlanCommands, the_victims_of_a_plan_are_those_of_the_scale) {
-  ASSERT_EQ(ScaleTo(5), 0);
-  std::set<std::string> stay = VmNames();
-  const json plan = PlanOf(2);
-  for (const json& removal : plan["remove"]) {
-    EXPECT_EQ(stay.erase(removal["vm"].get<std::string>()), 1U);
-  }
-  ASSERT_EQ(ScaleTo(2), 0);
-  EXPECT_EQ(VmNames(), stay);
-}
-
 TEST_F(PlanCommands, a_count_outside_of_the_policys_min_and_max_is_refused) {
   settings_.files.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 1, .max = 3};
   EXPECT_EQ(Plan(3), 0) << err_.str();

@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "plugin/server_fixture.h"
+#include "support/listener.h"
 #include "support/scoped_temp_dir.h"
 #include "support/status_matchers.h"
 
