@@ -881,7 +881,7 @@ TEST_F(MaintenanceCommands, gc_that_was_not_allowed_is_1_and_says_so) {
   EXPECT_EQ(Gc(), 1);
   EXPECT_THAT(err_.str(),
               AllOf(HasSubstr(": could not delete the VM: "), HasSubstr("nomad/web: not done: "),
-                    HasSubstr("delete virtualmachines")));
+                    HasSubstr("cannot delete resource \"virtualmachines\"")));
 }
 
 TEST_F(MaintenanceCommands, gc_names_what_only_a_policy_can_decide) {
