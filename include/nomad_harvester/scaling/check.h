@@ -7,15 +7,15 @@
 
 namespace nomad_harvester::scaling {
 
-// What a policy's dry-run means for its pool.
+// The effect of a policy's dry-run on its pool, for messages.
 inline constexpr char kDryRunMeans[] =
     "the policy says dry-run = \"true\": what the agent wants is logged, and not done";
 
 enum class CheckOutcome {
   kPass,
-  kFail,     // a Scale, or the VMs that it makes, would fail
-  kWarn,     // it works, at a price that the text names
-  kUnknown,  // the token may not read it, or nothing shows it
+  kFail,     // a Scale would fail, or the VMs that it makes would
+  kWarn,     // works, at a cost that the text names
+  kUnknown,  // the token must not read it, or nothing shows it
   kSkipped,  // something that it depends on has failed
 };
 

@@ -23,12 +23,11 @@
 
 namespace nomad_harvester::scaling {
 
-// The most requests in flight of all pools together, without blocking queries and urgent requests.
-// Each request has a connection of its own. A Nomad agent accepts 100 connections per address
-// (hashicorp/nomad:nomad/structs/config/limits.go, http_max_conns_per_client). 20 leave room for
-// the lists that all calls share, for the nodes that calls read besides, and for other programs
-// behind the same address. An API server has no such limit; 64 are few compared with the 400
-// requests that it serves at a time
+// The limits on concurrent requests of all pools together, without blocking queries and urgent
+// requests. Each request has its own connection. A Nomad agent accepts 100 connections per address
+// (hashicorp/nomad:nomad/structs/config/limits.go, http_max_conns_per_client); 20 leave room for
+// the shared lists, for reads of single nodes, and for other programs behind the same address. An
+// API server has no such limit; 64 are few compared with the 400 requests that it serves at a time
 // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestsInFlight).
 inline constexpr std::size_t kNomadRequests = 20;
 inline constexpr std::size_t kHarvesterRequests = 64;
@@ -41,14 +40,14 @@ struct Clients {
   // are not limited (rule L8).
   std::shared_ptr<const kube::KubeClient> kube;
   std::shared_ptr<const nomad::NomadClient> nomad;
-  // For Leases and Status' lists, which wait for no other request and no connection (rule L8).
+  // For Leases and Status' lists: never waits for another request or for a connection (rule L8).
   std::shared_ptr<const kube::KubeClient> kube_urgent;
   std::shared_ptr<const nomad::NomadClient> nomad_urgent;
   // For Kubernetes Events: waits for no slot, and sends each request once.
   std::shared_ptr<const kube::KubeClient> kube_events;
   // Null: metrics are switched off.
   std::shared_ptr<metrics::Sink> metrics_sink;
-  // What the clients of all pools share.
+  // State that the clients of all pools share.
   struct Shared;
   std::shared_ptr<const Shared> shared;
 };
@@ -77,7 +76,8 @@ absl::StatusOr<nomad::Connection> NomadConnection(const config::PluginConfig& co
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
                     const std::shared_ptr<runtime::Random>& random, const log::Logger& logger,
                     std::shared_ptr<metrics::Sink> metrics = nullptr);
-// Clients for one more pool: a max_concurrency of its own, all else shared with `clients`.
+// Clients for one more pool, with their own max_concurrency; everything else is shared with
+// `clients`.
 Clients ClientsForPool(const Clients& clients);
 
 }  // namespace nomad_harvester::scaling

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drift: a VM was made of something else than the policy describes now.
+// Drift: a VM was made from a template that differs from the policy's current one.
 #ifndef NOMAD_HARVESTER_SCALING_DRIFT_H_
 #define NOMAD_HARVESTER_SCALING_DRIFT_H_
 
@@ -12,22 +12,23 @@
 
 namespace nomad_harvester::scaling {
 
-// What new VMs of a pool are made of, when that was read last. Empty: it was not.
+// The template of new VMs, as last read. Empty: not read yet.
 struct CurrentTemplate {
   std::string hash;   // harvester::TemplateHash
   std::string parts;  // harvester::TemplateParts
 };
 
-// Of what a VM was made; empty: it does not say.
+// The hash of the template from which the VM was made; empty: the VM does not record it.
 std::string TemplateHashOf(const harvester::VirtualMachine& vm);
 
-// In which parts a VM differs from it, sorted, without those that the policy ignores; an empty list
-// if the parts are not known. nullopt: it does not differ, or nobody knows.
+// Returns the parts of the template in which the VM differs, sorted, without those that the policy
+// ignores; an empty list if the VM differs but the parts are not known. nullopt: the VM does not
+// differ, or that cannot be told.
 std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine& vm,
                                                 const CurrentTemplate& current,
                                                 const std::vector<std::string>& ignored);
 
-// Whether the VMs of a pool were made of different things: otherwise drift decides nothing about
+// True if the pool's VMs were made from different templates. Otherwise drift does not influence
 // their order.
 bool IsMixed(const PoolSnapshot& snapshot);
 

@@ -12,28 +12,29 @@
 
 namespace nomad_harvester::scaling {
 
-// Ends the renewal on every path that leaves the scope, an exception included. `lease` must outlive
-// the hold. Use it from one thread; its context may go to any.
+// Stops the renewal on every path that leaves the scope, including exceptions. `lease` must outlive
+// the hold. Use the hold from one thread; its context may be used by any.
 class LeaseHold {
  public:
-  // PoolLease::Acquire, with its errors.
+  // Calls PoolLease::Acquire and returns its errors.
   static absl::StatusOr<std::unique_ptr<LeaseHold>> Acquire(PoolLease& lease,
                                                             const runtime::Context& context,
                                                             LeaseUser user);
-  // PoolLease::StopRenewal unless Release was called: within a millisecond, without a request.
+  // Calls PoolLease::StopRenewal unless Release was called; takes at most a millisecond and sends
+  // no request.
   ~LeaseHold();
   LeaseHold(const LeaseHold&) = delete;
   LeaseHold& operator=(const LeaseHold&) = delete;
 
-  // A child of Acquire's context. It is cancelled with kLeaseLost when the Lease is lost, and its
-  // writes need the Lease's permit.
+  // A child of Acquire's context. It is cancelled with kLeaseLost when the Lease is lost; writes
+  // made with it need the Lease's permit.
   const runtime::Context& context() const { return context_; }
 
   // Ends the hold after its last write: calls PoolLease::Release and returns its result. Tries for
   // at most 10 s if there is a record `last` to write, and for 700 ms if there is none or the
-  // context has ended. If `last` cannot be written, a release without it takes up to 700 ms more.
-  // If the client of the call disconnected (kClient), the call must have no further effect, and the
-  // hold ends as in the destructor.
+  // context has ended. If `last` cannot be written, releasing without it may take another 700 ms.
+  // If the caller disconnected (kClient), the call must have no further effect, and the hold ends
+  // as in the destructor.
   bool Release(const PoolRecord* last = nullptr);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For commands: observes a pool as Status does, and runs the background work of Status to collect
-// what an interrupted action left behind.
+// Operations for commands: observe a pool as Status does, and run Status' background work to
+// collect the leftovers of an interrupted action.
 #ifndef NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 #define NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 
@@ -36,16 +36,16 @@ struct MaintenanceOptions {
   runtime::Clock* clock = nullptr;  // outlives the maintenance, as does the executor
   std::shared_ptr<runtime::Random> random;
   log::Logger logger;
-  // For the loop's log lines, most of which are also reported as events.
+  // For the loop's log records; most of them are also reported as events.
   log::Logger loop_logger;
   runtime::Executor* executor = nullptr;
   // Identifies this process on the pool's Lease; unique.
   std::string holder;
 };
 
-// The pool's Lease, read without acquiring it.
+// The state of the pool's Lease, read without acquiring it.
 struct LeaseView {
-  std::string problem;  // why it is not used or cannot be read; empty: none
+  std::string problem;  // why it is unused or unreadable; empty: no problem
   bool present = false;
   std::string holder;
   std::optional<base::WallTime> renewed_at;
@@ -53,9 +53,9 @@ struct LeaseView {
   PoolRecord record;
 };
 
-// Whether a namespace of Harvester can have a pool.
+// Says whether a Harvester namespace can contain a pool.
 struct NamespaceView {
-  bool is_known = false;  // false: it cannot be read, or may not be
+  bool is_known = false;  // false: unreadable, or the token must not read it
   std::string problem;    // "it does not exist"; empty: none
   std::string cure;
 };
@@ -63,42 +63,42 @@ struct NamespaceView {
 // A Harvester host that is cordoned.
 struct CordonedHost {
   std::string name;
-  std::vector<std::string> vms;  // those of the pool that run there, by name
+  std::vector<std::string> vms;  // the pool's VMs that run there, by name
 };
 
 struct Inspection {
   PoolSnapshot snapshot;
   LeaseView lease;
-  // What Status would report, except for `ns` and `nothing_exists`. While a live process holds the
-  // Lease for an action, a Scale counts as open.
+  // The result that Status would report, except for `ns` and `nothing_exists`. While a live process
+  // holds the Lease for an action, a Scale counts as running.
   StatusReport report;
-  // The ids of the policy's nodes without a VM that are, by their metadata, VMs of another
+  // The ids of the policy's nodes without a VM whose metadata says that they are VMs of another
   // namespace or no VMs of the plugin, as far as these nodes were read.
   std::set<std::string> foreign_nodes;
-  // Empty: the policy does not tell, or no VM can be made, and `growth_problem` says why.
+  // Empty: the policy does not define it, or no VM can be made; `growth_problem` then says why.
   CurrentTemplate current_template{};
   std::string growth_problem;
   std::vector<CordonedHost> cordoned_hosts;
-  // All hosts, by name; an error: which hosts there are, or where the VMs run, could not be read,
-  // and `cordoned_hosts` is empty.
+  // All hosts, by name. An error: the hosts, or the VMs' placement, could not be read, and
+  // `cordoned_hosts` is empty.
   absl::StatusOr<std::vector<std::string>> hosts = base::Unavailable("not read");
   // Read only if the pool has neither a VM nor a Lease. A problem of the namespace makes the pool
   // not ready here. Status does not look for such problems.
   std::optional<NamespaceView> ns;
-  // Why the pool may not exist: it has neither a VM nor a Lease. Such a pool is not ready here,
-  // because its name may be wrong; the plugin's Status calls it ready, so that it can grow from
-  // nothing. Empty: it exists, or its Lease is not known.
+  // Says that the pool may not exist, because it has neither a VM nor a Lease. Such a pool is not
+  // ready here, since its name may be wrong; the plugin's Status calls it ready, so that it can
+  // grow from nothing. Empty: it exists, or its Lease is not known.
   std::string nothing_exists;
-  // The removals of other pools of the namespace that have been unfinished for ten minutes or whose
-  // age is not known (rule S5). No policy of these pools is known.
+  // Removals in other pools of the namespace that have been unfinished for ten minutes or whose age
+  // is not known (rule S5). The policies of these pools are not known.
   std::map<PoolKey, std::vector<UnfinishedRemoval>> unclaimed;
 };
 
-// The Kubernetes Events of a VM and of its instance, the newest last.
+// The Kubernetes Events of a VM and its instance, the newest last.
 struct EventsView {
-  std::string problem;  // why they are not known; empty: none
+  std::string problem;  // why they could not be read; empty: no problem
   std::vector<harvester::SeenEvent> events;
-  std::size_t earlier = 0;  // left out, because there are too many
+  std::size_t earlier = 0;  // how many older ones were omitted
 };
 inline constexpr std::size_t kMostEvents = 10;
 
@@ -107,33 +107,33 @@ struct Unfinished {
   std::string vm;
   std::string why;
 };
-// Called when a command waits for the pool's Lease because its holder no longer renews it: with the
-// holder, and the latest time at which the Lease will be taken over.
+// Called when a command waits for the pool's Lease because the holder has stopped renewing it.
+// Arguments: the holder, and the latest time at which the Lease will be taken over.
 using LeaseWaitListener = std::function<void(const std::string& holder, base::WallTime until)>;
 
-// What must change to give a pool to the Nomad cluster that is configured.
+// The changes needed to give a pool to the configured Nomad cluster.
 struct Adoption {
   PoolKey key;
-  std::string cluster;          // its keys
-  std::uint64_t index = 0;      // of its list of nodes
+  std::string cluster;          // the cluster's keys
+  std::uint64_t index = 0;      // the index of the cluster's node list
   std::vector<SharedVm> vms;    // those of another cluster, or made at a higher index
   std::string lease_cluster{};  // the Lease's keys, if they are another cluster's
-  // The VMs of the pool that had a node, and how many of those nodes this Nomad knows, by ID or
-  // name.
+  // The number of the pool's VMs that had a node, and how many of those nodes this Nomad knows by
+  // ID or name.
   std::size_t joined = 0;
   std::size_t known = 0;
 
   bool IsNeeded() const { return !vms.empty() || !lease_cluster.empty(); }
 };
 
-// Whether a pool, or the replacement of its VMs, was held before it was resumed.
+// Says whether a pool, or the replacement of its VMs, was held before it was resumed.
 enum class WasHeld { kYes, kNo, kNoLease };
 
 struct Collection {
   // OK: everything that could be collected was. ABORTED: another live process holds the pool's
   // Lease, and nothing was done.
   absl::Status outcome;
-  // What needs an operator or another process. Does not list what a policy keeps on purpose.
+  // Items that need an operator or another process. Excludes items that a policy keeps on purpose.
   std::vector<Unfinished> unfinished;
 };
 
@@ -141,16 +141,16 @@ class Maintenance {
  public:
   Maintenance(MaintenanceOptions options, Clients clients);
 
-  // Sets the annotation `paused` of the pool's Lease (rule L10). If there is no Lease, one is
-  // created. One request if the Lease exists. Returns whether it existed: a pool on which nobody
-  // has acted has no Lease yet, nor has a pool with a mistyped name.
+  // Sets the annotation `paused` of the pool's Lease (rule L10), and creates the Lease if there is
+  // none. One request if the Lease exists. Returns whether it existed: a missing Lease means that
+  // nobody has acted on the pool yet, or that its name is mistyped.
   absl::StatusOr<bool> Pause(const runtime::Context& context, const PoolKey& key,
                              const harvester::Hold& hold) const;
-  // Removes that annotation. At most two requests. An error is one of Harvester, or
-  // FAILED_PRECONDITION: no Lease is used.
+  // Removes that annotation. At most two requests. Errors: Harvester's, or FAILED_PRECONDITION if
+  // no Lease is used.
   absl::StatusOr<WasHeld> Resume(const runtime::Context& context, const PoolKey& key) const;
-  // Removes the annotation `replacement` of the pool's Lease, so that replacements go on (rule R5).
-  // At most two requests.
+  // Removes the annotation `replacement` of the pool's Lease, so that replacements continue (rule
+  // R5). At most two requests.
   absl::StatusOr<WasHeld> ResumeReplacement(const runtime::Context& context,
                                             const PoolKey& key) const;
   // Sets the annotation `replace` of a VM, or removes it if `reason` is unset (rule R1). One
@@ -160,16 +160,16 @@ class Maintenance {
                                   const std::optional<std::string>& reason) const;
 
   // Finds the VMs of the pool, and its Lease, that belong to another Nomad cluster than the
-  // configured one (rule C15). Only reads. An error: a system or the Lease cannot be read, the pool
-  // does not exist, or this Nomad does not tell its keys.
+  // configured one (rule C15). Only reads. Fails if a system or the Lease cannot be read, the pool
+  // does not exist, or this Nomad does not reveal its keys.
   absl::StatusOr<Adoption> FindAdoption(const runtime::Context& context, const PoolKey& key) const;
-  // Records this cluster in those VMs, one PATCH each, lowers the index in `nodes` to that of this
-  // Nomad, and then records it on the Lease. The first failure ends it; it may be repeated.
+  // Records this cluster in those VMs, one PATCH each, lowers the index in `nodes` to this Nomad's,
+  // and then records the cluster on the Lease. Stops at the first failure; may be repeated.
   absl::Status Adopt(const runtime::Context& context, const Adoption& adoption) const;
 
-  // Only reads. An error means that Harvester cannot be read. If Nomad cannot be read, the snapshot
-  // reports it and the pool is not ready. `tells_vms`: the policy says how new VMs are made, and
-  // existing VMs are compared with that. `claimed`: the other pools for which a policy is known.
+  // Only reads. Fails if Harvester cannot be read. If Nomad cannot be read, the snapshot says so
+  // and the pool is not ready. `tells_vms`: the policy defines new VMs, and existing VMs are
+  // compared with that. `claimed`: the other pools for which a policy is known.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy, bool tells_vms,
                                      std::set<PoolKey> claimed = {}) const;
@@ -177,49 +177,49 @@ class Maintenance {
   // One request. The right to read a namespace is optional.
   NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;
 
-  // What a policy can name. Only reads. If the token may not list what is in all namespaces: what
-  // is in `namespaces`.
+  // Lists the objects that a policy can name. Only reads. If the token must not list all
+  // namespaces, returns the objects in `namespaces`.
   absl::StatusOr<harvester::Choices> FindChoices(const runtime::Context& context,
                                                  const std::vector<std::string>& namespaces) const;
 
-  // At most kMostEvents. One request of Harvester, and within a few seconds: that they may not be
-  // listed, or cannot be read, is no error.
+  // Returns at most kMostEvents. Sends one request to Harvester and takes at most a few seconds. If
+  // Events cannot be listed, the view says so.
   EventsView EventsOf(const runtime::Context& context, const std::string& ns,
                       const std::string& vm) const;
 
-  // Shows what a Scale to `count` would do now, and what would refuse it. Only reads: a new VM is
-  // tried as a dry run of the API server, and the Lease is not acquired. Does not know what only
-  // the plugin's process remembers, such as zones without room. An error means that a system cannot
-  // be read.
+  // Shows what a Scale to `count` would do now, and what would make it fail. Only reads: a new VM
+  // is tried with an API server dry run, and the Lease is not acquired. Does not know what only the
+  // plugin's process remembers, such as zones without room. Fails if a system cannot be read.
   absl::StatusOr<Proposal> Plan(const runtime::Context& context, const config::PoolPolicy& policy,
                                 std::int64_t count) const;
 
-  // The objects that a growth would create for one VM. Only reads, and only from Harvester. An
-  // error is one of Harvester, or the reason why the growth would be refused, which names the
+  // Returns the objects that a scale-out would create for one VM. Only reads, and only from
+  // Harvester. Errors: Harvester's, or the reason why the scale-out would be refused, naming the
   // policy's keys.
   absl::StatusOr<Rendering> Render(const runtime::Context& context,
                                    const config::PoolPolicy& policy) const;
 
-  // Checks every precondition of the policy's pool, in a fixed order: Harvester's, Nomad's, and
-  // what concerns both. Blocks for the requests, which go to both systems at the same time, each
-  // within the context's time. Writes nothing: apart from access reviews and the dry run of one VM,
-  // it only reads.
+  // Checks every precondition of the policy's pool in a fixed order: Harvester's, Nomad's, then
+  // those that concern both. Blocks for the requests, which go to both systems concurrently, within
+  // the context's time. Writes nothing: apart from access reviews and the dry run of one VM, it
+  // only reads.
   std::vector<CheckResult> Check(const runtime::Context& context,
                                  const config::PoolPolicy& policy) const;
 
-  // Every pool that owns a VM, volume, Secret or Lease in the namespace, or for which a Nomad node
-  // was drained. Only reads.
+  // Finds every pool that owns a VM, volume, Secret or Lease in the namespace, or for which a Nomad
+  // node was drained. Only reads.
   absl::StatusOr<std::set<PoolKey>> FindPools(const runtime::Context& context,
                                               const std::string& ns) const;
 
   // Runs Reconciler::RunResumption under the pool's Lease until it has finished, drains included.
   // Without a policy no removal is started: VMs that never joined stay unfinished. `waits` is
-  // called, at most once, when it waits for the Lease of a process that has died.
+  // called, at most once, if it has to wait for the Lease of a dead process.
   Collection Collect(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
                      const ReconcileListener& events,
                      const LeaseWaitListener& waits = nullptr) const;
-  // Reports as events what Collect would do first. Only reads, and does not acquire the Lease.
+  // Reports as events the first actions that Collect would take. Only reads, and does not acquire
+  // the Lease.
   Collection Preview(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
                      const ReconcileListener& events) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads both systems into a snapshot, and keeps state that a single observation cannot provide.
+// Reads both systems into a snapshot, and keeps the state that a single observation cannot provide.
 #ifndef NOMAD_HARVESTER_SCALING_OBSERVER_H_
 #define NOMAD_HARVESTER_SCALING_OBSERVER_H_
 
@@ -31,21 +31,21 @@ class ObserverMemory {
  public:
   // Fills in what the look and its VMs have from earlier observations. The look must be linked.
   void Apply(base::MonoTime now, Look* look);
-  // Records when the introduction token of a VM has to be renewed or checked, by the API server's
-  // clock.
+  // Records when the introduction token of a VM must next be renewed or checked, by the API
+  // server's clock.
   void RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
   // The uid of the namespace: known once it was read, or as "" once reading it was forbidden. Apply
   // fills it in.
   bool KnowsHarvester() const;
   void SetHarvester(std::string uid);
-  // The node on which the autoscaler itself runs, or why that was not read: then the one that was
-  // known last. Apply fills it in.
+  // Sets the node on which the autoscaler itself runs. On an error the last known node stays. Apply
+  // fills in the node and the error.
   void SetOwnNode(const absl::StatusOr<std::string>& id);
-  // Returns what was set before.
+  // Returns the previous value.
   bool SetAllocationsUnread(bool unread);
   PendingReasons& pending_reasons() { return pending_reasons_; }
-  // The VMs, by uid, that are unhealthy and would be marked, but for the one that is to take their
-  // place (VmView::awaited_for). Forgets the others.
+  // Records the VMs, by uid, that are unhealthy and would be marked if their replacement existed
+  // (VmView::awaited_for). Drops the others.
   void RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids);
   // Sets VmView::stays_unrecorded of the VMs with these uids from now on.
   void RecordStaying(const std::set<std::string>& uids);
@@ -103,23 +103,22 @@ class ObserverMemory {
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
 };
 
-// The reads of the loop. Not thread-safe itself; the objects it refers to are.
+// Performs the loop's reads. Not thread-safe; the objects it refers to are.
 class Observer {
  public:
-  // VMs and their instances; an error: those cannot be listed.
+  // VMs and their instances. If `instances` is an error, those cannot be listed.
   struct VmsAndInstances {
     harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
     absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
   };
-  // How an observation begins: what it waits for, and what was already read.
+  // How an observation starts: the change it waits for, and lists that were already read.
   struct BlockingWait {
-    // For a blocking query: first wait for a change after this index.
+    // Index for a blocking query: first wait for a change after it.
     std::uint64_t after_index = 0;
     base::Duration wait{};
-    // Time limit of the node list, so that a Nomad that does not reply leaves time to read
-    // Harvester.
+    // Time limit for the node list, so that an unresponsive Nomad leaves time to read Harvester.
     base::Duration nodes_limit = base::Duration::max();
-    // Lists that were read just now, and are not requested again.
+    // Lists that were just read and are not requested again.
     std::optional<nomad::Indexed<NodeList>> nodes{};
     std::optional<VmsAndInstances> lists{};
   };
@@ -128,18 +127,17 @@ class Observer {
            ObserverMemory& memory, Retries& retries, runtime::Executor& executor,
            log::Logger logger);
 
-  // Reads nodes before VMs, unless they were read before: a VM that is observed without a node had
-  // none when the nodes were read.
-  // VMs and instances are read at the same time. If another pool made a VM meanwhile, nodes are
-  // read again (ListIsOlderThanVms). An unreadable Nomad is not an error (nomad_readable is false);
-  // an unreadable Harvester is. `base` provides region and policy_nodes.
+  // Reads nodes before VMs, unless they were already read, so that a VM observed without a node had
+  // none when the nodes were read. Reads VMs and instances concurrently. If another pool made a VM
+  // meanwhile, reads the nodes again (ListIsOlderThanVms). An unreadable Nomad is no error
+  // (nomad_readable is false); an unreadable Harvester is. `base` provides region and policy_nodes.
   absl::StatusOr<Look> Observe(const runtime::Context& context, Look base, BlockingWait blocking);
 
-  // The allocations of the region, in one request, for a selection by load. A token without
-  // read-job is not an error: the list is then incomplete.
+  // Reads the region's allocations in one request, for selecting VMs by load. A token without
+  // read-job is no error: the list is then incomplete.
   absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context) const;
 
-  // Reads two lists at once, or only that of VMs. An error: Harvester cannot be read.
+  // Reads both lists concurrently, or only the VMs. Fails if Harvester cannot be read.
   absl::StatusOr<VmsAndInstances> ReadVmsAndInstances(const runtime::Context& context,
                                                       bool with_instances) const;
 
@@ -149,9 +147,9 @@ class Observer {
   // Records whether a node could be read in full. If it could not, it is tried again later (L2).
   void RecordRead(const std::string& node_id, const absl::Status& read, base::MonoTime now);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
-  // Reads the allocations of nodes that must be idle, if there are any: by one list, or node by
-  // node if the list fails and MayPass is false for it. A node whose allocations are not known is
-  // not idle. An error: the context ended.
+  // Reads the allocations of nodes that must be idle, if there are any: in one list, or node by
+  // node if the list fails and MayPass is false. A node whose allocations are unknown is not idle.
+  // Fails if the context ended.
   absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
   void ReadHarvester(const runtime::Context& context) const;
   void ReadDetails(const runtime::Context& context, Look* look);
@@ -177,26 +175,26 @@ void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
 // index is at least that in the VM's `nodes`. Behind the same address may be a proxy, or another or
 // a restored Nomad, which knows none of the nodes (rule C15).
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
-// True if a list that could not be read may succeed when it is requested again. Callers then do not
-// send many single requests instead, which would be a burden.
+// True if a list that could not be read may succeed when requested again. Callers then do not fall
+// back to many single requests, which would add load.
 bool MayPass(const absl::Status& list);
-// Reads the allocations of these nodes by a request for each, `at_once` at a time. The results have
-// the order of the nodes. After a few errors the remaining nodes are not asked for and get
+// Reads the allocations of these nodes with one request each, `at_once` concurrently. The results
+// are in the order of the nodes. After a few errors the remaining nodes are not read and get
 // UNAVAILABLE.
 std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Context& context,
                                                            runtime::Executor& executor,
                                                            const nomad::NomadClient& nomad,
                                                            const std::vector<std::string>& nodes,
                                                            std::size_t at_once);
-// UNAVAILABLE if a list of nodes with this index is older than the VM, or comes from another or a
-// restored Nomad. Such a list does not prove that a node does not exist (rule C15). A VM that is no
-// member, or that belongs to another Nomad than the look's, is not compared.
+// UNAVAILABLE if a node list with this index is older than the VM, or comes from another or a
+// restored Nomad. Such a list does not prove that a node does not exist (rule C15). OK for a VM
+// that is not a member, or that belongs to another Nomad than the Look's.
 absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t index);
-// True if the list's index is below that of a VM. Another pool may have made the VM after the list
-// was requested; a list that is requested now shows whether that is so.
+// True if the list's index is below a VM's. Another pool may have made the VM after the list was
+// requested; requesting the list again shows whether that is so.
 bool ListIsOlderThanVms(const Look& look);
 // Marks Nomad as unreadable if the list is older than a VM although it was requested after the VMs
-// were read, or if Nomad's keys were not read and VMs have a record of them.
+// were read, or if Nomad's keys were not read although VMs have recorded them.
 void CheckIndex(Look* look);
 
 // Stubs that must be read in full before the links can be trusted (rule C6): pool members whose

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out why new VMs do not start: what the scheduler says about their pods, and what Kubernetes
-// and CDI say about their volumes.
+// Finds out why new VMs do not start: the scheduler's messages about their pods, and warnings of
+// Kubernetes and CDI about their volumes.
 #ifndef NOMAD_HARVESTER_SCALING_PENDING_REASONS_H_
 #define NOMAD_HARVESTER_SCALING_PENDING_REASONS_H_
 
@@ -16,10 +16,11 @@
 
 namespace nomad_harvester::scaling {
 
-// Most volumes and pods come within seconds. The plugin asks only later why one does not.
+// Most volumes and pods are ready within seconds. The plugin looks for reasons only after this
+// time.
 inline constexpr base::Duration kVolumesAreDueAfter = std::chrono::minutes(1);
 inline constexpr base::Duration kPodsAreDueAfter = std::chrono::seconds(20);
-// How often the plugin asks while a VM waits, and after a refusal (both rights are optional).
+// Intervals between reads while a VM waits, and after a refusal (both rights are optional).
 inline constexpr base::Duration kVolumeWarningsEvery = std::chrono::minutes(1);
 inline constexpr base::Duration kPodsEvery = std::chrono::seconds(20);
 inline constexpr base::Duration kReasonsAfterRefusal = std::chrono::hours(1);
@@ -27,15 +28,15 @@ inline constexpr base::Duration kReasonsAfterRefusal = std::chrono::hours(1);
 // What one pool's looks have read of them. Thread-safe.
 class PendingReasons {
  public:
-  // Reads the messages of pods if members that have not joined wait for a host. One list, within a
-  // few seconds, if it is due; none while no member has waited for kPodsAreDueAfter. A list that
-  // cannot be read is no error: the messages that were read before stay.
+  // Reads the pods' messages if members that have not joined wait for a host: one list, within a
+  // few seconds, if a read is due; none while no member has waited for kPodsAreDueAfter. If the
+  // list cannot be read, the previous messages stay.
   void ReadPods(const runtime::Context& context, const harvester::VmStore& vms,
                 const log::Logger& logger, Look* look);
-  // Sets pod_message of those members from what was read last.
+  // Sets pod_message of those members from the last read.
   void ApplyPods(Look* look);
-  // Likewise reads and sets volume_warning of members that have not joined and whose guests do not
-  // run. At most two lists.
+  // Likewise for volume_warning of members that have not joined and whose guests do not run. At
+  // most two lists.
   void ApplyVolumes(const runtime::Context& context, const harvester::VmStore& vms,
                     const log::Logger& logger, Look* look);
 
@@ -48,7 +49,7 @@ class PendingReasons {
     base::MonoTime next_read NH_GUARDED_BY(mutex) = base::MonoTime::min();
     Texts texts NH_GUARDED_BY(mutex){};
   };
-  // Returns what was read last. Reads it anew first if it is due.
+  // Returns the last result, after reading again if a read is due.
   static Texts Read(const runtime::Context& context,
                     const std::function<absl::StatusOr<Texts>(const runtime::Context&)>& read,
                     const log::Logger& logger, Source* source);

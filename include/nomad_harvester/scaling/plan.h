@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Scale must do: a pure function of what was observed.
+// Plans a Scale: a pure function of the observed state.
 #ifndef NOMAD_HARVESTER_SCALING_PLAN_H_
 #define NOMAD_HARVESTER_SCALING_PLAN_H_
 
@@ -19,11 +19,11 @@ namespace nomad_harvester::scaling {
 
 enum class Direction { kNone, kOut, kIn };
 
-// A VM to create. `name`: left over from an earlier action; empty: a new name.
+// A VM to create. `name`: left over from an earlier action; empty: use a new name.
 struct PlannedCreation {
   std::string name{};
   std::string action_id{};
-  std::string zone{};  // empty: any of the policy's
+  std::string zone{};  // empty: any zone of the policy
   std::optional<harvester::Replaces> replaces{};
 };
 struct PlannedRemoval {
@@ -48,67 +48,67 @@ struct ScalePlan {
   // The next candidates, in order, for a victim that a fresh read shows unsuitable (rule L5).
   std::vector<PlannedRemoval> reserve;
   std::vector<PassedOver> passed_over;
-  // How many of the requested victims could not be found. The Scale removes the others and reports
-  // it (as the SDK does).
+  // The number of requested victims that could not be found. The Scale removes the others and
+  // reports this (as the SDK does).
   std::int64_t missing_victims = 0;
 };
 
-// VMs whose removal was refused, rolled back or cancelled are last in the order for this long, so
-// that the same ones are not drained over and over (rule C8).
+// A VM whose removal was refused, rolled back or cancelled comes last in the order for this long,
+// so that the same VMs are not drained over and over (rule C8).
 inline constexpr base::Duration kGoesLastFor = std::chrono::hours(1);
-// Whether a removal of the VM was rolled back within that time, by its annotation.
+// True if the VM's annotation says that its removal was rolled back within that time.
 inline bool IsUndoneLately(const harvester::VirtualMachine& vm, base::WallTime now) {
   return vm.removal_undone.has_value() && now - vm.removal_undone->at < kGoesLastFor;
 }
-// For how long a zone in which a VM could not start gets no new VMs, if other zones can. Longer
-// than the longest back-off, so that one zone without room never stops the pool.
+// How long a zone in which a VM could not start gets no new VMs, if other zones can. Longer than
+// the longest back-off, so that one zone without room never stops the pool.
 inline constexpr base::Duration kZoneAvoidedFor = std::chrono::hours(2);
 
 struct PlanInputs {
   // For a selection by load. A node that is missing has none.
   std::map<std::string, Allocations> allocations{};
-  // Marked VMs whose roll-back is refused or fails (rule C14), by name: they count as standing, and
+  // Marked VMs whose roll-back is refused or fails (rule C14), by name. They count as running, and
   // the plan leaves them out.
   std::map<std::string, std::string> left_out{};
-  // How often the removal of a VM was refused within kGoesLastFor, by name: others go first.
+  // How often each VM's removal was refused within kGoesLastFor, by name; VMs with fewer refusals
+  // go first.
   std::map<std::string, int> refusals{};
-  // Harvester hosts that are cordoned: their VMs go before those that only the strategy ranks (rule
-  // C8).
+  // Cordoned Harvester hosts. Their VMs come before those that only the strategy ranks (rule C8).
   std::set<std::string> cordoned_hosts{};
-  // By which the VMs that have drifted are known. Empty: they go like all others.
+  // Identifies the VMs that have drifted. Empty: drift does not influence the order.
   CurrentTemplate current_template{};
-  // Zones in which a VM could not start lately: others get the new VMs.
+  // Zones in which a VM recently could not start; new VMs go to the others.
   std::set<std::string> failing_zones{};
-  // Of the VMs that count, those that take the place of others until this Scale (rule R4): its
-  // limits are those of the pool without them.
+  // How many of the counted VMs were replacements until this Scale (rule R4). Its limits are those
+  // of the pool without them.
   std::int64_t newly_counted = 0;
-  // Every removal of an earlier action was refused: one VM alone is removed until one succeeds
+  // Every removal of an earlier action was refused: remove only one VM at a time until one succeeds
   // (rule C12).
   bool one_removal = false;
 };
 
-// INVALID_ARGUMENT: negative count, or more new VMs than the Lease can name.
-// FAILED_PRECONDITION: growth while a broken VM exists that is not removed (rule S1) or while a
-// node of a VM joined the wrong pool (rule C15). The mass-loss guard is checked by the caller.
-// The inputs must hold the allocations of every pool node if the policy's strategy needs them.
+// INVALID_ARGUMENT: negative count, or more new VMs than the Lease can name. FAILED_PRECONDITION:
+// growth while there is a broken VM that is not being removed (rule S1), or while a VM's node has
+// joined the wrong pool (rule C15). The caller checks for mass loss. If the policy's strategy needs
+// allocations, the inputs must hold those of every pool node.
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
 
-// Why no VM may be added now: a broken VM that is kept, or a node that joined the wrong pool.
+// Fails if no VM may be added now: a broken VM is kept, or a node joined the wrong pool.
 absl::Status CheckGrowth(const PoolSnapshot& snapshot);
 
-// VMs to create. Names that an earlier action stored, and whose VM was never created, are used
-// first.
+// Returns the VMs to create. Names that an earlier action recorded without creating their VMs are
+// used first.
 std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted);
 
-// Why a VM that counts must not be removed; empty if it may (rule C7). Its node is null if it has
+// Says why a counted VM must not be removed; empty if it may (rule C7). `node` is null if it has
 // none.
 std::string ObjectionTo(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
 
 // True if the node holds a dynamic host volume, and the policy keeps such nodes (rule C7).
 bool HoldsKeptVolume(const nomad::Node& node, const PoolSnapshot& snapshot);
 
-// Whether the node is a member of the pool according to the policy or the VM's own record.
+// True if the node is a member of the pool according to the policy or the VM's own record.
 bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
 // "node <id> is node_class=…, expected …": for a node that does not belong to the pool.
 std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot);

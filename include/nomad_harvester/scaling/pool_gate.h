@@ -34,8 +34,8 @@ class PoolGate {
     runtime::CancelSource source_;
   };
 
-  // ABORTED: a Scale is open. Cancels a running resumption and waits, within `context`, until it
-  // has ended. `context` becomes the parent of the guard's.
+  // ABORTED: a Scale is running. Otherwise cancels a running resumption and waits, within
+  // `context`, until it has ended. `context` becomes the parent of the guard's context.
   absl::StatusOr<std::unique_ptr<Guard>> EnterForScale(const runtime::Context& context);
   // Null if a Scale or resumption is running, or a Scale is waiting.
   std::unique_ptr<Guard> EnterForResumption(const runtime::Context& context);

@@ -25,12 +25,12 @@ namespace nomad_harvester::scaling {
 
 inline constexpr base::Duration kLeaseDuration = std::chrono::seconds(20);
 inline constexpr base::Duration kLeaseRenewal = std::chrono::seconds(3);
-// A holder whose renewTime is at most this old by the API server's clock is alive (MayBeAlive).
+// A holder with a renewTime at most this old by the API server's clock is alive (MayBeAlive).
 inline constexpr base::Duration kLeaseAlive = std::chrono::seconds(5);
-// Limit of one write attempt.
+// Time limit of one write attempt.
 inline constexpr base::Duration kWriteLimit = std::chrono::seconds(10);
 
-// What the Lease stores besides its holder. Unreadable annotations count as absent.
+// The data that the Lease stores besides its holder. Unreadable annotations count as absent.
 struct PoolRecord {
   std::optional<harvester::LeaseAction> action;
   harvester::BackOff back_off;
@@ -38,18 +38,18 @@ struct PoolRecord {
   std::optional<harvester::PolicyRecord> policy;  // the last one that scaled (rule L11)
   std::optional<harvester::ErrorRecord> last_error;
   std::optional<harvester::StoppedReplacement> replacement{};  // rule R5
-  harvester::Hold paused;  // the operators', which Store does not write (rule L10)
-  // To which Nomad cluster the pool belongs: the keys of the one that the last Scale acted on, or
-  // that nomad-harvester adopt gave the pool to; empty: not known (rule C15).
+  harvester::Hold paused;  // set by operators; Store does not write it (rule L10)
+  // The Nomad cluster to which the pool belongs: the keys of the cluster on which the last Scale
+  // acted, or to which nomad-harvester adopt gave the pool; empty: unknown (rule C15).
   std::string nomad_cluster{};
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };
 
-// Whether the Lease has a holder that may have renewed it within kLeaseAlive, by the API server's
-// clock (server_time). If in doubt, true: both times have up to a second of error.
+// True if the Lease has a holder that may have renewed it within kLeaseAlive, by the API server's
+// clock (server_time). True in doubt: both times have up to a second of error.
 bool MayBeAlive(const kube::Lease& lease);
 
-// The Lease as it is created for a pool, held by `holder`.
+// Builds a pool's Lease for its creation, held by `holder`.
 nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now);
 
 class LeasePermit;
@@ -60,20 +60,20 @@ enum class LeaseUser { kScale, kResumption };
 // in this process; Acquire and Release alternate. Thread-safe; Acquire, Store and Release block for
 // their requests.
 //
-// While the Lease is held, a thread of its own renews it: a renewal blocks for its request, and the
+// While the Lease is held, a dedicated thread renews it: a renewal blocks for its request, and the
 // renewals of many pools must not wait for each other (rule L8). An idle thread costs 10 KiB and 16
-// KiB of kernel stack, so that 60 pools at work cost less than 2 MiB.
+// KiB of kernel stack, so 60 busy pools cost less than 2 MiB.
 class PoolLease {
  public:
   struct Options {
     bool enabled = true;
     std::string holder;  // unique to this process: host, pid, random
     base::Duration write_limit = kWriteLimit;
-    // Called by Acquire, at most once, when it begins to wait for a holder that no longer renews
-    // the Lease: with the holder, and the latest time at which the Lease will be taken over.
+    // Called by Acquire, at most once, when it starts waiting for a holder that no longer renews
+    // the Lease. Arguments: the holder, and the latest time at which the Lease will be taken over.
     std::function<void(const std::string& holder, base::WallTime until)> on_wait{};
-    // Whether this process has ever held the pool's Lease: it then never acts without one. Shared
-    // by the objects of all its configurations.
+    // True if this process has ever held the pool's Lease; it then never acts without one. Shared
+    // by the objects of all configurations.
     std::shared_ptr<std::atomic<bool>> was_held = std::make_shared<std::atomic<bool>>(false);
   };
   // The options set by the configuration.
@@ -86,68 +86,68 @@ class PoolLease {
   PoolLease& operator=(const PoolLease&) = delete;
 
   // Acquires the Lease and renews it until Release, StopRenewal or the destructor. `on_lost` is
-  // called at most once, from the renewal, when another process holds the Lease or it could not be
-  // renewed in time; never after one of the three has returned. From then on every write permit
-  // refuses, and renewal never regains the Lease. LeaseHold does this for a scope.
+  // called by the renewal, at most once, when another process holds the Lease or it could not be
+  // renewed in time; never after one of those three has returned. After it every write permit
+  // refuses, and the renewal never regains the Lease. LeaseHold does this for a scope.
   //
   // ABORTED: another live process holds it. If the holder has stopped renewing, Acquire waits until
-  // no renewal was observed for kLeaseDuration by our own clock, and then acquires the Lease; what
-  // was observed of the holder is kept from call to call. Every other failure is returned, except
-  // for a 403 that the API server's rights review confirms (ReviewDeniesLease): from then on only
-  // this process guards the pool (one WARN), and used() is false.
+  // our own clock has seen no renewal for kLeaseDuration, and then acquires the Lease; observations
+  // of the holder are kept between calls. Returns every other failure, except for a 403 that the
+  // API server's access review confirms (ReviewDeniesLease): from then on only this process guards
+  // the pool (one WARN), and used() is false.
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
-  // True if the Lease was read since this process has this configuration, or if it is not used.
+  // True if the Lease has been read since this configuration was set, or if it is not used.
   bool is_known() const;
 
-  // Whether a Lease guards the pool: false if it is disabled, or denied by the rights review.
+  // True if a Lease guards the pool; false if it is disabled, or denied by the access review.
   bool used() const;
   bool held() const;
-  // Why the last hold ended against our will: who did not answer, or that another process has it.
+  // Why the last hold was lost: nobody answered, or another process has the Lease.
   std::string why_lost() const;
-  // As it was last read or written.
+  // Returns the record as last read or written.
   PoolRecord record() const;
 
-  // Writes the record, and with it the keys of the Nomad cluster (empty: they stay as they are);
-  // those of the record itself are not written, so that what nomad-harvester adopt writes meanwhile
-  // stays. Without a Lease the record is only kept in memory, and the keys are not. After an error
-  // the record may or may not be stored.
+  // Writes the record and the keys of the Nomad cluster (empty: leave them unchanged). The record's
+  // own keys are not written, so that a concurrent nomad-harvester adopt is not overwritten.
+  // Without a Lease the record is kept only in memory, and the keys not at all. After an error the
+  // record may or may not be stored.
   absl::Status Store(const runtime::Context& context, const PoolRecord& record,
                      const std::string& nomad_cluster = "");
 
-  // Ends the hold and releases the Lease (empty holder, by resourceVersion), and with the same
-  // request writes the record `last`, unless it is null. A renewal under way is cancelled, not
-  // awaited; no write is permitted any more. While a write of the hold may still take effect, the
-  // Lease is not released but left to expire (rule L9): such a write is under way, or its context
-  // ended before its reply came, less than kLeaseDuration ago. A failure is only logged: the Lease
-  // then expires. If `last` cannot be written, the Lease is released without it. False: it is not
-  // known whether `last` is stored.
+  // Ends the hold and releases the Lease (empty holder, by resourceVersion); the same request
+  // writes the record `last`, unless it is null. A renewal under way is cancelled, not awaited; all
+  // further writes are refused. While a write of the hold may still take effect, the Lease is not
+  // released but left to expire (rule L9): the write is under way, or its context ended before the
+  // reply came, less than kLeaseDuration ago. A failure is only logged: the Lease then expires. If
+  // `last` cannot be written, the Lease is released without it. Returns false if it is not known
+  // whether `last` is stored.
   bool Release(const runtime::Context& context, const PoolRecord* last = nullptr);
 
-  // Ends the hold like Release, but without a request, within a millisecond: the Lease expires, or
-  // the next Acquire of this process acquires it again. For a call whose client disconnected and
-  // which must have no further effect. The destructor calls it.
+  // Ends the hold like Release, but without a request and within a millisecond: the Lease expires,
+  // or the next Acquire of this process acquires it again. For a call that must have no further
+  // effect because its client disconnected. The destructor calls it.
   void StopRenewal();
 
-  // Permits writes while we hold the Lease: the time since the last successful renewal was *sent*
-  // plus the limit of one attempt stays below kLeaseDuration. Outlives the PoolLease.
+  // Permits writes while we hold the Lease: the time since the last successful renewal was *sent*,
+  // plus the limit of one attempt, stays below kLeaseDuration. Outlives the PoolLease.
   std::shared_ptr<const runtime::WritePermit> permit() const;
 
-  // Reads the record without acquiring the Lease: used() and record() then return what Acquire
-  // would have found. For callers that do not act. A missing Lease is not an error, nor is one that
-  // the rights review denies.
+  // Reads the record without acquiring the Lease, for callers that do not act: used() and record()
+  // then return what Acquire would have found. A missing Lease is no error, nor is one that the
+  // access review denies.
   absl::Status Refresh(const runtime::Context& context);
 
  private:
-  struct ObservedHolder {  // another holder, and its last renewal observed by our clock
+  struct ObservedHolder {  // another holder, and its last renewal seen by our clock
     std::string holder;
     std::optional<base::WallTime> renew_time;
     base::MonoTime since{};
   };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
-  // Reads, waits for and acquires the Lease. Errors: as Acquire, but every 403, too.
+  // Reads, waits for and acquires the Lease. Errors: Acquire's, and every 403.
   absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
   // Acquires the Lease without reading it first, if it was free when it was last read or released:
   // while its resourceVersion still matches, no other process has held it since. Tried once.
@@ -160,16 +160,16 @@ class PoolLease {
   // Calls on_wait.
   void TellWait(const kube::Lease& lease) const;
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
-  // Records what every reply shows while the Lease is ours: its version, what others write, the
+  // Records what every reply shows while the Lease is ours: its version, others' changes, the
   // server's time.
   void RecordReply(const kube::Lease& lease) NH_REQUIRES(mutex_);
   void RecordServerTime(const kube::Lease& lease) const NH_REQUIRES(mutex_);
-  // The API server's time now, estimated from its replies: other processes compare renewTime with
-  // that clock. It is early by up to a second and the time that a reply travels; MayBeAlive allows
-  // for that.
+  // Estimates the API server's current time from its replies; other processes compare renewTime
+  // with that clock. Early by up to a second plus the reply's travel time; MayBeAlive allows for
+  // that.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
-  // Decides after a 403. OK: from now on only this process guards the pool. Otherwise the 403, with
-  // the reason why that does not follow from it.
+  // Decides after a 403. OK: from now on only this process guards the pool. Otherwise returns the
+  // 403 and why it does not allow that.
   absl::Status DecideWithoutLease(const runtime::Context& context, const absl::Status& refused);
   void HoldUnguarded();
   // The Lease as the write left it.
@@ -181,10 +181,10 @@ class PoolLease {
                                         kube::LeaseChange change) const;
   void RecordReleased(const kube::Lease& lease, bool is_free, const PoolRecord* record);
   void StartRenewal(std::function<void()> on_lost);
-  // Ends the renewal, and with it all permission to write.
+  // Ends the renewal and refuses all further writes.
   void EndHold();
   void Renew(const runtime::Context& context);
-  // True: the Lease has a newer version than the cached one, but is still ours; try again.
+  // True: the Lease has a newer version than the cached one but is still ours; try again.
   bool RenewOnce(const runtime::Context& context);
   void Lose(const std::string& why);
   std::string RenewalProblem() const;
@@ -199,10 +199,10 @@ class PoolLease {
   mutable base::Mutex mutex_;
   bool used_ NH_GUARDED_BY(mutex_) = true;
   bool held_ NH_GUARDED_BY(mutex_) = false;
-  absl::Status denied_ NH_GUARDED_BY(mutex_);  // why it is not used; OK once that was logged
+  absl::Status denied_ NH_GUARDED_BY(mutex_);  // why it is not used; OK once logged
   mutable bool absent_ NH_GUARDED_BY(mutex_) = false;
   bool known_ NH_GUARDED_BY(mutex_) = false;
-  std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // begun, and ended by Release
+  std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // counts holds begun, and holds ended by Release
   std::string resource_version_ NH_GUARDED_BY(mutex_);
   PoolRecord record_ NH_GUARDED_BY(mutex_);
   mutable std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
@@ -213,7 +213,7 @@ class PoolLease {
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
   std::string why_lost_ NH_GUARDED_BY(mutex_);
   absl::Status renewal_problem_ NH_GUARDED_BY(mutex_);  // of the last attempt
-  // Only touched by Acquire and by what ends its hold.
+  // Only touched by Acquire and by the functions that end its hold.
   std::optional<runtime::CancelSource> renewing_;  // cancels a renewal's request
   std::unique_ptr<runtime::PeriodicTask> renewal_;
 };

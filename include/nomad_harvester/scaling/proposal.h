@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Scale would do now, for commands that show it without doing it.
+// What a Scale would do now, for commands that show it without acting.
 #ifndef NOMAD_HARVESTER_SCALING_PROPOSAL_H_
 #define NOMAD_HARVESTER_SCALING_PROPOSAL_H_
 
@@ -18,25 +18,27 @@ namespace nomad_harvester::scaling {
 struct Proposal {
   // After the roll-backs.
   PoolSnapshot snapshot;
-  // The plan within all its limits. If no plan can be made, it has only its numbers and its
-  // direction, and `refusal` says why.
+  // The plan within all its limits. If no plan can be made, only its numbers and its direction are
+  // set, and `refusal` says why.
   ScalePlan plan;
-  // VMs that are rolled back before any plan (rule C14), and why. The plan assumes that this is
+  // VMs that are rolled back before planning (rule C14), and why. The plan assumes that this is
   // done.
   std::vector<PassedOver> roll_backs;
-  // VMs that a Scale in either direction removes besides, because they are broken or unhealthy.
+  // VMs that a Scale in either direction also removes, because they are broken or unhealthy.
   std::vector<PassedOver> replaced;
-  // VMs that the background replaces, whatever the Scale does, the next one first (rule R1); and
-  // why it does not do that now (rule R2), or why it is not known which, or empty.
+  // VMs that the background work replaces whatever the Scale does, the next one first (rule R1);
+  // and why it does not do so now (rule R2) or why that is unknown, or empty.
   std::vector<PassedOver> to_replace;
   std::string replacement_rests;
-  // What would refuse the Scale; OK: nothing. ABORTED: another live process acts on the pool.
+  // The error that would refuse the Scale; OK: none. ABORTED: another live process acts on the
+  // pool.
   absl::Status refusal;
-  // Why some or all of the new VMs would not be made although the Scale is not refused; OK: none.
+  // Why some or all new VMs would not be made although the Scale is accepted; OK: all would.
   absl::Status left_out;
-  // The agent's policy that scaled the pool last, by its Lease (rule L11); unset: none is known.
+  // The agent's policy that last scaled the pool, according to its Lease (rule L11); unset:
+  // unknown.
   std::optional<harvester::PolicyRecord> agents_policy;
-  // What the operator should know about the VMs to create.
+  // Remarks for the operator about the VMs to create.
   std::vector<std::string> notes;
 };
 

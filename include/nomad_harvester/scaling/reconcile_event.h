@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool's loop does, reported to a listener such as a command at a terminal.
+// Actions of a pool's loop, reported to a listener such as a command on a terminal.
 #ifndef NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_
 #define NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_
 
@@ -14,7 +14,7 @@ namespace nomad_harvester::scaling {
 
 struct ReconcileEvent {
   enum class Kind {
-    kStep,            // `step`; for kWait and kReport its reason has why nothing was done
+    kStep,            // `step`; for kWait and kReport its reason says why nothing was done
     kPurge,           // a node was removed from Nomad: `object` is its ID
     kDeleteClaim,     // `object` is its name
     kDeleteSecret,    // likewise
@@ -27,7 +27,7 @@ struct ReconcileEvent {
   absl::Status outcome;  // an error is retried
 };
 
-// Called in the loop's thread, after the event. kWait and kReport are reported once per change.
+// Called on the loop's thread after the action. kWait and kReport are reported once per change.
 using ReconcileListener = std::function<void(const ReconcileEvent& event)>;
 
 }  // namespace nomad_harvester::scaling

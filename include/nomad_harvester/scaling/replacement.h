@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacement: a new VM takes the place of another one, without a change of the pool's count (rules
-// R1 to R8). Pure functions.
+// Replacement: a new VM takes the place of an old one without changing the pool's count (rules R1
+// to R8). Pure functions.
 #ifndef NOMAD_HARVESTER_SCALING_REPLACEMENT_H_
 #define NOMAD_HARVESTER_SCALING_REPLACEMENT_H_
 
@@ -17,10 +17,10 @@
 
 namespace nomad_harvester::scaling {
 
-// How long the pool is not ready while two ready nodes share one place (rule R3).
+// How long the pool is not ready while a VM and its replacement both have ready nodes (rule R3).
 inline constexpr base::Duration kSwapLimit = std::chrono::seconds(60);
-// A younger VM has not drifted: two agents with different policies must not replace each other's
-// VMs all the time.
+// A VM younger than this never counts as drifted, so that two agents with different policies do not
+// replace each other's VMs endlessly.
 inline constexpr base::Duration kYoungestToReplace = std::chrono::minutes(10);
 
 // Replaceable::reason of an unhealthy VM.
@@ -37,11 +37,11 @@ enum class Urgency {
 };
 
 struct Replaceable {
-  // Why this VM waits, whatever the pool does.
+  // A reason why this VM must wait, whatever the state of the pool.
   enum class Hold {
     kNone,
     kWindow,  // replacement_window is closed
-    kFlips,   // its place changes between two VM specs (rule R1)
+    kFlips,   // it alternates between two VM specs (rule R1)
   };
   const VmView* vm = nullptr;
   // "unhealthy", "requested: …", "host rack1-a is cordoned", "drifted: image, tags", "expired"
@@ -52,69 +52,70 @@ struct Replaceable {
   bool is_unhealthy() const { return urgency == Urgency::kUnhealthy; }
 };
 
-// The VMs that the policy or an operator wants to be replaced, in order: unhealthy ones, requested
-// ones, those that are to leave their hosts, drifted ones, expired ones, the oldest first, and
-// those that are held at the end. VMs that must not be removed are left out (rule C7). Empty
-// without a policy.
+// The VMs that the policy or an operator wants replaced, in order: unhealthy, requested, to be
+// moved off their hosts, drifted, expired (the oldest first), and finally those on hold. VMs that
+// must not be removed are left out (rule C7). Empty without a policy.
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const CurrentTemplate& current);
 
-// Why the replacement of `next`, the first of VmsToReplace, does not begin now, for people; empty
-// if it may (rule R2). It speaks for all of them: unhealthy ones come first, and held ones last.
+// Says, for people, why the replacement of `next`, the first of VmsToReplace, does not begin now;
+// empty if it may (rule R2). The answer holds for all of them, because unhealthy ones come first
+// and held ones last.
 std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
                                 const PoolRecord& record, const CurrentTemplate& current);
 
-// The unhealthy VMs, by uid, that are marked as soon as another takes their place, or after
+// The unhealthy VMs, by uid, that are marked as soon as their replacement exists, or after
 // kReplacementWait.
 std::set<std::string> AwaitingReplacement(const Decisions& decisions);
 
-// What waits to be replaced, as the commands and the metrics show it.
+// The VMs that wait to be replaced, for commands and metrics.
 struct ReplacementQueue {
   std::vector<Replaceable> vms;
-  std::string rests;  // WhyReplacementRests of the first one; empty without any
+  std::string rests;  // WhyReplacementRests of the first VM; empty if there is none
 };
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                                      const CurrentTemplate& current);
 
-// For how long replacement_window stays closed; nullopt: no VM waits for it.
+// How long replacement_window stays closed; nullopt: no VM waits for it.
 std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
                                                const CurrentTemplate& current);
 
-// True if a new VM of the same template was not ready in time (rule R5).
+// True if replacement has stopped because a new VM of the same template was not ready in time (rule
+// R5).
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current);
-// Why, and what ends it, for people.
+// Says, for people, why replacement stopped and how to continue it.
 std::string WhyItStopped(const harvester::StoppedReplacement& stopped);
 
 // True if an old VM is removed before the new one starts (rule R8).
 bool OldGoesFirst(const config::PoolPolicy& policy);
-// How many VMs may be replaced at a time.
+// How many VMs may be replaced at the same time.
 std::int64_t MostAtATime(const config::PoolPolicy& policy);
-// The uids of the new VMs that are not ready yet, or whose old VM is still there. Empty: none.
+// The uids of the new VMs that are not ready yet or whose old VM still exists. Empty: none.
 std::string OpenReplacements(const PoolSnapshot& snapshot);
 
-// The annotation of a new VM, made of `current`, that takes the place of `old`.
+// Builds the annotation of a new VM, made from `current`, that replaces `old`.
 harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& current,
                                base::WallTime now);
 
-// Whether the policy may ask for a replacement, so that what new VMs are made of must be known.
+// True if the policy may ask for a replacement, so that the template of new VMs must be known.
 bool ReplacesDrifted(const config::PoolPolicy& policy);
-// The same, so that it must be known which hosts are to be left.
+// True if the policy may move VMs off hosts, so that the cordoned hosts must be known.
 bool EvacuatesHosts(const config::PoolPolicy& policy);
-// Why a VM that cannot migrate is to leave a host that is cordoned: VmView::why_to_leave_host.
+// Builds VmView::why_to_leave_host for a VM that cannot migrate off a cordoned host.
 std::string WhyToLeave(const std::string& host);
-// Whether the policy asks for replacements at all, without an operator.
+// True if the policy asks for replacements without an operator's request.
 bool ReplacesByItself(const config::PoolPolicy& policy);
 
-// Which VM is taking the place of which, while the nodes of both take work: the metrics of the
-// nodes then show more capacity than the count says (rule R3). Empty: none.
+// Names the VMs that are being replaced while both nodes take work: the metrics of the nodes then
+// show more capacity than the count (rule R3). Empty: none.
 std::string DescribeSwap(const PoolSnapshot& snapshot);
 
-// Those of PendingReplacements that a Scale to that count lets count by itself (rule R4): of a
-// growth, as many as it needs, the ready ones first; of a scale-in all of them.
+// Selects the PendingReplacements that a Scale to that count turns into counted VMs (rule R4): for
+// a growth, as many as it needs, ready ones first; for a scale-in, all of them.
 std::vector<const VmView*> ReplacementsToCount(const PoolSnapshot& snapshot, std::int64_t desired);
-// The snapshot in which those VMs replace no other one.
+// Returns the snapshot as if those VMs replaced none.
 PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot,
                                  const std::vector<const VmView*>& pending);
-// The VMs whose annotation `replaces` keeps them from being counted.
+// The VMs that do not count because of their annotation `replaces`.
 std::vector<const VmView*> PendingReplacements(const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling

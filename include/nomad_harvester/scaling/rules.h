@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens next to a VM: a table, tried from top to bottom; the first row that matches wins.
+// Decides the next step for a VM: a table, tried from top to bottom; the first matching row wins.
 //
-// The table is data. The loop, the log, the commands, ARCHITECTURE.md and the exploration use this
-// one span. It was derived by exhaustive exploration of crashes, frozen processes, delayed requests
-// and operators' changes: a change of a row needs a test in test/explore.
+// The table is data. The loop, the log, the commands, ARCHITECTURE.md and the exploration all use
+// this one span. It was derived by exhaustive exploration of crashes, frozen processes, delayed
+// requests and operators' changes: changing a row needs a test in test/explore.
 #ifndef NOMAD_HARVESTER_SCALING_RULES_H_
 #define NOMAD_HARVESTER_SCALING_RULES_H_
 
@@ -22,23 +22,23 @@ enum class StepKind {
   kCancelDrain,        // cancel a drain of ours; `mark_eligible` says whether to enable the node
   kEnable,             // eligibility endpoint
   kRecordRolledBack,   // annotation rolled-back = `value`
-  kReport,             // nothing can be done; `reason` has the cause
-  kMarkBroken,         // mark with an action of its own
+  kReport,             // nothing can be done; `reason` says why
+  kMarkBroken,         // mark it with an action of its own
   kMarkUnhealthy,      // the same, once the Lease's action names the VM
-  kMarkReplaced,       // likewise: another VM has taken its place
-  kKeepReplaced,       // annotation removal-undone: it stays, and its successor counts by itself
+  kMarkReplaced,       // likewise, once its replacement has taken its place
+  kKeepReplaced,       // annotation removal-undone: it stays, and its successor counts too
   kRecordJoin,         // one PATCH: nomad-node-id, joined-at, and ready-at
   kRecordReady,        // ready-at
   kRecordCluster,      // nomad-cluster: the keys of the Nomad cluster
-  kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
-  kStart,              // of a VM that waited for another one's end: its run strategy
+  kForgetJoinTimeout,  // wait_for = "running": the instance has run, so join-timeout is dropped
+  kStart,              // start a VM that waited for its predecessor's end: set its run strategy
   kRenewToken,         // a new introduction token, while the VM has not booted
-  kPublishHost,        // where the VM runs: its node's metadata, then the annotation published-host
+  kPublishHost,        // record the VM's host in its node's metadata, then in published-host
   kUnpublishHost,      // unset both
   kRollBack,           // one PATCH that removes the mark
   kStartDrain,
   kDelete,
-  kHalt,  // of a VM that is being deleted: run strategy Halted
+  kHalt,  // set the run strategy of a VM in deletion to Halted
   kPurge,
 };
 
@@ -106,22 +106,22 @@ enum class Row {
 struct Step {
   StepKind kind = StepKind::kNothing;
   Row row = Row::kUnmarkedOther;
-  std::string node_id{};       // the node concerned, if any
+  std::string node_id{};       // the node concerned; empty: none
   bool mark_eligible = false;  // kCancelDrain
-  // kStartDrain: the node was ineligible other than by a drain of ours.
+  // kStartDrain: the node was ineligible for a reason other than a drain of ours.
   bool was_ineligible = false;
   bool node_is_ready = false;  // kRecordJoin
   std::string value{};         // kRecordRolledBack
   std::string reason{};        // for people
-  // kWait: the VM could be deleted, but for a hold (rule C18). kDelete: its hold has timed out.
+  // kWait: the VM could be deleted if it were not held (rule C18). kDelete: its hold has timed out.
   bool is_held = false;
 };
 
 struct Rule {
   Row row;
-  // In logs, tests and reports: "marked-start-drain".
+  // Name in logs, tests and reports: "marked-start-drain".
   std::string_view name;
-  // For ARCHITECTURE.md: the VM, its node, and what is done.
+  // Texts for ARCHITECTURE.md: the VM, its node, and the action.
   std::string_view vm;
   std::string_view node;
   std::string_view step;
@@ -133,16 +133,16 @@ extern const std::span<const Rule> kRules;
 
 std::string_view RowName(Row row);
 
-// The step of the first rule that matches. With all rules one always matches. If none does, the
-// step is kNothing.
+// Returns the step of the first rule that matches. The full table always has a match; without a
+// match the step is kNothing.
 Step Decide(const Facts& facts, std::span<const Rule> rules = kRules);
 // The same for a VM of a snapshot, and for a node whose last drain names a VM that no longer exists
 // (the caller must have verified that GET by name returns 404 or another UID).
 Step NextStep(const VmView& view, const PoolSnapshot& snapshot);
 Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
 
-// The decisions about all VMs of the pool, made once per look. O(VMs + nodes), plus the search for
-// candidates for VMs without a node.
+// The decisions about all VMs of the pool, made once per Look. O(VMs + nodes), plus the candidate
+// search for VMs without a node.
 class Decisions {
  public:
   struct Entry {
@@ -156,7 +156,7 @@ class Decisions {
   const std::vector<Entry>& all() const { return entries_; }
   // Null if the pool has no such VM.
   const Entry* Find(std::string_view vm) const;
-  // The nodes to purge: their last drain was ours, for a VM that is not in the snapshot.
+  // The nodes to purge: we last drained them, for a VM that is not in the snapshot.
   const std::vector<NodeOfGoneVm>& to_purge() const { return to_purge_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TargetService for Harvester and Nomad, real or simulated.
+// Implements TargetService for Harvester and Nomad, real or simulated.
 #ifndef NOMAD_HARVESTER_SCALING_SERVICE_H_
 #define NOMAD_HARVESTER_SCALING_SERVICE_H_
 
@@ -18,8 +18,8 @@
 
 namespace nomad_harvester::scaling {
 
-// The message of the log line, with `holder` and `until`, when a call waits for the Lease of a
-// process that no longer renews it.
+// Log message, with `holder` and `until`, for a call that waits for the Lease of a process that no
+// longer renews it.
 inline constexpr char kWaitsForLease[] = "Waiting for the Lease of a process that has stopped";
 
 struct ServiceOptions {
@@ -28,15 +28,15 @@ struct ServiceOptions {
   log::Logger logger;
   config::StringMap environment;  // the whole one
   TransportFactory transports;
-  // Foreground: work of one call, spread over threads. Background: resumption, Kubernetes Events.
-  // They must be two executors, because a resumption occupies its thread for as long as a drain
-  // takes. Both outlive the service.
+  // `foreground` spreads the work of one call over threads. `background` runs resumptions and sends
+  // Kubernetes Events. They must be different executors, because a resumption occupies its thread
+  // for as long as a drain takes. Both outlive the service.
   runtime::Executor* foreground = nullptr;
   runtime::Executor* background = nullptr;
-  // Called by SetConfig with log_level, nullopt if it is not given; may be null.
+  // Called by SetConfig with log_level; nullopt if it is not set. May be null.
   std::function<void(std::optional<log::Level>)> set_log_level;
-  // Called by each SetConfig with metrics_address, also if that is empty. Returns the sink for the
-  // metrics (rule T2), or null. May be null. Does not block.
+  // Called by each SetConfig with metrics_address, even if that is empty. Returns the sink for the
+  // metrics (rule T2), or null. Does not block. May be null.
   std::function<std::shared_ptr<metrics::Sink>(const std::string& address)> metrics_for;
   // Identifies this process on the pool's Lease; unique: host, pid, random.
   std::string holder;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about the VMs of a namespace and the nodes of Nomad at one moment.
+// The known state of a namespace's VMs and of Nomad's nodes at one moment.
 //
-// A Look is what was read, plain data. A Snapshot is a Look with its indexes, immutable and shared
-// by pointer: no VM, act or pool copies it. A PoolSnapshot adds what is known about one pool. An
-// Overlay is one of its VMs, with the objects that an act has read again.
+// A Look is the data that was read, plain. A Snapshot is a Look with its indexes, immutable and
+// shared by pointer, so that no VM, act or pool copies it. A PoolSnapshot adds the state of one
+// pool. An Overlay is one of its VMs, with the objects that an act has read again.
 #ifndef NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 #define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 
@@ -42,8 +42,8 @@ struct PoolKey {
   friend auto operator<=>(const PoolKey&, const PoolKey&) = default;
 };
 
-// A VM as it was read. Copies share the object, and a look shares the list that a Status holds,
-// because a thousand VMs are 4 MiB. Cheap to copy; thread-safe to read.
+// A VM as read. Copies share the object, and a Look shares the list that a Status holds, because a
+// thousand VMs take 4 MiB. Cheap to copy; thread-safe to read.
 class SharedVm {
  public:
   SharedVm();
@@ -63,8 +63,8 @@ class SharedVm {
   std::shared_ptr<const harvester::VirtualMachine> vm_;
 };
 
-// The policy of a pool, or none. Copies share it: every tick, look and pool has one. Thread-safe to
-// read.
+// A pool's policy, or none. Copies share it, because every tick, Look and pool has one. Thread-safe
+// to read.
 class SharedPolicy {
  public:
   SharedPolicy() = default;
@@ -84,34 +84,34 @@ class SharedPolicy {
   std::shared_ptr<const config::PoolPolicy> policy_;
 };
 
-// A VM of the observed namespace and what is known about it besides its object.
+// A VM of the observed namespace, and further knowledge about it.
 struct VmView {
   SharedVm vm;
   bool member = false;
   nodepool::Link link;
-  // GET by ID of the mark's node answered 404 without `stale`.
+  // True if GET by ID of the mark's node, without `stale`, returned 404.
   bool node_gone = false;
-  // The VM has no node, and a node that could be its node could not be read in full: says which
-  // node, and why. See IsReadable.
+  // Set if the VM has no node and a node that could be its node could not be read in full: says
+  // which one, and why. See IsReadable.
   std::string unread_node;
-  // For how long this process has observed the linked node down or disconnected, without
-  // interruption. Measured here, because the clocks of Nomad and Harvester need not agree; after a
-  // restart the wait starts again.
+  // How long this process has observed the linked node down or disconnected, without interruption.
+  // Measured here, because the clocks of Nomad and Harvester may disagree; the wait starts again
+  // after a restart.
   base::Duration node_down_for{};
-  // The same since the drain of its mark is complete on that node.
+  // Likewise since the drain of its mark has been complete on that node.
   base::Duration node_drained_for{};
-  // Whether KubeVirt runs an instance of it, and its addresses; unknown if the instances were not
+  // Whether KubeVirt runs an instance of the VM, and its addresses; unset if the instances were not
   // read.
   std::optional<bool> instance_runs;
   std::vector<std::string> addresses;
-  // Of a VM that has not joined: its instance, if the instances were read and it has one.
+  // The instance of a VM that has not joined, if the instances were read and there is one.
   std::optional<harvester::VirtualMachineInstance> instance;
-  // The Harvester host on which its guest runs (empty: unknown), and that host's zone (empty: it
-  // has none; unset: unknown).
+  // The Harvester host on which its guest runs (empty: unknown), and that host's zone (empty: none;
+  // unset: unknown).
   std::string host{};
   std::optional<std::string> host_zone{};
-  // Why it is to leave its host, if it cannot migrate and the policy has on_host_maintenance =
-  // "evacuate": "host rack1-a is cordoned". Empty: it may stay (rule R7).
+  // Why the VM must leave its host: it cannot migrate, and the policy has on_host_maintenance =
+  // "evacuate". Example: "host rack1-a is cordoned". Empty: it may stay (rule R7).
   std::string why_to_leave_host{};
   // For how long this process has known the VM, and found Nomad unreadable in that time, which does
   // not count towards the join deadline (rule C15).
@@ -119,29 +119,30 @@ struct VmView {
   base::Duration nomad_unreadable_for{};
   // For how long this process has known the drain of its mark, whether it runs or is complete.
   base::Duration drain_known_for{};
-  // For how long this process has observed LooksUnhealthy, without interruption.
+  // How long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
-  // For how long this process has known that the VM is unhealthy and that only the one is missing
-  // that is to take its place (ObserverMemory::RecordAwaiting).
+  // How long this process has known that the VM is unhealthy and waits only for its replacement
+  // (ObserverMemory::RecordAwaiting).
   base::Duration awaited_for{};
-  // When the introduction token of a VM that has not booted has to be renewed or checked
-  // (kRenewToken); unset: this process does not know.
+  // When the introduction token of a VM that has not booted must next be renewed or checked
+  // (kRenewToken); unset: unknown to this process.
   std::optional<base::WallTime> look_after_token_at;
-  // Set once the failing status has lasted for 60 s, or immediately for a halt by quota (rule C3).
+  // Set once the failing status has lasted for 60 s, or immediately for a halt by the quota (rule
+  // C3).
   std::optional<harvester::StartFailure> start_failure;
-  // What the scheduler says of its pod now, while KubeVirt calls it unschedulable.
+  // The scheduler's current message about its pod, while KubeVirt calls it unschedulable.
   std::string pod_message{};
-  // The last warning of Kubernetes or CDI about one of its volumes, while its guest does not start.
+  // The last warning of Kubernetes or CDI about one of its volumes while its guest does not start.
   std::string volume_warning{};
-  // For how long its drain or its deletion has been refused (zero: it is not), and whether removing
-  // its mark is refused, as far as this process remembers (rule L3).
+  // How long its drain or deletion has been refused (zero: not refused), and whether removing its
+  // mark is refused, as far as this process remembers (rule L3).
   base::Duration removal_refused_for{};
   bool unmarking_refused = false;
-  // For how long the mark of a VM whose place another one takes has been refused (rule R6).
+  // How long marking the VM in favour of its replacement has been refused (rule R6).
   base::Duration giving_way_refused_for{};
-  // It stays beside that one, and the record of it has been refused for a minute, too.
+  // It stays beside its replacement, and recording that has also been refused for a minute.
   bool stays_unrecorded = false;
-  // For how long the start of a VM that waits for it (rule R8), or its new token, has been refused.
+  // How long its start after its predecessor's end (rule R8), or its new token, has been refused.
   base::Duration start_refused_for{};
   base::Duration token_refused_for{};
 };
@@ -149,32 +150,33 @@ struct VmView {
 using Allocations = std::vector<nomad::Allocation>;
 
 struct AllocationList {
-  // By node ID; a node that is missing has none.
+  // By node ID; a missing node has none.
   std::map<std::string, Allocations> by_node;
-  // The token cannot read the allocations of every namespace: an empty list proves nothing (rule
-  // C9).
+  // True if the token cannot read the allocations of every namespace: an empty list then proves
+  // nothing (rule C9).
   bool incomplete = false;
 };
 
-// A list of Nomad's nodes. Looks share it.
+// A list of Nomad's nodes, shared between Looks.
 using NodeList = std::shared_ptr<const std::vector<nomad::Node>>;
 
 struct Look {
-  // The API server's clock when the VMs were read, and this machine's clock. The second one is for
+  // The API server's clock when the VMs were read, and this machine's clock. The latter is used for
   // join deadlines and times of events, because the clock of one API server may be wrong.
   base::WallTime now{};
   base::WallTime own_now = base::WallTime::max();
-  // The uid of the namespace: which Harvester cluster it is. Empty: not known, such as without the
-  // right to read it.
+  // The uid of the namespace, which identifies the Harvester cluster. Empty: unknown, for example
+  // without the right to read it.
   std::string harvester;
-  // The uid could not be read yet, so it is not known which nodes this cluster may purge (rule C4).
+  // True if the uid could not be read yet, so that the nodes this cluster may purge are unknown
+  // (rule C4).
   bool harvester_unread = false;
-  // All VMs of the namespace that were read, of whatever pool.
+  // All VMs of the namespace that were read, of any pool.
   std::vector<VmView> vms;
-  // The pool that is observed. Other pools, with their own agents and Nomads, must not hold it up.
-  // Empty: all pools.
+  // The observed pool. Other pools, with their own agents and Nomads, must not delay it. Empty: all
+  // pools.
   std::string pool;
-  // The nodes that the reader's policy selects: a VM without a record of its own is linked by it.
+  // The nodes that the caller's policy selects, used to link a VM that has no record of its own.
   std::optional<harvester::NodesRecord> policy_nodes;
   // replace_unhealthy_after of that policy; unset: it replaces no VM.
   std::optional<base::Duration> replace_unhealthy_after;
@@ -187,7 +189,7 @@ struct Look {
   bool allocations_complete = false;
 
   bool nomad_readable = false;
-  std::string nomad_problem;  // why it is not readable
+  std::string nomad_problem;  // why it is unreadable
   std::string region;         // the configured one; empty: none
   // Nomad's keys (nomad::NomadClient::ReadClusterKeys); unset: they were not read.
   std::optional<std::string> nomad_cluster;
@@ -198,7 +200,7 @@ struct Look {
   // empty entry.
   std::map<std::string, Allocations> allocations;
 
-  // For how long this process has observed nodes that are initializing, by node ID.
+  // How long this process has observed nodes initializing, by node ID.
   std::map<std::string, base::Duration> initializing_for;
 
   // Set by Link.
@@ -211,40 +213,41 @@ struct Look {
   }
 };
 
-// An empty look at a pool, of a reader with this region and policy.
+// Returns an empty Look at a pool for a caller with this region and policy.
 Look LookFor(const std::string& region, const std::string& pool, const SharedPolicy& policy);
-// Replaces the VMs of a look by what a list returned, and keeps that list. Not null.
+// Replaces the VMs of a Look by those of a list, and keeps the list. Not null.
 using VmList = std::shared_ptr<const std::vector<harvester::VirtualMachine>>;
 void SetVms(const VmList& vms, Look* look);
 
-// Links the VMs and nodes of a look: sets every `link`, `linker` and `node_is_linked`. Call it
-// again after a node was completed. O(VMs + nodes).
+// Links the VMs and nodes of a Look: sets every `link`, `linker` and `node_is_linked`. Call it
+// again after completing a node. O(VMs + nodes).
 void Link(Look* look);
 
 // The node that the VM links to; null unless the link is unambiguous.
 const nomad::Node* LinkedNode(const VmView& view, const Look& look);
-// True if that drain was for a VM of this Harvester cluster, as far as that is known: another
-// cluster may have a pool of the same name.
+// True if that drain was for a VM of this Harvester cluster, as far as is known; another cluster
+// may have a pool of the same name.
 bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Look& look);
-// True if the look shows whether the VM has a node: Nomad could be read, and so could every node
-// that could be the VM's. Otherwise the VM counts as neither broken nor unhealthy nor lost.
+// True if the Look shows whether the VM has a node: Nomad was readable, and so was every node that
+// could be the VM's. Otherwise the VM counts as neither broken nor unhealthy nor lost.
 bool IsReadable(const VmView& view, const Look& look);
-// True if two results of ReadClusterKeys are of one cluster: they share a key, or both are empty.
+// True if two results of ReadClusterKeys belong to one cluster: they share a key, or both are
+// empty.
 bool IsSameCluster(std::string_view a, std::string_view b);
 // True if `record` names another Nomad cluster than the one that was read: they share no key. False
-// without a record, and while the keys are not known.
+// without a record, and while the keys are unknown.
 bool IsOtherCluster(std::string_view record, const Look& look);
 // True if the VM belongs to another Nomad cluster than the one that was read: its record shares no
-// key with that one. False while the keys are not known, and for a VM of another region, because
-// each region has its own keys.
+// key with it. False while the keys are unknown, and for a VM of another region, because each
+// region has its own keys.
 bool IsOtherCluster(const harvester::VirtualMachine& vm, const Look& look);
-// True if the cluster's keys have to be recorded in the VM: its record lacks one of them, and its
-// node, or a key that both have, proves that it belongs to this cluster.
+// True if the cluster's keys must be recorded in the VM: its record lacks one, and its node or a
+// shared key proves that it belongs to this cluster.
 bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node, const Look& look);
 // IsOtherCluster, or its node is in another Nomad region than the configured one. An unset region
 // equals every region.
 bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look);
-// Whether KubeVirt has an instance of the VM, by the VM's status and, if it was read, by the
+// True if KubeVirt has an instance of the VM, according to the VM's status or, if it was read, the
 // instance.
 bool MayHaveInstance(const VmView& view);
 // The time by which the VM must be ready; nothing: it has no deadline (rule C15).
@@ -252,21 +255,21 @@ std::optional<base::WallTime> JoinDeadline(const VmView& view);
 // True if JoinDeadline has passed by two clocks: the API server's, and either this machine's or the
 // time for which this process has known the VM.
 bool IsPastJoinDeadline(const VmView& view, const Look& look);
-// A member that was ready, or has joined and has no deadline, whose node is not ready or no longer
-// exists, in this observation. Never while Nomad is unreadable, in another region, or while its
-// guest is paused or migrates.
+// True for a member that was ready, or that has joined and has no deadline, if its node is
+// currently not ready or no longer exists. Never while Nomad is unreadable, for a VM in another
+// region, or while its guest is paused or migrates.
 bool LooksUnhealthy(const VmView& view, const Look& look);
 
-// A node whose last drain was ours, for a VM of any pool that is not in the snapshot.
+// A node that we last drained, for a VM of any pool that is not in the snapshot.
 struct NodeOfGoneVm {
   const nomad::Node* node = nullptr;
   nodepool::DrainMark mark{};
 };
 
-// Members that were ready and whose guest runs, but that have no node, or one that is not ready.
-// More than max(1, 20 %) of them at once indicate a fault elsewhere, such as a network between the
-// clients and Nomad that is cut (rule C15). A marked VM counts if its node has a drain of ours: a
-// drain is posted only on a node that is up, so the node was lost after it. Not computed while
+// Counts members that were ready and whose guest runs but that have no ready node. If more than
+// max(1, 20 %) are lost at once, the fault is probably elsewhere, such as a network partition
+// between the clients and Nomad (rule C15). A marked VM counts if its node has a drain of ours:
+// drains are only posted on nodes that are up, so the node was lost after it. Not computed while
 // Nomad cannot be read.
 struct MassLoss {
   std::int64_t lost = 0;
@@ -276,7 +279,7 @@ struct MassLoss {
 
 class Snapshot;
 
-// The nodes of one list, indexed. Immutable.
+// An index over the nodes of one list. Immutable.
 class NodeSet {
  public:
   // The nodes of `look`, which are linked to the VMs of the snapshot. O(nodes), and no allocation
@@ -287,10 +290,10 @@ class NodeSet {
 
   const std::vector<nomad::Node>& all() const { return *nodes_; }
   const nodepool::Linker& linker() const { return linker_; }
-  // Index of the node; nothing if the list has no such node. O(nodes).
+  // Returns the index of the node; nullopt if the list has no such node. O(nodes).
   std::optional<std::size_t> Find(std::string_view id) const;
-  // Every node, linked or not, whose last drain was ours, for a VM of the snapshot or for the VM in
-  // whose place it was restored. The entries are the indexes of VM and node, in order.
+  // Every node, linked or not, that we last drained for a VM of the snapshot or for the predecessor
+  // in whose place it was restored. Entries are (VM index, node index), sorted.
   using Drained = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
   const Drained& drained() const { return drained_; }
   // The entries of drained() for one VM.
@@ -316,7 +319,7 @@ class NodeSet {
 
 class Snapshot {
  public:
-  // Links the look unless it is linked. O(VMs + nodes).
+  // Links the Look unless it is linked already. O(VMs + nodes).
   explicit Snapshot(Look look);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
@@ -335,8 +338,8 @@ class Snapshot {
     return PoolNamed(pool).vms;
   }
   const MassLoss& MassLossOf(std::string_view pool) const { return PoolNamed(pool).loss; }
-  // The VM that takes the place of the one with this uid, and is not counted before that one is
-  // marked or gone (rule R1); null: none.
+  // The VM that replaces the one with this uid and does not count before that one is marked or gone
+  // (rule R1); null: none.
   const VmView* ReplacementOf(std::string_view uid) const { return Find(by_replaced_uid_, uid); }
   // Claims that more than one VM uses.
   const std::set<std::string>& shared_claims() const { return shared_claims_; }
@@ -362,7 +365,7 @@ class Snapshot {
   std::optional<NodeSet> nodes_;
 };
 
-// A snapshot, and what is known about one of its pools besides. Cheap to copy.
+// A snapshot with the state of one of its pools. Cheap to copy.
 struct PoolSnapshot {
   PoolKey key;
   std::shared_ptr<const Snapshot> seen;
@@ -370,19 +373,19 @@ struct PoolSnapshot {
   // The policy of the pool, if the process knows one.
   SharedPolicy policy;
   // The Lease's action, if a Lease is used. Without one (pool_lease = "false", or forbidden) the
-  // row about its names is skipped.
+  // rule about its names is skipped.
   bool lease_used = false;
   std::optional<harvester::LeaseAction> action;
-  // The Nomad cluster that the pool's Lease names; empty: it names none, or no Lease is used.
+  // The Nomad cluster that the pool's Lease names; empty: none, or no Lease is used.
   std::string lease_cluster{};
-  // An operator collects the pool (harvester gc), with a Nomad that may not be the pool's (rule
-  // C15).
+  // An operator is collecting the pool (harvester gc), with a Nomad that may not be the pool's
+  // (rule C15).
   bool collected = false;
 
   const Look& look() const { return seen->look(); }
   base::WallTime now() const { return look().now; }
-  // The time that the agent gets for an act by this look. The agent compares it with this machine's
-  // clock, so that a wrong clock of an API server must not put it into the future.
+  // The time that the agent is given for an action based on this Look. The agent compares it with
+  // this machine's clock, so a wrong API server clock must not put it into the future.
   base::WallTime event_time() const { return std::min(look().now, look().own_now); }
   const std::vector<nomad::Node>& nodes() const { return seen->nodes().all(); }
   // The VMs that carry the pool's label, members or not.
@@ -393,7 +396,7 @@ struct PoolSnapshot {
   }
 };
 
-// One VM of a snapshot with the objects that an act has read again. Refers to the snapshot, which
+// One VM of a snapshot, with the objects that an act has read again. Refers to the snapshot, which
 // must outlive it.
 class Overlay {
  public:
@@ -404,16 +407,15 @@ class Overlay {
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
-  // What was read again. Each replaces what was known.
+  // Objects that were read again. Each replaces the earlier state.
   void SetVm(harvester::VirtualMachine vm, std::optional<base::WallTime> now);
   void SetInstance(bool runs);
-  // GET by ID of the mark's node.
+  // Result of GET by ID of the mark's node.
   void SetMarksNodeGone(bool gone);
-  // The whole list: O(nodes + VMs), because any VM may have another node by now.
+  // The whole list. O(nodes + VMs), because any VM may have another node by now.
   void SetNodes(NodeList nodes);
   // One node of the list; unset: it no longer exists. A node that is not in the list is ignored: it
-  // registered later, and the next observation links it. O(nodes with the VM's name) for the node
-  // that it links to.
+  // registered later, and the next observation links it. O(nodes with the name of the VM).
   void SetNode(const std::string& id, std::optional<nomad::Node> node);
   void SetAllocations(const std::string& node_id, Allocations allocations);
 
@@ -423,9 +425,9 @@ class Overlay {
   // The node that the VM links to; null unless the link is unambiguous.
   const nomad::Node* node() const;
   std::vector<const nomad::Node*> NodesDrainedForIt() const;
-  // A ready node of the pool that is linked to no VM of the namespace and is younger than this VM:
-  // it could be the VM under another name. Null if there is none, or if the VM has no instance that
-  // could be a client. O(unlinked nodes).
+  // A ready node of the pool that is linked to no VM of the namespace and is younger than this VM,
+  // so that it could be the VM under another name. Null if there is none, or if the VM has no
+  // instance that could be a client. O(unlinked nodes).
   const nomad::Node* Candidate() const;
   // Null if they were not read.
   const Allocations* AllocationsOf(const std::string& node_id) const;
@@ -442,9 +444,9 @@ class Overlay {
   std::optional<base::WallTime> now_;
   const NodeSet* nodes_;
   std::unique_ptr<const NodeSet> read_nodes_;
-  // The VM's link by the list alone, before a single node was read after it.
+  // The VM's link according to the list alone, before a single node was read after it.
   std::optional<nodepool::Link> list_link_;
-  // The node that was read alone after the list.
+  // The node that was read on its own after the list.
   std::optional<std::size_t> replaced_;
   std::optional<nomad::Node> node_;
   std::map<std::string, Allocations> allocations_;
@@ -457,40 +459,40 @@ harvester::NodesRecord NodesRecordOf(const config::PoolPolicy& policy, const std
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
 
-// A refusal that lasts this long ends the VM's part of a call (rule L3).
+// A refusal that lasts this long ends the work of a call on this VM (rule L3).
 inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
-// True for a VM that was never ready and is past its join deadline, or fails to start, if it has no
+// True for a VM that was never ready and is past its join deadline or fails to start, if it has no
 // node, or has joined and its node is not ready. False while Nomad is unreadable, for a VM of
 // another region or cluster or with other node identifiers than the policy's, and while its guest
 // is paused or migrates and its node is silent.
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
 bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
-// Why the VM is not ready on the node to which it links; empty: it is ready. A VM that was ready
-// needs only a node with the status ready. Before that, the rest of rule C17 counts, too.
+// Says why the VM is not ready on its linked node; empty: it is ready. A VM that was ready before
+// only needs a node with the status ready; a new one must meet the rest of rule C17, too.
 std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
-// True for a VM that takes the place of another one, which is neither marked nor gone yet.
+// True for a VM that replaces another one which is neither marked nor gone yet.
 bool IsPendingReplacement(const VmView& view, const PoolSnapshot& snapshot);
-// True if that VM was to be replaced by `successor`, and stays nevertheless (rule R6): it says so,
-// or it takes no write at all.
+// True if `old` was to be replaced by `successor` but stays (rule R6): its annotation says so, or
+// it accepts no write at all.
 bool StaysBeside(const VmView& old, const VmView& successor);
 // How many VMs of the pool count.
 std::int64_t CountOf(const PoolSnapshot& snapshot);
-// A terminating VM whose guest's grace period has passed by more than ten minutes: an operator must
-// check it, because its finalizers are Harvester's to remove (rule S2).
+// True for a terminating VM whose guest's grace period ended more than ten minutes ago. An operator
+// must check it, because its finalizers are Harvester's to remove (rule S2).
 bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now);
 // How long a VM may be terminating before it is stuck.
 base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
-// How long a VM that Harvester stopped for the maintenance of its host is not unhealthy.
+// A VM that Harvester stopped for its host's maintenance does not count as unhealthy for this long.
 inline constexpr base::Duration kMaintenanceLimit = std::chrono::hours(2);
-// How long an unhealthy VM stays without a mark until one that takes its place exists (rule C17).
+// How long an unhealthy VM stays unmarked while its replacement does not exist (rule C17).
 inline constexpr base::Duration kReplacementWait = std::chrono::seconds(60);
-// LooksUnhealthy for at least replace_unhealthy_after, and kMaintenanceLimit.
+// LooksUnhealthy for at least replace_unhealthy_after, respecting kMaintenanceLimit.
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
-// A member, and of the observed pool.
+// True for a member of the observed pool.
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 
 inline const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot) {
@@ -499,16 +501,16 @@ inline const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& sna
 // True if the pool belongs to another Nomad cluster, and its Lease, as this process knows it, says
 // so as well. The pool may have been adopted since then.
 bool IsOtherClusterByLease(const PoolSnapshot& snapshot);
-// The keys to write on the Lease, whose own keys lack one of them but share another. Empty: nothing
-// has to be written. A Lease without keys gets them from a Scale.
+// Returns the keys to write on a Lease whose own keys lack one of them but share another. Empty:
+// nothing to write. A Lease without keys gets them from a Scale.
 std::string NewKeysForLease(const PoolSnapshot& snapshot);
-// Why nothing may be concluded from what Nomad says about this pool: Nomad could not be read, or
-// the pool belongs to another cluster. Empty: nothing is wrong.
+// Says why nothing can be concluded from Nomad's data about this pool: Nomad could not be read, or
+// the pool belongs to another cluster. Empty: no problem.
 std::string NomadProblem(const PoolSnapshot& snapshot);
-// Says that the pool belongs to another Nomad cluster. It does if VMs have a record of another
-// cluster, and none has one of this cluster or the Lease names another one, too. It also does if no
-// VM has a record and the Lease names another cluster; if Nomad's keys were not read then, the text
-// says so instead. Empty: it does not, or Nomad could not be read.
+// Says that the pool belongs to another Nomad cluster, which is so if VMs have a record of another
+// cluster, and none has one of this cluster or the Lease also names another one; or if no VM has a
+// record and the Lease names another cluster (if Nomad's keys were not read then, the text says so
+// instead). Empty: it does not, or Nomad could not be read.
 std::string OtherClusterProblem(const PoolSnapshot& snapshot);
 // Nodes of the policy's pool that are linked to no VM of the namespace.
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);

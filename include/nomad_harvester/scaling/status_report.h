@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Status reports: a pure function of what was observed (rules S1, S2 and S4).
+// Builds the report of Status: a pure function of the observed state (rules S1, S2 and S4).
 #ifndef NOMAD_HARVESTER_SCALING_STATUS_REPORT_H_
 #define NOMAD_HARVESTER_SCALING_STATUS_REPORT_H_
 
@@ -19,15 +19,15 @@
 
 namespace nomad_harvester::scaling {
 
-// What the process knows about a pool and the snapshot does not contain.
+// State that the process knows about a pool and the snapshot does not contain.
 struct StatusInputs {
   bool scale_open = false;
-  // For how long more joined VMs than rule C15 allows have been without a node.
+  // How long more joined VMs than rule C15 allows have been without a node.
   base::Duration mass_loss_for{};
   std::optional<base::WallTime> last_event;
   CurrentTemplate current_template{};
   harvester::Hold paused{};  // of the pool's Lease, as far as this process knows (rule L10)
-  // VMs that are gone, and of which something is not cleaned up yet (rule L4).
+  // VMs that are gone but not completely cleaned up (rule L4).
   std::int64_t leftovers = 0;
 };
 
@@ -35,44 +35,45 @@ struct StatusReport {
   TargetStatus status;
   // Why it is not ready; empty if it is.
   std::string reason;
-  // The reason follows from the agent's own request: a Scale is open, or its VMs have yet to join.
+  // True if the reason follows from the agent's own request: a Scale is running, or its VMs have
+  // yet to join.
   bool expected = false;
   // Logged as WARN although the pool may be ready: "stopped: web-a, web-b".
   std::string warning;
-  // The VMs that differ from the policy, and in what: "web-a (cpu, image)". Logged as INFO.
+  // The VMs that differ from the policy, and their differences: "web-a (cpu, image)". Logged as
+  // INFO.
   std::string drift{};
-  std::int64_t drifted = 0;  // how many
+  std::int64_t drifted = 0;  // how many VMs
 };
 
 // The snapshot must have a policy.
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs);
 
-// "the pool is paused until …": why, and how to end it.
+// "the pool is paused until …", with the reason and how to resume.
 std::string PausedText(const PoolKey& key, const harvester::Hold& paused);
 
-// Whether resumption has work in this pool: a mark, a drain of ours without a mark, an overdue
-// join, a join to record, a node to purge or to read in full, a name on the Lease whose VM has
+// True if resumption has work in this pool: a mark, a drain of ours without a mark, an overdue
+// join, a join to record, a node to purge or to read in full, or a name on the Lease whose VM has
 // appeared. `paused`: the pool is paused, and its upkeep waits (rule L10).
 bool NeedsResumption(const Decisions& decisions, bool paused = false);
 
-// A removal that waits for somebody, or what a removal left on a node. Work that only needs time
-// does not count, such as a VM that has yet to join, nor does work of another Nomad cluster or
-// region.
+// A removal that needs somebody's help, or a node that a removal left drained. Excludes work that
+// only needs time, such as a VM that has yet to join, and work of another Nomad cluster or region.
 struct UnfinishedRemoval {
   std::string vm;
   std::string what;
-  std::optional<base::WallTime> since;  // its mark or its drain; unset: not known
+  std::optional<base::WallTime> since;  // when its mark or drain began; unset: unknown
 };
 std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions);
-// The unfinished removals of the pools in the snapshot's namespace that have a VM, or a node that
-// was drained for one. The pools in `claimed` and pools without unfinished removals are left out.
+// The unfinished removals of the pools in the snapshot's namespace that have a VM, or a node
+// drained for one. Omits the pools in `claimed` and pools without unfinished removals.
 std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
     const PoolSnapshot& snapshot, const std::set<PoolKey>& claimed);
-// Unclaimed removals are reported once they are this old: another agent finishes most of its work
-// sooner (rule S5).
+// The age at which unclaimed removals are reported; another agent finishes most of its work sooner
+// (rule S5).
 inline constexpr base::Duration kUnclaimedFor = std::chrono::minutes(10);
 
-// The state that a VM of the pool is counted under, in the order in which ReportStatus decides.
+// The state under which a VM of the pool is counted, in the order in which ReportStatus decides.
 enum class VmState {
   kUnmanaged,
   kDeleting,
@@ -87,14 +88,14 @@ enum class VmState {
   kReady,
   kCreated,      // has no join deadline and has not joined
   kReplacement,  // will take the place of another VM; does not count before (rule R1)
-  kMaintenance,  // Harvester stopped it for the maintenance of its host (rule C17)
+  kMaintenance,  // stopped by Harvester for its host's maintenance (rule C17)
 };
 inline constexpr std::size_t kVmStates = 14;
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot);
 // "unmanaged", "deleting", …
 std::string_view VmStateName(VmState state);
 
-// For how long a node that was ready, or is no VM's, blocks readiness while it is initializing.
+// How long an initializing node that was ready, or that belongs to no VM, blocks readiness.
 inline constexpr base::Duration kUnreadyFor = std::chrono::minutes(5);
 inline constexpr base::Duration kMassLossTimeout = std::chrono::minutes(10);
 

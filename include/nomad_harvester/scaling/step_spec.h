@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a step is carried out: the reads before its write, in order, and what must still hold after
-// them. The executor and the exploration use the same specs, so that what is explored is what runs.
+// How each step is executed: the reads before its write, in order, and the conditions rechecked
+// after them. The executor and the exploration share the specs, so that the exploration covers the
+// code that runs.
 #ifndef NOMAD_HARVESTER_SCALING_STEP_SPEC_H_
 #define NOMAD_HARVESTER_SCALING_STEP_SPEC_H_
 
@@ -14,17 +15,17 @@ namespace nomad_harvester::scaling {
 enum class StepCategory {
   kNone,     // changes nothing
   kRepair,   // must be done before a plan is made (rule C14)
-  kRemoval,  // leads to the deletion of a VM: waits while too many VMs have lost their nodes (C15)
-  kRecord,   // writes down what has happened
-  kUpkeep,   // serves VMs that are as they should be: waits while the pool is paused (L10)
-  kCleanUp,  // of a VM that is gone
+  kRemoval,  // leads to a VM's deletion: waits while too many VMs have lost their nodes (C15)
+  kRecord,   // records what has happened
+  kUpkeep,   // serves healthy VMs: waits while the pool is paused (L10)
+  kCleanUp,  // cleans up after a VM that is gone
 };
 
-// What a step reads before its write, always without `stale`.
+// Reads before a step's write, always without `stale`.
 enum class Read {
   kNodes,        // the whole list: a guest may have registered under a new ID
   kNode,         // the step's node, in full
-  kCluster,      // Nomad's keys: the conclusion is drawn from what this Nomad does not know
+  kCluster,      // Nomad's keys: the conclusion rests on what this Nomad does not know
   kMarksNode,    // the mark's node by ID: whether it is gone
   kAllocations,  // of the step's node
   kVm,           // by name; the write then carries its resourceVersion
@@ -32,11 +33,11 @@ enum class Read {
   kVmGone,       // GET by name: 404, or a VM with another uid
 };
 
-// What the objects that were read again must still fulfil before the write.
+// The condition that the re-read objects must still meet before the write.
 enum class Recheck {
-  kNone,      // the write has a precondition of its own
-  kSameRow,   // the same row decides, about the same node
-  kSameKind,  // the same step, about the same node
+  kNone,      // the write carries its own precondition
+  kSameRow,   // the same row matches, for the same node
+  kSameKind,  // the same step, for the same node
 };
 
 struct StepSpec {
@@ -44,8 +45,8 @@ struct StepSpec {
   std::string_view name;  // in logs: "start-drain"
   StepCategory category;
   Recheck recheck;
-  // The step is deferred: the passes of the loop do not wait for it, because it must not hold up or
-  // fail anything else (rule L1).
+  // The step is deferred: the loop's passes do not wait for it, because it must not delay or fail
+  // anything else (rule L1).
   bool aside = false;
 };
 const StepSpec& SpecOf(StepKind kind);
@@ -54,10 +55,10 @@ const StepSpec& SpecOf(StepKind kind);
 std::vector<Read> ReadsOf(const Step& step);
 
 std::string_view StepName(StepKind kind);
-// Steps that change something on a VM or its node; purges are not among them.
+// True for steps that change a VM or its node; purges are not among them.
 bool IsAct(StepKind kind);
 bool IsDeferred(StepKind kind);
-// A record that a new VM's node has registered, or is ready.
+// True for a step that records that a new VM's node has registered or is ready.
 bool IsJoin(StepKind kind);
 bool IsRepair(StepKind kind);
 bool IsRemoval(StepKind kind);

@@ -23,10 +23,10 @@ struct TargetStatus {
   StringMap meta;
 };
 
-// What an operator has agreed to: a Scale that would remove another VM is refused.
+// An operator's consent: a Scale that would remove any other VM is refused.
 struct RemovalConsent {
   std::set<std::string> vms;
-  std::set<std::string> reserve;  // may go instead of one that must stay (rule L5)
+  std::set<std::string> reserve;  // may be removed instead of a VM that must stay (rule L5)
 };
 
 // ScalingAction of hashicorp/nomad-autoscaler:sdk/strategy.go. The direction is omitted on purpose:
@@ -36,20 +36,21 @@ struct ScaleAction {
   std::string reason;
   // The action's meta as JSON text; empty: none.
   std::string meta_json;
-  // Unset in every call of the agent, because no operator was asked.
+  // Unset in calls of the agent, because no operator was asked.
   std::optional<RemovalConsent> consent{};
-  // The call is that of a command, whose process ends with it: no background work goes on after it.
+  // The call comes from a command, whose process ends with it: no background work continues after
+  // it.
   bool of_command = false;
 };
 
 // Thread-safe. Scale and Status block; SetConfig makes no network request.
 //
-// Errors. ABORTED means "busy" and is never used for anything else (rule C11): the agent treats
-// that code as a no-op. INVALID_ARGUMENT: configuration, all problems listed. FAILED_PRECONDITION:
-// before the first SetConfig, and for what a preflight refuses; NOT_FOUND: an object that the
-// policy names does not exist; RESOURCE_EXHAUSTED: quota, back-off; UNAVAILABLE, DEADLINE_EXCEEDED:
-// infrastructure; CANCELLED: the context's; INTERNAL: partial success, one line per VM. A Status
-// call fails only if its config map alone is invalid (rule S3).
+// Errors. ABORTED means "busy" and nothing else (rule C11): the agent treats that code as a no-op.
+// INVALID_ARGUMENT: configuration, with all problems listed. FAILED_PRECONDITION: before the first
+// SetConfig, and for what a preflight refuses. NOT_FOUND: an object that the policy names does not
+// exist. RESOURCE_EXHAUSTED: quota, back-off. UNAVAILABLE, DEADLINE_EXCEEDED: infrastructure.
+// CANCELLED: the context's. INTERNAL: partial success, one line per VM. A Status call fails only if
+// its config map alone is invalid (rule S3).
 class TargetService {
  public:
   virtual ~TargetService() = default;
@@ -58,10 +59,10 @@ class TargetService {
                                               const StringMap& policy) = 0;
   virtual absl::Status Scale(const runtime::Context& context, const ScaleAction& action,
                              const StringMap& policy) = 0;
-  // Waits, within `context`, until the Kubernetes Events that earlier calls have posted are sent or
-  // lost (rule T1): Stop drops them.
+  // Waits, within `context`, until the Kubernetes Events posted by earlier calls are sent or lost
+  // (rule T1); Stop drops them.
   virtual void Flush(const runtime::Context& context) = 0;
-  // Ends background work: starts no new requests, cancels open ones, and releases Leases within
+  // Ends background work: starts no new requests, cancels running ones, and releases Leases within
   // `context`. Later calls return CANCELLED. Idempotent.
   virtual void Stop(const runtime::Context& context) = 0;
 };

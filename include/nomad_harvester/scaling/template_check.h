@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether the templates that a policy gives inline can work.
+// Checks whether the inline templates of a policy can work.
 #ifndef NOMAD_HARVESTER_SCALING_TEMPLATE_CHECK_H_
 #define NOMAD_HARVESTER_SCALING_TEMPLATE_CHECK_H_
 
@@ -13,9 +13,8 @@
 
 namespace nomad_harvester::scaling {
 
-// Renders an inline template of a policy once with sample values: a config::TemplateCheck for one
-// configuration of the plugin. Sends no request and reads no file. INVALID_ARGUMENT with line and
-// column.
+// Renders an inline template of a policy once with sample values; a config::TemplateCheck for one
+// plugin configuration. Sends no request and reads no file. INVALID_ARGUMENT names line and column.
 absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::PoolPolicy& policy,
                            std::string_view key, const std::string& text);
 
