@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a pool to the Nomad cluster that is configured, at an operator's request: Nomad was
-// rebuilt, or restored from a backup.
+// Gives a pool to the configured Nomad cluster at an operator's request, after Nomad was rebuilt or
+// restored from a backup.
 
 #include <set>
 #include <string>
@@ -48,7 +48,7 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
       ++adoption.joined;
       if (known.contains(vm.joined_node_id) || known.contains(vm.name)) ++adoption.known;
     }
-    // VMs of another region are left out: that region has another index and other keys.
+    // Skips VMs of another region, which has its own index and keys.
     const bool newer =
         vm.nodes.has_value() && vm.nodes->index > adoption.index && !IsOtherNomad(vm, look);
     if (of_pool && (newer || IsOtherCluster(vm, look))) adoption.vms.emplace_back(std::move(vm));

@@ -104,7 +104,7 @@ std::vector<CheckResult> Maintenance::Check(const runtime::Context& caller,
   NomadFacts nomad;
   std::vector<CheckResult> all;
   std::vector<CheckResult> of_nomad;
-  // With an executor that has no threads, both run one after the other and must share the time.
+  // An executor without threads runs both one after the other, so they must share the time.
   const base::Duration harvesters = context.Remaining() / 3 * 2;
   RunAll(context, deps,
          {[&] { all = CheckHarvester(context.WithTimeout(harvesters), deps, policy, &harvester); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The preconditions of Harvester: that it answers, and to whom.
+// Checks Harvester's preconditions: whether it answers, and what the token may do.
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +20,7 @@ constexpr char kHarvesterToken[] = "harvester.token";
 constexpr char kHarvesterVersion[] = "harvester.version";
 constexpr char kNamespace[] = "harvester.namespace";
 
-// True for 401 and for Kubernetes' own 403: the server knows who may ask.
+// True for 401 and for Kubernetes' own 403: the server checks who asks.
 bool IsRefusal(const absl::Status& status) {
   const auto error = kube::GetKubeError(status);
   return absl::IsUnauthenticated(status) || (error.has_value() && error->http_status == 401) ||
@@ -125,7 +125,7 @@ class HarvesterCheck {
     return false;
   }
 
-  // An error is ignored here, because the right to list VMs has a line of its own.
+  // An error is ignored here, because the right to list VMs is reported on its own line.
   void ReadVms() {
     auto all = deps_.vms.ListManaged(context_);
     if (!all.ok()) return;
@@ -135,7 +135,7 @@ class HarvesterCheck {
     facts_->vms = std::move(all->value);
   }
 
-  // An error is ignored here, too, because the right to read the Lease has a line of its own.
+  // Likewise ignored: the right to read the Lease is reported on its own line.
   void ReadLease() {
     if (deps_.lease.Refresh(context_).ok()) {
       facts_->lease_cluster = deps_.lease.record().nomad_cluster;
@@ -165,8 +165,7 @@ class HarvesterCheck {
     }
   }
 
-  // A Role need not grant the right to read the namespace, so the dry run of a VM in it also
-  // counts.
+  // A Role need not grant reading the namespace, so a successful dry run of a VM in it also counts.
   void CheckNamespace(const absl::StatusOr<kube::Observed>& ns, const absl::Status& admitted) {
     const bool missing = kube::IsForbidden(ns.status()) && kube::IsNotFound(admitted);
     const NamespaceView view =

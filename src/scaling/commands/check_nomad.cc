@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The preconditions of Nomad.
+// Checks Nomad's preconditions.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr Version kHasIntroTokens = {1, 11, 0};
 constexpr Version kPutsSystemJobsBack = {1, 11, 3};
 constexpr Version kCountsBatchAllocations = {2, 0, 4};
 
-// "1.11.0-beta.1" and "1.9.3+ent" count as the release that they belong to; nullopt: no version.
+// "1.11.0-beta.1" and "1.9.3+ent" count as their base release; nullopt: not a version.
 std::optional<Version> ParseVersion(const std::string& text) {
   const std::vector<std::string> parts =
       absl::StrSplit(text.substr(0, text.find_first_of("-+")), '.');
@@ -133,8 +133,8 @@ class NomadCheck {
   const nomad::NomadClient& nomad() const { return *deps_.clients.nomad; }
   const std::string& own_allocation() const { return deps_.clients.config->own_allocation_id; }
 
-  // The cure of a missing right. Without a token it is to set one: nobody should widen Nomad's
-  // anonymous policy.
+  // The cure for a missing right. Without a token, the cure is to set one: nobody should widen
+  // Nomad's anonymous policy.
   const char* ToGrant(const char* grant) const {
     const config::NomadSettings& settings = deps_.clients.config->nomad;
     return settings.token.empty() && settings.token_file.empty() ? kSetToken : grant;
@@ -164,7 +164,7 @@ class NomadCheck {
            "addresses, firewall, proxy";
   }
 
-  // True if the token is accepted at all. `listed`: the status of the list of nodes, which may have
+  // True if the token is accepted at all. `listed`: the status of listing nodes, which may have
   // been denied.
   bool CheckToken(const absl::Status& listed) {
     const std::string credential = CredentialText(deps_.clients.config->nomad);
@@ -320,7 +320,7 @@ class NomadCheck {
     if (wants_tokens) CheckIntroTokens(*oldest, text);
   }
 
-  // Decides by the version, because a token that is made for a check would be one more credential.
+  // Decides by the version, because making a token for a check would create one more credential.
   void CheckIntroTokens(const Version& oldest, const std::string& version) {
     if (oldest >= kHasIntroTokens) {
       lines_.Set(kIntroTokens, CheckOutcome::kPass,

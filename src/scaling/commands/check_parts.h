@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Maintenance::Check, by system. Private to module scaling.
+// The parts of Maintenance::Check, one per system. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_CHECK_PARTS_H_
 #define NOMAD_HARVESTER_SCALING_CHECK_PARTS_H_
 
@@ -18,18 +18,18 @@ namespace nomad_harvester::scaling {
 // A system that does not answer the first request within this time counts as unreachable.
 inline constexpr base::Duration kProbeLimit = std::chrono::seconds(10);
 
-// Keeps the results of one part in the order of its preconditions, in whatever order they become
-// known.
+// Collects the results of one part and keeps them in the order of its preconditions, whatever the
+// order in which they become known.
 class CheckLines {
  public:
   // Adds the next precondition.
   void Expect(std::string id, std::string subject);
-  // Sets the result of an expected precondition. Add() gives it a further line, with a subject of
-  // its own.
+  // Sets the result of an expected precondition. Add() adds another line for it, with its own
+  // subject.
   void Set(const std::string& id, CheckOutcome outcome, std::string text, std::string cure = "");
   void Add(const std::string& id, std::string subject, CheckOutcome outcome, std::string text,
            std::string cure);
-  // Returns all results. Preconditions without a result are skipped, with this reason.
+  // Returns all results. Preconditions without a result are reported as skipped, with this reason.
   std::vector<CheckResult> Take(const std::string& why_skipped) &&;
 
  private:
@@ -43,16 +43,16 @@ class CheckLines {
   std::vector<Slot> slots_;
 };
 
-// The server's clock when it replied, and ours.
+// The server's clock and ours at the time of its reply.
 struct ClockReading {
   base::WallTime server{};
   base::WallTime own{};
 };
 
-// What checks that compare both systems need from each of them. Unset: unknown.
+// The data of each system that checks comparing both systems need. Unset: unknown.
 struct HarvesterFacts {
   std::optional<std::vector<harvester::VirtualMachine>> vms;  // members of the pool
-  std::string lease_cluster;  // the keys of Nomad on the pool's Lease; empty: none, or not known
+  std::string lease_cluster;  // Nomad's keys on the pool's Lease; empty: none, or not known
   std::optional<ClockReading> clock;
 };
 struct NomadFacts {
@@ -62,18 +62,17 @@ struct NomadFacts {
   std::optional<ClockReading> clock;
 };
 
-// Both functions block for their requests and do not fail. Independent requests are sent in
-// parallel.
+// Both functions block for their requests and never fail. Independent requests run in parallel.
 std::vector<CheckResult> CheckHarvester(const runtime::Context& context,
                                         const PoolDependencies& deps,
                                         const config::PoolPolicy& policy, HarvesterFacts* facts);
 std::vector<CheckResult> CheckNomad(const runtime::Context& context, const PoolDependencies& deps,
                                     const config::PoolPolicy& policy, NomadFacts* facts);
-// Compares the policy with the pool's present VMs and nodes. Sends no request.
+// Compares the policy with the pool's existing VMs and nodes. Sends no request.
 std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
                                    const HarvesterFacts& harvester, const NomadFacts& nomad);
 
-// How an address is reached.
+// Describes the connection to an address.
 struct AddressView {
   std::string url;  // without credentials
   bool encrypted = false;
@@ -84,7 +83,7 @@ AddressView ViewOf(const http::CurlOptions& address);
 void PassAddress(const AddressView& view, const std::string& id, const std::string& skip_key,
                  CheckLines* lines);
 
-// Why a system cannot be reached, with its address.
+// Describes why a system cannot be reached, with its address.
 std::string WithAddress(const AddressView& view, const absl::Status& status);
 
 // Runs the tasks in parallel.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares a pool's present VMs and nodes with its policy.
+// Compares a pool's existing VMs and nodes with its policy.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -22,7 +22,7 @@ constexpr char kCluster[] = "pool.nomad_cluster";
 constexpr char kClocks[] = "clocks";
 constexpr char kDryRun[] = "pool.dry_run";
 
-// A Date has whole seconds, and the reply takes a while.
+// Allows for a Date in whole seconds and the time of the reply.
 constexpr base::Duration kClocksMayDiffer = std::chrono::seconds(30);
 
 std::string Text(base::Duration duration) {
@@ -31,8 +31,8 @@ std::string Text(base::Duration duration) {
 
 struct Joins {
   int count = 0;
-  base::Duration longest{};        // until the node has registered
-  base::Duration longest_ready{};  // until it was ready
+  base::Duration longest{};        // until a node registered
+  base::Duration longest_ready{};  // until a node was ready
 };
 
 Joins JoinsOf(const std::vector<harvester::VirtualMachine>& vms) {
@@ -63,8 +63,8 @@ void CheckBootTime(const config::PoolPolicy& policy, const Joins& joins, CheckLi
   }
 }
 
-// While a VM does not run, its token is replaced when half of its time is over, so the guest has at
-// least the other half.
+// Before a VM runs, its token is renewed at half its lifetime, so the guest has at least the other
+// half.
 void CheckTokenLifetime(const config::PoolPolicy& policy, const Joins& joins, CheckLines* lines) {
   const base::Duration left = kIntroTokenFor / 2;
   const bool seen = joins.count > 0;
@@ -103,7 +103,7 @@ void CheckHostVolumes(const config::PoolPolicy& policy, const std::vector<nomad:
   }
 }
 
-// A driver that no node of the pool has is probably a mistake: the pool's VMs would never be ready.
+// A driver that no node of the pool has is probably a mistake: new VMs would never become ready.
 void CheckReadyDrivers(const config::PoolPolicy& policy, const std::vector<nomad::Node>& nodes,
                        CheckLines* lines) {
   std::set<std::string> detected;
@@ -129,7 +129,7 @@ void CheckReadyDrivers(const config::PoolPolicy& policy, const std::vector<nomad
   }
 }
 
-// Applies the rules about Nomad clusters to the pool (rule C15).
+// Applies the rules for Nomad clusters to the pool (rule C15).
 void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const NomadFacts& nomad,
                   CheckLines* lines) {
   const std::vector<harvester::VirtualMachine>& vms = *harvester.vms;

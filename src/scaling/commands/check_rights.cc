@@ -119,7 +119,8 @@ void CheckRights(const runtime::Context& context, const PoolDependencies& deps,
   bool complete = true;
   const kube::AccessRules ask_each{.rules = {}, .incomplete = true};
   for (const OptionalRight& optional : OptionalRights(*deps.clients.config, policy)) {
-    // A Role cannot grant what belongs to the cluster, although a review of the namespace names it.
+    // A Role cannot grant rights on cluster-scoped objects, although a review of the namespace
+    // lists them.
     const auto missing =
         MissingRights(context, client, optional.of_cluster ? ask_each : rules,
                       optional.of_cluster ? "" : policy.ns, std::span(&optional.right, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What new VMs are made of, and whether they let Harvester be upgraded.
+// Checks the sources of new VMs, and whether the VMs allow Harvester to be upgraded.
 #include "commands/check_sources.h"
 
 #include <algorithm>
@@ -51,8 +51,8 @@ bool IsUnread(const absl::Status& status) {
   return kube::IsForbidden(status) || absl::IsPermissionDenied(status);
 }
 
-// Sets the line of a source without which no VM can be made. A source that the token may not read
-// fails, too, but is not called missing.
+// Reports a source that every new VM needs. An unreadable source is also a failure, but is not
+// called missing.
 void SetSource(const std::string& id, const absl::Status& status, const std::string& seen,
                const std::string& cure, const std::string& resources, CheckLines* lines) {
   if (status.ok()) {
@@ -67,7 +67,7 @@ void SetSource(const std::string& id, const absl::Status& status, const std::str
   }
 }
 
-// Classes that cannot be read are no obstacle: Harvester's own dry run accepts any name.
+// An unreadable class is no obstacle: Harvester's own dry run accepts any name.
 void SetClass(const std::string& id, const absl::Status& status,
               const std::vector<std::string>& unread, const std::string& resource,
               CheckLines* lines) {
@@ -86,7 +86,7 @@ void SetClass(const std::string& id, const absl::Status& status,
   }
 }
 
-// Ignores the size of the root disk, which the image's line checks.
+// Ignores the root disk's size, which is checked with the image.
 absl::Status CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
                             const CreationSources& sources) {
   policy.disk_bytes.reset();
@@ -164,7 +164,7 @@ std::size_t HostsWith(const std::vector<harvester::Host>& hosts, const config::S
       }));
 }
 
-// Finds what keeps VMs from leaving their host
+// Finds settings that keep VMs from leaving their host
 // (harvester/harvester:pkg/util/virtualmachineinstance/virtualmachineinstance.go). The VMs' node
 // selector is required affinity, which lets them leave.
 void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,

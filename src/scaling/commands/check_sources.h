@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of Maintenance::Check about what new VMs are made of. Private to module scaling.
+// The part of Maintenance::Check that covers the sources of new VMs. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_CHECK_SOURCES_H_
 #define NOMAD_HARVESTER_SCALING_CHECK_SOURCES_H_
 
@@ -19,18 +19,18 @@ struct SourceReads {
   absl::StatusOr<std::vector<harvester::Host>> hosts = absl::UnknownError("not read");
 };
 
-// Adds the preconditions of CheckSources, in order.
+// Adds the preconditions that CheckSources reports, in order.
 void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines);
-// Blocks for all reads at once.
+// Reads everything in parallel and blocks until done.
 SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy);
-// Sends the dry run and returns its outcome. If the namespace does not exist, that is
-// kube::IsNotFound, and no line is added.
+// Sends the dry run and returns its outcome. kube::IsNotFound: the namespace does not exist, and no
+// line was added.
 absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
                           const config::PoolPolicy& policy, const SourceReads& reads,
                           CheckLines* lines);
 
-// Sets "harvester.rights.…". Blocks for rights reviews where `rules` does not decide.
+// Sets the results "harvester.rights.…". Blocks for access reviews where `rules` does not decide.
 void CheckRights(const runtime::Context& context, const PoolDependencies& deps,
                  const config::PoolPolicy& policy, const kube::AccessRules& rules,
                  CheckLines* lines);

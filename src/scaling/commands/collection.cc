@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects what an interrupted action left behind, at an operator's request.
+// Collects the leftovers of an interrupted action, at an operator's request.
 
 #include <utility>
 
@@ -17,7 +17,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// What a policy keeps on purpose is not a leftover. Without a policy nothing is kept on purpose.
+// Objects that a policy keeps on purpose are not leftovers. Without a policy there are none.
 bool IsKeptOnPurpose(const Step& step, const PoolSnapshot& snapshot) {
   return snapshot.policy.has_value() &&
          (step.row == Row::kUnmarkedBrokenKept || step.row == Row::kUnmarkedUnhealthyKept);
@@ -28,7 +28,7 @@ std::vector<Unfinished> FindUnfinished(const Decisions& decisions) {
   std::vector<Unfinished> unfinished;
   for (const auto& [view, step] : decisions.all()) {
     if (!IsPoolMember(*view, snapshot)) continue;
-    // A finished run leaves only marks that it must not or cannot remove.
+    // After a finished run, only marks remain that it must not or cannot remove.
     const bool still_marked = view->vm->has_mark && step.kind != StepKind::kReport;
     if (still_marked) {
       unfinished.push_back({view->vm->name, step.reason});
@@ -70,7 +70,7 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
         }}});
   const auto leases = clients_.kube->List<PoolsLease>(
       context, kube::kLeases, ns, {.labels = harvester::ManagedSelector()}, *kPoolOfLease);
-  // A token without access to Leases is allowed, and a Lease alone is not a leftover.
+  // A token without access to Leases is acceptable, and a Lease alone is not a leftover.
   if (!leases.ok() && !kube::IsForbidden(leases.status())) return leases.status();
   if (leases.ok()) {
     for (const PoolsLease& lease : leases->value) add(lease.pool);

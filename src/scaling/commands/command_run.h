@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command needs to observe or resume one pool. Private to module scaling.
+// The objects that a command needs to observe or resume one pool. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
 #define NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
 
@@ -62,20 +62,20 @@ struct CommandRun {
   PoolLease lease;
 };
 
-// The view of a namespace that does not exist.
+// Describes a namespace that does not exist.
 NamespaceView MissingNamespace(const std::string& ns);
-// The view of a namespace by the reply to its GET.
+// Describes a namespace from the reply to its GET.
 NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
                               const std::string& ns);
 
 // Sends one request, if the configuration uses the Lease.
 LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
                     const log::Logger& logger);
-// DEADLINE_EXCEEDED if the command's time ended during the request for the Lease. The error names
-// what did not answer.
+// DEADLINE_EXCEEDED if the command's time ended while the Lease was being read. The error names the
+// system that did not answer.
 absl::Status CheckAnswered(const runtime::Context& context, const LeaseView& lease);
-// Writes the annotation of the pool's Lease, or removes it if `text` is unset. One request.
-// NOT_FOUND: there is no Lease. UNAVAILABLE: the reply does not show what was written.
+// Writes an annotation of the pool's Lease, or removes it if `text` is unset. One request.
+// NOT_FOUND: there is no Lease. UNAVAILABLE: the reply does not show the written text.
 absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClient& client,
                           const PoolKey& key, const char* annotation,
                           const std::optional<std::string>& text);

@@ -72,7 +72,7 @@ NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
 
 namespace {
 
-// Reads what a growth would read first. Makes no VM, not even as a dry run.
+// Reads the sources that a scale-out would read first. Makes no VM, not even as a dry run.
 void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
                   const config::PoolPolicy& policy, Inspection* inspection) {
   auto read = ReadCurrentTemplate(context, deps, policy);
@@ -83,11 +83,12 @@ void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
   }
 }
 
-// Limits of reading nodes one by one: lists have no metadata, and foreign nodes are rare.
+// Limits reads of single nodes, which are needed because lists have no metadata; foreign nodes are
+// rare.
 constexpr std::size_t kMostForeignNodes = 10;
 constexpr base::Duration kForeignNodesLimit = std::chrono::seconds(3);
 
-// True for a node whose metadata declares that it is no VM, or names a firmware UUID that no VM of
+// True for a node whose metadata says that it is not a VM, or names a firmware UUID that no VM of
 // the namespace has.
 bool IsForeign(const nomad::Node& node, const Look& look) {
   const auto uuid = node.meta.find("harvester_vm_uuid");
@@ -129,7 +130,7 @@ std::map<PoolKey, std::vector<UnfinishedRemoval>> OldUnclaimed(const PoolSnapsho
   return unclaimed;
 }
 
-// The observer may have read no instances: while Nomad cannot be read, it does not.
+// The observer reads no instances while Nomad cannot be read, so they may be missing.
 absl::Status FillHosts(const runtime::Context& context, const Clients& clients,
                        const std::string& ns, Look* look) {
   const bool were_read = std::any_of(look->vms.begin(), look->vms.end(), [](const auto& view) {
@@ -148,8 +149,8 @@ absl::Status FillHosts(const runtime::Context& context, const Clients& clients,
   return absl::OkStatus();
 }
 
-// Reads the hosts, and finds those that are cordoned. `look`: its views get why they are to leave,
-// as in the plugin (rule R7).
+// Reads the hosts and finds the cordoned ones. Sets in the views of `look` why VMs must leave their
+// hosts, as the plugin does (rule R7).
 void ReadHosts(const runtime::Context& context, const Clients& clients,
                const config::PoolPolicy& policy, Look* look, Inspection* inspection) {
   const auto hosts = harvester::ListHosts(context.WithTimeout(kHostsLimit), *clients.kube);
@@ -177,7 +178,7 @@ void ReadHosts(const runtime::Context& context, const Clients& clients,
   inspection->hosts = std::move(names);
 }
 
-// Describes a pool that has neither a VM nor a Lease, in a namespace that was read.
+// Describes a pool that has neither a VM nor a Lease, although its namespace was read.
 void DescribeNothing(Inspection* inspection) {
   const PoolKey& key = inspection->snapshot.key;
   StatusReport& report = inspection->report;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an operator writes on a pool's Lease.
+// Writes operators' holds on a pool's Lease.
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,8 +17,8 @@ namespace nomad_harvester::scaling {
 
 namespace {
 
-// A success proves nothing unless the reply is the Lease with the written text: a proxy may have
-// answered.
+// A success proves nothing unless the reply is the Lease with the written text, because a proxy may
+// have answered.
 absl::Status CheckStored(const kube::Observed& reply, const std::string& name,
                          const char* annotation, const std::optional<std::string>& text) {
   const absl::StatusOr<kube::Lease> lease = kube::ParseLeaseReply(reply, name);
@@ -54,7 +54,7 @@ absl::Status CheckLeaseUsed(const config::PluginConfig& config) {
       "pool_lease is \"false\": a pool without a Lease cannot be paused");
 }
 
-// Removes what holds a pool from its Lease.
+// Removes the annotation that holds a pool from its Lease.
 absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
                                         const kube::KubeClient& client, const PoolKey& key,
                                         const char* annotation) {

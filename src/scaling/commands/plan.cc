@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Scale would do, at an operator's request.
+// Shows what a Scale would do, at an operator's request.
 
 #include <memory>
 #include <utility>
@@ -37,7 +37,7 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
   }
   proposal.agents_policy = lease.record.policy;
   if (lease.live) {
-    // This refusal replaces all others, because the Scale would not even observe a busy pool.
+    // This refusal overrides all others, because a Scale would not even observe a busy pool.
     proposal.refusal =
         base::MakeStatus(absl::StatusCode::kAborted, "another process acts on pool " +
                                                          run.key.ToString() + ": " + lease.holder);

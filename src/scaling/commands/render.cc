@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The objects of one VM, at an operator's request.
+// Renders the objects of one VM, at an operator's request.
 
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Secrets would not be recognised inside a longer text in base64, so the values are decoded first.
+// Secrets would not be recognised within a longer base64 text, so the values are decoded first.
 nlohmann::json WithoutSecretsIn(nlohmann::json secret) {
   for (nlohmann::json& value : secret["data"]) {
     const auto text = base::Base64Decode(value.get<std::string>());
@@ -28,7 +28,7 @@ nlohmann::json WithoutSecretsIn(nlohmann::json secret) {
   return secret;
 }
 
-// Hides values of less than six bytes, too, which WithoutSecrets does not look for.
+// Also hides values shorter than six bytes, which WithoutSecrets ignores.
 void HideEnvironment(CreationPlan* plan) {
   for (auto& [name, value] : plan->variables) {
     if (name.starts_with("env.")) value = "REDACTED";
