@@ -16,15 +16,15 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// If nobody has asked for a pool for this long, the agent no longer has a policy for it, as after a
-// reload.
+// If nobody has asked for a pool for this long, the agent no longer has a policy for it, for
+// example after a reload.
 constexpr base::Duration kAskedWithin = std::chrono::minutes(30);
 
 PoolMetrics MetricsOf(const Session& session, const PoolKey& key) {
   return {session.clients().metrics_sink.get(), key};
 }
 
-// The work of a pool as a text for Rounds, which stays the same as long as nothing changes.
+// Describes a pool's work as a text for Rounds. The text stays the same while nothing changes.
 std::string WorkOf(const Decisions& decisions) {
   std::string work;
   for (const auto& [view, step] : decisions.all()) {
@@ -34,8 +34,8 @@ std::string WorkOf(const Decisions& decisions) {
   }
   for (const NodeOfGoneVm& gone : decisions.to_purge()) work += gone.node->id + "\n";
   if (!work.empty()) return work;
-  // A node that could be a VM's is read in full at once when it is new, but in rounds if it keeps
-  // changing.
+  // A node that could be a VM's is read in full immediately when it is new, but in rounds if it
+  // keeps changing.
   const PoolSnapshot& snapshot = decisions.snapshot();
   for (const std::size_t node : NodesToReadInFull(snapshot.look())) {
     work += snapshot.nodes()[node].id + "\n";
@@ -93,7 +93,7 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   unfinished |= new_keys || !replacement.empty();
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);
-  if (paused) work += "paused\n";  // the end of a pause is new work
+  if (paused) work += "paused\n";  // the end of a pause counts as new work
   if (new_keys) work += "the keys on the Lease\n";
   work += replacement;
   {
@@ -119,7 +119,8 @@ void Background::SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base:
   if (at.has_value()) {
     alarm = options_.clock->Every(*at - options_.clock->Now(), [this, pool] { Ring(pool); });
   }
-  // The former alarm is destroyed after the lock is released: that waits for a call of it.
+  // The old alarm is destroyed after the lock is released, because its destructor waits for a
+  // running call.
   const base::MutexLock lock(alarms_mutex_);
   alarm.swap(alarms_[pool->key]);
 }
@@ -135,7 +136,7 @@ void Background::Ring(const std::shared_ptr<Pool>& pool) {
     const bool is_asked_for = now - state.asked_at < kAskedWithin || state.replaces;
     const bool opens = state.window_opens.has_value() && now >= *state.window_opens;
     if (!is_asked_for || state.queued || !(opens || state.rounds.IsDue(now))) return;
-    // Each Status looks for replacements that are due: the alarm is for pools without one.
+    // Each Status looks for due replacements; the alarm serves pools for which none arrives.
     if (state.inspected && now - state.asked_at < Rounds::kShortest) return;
     state.queued = true;
     if (!state.inspected) work = state.rounds.work();
@@ -172,7 +173,7 @@ void Background::ReportUnclaimed(const Session& session, const PoolSnapshot& sna
   }
 }
 
-// The task enters the gate when it begins, so that a task in the queue holds up no Scale.
+// The task enters the gate when it starts, so that a queued task delays no Scale.
 bool Background::Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
                        std::string work) {
   const absl::Status submitted =
@@ -221,17 +222,17 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   if (!acquired) {
     logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
   } else {
-    // A Scale that takes over is routine.
+    // Being interrupted by a Scale is routine.
     logger.Log(done || interrupted ? log::Level::kDebug : log::Level::kInfo,
                "Background work ended", {{"outcome", resumed.outcome}});
   }
-  // A paused pool needs no alarm: a Status tells when the pause has ended.
+  // A paused pool needs no alarm: a Status notices the end of the pause.
   bool paused = false;
   std::optional<base::Duration> opens;
   if (resumed.last.has_value()) {
     opens = UntilWindowOpens(resumed.last->snapshot(), memory.current_template);
     if (work.empty()) work = WorkOf(*resumed.last);
-    // One whose new VM an operator has stopped may take for ever (rule L7).
+    // The replacement may take for ever if an operator has stopped the new VM (rule L7).
     if (work.empty()) work = resumed.replacing;
     paused = access->lease->record().paused.HoldsAt(resumed.last->snapshot().now());
   }

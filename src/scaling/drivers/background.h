@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The background work of a service: which pools have some, and when it runs (rules S5 and L7).
+// The background work of a service: which pools need it, and when it runs (rules S5 and L7).
 // Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_BACKGROUND_H_
 #define NOMAD_HARVESTER_SCALING_BACKGROUND_H_
@@ -18,42 +18,43 @@
 
 namespace nomad_harvester::scaling {
 
-// Thread-safe; nothing blocks but the destructor.
+// Thread-safe. Only the destructor blocks.
 class Background {
  public:
-  // The present configuration; null: there is none, or the process ends. Must not block.
+  // Returns the current configuration; null: there is none, or the process is ending. Must not
+  // block.
   using CurrentSession = std::function<std::shared_ptr<Session>()>;
 
-  // `root` cancels all work. What the other arguments refer to must outlive this object.
+  // `root` cancels all work. Objects referred to by the other arguments must outlive this object.
   Background(const ServiceOptions& options, Pools& pools, runtime::Context root,
              CurrentSession session)
       : options_(options), pools_(pools), root_(std::move(root)), session_(std::move(session)) {}
-  // Waits for the work that runs. `root` must be cancelled before.
+  // Waits for running work. Cancel `root` first.
   ~Background() { tasks_->Close(); }
 
-  // If the snapshot's pool has unfinished work, starts a resumption of it as a background task,
-  // unless the pool is in use or its next round is not due yet.
+  // If the snapshot's pool has unfinished work, starts a resumption as a background task, unless
+  // the pool is in use or its next round is not due yet.
   void Wake(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
-  // Starts a resumption of a pool whose Scale has left work, because an agent may ask for no Status
-  // during its cooldown. A resumption that ends with work unfinished, whoever started it, is
-  // followed by another one at the pace of Rounds, without a Status, as long as the pool has been
-  // asked for within half an hour.
+  // Starts a resumption of a pool whose Scale left work, because an agent may send no Status during
+  // its cooldown. Any resumption that ends with unfinished work is followed by another one at the
+  // intervals of Rounds, without a Status, as long as the pool has been asked for within half an
+  // hour.
   void Continue(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool);
-  // Reports the pools of the namespace in which a removal has been unfinished for ten minutes and
-  // for which this process has seen no policy: by one WARN for each, and by the metrics. It does
-  // not work on them, because they may belong to an agent of another Nomad cluster, whose nodes
-  // this one does not know (rule S5). O(VMs + nodes).
+  // Reports, by one WARN each and by the metrics, the pools of the namespace in which a removal has
+  // been unfinished for ten minutes and for which this process has seen no policy. Does not work on
+  // them, because they may belong to an agent of another Nomad cluster with nodes that this Nomad
+  // does not know (rule S5). O(VMs + nodes).
   void ReportUnclaimed(const Session& session, const PoolSnapshot& snapshot);
 
  private:
-  // Counts the tasks that run. Outlives the Background, because the executor may still have tasks
-  // in its queue when that is destroyed.
+  // Counts running tasks. Outlives the Background, because the executor may still have tasks queued
+  // when that is destroyed.
   class Tasks {
    public:
-    // False: no task may begin any more. After true, End must follow.
+    // False: no task may start any more. After true, End must follow.
     bool Begin();
     void End();
-    // Lets no task begin from now on, and waits for those that run.
+    // Prevents further tasks from starting, and waits for running ones.
     void Close();
 
    private:
@@ -72,13 +73,13 @@ class Background {
   bool Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
              std::string work);
   void Run(Session& session, const std::shared_ptr<Pool>& pool, std::string work);
-  // Returns when the pool is to be tried again; nullopt if no work is left, or if a Status will
-  // tell.
+  // Returns when to try the pool again; nullopt if no work is left, or if a Status will tell.
   std::optional<base::MonoTime> Resume(Session& session, Pool& pool,
                                        const runtime::Context& context, std::string work);
   // Replaces the pool's alarm; nullopt removes it. Must not be called by an alarm.
   void SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base::MonoTime> at);
-  // Starts the work that an alarm is for. If that fails, the alarm rings again after the same time.
+  // Starts the work for which the alarm was set. If that fails, the alarm rings again after the
+  // same time.
   void Ring(const std::shared_ptr<Pool>& pool);
 
   const ServiceOptions& options_;

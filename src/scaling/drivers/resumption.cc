@@ -14,13 +14,13 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// How old the knowledge of what new VMs are made of may be.
+// The maximum age of the known template of new VMs.
 constexpr base::Duration kTemplateGoodFor = std::chrono::minutes(10);
 constexpr base::Duration kTemplateReadLimit = std::chrono::seconds(10);
-// Of how many VMs the nodes are read until one may be replaced.
+// The maximum number of VMs with nodes to read in search of one that may be replaced.
 constexpr std::size_t kMostTried = 64;
 
-// Also for a roll-out that has stopped: another template lets it go on (rule R5).
+// Also true for a stopped roll-out: another template lets it continue (rule R5).
 bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
                    const ScaleMemory& memory, base::MonoTime now) {
   if (memory.template_read_at.has_value() && now - *memory.template_read_at < kTemplateGoodFor) {
@@ -39,7 +39,7 @@ absl::Status RecordFailedReplacement(const runtime::Context& context, const Pool
   return deps.lease.Store(context, record, "");
 }
 
-// Logs once why nothing is replaced now. That a new VM boots, or waits for its start, is normal.
+// Logs once why nothing is replaced now. Waiting for a new VM to boot or start is normal.
 void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::string& rests,
              const PoolSnapshot& snapshot, ScaleMemory* memory) {
   if (std::exchange(memory->replacement_rests, rests) == rests || rests.empty()) return;
@@ -57,7 +57,8 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
                   {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
 }
 
-// What this process may replace, and why not now. A Status does not ask for its own node.
+// Lists the VMs that this process may replace, and why not now. A Status does not ask for its own
+// node.
 ReplacementQueue QueueFor(const PoolSnapshot& snapshot, const PoolDependencies& deps,
                           const ScaleMemory& memory) {
   if (!deps.lease.used()) return {};  // rule R2
@@ -70,10 +71,10 @@ ReplacementQueue QueueFor(const PoolSnapshot& snapshot, const PoolDependencies& 
 
 struct Begun {
   bool acted = false;
-  bool is_unhealthy = false;  // the old VM, which is marked next
+  bool is_unhealthy = false;  // the old VM is, so it is marked next
 };
 
-// Replaces the first VM that may be.
+// Replaces the first VM that may be replaced.
 absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
                          Begun* begun) {
@@ -128,17 +129,17 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   if (!hold.ok()) return resumed;
   const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
   if (memory != nullptr && policy.has_value() && EvacuatesHosts(*policy)) {
-    // Nobody may ask for a Status, which reads them otherwise.
+    // Usually a Status reads the hosts, but there may be none.
     deps.hosts.List((*hold)->context().WithTimeout(kHostsLimit), deps.key.ns);
     deps.hosts.ListCordoned((*hold)->context().WithTimeout(kHostsLimit));
   }
   Reconciler loop(deps, policy);
   const bool may_replace = memory != nullptr && policy.has_value();
   const bool several = may_replace && MostAtATime(*policy) > 1;
-  // A drain takes long: another replacement may begin meanwhile, and the loop goes on afterwards.
-  // That of an unhealthy VM waits for none.
+  // A drain takes long; another replacement may begin meanwhile, and the loop continues afterwards.
+  // Replacing an unhealthy VM waits for no drain.
   bool may_leave = may_replace;
-  std::shared_ptr<const Snapshot> used;  // in which the last one was begun
+  std::shared_ptr<const Snapshot> used;  // the snapshot in which the last one began
   for (bool again = true; again;) {
     bool has_left = false;
     resumed.outcome = loop.RunResumption((*hold)->context(), [&](const PoolSnapshot& snapshot) {
@@ -148,10 +149,10 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
           !queue.vms.empty() && queue.rests.empty() && (several || queue.vms[0].is_unhealthy());
       return has_left;
     });
-    // The trouble of another object does not hold it up (rule L1).
+    // Trouble with another object does not delay it (rule L1).
     const bool is_seen = loop.last().has_value() && (*hold)->context().Check().ok();
     if (!is_seen || !may_replace) break;
-    // If the pool could not be read since, the VM that takes the place is not in the last look.
+    // If the pool has not been readable since, the last Look does not contain the new VM.
     if (loop.last()->snapshot().seen == used) break;
     used = loop.last()->snapshot().seen;
     Begun begun;
@@ -177,7 +178,7 @@ std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& reco
   const auto [vms, rests] = QueueOfReplacements(snapshot, record, memory.current_template);
   if (vms.empty()) return "";
   if (rests.empty()) return "replace " + vms[0].vm->vm->uid + "\n";
-  // An operator may have ended the stop on the Lease, which is read again in rounds (rule R5).
+  // An operator may have lifted the stop on the Lease, which is read again in rounds (rule R5).
   PoolRecord resumed = record;
   resumed.replacement.reset();
   const bool has_stopped =

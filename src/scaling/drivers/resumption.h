@@ -19,16 +19,16 @@ struct Resumed {
   bool interrupted = false;  // a Scale took over, the Lease was lost, or the caller's context ended
   std::optional<base::WallTime> last_event;
   std::optional<Decisions> last;
-  std::string replacing;  // a text that changes with the VMs that are being replaced; empty: none
+  std::string replacing;  // changes with the set of VMs being replaced; empty: none
 };
 
-// Acquires the pool's Lease, runs the loop until no work is left for now, begins the replacement of
-// a VM if one is due, and releases the Lease. `memory`: what the pool's calls remember; null:
-// nothing is replaced.
+// Acquires the pool's Lease, runs the loop until no work is left for now, starts the replacement of
+// a VM if one is due, and releases the Lease. `memory`: state shared by the pool's calls; null:
+// replace nothing.
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
                    const SharedPolicy& policy, ScaleMemory* memory);
 
-// What a Status finds to do for replacements, as a text that changes with the work; empty: nothing.
+// The replacement work that a Status finds, as a text that changes with the work; empty: none.
 std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& record,
                             const ScaleMemory& memory, base::MonoTime now);
 

@@ -24,19 +24,19 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Another policy's Scale within this time is reported.
+// A Scale by another policy within this time is reported.
 constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
-// How long to wait for what tells which VMs have drifted.
+// How long to wait for the template that tells which VMs have drifted.
 constexpr base::Duration kTemplateLimit = std::chrono::seconds(3);
 
-// How often a creation without an answer is sent.
+// How often an unanswered creation is sent.
 constexpr int kMostCreations = 3;
 
-// How often a write is repeated on a VM that has changed since it was read.
+// How often a write is attempted on a VM that has changed since it was read.
 constexpr int kMostConflicts = 4;
 
-// Keeps the first `count` creations. Names that an earlier action left over come first in the list.
+// Keeps the first `count` creations. Names left over by an earlier action come first in the list.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
   plan->to -= static_cast<std::int64_t>(plan->create.size() - count);
   plan->create.resize(count);
@@ -103,7 +103,7 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {
   auto plan = PlanScale(snapshot, request_.count, inputs_);
-  inputs_.allocations.clear();  // of the whole region; only the plan needs them
+  inputs_.allocations.clear();  // covers the whole region; only the plan needs it
   return plan;
 }
 
@@ -178,7 +178,8 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   return absl::OkStatus();
 }
 
-// Warns at each growth of what differs from the template, and once of what cannot be checked.
+// Warns at each growth about differences from the template, and once about classes that cannot be
+// checked.
 void ScaleCall::WarnOfCreations() {
   if (!creation_->template_notes.empty()) {
     deps_.logger.Warn(
@@ -199,12 +200,12 @@ void ScaleCall::WarnOfCreations() {
   memory_->unread_classes = std::move(unread);
 }
 
-// Runs all checks of Harvester that can refuse a VM.
+// Runs all of Harvester's checks that can refuse a VM.
 absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
                                        const PoolSnapshot& snapshot) {
   NH_ASSIGN_OR_RETURN(creation_, reads_.Creation(context, snapshot.look().nomad_index));
   if (snapshot.look().nomad_cluster.has_value()) {
-    // The keys in the look may be older than a Nomad that was rebuilt.
+    // The keys in the Look may be outdated if Nomad was rebuilt.
     NH_ASSIGN_OR_RETURN(creation_->vm_spec.nomad_cluster, deps_.nodes.ReadCluster(context));
     if (!IsSameCluster(creation_->vm_spec.nomad_cluster, *snapshot.look().nomad_cluster)) {
       return base::Unavailable(
@@ -219,8 +220,8 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   return reads_.Admit(context, *creation_);
 }
 
-// Runs after everything that Harvester may refuse, because it makes a token, which is valid for a
-// second. Other tokens are made by a creation only.
+// Runs after all checks that Harvester may fail, because it makes a token that is valid for a
+// second. Other tokens are only made during creation.
 absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
   if (!creation_.has_value()) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckIntroTokens(context, deps_, policy_, &*creation_));
@@ -235,7 +236,7 @@ absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
 
 // Reduces the plan to as many VMs as fit; the action returns an error for the rest.
 absl::Status ScaleCall::CheckQuotas(ScalePlan* plan) {
-  if (request_.old_goes_first) return absl::OkStatus();  // it leaves its room to the new one
+  if (request_.old_goes_first) return absl::OkStatus();  // the old VM leaves room for it
   const auto& quotas = reads_.quotas();
   if (!quotas.ok()) {
     // The right to read quotas is optional, and Harvester enforces them in any case (rule C3).
@@ -287,8 +288,8 @@ absl::Status ScaleCall::CheckPaused(base::WallTime now) const {
                              : absl::OkStatus();
 }
 
-// Two policies that scale one pool take turns in changing its size (rule L11). A policy's id may
-// change when the agent restarts: nothing is refused, and a new id alone tells nothing.
+// Two policies that scale one pool keep changing its size in turns (rule L11). A policy's id may
+// change when the agent restarts, so a new id alone is no evidence and nothing is refused.
 void ScaleCall::RecordPolicy(base::WallTime now, PoolRecord* record) const {
   if (request_.policy_id.empty()) return;
   const std::optional<harvester::PolicyRecord>& last = record->policy;
@@ -324,15 +325,15 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
   for (const PlannedRemoval& removal : plan->remove) action.names.insert(removal.vm);
   action.back.insert(plan->cancel_removals.begin(), plan->cancel_removals.end());
   if (record.action.has_value()) {
-    // Names that an earlier action left over and this one does not use are kept for the next.
+    // Keeps names left over by an earlier action that this one does not use, for the next.
     for (const auto& [name, id] : record.action->create) {
       if (snapshot.seen->FindVm(name) != nullptr) continue;
       action.names.insert(name);
       action.create.try_emplace(name, id);
     }
-    // VMs that are marked stay named. So do VMs that are gone, until their leftovers are cleaned up
-    // (rule C10). A mark that no action has named is not made valid by this one, and neither is one
-    // that is still on its way (rule C11).
+    // Marked VMs stay named. So do VMs that are gone, until their leftovers are cleaned up (rule
+    // C10). This action validates neither a mark that no action has named nor one still in flight
+    // (rule C11).
     for (const std::string& name : record.action->names) {
       if (record.action->create.contains(name)) continue;
       const VmView* view = snapshot.seen->FindVm(name);
@@ -342,13 +343,13 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
   }
   record.action = std::move(action);
   RecordPolicy(snapshot.now(), &record);
-  // Stores the cluster whose nodes the plan was made from.
+  // Stores the cluster with the nodes on which the plan was based.
   return deps_.lease.Store(context, record, snapshot.look().nomad_cluster.value_or(""));
 }
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   absl::Status outcome = Act(context);
-  // A cancelled call has not failed because of the pool. A pause or a back-off is on the Lease
+  // A cancelled call did not fail because of the pool. A pause or a back-off is on the Lease
   // anyway.
   const bool says_nothing =
       absl::IsCancelled(outcome) || (outcome.ok() && !acted_) || told_by_record_;
@@ -356,8 +357,8 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   return outcome;
 }
 
-// A Scale goes first: VMs that were to take the place of others count by themselves (rule R4). That
-// is written once nothing refuses the Scale.
+// A Scale takes precedence: pending replacements turn into counted VMs (rule R4). This is written
+// once nothing refuses the Scale.
 absl::StatusOr<ScaleCall::Planned> ScaleCall::PlanWithout(const runtime::Context& context,
                                                           const Reconciler::Settled& settled,
                                                           const std::set<std::string>& stuck) {
@@ -385,7 +386,7 @@ absl::StatusOr<ScaleCall::Planned> ScaleCall::PlanWithout(const runtime::Context
     NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
     NH_RETURN_IF_ERROR(CheckTokens(context));
   }
-  // Not before the checks: a refused plan would be logged at every tick.
+  // Logged after the checks, because a refused plan would be logged at every tick.
   deps_.logger.Info("Planned", {{"action_id", action_id_},
                                 {"reason", request_.reason},
                                 {"from", plan.from},
@@ -443,8 +444,8 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   return final_status;
 }
 
-// The agent has asked for its metrics after the Status: a node that has become ready in between
-// counts twice there. The next evaluation finds the pool not ready (rule R3).
+// The agent reads its metrics after the Status: a node that became ready in between counts twice
+// there. The next evaluation finds the pool not ready (rule R3).
 absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
   const std::string swap = DescribeSwap(snapshot);
   if (swap.empty() || request_.count > CountOf(snapshot)) return absl::OkStatus();
@@ -462,7 +463,7 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
                        [&](const PlannedRemoval& removal) { return removal.vm == vm; });
   };
   std::set<std::string> stuck;
-  // KubeVirt and Harvester write on a VM that boots all the time: a conflict is normal.
+  // KubeVirt and Harvester update a booting VM continuously, so conflicts are normal.
   for (int attempt = 1;; ++attempt) {
     std::vector<const VmView*> pending = PendingReplacements(*snapshot);
     std::erase_if(pending, [&](const VmView* view) {
@@ -478,7 +479,7 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
             "A Scale goes first: a VM that was to replace another one counts by itself",
             {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
       } else if (!kube::IsConflict(counted) || attempt == kMostConflicts) {
-        // A write without an answer may still take effect: another plan must not rest on it.
+        // An unanswered write may still take effect, so no other plan may depend on it.
         if (EffectOf(counted).verdict != Verdict::kRefused) return counted;
         stuck.insert(vm.name);
         deps_.logger.Warn(
@@ -527,7 +528,7 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   }
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(deferred_);
-  // What new VMs are made of was read just now, and the old one may be made of it.
+  // The template was just read, and the old VM may already match it.
   const ReplacementQueue queue =
       QueueOfReplacements(snapshot, deps_.lease.record(), memory_->current_template);
   const bool is_wanted =
@@ -542,7 +543,8 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
     plan.create[0].replaces->start = policy::NameOf(vm_spec.run_strategy);
     vm_spec.join_timeout = "none";  // until it is started
   } else {
-    // Whatever wait_for says: without a deadline the old VM would wait for it for ever (rule R5).
+    // Applies whatever wait_for says: without a deadline the old VM could wait for the new one for
+    // ever (rule R5).
     vm_spec.join_timeout = base::FormatGoDuration(policy_.join_timeout);
   }
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Scale: preflight, plan, store the intent, act, and report the outcome of every VM.
+// Runs one Scale: preflight, plan, store the intent, act, and report the outcome of every VM.
 #ifndef NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
 #define NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
 
@@ -31,11 +31,11 @@ struct ScaleRequest {
   bool mass_loss_over = false;
   // For Replace: the old VM is removed before the new one starts (rule R8).
   bool old_goes_first = false;
-  // Unset: whatever the plan chooses may be removed.
+  // Unset: any victims chosen by the plan may be removed.
   std::optional<RemovalConsent> consent{};
 };
 
-// State of the pool kept between calls, besides the Lease's record.
+// State of the pool kept between calls, in addition to the Lease's record.
 struct ScaleMemory {
   CurrentTemplate current_template{};                // of the last preflight
   std::optional<base::MonoTime> template_read_at{};  // when it was read for a replacement
@@ -63,18 +63,18 @@ class ScaleCall {
   ScaleReads& reads() { return reads_; }
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
-  // OK if nothing keeps that VM, also by what the lists do not show, such as dynamic host volumes.
-  // FAILED_PRECONDITION: something does.
+  // OK if nothing keeps that VM, including facts that lists do not show, such as dynamic host
+  // volumes. FAILED_PRECONDITION: something does.
   absl::Status CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
                              const Replaceable& old) const;
-  // Creates the VM that takes the place of `old`, which it does not wait for. Requires the pool's
-  // Lease, and a snapshot in which no replacement rests (WhyReplacementRests).
+  // Creates the VM that replaces `old`, without waiting for it. Requires the pool's Lease, and a
+  // snapshot for which WhyReplacementRests is empty.
   absl::Status Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
                        const Replaceable& old);
-  // Only reads; logs what Run would do (rule C13).
+  // Logs what Run would do (rule C13). Only reads.
   absl::Status DryRun(const runtime::Context& context);
-  // Tells what Run would do, and what would refuse it. Only reads, the trial creation of a VM
-  // included; makes no introduction token. UNAVAILABLE: Nomad cannot be read.
+  // Reports what Run would do, and what would refuse it. Only reads, including the trial creation
+  // of a VM; makes no introduction token. UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<Proposal> Propose(const runtime::Context& context);
   std::optional<base::WallTime> last_event() const { return reconciler_.last_event(); }
   ScaleFacts facts() const { return {action_id_, range_, acted_, leaves_work_}; }
@@ -84,7 +84,7 @@ class ScaleCall {
  private:
   // UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<PoolSnapshot> ObserveWithNomad(const runtime::Context& context);
-  // Collects what a plan is made from, besides the snapshot. Reads the allocations if the selection
+  // Collects the plan's inputs besides the snapshot. Reads allocations if the victim selection
   // needs them.
   absl::Status ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                           std::map<std::string, std::string> left_out);
@@ -92,7 +92,7 @@ class ScaleCall {
   void ProposeReplacements(const runtime::Context& context, const PoolSnapshot& snapshot,
                            Proposal* proposal);
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
-  // FAILED_PRECONDITION: the plan removes a VM that nobody agreed to.
+  // FAILED_PRECONDITION: the plan removes a VM that the operator did not agree to.
   absl::Status KeepToConsent(ScalePlan* plan) const;
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
@@ -101,23 +101,23 @@ class ScaleCall {
   absl::Status CheckTokens(const runtime::Context& context);
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
   absl::Status CheckQuotas(ScalePlan* plan);
-  // All checks that can refuse this action, before its first effect (rule C2).
+  // Runs all checks that can refuse this action, before its first effect (rule C2).
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
   absl::Status Act(const runtime::Context& context);
-  // ABORTED: a scale-in that may come from metrics that count two nodes for one place.
+  // ABORTED: a scale-in that may be based on metrics that count both nodes of a replacement.
   absl::Status CheckSwap(const PoolSnapshot& snapshot);
   struct Planned {
-    PoolSnapshot snapshot;  // of which it was made
+    PoolSnapshot snapshot;  // the one it was made from
     ScalePlan plan{};
-    std::set<std::string> to_count{};  // the VMs that replace no other one in it
+    std::set<std::string> to_count{};  // the VMs that no longer replace another one in it
   };
-  // Makes and checks the plan. The VMs in `stuck` go on replacing others.
+  // Makes and checks the plan. The VMs in `stuck` stay replacements.
   absl::StatusOr<Planned> PlanWithout(const runtime::Context& context,
                                       const Reconciler::Settled& settled,
                                       const std::set<std::string>& stuck);
-  // Lets the VMs in `to_count` count by themselves, and observes the pool again (rule R4). Returns
-  // those that could not be written: another plan leaves them out (rule L1).
+  // Makes the VMs in `to_count` count on their own, and observes the pool again (rule R4). Returns
+  // those that could not be written; another plan leaves them out (rule L1).
   absl::StatusOr<std::set<std::string>> EndReplacements(const runtime::Context& context,
                                                         const Planned& planned,
                                                         PoolSnapshot* snapshot);
@@ -140,7 +140,7 @@ class ScaleCall {
   bool acted_ = false;
   bool told_by_record_ = false;  // the pool's record already says why the action was refused
   std::optional<ScaleRange> range_;
-  absl::Status deferred_;  // why creations were left out of a plan that does something else
+  absl::Status deferred_;  // why creations were left out of a plan that still does something else
 };
 
 }  // namespace nomad_harvester::scaling

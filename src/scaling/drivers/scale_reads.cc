@@ -35,7 +35,7 @@ void ScaleReads::Prefetch(const runtime::Context& context) {
   const std::int64_t last = last_.value_or(count_);
   const bool shrinks = count_ < last;
   const bool needs_allocations = shrinks && nodepool::NeedsAllocations(policy_.selector);
-  // The longest lists first.
+  // Start the longest lists first.
   std::vector<std::function<void()>> reads = {[&] {
     auto lists = deps_.observer().ReadVmsAndInstances(context, /*with_instances=*/true);
     if (lists.ok()) read_.observed.lists = *std::move(lists);
@@ -96,7 +96,7 @@ void ScaleReads::ForgetIfLate() {
   if (deps_.clock.Now() - taken_at_ > kGoodFor) read_ = {};
 }
 
-// If the list of the region fails, it may be too large, and the lists of single nodes are not.
+// If the region's list fails, it may be too large while the lists of single nodes are not.
 absl::StatusOr<AllocationList> ScaleReads::Allocations(const runtime::Context& context,
                                                        const PoolSnapshot& snapshot) {
   auto all = read_.allocations.has_value() ? std::move(*read_.allocations)
@@ -131,7 +131,7 @@ std::set<std::string> ScaleReads::CordonedHosts(const runtime::Context& context)
   return read_.cordoned_hosts.has_value() ? *read_.cordoned_hosts : ReadCordonedHosts(context);
 }
 
-// A refusal of the list changes nothing: the right is optional.
+// A refused list changes nothing, because the right is optional.
 std::set<std::string> ScaleReads::ReadCordonedHosts(const runtime::Context& context) const {
   std::set<std::string> cordoned;
   const auto hosts =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reads of a Scale before it acts: in advance and all at once, or when they are asked for.
-// Knows what was read, and for how long it may be used. Private to module scaling.
+// Reads the data that a Scale needs before it acts, in advance and in parallel, or on demand. Knows
+// what has been read and how long it may be used. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_SCALE_READS_H_
 #define NOMAD_HARVESTER_SCALING_SCALE_READS_H_
 
@@ -18,8 +18,8 @@
 
 namespace nomad_harvester::scaling {
 
-// Belongs to one call, and is not thread-safe. Each function blocks for its requests, unless what
-// it returns was read in advance.
+// Belongs to one call; not thread-safe. Functions block for their requests unless the data was read
+// in advance.
 class ScaleReads {
  public:
   // `last`: the count of the last Status; unset: unknown. The references must outlive this object.
@@ -32,21 +32,22 @@ class ScaleReads {
   // pool's Lease, so that no other process acts on the pool meanwhile.
   void Prefetch(const runtime::Context& context);
 
-  // The lists for the first observation; empty unless they were read just now.
+  // Returns the lists for the first observation; empty unless they were just read.
   Observer::BlockingWait TakeObserved();
-  // Must be called once the pool is settled. If that took long, everything is read again.
+  // Call it once the pool is settled. If that took long, everything is read again.
   void ForgetIfLate();
 
-  // The allocations of the region, or, if that list is refused, those of the nodes of the pool.
+  // Returns the region's allocations or, if that list is refused, those of the pool's nodes.
   absl::StatusOr<AllocationList> Allocations(const runtime::Context& context,
                                              const PoolSnapshot& snapshot);
   absl::StatusOr<nomad::ReadJob> ReadJob(const runtime::Context& context) const;
   absl::StatusOr<kube::AccessRules> Rules(const runtime::Context& context) const;
   // Empty without the right to read hosts, or if they cannot be read within 3 s.
   std::set<std::string> CordonedHosts(const runtime::Context& context) const;
-  // Uses the sources that were read in advance, unless they have a problem: that may have passed.
+  // Uses the sources that were read in advance, unless one of them failed: the problem may have
+  // passed.
   absl::StatusOr<CreationPlan> Creation(const runtime::Context& context, std::uint64_t nomad_index);
-  // OK if Harvester would accept a VM of that plan.
+  // OK if Harvester would accept a VM of this plan.
   absl::Status Admit(const runtime::Context& context, const CreationPlan& plan) const;
   // The quotas of the namespace. Requires Creation.
   const absl::StatusOr<std::vector<harvester::ResourceQuota>>& quotas() const {
@@ -62,7 +63,7 @@ class ScaleReads {
     std::optional<absl::StatusOr<nomad::ReadJob>> read_job{};
     std::optional<absl::StatusOr<kube::AccessRules>> rules{};
     std::optional<CreationSources> sources{};
-    std::optional<absl::Status> admitted{};  // for a VM that is made of them
+    std::optional<absl::Status> admitted{};  // for a VM made from these sources
     std::optional<std::set<std::string>> cordoned_hosts{};
   };
 

@@ -66,8 +66,8 @@ absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
   return meta;
 }
 
-// Checks everything that the map alone proves wrong. Templates are included once the plugin is
-// configured, which tells what they refer to.
+// Checks everything that the map alone can prove wrong. Templates are included once the plugin is
+// configured, because they depend on the configuration.
 absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values,
                                          const absl::StatusOr<std::shared_ptr<Session>>& session) {
   if (!session.ok()) return config::ParsePoolPolicy(values);
@@ -91,8 +91,8 @@ std::vector<std::string> MissingFiles(const config::PoolPolicy& policy) {
   return missing;
 }
 
-// True if the keys that were read belong to another cluster than a record of the pool: that of a
-// VM, or, if no VM has one, that of the Lease.
+// True if the keys just read belong to another cluster than a record of the pool: a VM's or, if no
+// VM has one, the Lease's.
 bool DiffersFromKeys(const PoolKey& key, const std::string& by_lease, const Look& look) {
   bool is_recorded = false;
   for (const VmView& view : look.vms) {
@@ -121,7 +121,7 @@ class Service final : public TargetService {
  private:
   absl::StatusOr<std::shared_ptr<Session>> CurrentSession();
   absl::Status Configure(const StringMap& values);
-  // The sink of the present configuration; null: none.
+  // The sink of the current configuration; null: none.
   std::shared_ptr<metrics::Sink> Metrics();
   void WarnOfFiles(Pool& pool, const config::PoolPolicy& policy);
   void SetOwnNode(const Context& context, Session& session, Pool& pool);
@@ -149,9 +149,9 @@ class Service final : public TargetService {
 
   base::Mutex mutex_;
   std::shared_ptr<Session> session_ NH_GUARDED_BY(mutex_);
-  // By pool: the last refusal of a Scale, kept until a Scale is not refused.
+  // The last refusal of a Scale by pool, kept until a Scale is not refused.
   std::map<PoolKey, std::string> refusals_ NH_GUARDED_BY(mutex_);
-  // The last member: its work uses the others.
+  // Last member: its work uses the others.
   Background background_{options_, pools_, root_.context(), [this] {
                            const auto session = CurrentSession();
                            return session.ok() ? *session : nullptr;
@@ -196,7 +196,7 @@ absl::Status Service::Configure(const StringMap& values) {
     base::MutexLock lock(mutex_);
     session_ = std::move(session);
   }
-  // The new session has read no Lease yet, so it is not known whether a pool is paused.
+  // The new session has read no Lease yet, so it does not know whether a pool is paused.
   for (const std::shared_ptr<Pool>& pool : pools_.All()) {
     base::MutexLock lock(pool->mutex);
     pool->state.inspected = false;
@@ -228,7 +228,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       base::Unavailable("not read");
   absl::StatusOr<nomad::Indexed<NodeList>> nodes = base::Unavailable("not read");
   absl::StatusOr<std::string> cluster = base::Unavailable("not read");
-  // A process that has just started also reads the pool's Lease, and answers by it.
+  // A process that has just started also reads the pool's Lease, and takes it into account.
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   std::vector<std::function<absl::Status()>> reads = {
       [&] {
@@ -244,7 +244,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
     reads.emplace_back(
         [&] { return access->lease->Refresh(context.WithTimeout(kFirstLeaseRead)); });
   }
-  // Each list by itself, so that two slow ones do not add up.
+  // Each list has its own time limit, so that two slow ones do not add up.
   const auto list_vms = [&] {
     session.hosts().List(context.WithTimeout(kHostsLimit), pool.key.ns);
     return absl::OkStatus();
@@ -275,7 +275,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   TakeNodes(nodes, cluster, &look);
   if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), cluster, &look);
   std::string by_lease = access->lease->record().nomad_cluster;
-  // The VMs may have been adopted, or Nomad may have been rebuilt, since its keys were read.
+  // The VMs may have been adopted, or Nomad rebuilt, since its keys were read.
   if (DiffersFromKeys(pool.key, by_lease, look)) {
     TakeCluster(session.nomad().ReadCluster(context), &look);
   }
@@ -319,14 +319,14 @@ void Service::LogReadiness(Pool& pool, const StatusReport& report) {
     warning_changed = std::exchange(state.last_warning, report.warning) != report.warning;
     if (report.status.ready || !report.status.meta.empty()) {
       state.last_count = report.status.count;
-      // Of what an open Scale makes its VMs is known here once it ends.
+      // While a Scale is running, the template of its VMs is only known here after it ends.
       drift_changed =
           !pool.gate.ScaleIsOpen() && std::exchange(state.last_drift, report.drift) != report.drift;
     }
   }
   const log::Logger logger = pools_.LoggerOf(pool);
   if (reason_changed && !report.reason.empty()) {
-    // An open Scale is expected: the agent itself requested it.
+    // A running Scale is expected: the agent itself requested it.
     logger.Log(report.expected ? log::Level::kInfo : log::Level::kWarn, "Not ready",
                {{"why", report.reason}, {"count", report.status.count}});
   } else if (reason_changed) {
@@ -351,7 +351,7 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
   PoolState& state = pool.state;
   inputs.current_template = state.scale.current_template;
   inputs.leftovers = state.leftovers;
-  // The process keeps it, too, because a new configuration has not read the Lease.
+  // Also kept by the process, because a new configuration has not read the Lease.
   state.last_event = std::max(state.last_event, record.last_event);
   inputs.last_event = state.last_event;
   if (!alarming) {
@@ -396,8 +396,8 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   return report.status;
 }
 
-// The record as far as this process knows it. It is read again while it alone keeps the pool from
-// being ready, because the pool is paused or belongs to another Nomad cluster.
+// Returns the record as far as this process knows it. It is read again while the record alone keeps
+// the pool from being ready: the pool is paused or belongs to another Nomad cluster.
 PoolRecord Service::RecordFor(const Context& context, Session& session, const Pool& pool,
                               const PoolSnapshot& snapshot) {
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
@@ -426,7 +426,7 @@ absl::Status Service::Scale(const Context& context, const ScaleAction& action,
 // One WARN per change: the agent repeats a refused Scale at every tick.
 void Service::LogRefusal(const ScaleAction& action, const FinishedScale& scale,
                          const absl::Status& outcome) {
-  // A busy pool and a cancelled call are not refusals, and do not end one.
+  // A busy pool and a cancelled call are not refusals, and do not end an earlier one.
   if (absl::IsAborted(outcome) || absl::IsCancelled(outcome)) return;
   bool changed = false;
   {
@@ -513,7 +513,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     // in this process must not be disturbed.
     const std::unique_ptr<PoolLease> inspected = session->MakeLease(pool);
     NH_RETURN_IF_ERROR(inspected->Refresh(reading));
-    // The pool's own backlog belongs to the loop inside the gate, which may run at the same time.
+    // The pool's own backlog belongs to the loop inside the gate, which may be running now.
     PoolBacklog backlog(*options_.random);
     ScaleCall call(session->DependenciesFor(pool, *access, *inspected, &backlog), policy,
                    std::move(request), &memory);

@@ -128,7 +128,7 @@ absl::StatusOr<std::string> Session::OwnNode(const runtime::Context& context) {
   }
   NH_ASSIGN_OR_RETURN(std::string node,
                       FindOwnNode(context, *clients_.nomad, clients_.config->own_allocation_id));
-  // As far as is known now, the autoscaler runs in another cluster. Ask again next time.
+  // For now it seems that the autoscaler runs in another cluster. Ask again next time.
   if (node.empty()) return node;
   base::MutexLock lock(mutex_);
   own_node_ = node;

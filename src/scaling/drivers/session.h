@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a service keeps from call to call: the state of each pool, and the clients of the present
+// State that a service keeps between calls: each pool's state, and the clients of the current
 // configuration. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_SESSION_H_
 #define NOMAD_HARVESTER_SCALING_SESSION_H_
@@ -25,8 +25,8 @@
 
 namespace nomad_harvester::scaling {
 
-// Decides when the background tries again what it could not finish: at most one round a minute, and
-// one in ten minutes after an hour (rule L7). New work does not wait.
+// Decides when the background retries unfinished work: at most once a minute, and once in ten
+// minutes after an hour (rule L7). New work does not wait.
 class Rounds {
  public:
   static constexpr base::Duration kShortest = std::chrono::minutes(1);
@@ -36,22 +36,22 @@ class Rounds {
   bool MayBegin(const std::string& work, base::MonoTime now) const {
     return work != work_ || IsDue(now);
   }
-  // True if a round may begin for the work of the last one, if there was one.
+  // True if a round may begin for the previous work, if there was any.
   bool IsDue(base::MonoTime now) const { return !next_.has_value() || now >= *next_; }
   const std::string& work() const { return work_; }
-  // When the next round may begin, if none begins now.
+  // The time of the next round, if none begins now.
   base::MonoTime NextAfter(base::MonoTime now) const {
     return next_.has_value() && *next_ > now ? *next_ : now + kShortest;
   }
   void Unfinished(std::string work, base::MonoTime now) {
-    // New work starts at the first pace, no matter what was in trouble before it.
+    // New work starts with the shortest interval, regardless of earlier trouble.
     if (!next_.has_value() || work != work_ || now >= *next_ + kLongest) since_ = now;
     work_ = std::move(work);
     next_ = now + std::clamp<base::Duration>((now - since_) / 6, kShortest, kLongest);
   }
   void Finished() { next_.reset(); }
-  // Nothing is left to do. Status reads less than the loop and may still see the same work; the
-  // next round waits nevertheless.
+  // Work was finished. Status reads less than the loop and may still see the same work, so the next
+  // round waits nevertheless.
   void Done(std::string work, base::MonoTime now) {
     if (work.empty()) return Finished();
     Unfinished(std::move(work), now);
@@ -63,13 +63,13 @@ class Rounds {
   std::optional<base::MonoTime> next_;
 };
 
-// The state that a pool's calls and its background work share.
+// State shared by a pool's calls and its background work.
 struct PoolState {
   SharedPolicy policy;
   base::MonoTime asked_at{};  // the last Status or Scale
   ScaleMemory scale;
-  bool replaces = false;                       // VMs are replaced without a Status, too (rule R2)
-  std::optional<base::MonoTime> window_opens;  // VMs wait for replacement_window until then
+  bool replaces = false;                       // VMs are replaced even without a Status (rule R2)
+  std::optional<base::MonoTime> window_opens;  // end of the wait for replacement_window
   // True if a resumption has finished since the process started and since the last Scale that left
   // work.
   bool inspected = false;
@@ -81,13 +81,13 @@ struct PoolState {
   std::optional<base::MonoTime> mass_loss_since;
   bool mass_loss_over = false;  // at the last Status: a new Scale removes (rule C15)
   std::optional<base::WallTime> last_event;
-  // True if a resumption is submitted but has not begun.
+  // True if a resumption is queued but has not begun.
   bool queued = false;
   Rounds rounds;
-  std::int64_t leftovers = 0;  // VMs that are gone and left something
+  std::int64_t leftovers = 0;  // number of VMs that are gone but left something
 };
 
-// A pool; kept for as long as the process lives.
+// One pool, kept for the life of the process.
 struct Pool {
   Pool(PoolKey k, runtime::Random& random) : key(std::move(k)), backlog(random) {}
   const PoolKey key;
@@ -111,7 +111,7 @@ class Pools {
   explicit Pools(const ServiceOptions& options) : options_(options) {}
 
   std::shared_ptr<Pool> Find(const PoolKey& key);
-  // The pool of a policy, which becomes the policy for the pool's background work. Logs its
+  // Returns the pool of a policy, and makes it the policy for the pool's background work. Logs its
   // warnings once.
   std::shared_ptr<Pool> Find(const SharedPolicy& policy);
   std::vector<std::shared_ptr<Pool>> All() const;
@@ -124,16 +124,16 @@ class Pools {
   std::map<PoolKey, std::shared_ptr<Pool>> pools_ NH_GUARDED_BY(mutex_);
 };
 
-// The access of one configuration to one pool.
+// One configuration's access to one pool.
 struct PoolAccess {
   PoolAccess(Clients c, const PoolKey& key, std::unique_ptr<PoolLease> l)
       : clients(std::move(c)), vms(clients.kube, key.ns), lease(std::move(l)) {}
-  const Clients clients;  // with a max_concurrency of its own
+  const Clients clients;  // with their own max_concurrency
   const harvester::VmStore vms;
   const std::unique_ptr<PoolLease> lease;
 };
 
-// One configuration. Thread-safe. A call keeps the configuration with which it began.
+// One configuration. Thread-safe. A call keeps the configuration it started with.
 class Session {
  public:
   using Vms = std::vector<harvester::VirtualMachine>;
@@ -159,10 +159,10 @@ class Session {
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
       const runtime::Context& context, const std::string& ns);
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
-  // FindOwnNode, remembered. The allocation may not be known right after the start, so it is read
-  // until it is.
+  // Caches FindOwnNode. The allocation may be unknown right after the start, so reads are repeated
+  // until it is found.
   absl::StatusOr<std::string> OwnNode(const runtime::Context& context);
-  // All arguments must outlive the result. `backlog`: replaces the pool's, for a call outside of
+  // All arguments must outlive the result. `backlog` replaces the pool's own, for a call outside
   // its gate.
   PoolDependencies DependenciesFor(Pool& pool, const PoolAccess& access, PoolLease& lease,
                                    PoolBacklog* backlog = nullptr);
