@@ -94,7 +94,7 @@ struct Clients::Shared {
   }
   std::shared_ptr<http::HttpTransport> Limited(const System& system, std::size_t limit) const {
     http::RetryOptions retry = system.retry;
-    // The pool's own slot first: a pool that waits for it then holds none of the shared slots.
+    // Takes the pool's own slot first: a pool waiting for it then holds none of the shared slots.
     retry.slots = {std::make_shared<http::FifoSlots>(limit), system.slots};
     return http::WithRetry(system.transport, std::move(retry), random, logger);
   }

@@ -25,22 +25,22 @@ namespace {
 
 constexpr std::size_t kRandomLength = 8;
 
-// kubernetes/kubernetes:pkg/apis/core/types.go, MaxSecretSize: of all values of a Secret.
+// kubernetes/kubernetes:pkg/apis/core/types.go, MaxSecretSize: the sum of all values of a Secret.
 constexpr std::size_t kMostInSecret = std::size_t{1024} * 1024;
 
 // Two copies of a token of about 1 KiB each.
 constexpr std::size_t kRoomForTokens = std::size_t{4} * 1024;
 
-// The Secret has a token's end in whole seconds, so smaller differences are ignored.
+// The Secret stores a token's expiry in whole seconds, so smaller differences are ignored.
 constexpr base::Duration kSameToken = std::chrono::seconds(30);
 constexpr char kIntroTokenVariable[] = "nomad_intro_token";
-// The token's text where no VM is made.
+// Stands for a token if no VM is made.
 constexpr char kSampleToken[] = "INTRODUCTION-TOKEN";
 
 constexpr char kUserData[] = "user_data";
 constexpr char kNetworkData[] = "network_data";
 
-// Empty if neither the text nor the file is given.
+// Returns an empty source if neither text nor file is set.
 absl::StatusOr<TemplateSource> ReadTemplate(const std::string& key,
                                             const std::optional<std::string>& text,
                                             const std::optional<std::string>& file) {
@@ -101,7 +101,7 @@ bool UsesToken(const CreationPlan& plan) {
          harvester::UsesVariable(plan.network_data.text, kIntroTokenVariable);
 }
 
-// Checks that the variable is used if the key is set, and only then; in files, too.
+// Checks that the variable is used if and only if the key is set, in files as well.
 absl::Status CheckTokenIsUsed(const config::PoolPolicy& policy, const CreationPlan& plan) {
   for (const TemplateSource* source : {&plan.user_data, &plan.network_data}) {
     const absl::Status off = CheckTokenIsOff(policy, source->text);
@@ -113,7 +113,7 @@ absl::Status CheckTokenIsUsed(const config::PoolPolicy& policy, const CreationPl
       " write it to Nomad's intro_token.jwt, or remove the key");
 }
 
-// Errors name the policy's keys. Without a token, the plan's variables have a placeholder.
+// Errors name the policy's keys. Without a token, the variables contain a placeholder.
 absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
                                                       const harvester::VmIdentity& identity,
                                                       harvester::IntroToken token = {}) {
@@ -133,7 +133,7 @@ absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
     keys += ", " + plan.network_data.key;
   }
   std::size_t bytes = cloud_init.user_data.size() + cloud_init.network_data.size();
-  // A sample has no token yet. A real one must fit, in the text and beside it.
+  // A sample has no token yet. A real one must fit both in the text and beside it.
   if (UsesToken(plan)) bytes += kRoomForTokens;
   if (bytes <= kMostInSecret) return cloud_init;
   return base::InvalidArgument(
@@ -153,7 +153,7 @@ std::string DerivedUuid(const std::string& seed) {
          hex.substr(16, 4) + "-" + hex.substr(20, 12);
 }
 
-// Returns everything that is missing or refused, or else the first request that failed.
+// Returns all missing or refused objects, or else the first failed request.
 absl::Status ProblemOf(const std::vector<absl::Status>& statuses) {
   absl::Status all;
   for (const absl::Status& status : statuses) {
@@ -166,7 +166,7 @@ absl::Status ProblemOf(const std::vector<absl::Status>& statuses) {
   return all;
 }
 
-// What the policy alone says of a VM.
+// Returns the spec as far as the policy alone defines it.
 harvester::VmSpec SpecOf(const config::PoolPolicy& policy) {
   harvester::VmSpec vm_spec;
   vm_spec.ns = policy.ns;
@@ -211,7 +211,7 @@ void SetDiskImages(const std::vector<harvester::Image>& images, harvester::VmBas
   }
 }
 
-// The policy's size, the template's if the image fits, or what the image needs.
+// Returns the policy's size, or the template's if the image fits, or the image's minimum.
 absl::StatusOr<std::int64_t> RootDiskOf(const config::PoolPolicy& policy,
                                         const harvester::VmSpec& vm_spec) {
   std::optional<std::int64_t> wanted = policy.disk_bytes;
@@ -233,7 +233,7 @@ void SetHashes(const std::string& template_id, CreationPlan* plan) {
   plan->vm_spec.template_parts = harvester::TemplateParts(sources, plan->vm_spec);
 }
 
-// The variables "env.HARVESTER_TEMPLATE_…" that a template mentions.
+// Returns the variables "env.HARVESTER_TEMPLATE_…" that a template mentions.
 std::set<std::string> EnvironmentIn(std::string_view text) {
   constexpr std::string_view kPrefix = "env.HARVESTER_TEMPLATE_";
   constexpr std::string_view kName =
@@ -256,7 +256,8 @@ absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::Poo
                    IdentityFor(policy.name_prefix + "-sample", "action"));
   NH_RETURN_IF_ERROR(CheckTokenIsOff(policy, text));
   if (const std::set<std::string> names = EnvironmentIn(text); !names.empty()) {
-    // Their values come from the environment, not from the policy: only their use can be checked.
+    // Their values come from the environment, not from the policy, so only their use can be
+    // checked.
     for (const std::string& name : names) variables.try_emplace(name);
     return harvester::RenderTemplate(text, variables).status();
   }
@@ -360,7 +361,7 @@ absl::Status DryRunCreation(const runtime::Context& context, const PoolDependenc
   identity.halted = plan.halted;
   const absl::Status admitted =
       deps.vms.DryRunCreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, identity));
-  // A webhook that is down, or a server that does not answer, is no refusal.
+  // An unavailable webhook or server does not count as a refusal.
   return base::Annotate(admitted, kube::IsRefused(admitted) ? "Harvester would refuse the VM"
                                                             : "the trial creation of a VM failed");
 }
@@ -382,7 +383,7 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
   const auto secret = deps.vms.GetSecret(context, harvester::SecretName(vm));
   if (kube::IsNotFound(secret.status())) return absl::OkStatus();
   NH_RETURN_IF_ERROR(secret);
-  // The create request may have been delayed: a VM that has appeared since keeps its Secret.
+  // The create request may have been delayed; a VM that has appeared since keeps its Secret.
   const auto machine = deps.vms.Get(context, vm);
   if (machine.ok()) return absl::OkStatus();
   if (!kube::IsNotFound(machine.status())) return machine.status();
@@ -413,7 +414,7 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   NH_ASSIGN_OR_RETURN(created.secret, deps.vms.CreateSecret(context, objects.secret));
   if (const auto kept = created.secret.token_expires;
       kept.has_value() && token.expires - *kept > kSameToken) {
-    // The Secret is from an earlier attempt, and its token may have ended.
+    // The Secret is from an earlier attempt, and its token may have expired.
     NH_RETURN_IF_ERROR(deps.vms.ReplaceIntroToken(context, created.secret, token));
     created.secret.token_expires = token.expires;
   }
@@ -440,7 +441,7 @@ absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDepe
 
 namespace {
 
-// join-timeout of a VM that was created long ago. The deadline counts from the creation.
+// Returns join-timeout for a VM created earlier, because the deadline counts from the creation.
 std::string JoinTimeoutFromNow(const harvester::VirtualMachine& vm, base::Duration join_timeout,
                                base::WallTime now) {
   return base::FormatGoDuration(std::chrono::ceil<std::chrono::seconds>(now - vm.created_at) +
@@ -454,7 +455,7 @@ absl::Status StartVm(const runtime::Context& context, const PoolDependencies& de
                      base::WallTime now) {
   harvester::Replaces replaces = *vm.replaces;
   const std::string start = std::exchange(replaces.start, "");
-  // Somebody may have started it before.
+  // Somebody may have started it already.
   const std::string& run_strategy = harvester::WaitsToStart(vm) ? start : vm.run_strategy;
   return deps.vms
       .Annotate(
@@ -470,7 +471,7 @@ absl::Status EndReplacement(const runtime::Context& context, const PoolDependenc
                             base::Duration join_timeout, base::WallTime now) {
   harvester::AnnotationChanges changes = {{harvester::kReplacesAnnotation, std::nullopt}};
   const bool waits = harvester::WaitsToStart(vm);
-  // If this process dies before it marks the VM, the deadline ends it.
+  // If this process dies before it marks the VM, the deadline removes it.
   if (waits) {
     changes[harvester::kJoinTimeoutAnnotation] = JoinTimeoutFromNow(vm, join_timeout, now);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates VMs: the plan that all VMs of an action share, its checks, and three writes for each VM.
-// The last write, the owner of the VM's Secret, may wait until all VMs boot.
+// Creates VMs: the plan shared by all VMs of an action, its checks, and three writes per VM. The
+// last write, setting the owner of the VM's Secret, may wait until all VMs boot.
 #ifndef NOMAD_HARVESTER_SCALING_CREATION_H_
 #define NOMAD_HARVESTER_SCALING_CREATION_H_
 
@@ -27,36 +27,36 @@ namespace nomad_harvester::scaling {
 // a new token (StepKind::kRenewToken).
 inline constexpr base::Duration kIntroTokenFor = std::chrono::minutes(30);
 
-// A template of the policy as it is written, and the key that gave it.
+// A template of the policy as written, and the key that defined it.
 struct TemplateSource {
   std::string key;
   std::string text;
 };
 
-// What all creations of one action share.
+// Data shared by all creations of one action.
 struct CreationPlan {
   harvester::VmSpec vm_spec;
   TemplateSource user_data;
   TemplateSource network_data;  // used if vm_spec.has_network_data
   harvester::TemplateVariables variables;
   std::vector<std::string> public_keys;
-  // True if each VM gets an introduction token. Without one, the variable's text is empty.
   bool halted = false;  // the VMs are created Halted (rule R8)
+  // True if each VM gets an introduction token. Without one, the variable's text is empty.
   bool intro_tokens = false;
-  // What is not taken over from the template; for one warning per action.
+  // Parts of the template that are not adopted; for one warning per action.
   std::vector<std::string> template_notes;
-  // "storage class X", "priority class Y": classes that the token may not read, so that nobody
-  // knows whether they exist.
+  // Classes that the token must not read, so that their existence is unknown: "storage class X",
+  // "priority class Y".
   std::vector<std::string> unread_classes;
 };
 
-// Renders the templates once with sample values. Sends no request. An error names all of the
-// policy's keys whose sources are missing.
+// Renders the templates once with sample values. Sends no request. An error names all policy keys
+// with missing sources.
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
                                           const CreationSources& sources, std::uint64_t nomad_index,
                                           const std::string& policy_id);
-// What a new VM would be made of. Blocks for the requests of ReadSources.
+// Returns the template of a new VM. Blocks for the requests of ReadSources.
 absl::StatusOr<CurrentTemplate> ReadCurrentTemplate(const runtime::Context& context,
                                                     const PoolDependencies& deps,
                                                     const config::PoolPolicy& policy);
@@ -70,34 +70,35 @@ void UpdateCurrentTemplate(const runtime::Context& context, const PoolDependenci
 // have, or the request failed.
 absl::Status CheckIntroTokens(const runtime::Context& context, const PoolDependencies& deps,
                               const config::PoolPolicy& policy, CreationPlan* plan);
-// A token for one VM. `now`: the API server's time.
+// Makes a token for one VM. `now`: the API server's time.
 absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& context,
                                                      const PoolDependencies& deps,
                                                      const std::string& vm,
                                                      const std::optional<std::string>& node_pool,
                                                      base::WallTime now);
 
-// The time at which half of a token's time is over, but no earlier than in half a minute.
+// Returns the time at which half of a token's lifetime has passed, but at least half a minute from
+// `made`.
 base::WallTime TokenIsLookedAfterAt(base::WallTime made, base::WallTime expires);
 
 // Sends one VM to the API server as a dry run, to learn whether it would be refused (rule C2).
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy, const CreationPlan& plan);
 
-// A VM's identity is derived from its name and action, so that a repetition after a lost reply, by
+// Derives a VM's identity from its name and action, so that a repetition after a lost reply, by
 // this process or the next, requests the same objects.
 harvester::VmIdentity IdentityFor(const std::string& name, const std::string& action_id);
 
 // "<prefix>-<eight random characters>".
 std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random);
 
-// Deletes the Secret that an earlier action created under this name and whose VM was never created:
-// its content may be outdated (rule C10).
+// Deletes the Secret that an earlier action created under this name without creating the VM,
+// because its content may be outdated (rule C10).
 absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDependencies& deps,
                                  const std::string& vm);
 
-// The two objects of one VM, as they are sent. Without a token, the Secret has a placeholder where
-// the templates use one. Errors name the policy's keys.
+// The two objects of one VM, as sent. Without a token, the Secret has a placeholder where the
+// templates use one. Errors name the policy's keys.
 struct VmObjects {
   nlohmann::json secret;
   nlohmann::json vm;
@@ -110,9 +111,9 @@ struct CreatedVm {
   std::string uid;
   harvester::CloudInitSecret secret;
 };
-// Makes an introduction token, if the plan has them, and creates the Secret and then the VM. Blocks
-// for the requests. `now`: the API server's time. After an error there may be no VM: if the outcome
-// is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may still appear.
+// Makes an introduction token, if the plan has them, then creates the Secret and the VM. Blocks for
+// the requests. `now`: the API server's time. After an error there may be no VM; if the outcome is
+// unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may still appear.
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                                    const CreationPlan& plan, const PlannedCreation& creation,
                                    base::WallTime now);
@@ -125,12 +126,12 @@ absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDepe
 absl::Status StartVm(const runtime::Context& context, const PoolDependencies& deps,
                      const harvester::VirtualMachine& vm, base::Duration join_timeout,
                      base::WallTime now);
-// Lets a VM count by itself that was to take the place of another one (rule R4). One that was
-// created Halted is started, unless it is about to be removed.
+// Makes a replacement VM count on its own (rule R4). If it was created Halted it is started, unless
+// it is about to be removed.
 absl::Status EndReplacement(const runtime::Context& context, const PoolDependencies& deps,
                             const harvester::VirtualMachine& vm, bool is_removed,
                             base::Duration join_timeout, base::WallTime now);
-// Sets the VM as the Secret's owner. After an error, which is logged, a sweep sets it later.
+// Sets the VM as the Secret's owner. An error is logged, and a sweep sets the owner later.
 absl::Status OwnSecret(const runtime::Context& context, const PoolDependencies& deps,
                        const CreatedVm& created);
 

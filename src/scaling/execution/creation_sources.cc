@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<harvester::Network>> ReadNetworks(const runtime::Cont
   return networks;
 }
 
-// `key` names it in errors.
+// `key` is named in errors.
 absl::StatusOr<harvester::Image> ReadImage(const runtime::Context& context,
                                            const PoolDependencies& deps, const std::string& key,
                                            const config::NamespacedName& name) {
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<std::string>> ReadPublicKeys(const runtime::Context& 
   return keys;
 }
 
-// A class is read once; each disk of it is looked at.
+// Reads each class once, and checks every disk that uses it.
 void CheckStorageClasses(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy, const harvester::VmBase& base,
                          CreationSources* sources) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads from Harvester what new VMs are made of: template, images, networks, keys, classes, quotas.
+// Reads the sources of new VMs from Harvester: template, images, networks, keys, classes, quotas.
 // Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_CREATION_SOURCES_H_
 #define NOMAD_HARVESTER_SCALING_CREATION_SOURCES_H_
@@ -18,11 +18,11 @@ namespace nomad_harvester::scaling {
 
 // The policy's sources as Harvester has them. Each has its own error, which names the key.
 struct CreationSources {
-  // nullopt: the policy names none.
+  // nullopt: the policy names no template.
   absl::StatusOr<std::optional<harvester::VmTemplate>> vm_template =
       absl::StatusOr<std::optional<harvester::VmTemplate>>(std::nullopt);
-  // The images of the template's disks other than the root disk, in the order of those disks that
-  // are from an image.
+  // The images of the template's disks, without the root disk, in the order of the disks that have
+  // one.
   absl::StatusOr<std::vector<harvester::Image>> disk_images = std::vector<harvester::Image>();
   absl::StatusOr<harvester::Image> image = absl::UnknownError("not read");
   absl::StatusOr<std::vector<harvester::Network>> networks = absl::UnknownError("not read");
@@ -30,18 +30,18 @@ struct CreationSources {
   absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
   absl::Status storage_classes{};  // of data_disks and of the template's disks
   absl::Status priority_class{};
-  std::vector<std::string> unread_storage{};   // classes that the token may not read
+  std::vector<std::string> unread_storage{};   // classes that the token must not read
   std::vector<std::string> unread_priority{};  // likewise
   absl::StatusOr<bool> gpus_are_host_devices = true;
 };
-// Blocks for all reads at once; reads that depend on the template come after that of the template.
+// Reads in parallel and blocks until done; reads that depend on the template follow it.
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy);
-// "storage class X", "priority class Y": those that the token may not read.
+// The classes that the token must not read: "storage class X", "priority class Y".
 std::vector<std::string> UnreadClasses(const CreationSources& sources);
 
-// The policy, completed by the template where the policy says nothing. If the template cannot be
-// read, the policy itself; its own sources are then read nevertheless.
+// The policy, completed by the template where the policy is silent. If the template cannot be read,
+// the policy itself; its own sources are still read.
 struct WantedPolicy {
   config::PoolPolicy policy;
   harvester::VmBase base;
@@ -49,7 +49,7 @@ struct WantedPolicy {
 };
 WantedPolicy WantedOf(const config::PoolPolicy& policy, const CreationSources& sources);
 
-// The first problem keeps its code; the texts of the others follow (rule C2).
+// The first problem keeps its code; the texts of later ones are appended (rule C2).
 void AddProblem(const absl::Status& problem, absl::Status* all);
 
 }  // namespace nomad_harvester::scaling

@@ -21,7 +21,7 @@ using harvester::DrainDeadline;
 using harvester::Mark;
 using harvester::MarkReason;
 
-// How much time to leave for the boot when a token's whole lifetime is unknown.
+// How much time to leave for the boot if a token's total lifetime is unknown.
 constexpr base::Duration kTokenForABoot = std::chrono::minutes(15);
 
 const Effect kNotWanted{.verdict = Verdict::kNotWanted};
@@ -32,7 +32,7 @@ DrainDeadline DeadlineOf(base::Duration deadline, base::WallTime now) {
   return {.kind = DrainDeadline::Kind::kAt, .at = now + deadline};
 }
 
-// The mark that the policy asks for; `now` begins the drain's deadline.
+// Builds the mark according to the policy; the drain's deadline starts at `now`.
 Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime now,
               std::string action, MarkReason reason, std::string node_id) {
   const config::PoolPolicy& policy = *snapshot.policy;
@@ -48,7 +48,7 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime n
   return mark;
 }
 
-// OK if the Nomad that answers now is the one that was observed.
+// OK if Nomad is still the cluster that was observed.
 absl::Status CheckCluster(const runtime::Context& context, const PoolDependencies& deps,
                           const Look& look) {
   NH_ASSIGN_OR_RETURN(const std::string keys, deps.nodes.ReadCluster(context));
@@ -57,7 +57,7 @@ absl::Status CheckCluster(const runtime::Context& context, const PoolDependencie
       "another Nomad cluster answers at this address than a moment ago: check nomad_address");
 }
 
-// One VM, the reads of its steps, and the writes.
+// Acts on one VM: the reads of its steps, and the writes.
 class Act {
  public:
   Act(const runtime::Context& context, const PoolDependencies& deps, const PoolSnapshot& snapshot,
@@ -87,7 +87,7 @@ class Act {
       }
     }
     if (!linked) {
-      // Another Nomad may have said that the VM has no node.
+      // Another Nomad may have claimed that the VM has no node.
       if (absl::Status same = ReadOne(Read::kCluster, node_id); !same.ok()) {
         return EffectOf(std::move(same));
       }
@@ -109,7 +109,7 @@ class Act {
     deps_.Tell(EventOf(step, view, seen_.snapshot()));
   }
 
-  // False: the VM no longer exists.
+  // Returns false if the VM no longer exists.
   absl::StatusOr<bool> ReadAgain(const Step& step) {
     for (const Read read : ReadsOf(step)) {
       const absl::Status outcome = ReadOne(read, step.node_id);
@@ -196,7 +196,7 @@ class Act {
     return absl::OkStatus();
   }
 
-  // The step that the fresh facts ask for; kNothing if it is not the one that was decided.
+  // Decides again on the fresh facts; kNothing if the step differs from the one decided before.
   Step StillWanted(const PoolFacts* pool, const Step& step) const {
     const Recheck recheck = SpecOf(step.kind).recheck;
     if (recheck == Recheck::kNone) return step;
@@ -264,9 +264,9 @@ class Act {
          {harvester::kReadyAtAnnotation, step.node_is_ready ? now : harvester::kNotReadyYet}}));
   }
 
-  // The volumes that the VM's spec names now go with it (rule C4). Harvester's annotation names the
-  // same, unless volumes were restored or detached. Harvester would wait for ever for a volume of
-  // another VM.
+  // Also deletes the volumes that the VM's spec currently names (rule C4). Harvester's annotation
+  // names the same ones, unless volumes were restored or detached. Harvester would wait for ever
+  // for a volume of another VM.
   Effect Delete() {
     const harvester::VirtualMachine& vm = seen_.view().vm;
     const std::set<std::string>& shared = seen_.snapshot().seen->shared_claims();
@@ -296,7 +296,7 @@ class Act {
                       {{"vm", vm.name}, {"volumes", absl::StrJoin(staying, ", ")}});
   }
 
-  // The loop knows when a token of this process ends. For other tokens the Secret tells.
+  // The loop knows when a token made by this process expires. For other tokens, the Secret tells.
   Effect RenewToken() {
     const harvester::VirtualMachine& vm = seen_.view().vm;
     const auto secret = deps_.vms.GetSecret(context_, harvester::SecretName(vm.name));
@@ -327,8 +327,8 @@ class Act {
                      {harvester::kRemovalUndoneAnnotation, Undone(step.reason)}});
   }
 
-  // It says to which VMs it applies: not earlier than the VM was made that replaces this one, also
-  // if the API server's clock was set back meanwhile.
+  // Records from when the undoing counts: at the earliest from the creation of the replacement,
+  // even if the API server's clock was set back meanwhile.
   std::string Undone(const std::string& why) const {
     base::WallTime at = seen_.now();
     for (const VmView* view : seen_.snapshot().vms()) {
@@ -339,7 +339,7 @@ class Act {
     return harvester::ToAnnotation(harvester::UndoneRemoval{at, why});
   }
 
-  // Adds the cluster's keys, if they must be recorded.
+  // Adds the cluster's keys if they must be recorded.
   harvester::AnnotationChanges WithCluster(harvester::AnnotationChanges changes) const {
     const Look& look = seen_.snapshot().look();
     if (ShouldRecordCluster(seen_.view().vm, seen_.node() != nullptr, look)) {
@@ -359,7 +359,7 @@ class Act {
     const harvester::AnnotationChanges changes =
         WithCluster({{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
     auto marked = deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes);
-    // The quota also denies writes of the status, which then names an instance that is gone.
+    // The quota also denies status updates, so the status may name an instance that is gone.
     const bool is_off = vm.printable_status == "Stopped" && vm.run_strategy != harvester::kHalted;
     if (!kube::IsRefused(marked.status()) || !is_off) return marked;
     return deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes, harvester::kHalted);
@@ -375,14 +375,14 @@ class Act {
 
   Effect StartDrain(const Step& step) {
     const Mark& mark = *seen_.view().vm->mark;
-    // The clock that leaves more time counts, so that one wrong clock shortens no drain.
+    // Uses the clock that leaves more time, so that one wrong clock shortens no drain.
     const base::WallTime now = std::min(seen_.now(), seen_.snapshot().look().own_now);
     const nodepool::PostedDeadline posted =
         nodepool::DeadlineToPost(mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
                                  mark.drain_deadline.kind == DrainDeadline::Kind::kNow,
                                  mark.drain_deadline.at, std::max(now, mark.marked_at));
     // Work that was placed late is stopped even after the deadline. The removal of a broken or
-    // unhealthy VM goes on, however late its drain is accepted (rule L3).
+    // unhealthy VM continues, however late its drain is accepted (rule L3).
     const bool however_late =
         step.row == Row::kMarkedDrainAgain || !harvester::IsElective(mark.reason);
     if (!posted.post && !however_late) return kNotWanted;
@@ -400,7 +400,7 @@ class Act {
                                          .meta = nodepool::ToMeta(meta)}));
   }
 
-  // OK if the victim's node still allows its VM to be marked.
+  // OK if the victim's node still permits marking its VM.
   absl::Status CheckVictimsNode(const std::string& node_id) const {
     const nomad::Node* node = seen_.node();
     if (node == nullptr || node->id != node_id) {
@@ -413,7 +413,8 @@ class Act {
   }
 
   // The reply to the mark has the VM's current state, and the node is read after it, so this is a
-  // new observation. With or without a drain the mark is set, and the loop continues from there.
+  // new observation. The mark is set whether or not the drain starts, and the loop continues from
+  // there.
   void BeginDrain(harvester::VirtualMachine marked) {
     seen_.SetVm(std::move(marked), std::nullopt);
     const Step step = Decide(FactsOf(seen_, nullptr));

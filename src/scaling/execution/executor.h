@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries out one step for one VM: reads what the step's spec asks for, decides again, and writes
-// once. Needed because the snapshot of the first decision may be a second old.
+// Executes one step for one VM: performs the reads of the step's spec, decides again, and writes
+// once. Necessary because the snapshot of the first decision may be a second old.
 #ifndef NOMAD_HARVESTER_SCALING_EXECUTOR_H_
 #define NOMAD_HARVESTER_SCALING_EXECUTOR_H_
 
@@ -17,11 +17,11 @@ namespace nomad_harvester::scaling {
 
 // All functions block for their requests.
 
-// A step about a VM of the snapshot behind `decisions`.
+// Executes a step for a VM of the snapshot behind `decisions`.
 Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
                const Decisions& decisions, const VmView& view, const Step& step);
 
-// Purges the node of a VM that no longer exists, after GET by name has confirmed that.
+// Purges the node of a VM that no longer exists, after confirming that by GET by name.
 Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
              const Decisions& decisions, const NodeOfGoneVm& gone);
 

@@ -13,7 +13,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 constexpr char kListLeftovers[] = "list-leftovers";
-// How long the background waits for a VM's leftovers before it comes back in rounds.
+// How long the background waits for a VM's leftovers before it retries in rounds.
 constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
 
 }  // namespace
@@ -55,7 +55,7 @@ bool GoneVms::IsSweepDue(const Tracker* tracker) const {
   return tracker != nullptr ? !tracker->Gone().empty() : !deps_.backlog.leftovers.empty();
 }
 
-// Every sweep looks for the leftovers of VMs that are gone, and for Secrets that the Lease names.
+// Every sweep looks for leftovers of gone VMs, and for Secrets that the Lease names.
 SweepScope GoneVms::Scope() const {
   SweepScope scope;
   for (const auto& [vm, since] : deps_.backlog.gone_since) scope.deleted.insert(vm);
@@ -66,7 +66,7 @@ SweepScope GoneVms::Scope() const {
   return scope;
 }
 
-// Adds the nodes that wait for their purge, of VMs that are gone.
+// Adds the nodes of gone VMs that wait to be purged.
 void GoneVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
   for (const NodeOfGoneVm& gone : snapshot.nodes_of_gone_vms()) {
     const std::string vm(gone.mark.vm);

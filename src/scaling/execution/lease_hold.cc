@@ -12,9 +12,9 @@ namespace {
 using runtime::CancelReason;
 using runtime::Context;
 
-// A process has 2 s to end (rule P1).
+// A process has 2 s to exit (rule P1).
 constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
-// How long the record may take. After that, the background closes the action.
+// Time limit for writing the record. After that, the background closes the action.
 constexpr base::Duration kRecordBudget = std::chrono::seconds(10);
 
 }  // namespace

@@ -10,20 +10,20 @@
 
 namespace nomad_harvester::scaling {
 
-// Thread-safe; never blocks. Outlives its PoolLease while a request under it is open.
+// Thread-safe; never blocks. Outlives its PoolLease while a request that uses it is in flight.
 class LeasePermit final : public runtime::WritePermit {
  public:
   // `limit`: the time limit of one attempt.
   LeasePermit(runtime::Clock& clock, base::Duration limit) : clock_(clock), limit_(limit) {}
 
   // UNAVAILABLE unless the last renewal was sent recently enough for an attempt to end before the
-  // Lease does.
+  // Lease expires.
   absl::Status Check() const override;
   base::Duration AttemptLimit() const override { return limit_; }
   void WriteBegan() const override;
   void WriteEnded(bool abandoned) const override;
 
-  // Begins a hold. Abandoned writes of earlier holds no longer count.
+  // Starts a hold. Abandoned writes of earlier holds no longer count.
   void Acquired(base::MonoTime sent);
   void Renewed(base::MonoTime sent);
   // Permits every write: no Lease guards the pool.
@@ -31,7 +31,7 @@ class LeasePermit final : public runtime::WritePermit {
   void Revoke();
   // True if the Lease has expired: the last renewal is too old for another one to keep it.
   bool HasRunOut() const;
-  // True if a write of this hold may still take effect: it is under way, or was abandoned less than
+  // True if a write of this hold may still take effect: it is in flight, or was abandoned less than
   // kLeaseDuration ago. Call it after Revoke(), which stops further writes.
   bool MayTakeEffect() const;
 
@@ -41,7 +41,7 @@ class LeasePermit final : public runtime::WritePermit {
   mutable base::Mutex mutex_;
   std::optional<base::MonoTime> renewed_ NH_GUARDED_BY(mutex_);
   bool unguarded_ NH_GUARDED_BY(mutex_) = false;
-  // Counted on behalf of callers that may only check the permit.
+  // Mutable, because callers that may only check the permit change the count.
   mutable int open_writes_ NH_GUARDED_BY(mutex_) = 0;
   mutable std::optional<base::MonoTime> abandoned_at_ NH_GUARDED_BY(mutex_);  // the latest
 };

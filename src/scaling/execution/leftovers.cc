@@ -17,7 +17,7 @@ using harvester::Claim;
 using harvester::CloudInitSecret;
 using harvester::VmInBrief;
 
-// A Secret without a VM that no action names is garbage only when it is older than this.
+// A Secret without a VM that no action names counts as garbage once it is older than this.
 constexpr base::Duration kOldSecret = std::chrono::minutes(10);
 constexpr std::string_view kSecretSuffix = "-cloudinit";
 
@@ -41,7 +41,7 @@ class Sweep {
   }
 
  private:
-  // The VM that a claim was made for, if the plugin created it.
+  // The VM for which a claim was made, if the plugin created it.
   std::optional<std::string> VmOfClaim(const Claim& claim) const {
     for (const std::string& name : scope_.deleted) {
       if (harvester::IsClaimNameOf(claim.name, name)) return name;
@@ -54,7 +54,7 @@ class Sweep {
     return name;
   }
 
-  // Uses GET by name: the list may have been read before the VM was created.
+  // Uses GET by name, because the list may have been read before the VM was created.
   bool IsGone(const std::string& vm) {
     const auto found = gone_.find(vm);
     if (found != gone_.end()) return found->second;
@@ -63,7 +63,7 @@ class Sweep {
     return gone_[vm] = gone;
   }
 
-  // Leftovers of an ordinary removal are expected: Harvester and the garbage collector are merely
+  // Leftovers of an ordinary removal are expected: Harvester and the garbage collector are just
   // slower.
   log::Level LevelFor(const std::string& vm) const {
     return scope_.deleted.contains(vm) ? log::Level::kDebug : log::Level::kInfo;
@@ -136,7 +136,7 @@ class Sweep {
   const runtime::Context& context_;
   const PoolDependencies& deps_;
   const SweepScope& scope_;
-  // Valid while Run holds the list of VMs.
+  // Valid while Run holds the VM list.
   std::map<std::string_view, const VmInBrief*> vms_;
   std::set<std::string_view> used_claims_;
   std::map<std::string, bool> gone_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an interrupted action or a removed VM left behind: claims, Secrets, owners (rule C10).
+// Removes the leftovers of an interrupted action or a removed VM: claims, Secrets, owners (rule
+// C10).
 #ifndef NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 #define NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 
@@ -13,29 +14,28 @@
 namespace nomad_harvester::scaling {
 
 struct SweepScope {
-  // VMs that this process is creating. Their Secrets are created before them.
+  // VMs that this process is creating; their Secrets are created first.
   std::set<std::string> being_created;
-  // Names of the Lease's action. A Secret of such a name without a VM is garbage as soon as no
-  // Scale creates the VM any more; other Secrets only after ten minutes.
+  // Names of the Lease's action. A Secret with such a name but no VM is garbage as soon as no Scale
+  // is creating the VM; other Secrets only after ten minutes.
   std::set<std::string> named_by_action;
-  // Only reports what would be changed.
+  // Only report what would be changed.
   bool dry_run = false;
-  // VMs that this process deleted: claims that follow the naming pattern belong to them, with or
+  // VMs that this process deleted. Claims that follow the naming pattern belong to them, with or
   // without the label.
   std::set<std::string> deleted;
 };
 
 struct SweepResult {
-  // VMs that no longer exist but still have a claim or Secret, for instance one that is
-  // terminating.
+  // VMs that no longer exist but still have a claim or Secret, for example a terminating one.
   Leftovers left;
-  absl::Status unowned{};  // why a Secret did not get its VM as owner
+  absl::Status unowned{};  // why a Secret could not be given its VM as owner
 };
 
-// One sweep. Lists claims and Secrets first and VMs after them, so that a VM created in between is
-// observed. Deletes with a uid precondition what belongs to no VM, and sets the owner of Secrets
-// whose VM exists. An object that is refused or fails waits for its own next attempt and holds up
-// nothing else. An error: a list could not be read, and nothing was done.
+// Sweeps once. Lists claims and Secrets first and VMs after them, so that a VM created in between
+// is observed. Deletes, with a uid precondition, objects that belong to no VM, and sets the owner
+// of Secrets whose VM exists. An object that is refused or fails waits for its own next attempt and
+// delays nothing else. An error: a list could not be read, and nothing was done.
 absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context,
                                            const PoolDependencies& deps, const SweepScope& scope);
 

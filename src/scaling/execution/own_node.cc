@@ -11,7 +11,7 @@ absl::StatusOr<std::string> FindOwnNode(const runtime::Context& context,
   if (allocation.empty()) return std::string();
   auto node = nomad.NodeOfAllocation(context, allocation);
   if (absl::IsNotFound(node.status())) {
-    // A token that can read every namespace would find it, so it belongs to another cluster.
+    // A token that can read every namespace would find the allocation, so it is in another cluster.
     const auto read_job = nomad.VerifyReadJob(context);
     if (read_job.ok() && *read_job == nomad::ReadJob::kEverywhere) return std::string();
   }

@@ -12,9 +12,10 @@
 
 namespace nomad_harvester::scaling {
 
-// The node of the autoscaler's own allocation, which may be one of the pool. Empty if there is no
-// allocation (`allocation` is empty), or if it is one of another cluster, which only a token with
-// read-job everywhere proves. Blocks for one or a few requests. Returns NomadClient's errors.
+// Returns the node of the autoscaler's own allocation, which may be a node of the pool. Empty if
+// there is no allocation (`allocation` is empty) or if it is in another cluster, which only a token
+// with read-job everywhere can prove. Blocks for one or a few requests. Returns NomadClient's
+// errors.
 absl::StatusOr<std::string> FindOwnNode(const runtime::Context& context,
                                         const nomad::NomadClient& nomad,
                                         const std::string& allocation);

@@ -12,7 +12,7 @@ bool IsTrouble(const Attempt& attempt) {
   return attempt.effect.verdict == Verdict::kRefused || attempt.effect.verdict == Verdict::kFailed;
 }
 
-// The Event of a removal that is refused.
+// Posts the Event of a refused removal.
 void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm, std::string_view step,
                  const Run& run) {
   if (!attempt.is_news || attempt.effect.verdict != Verdict::kRefused) return;
@@ -116,7 +116,7 @@ class CreationTask final : public PassTask {
   void Conclude(const Attempt& attempt, Run* run) const override {
     Tracker& tracker = run->action->tracker;
     tracker.RecordMake(vm(), attempt.effect);
-    // The sweep removes what a failed creation may have left.
+    // The sweep removes anything that a failed creation may have left.
     if (tracker.outcomes().at(vm()).state == OutcomeState::kFailed) run->gone.RequestSweep();
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One task per object in a pass. A task knows how it is carried out, what its effect means for the
+// One task per object in a pass. A task knows how it is executed, what its effect means for the
 // run, and how it is reported. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_PASS_TASK_H_
 #define NOMAD_HARVESTER_SCALING_PASS_TASK_H_
@@ -22,40 +22,39 @@
 
 namespace nomad_harvester::scaling {
 
-// The action that a Scale adds to the loop. The Lease's record already holds it.
+// The action that a Scale adds to the loop. It is already in the Lease's record.
 struct RunningAction {
   Tracker& tracker;
   const CreationPlan* creation = nullptr;  // null: it creates nothing
 };
 
-// What the passes of one run share, and what the run has achieved. Used by one thread. The tasks
-// that it runs in parallel only read it.
+// State shared by the passes of one run, and the run's results. Used by one thread; tasks that run
+// in parallel only read it.
 struct Run {
   explicit Run(PoolDependencies dependencies) : deps(std::move(dependencies)), gone(deps) {}
 
   const PoolDependencies deps;
   std::optional<RunningAction> action{};  // of a Scale
   std::optional<Decisions> last{};        // of the last observation
-  // The observed pool with the record that is on the Lease now.
+  // The observed pool with the current record of the Lease.
   std::optional<PoolSnapshot> recorded{};
   GoneVms gone;
   // The API server's time of the newest effect.
   std::optional<base::WallTime> last_event{};
-  // The causes, of back_off.h, for the VMs that were marked as broken, and the text about these
-  // VMs.
+  // The causes (back_off.h) of VMs that were marked as broken; `broken` describes these VMs.
   std::set<std::string> failures{};
-  bool replaced = false;  // a VM that takes the place of another one was ready
+  bool replaced = false;  // a replacement VM became ready
   std::string broken{};
 
   const PoolSnapshot& snapshot() const { return last->snapshot(); }
-  // `seen` with the present record of the Lease.
+  // Returns `seen` with the current record of the Lease.
   PoolSnapshot WithRecord(PoolSnapshot seen) const;
 };
 
-// How an attempt ended, for PassTask::Conclude.
+// The result of an attempt, for PassTask::Conclude.
 struct Attempt {
   const Effect& effect;
-  bool is_news = false;           // its trouble begins, has doubled its wait, or ends
+  bool is_news = false;           // its trouble has begun, doubled its wait, or ended
   bool refused_for_good = false;  // for a minute
   base::MonoTime ended{};
 };
@@ -70,22 +69,22 @@ class PassTask {
   const std::string& vm() const { return vm_; }
   const Retries::Key& key() const { return key_; }
 
-  // Blocks for its requests. Tasks run in parallel, and each changes only itself.
+  // Blocks for its requests. Tasks run in parallel; each changes only itself.
   virtual Effect CarryOut(const runtime::Context& context, const Run& run) = 0;
-  // Records in the run what the effect means, and reports it. Called in the loop's thread.
+  // Records and reports the effect in the run. Called on the loop's thread.
   virtual void Conclude(const Attempt& attempt, Run* run) const = 0;
 
-  // What the Lease must record before the task is carried out; null: nothing.
+  // The intent that the Lease must record before the task runs; null: none.
   virtual const Decisions::Entry* intent() const { return nullptr; }
   // True if a refusal of the task counts as a refusal of the VM's removal (rule C8).
   virtual bool removes() const { return false; }
-  // True if the pool needs no other look once the task is done.
+  // True if the pool needs no further Look after the task.
   virtual bool joins() const { return false; }
-  // True if the agent need not wait for what the task changes.
+  // True if the agent need not wait for the task's change.
   virtual bool is_silent() const { return false; }
-  // Fields of the log line about its failure, besides VM, key and error.
+  // Additional fields of the log line about its failure, besides VM, key and error.
   virtual std::vector<log::Field> fields() const { return {}; }
-  // The VM that it created, if any.
+  // The VM that the task created; null: none.
   virtual const CreatedVm* created() const { return nullptr; }
 
  private:
@@ -95,14 +94,14 @@ class PassTask {
 
 using PassTasks = std::vector<std::unique_ptr<PassTask>>;
 
-// The next step of a VM. `entry` and `gone` must outlive their tasks.
+// Makes the task for a VM's next step. `entry` and `gone` must outlive their tasks.
 std::unique_ptr<PassTask> MakeStepTask(const Decisions::Entry& entry);
-// Tasks of the action: to mark a victim, and to create a VM.
+// Tasks of a Scale's action: mark a victim, create a VM.
 std::unique_ptr<PassTask> MakeMarkTask(const Decisions::Entry& entry);
 std::unique_ptr<PassTask> MakeCreationTask(const std::string& vm);
 std::unique_ptr<PassTask> MakePurgeTask(const NodeOfGoneVm& gone);
 
-// The key of MakeStepTask's task.
+// Returns the key of MakeStepTask's task.
 Retries::Key KeyOfStep(const Decisions::Entry& entry);
 
 }  // namespace nomad_harvester::scaling

@@ -14,14 +14,14 @@ void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& po
     objects.insert(view.vm->uid);
     objects.insert(view.vm->name);
     if (view.vm->has_mark) continue;
-    // No matter who removed the mark, the next removal of this VM starts anew.
+    // Whoever removed the mark, the next removal of this VM starts anew.
     for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
       retries.Forget({StepName(kind), view.vm->uid});
     }
   }
   for (const auto& [view, step] : decisions.all()) {
     if (!IsReadable(*view, snapshot.look())) continue;
-    // Forget failures of steps that are not wanted any more.
+    // Drop failures of steps that are no longer wanted.
     for (const StepKind kind : {StepKind::kPublishHost, StepKind::kUnpublishHost,
                                 StepKind::kMarkBroken, StepKind::kMarkUnhealthy}) {
       if (step.kind != kind) retries.Forget({StepName(kind), view->vm->uid});
@@ -32,7 +32,7 @@ void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& po
   std::erase_if(reported, is_gone);
   std::erase_if(removal_refusals, is_gone);
   std::erase_if(counted, [&](const std::string& vm) { return !objects.contains(vm); });
-  // For claims and Secrets of VMs that are gone, only the sweep knows the names.
+  // Only the sweep knows the names of claims and Secrets of gone VMs.
   retries.KeepOnly(objects, /*and_clean_up=*/!leftovers.empty());
 }
 

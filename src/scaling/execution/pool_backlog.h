@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool's loop remembers about refusals, failures and leftovers. Private to module scaling.
+// A pool's refusals, failures and leftovers, kept between runs. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_BACKLOG_H_
 #define NOMAD_HARVESTER_SCALING_POOL_BACKLOG_H_
 
@@ -15,33 +15,31 @@
 
 namespace nomad_harvester::scaling {
 
-// Kept from run to run in this process. Not thread-safe: the pool's gate lets one loop use it at a
-// time.
+// Kept in this process. Not thread-safe: the pool's gate lets one loop use it at a time.
 struct PoolBacklog {
   explicit PoolBacklog(runtime::Random& random) : retries(random) {}
 
-  // Keeps only records about objects of this look, and about the VMs of a Scale, which are given by
-  // name.
+  // Keeps only records about objects of this Look and about a Scale's VMs, given by name.
   void ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool,
                         std::set<std::string> of_scale);
 
   Retries retries;
   Leftovers leftovers;  // as the last sweep found them
-  // How often the removal of a VM was refused, by VM name. Other victims are tried first.
+  // How often each VM's removal was refused, by VM name. Other victims are tried first.
   struct Refusals {
     int count = 0;
     base::MonoTime last{};
   };
   std::map<std::string, Refusals> removal_refusals;
-  // By uid, what an operator was told about VMs that stay as they are, so that not every round
-  // repeats it.
+  // Messages to operators about VMs that stay as they are, by uid, so that they are not repeated
+  // every round.
   std::map<std::string, std::string> reported;
-  // Names of VMs that the back-off of starts or joins has counted, so that they count once (rule
+  // Names of VMs already counted by the back-off of starts or joins, so that each counts once (rule
   // C12).
   std::set<std::string> counted;
   // When a VM last could not start, by zone.
   std::map<std::string, base::MonoTime> zone_failures;
-  // Since when VMs that left something have been gone.
+  // Times at which VMs with leftovers disappeared.
   std::map<std::string, base::MonoTime> gone_since;
 };
 

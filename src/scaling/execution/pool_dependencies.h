@@ -40,8 +40,8 @@ struct PoolDependencies {
   ReconcileListener events = nullptr;
   VmEvents* vm_events = nullptr;  // null: none are written
   std::string agents_reason{};    // of a Scale
-  std::string call{};             // the Scale, by its action; empty: the background
-  bool collects = false;          // for an operator: PoolSnapshot::collected
+  std::string call{};             // identifies the Scale by its action; empty: the background
+  bool collects = false;          // on behalf of an operator: PoolSnapshot::collected
 
   // Posts an Event about one VM.
   void Tell(harvester::VmEvent event) const {
@@ -61,7 +61,7 @@ struct PoolDependencies {
   }
 };
 
-// A new action id; it also identifies the log lines of the action.
+// Makes a new action id, which also identifies the action's log lines.
 inline std::string NewActionId(runtime::Random& random) { return random.NextName(12); }
 
 }  // namespace nomad_harvester::scaling

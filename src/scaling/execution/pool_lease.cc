@@ -13,14 +13,14 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// How often the Lease of a holder that has stopped renewing is read again.
+// Interval for reading the Lease of a holder that has stopped renewing.
 constexpr base::Duration kLookInterval = std::chrono::seconds(2);
 // A conflict with our own renewal is resolved by reading again. More conflicts than this have
 // another cause.
 constexpr int kPatchAttempts = 4;
-// HTTP dates have whole seconds, so the difference of two dates may be up to a second off.
+// HTTP dates have whole seconds, so the difference of two dates may be off by up to a second.
 constexpr base::Duration kDateResolution = std::chrono::seconds(1);
-// The limit of a plain release after one that also had to write a record has failed.
+// Time limit of a plain release after a release with a record has failed.
 constexpr base::Duration kPlainRelease = std::chrono::milliseconds(700);
 
 std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
@@ -54,7 +54,7 @@ std::string ClusterIn(const kube::Lease& lease) {
   return keys == lease.annotations.end() ? "" : keys->second;
 }
 
-// True if the Lease is as a release with this change leaves it.
+// True if the Lease looks as a release with this change leaves it.
 bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
   return lease.holder.empty() &&
          std::all_of(change.annotations.begin(), change.annotations.end(), [&](const auto& entry) {
@@ -176,7 +176,7 @@ absl::Status PoolLease::Refresh(const runtime::Context& context) {
   PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
   base::MutexLock lock(mutex_);
   known_ = true;
-  // The Lease was acquired meanwhile: this read may be older than what the holder wrote.
+  // The Lease was acquired meanwhile: this read may be older than the holder's last write.
   if (held_ || holds_ != holds) return absl::OkStatus();
   record_ = std::move(record);
   return absl::OkStatus();
@@ -189,7 +189,7 @@ absl::Status PoolLease::DecideWithoutLease(const runtime::Context& context,
   NH_RETURN_IF_ERROR(context.Check());
   if (why.ok()) {
     base::MutexLock lock(mutex_);
-    // Checked again here, because another call may have acquired it during the review.
+    // Checked again, because another call may have acquired it during the review.
     if (!*options_.was_held) {
       used_ = false;
       known_ = true;
@@ -238,7 +238,7 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
 
 void PoolLease::RecordReply(const kube::Lease& lease) {
   resource_version_ = lease.resource_version;
-  // Operators write or remove these annotations while the Lease is ours (rules L10, C15, R5).
+  // Operators may write or remove these annotations while we hold the Lease (rules L10, C15, R5).
   record_.paused = PauseIn(lease);
   record_.nomad_cluster = ClusterIn(lease);
   if (!lease.annotations.contains(harvester::kLeaseReplacementAnnotation)) {
@@ -301,8 +301,8 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
         ObservedHolder{.holder = lease.holder, .renew_time = lease.renew_time, .since = now};
   }
   if (moved && !first_read) return busy;
-  // Checked before the age: the renewTime of a terminated holder whose clock was ahead stays recent
-  // for as long as the clocks differed.
+  // Checked before the age: if a dead holder's clock was ahead, its renewTime looks recent for as
+  // long as the clocks differed.
   if (now - observed_holder_->since >= kLeaseDuration) return absl::OkStatus();
   if (user == LeaseUser::kScale && first_read && MayBeAlive(lease)) return busy;
   return base::Unavailable("the holder of the pool's Lease has stopped renewing: " + lease.holder);
@@ -314,7 +314,7 @@ void PoolLease::TellWait(const kube::Lease& lease) const {
     base::MutexLock lock(mutex_);
     if (observed_holder_.has_value()) until -= clock_.Now() - observed_holder_->since;
   }
-  // The Lease is only read at intervals, so the takeover may be that much later.
+  // The Lease is only read at intervals, so the takeover may be later by one interval.
   options_.on_wait(lease.holder, until + kLookInterval);
 }
 
@@ -362,7 +362,7 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
     } else {
       outcome = CheckHolder(**lease, user, first_read);
       if (absl::IsUnavailable(outcome)) {
-        // A holder that has just renewed may be alive; the next look will tell.
+        // A holder that has just renewed may be alive; the next read will show.
         if (!told && !MayBeAlive(**lease)) {
           told = true;
           TellWait(**lease);
@@ -391,7 +391,7 @@ void PoolLease::StartRenewal(std::function<void()> on_lost) {
 
 void PoolLease::EndHold() {
   if (renewing_.has_value()) renewing_->Cancel(runtime::CancelReason::kNone);
-  renewal_.reset();  // waits for a renewal under way to notice
+  renewal_.reset();  // waits until a renewal under way notices
   permit_->Revoke();
 }
 
@@ -411,7 +411,7 @@ void PoolLease::Lose(const std::string& why) {
 }
 
 void PoolLease::Renew(const runtime::Context& context) {
-  // A conflict with our own Store, or with a renewal whose reply was lost, is resolved immediately:
+  // Resolves a conflict with our own Store, or with a renewal whose reply was lost, immediately:
   // the next tick might be too late for a waiting write.
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!held()) return;

@@ -40,7 +40,7 @@ std::string OutcomeName(absl::StatusCode code) {
 
 double Seconds(base::Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// harvester_protect of a node is not considered, because Nomad's list of nodes has no meta.
+// Ignores harvester_protect of the node, because Nomad's node list has no meta.
 bool HoldsVolumes(const VmView& view, const PoolSnapshot& snapshot) {
   const nomad::Node* node = LinkedNode(view, snapshot);
   return node != nullptr && HoldsKeptVolume(*node, snapshot);
@@ -102,7 +102,7 @@ void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
         waits == record.back_off.end() ? base::Duration::zero() : waits->second.retry_at - now;
     sink_->Set(Metric::kBackOff, {pool_, each}, std::max(0.0, Seconds(left)));
   }
-  // Also creates counters for what has not happened yet: Prometheus sees no increase from nothing.
+  // Also creates counters that are still zero, because Prometheus sees no increase from nothing.
   for (const char* reason : {kScaleOut, kResumed})
     sink_->Add(Metric::kVmCreated, {pool_, reason}, 0);
   for (const MarkReason reason :
@@ -126,8 +126,8 @@ void PoolMetrics::Created(bool resumed) const {
   if (sink_ != nullptr) sink_->Add(Metric::kVmCreated, {pool_, resumed ? kResumed : kScaleOut}, 1);
 }
 
-// Uses the phases of `status`: a VM is cloned until it has an instance, and boots until its guest
-// runs.
+// Uses the phases of `status`: a VM is cloning until it has an instance, and booting until its
+// guest runs.
 void PoolMetrics::ObserveStart(const VmView& view, base::WallTime now) const {
   if (!view.instance.has_value()) return;
   std::optional<base::WallTime> cloned;

@@ -20,11 +20,11 @@
 
 namespace nomad_harvester::scaling {
 
-// The classes of errors_total.
+// The values of errors_total's class label.
 namespace error_class {
 inline constexpr std::string_view kConfig = "config";      // SetConfig refused its map
 inline constexpr std::string_view kPolicy = "policy";      // a policy's map was refused
-inline constexpr std::string_view kFile = "missing_file";  // of user or network data, at each call
+inline constexpr std::string_view kFile = "missing_file";  // of user or network data; at each call
 inline constexpr std::string_view kHarvester = "harvester_unreadable";
 inline constexpr std::string_view kNomad = "nomad_unreadable";
 inline constexpr std::string_view kLeaseLost = "lease_lost";
@@ -32,39 +32,39 @@ inline constexpr std::string_view kRefused = "step_refused";
 inline constexpr std::string_view kFailed = "step_failed";
 }  // namespace error_class
 
-// Shows every class before its first error. All of these functions do nothing without a sink.
+// Exports every class before its first error. All of these functions do nothing without a sink.
 void ShowErrors(metrics::Sink* sink);
 void CountError(metrics::Sink* sink, std::string_view error_class);
 
-// The pool's count and its target: the requested count, limited once there is a plan.
+// The pool's count and the target: the requested count, limited once there is a plan.
 struct ScaleRange {
   std::int64_t from = 0;
   std::int64_t to = 0;
 };
 
-// A value; the sink must outlive it. Thread-safe as the sink is; does not block.
+// A value type; the sink must outlive it. As thread-safe as the sink; does not block.
 class PoolMetrics {
  public:
   PoolMetrics(metrics::Sink* sink, const PoolKey& pool)
       : sink_(sink), pool_(sink == nullptr ? std::string() : pool.ToString()) {}
 
-  // VMs by state and by what protects them, by a look of the loop or of Status.
+  // Exports VMs by state and by protection, from a Look of the loop or of Status.
   void Observed(const PoolSnapshot& snapshot) const;
-  // Whether the pool has unfinished work and no policy of this agent.
+  // Exports whether the pool has unfinished work and no policy of this agent.
   void Unclaimed(bool unclaimed) const;
-  // VMs that wait to be replaced, and whether their roll-out has stopped.
+  // Exports VMs that wait to be replaced, and whether their roll-out has stopped.
   void Replacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                     const CurrentTemplate& current) const;
-  // Drift, leftovers and back-off, which only Status knows.
+  // Exports drift, leftovers and back-off, which only Status knows.
   void Reported(const StatusReport& report, const PoolRecord& record, std::int64_t leftovers,
                 base::WallTime now) const;
-  // `resumed`: the VM has a name that an earlier action left over.
+  // `resumed`: the VM's name was left over by an earlier action.
   void Created(bool resumed) const;
-  // Counts a step that was done at `now`, if it joins or deletes a VM.
+  // Counts a step done at `now`, if it is a join or a deletion.
   void Done(const Step& step, const VmView& view, base::WallTime now) const;
-  // A step was not done.
+  // Counts a step that could not be done.
   void Troubled(Verdict verdict) const;
-  // Counts a Scale that has ended. `range`: nullopt if the pool was not observed.
+  // Counts a finished Scale. `range`: nullopt if the pool was not observed.
   void Scaled(const std::optional<ScaleRange>& range, const absl::Status& outcome,
               base::Duration duration) const;
 
@@ -77,7 +77,7 @@ class PoolMetrics {
   std::string pool_;
 };
 
-// Shows the Lease as held for the scope of a hold. `used`: there is a Lease.
+// Exports the Lease as held during the scope of a hold. `used`: whether there is a Lease.
 class ShowLeaseHeld {
  public:
   ShowLeaseHeld(PoolMetrics metrics, bool used) : metrics_(std::move(metrics)) {

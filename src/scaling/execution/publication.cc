@@ -14,12 +14,12 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// docs/configuration.md, publish_host: operators spread jobs over them.
+// docs/configuration.md, publish_host: operators use these keys to spread jobs.
 constexpr char kHostKey[] = "harvester_host";
 constexpr char kZoneKey[] = "harvester_zone";
 
-// A connected client replies within milliseconds. For a client that hangs, Nomad replies after half
-// a minute.
+// A connected client replies within milliseconds. If a client hangs, Nomad replies after half a
+// minute.
 constexpr base::Duration kPublicationLimit = std::chrono::seconds(5);
 constexpr base::Duration kZoneLimit = std::chrono::seconds(2);
 
@@ -33,7 +33,7 @@ std::optional<std::string> UnlessEmpty(std::string text) {
 Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                const PoolDependencies& deps, const VmView& view, const Step& step) {
   const runtime::Context limited = asking.WithTimeout(kPublicationLimit);
-  // Without a value, the key and the annotation are removed.
+  // A key or annotation without a value is removed.
   std::map<std::string, std::optional<std::string>> meta = {{kHostKey, std::nullopt},
                                                             {kZoneKey, std::nullopt}};
   std::optional<std::string> annotation;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publishes on which Harvester host a VM runs (publish_host). Private to module scaling.
+// Publishes the Harvester host on which a VM runs (publish_host). Private to module scaling.
 #ifndef NOMAD_HARVESTER_SRC_SCALING_PUBLICATION_H_
 #define NOMAD_HARVESTER_SRC_SCALING_PUBLICATION_H_
 
@@ -20,10 +20,11 @@
 
 namespace nomad_harvester::scaling {
 
-// Carries out kPublishHost or kUnpublishHost: sets or unsets the metadata of the step's node, and
-// then, with the resourceVersion of `view`, the annotation published-host. After a kill between the
-// two, both are done again (docs/adr/0024). Blocks for a few seconds at most, if the node's client
-// hangs. `asking` is for requests that may be cancelled at any time, `writing` for the PATCH.
+// Executes kPublishHost or kUnpublishHost: sets or unsets the metadata of the step's node, and
+// then, with the resourceVersion of `view`, the annotation published-host. If the process dies
+// between the two, both are repeated (docs/adr/0024). Blocks for a few seconds at most, if the
+// node's client hangs. `asking` is for requests that may be cancelled at any time, `writing` for
+// the PATCH.
 Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                const PoolDependencies& deps, const VmView& view, const Step& step);
 
@@ -41,9 +42,9 @@ class Publications {
   // be tried now. `context` must be the same in all calls.
   void Start(const runtime::Context& context, const std::vector<const Decisions::Entry*>& due,
              const std::shared_ptr<const Snapshot>& seen, base::MonoTime now);
-  // The effects of publications that ended since the last call. By then they are in the pool's
-  // retries, metrics and log. None counts as an action: they neither end the agent's cooldown nor
-  // keep a Scale from ending (rule L1).
+  // Returns the effects of publications that ended since the last call; they are already in the
+  // pool's retries, metrics and log. None counts as an action: they neither end the agent's
+  // cooldown nor keep a Scale from ending (rule L1).
   std::vector<Effect> TakeEnded();
   // True if a publication runs, or waits for its turn.
   bool any() const;

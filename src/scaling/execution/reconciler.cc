@@ -18,17 +18,17 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// How long to wait between two observations: a blocking query ends when a node changes, and at
-// nomad_block-query-wait-time at the latest. Load balancers would cut a long wait, because they
-// close a connection that is silent for a minute (hashicorp/nomad-autoscaler#754). Nodes that
-// change all the time are observed at this interval, after a few observations at once.
+// Interval between two observations. A blocking query ends when a node changes, and after
+// nomad_block-query-wait-time at the latest, because load balancers close connections that are
+// silent for a minute (hashicorp/nomad-autoscaler#754). Nodes that change continuously are observed
+// at this interval, after an initial burst.
 constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr int kAtOnce = 4;
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
-// Resumption ends after this many consecutive passes without an effect in which something failed.
+// Resumption ends after this many consecutive passes with failures and without an effect.
 constexpr int kFruitlessPasses = 3;
-// VMs whose roll-backs have not ended after this time are left out of the plan.
+// VMs whose roll-back takes longer than this are left out of the plan.
 constexpr base::Duration kRollBacksTimeout = std::chrono::minutes(2);
 
 }  // namespace
@@ -52,7 +52,7 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
       deps_.observer().Observe(context,
                                LookFor(deps_.clients.config->nomad.region, deps_.key.pool, policy_),
                                std::move(blocking)));
-  // A drain that runs was accepted, even if no reply said so.
+  // A running drain was accepted, even if no reply said so.
   for (const VmView& view : look.vms) {
     const nomad::Node* node = LinkedNode(view, look);
     if (node == nullptr || !view.vm->mark.has_value()) continue;
@@ -147,7 +147,7 @@ PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
       step.reason += std::string("; it waits, because ") + why;
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
-    // Only one write per VM: a victim's mark precedes whatever else must be recorded on it.
+    // Only one write per VM: a victim's mark precedes anything else to be recorded on it.
     if (!IsAct(step.kind) || to_mark.contains(entry.view->vm->name)) continue;
     if (IsDeferred(step.kind)) {
       publications->push_back(&entry);
@@ -180,7 +180,7 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context, const PassT
   return deps_.lease.Store(context, needed, keys);
 }
 
-// A task that was not started, because the context ended, counts as cancelled.
+// A task that was not started because the context ended counts as cancelled.
 void Reconciler::CarryOut(const runtime::Context& context, const PassTasks& tasks, Pass* pass) {
   run_.recorded = run_.WithRecord(run_.snapshot());
   std::vector<Effect> effects(tasks.size());
@@ -196,7 +196,7 @@ void Reconciler::CarryOut(const runtime::Context& context, const PassTasks& task
   for (std::size_t i = 0; i < tasks.size(); ++i) Conclude(*tasks[i], effects[i], pass);
 }
 
-// Called when all VMs boot. A Secret that gets no owner now is swept.
+// Called when all VMs boot. A sweep handles Secrets that get no owner now.
 void Reconciler::OwnSecrets(const runtime::Context& context, const PassTasks& tasks) {
   std::vector<const CreatedVm*> created;
   for (const auto& task : tasks) {
@@ -240,7 +240,7 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
 // Logs a decision once per change.
 void Reconciler::LogDecision(const Step& step, const VmView& view) {
   std::string logged(RowName(step.row));
-  logged += StepName(step.kind);  // of a row that waits for a hold
+  logged += StepName(step.kind);  // the kind changes when a row waits for a hold
   if (last_logged_[view.vm->name] == logged) return;
   last_logged_[view.vm->name] = std::move(logged);
   const bool reported = step.kind == StepKind::kReport;
@@ -248,7 +248,7 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   const log::Level level = reported || overdue                ? log::Level::kWarn
                            : IsAct(step.kind) || step.is_held ? log::Level::kInfo
                                                               : log::Level::kDebug;
-  // A Scale itself logs the joins of its VMs.
+  // A Scale logs the joins of its own VMs itself.
   const bool told = IsJoin(step.kind) && run_.action.has_value();
   if (!told) {
     deps_.logger.Log(level,
@@ -262,7 +262,7 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
                       {"node_id", step.node_id},
                       {"action_id", ActionOf(step, view, run_.snapshot())}});
   }
-  // An act is reported once it is done. A VM that has yet to join is not worth a line.
+  // An act is reported once it is done. A VM that has yet to join is not worth a log line.
   if (!reported) {
     deps_.backlog.reported.erase(view.vm->uid);
   } else if (std::exchange(deps_.backlog.reported[view.vm->uid], RowName(step.row)) !=
@@ -295,7 +295,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
     NH_RETURN_IF_ERROR(seen);
     look = *std::move(seen);
   }
-  // The Lease's action and the leftovers of VMs belong to another agent, too.
+  // The Lease's action and the VMs' leftovers then belong to another agent, too.
   if (std::string problem = OtherClusterProblem(*look);
       !run_.action.has_value() && !problem.empty()) {
     return base::Unavailable(std::move(problem));
@@ -315,7 +315,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
   publications_.Start(context, publications, decisions.snapshot().seen, now);
   CarryOut(context, tasks, &pass);
-  // If nothing else is in progress, waiting here saves another look.
+  // If nothing else is in progress, waiting here saves a Look.
   if (!run_.action.has_value() && tasks.empty() && !IsInProgress(now)) publications_.Await();
   for (const Effect& effect : publications_.TakeEnded()) pass.Add(effect);
   NH_RETURN_IF_ERROR(context.Check());
@@ -334,7 +334,8 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
 }
 
 // Waits for a change of Nomad's nodes before the next observation. The wait is short after an
-// effect, which may not show in the nodes. Otherwise it grows, but ends, because VMs change, too.
+// effect, which may not show in the nodes. Otherwise it grows, but is limited, because VMs change,
+// too.
 absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass) {
   next_wait_ = {};
   idle_passes_ = pass.effects > 0 ? 0 : idle_passes_ + 1;
@@ -429,7 +430,7 @@ const char* Reconciler::ReasonRemovalWaits() const {
   return nullptr;
 }
 
-// Why a step that is due was not tried in the last pass; OK if there is none.
+// Says why a due step was not tried in the last pass; OK if all were tried.
 absl::Status Reconciler::WaitingForAttempts() const {
   for (const Decisions::Entry& entry : run_.last->all()) {
     if (!IsAct(entry.step.kind)) continue;

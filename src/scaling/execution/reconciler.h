@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop of one pool: observe, decide once, execute in parallel, track. It moves every VM of the
-// pool from state to state. A Scale adds the VMs that its action makes, removes and takes back.
+// pool from state to state. A Scale adds the VMs that its action creates, removes and takes back.
 #ifndef NOMAD_HARVESTER_SCALING_RECONCILER_H_
 #define NOMAD_HARVESTER_SCALING_RECONCILER_H_
 
@@ -31,23 +31,22 @@ class Reconciler {
 
   // Observes without acting.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
-  // The pool once no roll-back is due, so that a plan can be made (rule C14).
+  // The pool once no roll-back is due, ready to be planned for (rule C14).
   struct Settled {
     PoolSnapshot snapshot;
     // VMs whose roll-back has been refused or has failed for a minute, and why.
     std::map<std::string, std::string> left_out;
   };
-  // `first`: lists that were read just now. UNAVAILABLE: Nomad cannot be read.
+  // `first`: lists that were just read. UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<Settled> FinishRollBacks(const runtime::Context& context,
                                           Observer::BlockingWait first = {});
 
-  // Carries out the action of `tracker`, which the Lease's record already holds, until it has
-  // ended. Meanwhile does what the pool's other VMs need. `first` is the observation that the
-  // action was planned from. `creation` may be null if the action creates nothing. Returns only the
-  // context's errors, because it waits for systems that do not reply.
+  // Executes the action of `tracker`, which is already in the Lease's record, until it has ended,
+  // and meanwhile serves the pool's other VMs. `first` is the observation on which the plan was
+  // based. Because it waits for systems that do not reply, it returns only the context's errors.
   absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, RunningAction action);
-  // Lets the background clean up what a creation without a VM may have left, or may leave when a
-  // late request lands (rule C10).
+  // Leaves it to the background to clean up objects that a creation without a VM may have left, or
+  // may still leave when a late request takes effect (rule C10).
   void LeaveToBackground(const Tracker& tracker) {
     run_.gone.LeaveToBackground(tracker, *run_.last, deps_.clock.Now());
   }
@@ -55,20 +54,21 @@ class Reconciler {
   bool has_unowned_secret() const { return unowned_; }
 
   // Runs until no work is left in this pool for now: finishes marks, rolls back drains, records
-  // joins, removes broken VMs, sweeps, purges. Ends early if a system does not reply, or if
-  // everything that is left is refused or fails. The caller then begins the next round (rule L7).
-  // `may_leave`: asked while it only waits for drains and deletions; if true, it ends with OK, and
-  // is to be called again.
+  // joins, removes broken VMs, sweeps, purges. Ends early if a system does not reply, or if all
+  // remaining work is refused or fails; the caller then starts the next round (rule L7).
+  // `may_leave` is asked while it only waits for drains and deletions; if true, it returns OK and
+  // must be called again.
   using MayLeave = std::function<bool(const PoolSnapshot&)>;
   absl::Status RunResumption(const runtime::Context& context, const MayLeave& may_leave = nullptr);
-  // Reports, as events, what RunResumption would do first. Only reads.
+  // Reports, as events, the first actions that RunResumption would take. Only reads.
   absl::Status Preview(const runtime::Context& context);
 
-  // Closes the action after a successful run, and notes what failed. Sends no request.
+  // Closes the action after a successful run, and records failures. Sends no request.
   void CloseRecord(const Tracker* tracker);
-  // Puts into the record why the action failed, or OK, so that `status` can show it an hour later.
+  // Records why the action failed, or OK, so that `status` can show it an hour later.
   void RecordOutcome(const std::string& action_id, const absl::Status& outcome);
-  // The record to write when the Lease is released. Null if nothing changes or the action goes on.
+  // The record to write when the Lease is released. Null if nothing changes or the action
+  // continues.
   const PoolRecord* closed_record() const {
     return closed_record_.has_value() ? &*closed_record_ : nullptr;
   }
@@ -83,12 +83,12 @@ class Reconciler {
   const std::optional<Decisions>& last() const { return run_.last; }
 
  private:
-  // What a pass has achieved.
+  // The results of one pass.
   struct Pass {
-    base::MonoTime began{};  // what was due at this time was tried
+    base::MonoTime began{};  // everything due at this time was tried
     bool readable = false;   // Nomad
     int effects = 0;
-    int joins = 0;  // of the effects; they need no other look
+    int joins = 0;  // of the effects; they need no further Look
     int conflicts = 0;
     absl::Status trouble{};  // the first refusal or failure of this pass
     bool only_refusals = true;
@@ -98,11 +98,11 @@ class Reconciler {
 
   absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
                                     Observer::BlockingWait blocking);
-  // Why steps of this kind must wait; null if they need not.
+  // Says why steps of this kind must wait; null if they need not.
   const char* ReasonToWait(StepKind kind) const;
-  // Why a removal that is due must wait; null if none is due, or if it need not.
+  // Says why a due removal must wait; null if none is due or it need not wait.
   const char* ReasonRemovalWaits() const;
-  // `publications`: receives the entries whose step the pass does not wait for.
+  // `publications` receives the entries with a step for which the pass does not wait.
   PassTasks TasksOf(const Decisions& decisions, base::MonoTime now,
                     std::vector<const Decisions::Entry*>* publications);
   absl::Status WriteAhead(const runtime::Context& context, const PassTasks& tasks);
@@ -122,7 +122,7 @@ class Reconciler {
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
   Observer::BlockingWait next_wait_;
   int idle_passes_ = 0;
-  base::MonoTime paced_until_{};  // the passes so far, at one per kPause, are due by then
+  base::MonoTime paced_until_{};  // the time that the passes so far take at one per kPause
   std::optional<PoolRecord> closed_record_;
   bool unowned_ = false;
   Publications publications_{deps_};  // the last member: they use the others

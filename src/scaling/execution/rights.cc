@@ -27,7 +27,7 @@ constexpr Right kRemovalRights[] = {{"get", "kubevirt.io", "virtualmachines"},
                                     {"list", "", "persistentvolumeclaims"},
                                     {"delete", "", "persistentvolumeclaims"}};
 
-// A denial by a server that could not evaluate every rule proves nothing and is returned as an
+// A denial by a server that could not evaluate every rule proves nothing, so it is returned as an
 // error.
 absl::StatusOr<bool> IsClearlyAllowed(const runtime::Context& context,
                                       const kube::KubeClient& client,
@@ -80,7 +80,7 @@ absl::Status ReviewDeniesLease(const runtime::Context& context, const kube::Kube
                                const PoolKey& key, const absl::Status& refused) {
   const auto error = kube::GetKubeError(refused);
   const bool creating = error.has_value() && error->creating;
-  // A Role may grant the rights for this one Lease. A creation has no name for the API server.
+  // A Role may grant the rights for this one Lease only. A creation has no name at the API server.
   kube::ResourceAttributes lease{.verb = "",
                                  .group = "coordination.k8s.io",
                                  .resource = "leases",
@@ -94,7 +94,8 @@ absl::Status ReviewDeniesLease(const runtime::Context& context, const kube::Kube
     allowed = allowed && this_one;
   }
   if (allowed) return base::Unavailable("the API server's rights review allows what was refused");
-  // A server that has not loaded its roles yet denies everything, even what every Status needs.
+  // A server that has not loaded its roles yet denies everything, even rights that every Status
+  // needs.
   NH_ASSIGN_OR_RETURN(const bool knows_rights, IsClearlyAllowed(context, client,
                                                                 {.verb = "list",
                                                                  .group = "kubevirt.io",

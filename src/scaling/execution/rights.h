@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rights in the VMs' namespace without which a Scale refuses to begin (rule C2), and the check
+// The rights in the VMs' namespace that a Scale requires before it begins (rule C2), and the check
 // whether a pool may act without a Lease (rule C11). Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_RIGHTS_H_
 #define NOMAD_HARVESTER_SCALING_RIGHTS_H_
@@ -21,8 +21,8 @@ struct Right {
   const char* resource;
 };
 
-// Include the rights of cleaning up. Optional rights, and those to read the instance of a node that
-// is down, are left out: their refusal affects only what needs them.
+// Include the rights needed for cleaning up. Exclude optional rights and those to read the instance
+// of a node that is down, because their refusal affects only the features that need them.
 std::span<const Right> CreationRights();
 std::span<const Right> RemovalRights();
 
@@ -38,9 +38,9 @@ absl::StatusOr<std::vector<Right>> MissingRights(const runtime::Context& context
                                                  const std::string& ns,
                                                  std::span<const Right> rights);
 
-// OK if the API server's rights review confirms that the token lacks the right for the request for
-// the pool's Lease that was `refused` with a 403. Otherwise the error says why that is not so, or
-// not known.
+// OK if the API server's access review confirms that the token lacks the right for the request on
+// the pool's Lease that was `refused` with a 403. Otherwise the error says why not, or why that is
+// unknown.
 absl::Status ReviewDeniesLease(const runtime::Context& context, const kube::KubeClient& client,
                                const PoolKey& key, const absl::Status& refused);
 

@@ -17,7 +17,7 @@ void Fill(const T& value, T* key) {
   if (*key == T()) *key = value;
 }
 
-// Keeps the entries of both; the policy's win.
+// Merges both; the policy's entries win.
 void Merge(const std::map<std::string, std::string>& base, config::StringMap* values) {
   for (const auto& [key, value] : base) values->try_emplace(key, value);
 }
@@ -47,7 +47,7 @@ absl::Status FillFrom(const harvester::VmTemplate& base, config::PoolPolicy* pol
   for (const auto& [key, value] : base.machine) policy->machine.try_emplace(key, value);
   if (!policy->run_strategy.has_value()) policy->run_strategy = base.run_strategy;
   Merge(base.labels, &policy->labels);
-  // A tag of the policy replaces the template's label.
+  // A tag in the policy replaces the template's label.
   for (const auto& [key, value] : policy->tags) policy->labels.erase("tag.harvesterhci.io/" + key);
   Merge(base.annotations, &policy->annotations);
   std::vector<std::string> missing;

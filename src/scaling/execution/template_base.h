@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Combines a policy with its template: the policy's values count, and the template's where the
-// policy has none.
+// Combines a policy with its template: the policy's values take precedence.
 #ifndef NOMAD_HARVESTER_SCALING_TEMPLATE_BASE_H_
 #define NOMAD_HARVESTER_SCALING_TEMPLATE_BASE_H_
 
@@ -14,14 +13,14 @@
 
 namespace nomad_harvester::scaling {
 
-// Fills the keys that the policy does not give from the template. Template values that have no key
-// are in the template's base. FAILED_PRECONDITION names the keys that neither has.
+// Fills keys that the policy does not set from the template. Template values that have no key are
+// in the template's base. FAILED_PRECONDITION names the keys that neither sets.
 absl::Status FillFrom(const harvester::VmTemplate& base, config::PoolPolicy* policy);
 
-// The base without what `policy`, as it was given, overrides.
+// Returns the base without the parts that `policy`, as given, overrides.
 harvester::VmBase BaseFor(const harvester::VmTemplate& base, const config::PoolPolicy& policy);
 
-// What differs from the template, or has a consequence; each note has a few words.
+// Returns notes of a few words on differences from the template and on their consequences.
 std::vector<std::string> NotesOn(const harvester::VmTemplate& base,
                                  const config::PoolPolicy& policy);
 

@@ -20,8 +20,8 @@ std::string KeyOf(const VmEvent& event) {
   return base::StableHash(event.uid + "\n" + event.reason + "\n" + event.note);
 }
 
-// True if the refusal concerns every event of the pool, and not just this one, as by a quota or a
-// webhook. 404: the namespace is being removed, or something else answers at that path.
+// True if the refusal concerns all events of the pool and not just this one, unlike a refusal by a
+// quota or a webhook. 404: the namespace is being removed, or something else answers at that path.
 bool IsRefusedForAll(const absl::Status& status) {
   const auto error = kube::GetKubeError(status);
   if (!error.has_value()) return false;
@@ -108,7 +108,7 @@ void VmEvents::Forget(base::MonoTime now, PoolEvents* pool) {
 }
 
 void VmEvents::Run() {
-  absl::Cleanup abandoned = [this] { DropAll(); };  // by an exception: the next event starts anew
+  absl::Cleanup abandoned = [this] { DropAll(); };  // after an exception the next event starts anew
   for (;;) {
     std::optional<base::MonoTime> wake;
     const base::MonoTime now = context_.clock().Now();
@@ -137,7 +137,7 @@ std::optional<VmEvents::Next> VmEvents::Take(base::MonoTime now,
     events.counted_at = now;
     if (events.tokens < 1) {
       const std::chrono::duration<double> missing((1 - events.tokens) / kPerSecond);
-      // Adds a millisecond, so that a token is there in spite of rounding.
+      // Adds a millisecond, so that rounding cannot leave the bucket short of a token.
       const base::MonoTime enough =
           now + std::chrono::ceil<base::Duration>(missing) + std::chrono::milliseconds(1);
       *wake = std::min(wake->value_or(enough), enough);

@@ -21,15 +21,15 @@
 namespace nomad_harvester::scaling {
 
 // Belongs to one configuration and serves all its pools. Thread-safe. While events are pending, one
-// task sends them, one after the other and from the pools in turn.
+// task sends them one by one, taking the pools in turn.
 //
-// An event that is equal to one of the same VM in the last ten minutes is counted on that one. A
-// request that fails is not repeated: its event is lost, with a debug line. After a 403 or 404 the
-// pool's events are dropped, with one WARN, for as long as this object lives: until the next
+// An event that equals one of the same VM in the last ten minutes increases its count instead. A
+// failed request is not repeated: its event is lost, with a debug line. After a 403 or 404 the
+// pool's events are dropped, with one WARN, as long as this object lives, which is until the next
 // SetConfig.
 class VmEvents : public std::enable_shared_from_this<VmEvents> {
  public:
-  // The limit for one pool. When more events are pending, the oldest are dropped.
+  // Limit per pool. When more events are pending, the oldest are dropped.
   static constexpr std::size_t kMostPending = 256;
   // A pool may send this many events at once, and after that this many per second.
   static constexpr double kBurst = 20;
@@ -42,20 +42,20 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
     std::string instance;                   // identifies this process
     log::Logger logger;
   };
-  // When `context` ends, what is pending is dropped, and nothing is sent any more.
+  // When `context` ends, pending events are dropped and no more are sent.
   VmEvents(const runtime::Context& context, Options options)
       : context_(context), options_(std::move(options)) {}
 
-  // Does not block. `call`: the call that the event is about, for Drop.
+  // Does not block. `call`: the call to which the event belongs, for Drop.
   void Post(const PoolKey& pool, harvester::VmEvent event, const std::string& call = "");
-  // Drops a call's pending events: a call whose client has disconnected has no further effect (rule
-  // C16).
+  // Drops a call's pending events, because a call whose client has disconnected has no further
+  // effect (rule C16).
   void Drop(const PoolKey& pool, const std::string& call);
   // Waits until every event is sent or lost; false: `context` ended first.
   bool WaitUntilSent(const runtime::Context& context);
 
  private:
-  // What was observed of equal events. Does not keep their texts, because it lives for a while.
+  // The history of equal events. Does not keep their texts, because it lives for a while.
   struct Series {
     std::string name;  // of the object
     harvester::EventSeries seen;
@@ -84,8 +84,8 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
   };
 
   void Run();
-  // The next event to send. If there is none, `wake` is the time at which the next one may be sent;
-  // if `wake` is unset, nothing is pending and the task must end.
+  // Returns the next event to send. If there is none, `wake` is the time at which the next one may
+  // be sent; if `wake` is unset, nothing is pending and the task must end.
   std::optional<Next> Take(base::MonoTime now, std::optional<base::MonoTime>* wake);
   void Send(const Next& next);
   absl::Status Write(const Next& next) const;
@@ -98,7 +98,7 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
   base::Mutex mutex_;
   base::CondVar idle_;
   std::map<PoolKey, PoolEvents> pools_ NH_GUARDED_BY(mutex_);
-  PoolKey last_ NH_GUARDED_BY(mutex_);  // whose event was sent last
+  PoolKey last_ NH_GUARDED_BY(mutex_);  // the pool of the last sent event
   bool running_ NH_GUARDED_BY(mutex_) = false;
 };
 
