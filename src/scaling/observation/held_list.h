@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that answers Status for as long as a cheap request proves that it is current (rule S3). It
-// never decides an act: the loop reads its own. Private to module scaling.
+// A list that answers Status as long as a cheap request proves that it is current (rule S3). No act
+// ever depends on it: the loop reads its own lists. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HELD_LIST_H_
 #define NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HELD_LIST_H_
 
@@ -21,8 +21,8 @@ class HeldList {
   using Ptr = std::shared_ptr<const List>;
 
   // Returns the held list if `prove` says that it is current, and null if the list must be read in
-  // full. If the proof was not answered or not permitted, returns that error. Any other error, such
-  // as that of a server or proxy that refuses the proof's form, proves nothing.
+  // full. If the proof was not answered or not permitted, returns that error. Any other error
+  // proves nothing, for example when a server or proxy rejects the form of the request.
   template <typename Prove>  // absl::StatusOr<bool>(const List&)
   absl::StatusOr<Ptr> Current(Prove prove) {
     Ptr list;

@@ -12,7 +12,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Each holds a connection to Nomad, for some seconds if the client hangs.
+// Each one occupies a connection to Nomad, for some seconds if the client hangs.
 constexpr int kMostPublications = 4;
 
 }  // namespace
@@ -63,7 +63,7 @@ void Hosts::ListCordoned(const runtime::Context& context) {
     warned_of_host_list_ = false;
     return;
   }
-  // An old list says nothing: a host may have been uncordoned since.
+  // An old list is no evidence: a host may have been uncordoned since.
   cordoned_since_.clear();
   const bool warn = !context.Done() && !std::exchange(warned_of_host_list_, true);
   logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
@@ -96,7 +96,7 @@ void Hosts::Keep(const std::string& ns, base::MonoTime began,
   Instances& known = instances_[ns];
   if (began < known.began) return;  // another caller's list is newer
   known = {.began = began, .host_of = std::move(host_of)};
-  // The zones of hosts on which nothing runs are forgotten.
+  // Drop the zones of hosts on which nothing runs.
   std::set<std::string> hosts;
   for (const auto& [name, instances] : instances_) {
     for (const auto& [vm, host] : instances.host_of) hosts.insert(host);
@@ -137,7 +137,7 @@ absl::Status Hosts::ReadZone(const runtime::Context& context, const std::string&
       zones_[name] = {.name = host->zone, .read_at = now};
       return absl::OkStatus();
     }
-    // It has left the cluster.
+    // The host has left the cluster.
     if (kube::IsNotFound(host.status())) {
       zones_[name] = {.name = "", .read_at = now};
       return absl::OkStatus();
@@ -162,7 +162,7 @@ absl::StatusOr<std::string> Hosts::ZoneOf(const runtime::Context& context,
   {
     base::MutexLock lock(mutex_);
     const Zone& zone = zones_[host];
-    // FillZones also uses the zone that was read before the right was withdrawn, so both agree.
+    // FillZones also uses the zone read before the right was withdrawn, so both agree.
     if (IsDenied(now)) return zone.name.value_or("");
     if (zone.name.has_value() && zone.read_at.has_value() && now - *zone.read_at < kZoneFor) {
       return *zone.name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers on which Harvester hosts VMs run, the zones of these hosts, and which hosts are
-// cordoned, as last read. Private to module scaling.
+// Remembers the Harvester hosts on which VMs run, their zones, and which hosts are cordoned, as
+// last read. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HOSTS_H_
 #define NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HOSTS_H_
 
@@ -22,18 +22,18 @@
 
 namespace nomad_harvester::scaling {
 
-// What the hosts are read for. Each has a clock of its own: a policy may want one alone.
+// The purposes of reading hosts. Each has its own interval, because a policy may want only one.
 enum class HostUse { kPublish, kEvacuate };
 
-// At rest, how often the instances of a namespace are listed, and one host is read.
+// Intervals at rest between lists of a namespace's instances, and between reads of single hosts.
 inline constexpr base::Duration kHostsEvery = std::chrono::minutes(1);
 // A host's zone is read again after this time.
 inline constexpr base::Duration kZoneFor = std::chrono::minutes(10);
-// How long to wait for the hosts, without which everything else goes on.
+// How long to wait for the hosts; everything else works without them.
 inline constexpr base::Duration kHostsLimit = std::chrono::seconds(4);
-// A host counts as cordoned only after this time: operators cordon hosts for a moment, too.
+// A host counts as cordoned only after this time, because operators also cordon hosts briefly.
 inline constexpr base::Duration kLeaveHostAfter = std::chrono::seconds(30);
-// A list of instances that is older does not tell on which host a VM is that is to leave it.
+// An older list of instances does not prove that a VM is still on the host that it is to leave.
 inline constexpr base::Duration kHostsFor = std::chrono::minutes(2);
 
 // Shared by the pools of a configuration. Thread-safe.
@@ -43,33 +43,33 @@ class Hosts {
   Hosts(std::shared_ptr<const kube::KubeClient> kube, log::Logger logger)
       : kube_(std::move(kube)), logger_(std::move(logger)) {}
 
-  // True if the hosts of the namespace's VMs were not read for this use for kHostsEvery. The caller
-  // should then read them; other callers get false.
+  // True if the hosts of the namespace's VMs were not read for this use within kHostsEvery. The
+  // caller should then read them; other callers get false.
   bool IsDue(HostUse use, const std::string& ns, base::MonoTime now);
-  // Lists the instances of the namespace. Blocks for one request. Logs one WARN if the token lacks
-  // the right.
+  // Lists the namespace's instances. Blocks for one request. Logs one WARN if the token lacks the
+  // right.
   void List(const runtime::Context& context, const std::string& ns);
-  // Lists all hosts, to know which are cordoned. Blocks for one request. Logs one WARN while that
+  // Lists all hosts to find the cordoned ones. Blocks for one request. Logs one WARN while that
   // fails.
   void ListCordoned(const runtime::Context& context);
-  // Fills in why VMs are to leave their hosts (rule R7).
+  // Sets why VMs must leave their hosts (rule R7).
   void ApplyCordoned(const std::string& ns, base::MonoTime now, Look* look) const;
-  // Reads the host whose zone was not read for longest, if that is more than kZoneFor ago. Blocks
-  // for one request at most.
+  // Reads the host with the oldest zone, if that is older than kZoneFor. Blocks for at most one
+  // request.
   void RefreshZone(const runtime::Context& context);
 
-  // Stores the hosts that a look of the loop shows, and fills in the look's zones. `began`: when
-  // the reads of the look began.
+  // Stores the hosts found by a Look of the loop, and fills in the Look's zones. `began`: when the
+  // reads of the Look started.
   void Record(const std::string& ns, base::MonoTime began, Look* look);
-  // Fills in hosts and zones of a look that has no instances.
+  // Fills in hosts and zones of a Look without instances.
   void Apply(const std::string& ns, Look* look) const;
 
-  // The zone of a host, read if that was not done within kZoneFor. Empty if the host has none, or
-  // if the token may not read hosts, which is logged as one WARN. Blocks for one request at most.
+  // Returns a host's zone, reading it if it is older than kZoneFor. Empty if the host has none, or
+  // if the token must not read hosts, which is logged as one WARN. Blocks for at most one request.
   absl::StatusOr<std::string> ZoneOf(const runtime::Context& context, const std::string& host);
 
-  // Begins one of the few publications that may wait for Nomad at the same time. It ends when the
-  // pointer is destroyed, which must happen before this object is. Null: too many are under way.
+  // Starts one of the few publications that may wait for Nomad at the same time. It ends when the
+  // pointer is destroyed, which must happen before this object is. Null: too many are running.
   std::shared_ptr<void> BeginPublication();
 
  private:
@@ -93,7 +93,7 @@ class Hosts {
   std::map<std::pair<HostUse, std::string>, base::MonoTime> read_ NH_GUARDED_BY(mutex_);
   std::map<std::string, Instances> instances_ NH_GUARDED_BY(mutex_);  // by namespace
   std::map<std::string, Zone> zones_ NH_GUARDED_BY(mutex_);           // by host
-  // By host, when it was first seen cordoned.
+  // When each host was first seen cordoned.
   std::map<std::string, base::MonoTime> cordoned_since_ NH_GUARDED_BY(mutex_);
   std::optional<base::MonoTime> denied_at_ NH_GUARDED_BY(mutex_);  // the last 403 for a host
   bool warned_of_hosts_ NH_GUARDED_BY(mutex_) = false;

@@ -11,8 +11,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Limits of one wait on the condition variable. That uses the real clock, while the context's clock
-// may be a fake one, and the wait may have no end.
+// Limits one wait on the condition variable, which uses the real clock, while the context's clock
+// may be a fake one and the wait may be unlimited.
 constexpr base::Duration kShortestSlice = std::chrono::milliseconds(1);
 constexpr base::Duration kLongestSlice = std::chrono::hours(1);
 
@@ -21,7 +21,7 @@ constexpr base::Duration kClusterIsKept = std::chrono::minutes(5);
 // See NomadClient::FirstNode.
 bool Proves(const nomad::Indexed<std::vector<nomad::Node>>& first,
             const nomad::Indexed<std::vector<nomad::Node>>& list) {
-  // Behind a proxy that drops the header every index is 0.
+  // A proxy that drops the header makes every index 0.
   if (first.index == 0 || first.index != list.index) return false;
   if (first.value.empty() || list.value.empty()) return false;
   const nomad::Node& a = first.value.front();
@@ -100,12 +100,12 @@ typename SharedList<List>::Result SharedList<List>::Await(const runtime::Context
       if (in_flight == nullptr) {
         return ReadForAll(context, {.index = options.index, .wait = left}, &blocking_);
       }
-      // The others wait for a change of a list that is newer than the caller's.
+      // The others wait for a list newer than the caller's.
       if (in_flight->index > options.index) break;
       if (!WaitFor(context, until, *in_flight)) break;
       if (in_flight->abandoned) continue;
-      // An unchanged list ends the wait after half of it, so that callers who wait together go on
-      // together.
+      // An unchanged list ends the wait after half of it, so that callers who wait together
+      // continue together.
       const bool goes_on = until - context.clock().Now() <= options.wait / 2;
       if (!in_flight->result.ok() || (*in_flight->result)->index > options.index ||
           (goes_on && (*in_flight->result)->index == options.index)) {
@@ -158,7 +158,7 @@ absl::StatusOr<nomad::Indexed<NodeList>> NomadReads::ListNodes(const runtime::Co
                                                                const nomad::ReadOptions& options) {
   const bool blocks = options.index > 0 && options.wait > base::Duration::zero();
   if (blocks) return Held(nodes_.Await(context, options));
-  for_status_.Hold(nullptr);  // else both lists are in memory at the same time
+  for_status_.Hold(nullptr);  // so that not both lists are in memory at once
   return Held(nodes_.Get(context));
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reads of one Nomad that the pools of a configuration share (rule L8). Private to module
-// scaling.
+// Reads of one Nomad that the pools of a configuration share (rule L8). Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_NOMAD_READS_H_
 #define NOMAD_HARVESTER_SCALING_NOMAD_READS_H_
 
@@ -22,11 +21,11 @@
 
 namespace nomad_harvester::scaling {
 
-// One list of Nomad, read once for all callers that want it at the same time. It is not kept once
-// the last of them has it. Thread-safe; a call blocks for its own request or for another caller's.
+// One list of Nomad, read once for all callers that want it at the same time, and dropped when the
+// last of them has it. Thread-safe; a call blocks for its own request or for another caller's.
 //
-// Every caller can be cancelled alone: if the one that sent the request gives up, another sends it
-// again.
+// Callers can be cancelled independently: if the one that sent the request gives up, another one
+// sends it again.
 template <typename List>  // has an `index`
 class SharedList {
  public:
@@ -36,13 +35,13 @@ class SharedList {
 
   explicit SharedList(Read read) : read_(std::move(read)) {}
 
-  // Returns a list whose request begins after this call. With `or_running`, a request that is
-  // already under way will do.
+  // Returns a list requested after this call began. With `or_running`, a request already in flight
+  // will do.
   Result Get(const runtime::Context& context, bool or_running = false);
   // Returns a list once its index is above `options.index`, or after `options.wait`. An unchanged
-  // list may be returned after half of that time. All callers wait on one blocking query, which may
-  // have been sent before this call: a list with a higher index than that of the caller's last one
-  // is newer, and with the same index it is equal.
+  // list may be returned after half of that time. All callers share one blocking query, which may
+  // have been sent before this call: a list with a higher index than the caller's last one is
+  // newer, and one with the same index is equal.
   Result Await(const runtime::Context& context, const nomad::ReadOptions& options);
 
  private:
@@ -55,7 +54,7 @@ class SharedList {
   using Slot = std::shared_ptr<InFlightRead>;
   Result ReadForAll(const runtime::Context& context, const nomad::ReadOptions& options, Slot* slot)
       NH_REQUIRES(mutex_);
-  // Waits until the read is done. False if the context ends, or `until` comes, first.
+  // Waits until the read is done. False if the context ends or `until` passes first.
   bool WaitFor(const runtime::Context& context, base::MonoTime until, InFlightRead& in_flight)
       NH_REQUIRES(mutex_);
 
@@ -66,8 +65,8 @@ class SharedList {
   Slot blocking_ NH_GUARDED_BY(mutex_);
 };
 
-// Thread-safe. Lists take no slot and no connection of other requests. As a list of nodes arrives,
-// the attributes and meta that are already known are filled in.
+// Thread-safe. Lists use no slot and no connection of other requests. While a list of nodes
+// arrives, already known attributes and meta are filled in.
 class NomadReads {
  public:
   using Allocations = nomad::Indexed<std::vector<nomad::Allocation>>;
@@ -84,21 +83,21 @@ class NomadReads {
   // The keys of the cluster (nomad::NomadClient::ReadClusterKeys), read at most five minutes ago:
   // they change once a month.
   absl::StatusOr<std::string> Cluster(const runtime::Context& context);
-  // The same, read now. For decisions that rest on this Nomad not knowing a node.
+  // Like Cluster, but reads now. For decisions that rest on this Nomad not knowing a node.
   absl::StatusOr<std::string> ReadCluster(const runtime::Context& context);
-  // Reads a node in full with `client`, and remembers it.
+  // Reads a node in full with `client`, and caches it.
   absl::StatusOr<nomad::Indexed<nomad::Node>> GetNode(const runtime::Context& context,
                                                       const nomad::NomadClient& client,
                                                       const std::string& id);
-  // The stub's node in full, from the cache if it has this version. Else the node is read, and may
-  // be newer.
+  // Returns the stub's node in full, from the cache if it has this version. Otherwise reads the
+  // node, which may be newer.
   absl::StatusOr<nomad::Node> InFull(const runtime::Context& context,
                                      const nomad::NomadClient& client, nomad::Node stub);
   // Lists with task states, which show what still runs on a drained node.
   SharedList<Allocations>::Result ListAllocations(const runtime::Context& context) {
     return allocations_.Get(context);
   }
-  // Lists with resources, by which victims are chosen.
+  // Lists with resources, used to choose victims.
   SharedList<Allocations>::Result ListPlacements(const runtime::Context& context) {
     return placements_.Get(context);
   }

@@ -21,12 +21,12 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Limits of reading nodes one by one: how many at a time, and after how many failures no more are
-// read.
+// Limits for reading nodes one by one: how many concurrently, and the number of failures after
+// which reading stops.
 constexpr std::size_t kNodesAtOnce = 4;
 constexpr int kMostFailures = 3;
 
-// The identifiers by which members of the VMs' pools, and of the policy's, are recognised.
+// Returns the identifiers of the members of the VMs' pools and of the policy's pool.
 std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
   std::vector<nodepool::PoolIdentity> identities;
   const auto add = [&](const std::optional<harvester::NodesRecord>& nodes) {
@@ -48,14 +48,14 @@ void SetUnreadable(const absl::Status& why, Look* look) {
   look->nomad_problem = base::Message(why);
 }
 
-// A cancelled call is not evidence that the system is unreadable.
+// A cancelled call is no evidence that the system is unreadable.
 absl::Status Unreadable(const std::string& system, const absl::Status& why) {
   return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
 }
 
-// Sets `unread_node` of the VMs that an unread node could be under another name: VMs that are older
-// than the node, have an instance and no node, and have the node's identifiers. Of several such
-// nodes the youngest is named.
+// Sets `unread_node` of VMs that an unread node could be under another name: the VM is older than
+// the node, has an instance but no node, and has the node's identifiers. If there are several such
+// nodes, names the youngest.
 void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
   if (unread.empty()) return;
   std::vector<const nomad::Node*> nodes;
@@ -293,7 +293,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
         return absl::OkStatus();
       });
   if (absl::Status ended = context.Check(); !ended.ok()) return SetUnreadable(ended, look);
-  std::vector<nomad::Node> nodes;  // copied once one is completed: the list is shared
+  std::vector<nomad::Node> nodes;  // copied when the first is completed, because the list is shared
   std::map<std::string, std::string> unread;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::string& id = look->nodes()[wanted[i]].id;
@@ -335,7 +335,7 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
         !view.vm->has_mark || !nodepool::IsDrainOf(node, view.vm->mark->action, view.vm->uid);
   }
   if (awaited.empty()) return absl::OkStatus();
-  // Where Nomad completes no drain, the list alone must prove that nothing runs.
+  // If Nomad completes no drain, the list alone must prove that nothing runs.
   if (without_drain) {
     const auto read_job = nomad_.VerifyReadJob(context);
     look->allocations_complete = read_job.ok() && *read_job == nomad::ReadJob::kEverywhere;
@@ -370,7 +370,7 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
   return absl::OkStatus();
 }
 
-// The right to read a namespace is optional. After any other failure the next look reads it again.
+// The right to read a namespace is optional. After any other failure the next Look reads it again.
 void Observer::ReadHarvester(const runtime::Context& context) const {
   auto uid = vms_.NamespaceUid(context);
   if (uid.ok() || kube::IsForbidden(uid.status()))
@@ -401,9 +401,9 @@ absl::StatusOr<Observer::VmsAndInstances> Observer::ReadVmsAndInstances(
   return lists;
 }
 
-// Fills in what instances tell: identity hints for every link, whether the guest of a down node
-// runs, and on which host. Without the list (a token that may not read instances) that stays
-// unknown, and nothing is removed because of it.
+// Fills in the data of instances: identity hints for every link, whether the guest of a down node
+// runs, and on which host. Without the list (if the token must not read instances) these stay
+// unknown, and nothing is removed because of them.
 void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look) {
   std::map<std::string, harvester::VirtualMachineInstance*> by_name;
   for (harvester::VirtualMachineInstance& instance : instances) by_name[instance.name] = &instance;

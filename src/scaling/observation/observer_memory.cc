@@ -14,7 +14,7 @@ namespace {
 
 // ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
-// A longer time between two observations of a node that changes is a gap.
+// More time than this between two observations of a changing node is a gap.
 constexpr base::Duration kLongestGap = std::chrono::minutes(2);
 
 }  // namespace
@@ -86,7 +86,7 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* 
     known->unhealthy.reset();
     return;
   }
-  // A node that flaps changes, but remains not ready. After a gap it may have been ready meanwhile,
+  // A flapping node changes but remains not ready. After a gap it may have been ready meanwhile,
   // unless its index shows that nothing changed.
   const nomad::Node* const node = LinkedNode(*view, look);
   const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
@@ -149,9 +149,9 @@ void ObserverMemory::SetHarvester(std::string uid) {
 }
 
 void ObserverMemory::Apply(base::MonoTime now, Look* look) {
-  // Pod messages decide how a start fails, so they are also applied to a look that reads no pods.
-  // With KubeVirt's message of the first attempt instead, the time for which the start has failed
-  // would begin anew.
+  // Pod messages influence how a start failure is classified, so they are also applied to a Look
+  // that reads no pods. With KubeVirt's message of the first attempt instead, the failure's
+  // duration would restart.
   pending_reasons_.ApplyPods(look);
   base::MutexLock lock(mutex_);
   look->harvester = harvester_.value_or("");
