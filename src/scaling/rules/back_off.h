@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a pool waits before it retries what has failed (rule C12). Pure functions over the
+// Decides how long a pool waits before it retries failed work (rule C12). Pure functions over the
 // record on the pool's Lease.
 #ifndef NOMAD_HARVESTER_SCALING_BACK_OFF_H_
 #define NOMAD_HARVESTER_SCALING_BACK_OFF_H_
@@ -13,18 +13,18 @@
 
 namespace nomad_harvester::scaling {
 
-// Each cause has its own back-off: failed creations do not delay a removal, nor failed removals a
-// creation. Cancelling removals never waits.
+// Each cause has its own back-off: failed creations do not delay a removal, and failed removals do
+// not delay a creation. Cancelling removals never waits.
 namespace cause {
 inline constexpr std::string_view kCreate = "create";  // the API server refused a Secret or a VM
 inline constexpr std::string_view kStart = "start";    // a disk or a start failed (rule C3)
 inline constexpr std::string_view kJoin = "join";      // the VM ran but never became a node
 inline constexpr std::string_view kRemove = "remove";  // no VM of a scale-in could be removed
-// The same, because every removal was refused: the next action removes one VM alone (rule C12).
+// Like kRemove, because every removal was refused: the next action removes only one VM (rule C12).
 inline constexpr std::string_view kRefused = "refused";
 }  // namespace cause
 
-// Records one more consecutive failure. The wait doubles with each failure, up to the limit of the
+// Records another consecutive failure. The wait doubles with each failure, up to the limit of the
 // cause. `remembered` is false if no Lease stores the record: the wait then starts at the second
 // step, because a restart loses it.
 void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now,
@@ -32,13 +32,13 @@ void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::W
 void RecordCreationSuccess(harvester::BackOff* back_off);
 void RecordRemovalSuccess(harvester::BackOff* back_off);
 
-// RESOURCE_EXHAUSTED with cause, failures and the time of the next attempt while creation must
+// RESOURCE_EXHAUSTED, with cause, failures and the time of the next attempt, while creation must
 // wait.
 absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime now);
 absl::Status CheckRemoval(const harvester::BackOff& back_off, base::WallTime now);
 
-// After so many consecutive VMs that never started or never joined, only one VM is created: a
-// broken image must not create and delete a whole pool at every attempt.
+// After this many consecutive VMs that never started or never joined, only one VM is created, so
+// that a broken image does not create and delete a whole pool at every attempt.
 inline constexpr std::int64_t kCircuitOpensAfter = 3;
 // True if every removal of the last action was refused.
 bool RemovalsWereRefused(const harvester::BackOff& back_off);

@@ -41,7 +41,7 @@ const EventRow* FindEventRow(StepKind kind) {
   return found == kEventRows.end() ? nullptr : found;
 }
 
-// The reason of the Event, which does not always follow from the kind of step.
+// The Event's reason, which does not depend on the kind of step alone.
 std::string_view ReasonOf(const EventRow& row, const Step& step, const VmView& view) {
   if (step.node_is_ready) return "Ready";
   switch (step.row) {

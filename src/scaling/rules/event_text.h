@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a VM's Kubernetes Events say (rule T1). Pure. Private to module scaling.
+// Composes a VM's Kubernetes Events (rule T1). Pure. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_EVENT_TEXT_H_
 #define NOMAD_HARVESTER_SCALING_EVENT_TEXT_H_
 
@@ -13,8 +13,8 @@
 
 namespace nomad_harvester::scaling {
 
-// The id of the action that a step belongs to: the VM's removal, also while the removal is undone;
-// else the VM's creation.
+// The id of the action to which a step belongs: the VM's removal, even while it is being undone;
+// otherwise the VM's creation.
 std::string ActionOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot);
 
 // True if a step of this kind causes an Event once it is done (kReport: once it is decided).
@@ -34,7 +34,7 @@ harvester::VmEvent EventOfChoice(const std::string& vm, const std::string& uid,
                                  const PoolSnapshot& snapshot, const std::string& action_id,
                                  const std::string& reason);
 
-// The Event of a removal's step that was refused. `step`: its name in the log.
+// The Event for a refused step of a removal. `step`: its name in the log.
 harvester::VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
                                   const absl::Status& refusal);
 

@@ -16,15 +16,15 @@ using nomad::DrainStatus;
 using nomad::Node;
 using nomad::NodeStatus;
 
-// A drain that has not begun this long after its deadline is given up. A kill alone costs up to 20
-// s of Lease.
+// A drain that has not begun this long after its deadline is given up. A killed process alone costs
+// up to 20 s of Lease.
 constexpr base::Duration kBeginningMargin = std::chrono::seconds(10);
 
-// How long after a VM's creation a process that does not know its introduction token looks after
-// that token, which costs one read.
+// How long after a VM's creation a process that does not know its introduction token checks that
+// token, which costs one read.
 constexpr base::Duration kUnknownToken = std::chrono::minutes(2);
 
-// A drain that Nomad reports as complete; the absence of a drain is not enough.
+// True if Nomad reports the drain as complete; the absence of a drain is not enough.
 bool IsComplete(const Node& node) {
   return !node.draining && node.last_drain.has_value() &&
          node.last_drain->status == DrainStatus::kComplete;
@@ -36,7 +36,7 @@ bool IsRecorded(const VmView& view, const Node& node, const DrainMark& drain) {
          nodepool::RollbackMarker(node, drain) == view.vm->rolled_back;
 }
 
-// Sets the facts about nodes with a drain that we started for a VM that has no mark.
+// Sets the facts about nodes with a drain of ours for a VM that has no mark.
 void SetDrainsToUndo(const Overlay& seen, Facts* facts) {
   const VmView& view = seen.view();
   for (const Node* node : seen.NodesDrainedForIt()) {
@@ -57,15 +57,15 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   const VmView& view = seen.view();
   if (facts.joined || facts.node != nullptr || harvester::IsRunning(view.vm)) return false;
   if (view.instance_runs.value_or(false)) return false;
-  // Of another VM that is stopped, nobody knows when it will boot.
+  // If another VM is stopped, nobody knows when it will boot.
   if (facts.waits_to_start ? !facts.may_start : harvester::IsStopped(view.vm)) return false;
-  // It starts without one: servers that only warn take it nevertheless.
+  // It starts without a token: servers that only warn accept it nevertheless.
   if (facts.waits_to_start && view.token_refused_for >= kRefusedForGood) return false;
   return seen.now() >= view.look_after_token_at.value_or(view.vm->created_at + kUnknownToken);
 }
 
-// Compares where the VM runs with its annotation, which repeats the node's metadata: at rest no
-// node is read.
+// Compares the VM's host with its annotation, which repeats the node's metadata, so that no node is
+// read at rest.
 void SetPublishing(const VmView& view, const config::PoolPolicy& policy, Facts* facts) {
   if (policy.dry_run || facts->node == nullptr || facts->node->status != NodeStatus::kReady) return;
   if (!policy.publish_host) {
@@ -88,8 +88,8 @@ bool IsWithinItsTime(const Allocations& allocations) {
   });
 }
 
-// True if no scale-in removes a VM on this node (rule C7), apart from what annotation and meta
-// protect.
+// True if no scale-in removes a VM on this node (rule C7), apart from protection by annotation and
+// meta.
 bool IsOnKeptNode(const Node* node, const PoolSnapshot& snapshot) {
   if (node == nullptr) return false;
   if (!snapshot.look().own_node_id.empty() && node->id == snapshot.look().own_node_id) return true;
@@ -101,7 +101,7 @@ bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) 
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
   if (drain.status != DrainStatus::kCanceled) return false;
-  // Nomad's clock may be wrong. The time that the roll-back wrote is by Harvester's clock.
+  // Nomad's clock may be wrong. The time written by the roll-back is Harvester's.
   return (drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor) ||
          IsUndoneLately(view.vm, now);
 }
@@ -109,7 +109,7 @@ bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) 
 // True if somebody else drains the node: a mark would be rolled back at once, and set again.
 bool IsMaintained(const Node* node) { return node != nullptr && node->draining; }
 
-// About a new VM that waits to start (rule R8).
+// Sets the facts about a new VM that waits to start (rule R8).
 void SetWaiting(const Overlay& seen, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
@@ -124,16 +124,15 @@ void SetWaiting(const Overlay& seen, Facts* facts) {
   facts->not_needed = !has_left && StaysBeside(*old, view);
 }
 
-// About a VM whose place a new VM takes (rules R3 and R6).
+// Sets the facts about a VM that is being replaced (rules R3 and R6).
 void SetSuccessor(const Overlay& seen, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
   facts->successor = snapshot.seen->ReplacementOf(view.vm->uid);
   if (facts->successor == nullptr) return;
-  // One that is being removed itself takes no place.
+  // A successor that is itself being removed replaces nothing.
   if (facts->successor->vm->has_mark) return;
-  // It goes for its node's sake: that it has none, or one that is not ready, keeps it not (rule
-  // R6).
+  // The VM leaves because of its node, so a missing or unready node does not keep it (rule R6).
   const bool is_dead = facts->node == nullptr || facts->node->status != NodeStatus::kReady;
   const bool is_kept = facts->is_protected || facts->kept;
   if (is_dead && !is_kept && facts->successor->vm->replaces->reason == kUnhealthy) return;
@@ -145,7 +144,7 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   const std::string objection = facts->node == nullptr ? "it has no Nomad node"
                                                        : ObjectionTo(view, facts->node, snapshot);
   const Node* node = LinkedNode(*facts->successor, snapshot);
-  // One that has joined another pool is of no use there; it waits for an operator (rule R5).
+  // A new VM that joined another pool is useless there; it waits for an operator (rule R5).
   const bool takes_over = node != nullptr && node->status == NodeStatus::kReady && node->eligible &&
                           BelongsToPool(*node, *facts->successor, snapshot);
   if (!goes_first && !takes_over) return;
@@ -179,7 +178,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   if (!snapshot.policy.has_value()) return;
   const config::PoolPolicy& policy = *snapshot.policy;
   facts->dry_run = policy.dry_run;
-  // A new VM that is not ready in time is of no use, also after the old one has gone (rule R5).
+  // A new VM that is not ready in time is useless, even after the old one has gone (rule R5).
   const bool is_successor = view.vm->replaces.has_value() && !facts->was_ready;
   facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm) &&
                !is_successor;
@@ -213,7 +212,7 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->canceled =
       facts->ours && !node.draining && node.last_drain->status == DrainStatus::kCanceled;
   facts->complete = facts->ours && IsComplete(node);
-  // While a guest is paused or migrates, it means nothing that its node is down.
+  // While a guest is paused or migrates, a down node is no evidence.
   const bool for_good =
       !harvester::IsPausedOrMigrating(view.vm) &&
       (view.instance_runs == std::optional<bool>(false) || view.node_down_for >= kDownForGood);
@@ -226,7 +225,7 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->never_begun = due && !facts->ours && CanDrain(node) && IsElective(mark.reason);
   const Allocations* allocations = seen.AllocationsOf(node.id);
   if (allocations == nullptr) return;
-  // With a token that does not read every namespace, an empty list is no proof.
+  // If the token does not read every namespace, an empty list proves nothing.
   const bool is_proof = seen.snapshot().look().allocations_complete;
   facts->cut_off_for_good = is_proof && for_good && node.status == NodeStatus::kDisconnected &&
                             !IsWithinItsTime(*allocations);
@@ -240,7 +239,7 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
                       !node.draining && nodepool::IsIdle(*allocations, false);
 }
 
-// Since when a marked VM could be deleted, as far as that is recorded.
+// The time since which a marked VM could be deleted, as far as it is recorded.
 base::WallTime DeletableSince(const harvester::Mark& mark, const Node* node, const Facts& facts,
                               base::WallTime now) {
   if (node == nullptr || !facts.ours) return mark.marked_at;
@@ -254,8 +253,8 @@ base::WallTime DeletableSince(const harvester::Mark& mark, const Node* node, con
   return is_usable ? *ended : mark.marked_at;
 }
 
-// How long this process must have known a drain before the drain can be late, because the clock of
-// the API server may be wrong. Once Nomad says that the drain is complete, this is only the grace.
+// How long this process must have known a drain before the drain can be late, because the API
+// server's clock may be wrong. Once Nomad says that the drain is complete, this is only the grace.
 base::Duration TimeToWatch(const harvester::Mark& mark, bool complete) {
   const bool timed = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt;
   if (!timed || complete || mark.drain_deadline.at <= mark.marked_at) return mark.grace;
@@ -291,7 +290,7 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   if (facts->node == nullptr) return;
   const bool runs = facts->ours && (facts->node->draining || facts->complete);
   if (runs && view.drain_known_for < TimeToWatch(mark, facts->complete)) facts->late = false;
-  // A broken or unhealthy VM is of no use: its removal does not end because its drain is refused or
+  // A broken or unhealthy VM is useless: its removal does not end because its drain is refused or
   // its node is away (rule L3).
   if (!IsElective(mark.reason) && !facts->ours) facts->late = false;
 }
@@ -354,8 +353,8 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.contradicted = view.link.state == LinkState::kContradicted;
   facts.no_node = view.link.state == LinkState::kNone;
   facts.marked = view.vm->has_mark;
-  // A marked VM that never joined is deleted because it has no node, which nobody knows while a
-  // node that could be it is unread. For VMs that are broken, unhealthy or lost, IsReadable ensures
+  // A marked VM that never joined is deleted because it has no node, which is uncertain while a
+  // node that could be its node is unread. For broken, unhealthy or lost VMs, IsReadable ensures
   // the same.
   if (look.nomad_readable && !view.unread_node.empty() && facts.marked && !facts.joined) {
     facts.nomad_readable = false;

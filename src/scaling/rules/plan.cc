@@ -15,11 +15,11 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// The Lease names every VM of an action, and the annotations of an object have 256 KiB
+// The Lease names every VM of an action, and an object's annotations are limited to 256 KiB
 // (kubernetes/apimachinery:pkg/api/validation/objectmeta.go, TotalAnnotationSizeLimitB).
 constexpr std::int64_t kMaxVms = 1000;
 
-// An action on more VMs than its Lease can name is refused.
+// Refuses an action on more VMs than its Lease can name.
 absl::Status CheckSize(const ScalePlan& plan, const char* side, const char* key) {
   const std::int64_t difference = std::max(plan.to - plan.from, plan.from - plan.to);
   if (difference <= kMaxVms) return absl::OkStatus();
@@ -33,8 +33,8 @@ std::string IdentityText(const nomad::Node& node) {
          ", node_pool=" + node.node_pool;
 }
 
-// The node_class that all nodes of the pool's VMs have although the policy names another. nullopt
-// if there is none, or if the nodes differ from the policy in another identifier, too.
+// Returns the node_class shared by all nodes of the pool's VMs if the policy names another. nullopt
+// if there is none, or if the nodes also differ from the policy in another identifier.
 std::optional<std::string> CommonOtherClass(const PoolSnapshot& snapshot) {
   const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
   if (!wanted.node_class.has_value()) return std::nullopt;
@@ -52,8 +52,8 @@ std::optional<std::string> CommonOtherClass(const PoolSnapshot& snapshot) {
   return common;
 }
 
-// Marked VMs whose removal may be cancelled: their node is ready, and they were not marked as
-// broken.
+// Returns the marked VMs whose removal may be cancelled: their node is ready, and they were not
+// marked as broken.
 std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const PlanInputs& inputs,
                                         std::int64_t wanted) {
   std::vector<const VmView*> candidates;
@@ -69,7 +69,7 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
     if (inputs.left_out.contains(view.vm->name)) continue;
     candidates.push_back(&view);
   }
-  // The youngest mark first: the least of its work has been moved.
+  // The youngest mark first, because the least of its work has been moved.
   std::sort(candidates.begin(), candidates.end(), [](const VmView* a, const VmView* b) {
     if (a->vm->mark->marked_at != b->vm->mark->marked_at) {
       return a->vm->mark->marked_at > b->vm->mark->marked_at;
@@ -84,7 +84,7 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
   return names;
 }
 
-// The marked VMs that count as standing.
+// The number of marked VMs that count as running.
 std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
   return std::count_if(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
     return IsPoolMember(*view, snapshot) && view->vm->has_mark &&

@@ -21,7 +21,7 @@ void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
   for (const std::string& name : run.seen) action->create.erase(name);
   std::set<std::string> unfinished;
   for (const VmView& view : run.last.look().vms) action->create.erase(view.vm->name);
-  // A mark that no action has named is to be rolled back, and must not become valid here.
+  // A mark that no action has named must be rolled back, and must not become valid here.
   for (const VmView* view : run.last.vms()) {
     const std::string& name = view->vm->name;
     if (view->vm->has_mark && action->names.contains(name)) unfinished.insert(name);

@@ -4,7 +4,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// What Kubernetes says about the VM's pod, or else `words`, and about its volumes.
+// Appends the messages of Kubernetes about the VM's pod, or else `words`, and about its volumes.
 std::string With(const VmView& view, const std::string& words) {
   const std::string& cause = view.pod_message.empty() ? words : view.pod_message;
   std::string text = cause.empty() ? "" : ": " + cause;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a new VM has come. Private to module scaling.
+// Describes the progress of a new VM. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_PROGRESS_H_
 #define NOMAD_HARVESTER_SCALING_PROGRESS_H_
 
@@ -9,16 +9,16 @@
 
 namespace nomad_harvester::scaling {
 
-// Describes a VM without a node: its phase (cloning, booting or joining), since when, and what
-// KubeVirt, the scheduler or CDI say: "its guest runs since … at 10.0.0.7, its guest agent answers,
-// and no Nomad node has its name". Times are absolute, so that the text stays the same while
-// nothing happens. Pure.
+// Describes a VM without a node: its phase (cloning, booting or joining), since when, and the
+// messages of KubeVirt, the scheduler or CDI: "its guest runs since … at 10.0.0.7, its guest agent
+// answers, and no Nomad node has its name". Times are absolute, so that the text stays the same
+// while nothing happens. Pure.
 std::string DescribeProgress(const VmView& view);
 // Describes a VM whose node has registered but was never ready: "its node … registered at …, but
-// its driver docker is not healthy: …". `node`: the one that the VM links to, or null.
+// its driver docker is not healthy: …". `node`: the VM's linked node, or null.
 std::string DescribeReadiness(const VmView& view, const nomad::Node* node,
                               const PoolSnapshot& snapshot);
-// The same for a VM that is past its deadline, with the time that it had after registering.
+// Likewise for a VM past its deadline, with the time that it had after registering.
 std::string DescribeLateReadiness(const VmView& view, const nomad::Node* node,
                                   const PoolSnapshot& snapshot);
 // Tells the operator what to do about a guest that runs but does not join. Empty if it does not

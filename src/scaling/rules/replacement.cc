@@ -28,11 +28,11 @@ base::Duration ExpiresAt(const harvester::VirtualMachine& vm, base::Duration exp
   return expire_after - expire_after / 10 * place / 256;
 }
 
-// Of a replacement for a host: WhyToLeave begins so.
+// The prefix of WhyToLeave, which identifies a replacement because of a host.
 constexpr char kForHost[] = "host ";
 
-// A template may tolerate the cordon, so that the VM that leaves a host comes to the same one
-// again, or to another cordoned one.
+// A template may tolerate the cordon, so that the replacement lands on the same host again, or on
+// another cordoned one.
 bool ComesFromAHost(const VmView& view, base::Duration age) {
   const std::optional<harvester::Replaces>& replaces = view.vm->replaces;
   if (!replaces.has_value()) return false;
@@ -40,7 +40,7 @@ bool ComesFromAHost(const VmView& view, base::Duration age) {
          (replaces->reason.starts_with(kForHost) && age < kYoungestToReplace);
 }
 
-// By the table: it is unhealthy, and nothing keeps it (rule C17). `pool` is made for the first one.
+// True if the table finds the VM unhealthy and not kept (rule C17). `pool` is made on first use.
 bool AwaitsReplacement(const VmView& view, const PoolSnapshot& snapshot,
                        std::optional<PoolFacts>* pool) {
   if (!IsUnhealthy(view, snapshot)) return false;
@@ -49,12 +49,12 @@ bool AwaitsReplacement(const VmView& view, const PoolSnapshot& snapshot,
   return Decide(FactsOf(seen, &**pool)).row == Row::kUnmarkedUnhealthyWaits;
 }
 
-// After how many changes back and forth the place of a VM keeps what it has, and how soon after one
-// another they are made. An operator who takes back a roll-out, and repeats it, makes two.
+// After this many changes back and forth, made in close succession, a place keeps its VM. An
+// operator who reverts a roll-out and repeats it makes two.
 constexpr std::int64_t kMostFlips = 4;
 constexpr base::Duration kFlipsWithin = std::chrono::hours(24);
 
-// How often in a row the VM's place has changed back, with a new VM that is made of `current`.
+// How often in a row the place has changed back, if the new VM is made from `current`.
 std::int64_t FlipsWith(const CurrentTemplate& current, const harvester::VirtualMachine& old,
                        base::WallTime now) {
   const std::optional<harvester::Replaces>& replaces = old.replaces;
@@ -116,7 +116,7 @@ std::vector<OpenPlace> OpenPlaces(const PoolSnapshot& snapshot) {
   return open;
 }
 
-// What has yet to happen to a VM before it is ready and alone in its place; empty: nothing.
+// Says what is missing until a VM is ready and alone in its place; empty: nothing.
 std::string WhatIsUnfinished(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
   if (harvester::IsTerminating(vm)) return "VM " + vm.name + " is being deleted";
@@ -132,7 +132,7 @@ std::string WhatIsUnfinished(const VmView& view, const PoolSnapshot& snapshot) {
   if (IsPendingReplacement(view, snapshot)) {
     return "VM " + vm.name + " has yet to take the place of " + vm.replaces->vm;
   }
-  // However long ago: with every further one the pool would be larger.
+  // Regardless of age, because with every further one the pool would grow.
   if (!vm.replaces.has_value()) return "";
   const VmView* old = snapshot.seen->FindVmByUid(vm.replaces->uid);
   if (old != nullptr && StaysBeside(*old, view)) {
@@ -145,10 +145,10 @@ std::string WhatIsUnfinished(const VmView& view, const PoolSnapshot& snapshot) {
   return "";
 }
 
-// How long it is known that new VMs of a spec become ready.
+// How long it stays proven that new VMs of a spec become ready.
 constexpr base::Duration kProvenFor = std::chrono::hours(1);
 
-// True if a VM of the same spec has become ready lately.
+// True if a VM of the same spec became ready recently.
 bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapshot) {
   const std::string hash = TemplateHashOf(fresh);
   return !hash.empty() &&
@@ -159,8 +159,8 @@ bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapsh
          });
 }
 
-// Why no further VM may be replaced beside those that are; empty: one may. What does not belong to
-// a replacement must be at rest.
+// Says why no further VM may be replaced in addition to the current ones; empty: one may.
+// Everything that is not part of a replacement must be at rest.
 std::string WhatIsUnfinished(const PoolSnapshot& snapshot) {
   const std::vector<OpenPlace> open = OpenPlaces(snapshot);
   std::set<const VmView*> in_open_place;
@@ -261,7 +261,7 @@ std::set<std::string> AwaitingReplacement(const Decisions& decisions) {
 }
 
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current) {
-  // Not known after a start whose first read failed.
+  // Unknown after a start whose first read failed.
   return record.replacement.has_value() &&
          (current.hash.empty() || record.replacement->template_hash == current.hash);
 }
@@ -281,7 +281,8 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
   if (!next.is_unhealthy() && HasStopped(record, current)) {
     return "it has stopped, because " + WhyItStopped(*record.replacement);
   }
-  // Before what passes sooner, so that the log does not tell of each change of that meanwhile.
+  // Checked before conditions that pass sooner, so that the log does not report each of their
+  // changes.
   if (next.hold == Replaceable::Hold::kFlips) {
     return "VM " + next.vm->vm->name +
            " would become again what its place was before, for the fourth time: two policies of "

@@ -61,7 +61,7 @@ bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
   if (effect.verdict == Verdict::kRefused) trouble.refused_last = now;
   const base::Duration before = trouble.wait;
   trouble.wait = begins ? kFirstRetry : std::min(trouble.wait * 2, kLongestRetry);
-  // Between four and six fifths, so that many objects do not come back at the same moment.
+  // Between four and six fifths, so that many objects do not retry at the same moment.
   trouble.next = now + std::chrono::duration_cast<base::Duration>(
                            trouble.wait * (0.8 + 0.4 * random_.NextFraction()));
   trouble.last = effect.status;
@@ -109,7 +109,7 @@ void Retries::KeepOnly(const std::set<std::string>& objects, bool and_clean_up) 
 
 void Retries::Apply(base::MonoTime now, Look* look) const {
   for (VmView& view : look->vms) {
-    view.stays_unrecorded = false;  // what the look before this one knew
+    view.stays_unrecorded = false;  // state known to the previous Look
     if (troubles_.empty()) continue;
     const std::string& uid = view.vm->uid;
     view.removal_refused_for = std::max(RefusedFor({StepName(StepKind::kStartDrain), uid}, now),

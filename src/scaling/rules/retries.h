@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides when a refused or failed attempt is repeated, and tells for how long it has failed (rules
+// Decides when a refused or failed attempt is repeated, and tracks how long it has failed (rules
 // L2, L3).
 #ifndef NOMAD_HARVESTER_SCALING_RETRIES_H_
 #define NOMAD_HARVESTER_SCALING_RETRIES_H_
@@ -24,7 +24,7 @@ enum class Verdict {
   kNotWanted,   // a fresh read no longer asks for it; nothing was written
   kConflict,    // the object was changed in between: observe again
   kRefused,     // repeating will hardly change the answer
-  kFailed,      // any other failure; without an answer the write may still have taken effect
+  kFailed,      // any other failure; an unanswered write may still have taken effect
   kUnsuitable,  // a fresh read shows that the VM must not be a victim
   kCancelled,   // the context ended
 };
@@ -43,9 +43,9 @@ inline constexpr std::string_view kDeleteSecret = "delete-secret";
 inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
 inline constexpr std::string_view kReadNode = "read-node";
 
-// The failed attempts of one pool, by kind of work and object. Kept from run to run in this
-// process; after a restart the times count anew. Not thread-safe: the pool's gate lets one loop use
-// it at a time.
+// The failed attempts of one pool, by kind of work and object. Kept between runs in this process;
+// after a restart the times start anew. Not thread-safe: the pool's gate lets one loop use it at a
+// time.
 class Retries {
  public:
   // The kind of work ("start-drain"), and its object: the VM's uid, the name of a claim, …
@@ -55,18 +55,18 @@ class Retries {
 
   // False while the object waits for its next attempt.
   bool MayTry(const Key& key, base::MonoTime now) const;
-  // Records the effect of an attempt. True if it is worth a line in the log: the trouble begins,
-  // has doubled its wait, or (for a success) ends.
+  // Records the effect of an attempt. True if it is worth a log line: the trouble has begun, has
+  // doubled its wait, or (for a success) has ended.
   bool Record(const Key& key, const Effect& effect, base::MonoTime now);
 
-  // Drops the failures of the object: the next one counts as the first.
+  // Drops the object's failures: the next one counts as the first.
   void Forget(const Key& key) { troubles_.erase(key); }
 
-  // The time since the first refusal. Conflicts and transient failures do not end it, only success
-  // or work that is no longer wanted. Zero: not refused.
+  // The time since the first refusal. It ends only with success or when the work is no longer
+  // wanted, not with conflicts or transient failures. Zero: not refused.
   base::Duration RefusedFor(const Key& key, base::MonoTime now) const;
-  // From the first refusal to the last one: a single one, whose step is tried again a minute later,
-  // has not lasted.
+  // The time from the first refusal to the last one, so that a single refusal, retried a minute
+  // later, does not count as lasting.
   base::Duration RefusedAgainFor(const Key& key) const;
   bool IsRefusedForGood(const Key& key, base::MonoTime now) const {
     return RefusedFor(key, now) >= kRefusedForGood;
@@ -75,13 +75,13 @@ class Retries {
   base::Duration FailingFor(const Key& key, base::MonoTime now) const;
   // The last error; OK if there is no trouble.
   absl::Status LastOf(const Key& key) const;
-  // The earliest attempt that is due later than `after`, the time at which everything due was
-  // tried. What was due then but not tried is not wanted now, and is no reason to look again soon
-  // (rule L2).
+  // The earliest attempt due later than `after`, the time at which everything due was tried. Work
+  // that was due then but not tried is not wanted now, and is no reason for an early Look (rule
+  // L2).
   std::optional<base::MonoTime> NextAttempt(base::MonoTime after) const;
 
-  // Drops the failures of objects that are not in the set. With `and_clean_up` those of claims and
-  // Secrets are kept, because only a sweep knows the names of these.
+  // Drops the failures of objects that are not in the set. With `and_clean_up`, keeps those of
+  // claims and Secrets, because only a sweep knows their names.
   void KeepOnly(const std::set<std::string>& objects, bool and_clean_up);
   // Fills removal_refused_for and unmarking_refused of every VM.
   void Apply(base::MonoTime now, Look* look) const;

@@ -87,8 +87,8 @@ Step RecordRolledBack(const Facts& facts) {
   return step;
 }
 
-// Why a VM that the policy would remove is not marked. By default it is protected, or the policy
-// keeps it.
+// Says why a VM that the policy would remove is not marked; the default is that it is protected, or
+// kept by the policy.
 std::string WhyKept(const Facts& facts) {
   if (facts.maintained) return "; it is kept while another client drains its node";
   if (facts.canceled_lately) return "; it is kept for an hour, because its drain was cancelled";
@@ -174,7 +174,7 @@ Step RollBackLate(const Facts& facts) {
 
 constexpr const char* kPastDeadline = " is past its deadline and grace";
 
-// Of a VM that has joined: what holds it is waited for (rule C18).
+// For a VM that has joined: waits while something holds it (rule C18).
 Step DeleteUnlessHeld(const Facts& facts, std::string reason) {
   Step step = MakeStep(StepKind::kDelete, std::move(reason), facts.node);
   step.is_held = facts.held_until.has_value();
@@ -608,7 +608,7 @@ bool IsOfNoKnownCluster(const PoolSnapshot& snapshot) {
          });
 }
 
-// True if the step removes a VM because this Nomad does not know a node of it.
+// True if the step removes a VM because this Nomad does not know its node.
 bool RestsOnAbsence(const Step& step) {
   switch (step.row) {
     case Row::kMarkedGone:
@@ -656,7 +656,7 @@ Decisions::Decisions(PoolSnapshot snapshot, std::span<const Rule> rules)
 
 const Decisions::Entry* Decisions::Find(std::string_view vm) const {
   const VmView* view = snapshot_.seen->FindVm(vm);
-  // The entries are in the order of the look's VMs.
+  // The entries are in the order of the Look's VMs.
   const auto found = std::lower_bound(
       entries_.begin(), entries_.end(), view,
       [](const Entry& entry, const VmView* wanted) { return entry.view < wanted; });

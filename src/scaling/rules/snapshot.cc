@@ -180,12 +180,12 @@ bool IsReadable(const VmView& view, const Look& look) {
 
 namespace {
 
-// What makes a VM unhealthy, except the state of its node.
+// True if the VM may be unhealthy, judging by everything but its node's state.
 bool MayBeUnhealthy(const VmView& view, const Look& look) {
   if (!IsReadable(view, look) || IsOtherNomad(view.vm, look)) return false;
   if (!view.member || harvester::IsTerminating(view.vm)) return false;
   if (harvester::IsPausedOrMigrating(view.vm)) return false;
-  // Until it was ready, its join deadline decides.
+  // Until the VM was ready, its join deadline decides.
   return harvester::WasReady(view.vm) ||
          (harvester::HasJoined(view.vm) && !JoinDeadline(view).has_value());
 }
@@ -290,7 +290,7 @@ void Snapshot::Add(const VmView& view) {
   if (IsUnhealthyNode(view, node)) ++pool.loss.lost;
 }
 
-// Of two VMs that replace the same one, the first keeps its place. The other one counts by itself.
+// If two VMs replace the same one, the first keeps the place and the other counts on its own.
 void Snapshot::AddReplacement(const VmView& view) {
   const harvester::VirtualMachine& vm = view.vm;
   if (!vm.replaces.has_value() || !view.member || harvester::IsTerminating(vm)) return;
@@ -394,12 +394,12 @@ bool Overlay::CouldBeIt(const nomad::Node& node) const {
 }
 
 const nomad::Node* Overlay::Candidate() const {
-  // Without a guest there is no client, and the VM's deletion stops no work.
+  // Without a guest there is no client, and deleting the VM stops no work.
   if (!MayHaveInstance(view())) return nullptr;
   for (const std::size_t index : nodes_->unlinked_ready()) {
     if (replaced_ != index && CouldBeIt(nodes_->all()[index])) return &nodes_->all()[index];
   }
-  // A node that was read again still belongs to the VM that it was linked to. It is a candidate
+  // A node that was read again still belongs to the VM to which it was linked. It is a candidate
   // only if that was this VM, or none.
   const bool was_linked = replaced_.has_value() && nodes_->IsLinked(*replaced_);
   const nodepool::Link& link = list_link_.has_value() ? *list_link_ : base_.link;
@@ -446,9 +446,9 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
   if (!IsReadable(view, look) || IsOtherNomad(view.vm, look)) return false;
   if (HasOtherIdentifiers(view.vm, snapshot) || harvester::WasReady(view.vm)) return false;
   if (node != nullptr) {
-    // While a guest is paused or migrates, a node's silence says nothing.
+    // While a guest is paused or migrates, a silent node is no evidence.
     if (nodepool::IsSilent(*node) && harvester::IsPausedOrMigrating(view.vm)) return false;
-    // Its join is recorded before it can be broken.
+    // Its join must be recorded before it can be broken.
     if (!harvester::HasJoined(view.vm) || WhyNotReady(view, *node, snapshot).empty()) return false;
   } else if (view.link.state != nodepool::LinkState::kNone) {
     return false;
@@ -537,7 +537,8 @@ std::string OtherClusterText(const std::string& what, const Look& look) {
                                         "nomad-harvester adopt");
 }
 
-// What the Lease's record says, which decides only if no VM of the pool has a record.
+// Returns the problem according to the Lease's record, which decides only if no VM of the pool has
+// one.
 std::string ProblemByLease(const PoolSnapshot& snapshot) {
   const Look& look = snapshot.look();
   if (snapshot.lease_cluster.empty() || HasRecordOfVm(snapshot)) return "";
@@ -582,8 +583,8 @@ std::string OtherClusterProblem(const PoolSnapshot& snapshot) {
                   // nothing
     }
   }
-  // VMs of both clusters and a Lease of the other one: an adoption was interrupted before it wrote
-  // the Lease.
+  // There are VMs of both clusters and a Lease of the other one: an adoption was interrupted before
+  // it wrote the Lease.
   if (others == 0) return ProblemByLease(snapshot);
   return OtherClusterText(
       std::to_string(others) + " VMs of the pool, such as " + first + ", belong", look);

@@ -16,16 +16,16 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// The log names at most this many VMs that differ from the policy.
+// The maximum number of VMs that the log names as differing from the policy.
 constexpr std::size_t kDriftNamed = 20;
 
-// The names of the pool's VMs.
+// The names of the pool's VMs, by state.
 struct Tally {
   std::int64_t count = 0;
   std::map<VmState, std::vector<std::string>> by_state;
-  // Of those that count; a stopped VM may also have lost its node.
+  // Only VMs that count; a stopped VM may also have lost its node.
   std::vector<std::string> stopped, lost, drifted;
-  std::vector<std::string> drift;  // the first kDriftNamed that drifted, with the parts that differ
+  std::vector<std::string> drift;  // the first kDriftNamed drifted VMs, with the parts that differ
 
   std::vector<std::string>& In(VmState state) { return by_state[state]; }
 };
@@ -52,14 +52,14 @@ bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
   const nomad::Node* node = LinkedNode(view, snapshot);
   const bool is_ready = node != nullptr && WhyNotReady(view, *node, snapshot).empty();
   if (harvester::HasJoined(view.vm) && is_ready) return false;
-  // While Nomad is unreadable the deadline does not apply, and the VM is still waited for.
+  // While Nomad is unreadable the deadline does not apply, so the VM is still waited for.
   const Look& look = snapshot.look();
   return JoinDeadline(view).has_value() &&
          (!look.nomad_readable || !IsPastJoinDeadline(view, look));
 }
 
-// True if the VM's node is not ready, such as disconnected; for VMs that do not wait to be ready. A
-// node that initializes is given some time, as each client does so when it is restarted.
+// True if the VM's node is not ready, for example disconnected. Not for VMs that have yet to become
+// ready. An initializing node is given some time, because every restarted client initializes.
 bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
   if (!IsReadable(view, snapshot.look()) || IsOtherNomad(view.vm, snapshot.look())) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
@@ -90,13 +90,13 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
 }
 
 // The SDK's readiness check of the Nomad pool. Nodes of VMs that we remove do not block while no
-// Scale is open, because growth may cancel their removal.
+// Scale is running, because growth may cancel their removal.
 std::string NodesNotReady(const PoolSnapshot& snapshot) {
   const NodeSet& nodes = snapshot.seen->nodes();
   std::vector<bool> ours(nodes.all().size());
   for (const VmView& view : snapshot.look().vms) {
     if (view.link.state != nodepool::LinkState::kLinked || !view.member) continue;
-    // Until its deadline, a VM that was never ready is reported by its name.
+    // Until its deadline, a VM that was never ready is reported by name.
     const bool by_name = IsPoolMember(view, snapshot) && !harvester::WasReady(view.vm) &&
                          JoinDeadline(view).has_value();
     if (view.vm->has_mark || by_name) ours[view.link.node] = true;
@@ -121,7 +121,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
   return absl::StrJoin(blocking, ", ");
 }
 
-// Names the VMs that have joined but are not ready yet, and says why.
+// Names the VMs that have joined but are not ready yet, with the reasons.
 std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
   std::vector<std::string> waiting;
   for (const std::string& name : tally.In(VmState::kRegistered)) {
@@ -138,7 +138,7 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
                          : "waiting for Nomad nodes to be ready: " + absl::StrJoin(waiting, ", ");
 }
 
-// The VMs that are being deleted, without those whose place another one has taken.
+// VMs that are being deleted, except those that have been replaced.
 std::vector<std::string> DeletedForGood(const PoolSnapshot& snapshot, Tally& tally) {
   std::vector<std::string> names = tally.In(VmState::kDeleting);
   std::erase_if(names, [&](const std::string& name) {
@@ -148,7 +148,7 @@ std::vector<std::string> DeletedForGood(const PoolSnapshot& snapshot, Tally& tal
   return names;
 }
 
-// Why the pool is not ready; empty if it is.
+// Says why the pool is not ready; empty if it is.
 std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, Tally& tally) {
   if (inputs.scale_open) return "a Scale is open on the pool";
   if (inputs.paused.HoldsAt(snapshot.now())) return PausedText(snapshot.key, inputs.paused);
@@ -325,8 +325,8 @@ bool NeedsResumption(const Decisions& decisions, bool paused) {
     if (!view->member) continue;
     if (IsStuckInDeletion(view->vm, look.now) && !IsAct(step.kind)) continue;
     if (view->vm->has_mark && !IsOtherNomad(view->vm, look)) return true;
-    // The name must never be used again, so it leaves the Lease before an operator can delete the
-    // VM.
+    // The name must never be used again, so it must leave the Lease before an operator can delete
+    // the VM.
     if (snapshot.action.has_value() && snapshot.action->create.contains(view->vm->name))
       return true;
     if (IsAct(step.kind) && !(paused && IsUpkeep(step.kind))) return true;

@@ -34,7 +34,7 @@ constexpr std::array<StepSpec, 23> kSpecs = {{
     {StepKind::kPurge, "purge", StepCategory::kCleanUp, Recheck::kSameKind},
 }};
 
-// Which steps of a kind need a read.
+// The condition under which a step of a kind needs a read.
 enum class Only { kAlways, kWithNode, kWithoutNode, kIdleRow, kDownRow, kCutOffRow };
 
 struct ReadRow {

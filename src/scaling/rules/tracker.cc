@@ -24,14 +24,14 @@ void Fail(absl::Status error, VmOutcome* outcome) {
   outcome->error = std::move(error);
 }
 
-// The refusal of the VM's next step, if it has lasted; else OK.
+// The refusal of the VM's next step, if it has lasted; otherwise OK.
 absl::Status RefusedForGood(const Entry& entry, const Retries& retries, base::MonoTime now) {
   const Retries::Key key(StepName(entry.step.kind), entry.view->vm->uid);
   return retries.IsRefusedForGood(key, now) ? retries.LastOf(key) : absl::OkStatus();
 }
 
-// The refusal of a step of the VM's removal, if it has lasted, even if the next step is another
-// one; else OK.
+// The refusal of a removal step, if it has lasted, even if the next step is a different one;
+// otherwise OK.
 absl::Status RemovalRefused(const Entry& entry, const Retries& retries, base::MonoTime now) {
   for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
     const Retries::Key key(StepName(kind), entry.view->vm->uid);
@@ -40,7 +40,7 @@ absl::Status RemovalRefused(const Entry& entry, const Retries& retries, base::Mo
   return absl::OkStatus();
 }
 
-// The step that an outcome waits for, and for how long it has failed.
+// Names the step that an outcome waits for, and how long it has failed.
 std::string TextOf(const Entry& entry, const Retries& retries, base::MonoTime now) {
   const Retries::Key key(StepName(entry.step.kind), entry.view->vm->uid);
   const absl::Status last = retries.LastOf(key);
@@ -153,7 +153,7 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
     return;
   }
   if (IsBroken(view, snapshot)) {
-    // It is about to be removed, or kept and reported: in both cases it was not delivered.
+    // It is about to be removed, or kept and reported; in both cases it was not delivered.
     outcome->text = entry->step.reason;
     failed_[vm] = CauseOfBroken(view);
     Fail(view.start_failure.has_value()
@@ -175,7 +175,7 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   if (view.vm->join_timeout.has_value() && view.vm->join_timeout->none) {
     return SetMade(vm, node_id, "A new VM is delivered; its node is not waited for", outcome);
   }
-  // A refused renewal fails nothing: the present token may last until the VM boots, and only the
+  // A refused renewal fails nothing: the current token may last until the VM boots, and only the
   // join deadline decides.
   const bool renews = entry->step.kind == StepKind::kRenewToken;
   absl::Status refused = renews ? absl::OkStatus() : RefusedForGood(*entry, retries, now);
@@ -184,8 +184,8 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
     Fail(std::move(refused), outcome);
     return;
   }
-  // A creation that failed is pending again if its VM exists although the POST got no reply, or is
-  // healthy again, which is not known without Nomad.
+  // A failed creation is pending again if its VM exists after an unanswered POST, or is healthy
+  // again, which is unknown without Nomad.
   if (snapshot.look().nomad_readable) outcome->state = OutcomeState::kPending;
   outcome->text = TextOf(*entry, retries, now);
 }
@@ -209,7 +209,7 @@ void Tracker::SetMade(const std::string& vm, const std::string& node_id, std::st
 void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
                           VmOutcome* outcome) {
   if (!outcome->gone_since.has_value()) {
-    // Its leftovers are looked up first, unless the call does not wait for them.
+    // First looks for its leftovers, unless the call does not wait for them.
     outcome->gone_since = now;
     if (outcome->begun && !options_.until_accepted) return;
   }
@@ -258,7 +258,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     const nomad::Node* node = LinkedNode(view, snapshot);
     const bool accepted = view.vm->mark.has_value() && node != nullptr &&
                           nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
-    // The background waits for a drain that cannot begin, such as on a node that is away.
+    // The background waits for a drain that cannot begin, for example because the node is away.
     const bool cannot_begin = step.kind == StepKind::kWait && snapshot.look().nomad_readable;
     // The background removes nothing during a mass loss.
     const bool may_leave = options_.until_accepted && !decisions.snapshot().mass_loss().alarming;
@@ -270,12 +270,12 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     }
     const Retries::Key drain(StepName(StepKind::kStartDrain), view.vm->uid);
     if (step.row == Row::kMarkedLate && outcome->error.ok() && !retries.LastOf(drain).ok()) {
-      // The deadline came before the refusal had lasted for long enough.
+      // The deadline passed before the refusal had lasted long enough.
       outcome->error = base::Annotate(retries.LastOf(drain), step.reason);
       outcome->refused = retries.RefusedFor(drain, now) > base::Duration::zero();
     }
     if (refused.ok()) return;
-    // The refusal is the outcome's error. If the mark can be removed, that is done first.
+    // The refusal becomes the outcome's error. If the mark can be removed, that is done first.
     outcome->error = refused;
     outcome->refused = true;
     const bool rolls_back = step.kind == StepKind::kRollBack && !view.unmarking_refused;
@@ -388,7 +388,7 @@ void Tracker::RecordMark(const std::string& vm, const Effect& effect, bool refus
       outcome.action = options_.action_id;
       break;
     case Verdict::kUnsuitable:
-      // A victim whose mark may still be written is never replaced (rule I2).
+      // A victim whose mark may still be written is never replaced by another one (rule I2).
       if (outcome.unknown || !Replace(vm, base::Message(effect.status)))
         Fail(effect.status, &outcome);
       break;
@@ -443,7 +443,7 @@ void Tracker::RecordJoined(const std::string& vm, const std::string& node_id, bo
 bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const {
   for (const auto& [vm, outcome] : outcomes_) {
     if (outcome.state == OutcomeState::kPending) return false;
-    // A failed creation has ended when its VM no longer exists, or stays for an operator.
+    // A failed creation has ended when its VM no longer exists, or stays for an operator to check.
     const bool failed_make = outcome.goal == Goal::kMake && outcome.state == OutcomeState::kFailed;
     if (!failed_make || options_.until_accepted) continue;
     const Entry* entry = decisions.Find(vm);
@@ -476,10 +476,10 @@ void Tracker::AddTo(RunSummary* run) const {
     const bool failed = outcome.state == OutcomeState::kFailed;
     switch (outcome.goal) {
       case Goal::kMake: {
-        // Its POST was accepted, or it was observed: the name is never used again (rule C10).
+        // Its POST was accepted or the VM was observed: the name is never used again (rule C10).
         if (outcome.begun) run->seen.insert(vm);
         run->created = run->created || done;
-        // The VM appeared and was deleted without a cause that we know.
+        // The VM appeared and was deleted for an unknown cause.
         if (failed && !failed_.contains(vm)) run->failures.insert(std::string(cause::kCreate));
         break;
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks what an action has achieved: the outcome of each of its VMs, by what is observed and by
-// the effects of what was tried. Pure: it sends nothing and reads no clock.
+// Tracks the outcome of each VM of an action, from observations and from the effects of attempts.
+// Pure: it sends nothing and reads no clock.
 #ifndef NOMAD_HARVESTER_SCALING_TRACKER_H_
 #define NOMAD_HARVESTER_SCALING_TRACKER_H_
 
@@ -22,21 +22,21 @@ namespace nomad_harvester::scaling {
 enum class Goal { kMake, kRemove, kTakeBack };
 enum class OutcomeState { kPending, kDone, kFailed };
 
-// One VM of an action, and how far it has come.
+// One VM of an action, and its progress.
 struct VmOutcome {
   Goal goal = Goal::kRemove;
   OutcomeState state = OutcomeState::kPending;
   absl::Status error{};       // kFailed
   std::string text{};         // why it is pending
-  std::string action{};       // of its mark, if observed
+  std::string action{};       // the action in its mark, if observed
   std::string node_id{};      // kRemove: the node in the plan
-  std::string creation_id{};  // kMake: the id under which it is made
-  std::string zone{};         // kMake: where
-  // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or
+  std::string creation_id{};  // kMake: the action id under which it is made
+  std::string zone{};         // kMake: its zone
+  // kMake: its POST was accepted, or the VM was observed. kRemove: its mark was written or
   // observed.
   bool begun = false;
   bool registered = false;    // kMake: its node has registered, which was logged
-  bool unknown = false;       // kRemove: its mark may have been written although no reply said so
+  bool unknown = false;       // kRemove: its mark may be written although no reply said so
   bool mark_refused = false;  // kRemove: its mark was refused in this action
   bool refused = false;       // kRemove: it failed because it was refused
   // kRemove: when the VM was first seen gone, and how long to wait for its leftovers (rule L4).
@@ -44,22 +44,22 @@ struct VmOutcome {
   base::Duration leftovers_limit = std::chrono::minutes(4);
 };
 
-// What remains of VMs that are gone, by VM name (rule L4).
+// Leftovers of gone VMs, by VM name (rule L4).
 struct Leftover {
   std::string what;               // "volume web-a-disk-0-x (being deleted)"
-  bool refused_for_good = false;  // the clean-up of every object is
+  bool refused_for_good = false;  // the clean-up of every object is refused
   bool in_trouble = false;        // the clean-up of every object has failed
 };
 using Leftovers = std::map<std::string, Leftover>;
-// Adds one object to the leftovers of `vm`. `key`: its clean-up in `retries`.
+// Adds one object to the leftovers of `vm`. `key`: identifies its clean-up in `retries`.
 void AddLeftover(const std::string& vm, const std::string& what, const Retries& retries,
                  const Retries::Key& key, base::MonoTime now, Leftovers* leftovers);
 
-// True if a failed creation may succeed when it is repeated under the same name. False for an error
-// of our own, such as in a template, and for a name that another object has.
+// True if a failed creation may succeed when repeated under the same name. False for our own
+// errors, such as in a template, and for a name that another object has.
 bool MayRepeatCreation(const Effect& effect);
 
-// The cause, one of back_off.h, that a broken VM counts for.
+// Returns the cause (back_off.h) to which a broken VM is attributed.
 std::string CauseOfBroken(const VmView& view);
 
 class Tracker {
@@ -68,8 +68,7 @@ class Tracker {
     std::string action_id;
     // A removal is done once its drain is accepted (scale_in_wait = "false").
     bool until_accepted = false;
-    // Removals go on although too many VMs have lost their nodes, because that has lasted (rule
-    // C15).
+    // Removals continue despite mass loss, because that has lasted long enough (rule C15).
     bool despite_mass_loss = false;
     log::Logger logger;
   };
@@ -82,22 +81,22 @@ class Tracker {
   // Every name that the Lease must hold before anything else is done for this action.
   std::set<std::string> Names() const;
 
-  // Updates the outcomes from a look. A look without Nomad does not show that a removal was rolled
+  // Updates the outcomes from a Look. A Look without Nomad does not show that a removal was rolled
   // back or taken back.
   void Observe(const Decisions& decisions, const Retries& retries, const Leftovers& leftovers,
                base::MonoTime now);
 
-  // The victims to mark now: those that this look shows standing, unmarked and suitable. An
+  // Returns the victims to mark now: those that this Look shows running, unmarked and suitable. An
   // unsuitable victim is replaced by the next candidate, which the Lease must name before it is
   // marked (rule L5).
   std::set<std::string> ToMark(const Decisions& decisions);
-  // The VMs to create now: none until every VM that is taken back has its outcome (L6).
+  // Returns the VMs to create now: none until every VM that is taken back has its outcome (L6).
   std::vector<std::string> ToMake() const;
 
   void RecordMark(const std::string& vm, const Effect& effect, bool refused_for_good);
   void RecordMake(const std::string& vm, const Effect& effect);
-  // Records that the join of a VM was written, which the last look showed as healthy. If this
-  // action makes the VM and it is ready, it is done without another look.
+  // Records that the join of a VM, healthy in the last Look, was written. If this action makes the
+  // VM and it is ready, its outcome is done without another Look.
   void RecordJoined(const std::string& vm, const std::string& node_id, bool ready);
 
   // True if every VM has its outcome, and the VM of each failed creation is gone, or stays for a

@@ -21,10 +21,10 @@ using nodepool::LinkState;
 using nomad::Node;
 using nomad::NodeStatus;
 
-// The groups of rule C8, in the order in which they are removed.
+// The groups of rule C8, in the order of removal.
 enum class Group { kDeleteFirst, kStoppedOrLost, kNotReady, kDrifted, kCordoned, kStrategy };
 
-// True if the strategy ranks the VMs of the group. It may also leave some out.
+// True if the strategy ranks the group's VMs. It may also exclude some.
 bool IsRanked(Group group) { return group >= Group::kDrifted; }
 
 struct Candidate {
@@ -46,7 +46,7 @@ bool CameBackLately(const VmView& view, const Node* node, base::WallTime now) {
   return undone && drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor;
 }
 
-// Why the removal of a VM without a node would be rolled back; empty if it would not.
+// Says why the removal of a VM without a node would be rolled back; empty if it would not.
 std::string ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapshot) {
   const Overlay seen(snapshot, view);
   if (const Node* other = seen.Candidate(); other != nullptr) {
@@ -78,7 +78,7 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
   }
   if (node == nullptr && !view.unread_node.empty()) return view.unread_node;
   if (node == nullptr) return ObjectionWithoutNode(view, snapshot);
-  // A listed node has meta only if it was read in full before; it is read so before its mark (L5).
+  // A listed node has meta only if it was read in full before, which happens before its mark (L5).
   if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
   const std::string& own_node_id = snapshot.look().own_node_id;
   if (!own_node_id.empty() && node->id == own_node_id) {
@@ -132,8 +132,8 @@ void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate*
   }
 }
 
-// Ranks the candidates of the groups for which IsRanked holds by the strategy; removes those that
-// the strategy does not offer.
+// Ranks the candidates of the groups for which IsRanked holds; removes those that the strategy
+// excludes.
 void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
                     std::vector<Candidate>* candidates, std::vector<PassedOver>* passed_over) {
   const policy::SelectorStrategy strategy = snapshot.policy->selector;
@@ -181,16 +181,16 @@ bool GoesBefore(const Candidate& a, const Candidate& b) {
   return a.view->vm->name < b.view->vm->name;
 }
 
-// Zones are balanced in each segment by itself: among the VMs that have drifted, then among the
+// Zones are balanced separately within each segment: first among the drifted VMs, then among the
 // others that the strategy ranks.
 int SegmentOf(Group group) {
   if (!IsRanked(group)) return 0;
   return group == Group::kDrifted ? 1 : 2;
 }
 
-// Reorders the victims that the strategy ranks: the next is always from the zone that then has the
-// most VMs, so that the zones end as even as possible (rule C8). Within a zone, and of zones with
-// as many VMs, victims on cordoned hosts go first.
+// Reorders the victims that the strategy ranks: the next one always comes from the zone that then
+// has the most VMs, so that the zones end as even as possible (rule C8). Within a zone, and among
+// zones with equally many VMs, victims on cordoned hosts go first.
 std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
                                     std::vector<Candidate> candidates) {
   if (!SplitsZones(snapshot)) return candidates;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which VMs a scale-in removes, and in which order (rules C7 and C8).
+// Chooses the VMs that a scale-in removes, and their order (rules C7 and C8).
 #ifndef NOMAD_HARVESTER_SCALING_VICTIMS_H_
 #define NOMAD_HARVESTER_SCALING_VICTIMS_H_
 

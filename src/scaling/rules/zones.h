@@ -13,13 +13,13 @@
 
 namespace nomad_harvester::scaling {
 
-// True if each new VM of the pool gets a zone. The snapshot must have a policy.
+// True if every new VM of the pool is assigned a zone. The snapshot must have a policy.
 bool SplitsZones(const PoolSnapshot& snapshot);
-// How many of the VMs that count are in each zone; "" has those that were made without a zone.
+// The number of counted VMs in each zone; "" stands for VMs made without a zone.
 std::map<std::string, std::int64_t> VmsByZone(const PoolSnapshot& snapshot);
-// Gives each creation the zone that then has the fewest VMs, including those that are taken back;
-// of equal zones, the first of the policy. Zones in which VMs do not start are used only if there
-// are no others.
+// Assigns to each creation the zone that then has the fewest VMs, including those taken back; among
+// equal zones, the policy's first. Zones in which VMs do not start are used only if there are no
+// others.
 void AssignZones(const PoolSnapshot& snapshot, const PlanInputs& inputs, ScalePlan* plan);
 
 }  // namespace nomad_harvester::scaling
