@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of the plugin's annotations: on a VM the mark, the node selection, the published host
-// and the protection, on a pool's Lease the action, the back-off, the last policy and the pause.
+// The values of the plugin's annotations. On a VM: the mark, the node selection, the published host
+// and the protection. On a pool's Lease: the action, the back-off, the last policy and the pause.
 //
 // Each record has one function that lists its members; it is called with a Reader or a Writer.
 // Objects of servers are parsed leniently (base/json.h). Our annotations must be complete: one that
-// lacks something that a removal needs counts as unreadable.
+// lacks data needed for a removal counts as unreadable.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -29,8 +29,8 @@ namespace {
 
 using nlohmann::json;
 
-// Collects problems and the names that were read. A member that is missing or of another type is a
-// problem, and its value is unchanged.
+// Collects problems and the names that were read. A member that is missing or has another type is a
+// problem, and its value stays unchanged.
 class Reader {
  public:
   Reader(const json& object, std::string what) : object_(object), what_(std::move(what)) {
@@ -41,14 +41,14 @@ class Reader {
   void Value(const char* key, T& value) {
     if (const json* member = Require(key)) Take(key, *member, value);
   }
-  // May be absent; is not written if it is empty.
+  // Optional; not written if empty.
   template <typename T>
   void Optional(const char* key, T& value) {
     if (const json* member = Find(key)) Take(key, *member, value);
   }
-  // May be absent; is written even if it is empty.
+  // Optional; written even if empty.
   void MaybeEmpty(const char* key, std::string& text) { Optional(key, text); }
-  // Not empty.
+  // Must not be empty.
   void Text(const char* key, std::string& text) {
     Value(key, text);
     const json* member = Find(key);
@@ -65,7 +65,7 @@ class Reader {
     if (!parsed.ok()) return Report(key, base::Message(parsed.status()));
     value = *parsed;
   }
-  // An object with members of its own.
+  // An object with its own members.
   template <typename List, typename Record>
   void Object(const char* key, const List& list, Record& record) {
     const json* member = Require(key);
@@ -74,8 +74,8 @@ class Reader {
     list(inner, record);
     if (!inner.problems_.empty()) Report(key, inner.problems_);
   }
-  // To be called last. Stores the members that this version does not know, as the text of an
-  // object; stores nothing if there are none.
+  // Call it last. Stores the members that this version does not know, as the text of an object, if
+  // there are any.
   void Unknown(std::string& unknown_members) const {
     if (!object_.is_object()) return;
     json unknown = json::object();
@@ -143,7 +143,7 @@ class Reader {
   std::string problems_;
 };
 
-// Writes what a Reader reads.
+// Writes the members that a Reader reads.
 class Writer {
  public:
   template <typename T>
@@ -282,7 +282,7 @@ constexpr auto kMembersOfPolicy = [](auto& members, auto& policy) {
   members.Unknown(policy.unknown_members);
 };
 
-// A limit, because the annotations of a Lease may have 256 KiB in all.
+// Limited, because all annotations of a Lease together may have 256 KiB.
 constexpr std::size_t kLongestError = 2048;
 
 constexpr auto kMembersOfError = [](auto& members, auto& error) {

@@ -77,8 +77,8 @@ struct Insertion {
   std::string text;
 };
 
-// Text is always inserted at the beginning of a collection, where it does not depend on what
-// follows: a comment, another member or the end of the document.
+// Text is always inserted at the beginning of a collection, where it does not depend on the
+// following text: a comment, another member or the end of the document.
 std::optional<Insertion> PlanInsertion(const std::string& text, const CloudConfigOutline& outline,
                                        const std::vector<std::string>& keys) {
   const bool into_list = outline.has_keys;
@@ -175,7 +175,7 @@ absl::StatusOr<std::string> ComposeNetworkData(const std::string& source,
   if (outline.empty || outline.members.empty()) {
     return base::InvalidArgument("network data is empty; remove the key, or write version 1 or 2");
   }
-  // The key "network" around everything is optional, and what says "disabled" needs no version
+  // The enclosing key "network" is optional, and "disabled" needs no version
   // (canonical/cloud-init:cloudinit/sources/DataSourceNoCloud.py, _maybe_remove_top_network, in
   // later releases cloudinit/stages.py; cloudinit/net/network_state.py, parse_net_config_data,
   // which gives up on every other version).

@@ -11,7 +11,7 @@
 
 namespace nomad_harvester::harvester {
 
-// Whether cloud-init treats the text as a cloud-config
+// True if cloud-init treats the text as a cloud-config
 // (canonical/cloud-init:cloudinit/handlers/__init__.py, type_from_starts_with: leading white space
 // and case are ignored).
 bool IsCloudConfig(std::string_view text);

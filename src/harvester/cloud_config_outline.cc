@@ -83,7 +83,7 @@ class OutlineReader final : public YAML::EventHandler {
   struct Collection {
     bool is_map = false;
     bool flow = false;
-    bool expects_value = false;  // of the key at `key`
+    bool expects_value = false;  // for the key at `key`
     YAML::Mark key;
   };
 

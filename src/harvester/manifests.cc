@@ -28,14 +28,14 @@ namespace {
 
 using nlohmann::json;
 
-// The labels pool and managed-by, by which lists select.
+// Returns the labels pool and managed-by, which list selectors use.
 std::map<std::string, std::string> ManagedLabels(const VmSpec& vm_spec) {
   return {{kPoolLabel, vm_spec.pool}, {kManagedByLabel, kManagedByValue}};
 }
 
 constexpr std::int64_t kDefaultDiskBytes = std::int64_t{10} * 1024 * 1024 * 1024;
 
-// The JSON value that the VM gets in the field's place; null: none.
+// Returns the JSON value that the VM gets for the field; null: none.
 json JsonOf(const policy::MachineField& field, const policy::MachineValue& value) {
   if (const bool* const flag = std::get_if<bool>(&value)) {
     return *flag ? json::parse(field.flag) : json();
@@ -46,7 +46,7 @@ json JsonOf(const policy::MachineField& field, const policy::MachineValue& value
   return number;
 }
 
-// The fields in one place, by their paths.
+// Returns the fields of one place, by their paths.
 std::map<std::string, json> FieldsIn(policy::FieldPlace place, const VmSpec& vm_spec) {
   std::map<std::string, json> fields;
   for (const policy::MachineField& field : policy::MachineFields()) {
@@ -86,7 +86,7 @@ std::string ClaimOf(const VmIdentity& identity, std::size_t index) {
   return ClaimName(identity.name, static_cast<int>(index), identity.claim_random);
 }
 
-// The parts of a disk of the VM, without their names. A part that the disk does not have is null.
+// The parts of a VM's disk, without names. A part that the disk does not have is null.
 struct Disk {
   json device;
   json volume;
@@ -130,7 +130,7 @@ Disk BuildRootDisk(const VmSpec& vm_spec) {
   return root;
 }
 
-// The root disk, the further ones of a template, and the policy's data disks.
+// Returns the root disk, a template's further disks, and the policy's data disks.
 std::vector<Disk> BuildDisks(const VmSpec& vm_spec) {
   std::vector<Disk> disks = {BuildRootDisk(vm_spec)};
   for (std::size_t i = 1; i < vm_spec.base.disks.size(); ++i) {
@@ -194,7 +194,7 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
       {kJoinTimeoutAnnotation, vm_spec.join_timeout},
       {kNodesAnnotation, ToAnnotation(vm_spec.nodes)},
       {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(vm_spec, identity)},
-      // With this annotation, any DELETE of the VM removes its disks, also one by kubectl.
+      // With this annotation, every DELETE of the VM removes its disks, even one by kubectl.
       {kRemovedClaimsAnnotation, ClaimNames(vm_spec, identity)},
       {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(vm_spec.run_strategy))},
       {"harvesterhci.io/sshNames", "[]"},
@@ -297,7 +297,7 @@ json BuildInterface(const Network& network, std::size_t index) {
           {network.management ? "masquerade" : "bridge", json::object()}};
 }
 
-// Each device gets a name of its own.
+// Gives each device a name of its own.
 void AddDevices(const std::vector<policy::DeviceRequest>& requests, const std::string& prefix,
                 json* devices) {
   int number = 0;
@@ -322,7 +322,7 @@ json BuildDevices(const VmSpec& vm_spec) {
     disks.back()["name"] = DiskName(i);
   }
   disks.push_back({{"name", kCloudInitDisk}, {"disk", Virtio()}});
-  // Without a tablet device, the mouse pointer in Harvester's console is not in step with the
+  // Without a tablet device, the mouse pointer in Harvester's console is out of step with the
   // user's.
   const json tablet = {{"name", "tablet"}, {"type", "tablet"}, {"bus", "usb"}};
   json devices = {{"disks", disks}, {"interfaces", interfaces}, {"inputs", json::array({tablet})}};
@@ -396,10 +396,10 @@ json BuildGuest(const VmSpec& vm_spec, const VmIdentity& identity) {
   return guest;
 }
 
-// Builds spec.template: the guest that KubeVirt runs. `labels` are those of the VM. They must also
-// be in the template, because Harvester keeps the instance's labels equal to the template's
+// Builds spec.template: the guest that KubeVirt runs. `labels` are the VM's. They must also be in
+// the template, because Harvester keeps the instance's labels equal to the template's
 // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go, SyncLabelsToVmi), and
-// because anti-affinity selects by them.
+// because anti-affinity uses them.
 json BuildGuestTemplate(const VmSpec& vm_spec, const VmIdentity& identity,
                         const std::map<std::string, std::string>& labels) {
   json template_labels = labels;
@@ -412,8 +412,7 @@ json BuildGuestTemplate(const VmSpec& vm_spec, const VmIdentity& identity,
           {"spec", BuildGuest(vm_spec, identity)}};
 }
 
-// Merges the template into `spec`. The template takes precedence; of labels and affinity both
-// apply.
+// Merges the template into `spec`. The template takes precedence; labels and affinity are combined.
 void AddBase(const VmSpec& vm_spec, const VmIdentity& identity, json* spec) {
   const json ours = *spec;
   spec->merge_patch(*vm_spec.base.spec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields that are read from Kubernetes objects: their common metadata, and those of
-// VirtualMachines, their instances and ResourceQuotas.
+// The fields read from Kubernetes objects: common metadata, and those of VirtualMachines, their
+// instances and ResourceQuotas.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 
@@ -25,7 +25,7 @@ inline constexpr char kIntroTokenKey[] = "nomad-intro-token";
 template <typename T>
 using FieldsOf = std::vector<typename base::JsonFields<T>::Field>;
 
-// Nullopt if it is not an RFC 3339 time.
+// Nullopt if the value is not an RFC 3339 time.
 std::optional<base::WallTime> TimeOf(const base::JsonEvent& event);
 
 // The fields of `more`, and those of a T's ObjectMetadata.
@@ -79,11 +79,11 @@ FieldsOf<T> WithConditions(FieldsOf<T> more) {
 }
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);
 
-// The value of `key`, or an empty string.
+// Returns the value of `key`, or an empty string.
 std::string ValueOf(const std::map<std::string, std::string>& values, std::string_view key);
 
 const base::JsonFields<VirtualMachine>& VirtualMachineFields();
-// Parses the annotations. Always OK: a member that cannot be read counts as absent.
+// Parses the annotations. Always OK: an unreadable member counts as absent.
 absl::Status FinishVirtualMachine(VirtualMachine& vm);
 
 const base::JsonFields<VirtualMachineInstance>& InstanceFields();

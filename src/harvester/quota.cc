@@ -39,7 +39,7 @@ void Add(const std::string& resource, std::int64_t thousandths, Needs* needs) {
   need = need > kMost - thousandths ? kMost : need + thousandths;
 }
 
-// A disk without a storage class gets Harvester's default class, which is not known here.
+// A disk without a storage class gets Harvester's default class, which is unknown here.
 void AddDisk(const policy::DataDisk& disk, Needs* needs) {
   Add("requests.storage", InThousandths(disk.bytes), needs);
   Add("persistentvolumeclaims", kThousand, needs);
@@ -50,12 +50,12 @@ void AddDisk(const policy::DataDisk& disk, Needs* needs) {
   Add(by_class + "persistentvolumeclaims", kThousand, needs);
 }
 
-// A quota counts the pod, whose limits are larger than the guest's. KubeVirt adds its own processes
-// (kubevirt/kubevirt:pkg/virt-controller/services/renderresources.go, GetMemoryOverhead). Harvester
-// multiplies that by its setting additional-guest-memory-overhead-ratio; its default is used here.
-// A container for the serial console's log is added
-// (kubevirt/kubevirt:pkg/virt-controller/services/serialconsolelog.go). Seen with Harvester 1.8.0:
-// a guest of 1 GiB has a pod of 1557364928 bytes.
+// A quota counts the pod, whose limits exceed the guest's. KubeVirt adds its own processes
+// (kubevirt/kubevirt:pkg/virt-controller/services/renderresources.go, GetMemoryOverhead), and
+// Harvester multiplies that overhead by its setting additional-guest-memory-overhead-ratio, whose
+// default is used here. A container for the serial console's log is added
+// (kubevirt/kubevirt:pkg/virt-controller/services/serialconsolelog.go). Observed with Harvester
+// 1.8.0: a guest of 1 GiB has a pod of 1557364928 bytes.
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 constexpr std::int64_t kOverhead = 260 * kMi;
 constexpr std::int64_t kOverheadOfCpu = 8 * kMi;
@@ -64,8 +64,8 @@ constexpr std::int64_t kConsoleLogBytes = 60'000'000;
 constexpr std::int64_t kConsoleLogThousandths = 15;
 
 std::int64_t PodMemory(const VmSpec& vm_spec) {
-  // A page table has a bit for each 512 bits of what the guest requests: by Harvester's default,
-  // two thirds of its memory.
+  // A page table has one bit for each 512 bits requested by the guest: by Harvester's default, two
+  // thirds of its memory.
   std::int64_t overhead =
       kOverhead + vm_spec.cpu_cores * kOverheadOfCpu + vm_spec.memory_bytes / 3 * 2 / 512;
   if (!vm_spec.gpus.empty() || !vm_spec.host_devices.empty()) overhead += kOverheadOfVfio;

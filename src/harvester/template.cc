@@ -103,7 +103,7 @@ TemplateTag ClassifyTag(std::string_view contents, bool triple) {
   return tag;
 }
 
-// The start of the tag's line if only spaces and tabs precede the tag; nullopt otherwise.
+// The start of the tag's line if only spaces and tabs precede the tag; otherwise nullopt.
 std::optional<std::size_t> IndentBefore(std::string_view source, std::size_t begin) {
   while (begin > 0 && (source[begin - 1] == ' ' || source[begin - 1] == '\t')) --begin;
   if (begin == 0 || source[begin - 1] == '\n' || source[begin - 1] == '\r') return begin;
@@ -167,8 +167,8 @@ std::string DescribePosition(std::string_view source, std::size_t position) {
   return "line " + std::to_string(lines + 1) + ", column " + std::to_string(columns + 1);
 }
 
-// Cuts the text at the first quotation mark or "=": the tag may be of another program, and what
-// follows may be a secret.
+// Cuts the text at the first quotation mark or "=": the tag may belong to another program and be
+// followed by a secret.
 std::string Quote(std::string_view text) {
   const std::size_t open =
       std::min({text.size(), kMaxNameBytes, text.find_first_of("\"'`"), text.find('=', 1)});
@@ -237,8 +237,8 @@ absl::StatusOr<std::string> RenderTemplate(const std::string& source,
     const bool is_variable = tag.kind == TemplateTag::Kind::kVariable;
     const auto line = is_variable ? std::nullopt : IndentBefore(source, tag.begin);
     const auto line_end = line ? LineEndAfter(source, tag.end) : std::nullopt;
-    // A comment or a change of delimiters that is alone on its line goes with the line, so that
-    // "#cloud-config" can be the first one.
+    // A comment or a change of delimiters that is alone on its line is removed with the line, so
+    // that "#cloud-config" can come first.
     rendered.append(source, copied, (line_end ? *line : tag.begin) - copied);
     if (is_variable) rendered += variables.at(tag.text);
     copied = line_end.value_or(tag.end);

@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-// To be raised whenever the document changes although the VMs do not: otherwise a new release would
+// Raise it whenever the document changes although the VMs do not; otherwise a new release would
 // report every VM as drifted.
 constexpr char kVersion[] = "v2:";
 
@@ -47,7 +47,7 @@ json DevicesOf(const std::vector<policy::DeviceRequest>& devices) {
   return list;
 }
 
-// What is left of a template, without what the policy overrides.
+// Returns the template without the parts that the policy overrides.
 json RestOfTemplate(const VmBase& base) {
   json disks = json::array();
   const auto text = [](const std::shared_ptr<const json>& part) {
@@ -58,7 +58,7 @@ json RestOfTemplate(const VmBase& base) {
                      {"volume", text(disk.volume)},
                      {"claim", text(disk.claim)}});
   }
-  // The root disk is a part of its own.
+  // The root disk is hashed separately.
   for (std::size_t i = 1; i < base.disks.size(); ++i) {
     const VmBase::Disk& disk = base.disks[i];
     disks[i]["image"] = disk.image.ns + "/" + disk.image.name;
@@ -68,8 +68,8 @@ json RestOfTemplate(const VmBase& base) {
   return {{"spec", text(base.spec)}, {"disks", std::move(disks)}};
 }
 
-// Adds the members that are newer than the version, and only if they differ from their default. The
-// hashes of pools that do not use them therefore stay the same.
+// Adds members newer than the version, and only if they differ from their default, so that the
+// hashes of pools that do not use them stay the same.
 void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
   const auto add = [document](const char* name, bool given, json value) {
     if (given) (*document)[name] = std::move(value);
@@ -91,11 +91,11 @@ void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
   }
 }
 
-// The members are sorted by name, so the text of the document is canonical.
+// Members are sorted by name, so the document's text is canonical.
 json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
-  // Names every member, so that a new one does not compile until somebody decides whether it shapes
-  // the VM. The members that are not used below are the same for the whole pool, follow from
-  // others, or do not change the machine.
+  // Names every member, so that adding one does not compile until somebody decides whether it
+  // shapes the VM. The unused ones are the same for the whole pool, follow from others, or do not
+  // change the machine.
   const auto& [ns, pool, image, cpu_cores, memory_bytes, disk_bytes, data_disks, base, networks,
                has_network_data, firmware, host_devices, gpus, gpus_are_host_devices, host_spread,
                node_selector, zones, run_strategy, machine, labels, annotations, tags,
@@ -117,8 +117,8 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
                    {"labels", labels},
                    {"annotations", annotations},
                    {"tags", tags},
-                   // The user's texts are base64-encoded, so that those which differ only in
-                   // invalid UTF-8 have different hashes.
+                   // The user's texts are base64-encoded, so that texts differing only in invalid
+                   // UTF-8 have different hashes.
                    {"user_data", base::Base64Encode(sources.user_data)},
                    {"network_data", base::Base64Encode(sources.network_data)},
                    {"template_version", sources.template_version},
@@ -127,7 +127,7 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
   return document;
 }
 
-// Enough to tell two texts apart that an operator wrote.
+// Enough to distinguish two texts written by an operator.
 constexpr std::size_t kPartHash = 8;
 constexpr std::size_t kLongestPart = 32;
 
@@ -136,7 +136,7 @@ std::map<std::string, std::string> ReadParts(std::string_view text) {
   const auto json = base::ParseJson(text, "the parts");
   if (!json.ok() || !json->is_object()) return parts;
   for (const auto& [part, hash] : json->items()) {
-    // Anybody who may edit the VM can write anything here, and the names of parts are logged.
+    // Anybody who may edit the VM can write anything here, and the part names are logged.
     const bool is_name = part.size() <= kLongestPart &&
                          part.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
     if (is_name && hash.is_string()) parts.emplace(part, hash.get<std::string>());

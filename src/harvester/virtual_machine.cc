@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads kubevirt.io/v1 objects. A member that is missing or of another type counts as absent.
+// Reads kubevirt.io/v1 objects. A missing member, or one of another type, counts as absent.
 #include "nomad_harvester/harvester/virtual_machine.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using nlohmann::json;
 // Harvester's controller sets it when it halts a VM
 // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go, stopVM).
 constexpr char kQuotaAnnotation[] = "harvesterhci.io/insufficient-resource-quota";
-// VirtualMachine::stopped_for_host.
+// The annotation behind VirtualMachine::stopped_for_host.
 constexpr char kStoppedForHost[] = "harvesterhci.io/maintain-mode-strategy-node-name";
 
 std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
@@ -37,7 +37,7 @@ std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
 }
 
 void ReadOurAnnotations(VirtualMachine& vm) {
-  // Status lists the VMs by this label, and a Scale all of them: both must count the same.
+  // Status lists VMs by this label, and a Scale lists all of them; both must count the same.
   const bool managed = ValueOf(vm.labels, kManagedByLabel) == kManagedByValue;
   vm.pool = managed ? ValueOf(vm.labels, kPoolLabel) : "";
   vm.action_id = ValueOf(vm.annotations, kActionIdAnnotation);
@@ -82,7 +82,7 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   vm.replace_request = ValueOf(vm.annotations, kReplaceAnnotation);
   if (!base::ParseGoBool(vm.replace_request).value_or(true)) vm.replace_request.clear();
   vm.replaces = base::ToOptional(ParseReplaces(ValueOf(vm.annotations, kReplacesAnnotation)));
-  // Harvester trims the names, too.
+  // Harvester also trims the names.
   vm.removed_claims = absl::StrSplit(ValueOf(vm.annotations, kRemovedClaimsAnnotation), ',',
                                      absl::SkipWhitespace());
   for (std::string& claim : vm.removed_claims) absl::StripAsciiWhitespace(&claim);
@@ -90,7 +90,7 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   vm.stopped_for_host = ValueOf(vm.annotations, kStoppedForHost);
 }
 
-// The volume claim templates alone are 1 KiB a VM, and a large pool is held in memory.
+// The volume claim templates alone take 1 KiB per VM, and a large pool is held in memory.
 void DropUnused(VirtualMachine& vm) {
   vm.labels.clear();
   std::erase_if(vm.annotations, [](const auto& entry) {
@@ -185,7 +185,7 @@ std::vector<std::string> ClaimsThatGoWith(const VirtualMachine& vm) {
   const std::set<std::string_view> named(vm.removed_claims.begin(), vm.removed_claims.end());
   std::set<std::string_view> disks;
   for (const std::string_view claim : named) disks.insert(DiskOfClaim(claim, vm.name));
-  // A disk that still has its own claim was not restored: another claim of that disk's name is
+  // A disk that still has its own claim was not restored: the other claim of that disk's name is
   // attached.
   for (const std::string& claim : vm.claim_names) {
     if (named.contains(claim)) disks.erase(DiskOfClaim(claim, vm.name));

@@ -15,7 +15,7 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-// A printableStatus that means a failing start, and the condition that has its time and cause
+// A printableStatus that means a failing start, and the condition with its time and cause
 // (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go, setPrintableStatus and the
 // isVirtualMachineStatus… functions that it calls).
 struct FailingStatus {
@@ -34,11 +34,11 @@ constexpr std::array<FailingStatus, 6> kFailingStatuses = {{
 
 // The scheduler's message for a volume that is still being provisioned
 // (kubernetes/kubernetes:pkg/scheduler/framework/plugins/volumebinding/volume_binding.go). Without
-// the pod's own message it may be that of the first attempt: another reason to wait for the join
+// the pod's own message it may be the first attempt's, which is another reason to wait for the join
 // timeout.
 constexpr std::string_view kUnboundClaims = "unbound immediate PersistentVolumeClaims";
 
-// The guest runs, is being stopped or has stopped: no start can fail, regardless of the conditions.
+// The guest runs, is being stopped or has stopped: no start can fail, whatever the conditions say.
 bool IsBeyondStarting(std::string_view printable) {
   return printable == "Running" || printable == "Migrating" || printable == "Paused" ||
          printable == "Stopping" || printable == "Stopped" || printable == "Terminating";
@@ -59,7 +59,7 @@ const Condition* FaultOf(const std::vector<Condition>& conditions, std::string_v
   return condition != nullptr && condition->status == fault ? condition : nullptr;
 }
 
-// The first of these conditions that reports a fault, as in FaultOf.
+// The first of these conditions that reports a fault (see FaultOf).
 std::optional<StartFailure> FirstFault(const std::vector<Condition>& conditions,
                                        std::initializer_list<std::string_view> types) {
   for (const std::string_view type : types) {
@@ -125,8 +125,8 @@ std::string DiskFault(const VirtualMachine& vm) {
 bool IsStopped(const VirtualMachine& vm) {
   if (IsTerminating(vm)) return false;
   if (vm.printable_status != "Stopped") return vm.run_strategy == kHalted && !vm.instance_exists;
-  // With these strategies KubeVirt removes the instance of a guest that has ended, and starts it
-  // again after a crash. Until then, for up to a second, the VM is Stopped and has its instance.
+  // With these strategies KubeVirt removes the instance of a guest that has ended, and restarts it
+  // after a crash. Until then, for up to a second, the VM is Stopped and has its instance.
   const bool by_kubevirt = vm.run_strategy == "Always" || vm.run_strategy == "RerunOnFailure";
   return !vm.instance_exists || !by_kubevirt;
 }

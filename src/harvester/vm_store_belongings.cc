@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// VmStore: the objects that belong to a VM: its PersistentVolumeClaims and the Secret with its user
-// data. The data of Secrets is read only to compare it after a lost reply and to replace its
-// introduction token, and never kept.
+// VmStore: objects that belong to a VM, namely its PersistentVolumeClaims and the Secret with its
+// user data. The data of Secrets is read only to compare it after a lost reply and to replace the
+// introduction token, and is never kept.
 #include <map>
 #include <optional>
 #include <string>
@@ -28,7 +28,7 @@ constexpr int kOwnAttempts = 4;
 struct SecretRecord : ObjectMetadata {
   explicit operator CloudInitSecret() &&;
   std::string owner_uid;  // of the VM
-  std::string kind;       // of the owner that is being read
+  std::string kind;       // kind of the owner being read
   std::string uid_of_kind;
 };
 
@@ -69,7 +69,7 @@ CloudInitSecret ParseSecret(const json& object) {
 
 using SecretData = std::map<std::string, std::string>;
 
-// Returns the decoded values; a value that is not a string in base64 is left out.
+// Returns the decoded values; skips values that are not base64 strings.
 SecretData DataOf(const json& secret) {
   SecretData data;
   const json* encoded = base::FindMember(secret, "data");
@@ -81,7 +81,7 @@ SecretData DataOf(const json& secret) {
   return data;
 }
 
-// Replaces the introduction token everywhere in the data. False if there was none.
+// Replaces the introduction token throughout the data. False if there was none.
 bool PutIntroToken(const std::string& token, SecretData* data) {
   const std::string old = (*data)[kIntroTokenKey];
   if (old.empty()) return false;
@@ -95,7 +95,7 @@ SecretData DataWithoutToken(const json& secret) {
   return data;
 }
 
-// Compares the user data, too: a VM must not get a Secret that an earlier attempt of the action
+// Also compares the user data: a VM must not get a Secret that an earlier attempt of the action
 // created from another text.
 bool IsSameSecret(const json& existing, const json& wanted) {
   const ObjectMetadata theirs = MetadataFields().Read(existing);
@@ -106,7 +106,7 @@ bool IsSameSecret(const json& existing, const json& wanted) {
 }
 
 // Deletes an object that belongs to a VM, by uid; OK if it no longer exists. Nothing depends on a
-// Secret or a claim, so background deletion is enough.
+// Secret or a claim, so background deletion suffices.
 absl::Status DeleteByUid(const kube::KubeClient& client, const runtime::Context& context,
                          const kube::ResourceType& type, const std::string& ns,
                          const std::string& name, const std::string& uid) {
@@ -164,7 +164,7 @@ absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmId
     }
     const json patch = BuildSecretOwnerPatch(identity, vm_uid, secret->resource_version);
     last = client_->MergePatch(context, kube::kSecrets, ns_, name, patch).status();
-    // The conflict may be caused by our own patch whose reply was lost: read the Secret again.
+    // Our own patch, whose reply was lost, may have caused the conflict: read the Secret again.
     if (!kube::IsConflict(last)) return last;
   }
   return last;
@@ -172,7 +172,7 @@ absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmId
 
 absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
     const runtime::Context& context) const {
-  // Does not request their data, which are credentials.
+  // Does not request the data, which are credentials.
   return client_->List<CloudInitSecret, SecretRecord>(
       context, kube::kSecrets, ns_, {.labels = ManagedSelector()}, SecretFields(),
       &kube::AsItIs<SecretRecord>, kube::Part::kMetadata);

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMostOfNote = 1024;
 
 struct EventRecord {
-  std::string kind;  // of the object that it is about
+  std::string kind;  // kind of the object concerned
   std::string name;
   base::WallTime created{};
   SeenEvent event;
@@ -81,9 +81,9 @@ absl::Status Complete(EventRecord& record) {
 // (kubevirt/containerized-data-importer:pkg/controller/datavolume).
 bool IsSuccess(const SeenEvent& event) { return event.reason.ends_with("Succeeded"); }
 
-// Ignores the warning that two controllers wrote to an object at once: they try again
+// Ignores the warning about two controllers writing to an object at once, because they retry
 // (kubernetes/apiserver:pkg/registry/generic/registry/store.go, OptimisticLockErrorMsg). Nearly
-// every claim of Harvester's has such a warning.
+// every claim in Harvester has such a warning.
 bool IsWarning(const SeenEvent& event) {
   return event.type == "Warning" &&
          event.note.find("the object has been modified") == std::string::npos;
@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<SeenEvent>> VmStore::ListEventsOf(const runtime::Cont
   std::vector<SeenEvent> events;
   events.reserve(list.value.size());
   for (EventRecord& record : list.value) {
-    // A VM and its instance have the same name, and other objects may have it, too.
+    // A VM and its instance have the same name, and so may other objects.
     if (record.kind != kube::kVirtualMachines.kind &&
         record.kind != kube::kVirtualMachineInstances.kind) {
       continue;

@@ -43,7 +43,7 @@ std::string WithMessage(std::string text, const Condition* condition) {
   return text;
 }
 
-// The conditions as set by harvester/harvester:pkg/image/common/operator.go, stateTransit: while a
+// The conditions are set by harvester/harvester:pkg/image/common/operator.go, stateTransit: while a
 // failed import is retried, only RetryLimitExceeded has the cause.
 std::string ImportProblem(const ImageRecord& record) {
   const Condition* imported = FindCondition(record.conditions, "Imported");
@@ -120,8 +120,8 @@ std::string Listing(const std::vector<Image>& images) {
   return Listed(names);
 }
 
-// Finds images by the label with their display name. Releases of Harvester differ in when they set
-// it, so an empty list does not prove that there is no such image.
+// Finds images by the label with their display name. Harvester releases differ in when they set it,
+// so an empty list does not prove that there is no such image.
 absl::StatusOr<std::vector<Image>> ListByDisplayNameLabel(const kube::KubeClient& client,
                                                           const runtime::Context& context,
                                                           const std::string& ns,
@@ -147,7 +147,7 @@ absl::StatusOr<Image> OnlyOne(const std::vector<Image>& matching, const std::vec
       (all.empty() ? "; the namespace has no images" : "; it has: " + Listing(all)));
 }
 
-// A class that the token may not read is unknown, not missing.
+// A class that the token must not read is unknown, not missing.
 absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
                                               const runtime::Context& context,
                                               const kube::ResourceType& type, std::string_view what,
@@ -162,8 +162,8 @@ absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
   return Existing(read.status(), client, context, type, what, "", name);
 }
 
-// Removes the number before the first character of `end` from the text, with that character, and
-// returns the number.
+// Removes the number up to the first character of `end`, and that character, from the text; returns
+// the number.
 std::optional<std::int64_t> TakeNumber(std::string_view* text, std::string_view end) {
   const std::size_t length = text->find_first_of(end);
   const auto number = base::ParseInt(text->substr(0, length));
@@ -171,7 +171,7 @@ std::optional<std::int64_t> TakeNumber(std::string_view* text, std::string_view 
   return base::ToOptional(number);
 }
 
-// Of all namespaces, or of those of `namespaces` that may be listed.
+// Lists all namespaces, or those of `namespaces` that may be listed.
 template <typename T>
 absl::StatusOr<std::vector<T>> ListWhereAllowed(
     const std::vector<std::string>& namespaces,

@@ -34,7 +34,7 @@ const base::JsonFields<VersionRecord>& TemplateVersionFields() {
   return *kFields;
 }
 
-// In the order of their numbers.
+// Sorted by number.
 absl::StatusOr<std::vector<VersionRecord>> ListVersions(const kube::KubeClient& client,
                                                         const runtime::Context& context,
                                                         const std::string& ns,
@@ -57,7 +57,7 @@ std::string VersionsIn(const std::vector<VersionRecord>& versions) {
   return numbers.empty() ? "it has no versions yet" : "it has: " + Listed(numbers);
 }
 
-// The name of the version's object.
+// Returns the name of the version's object.
 absl::StatusOr<std::string> FindVersion(const kube::KubeClient& client,
                                         const runtime::Context& context, const std::string& ns,
                                         const std::string& id, std::int64_t wanted) {
@@ -71,9 +71,9 @@ absl::StatusOr<std::string> FindVersion(const kube::KubeClient& client,
       "there is no version " + std::to_string(wanted) + "; " + VersionsIn(versions));
 }
 
-// Both conditions are set in one update, "ready" once every image of the version is imported
-// (harvester/harvester:pkg/controller/master/template/template_version_controller.go). Releases
-// that do not know "ready" leave that to the check of the images.
+// Both conditions are set in one update; "ready" once every image of the version is imported
+// (harvester/harvester:pkg/controller/master/template/template_version_controller.go). If a release
+// does not know "ready", the images are checked instead.
 absl::Status CheckReady(const json& version) {
   struct Record {
     std::vector<Condition> conditions;

@@ -25,7 +25,7 @@ const base::JsonFields<VmStore::Version>& VersionFields() {
   return *kFields;
 }
 
-// A pod in which the guest of a VM runs, or is to run.
+// A pod in which the guest of a VM runs or will run.
 struct PodRecord : ObjectMetadata {
   std::vector<Condition> conditions;
 };
@@ -148,7 +148,7 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
   if (!kube::IsAlreadyExists(created.status())) return created.status();
   const ObjectMetadata wanted = MetadataFields().Read(vm);
   const auto existing = Get(context, wanted.name);
-  // Deleted between the two requests: it did exist, and its name must not be used again.
+  // Deleted between the two requests: it did exist, so its name must not be used again.
   if (kube::IsNotFound(existing.status())) return created.status();
   if (!existing.ok()) return existing.status();
   const std::string action = ValueOf(wanted.annotations, kActionIdAnnotation);
@@ -167,7 +167,7 @@ absl::Status VmStore::DryRunCreateVm(const runtime::Context& context, const json
 absl::Status VmStore::DeleteVm(const runtime::Context& context, const std::string& name,
                                const std::string& uid, const std::string& resource_version) const {
   // Both preconditions are needed: they keep a delayed DELETE from deleting a VM whose removal was
-  // cancelled, or a new VM of the same name.
+  // cancelled, or a new VM with the same name.
   if (uid.empty() || resource_version.empty()) {
     return base::InvalidArgument("deleting VirtualMachine " + name +
                                  " needs its uid and resourceVersion");

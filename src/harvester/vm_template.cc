@@ -24,8 +24,8 @@ using Path = std::initializer_list<const char*>;
 constexpr char kClaimsAnnotation[] = "harvesterhci.io/volumeClaimTemplates";
 constexpr char kImageAnnotation[] = "harvesterhci.io/imageId";
 
-// The state while one version is read: what is left of its spec, the result so far, and the reasons
-// why it cannot be used.
+// State while one version is read: the rest of its spec, the result so far, and the reasons why it
+// cannot be used.
 struct VersionReading {
   json spec;
   VmTemplate result;
@@ -56,7 +56,7 @@ void Drop(json* value, Path path, std::initializer_list<const char*> keys) {
   for (const char* const key : keys) Take(value, path, key);
 }
 
-// The same by a JSON pointer.
+// Likewise by a JSON pointer.
 json TakeAt(json* value, std::string_view pointer) {
   json::json_pointer path{std::string(pointer)};
   const std::string key = path.back();
@@ -65,7 +65,7 @@ json TakeAt(json* value, std::string_view pointer) {
   return Take(&value->at(path), {}, key.c_str());
 }
 
-// Removes members that are null. To the API server they are absent, but in a merge patch they would
+// Removes null members. The API server treats them as absent, but in a merge patch they would
 // remove the VM's own members.
 void DropNulls(json* value) {
   if (value->is_object()) {
@@ -92,7 +92,7 @@ std::map<std::string, std::string> TextsOf(const json* object) {
   return texts;
 }
 
-// A quantity is a string, but in a user's YAML it may be a number.
+// A quantity is a string, but may be a number in a user's YAML.
 std::int64_t QuantityOf(const json* value) {
   if (value == nullptr) return 0;
   const auto quantity =
@@ -105,8 +105,8 @@ bool IsOurs(std::string_view key) {
   return key.starts_with("nomad-harvester-autoscaler/") || key == kManagedByLabel;
 }
 
-// By these keys, Fleet, Argo CD, Flux and Helm recognise the objects that they made. They delete
-// such an object if their source does not have it (rancher/wrangler:pkg/apply/desiredset.go,
+// Fleet, Argo CD, Flux and Helm recognise the objects that they made by these keys, and delete such
+// an object if their source does not have it (rancher/wrangler:pkg/apply/desiredset.go,
 // argoproj/argo-cd:common/common.go, fluxcd/kustomize-controller,
 // helm/helm:pkg/action/validate.go).
 bool IsOfADeployment(std::string_view key) {
@@ -155,7 +155,7 @@ std::map<std::string, std::string> Shared(std::map<std::string, std::string> val
   return values;
 }
 
-// Annotations that Harvester's UI writes for access credentials, which are not taken over.
+// Annotations that Harvester's UI writes for access credentials; not adopted.
 constexpr char kDynamicKeys[] = "harvesterhci.io/dynamic-ssh-key-";
 
 void ReadMetadata(const json& vm, VersionReading* reading) {
@@ -202,8 +202,8 @@ void ReadSize(VersionReading* reading) {
     counted = true;
     product *= number;
   }
-  // A count that is absent or 0 means 1. It is written, because that of BuildVirtualMachine would
-  // apply otherwise.
+  // A count that is absent or 0 means 1. It is written, because otherwise that of
+  // BuildVirtualMachine would apply.
   for (const char* const count : {"cores", "sockets", "threads"}) {
     if (counted && base::GetInt(*cpu, count) == 0) (*cpu)[count] = 1;
   }
@@ -259,8 +259,8 @@ void ReadClaim(const std::string& disk_name, json claim, VersionReading* reading
   if (storage_class.is_string()) disk->storage_class = storage_class.get<std::string>();
   for (const char* const source : {"dataSource", "dataSourceRef"}) {
     const json taken = Take(&claim, {"spec"}, source);
-    // Harvester's UI leaves it out, too (harvester/harvester-ui-extension:pkg/harvester/edit/
-    // kubevirt.io.virtualmachine/index.vue).
+    // Harvester's UI omits it, too
+    // (harvester/harvester-ui-extension:pkg/harvester/edit/kubevirt.io.virtualmachine/index.vue).
     if (!taken.is_null())
       reading->AddNote("the " + std::string(source) + " of volume " + disk_name);
   }
@@ -304,7 +304,7 @@ void AddDisk(const std::string& name, json device, json volume,
     return reading->Refuse("volume " + name + " has no disk, and a name that the VMs' disks have");
   }
   if (!device.is_null()) {
-    // KubeVirt takes a device that does not say what it is for a hard disk.
+    // KubeVirt treats a device of unspecified kind as a hard disk.
     disk.hard_disk = !device.contains("cdrom") && !device.contains("lun");
     // The disk gets a new name; a volume without a device keeps its own.
     Drop(&device, {}, {"name"});
@@ -387,7 +387,7 @@ void ReadNetworks(const std::string& ns, VersionReading* reading) {
   }
 }
 
-// Takes only the deviceName. The names of devices are free; any other member belongs to one of
+// Takes only the deviceName. Device names are arbitrary; any other member belongs to one of
 // Harvester's releases or to one device of one host.
 std::vector<policy::DeviceRequest> TakeDevices(const char* kind, VersionReading* reading) {
   std::vector<policy::DeviceRequest> requests;

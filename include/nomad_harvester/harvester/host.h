@@ -24,11 +24,11 @@ struct Host {
 };
 
 // Both functions block for their requests; errors are KubeClient's. Thread-safe. NOT_FOUND: the
-// host does not exist any more. PERMISSION_DENIED (kube::IsForbidden): the token lacks the right,
-// and callers go on without the host's facts.
+// host no longer exists. PERMISSION_DENIED (kube::IsForbidden): the token lacks the right, and
+// callers continue without the host's data.
 absl::StatusOr<Host> GetHost(const runtime::Context& context, const kube::KubeClient& client,
                              const std::string& name);
-// One list.
+// Sends one list request.
 absl::StatusOr<std::vector<Host>> ListHosts(const runtime::Context& context,
                                             const kube::KubeClient& client);
 

@@ -46,15 +46,15 @@ inline constexpr char kNotReadyYet[] = "not-yet";
 inline constexpr char kScaleInAnnotation[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kRolledBackAnnotation[] = "nomad-harvester-autoscaler/rolled-back";
 inline constexpr char kRemovalUndoneAnnotation[] = "nomad-harvester-autoscaler/removal-undone";
-// Release 0.1 wrote this one instead of removal-undone: a time.
+// Release 0.1 wrote this annotation, a time, instead of removal-undone.
 inline constexpr char kRemovalRefusedAnnotation[] = "nomad-harvester-autoscaler/removal-refused";
 inline constexpr char kPublishedHostAnnotation[] = "nomad-harvester-autoscaler/published-host";
 inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect";
-// Why an operator wants the VM to be replaced.
+// An operator's reason for requesting the VM's replacement.
 inline constexpr char kReplaceAnnotation[] = "nomad-harvester-autoscaler/replace";
-// On a new VM: which one it replaces.
+// On a new VM: the VM that it replaces.
 inline constexpr char kReplacesAnnotation[] = "nomad-harvester-autoscaler/replaces";
-// With a name behind it: the VM is not deleted while it has the annotation (rule C18).
+// Followed by a name: the VM is not deleted while it has the annotation (rule C18).
 inline constexpr char kHoldAnnotationPrefix[] = "nomad-harvester-autoscaler/hold-";
 inline constexpr char kDeleteFirstAnnotation[] = "nomad-harvester-autoscaler/delete-first";
 inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/action";
@@ -64,7 +64,7 @@ inline constexpr char kLeaseLastErrorAnnotation[] = "nomad-harvester-autoscaler/
 inline constexpr char kLeaseReplacementAnnotation[] = "nomad-harvester-autoscaler/replacement";
 inline constexpr char kLeasePausedAnnotation[] = "nomad-harvester-autoscaler/paused";
 inline constexpr char kLeasePolicyAnnotation[] = "nomad-harvester-autoscaler/policy";
-// Harvester's own annotation: the claims that it deletes with the VM, separated by commas
+// Harvester's own annotation: the claims that it deletes with the VM, comma-separated
 // (harvester/harvester:pkg/util/constants.go,
 // pkg/controller/master/virtualmachine/vm_controller.go).
 inline constexpr char kRemovedClaimsAnnotation[] = "harvesterhci.io/removedPersistentVolumeClaims";
@@ -79,19 +79,19 @@ struct NodesRecord {
   std::uint64_t index = 0;  // Nomad's index when the VM was created
   friend bool operator==(const NodesRecord&, const NodesRecord&) = default;
 };
-// Unknown members are dropped when the annotation is read: apart from `harvester adopt`, the plugin
-// writes it only once.
+// Unknown members are dropped on reading, because apart from `harvester adopt` the plugin writes
+// the annotation only once.
 std::string ToAnnotation(const NodesRecord& nodes);
 absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text);
 
 enum class MarkReason { kScaleIn, kBroken, kUnhealthy, kReplace };
 std::string_view MarkReasonName(MarkReason reason);
-// The VM works: its removal may be given up.
+// True if the VM works, so that its removal may be given up.
 inline bool IsElective(MarkReason reason) {
   return reason == MarkReason::kScaleIn || reason == MarkReason::kReplace;
 }
 
-// When a drain must have finished.
+// The time by which a drain must have finished.
 struct DrainDeadline {
   enum class Kind { kAt, kNone, kNow };
   Kind kind = Kind::kNone;
@@ -99,8 +99,8 @@ struct DrainDeadline {
   friend bool operator==(const DrainDeadline&, const DrainDeadline&) = default;
 };
 
-// The mark: the annotation scale-in. It holds everything that is needed to finish a removal,
-// independent of later changes of the policy.
+// The mark: the annotation scale-in. It holds everything needed to finish a removal, independent of
+// later policy changes.
 struct Mark {
   std::string action;
   MarkReason reason = MarkReason::kScaleIn;
@@ -113,17 +113,17 @@ struct Mark {
   bool ignore_system = false;
   bool purge = false;
   NodesRecord nodes;
-  // Members of the annotation's object that this version does not know, as JSON text. They are
-  // written back unchanged.
+  // Members of the annotation that this version does not know, as JSON text; written back
+  // unchanged.
   std::string unknown_members;
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 std::string ToAnnotation(const Mark& mark);
-// INVALID_ARGUMENT if it cannot be read. The caller then assumes that somebody has edited the mark,
-// and rolls the removal back.
+// INVALID_ARGUMENT if it is unreadable. The caller then assumes that somebody edited the mark, and
+// rolls the removal back.
 absl::StatusOr<Mark> ParseMark(std::string_view text);
 
-// The annotation removal-undone of a VM: when the plugin removed its mark, and why. The text is
+// The annotation removal-undone of a VM: when and why the plugin removed its mark. The text is
 // "<time> <why>".
 struct UndoneRemoval {
   base::WallTime at{};
@@ -131,22 +131,22 @@ struct UndoneRemoval {
   friend bool operator==(const UndoneRemoval&, const UndoneRemoval&) = default;
 };
 std::string ToAnnotation(const UndoneRemoval& undone);
-// INVALID_ARGUMENT: it does not begin with a time.
+// INVALID_ARGUMENT if it does not begin with a time.
 absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text);
 
-// The annotation `replaces` of a new VM: it takes the place of that VM, which is removed once the
-// new one is ready (rule R1).
+// The annotation `replaces` of a new VM: it replaces that VM, which is removed once the new one is
+// ready (rule R1).
 struct Replaces {
   std::string vm;
   std::string uid;
-  // "unhealthy", "requested", "expired", "drifted", and for people more behind it.
+  // "unhealthy", "requested", "expired" or "drifted", possibly followed by details for people.
   std::string reason;
-  // The new VM is Halted, and starts with this run strategy once the other one is gone (rule R8).
-  // Empty: it was started when it was created.
+  // The new VM is Halted, and starts with this run strategy once the old one is gone (rule R8).
+  // Empty: it was started on creation.
   std::string start = {};
   // The hash of the other VM's spec (annotation `template`); empty: it has none.
   std::string was = {};
-  // How often in a row the place has changed back to the spec that it had before.
+  // How often in a row the place has changed back to its previous spec.
   std::int64_t flips = 0;
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const Replaces&, const Replaces&) = default;
@@ -155,8 +155,8 @@ struct Replaces {
 std::string ToAnnotation(const Replaces& replaces);
 absl::StatusOr<Replaces> ParseReplaces(std::string_view text);
 
-// The annotation published-host of a VM: what the plugin wrote into the metadata of its Nomad node
-// about where the VM runs.
+// The annotation published-host of a VM: the host information that the plugin wrote into the
+// metadata of the VM's Nomad node.
 struct PublishedHost {
   std::string node_id;
   std::string host;
@@ -175,8 +175,8 @@ struct LeaseAction {
   std::int64_t to = 0;
   std::set<std::string> names;                // VMs that it creates or marks
   std::map<std::string, std::string> create;  // name → action id of VMs still to be created
-  // VMs to take back (rule L6). Written only if there are any: an earlier release does not know
-  // this member, and would carry it over into its own later actions.
+  // VMs to take back (rule L6). Written only if there are any, because an earlier release does not
+  // know this member and would copy it into its own later actions.
   std::set<std::string> back = {};
   std::string unknown_members;
   friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
@@ -184,8 +184,8 @@ struct LeaseAction {
 std::string ToAnnotation(const LeaseAction& action);
 absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text);
 
-// The annotation `back-off` of the pool's Lease: for each cause the number of failures and the time
-// of the next attempt.
+// The annotation `back-off` of the pool's Lease: for each cause, the number of failures and the
+// time of the next attempt.
 struct BackOffEntry {
   std::int64_t failures = 0;
   base::WallTime retry_at{};
@@ -208,8 +208,8 @@ struct PolicyRecord {
 std::string ToAnnotation(const PolicyRecord& policy);
 absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
 
-// The annotation `last-error` of the pool's Lease: why the last action failed or was refused, until
-// one succeeds.
+// The annotation `last-error` of the pool's Lease: why the last action failed or was refused. Kept
+// until an action succeeds.
 struct ErrorRecord {
   std::string action{};  // empty: an error of the background work
   base::WallTime at{};
@@ -221,12 +221,12 @@ struct ErrorRecord {
 std::string ToAnnotation(const ErrorRecord& error);
 absl::StatusOr<ErrorRecord> ParseErrorRecord(std::string_view text);
 
-// The annotation `replacement` of the pool's Lease: a new VM was not ready by its deadline, and
-// nothing more is replaced by VMs of the same template (rule R5).
+// The annotation `replacement` of the pool's Lease: a new VM was not ready by its deadline, so no
+// more VMs are replaced from the same template (rule R5).
 struct StoppedReplacement {
   base::WallTime at{};
-  std::string vm;             // the new one
-  std::string template_hash;  // of that VM
+  std::string vm;             // the new VM
+  std::string template_hash;  // that VM's
   std::string why;
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const StoppedReplacement&, const StoppedReplacement&) = default;
@@ -235,8 +235,8 @@ struct StoppedReplacement {
 std::string ToAnnotation(const StoppedReplacement& stopped);
 absl::StatusOr<StoppedReplacement> ParseStoppedReplacement(std::string_view text);
 
-// What an operator wrote into `protect` of a VM (rule C7) or `paused` of a Lease (rule L10): Go's
-// true or false, or the time until which it holds.
+// The value that an operator wrote into `protect` of a VM (rule C7) or `paused` of a Lease (rule
+// L10): Go's true or false, or the time until which it holds.
 struct Hold {
   bool always = false;
   std::optional<base::WallTime> until = {};
@@ -244,8 +244,8 @@ struct Hold {
   bool HoldsAt(base::WallTime now) const { return always || (until.has_value() && now < *until); }
   friend bool operator==(const Hold&, const Hold&) = default;
 };
-// A text that is neither a boolean nor an RFC 3339 time always holds: an operator who writes it
-// means to stop something.
+// A text that is neither a boolean nor an RFC 3339 time holds for ever, because whoever wrote it
+// wanted to stop something.
 Hold ParseHold(std::string_view text);
 // "true", "false" or the time.
 std::string FormatHold(const Hold& hold);
@@ -255,7 +255,7 @@ std::string FormatHold(const Hold& hold);
 // (harvester/harvester:pkg/builder/cloudinit.go).
 inline constexpr char kCloudInitDisk[] = "cloudinitdisk";
 std::string DiskName(std::size_t index);
-// True for a name of either kind.
+// True for both kinds of names.
 bool IsDiskName(std::string_view name);
 
 // "<name>/<firmware uuid>".
@@ -263,12 +263,11 @@ std::string SelfValue(std::string_view name, std::string_view firmware_uuid);
 // Names of the objects that belong to a VM and to a pool.
 std::string SecretName(std::string_view vm_name);
 std::string ClaimName(std::string_view vm_name, int disk, std::string_view random);
-// Whether `claim` has the form that ClaimName gives for that VM.
+// True if `claim` has the form that ClaimName gives for that VM.
 bool IsClaimNameOf(std::string_view claim, std::string_view vm_name);
-// The disk, such as "disk-0", to which a claim of that VM belongs, or a claim that Harvester
-// restored in its place: "restore-<backup>-<uid of the restore>-disk-0"
-// (harvester/harvester:pkg/controller/master/backup/util.go, getRestorePVCName). Empty: `claim` is
-// neither.
+// Returns the disk, such as "disk-0", to which `claim` belongs, either as a claim of that VM or as
+// one that Harvester restored in its place: "restore-<backup>-<uid of the restore>-disk-0"
+// (harvester/harvester:pkg/controller/master/backup/util.go, getRestorePVCName). Empty: neither.
 std::string_view DiskOfClaim(std::string_view claim, std::string_view vm_name);
 std::string LeaseName(std::string_view pool);
 // Selects every object that the plugin created.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many more VMs the ResourceQuotas of a namespace allow (rule C2).
+// Estimates how many more VMs the ResourceQuotas of a namespace allow (rule C2).
 #ifndef NOMAD_HARVESTER_HARVESTER_QUOTA_H_
 #define NOMAD_HARVESTER_HARVESTER_QUOTA_H_
 
@@ -23,19 +23,19 @@ struct QuotaLine {
 // A quota with scopes has no lines, because the plugin does not evaluate scopes.
 struct ResourceQuota {
   std::string name;
-  // By resource. Quantities that cannot be parsed or that overflow are left out, and so are
-  // resources that the quota controller has not counted yet.
+  // By resource. Omits quantities that cannot be parsed or overflow, and resources that the quota
+  // controller has not counted yet.
   std::map<std::string, QuotaLine> lines;
 };
 
 struct QuotaRoom {
-  std::int64_t vms = 0;  // how many more VMs fit, 0 or more
+  std::int64_t vms = 0;  // how many more VMs fit, at least 0
   std::string limit;     // what prevents one more: quota, resource, hard, used
 };
-// The tightest limit for VMs of this VM spec; nullopt if no quota limits a resource that they use.
-// This is an estimate, because the overhead of a VM's pod depends on KubeVirt's release and on
-// Harvester's settings. If a VM exceeds the quota nevertheless, Harvester halts it and the plugin
-// removes it (rule C3).
+// Returns the tightest limit for VMs with this spec; nullopt if no quota limits a resource that
+// they use. An estimate, because a pod's overhead depends on KubeVirt's release and on Harvester's
+// settings. If a VM exceeds the quota after all, Harvester halts it and the plugin removes it (rule
+// C3).
 //
 // Counted: limits.cpu, limits.memory, pods of its pod; requests.storage and persistentvolumeclaims
 // of its disks, also by storage class where the policy or the image names one; secrets; and counts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash of a VM's sources, which shows whether the VM was created from the present policy.
+// Hashes a VM's sources, to detect whether the VM was created from the current policy.
 #ifndef NOMAD_HARVESTER_HARVESTER_TEMPLATE_HASH_H_
 #define NOMAD_HARVESTER_HARVESTER_TEMPLATE_HASH_H_
 
@@ -31,14 +31,13 @@ std::string TemplateHash(const TemplateSources& sources, const VmSpec& vm_spec);
 // absent.
 std::string TemplateParts(const TemplateSources& sources, const VmSpec& vm_spec);
 
-// The parts that differ between two such values, sorted. Empty if either is absent or unreadable:
-// then the parts are not known. Does not compare versions: call it only if IsDrift is true.
+// The parts that differ between two such values, sorted. Empty if either is absent or unreadable,
+// so that the parts are unknown. Does not compare versions: call it only if IsDrift is true.
 std::vector<std::string> DriftedParts(std::string_view stored, std::string_view wanted);
 
 // True if a VM with the annotation `stored` was created from another template than `wanted`, a
-// result of TemplateHash. False if either is empty, or if their versions differ: they then hash
-// different data and cannot be compared. The version is the text before the first colon; the first
-// version has none.
+// result of TemplateHash. False if either is empty, or if their versions differ, because then they
+// hash different data. The version is the text before the first colon; the first version has none.
 bool IsDrift(std::string_view stored, std::string_view wanted);
 
 }  // namespace nomad_harvester::harvester

@@ -22,13 +22,13 @@ struct Condition {
   std::optional<base::WallTime> last_transition;
 };
 
-// How long a VM may take until it is ready.
+// The time a VM may take to become ready.
 struct JoinTimeout {
   bool none = false;  // annotation "none": no deadline
   base::Duration limit{};
 };
 
-// The metadata that all Kubernetes objects have in common. Missing members are empty.
+// The metadata common to all Kubernetes objects. Missing members are empty.
 struct ObjectMetadata {
   std::string ns;
   std::string name;
@@ -41,32 +41,31 @@ struct ObjectMetadata {
 };
 
 // Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
-// Labels are not kept. Of the annotations only `self`, `template-hash` and `template-parts` are
-// kept; the members have the content of the others.
+// Labels are dropped. Of the annotations only `self`, `template-hash` and `template-parts` are
+// kept; the members hold the others' content.
 struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none, or the label managed-by is not ours
   std::string firmware_uuid;  // spec, lower case
   std::string action_id;
-  std::string zone;                         // in which it must run; empty: not recorded
+  std::string zone;                         // the zone in which it must run; empty: not recorded
   std::optional<JoinTimeout> join_timeout;  // unset if the annotation is absent or unreadable
   std::optional<NodesRecord> nodes;         // unset if absent or unreadable
-  // The keys of the Nomad cluster that it belongs to, as nomad::NomadClient::ReadClusterKeys
-  // returns them; empty: not recorded.
+  // The keys of its Nomad cluster, as returned by nomad::NomadClient::ReadClusterKeys; empty: not
+  // recorded.
   std::string nomad_cluster;
   std::string joined_node_id;
   std::optional<base::WallTime> joined_at;  // set if its node has registered
-  // Its node has registered, and was not seen ready yet. False for a VM that joined before the
+  // Its node has registered but has not been seen ready. False for a VM that joined before the
   // plugin recorded that.
   bool awaits_ready = false;
-  // When its node was first seen ready, if that is recorded.
+  // When its node was first seen ready, if recorded.
   std::optional<base::WallTime> ready_at;
   bool has_mark = false;     // the annotation is present, readable or not
   std::optional<Mark> mark;  // set if it is readable
   std::string rolled_back;
   // The last removal that the plugin gave up; unset if absent or unreadable.
   std::optional<UndoneRemoval> removal_undone;
-  // Whether the annotation published-host is present, readable or not, and its content if it is
-  // readable.
+  // Whether the annotation published-host is present, readable or not; and its content if readable.
   bool has_published_host = false;
   std::optional<PublishedHost> published_host;
   Hold protect;  // an absent annotation does not hold
@@ -81,14 +80,13 @@ struct VirtualMachine : ObjectMetadata {
   bool ready = false;
   std::vector<Condition> conditions;
   std::string quota_halt;  // harvesterhci.io/insufficient-resource-quota
-  // Harvester stopped it for the maintenance of this host, and starts it again; empty: it did not
+  // The host for whose maintenance Harvester stopped the VM, which it will start again; empty: none
   // (harvester/harvester:pkg/controller/master/nodedrain/nodedrain_controller.go).
   std::string stopped_for_host;
   std::vector<std::string> claim_names;     // of all volumes
   std::vector<std::string> removed_claims;  // kRemovedClaimsAnnotation
 
-  // Kubernetes' termination grace period of the guest; Harvester's default of 120 s if it is not
-  // set.
+  // Kubernetes' termination grace period of the guest; by default Harvester's 120 s.
   base::Duration termination_grace = std::chrono::seconds(120);
 };
 
@@ -96,46 +94,46 @@ struct VirtualMachine : ObjectMetadata {
 // joined-at, the VM counts as joined since its creation.
 VirtualMachine ParseVirtualMachine(const nlohmann::json& object);
 
-// Has the label and a `self` that names this VM: a clone or a restored copy has another name or
-// UUID.
+// True if it has the label and a `self` that names this VM; a clone or restored copy has another
+// name or UUID.
 bool IsMember(const VirtualMachine& vm);
-// The guest has run, and is paused by somebody or migrates. Its work goes on afterwards. Until then
-// Nomad cannot hear its client.
+// True if the guest has run and is currently paused or migrating. Its work continues afterwards.
+// Until then Nomad cannot hear its client.
 bool IsPausedOrMigrating(const VirtualMachine& vm);
-// KubeVirt's words if it paused the guest because its disk fails; else empty. Nobody knows whether
-// such a guest ever goes on (kubevirt/kubevirt:pkg/virt-handler/vm.go, "PausedIOError").
+// Returns KubeVirt's message if it paused the guest because of a disk fault; otherwise empty. Such
+// a guest may never continue (kubevirt/kubevirt:pkg/virt-handler/vm.go, "PausedIOError").
 std::string DiskFault(const VirtualMachine& vm);
-// KubeVirt says that the guest cannot move to another host (condition LiveMigratable): one with a
-// device of its host, for example. Maintenance mode is refused for the host of such a guest.
+// True if KubeVirt says that the guest cannot move to another host (condition LiveMigratable), for
+// example because it uses a device of its host. Harvester refuses maintenance mode for that host.
 bool CannotMigrate(const VirtualMachine& vm);
 inline bool IsTerminating(const VirtualMachine& vm) { return vm.deleted_at.has_value(); }
-// Its node has registered.
+// True if its node has registered.
 inline bool HasJoined(const VirtualMachine& vm) { return vm.joined_at.has_value(); }
-// Its node has registered, and was ready at some time.
+// True if its node has registered and was ready at some time.
 inline bool WasReady(const VirtualMachine& vm) { return HasJoined(vm) && !vm.awaits_ready; }
-// The guest does not run and is not being started: printableStatus Stopped, or run strategy Halted
-// without an instance. Paused and migrating VMs are not stopped, nor is one whose guest has crashed
-// or restarts.
+// True if the guest does not run and is not being started: printableStatus Stopped, or run strategy
+// Halted without an instance. False for paused and migrating VMs, and for one whose guest has
+// crashed or is restarting.
 bool IsStopped(const VirtualMachine& vm);
-// It is stopped because its host is in maintenance, and will be started again.
+// True if it was stopped for its host's maintenance, and will be started again.
 bool IsInMaintenance(const VirtualMachine& vm);
 // The run strategy of a VM that KubeVirt does not run.
 inline constexpr char kHalted[] = "Halted";
-// Replaces::start: the VM has never run, and starts once the VM is gone whose place it takes.
+// True if the VM has never run, and starts once the VM that it replaces is gone (Replaces::start).
 bool WaitsToStart(const VirtualMachine& vm);
-// KubeVirt reports a running guest: Running, Migrating or Paused, or the object is Ready.
+// True if KubeVirt reports a running guest: Running, Migrating or Paused, or the object is Ready.
 bool IsRunning(const VirtualMachine& vm);
 
-// The claims of the VM's spec that are to be deleted with it: those in removed_claims, and those
-// that Harvester restored in the place of one. A restore in place gives the volumes of the spec new
-// claims, but leaves the annotation as it is
-// (harvester/harvester:pkg/controller/master/backup/restore.go). A volume that was attached to the
-// VM is not among them.
+// Returns the claims of the VM's spec that must be deleted with it: those in removed_claims, and
+// those that Harvester restored in place of one of them. A restore in place gives the volumes of
+// the spec new claims but does not change the annotation
+// (harvester/harvester:pkg/controller/master/backup/restore.go). Volumes attached to the VM are not
+// included.
 std::vector<std::string> ClaimsThatGoWith(const VirtualMachine& vm);
 
-// Why the VM cannot start, if KubeVirt or Harvester reports it (rule C3). `since`: when the VM
-// entered the state, if the object has it. A halt by quota counts immediately (immediate).
-// kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go setPrintableStatus.
+// The reason why the VM cannot start, if KubeVirt or Harvester reports one (rule C3). `since`: when
+// the VM entered the state, if the object says so. A halt by a quota counts immediately
+// (immediate). kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go setPrintableStatus.
 struct StartFailure {
   std::string reason{};  // KubeVirt's or Harvester's message
   bool immediate = false;
@@ -143,24 +141,24 @@ struct StartFailure {
   bool only_at_join_timeout = false;
   std::optional<base::WallTime> since{};
 };
-// `pod_message`: what the scheduler says about its pod now, if that is known. KubeVirt's condition
+// `pod_message`: the scheduler's current message about its pod, if known. KubeVirt's condition
 // keeps the message of the first attempt, which is nearly always about volumes that are not bound
 // yet (kubevirt/kubevirt:pkg/controller/conditions.go, UpdateCondition).
 std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm,
                                              std::string_view pod_message = "");
-// KubeVirt says that no host takes its pod, or that its volumes are not bound yet.
+// True if KubeVirt says that no host accepts its pod, or that its volumes are not bound yet.
 bool IsUnschedulable(const VirtualMachine& vm);
 
 struct VirtualMachineInstance {
   std::string name;
   std::string phase;  // "", Pending, Scheduling, Scheduled, Running, Succeeded, Failed, Unknown
-  // The host on which the guest runs; empty: on none yet. During a live migration it is the old
-  // one, until the guest has moved (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go,
+  // The host on which the guest runs; empty: none yet. During a live migration it is the old one
+  // until the guest has moved (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go,
   // VirtualMachineInstanceStatus).
   std::string host;
   std::vector<std::string> addresses;
   std::vector<Condition> conditions;
-  // When the instance entered its phases, as far as the object has the times.
+  // When the instance entered its phases, as far as the object says so.
   struct PhaseBegin {
     std::string phase;
     std::optional<base::WallTime> at;
@@ -168,15 +166,15 @@ struct VirtualMachineInstance {
   std::vector<PhaseBegin> phases;
 };
 VirtualMachineInstance ParseInstance(const nlohmann::json& object);
-// When the instance entered its present phase, if the object has the time.
+// When the instance entered its current phase, if the object says so.
 std::optional<base::WallTime> PhaseBegan(const VirtualMachineInstance& instance);
-// KubeVirt reaches the guest agent, which the examples install.
+// True if KubeVirt reaches the guest agent, which the examples install.
 bool IsAgentConnected(const VirtualMachineInstance& instance);
-// The reason and message of the first condition that reports a fault or a wait, in the words of the
-// scheduler, KubeVirt or CDI. Empty: no condition reports one.
+// The reason and message of the first condition that reports a fault or a wait, as written by the
+// scheduler, KubeVirt or CDI. Empty: none does.
 std::string TroubleOf(const VirtualMachine& vm);
 std::string TroubleOf(const VirtualMachineInstance& instance);
-// Its guest runs or may run: in phase Unknown, KubeVirt has lost contact with it.
+// True if its guest runs or may run: in phase Unknown, KubeVirt has lost contact with it.
 bool IsRunning(const VirtualMachineInstance& instance);
 
 }  // namespace nomad_harvester::harvester

@@ -21,7 +21,7 @@ struct VmEvent {
   bool warning = false;
 };
 
-// How often, and when last, an event of a series was observed.
+// How often an event of a series was observed, and when last.
 struct EventSeries {
   int count = 1;
   base::WallTime last{};
@@ -36,13 +36,14 @@ struct SeenEvent {
   base::WallTime last{};  // when it was last observed
 };
 
-// The events.k8s.io/v1 Event to POST. `name` is unique in the namespace. `instance` identifies this
-// process. Texts are cut to what the API server accepts, at a whole character, and secrets in force
-// are removed from the note (base::WithoutSecrets). A count above 1 makes it a series.
+// Builds the events.k8s.io/v1 Event to POST. `name` is unique in the namespace. `instance`
+// identifies this process. Texts are truncated to the API server's limits, at a whole character,
+// and active secrets are removed from the note (base::WithoutSecrets). A count above 1 makes it a
+// series.
 nlohmann::json BuildVmEvent(const VmEvent& event, const std::string& ns, const std::string& name,
                             const std::string& instance, base::WallTime at,
                             const EventSeries& series);
-// The merge patch that updates the series of an Event: all its other fields are immutable.
+// Builds the merge patch that updates an Event's series; all its other fields are immutable.
 nlohmann::json BuildEventSeriesPatch(const EventSeries& series);
 
 }  // namespace nomad_harvester::harvester

@@ -31,7 +31,7 @@ struct Image {
   std::string storage_class;  // status.storageClassName, never derived from the name
   std::int64_t virtual_size = 0;
   bool imported = false;
-  std::string problem;  // why it is not usable; empty if imported
+  std::string problem;  // why it cannot be used; empty if imported
 };
 
 struct Network {
@@ -40,12 +40,12 @@ struct Network {
   std::string name;
 };
 
-// What a template says about a VM beyond the other members of a VmSpec.
+// The parts of a template that the other members of a VmSpec do not cover.
 struct VmBase {
   struct Disk {
     bool hard_disk = false;
-    // The templates of the device, the volume and its claim, without names; null: it has none. A
-    // volume without a device keeps its name.
+    // Templates of the device, the volume and its claim, without names; null: it has none. A volume
+    // without a device keeps its name.
     std::shared_ptr<const nlohmann::json> device;
     std::shared_ptr<const nlohmann::json> volume;
     std::shared_ptr<const nlohmann::json> claim;
@@ -57,12 +57,12 @@ struct VmBase {
     bool read_write_once = false;
   };
   // The spec of a VirtualMachine; null: there is no template. Takes precedence over the other
-  // members, except for labels, affinity and disks, where both apply.
+  // members; labels, affinity and disks are merged.
   std::shared_ptr<const nlohmann::json> spec;
   std::vector<Disk> disks;  // the root disk first; its image, size and class are the VmSpec's
 };
 
-// What all VMs of one action share.
+// The specification shared by all VMs of one action.
 struct VmSpec {
   std::string ns;
   std::string pool;
@@ -95,13 +95,13 @@ struct VmSpec {
   std::string nomad_cluster;  // the annotation's value; empty: none
 };
 
-// What differs between the VMs of one action.
+// The data that differ between the VMs of one action.
 struct VmIdentity {
   std::string name;
   std::string firmware_uuid;
   std::string action_id;
   std::string claim_random;  // the random part of the names of its claims
-  std::string zone{};        // the one zone of the spec in which it may run; empty: any
+  std::string zone{};        // the zone of the spec in which it must run; empty: any
   std::optional<Replaces> replaces{};
   bool halted = false;  // created Halted, to be started later
 };
@@ -112,47 +112,47 @@ struct IntroToken {
   base::WallTime expires{};
 };
 
-// What the Secret of a VM holds for cloud-init.
+// The cloud-init data in a VM's Secret.
 struct CloudInit {
   std::string user_data{};
   std::string network_data{};  // empty: none
-  // Part of the texts above. The Secret also has it under a key of its own, so that another token
-  // can replace it.
+  // Also part of the texts above. The Secret additionally stores it under its own key, so that it
+  // can be replaced.
   IntroToken intro_token{};
 };
 
-// The objects to POST. The Secret has no owner yet; the VM refers to it by name. User data and
-// network data are always passed in the Secret.
+// Build the objects to POST. The Secret has no owner yet; the VM refers to it by name. User data
+// and network data are always passed in the Secret.
 nlohmann::json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity,
                            const CloudInit& cloud_init);
 nlohmann::json BuildVirtualMachine(const VmSpec& vm_spec, const VmIdentity& identity);
-// The merge patch that makes the VM the Secret's owner (blockOwnerDeletion false).
+// Builds the merge patch that makes the VM the Secret's owner (blockOwnerDeletion false).
 nlohmann::json BuildSecretOwnerPatch(const VmIdentity& identity, const std::string& vm_uid,
                                      const std::string& secret_resource_version);
 
-// The size of the root disk: `wanted`, or max(10 GiB, virtual size). INVALID_ARGUMENT if `wanted`
-// is smaller than the image's virtual size.
+// Returns the size of the root disk: `wanted`, or max(10 GiB, virtual size). INVALID_ARGUMENT if
+// `wanted` is smaller than the image's virtual size.
 absl::StatusOr<std::int64_t> RootDiskBytes(const Image& image, const std::int64_t* wanted);
 
 // The variables of a template (docs/configuration.md, "Templates").
 using TemplateVariables = std::map<std::string, std::string>;
 
-// Mustache without HTML escaping. INVALID_ARGUMENT with line and column for an unknown variable, a
-// section, a partial or an unclosed tag; the text explains how to keep foreign {{ }} by changing
-// the delimiters. A dot in a name ("env.NAME") has no special meaning.
+// Renders Mustache without HTML escaping. INVALID_ARGUMENT with line and column for an unknown
+// variable, a section, a partial or an unclosed tag; the text explains how to keep foreign {{ }} by
+// changing the delimiters. A dot in a name ("env.NAME") has no special meaning.
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables);
 
 // True if the template uses this variable.
 bool UsesVariable(const std::string& source, std::string_view name);
 
-// The user data of a VM: the rendered template, checked to be YAML if it begins with #cloud-config,
-// with the public keys merged into ssh_authorized_keys. Keys require #cloud-config or an absent
-// template (INVALID_ARGUMENT). An empty source gives "#cloud-config\n".
+// Builds the user data of a VM: the rendered template, checked to be YAML if it begins with
+// #cloud-config, with the public keys merged into ssh_authorized_keys. Keys require #cloud-config
+// or no template (INVALID_ARGUMENT). An empty source gives "#cloud-config\n".
 absl::StatusOr<std::string> ComposeUserData(const std::string& source,
                                             const TemplateVariables& variables,
                                             const std::vector<std::string>& public_keys);
-// The network data of a VM: the rendered template, which must be a YAML mapping that is not empty.
+// Builds the network data of a VM: the rendered template, which must be a non-empty YAML mapping.
 absl::StatusOr<std::string> ComposeNetworkData(const std::string& source,
                                                const TemplateVariables& variables);
 

@@ -27,11 +27,12 @@ namespace nomad_harvester::harvester {
 using kube::Timestamped;
 
 // True if this release takes GPUs as host devices; 1.7 and older take them as `gpus`. `version` is
-// the value of Harvester's setting server-version, such as "v1.7.2". A value that is no version
+// the value of Harvester's setting server-version, such as "v1.7.2". A value that is not a version
 // ("dev", "master-1a2b3c4-head") counts as the newest.
 bool IsVersionWithGpusAsHostDevices(std::string_view version);
 
-// What says which Secrets and claims belong to VMs: a whole VM of a large pool is kilobytes.
+// The fields that tell which Secrets and claims belong to a VM; whole VMs of a large pool are too
+// big to keep.
 struct VmInBrief {
   explicit VmInBrief(VirtualMachine&& vm);
   std::string name;
@@ -58,7 +59,7 @@ struct CloudInitSecret {
   std::optional<base::WallTime> token_expires{};  // its introduction token; unset: it has none
 };
 
-// Annotation → new value; no value removes the annotation.
+// Annotation → new value; nullopt removes the annotation.
 using AnnotationChanges = std::map<std::string, std::optional<std::string>>;
 
 // Thread-safe. Every call blocks for its requests; errors are KubeClient's.
@@ -68,15 +69,15 @@ class VmStore {
 
   const std::string& ns() const { return ns_; }
 
-  // The uid of the namespace, which identifies the Harvester cluster. One GET; the right to it is
+  // The uid of the namespace, which identifies the Harvester cluster. One GET; the right is
   // optional.
   absl::StatusOr<std::string> NamespaceUid(const runtime::Context& context) const;
 
   // One list: every VM that has our managed-by label, members or not.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListManaged(
       const runtime::Context& context) const;
-  // One list: the present versions of the same VMs, in the same order. If they are those of a list
-  // that was read before, that list is still current: an object with the same uid and
+  // One list: the current versions of the same VMs, in the same order. If they equal those of an
+  // earlier list, that list is still current, because an object with the same uid and
   // resourceVersion has the same content.
   struct Version {
     std::string uid{};
@@ -89,7 +90,7 @@ class VmStore {
   // One list: every VM of the namespace.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListAll(
       const runtime::Context& context) const;
-  // The same in brief.
+  // Like ListAll, in brief.
   absl::StatusOr<std::vector<VmInBrief>> ListAllInBrief(const runtime::Context& context) const;
   absl::StatusOr<Timestamped<VirtualMachine>> Get(const runtime::Context& context,
                                                   const std::string& name) const;
@@ -110,40 +111,40 @@ class VmStore {
 
   // The three writes of a creation. Each may be repeated with the same arguments after a lost
   // reply. On ALREADY_EXISTS the object is read back, and the write succeeds if the object is ours:
-  // it has our action id, and the Secret has the same user data and no deletionTimestamp, the VM
-  // the same self annotation (it may already be terminating). Introduction tokens are not compared,
-  // because each attempt makes a new one; the object keeps its own. Otherwise ALREADY_EXISTS is
-  // returned.
+  // it has our action id, and the Secret has the same user data and no deletionTimestamp, or the VM
+  // has the same self annotation (it may already be terminating). Introduction tokens are not
+  // compared, because each attempt makes a new one; the object keeps its own. Otherwise
+  // ALREADY_EXISTS is returned.
   absl::StatusOr<CloudInitSecret> CreateSecret(const runtime::Context& context,
                                                const nlohmann::json& secret) const;
   absl::StatusOr<Timestamped<VirtualMachine>> CreateVm(const runtime::Context& context,
                                                        const nlohmann::json& vm) const;
-  // `secret`: the Secret as it was just created; without it, it is read. FAILED_PRECONDITION if it
-  // belongs to another action.
+  // `secret`: the Secret as just created; if unset, it is read. FAILED_PRECONDITION if it belongs
+  // to another action.
   absl::Status SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
                               const std::string& vm_uid,
                               std::optional<CloudInitSecret> secret = {}) const;
-  // Full admission of the VM without storing it (dryRun=All); counts as a read.
+  // Runs the full admission of the VM without storing it (dryRun=All); counts as a read.
   absl::Status DryRunCreateVm(const runtime::Context& context, const nlohmann::json& vm) const;
 
   // DELETE with uid and resourceVersion, both required. OK if the VM no longer exists.
-  // FAILED_PRECONDITION: the VM has changed, by another client or by a first attempt of this DELETE
-  // whose reply was lost.
+  // FAILED_PRECONDITION: the VM was changed by another client, or by an earlier attempt of this
+  // DELETE whose reply was lost.
   absl::Status DeleteVm(const runtime::Context& context, const std::string& name,
                         const std::string& uid, const std::string& resource_version) const;
 
   // One list: every claim of the namespace, because those of CDI images lack our labels.
   absl::StatusOr<std::vector<Claim>> ListClaims(const runtime::Context& context) const;
-  // The last warning of Kubernetes or CDI about each volume, by its name: "ProvisioningFailed:
-  // storageclass … not found". A warning that a success followed is left out. Two lists of Events:
+  // The last warning of Kubernetes or CDI about each volume, by name: "ProvisioningFailed:
+  // storageclass … not found". Omits warnings that were followed by a success. Two lists of Events:
   // about claims, and about DataVolumes, which have the names of their claims.
   absl::StatusOr<std::map<std::string, std::string>> ListVolumeWarnings(
       const runtime::Context& context) const;
-  // Why the pods of VMs have no host, in the scheduler's words, by the VM's name. One list.
+  // The scheduler's messages about pods of VMs that have no host, by VM name. One list.
   absl::StatusOr<std::map<std::string, std::string>> ListPodMessages(
       const runtime::Context& context) const;
-  // One list: the Events of a VM and of its instance, whoever wrote them, the oldest first. Their
-  // notes are cut to what the API server accepts of one.
+  // One list: the Events of a VM and its instance by any writer, the oldest first. Notes are
+  // truncated to the API server's limit.
   absl::StatusOr<std::vector<SeenEvent>> ListEventsOf(const runtime::Context& context,
                                                       const std::string& vm) const;
   // OK if it no longer exists.
@@ -154,29 +155,29 @@ class VmStore {
       const runtime::Context& context) const;
   absl::StatusOr<CloudInitSecret> GetSecret(const runtime::Context& context,
                                             const std::string& name) const;
-  // Replaces the introduction token of a VM's Secret by `token`, everywhere in its data. The write
-  // is conditional on the resourceVersion of `secret`. FAILED_PRECONDITION: the Secret has changed
-  // since (kube::IsConflict), or has no token.
+  // Replaces the introduction token throughout the data of a VM's Secret. The write is conditional
+  // on the resourceVersion of `secret`. FAILED_PRECONDITION: the Secret has changed since
+  // (kube::IsConflict), or has no token.
   absl::Status ReplaceIntroToken(const runtime::Context& context, const CloudInitSecret& secret,
                                  const IntroToken& token) const;
   // OK if it no longer exists.
   absl::Status DeleteSecret(const runtime::Context& context, const CloudInitSecret& secret) const;
 
-  // `name` is a resource name, else a display name with exactly one match (otherwise
-  // FAILED_PRECONDITION, which names the images found). An image that is not imported yet is
-  // returned with `problem`. Looks for both kinds of name at once.
+  // `name` is a resource name, or else a display name with exactly one match (otherwise
+  // FAILED_PRECONDITION, naming the images found). An image that is not imported yet is returned
+  // with `problem`. Looks up both kinds of names in parallel.
   absl::StatusOr<Image> ResolveImage(const runtime::Context& context, runtime::Executor& executor,
                                      const std::string& ns, const std::string& name) const;
-  // A version of the template, by its number; nullopt: the default one. NOT_FOUND names the
-  // templates of the namespace or the versions of the template, if the token may list them;
-  // FAILED_PRECONDITION: the version is not ready, its template has no default, or the VMs of a
-  // pool cannot be made from it. Two or three reads, one after the other.
+  // A version of the template, by its number; nullopt: the default version. NOT_FOUND names the
+  // templates of the namespace or the versions of the template, if the token may list them.
+  // FAILED_PRECONDITION: the version is not ready, the template has no default, or a pool's VMs
+  // cannot be made from it. Two or three sequential reads.
   absl::StatusOr<VmTemplate> ResolveTemplate(const runtime::Context& context, const std::string& ns,
                                              const std::string& name,
                                              std::optional<std::int64_t> version) const;
   // NOT_FOUND names the NetworkAttachmentDefinition.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
-  // NOT_FOUND names the class and those that exist. A class that the token may not read is
+  // NOT_FOUND names the class and the existing ones. A class that the token must not read is
   // `unknown`, not an error: classes are cluster-wide, and a namespace's Role cannot grant the
   // right.
   struct ClassFacts {
@@ -188,11 +189,11 @@ class VmStore {
   absl::StatusOr<ClassFacts> ReadPriorityClass(const runtime::Context& context,
                                                const std::string& name) const;
   // True if this Harvester takes GPUs as host devices, according to its version, which every user
-  // may read. A version that is missing or must not be read counts as the newest.
+  // may read. A missing or unreadable version counts as the newest.
   absl::StatusOr<bool> TakesGpusAsHostDevices(const runtime::Context& context) const;
   // One list: the quotas of the namespace.
   absl::StatusOr<std::vector<ResourceQuota>> ListQuotas(const runtime::Context& context) const;
-  // The public key of a KeyPair, one line. FAILED_PRECONDITION: it has none, or several lines.
+  // The public key of a KeyPair, on one line. FAILED_PRECONDITION: it has none, or several lines.
   absl::StatusOr<std::string> PublicKey(const runtime::Context& context, const std::string& ns,
                                         const std::string& name) const;
 

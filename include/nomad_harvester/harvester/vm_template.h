@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a version of Harvester's VirtualMachineTemplate says about a VM.
+// Reads the VM defined by a version of Harvester's VirtualMachineTemplate.
 //
 // The object is never changed: Harvester refuses updates of a version
 // (harvester/harvester:pkg/webhook/resources/templateversion/validator.go). It holds metadata and
@@ -24,10 +24,10 @@
 
 namespace nomad_harvester::harvester {
 
-// A version of a template, without what belongs to a single VM or to cloud-init.
+// A version of a template, without data of a single VM and of cloud-init.
 struct VmTemplate {
   std::string id;  // "NAMESPACE/NAME (UID)" of the version
-  // In the form of the policy's keys. Empty, 0 or nullopt: the template does not say.
+  // In the form of the policy's keys. Empty, 0 or nullopt: the template does not define it.
   std::int64_t cpu_cores = 0;
   std::int64_t memory_bytes = 0;
   std::vector<Network> networks;
@@ -39,16 +39,16 @@ struct VmTemplate {
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   VmBase base;  // everything else
-  // CPU and memory can be changed while the VM runs: their sizes are limits.
+  // CPU and memory can be changed while the VM runs; their sizes are limits.
   bool hotplug = false;
   // Key pairs that Harvester's UI merges into the template's user data, as "NAMESPACE/KEYPAIR".
   std::vector<std::string> ssh_keys;
-  // Parts of the template that are not taken over, or that have a consequence for the operator.
+  // Parts of the template that are ignored, or that have a consequence for the operator.
   std::vector<std::string> notes;
 };
 
-// `version`: a VirtualMachineTemplateVersion; `ns`: the namespace of the VMs. FAILED_PRECONDITION
-// lists everything in it that a pool's VMs cannot have.
+// `version`: a VirtualMachineTemplateVersion; `ns`: the VMs' namespace. FAILED_PRECONDITION lists
+// everything in it that a pool's VMs cannot have.
 absl::StatusOr<VmTemplate> ReadVmTemplate(const nlohmann::json& version, const std::string& ns);
 
 // The keys of a policy that take precedence over a template.
