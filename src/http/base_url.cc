@@ -57,7 +57,7 @@ absl::Status CheckScheme(const std::string& text) {
   return absl::OkStatus();
 }
 
-// The bytes of an IPv4 or IPv6 address; empty if the text is none.
+// Returns the bytes of an IPv4 or IPv6 address; empty if the text is not one.
 std::string ParseAddress(const std::string& text) {
   std::array<char, sizeof(in6_addr)> bytes{};
   if (inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) {
@@ -67,8 +67,8 @@ std::string ParseAddress(const std::string& text) {
   return is_v6 ? std::string(bytes.data(), bytes.size()) : "";
 }
 
-// True if `pattern`, an address or a network in CIDR notation, contains `address`, a result of
-// ParseAddress.
+// True if `pattern`, an address or a network in CIDR notation, contains `address`, which
+// ParseAddress returned.
 bool NetworkHolds(std::string_view pattern, const std::string& address) {
   const std::size_t slash = pattern.find('/');
   const std::string network = ParseAddress(std::string(pattern.substr(0, slash)));
@@ -83,7 +83,7 @@ bool NetworkHolds(std::string_view pattern, const std::string& address) {
   return true;
 }
 
-// ".domain" and "*.domain" match the names below the domain; "domain" matches itself, too.
+// ".domain" and "*.domain" match only names below the domain; "domain" also matches itself.
 bool DomainHolds(std::string_view pattern, std::string_view host) {
   if (pattern.starts_with("*.")) pattern.remove_prefix(1);
   if (pattern.empty() || host.size() < pattern.size()) return false;

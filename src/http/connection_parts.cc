@@ -19,7 +19,7 @@ constexpr std::size_t kMaxBundleBytes = 8UL * 1024 * 1024;
 constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
 constexpr std::string_view kEnd = "-----END CERTIFICATE-----";
 
-// Where Go, and so the agent, looks for CAs (golang/go:src/crypto/x509/root_linux.go).
+// Where Go, and therefore the agent, looks for CAs (golang/go:src/crypto/x509/root_linux.go).
 const char* const kSystemBundles[] = {
     "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Alpine
     "/etc/pki/tls/certs/ca-bundle.crt",                   // Fedora, RHEL 6
@@ -29,8 +29,8 @@ const char* const kSystemBundles[] = {
     "/etc/ssl/cert.pem",                                  // Alpine
 };
 
-// Collects certificates without duplicates: a directory with c_rehash links has every certificate
-// twice.
+// Collects certificates without duplicates, because a directory with c_rehash links contains every
+// certificate twice.
 class Collection {
  public:
   void Add(std::string_view pem) {
@@ -144,10 +144,10 @@ absl::StatusOr<std::string> LoadCasFrom(const CaPlaces& places) {
       absl::StrSplit(places.directories, ':', absl::SkipEmpty());
   for (const std::string& directory : directories) {
     note("SSL_CERT_DIR=" + directory);
-    // A directory may be missing, as long as another one has a certificate.
+    // A directory may be missing as long as another one has a certificate.
     collection.AddDirectory(directory).IgnoreError();
   }
-  // The system's bundles must not extend the set that the environment names.
+  // The system's bundles must not extend the set named by the environment.
   if (places.file.empty() && places.directories.empty()) {
     for (const std::string& bundle : places.bundles) {
       note(bundle);

@@ -104,11 +104,11 @@ absl::Status TlsRefusal(const CurlFailure& failure, const std::string& text) {
   return status;
 }
 
-// Replaces libcurl's texts about a proxy: they quote its address as the operator wrote it
+// Replaces libcurl's texts about a proxy, because they quote its address as the operator wrote it
 // (curl/curl:lib/url.c, parse_proxy), and do not say whose name or reply they mean.
 std::string WhyNotConnected(const CurlFailure& failure, const std::string& text) {
   if (failure.proxy.empty()) {
-    // libcurl's text would repeat the host and add how many milliseconds the attempt took.
+    // libcurl's text would repeat the host and append the attempt's milliseconds.
     return failure.code == CURLE_COULDNT_CONNECT && failure.os_error != 0
                ? std::generic_category().message(static_cast<int>(failure.os_error))
                : text;

@@ -25,8 +25,8 @@ struct CurlFailure {
   long os_error = 0;        // errno of the last connect(); 0: none
 };
 
-// UNAVAILABLE, FAILED_PRECONDITION (TLS), RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as HttpTransport
-// defines. The text holds no credentials.
+// UNAVAILABLE, FAILED_PRECONDITION (TLS), RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as defined by
+// HttpTransport. The text contains no credentials.
 absl::Status CurlErrorStatus(const CurlFailure& failure);
 
 }  // namespace nomad_harvester::http

@@ -203,11 +203,10 @@ class CurlExchange {
     }
     const bool is_get = request_.method == Method::kGet;
     Set(CURLOPT_CUSTOMREQUEST, is_get ? nullptr : MethodName(request_.method).data());
-    // If the server closes a reused connection without a reply, libcurl sends the request again,
-    // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request). If a server has sent
-    // something on an idle connection, such as a load balancer's 408, libcurl takes it for the
-    // reply to the next request (Go's client does not: golang/go:src/net/http/transport.go,
-    // is408Message).
+    // If the server closes a reused connection without a reply, libcurl repeats the request,
+    // whatever the method (curl/curl:lib/transfer.c, Curl_retry_request). If a server has sent data
+    // on an idle connection, such as a load balancer's 408, libcurl takes it for the reply to the
+    // next request (Go's client does not: golang/go:src/net/http/transport.go, is408Message).
     const bool fresh = request_.idempotency == Idempotency::kOnce || HasInput(handles_);
     Set(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
   }
@@ -255,8 +254,8 @@ class CurlExchange {
       return base::Unavailable(std::string("libcurl cannot wait for the transfer: ") +
                                curl_multi_strerror(result));
     }
-    // Must be asked now: once the easy handle has left the multi handle, libcurl no longer tells
-    // the socket.
+    // Must be queried now: once the easy handle has left the multi handle, libcurl no longer
+    // reveals the socket.
     curl_easy_getinfo(handles_.easy.get(), CURLINFO_ACTIVESOCKET, &handles_.idle);
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
@@ -318,7 +317,7 @@ class CurlExchange {
       in_headers_ = false;  // trailers follow the body and are ignored
       return true;
     }
-    // A further status line means that the previous block was a 1xx.
+    // Another status line means that the previous block was a 1xx.
     if (!in_headers_ && line.substr(0, 5) == "HTTP/") {
       in_headers_ = true;
       response_.headers = Headers();

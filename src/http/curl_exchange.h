@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends one request and receives its reply, on handles that the caller lends.
+// Sends one request and receives its reply, using handles that the caller lends.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_EXCHANGE_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_EXCHANGE_H_
 
@@ -18,14 +18,14 @@
 
 namespace nomad_harvester::http {
 
-// The checked options of a transport, common to all its requests.
+// The checked options of a transport, shared by all its requests.
 struct Endpoint {
   BaseUrl url;
   std::string request_url;  // scheme, host, port and prefix, to which a target is appended
   std::string connect_to;   // libcurl's form of the real host and port; empty: those of the URL
   std::string ca_pem;       // empty: nothing is verified, or no TLS
   Proxy proxy;
-  // LoginOf(user, password), held so that it is recognised in texts (rule P3). Empty: no
+  // LoginOf(user, password), kept so that it is recognised in texts (rule P3). Empty: no
   // credentials are sent.
   base::Secret basic_login;
   CurlOptions options;
@@ -35,7 +35,7 @@ using CurlList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
 
 // The handles of one request in flight, all for one endpoint. The multi handle owns the connection;
 // it is needed because only a multi handle can be woken from another thread. The easy handle keeps
-// the options that all requests share.
+// the options shared by all requests.
 struct CurlHandles {
   std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi{curl_multi_init(),
                                                               &curl_multi_cleanup};
@@ -45,7 +45,7 @@ struct CurlHandles {
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy{curl_easy_init(), &curl_easy_cleanup};
 };
 
-// True if, since the last reply, the server has sent something or closed the connection.
+// True if the server has sent something or closed the connection since the last reply.
 bool HasInput(const CurlHandles& handles);
 
 // Blocks until the reply is complete. Returns the errors of HttpTransport.

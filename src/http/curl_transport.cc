@@ -94,9 +94,9 @@ absl::Status CheckTexts(const CurlOptions& options) {
   return absl::OkStatus();
 }
 
-// libcurl 7.88 takes the name for SNI and verification only from the URL. So a configured server
-// name goes into the URL, the real host into CURLOPT_CONNECT_TO, and the real authority into the
-// Host header.
+// libcurl 7.88 takes the name for SNI and verification only from the URL. Therefore a configured
+// server name is put into the URL, the real host into CURLOPT_CONNECT_TO, and the real authority
+// into the Host header.
 void SetRequestUrl(Endpoint* endpoint) {
   const BaseUrl& url = endpoint->url;
   const std::string& server_name = endpoint->options.tls.server_name;
@@ -161,7 +161,7 @@ class CurlTransport final : public HttpTransport {
     std::unique_ptr<CurlHandles> ended;  // closed without the mutex
     const base::MutexLock lock(mutex_);
     idle_.push_back(std::move(handles));
-    // The handles at the front have been idle for longest.
+    // The handles at the front have been idle longest.
     if (idle_.size() > 1 && HasInput(*idle_.front())) {
       ended = std::move(idle_.front());
       idle_.erase(idle_.begin());
@@ -170,7 +170,7 @@ class CurlTransport final : public HttpTransport {
   }
 
   // Takes the most recently used handles, so that few concurrent requests need few connections.
-  // Null if memory for new ones is lacking.
+  // Null if there is no memory for new ones.
   std::unique_ptr<CurlHandles> Take() {
     {
       const base::MutexLock lock(mutex_);

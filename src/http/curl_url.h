@@ -12,7 +12,8 @@ namespace nomad_harvester::http {
 
 using UrlHandle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 
-// Empty if the URL has no such part, or if it cannot be given in the form of `flags`.
+// Returns an empty string if the URL lacks the part, or if it cannot be expressed in the form of
+// `flags`.
 inline std::string UrlPart(const UrlHandle& url, CURLUPart part, unsigned int flags = 0) {
   char* text = nullptr;
   if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK || text == nullptr) return "";

@@ -75,7 +75,7 @@ class FileToken final : public TokenSource {
   const std::string path_;
   base::Mutex mutex_;
   base::Secret token_ NH_GUARDED_BY(mutex_);
-  // Held so that it is recognised in the text of a late reply (rule P3).
+  // Kept so that it is recognised in the text of a late reply (rule P3).
   base::Secret previous_ NH_GUARDED_BY(mutex_);
   std::optional<base::FileStamp> stamp_ NH_GUARDED_BY(mutex_);
 };
@@ -142,7 +142,7 @@ class ObservedTransport final : public HttpTransport {
   }
 
  private:
-  // A blocking query has a verb of its own, because its waiting time is not latency.
+  // A blocking query gets its own verb, because its waiting time is not latency.
   static std::string VerbOf(const HttpRequest& request) {
     return request.server_wait > base::Duration::zero()
                ? "watch"

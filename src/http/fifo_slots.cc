@@ -27,8 +27,8 @@ absl::Status FifoSlots::Acquire(const runtime::Context& context) {
   waiters_.emplace_back();
   const auto self = std::prev(waiters_.end());
   absl::Status status = WaitFor(*self, context);
-  // A slot assigned at the moment of the cancellation is kept: the caller's next check finds the
-  // cancellation.
+  // If a slot was assigned at the moment of cancellation, it is kept: the caller's next check
+  // detects the cancellation.
   if (self->served) status = absl::OkStatus();
   waiters_.erase(self);
   return status;

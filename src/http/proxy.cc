@@ -17,7 +17,7 @@
 namespace nomad_harvester::http {
 namespace {
 
-// Go's default (golang/net:http/httpproxy and internal/socks). It applies to SOCKS only; libcurl
+// Go's default (golang/net:http/httpproxy and internal/socks). It applies only to SOCKS; libcurl
 // would use it for HTTP proxies, too.
 constexpr char kSocksPort[] = "1080";
 
@@ -42,8 +42,8 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   if (scheme != "http" && scheme != "https" && scheme != "socks5" && scheme != "socks5h") {
     return WrongProxy(source, "is not a URL that begins with http://, https:// or socks5://");
   }
-  // A '/', '?' or '#' in a password ends the authority there if it is not escaped, and a part of
-  // the login would become the host.
+  // An unescaped '/', '?' or '#' in a password ends the authority, and part of the login would
+  // become the host.
   const std::size_t end = text.find_first_of("/?#", begin + 3);
   if (end != std::string::npos && text.find('@', end) != std::string::npos) {
     return WrongProxy(source,
@@ -102,7 +102,7 @@ absl::StatusOr<Proxy> ChooseProxy(const BaseUrl& url, const std::string& configu
   // Go's clients do not use the environment's proxy for loopback addresses
   // (golang/net:http/httpproxy/proxy.go, useProxy), so that they reach a local Nomad agent.
   if (IsLoopback(url.host) || NoProxyMatches(no_proxy, url.host, url.port)) return Proxy();
-  // Not HTTP_PROXY: in a CGI program a client sets it by a header.
+  // Not HTTP_PROXY, because a client of a CGI program can set it with a header.
   const std::string text =
       url.https
           ? FirstSet(environment, {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}, &name)

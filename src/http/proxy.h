@@ -21,33 +21,33 @@ struct Proxy {
   std::string url;
   std::string user;
   base::Secret password;
-  // LoginOf(user, password), held so that it is recognised in texts (rule P3). Empty: no
+  // LoginOf(user, password), kept so that it is recognised in texts (rule P3). Empty: no
   // credentials are sent.
   base::Secret login;
-  // A user name without a password is a secret, too; held for the same reason.
+  // A user name without a password is also a secret; kept for the same reason.
   base::Secret lone_user;
 };
 
-// A secret to hold so that texts do not show the login: "user:password", of which either may be
-// empty. Without a password it is only the base64 form that is sent, because ordinary texts may
-// contain the name and its colon.
+// Returns the secret to keep so that texts do not show the login: "user:password", either of which
+// may be empty. Without a password it is only the base64 form that is sent, because ordinary texts
+// may contain the name and its colon.
 base::Secret LoginOf(const std::string& user, const std::string& password);
 
-// The value of a variable; empty if it is not set.
+// Returns the value of a variable; empty if it is not set.
 using ProxyEnvironment = std::function<std::string(const std::string& name)>;
 
 // Chooses the proxy for `url`. `configured`, from the options, overrides NO_PROXY, as in client-go
 // (kubernetes/client-go:tools/clientcmd/client_config.go). If it is empty, the environment decides:
 // https_proxy, HTTPS_PROXY, all_proxy or ALL_PROXY for https; http_proxy, all_proxy or ALL_PROXY
-// for http. The first variable that is not empty is used, as in libcurl. It is not used for hosts
-// in NO_PROXY and for addresses of this machine, as in Go.
+// for http. The first non-empty variable is used, as in libcurl, except for hosts in NO_PROXY and
+// addresses of this machine, as in Go.
 //
 // INVALID_ARGUMENT, with the variable's name, if the proxy's address is invalid. The message omits
-// the address, because it may hold a password.
+// the address, because it may contain a password.
 absl::StatusOr<Proxy> ChooseProxy(const BaseUrl& url, const std::string& configured,
                                   const ProxyEnvironment& environment);
 
-// Whether a NO_PROXY list names the host, as Go's clients read it
+// True if a NO_PROXY list names the host, as Go's clients read it
 // (golang/net:http/httpproxy/proxy.go): "*", a domain (with its subdomains), ".domain" or
 // "*.domain" (the subdomains alone), an address, each of them also with ":port"; or a network in
 // CIDR notation.

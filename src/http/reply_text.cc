@@ -23,7 +23,7 @@ constexpr char kPage[] = "nomad-harvester/page";
 
 std::string OneLine(std::string_view text, std::size_t limit) {
   std::string line;
-  // A server may repeat the token. It is removed before the cut, because a part of it would not be
+  // A server may repeat the token. It is removed before the cut, because part of it would not be
   // recognised.
   for (const char c : base::WithoutSecrets(std::string(text))) {
     const bool blank = static_cast<unsigned char>(c) <= ' ' || c == '\x7f';
@@ -58,7 +58,7 @@ std::string NotTheApi(std::string_view system, std::string_view key) {
 
 std::string AddressHint(std::string_view text_of_body, std::string_view system,
                         std::string_view key) {
-  // The texts of golang/go:src/net/http/server.go and
+  // The texts are from golang/go:src/net/http/server.go and
   // nginx/nginx:src/http/ngx_http_special_response.c.
   for (const std::string_view plain : {"Client sent an HTTP request to an HTTPS server",
                                        "The plain HTTP request was sent to HTTPS port"}) {
@@ -82,7 +82,7 @@ absl::Status Undecodable(std::string_view purpose, const HttpResponse& response,
 bool IsAnsweredByPage(const absl::Status& status) { return status.GetPayload(kPage).has_value(); }
 
 std::string RedirectionText(const HttpResponse& response, std::string_view key) {
-  // Removes secrets before the cut, because a part of one would not be recognised.
+  // Removes secrets before the cut, because part of one would not be recognised.
   std::string target = base::WithoutSecrets(response.headers.Find("Location").value_or(""));
   target.erase(std::min(target.find_first_of("?#"), target.size()));
   const std::size_t slashes = target.find("//");

@@ -40,7 +40,7 @@ std::string WithoutUserInfo(std::string_view text) {
   return clean;
 }
 
-// Whole words, in any case: "geofence" holds no "eof".
+// Replaces whole words in any case: "geofence" does not contain "eof".
 void ReplaceWords(std::string* text, std::string_view from, std::string_view to) {
   const auto continues = [text](std::size_t at) {
     return at < text->size() && absl::ascii_isalnum(static_cast<unsigned char>((*text)[at]));

@@ -13,11 +13,12 @@
 
 namespace nomad_harvester::http {
 
-// The purpose; if there is none, method and path without the query, which may hold a token.
+// Returns the purpose or, if there is none, method and path without the query, which may contain a
+// token.
 std::string RequestText(const HttpRequest& request);
 
-// A request target with the value of every query parameter replaced, except for an allow-list of
-// harmless and useful ones. Unknown parameters are therefore hidden.
+// Returns a request target in which the value of every query parameter is replaced, except for an
+// allow-list of harmless and useful ones, so that unknown parameters are hidden.
 std::string RedactTarget(std::string_view target);
 
 // Removes user names and passwords of URLs ("http://user:secret@proxy") from a library's error
@@ -30,7 +31,7 @@ std::string CleanErrorText(std::string_view text);
 // time of a context is a little less than its timeout.
 std::string TimedOutText(base::Duration limit, std::string_view doing);
 
-// Takes the status of a context that ended during a wait: DEADLINE_EXCEEDED gets the text above;
+// Converts the status of a context that ended during a wait: DEADLINE_EXCEEDED gets the text above;
 // any other status is returned unchanged.
 absl::Status TimedOut(const absl::Status& ended, base::Duration limit, std::string_view doing);
 

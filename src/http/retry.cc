@@ -27,13 +27,13 @@ std::string Attempts(int count) {
   return count == 1 ? "1 attempt" : std::to_string(count) + " attempts";
 }
 
-// Whether an attempt that was sent may still take effect: nobody has seen a reply.
+// True if an attempt that was sent may still take effect, because no reply was seen.
 bool IsUnanswered(const absl::Status& outcome) {
   return absl::IsCancelled(outcome) || absl::IsDeadlineExceeded(outcome) ||
          absl::IsUnavailable(outcome);
 }
 
-// For texts: why the attempt is repeated.
+// Describes for people why the attempt is repeated.
 std::string Cause(const absl::StatusOr<HttpResponse>& outcome) {
   return outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
 }
@@ -71,8 +71,8 @@ class RetryTransport final : public HttpTransport {
       // The reply to a later attempt settles the earlier ones, which were the same request.
       if (write) write->SetAbandoned(IsUnanswered(outcome.status()));
       slots.clear();
-      // A write that timed out is not repeated: its caller reads what it has done, and the pool
-      // must not wait longer for one object (rule L1).
+      // A write that timed out is not repeated: its caller reads the result, and the pool must not
+      // wait longer for one object (rule L1).
       if (writes && timed_out) return WithAttempts(std::move(outcome), attempt);
       if (!ShouldRetry(request, outcome, options_.permanently_refused)) {
         // The context's deadline ended this attempt early; the previous error is more informative.
@@ -164,8 +164,8 @@ class RetryTransport final : public HttpTransport {
 bool ShouldRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
                  const std::function<bool(const HttpResponse&)>& permanently_refused) {
   const bool idempotent = request.idempotency == Idempotency::kIdempotent;
-  // Only UNAVAILABLE may succeed on a retry: the other codes are the caller's cancellation or
-  // deadline, or permanent.
+  // Only UNAVAILABLE may succeed on a retry; other codes are the caller's cancellation or deadline,
+  // or permanent.
   if (!outcome.ok()) return idempotent && absl::IsUnavailable(outcome.status());
   const bool asks_for_later = outcome->status == 429;
   if (!asks_for_later && !(idempotent && IsFaultOfTheServer(outcome->status))) return false;

@@ -18,10 +18,10 @@ namespace {
 using nlohmann::ordered_json;
 
 // The host reads with a buffer of 64 KiB, newline included (hashicorp/go-plugin:client.go,
-// stdErrBufferSize); the difference leaves room for what the agent's log adds.
+// stdErrBufferSize); the difference leaves room for text that the agent's log adds.
 constexpr std::size_t kMaxLineBytes = 60 * 1024;
 constexpr std::size_t kMaxKeyBytes = 128;
-// Also with all of its strings as short as this a line fits: it has a few fields.
+// A line fits even if all of its few strings are this short.
 constexpr std::size_t kMinStringBytes = 64;
 
 // The text, or its beginning and a marker with the original number of bytes, at most max_bytes in
@@ -38,7 +38,7 @@ std::string Key(std::string_view key) {
   return valid.starts_with('@') ? "_" + valid : valid;
 }
 
-// One line in which no string is longer than `max_string`.
+// Renders one line in which no string is longer than `max_string`.
 std::string Render(const Record& record, std::string_view module, std::size_t max_string) {
   const auto text = [max_string](std::string_view value) {
     return base::EscapeUnseen(Truncate(value, max_string));

@@ -27,7 +27,7 @@ std::string Describe(const absl::Status& status) {
   return text;
 }
 
-// Appends, or replaces the field of the same key in its place.
+// Appends the field, or replaces one with the same key in place.
 void Put(std::vector<Field>* fields, const Field& field) {
   const auto same = std::find_if(fields->begin(), fields->end(),
                                  [&field](const Field& f) { return f.key == field.key; });

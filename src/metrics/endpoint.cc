@@ -18,9 +18,9 @@
 namespace nomad_harvester::metrics {
 namespace {
 
-// Connections that are served at a time; others wait. A scraper has one.
+// Connections served concurrently; others wait. A scraper uses one.
 constexpr std::size_t kThreads = 4;
-// A scraper sends its request at once: a client that is silent for longer is cut off.
+// A scraper sends its request immediately; a client that is silent for longer is disconnected.
 constexpr std::chrono::seconds kSilence(1);
 
 struct Address {
@@ -28,7 +28,7 @@ struct Address {
   int port = 0;
 };
 
-// The configuration has checked the form.
+// The configuration has already checked the form.
 Address ParseAddress(const std::string& text) {
   const std::size_t colon = std::min(text.rfind(':'), text.size());
   Address address{.host = text.substr(0, colon)};
@@ -38,7 +38,7 @@ Address ParseAddress(const std::string& text) {
   if (address.host.starts_with('[') && address.host.ends_with(']')) {
     address.host = address.host.substr(1, address.host.size() - 2);
   }
-  // A numeric address asks no resolver: those of the C library load shared objects.
+  // A numeric address needs no resolver; the C library's resolvers load shared objects.
   if (address.host == "localhost") address.host = "127.0.0.1";
   return address;
 }
@@ -58,12 +58,12 @@ void Configure(httplib::Server& server, const Registry& registry) {
   server.Get("/metrics", [&registry](const httplib::Request&, httplib::Response& response) {
     response.set_content(registry.Text(), "text/plain; version=0.0.4; charset=utf-8");
   });
-  // The library would tell the client what was thrown.
+  // The library would send the exception's text to the client.
   server.set_exception_handler([](const httplib::Request&, httplib::Response& response,
                                   const std::exception_ptr&) { response.status = 500; });
 }
 
-// The port, or why it cannot listen.
+// The port, or the reason why it cannot listen.
 struct Bound {
   int port = 0;
   std::error_code error{};
@@ -80,7 +80,7 @@ Bound Bind(httplib::Server& server, const Address& address) {
 
 }  // namespace
 
-// Listens in a thread of its own until it is destroyed.
+// Listens on its own thread until destroyed.
 class Endpoint::Server {
  public:
   Server(const Options& options, std::string address, std::shared_ptr<const Registry> registry)
@@ -94,7 +94,7 @@ class Endpoint::Server {
 
   ~Server() {
     thread_.request_stop();
-    // The library's stop() has no effect before its loop has begun, and must be called once.
+    // The library's stop() has no effect before its loop has started, and must be called once.
     for (bool told = false; !ended_; std::this_thread::yield()) {
       const base::MutexLock lock(mutex_);
       if (told || listening_ == nullptr || !listening_->is_running()) continue;
@@ -128,7 +128,7 @@ class Endpoint::Server {
       options_.logger.Info("Serving metrics", {{"metrics_address", address_}});
       warned = false;
       SetListening(&server, bound.port);
-      server.listen_after_bind();  // returns when it is stopped, or when accept fails
+      server.listen_after_bind();  // returns when stopped, or when accept fails
       SetListening(nullptr, 0);
     }
   }
@@ -146,7 +146,7 @@ class Endpoint::Server {
   httplib::Server* listening_ NH_GUARDED_BY(mutex_) = nullptr;
   std::atomic<int> port_ = 0;
   std::atomic<bool> ended_ = false;
-  std::jthread thread_;  // the last member: it uses the others
+  std::jthread thread_;  // last member: it uses the others
 };
 
 Endpoint::Endpoint(Options options) : options_(std::move(options)) {}
@@ -154,7 +154,7 @@ Endpoint::Endpoint(Options options) : options_(std::move(options)) {}
 Endpoint::~Endpoint() = default;
 
 std::shared_ptr<Sink> Endpoint::Serve(const std::string& address) {
-  // Held while a server ends: two calls must not serve at two addresses.
+  // Held while a server stops, so that two calls cannot serve at two addresses.
   const base::MutexLock lock(mutex_);
   if (address != address_) server_.reset();
   address_ = address;

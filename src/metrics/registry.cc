@@ -19,7 +19,7 @@
 namespace nomad_harvester::metrics {
 namespace {
 
-// One row with its family, of which the others are null.
+// One row with its family; the other two are null.
 struct RegisteredRow {
   const MetricRow* row = nullptr;
   prometheus::Family<prometheus::Gauge>* gauges = nullptr;

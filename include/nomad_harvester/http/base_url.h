@@ -19,8 +19,8 @@ struct BaseUrl {
   std::string socket;      // the path of a unix socket; then everything above is unset
 
   bool is_socket() const { return !socket.empty(); }
-  // True if scheme, host and port are the same, in any spelling. Credentials are sent only to the
-  // same server. The scheme counts, because credentials for https must not be sent in the clear.
+  // True if scheme, host and port are the same, in any spelling. Credentials are only sent to the
+  // same server. The scheme matters, because credentials for https must not be sent in the clear.
   bool SameServer(const BaseUrl& other) const;
   // For errors: "https://host:port", or "unix:///path". Always has the port.
   std::string Text() const;
@@ -28,12 +28,12 @@ struct BaseUrl {
   std::string Url() const;
 };
 
-// INVALID_ARGUMENT; the message omits the text, which may hold credentials.
+// INVALID_ARGUMENT; the message omits the text, which may contain credentials.
 absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text);
 
 // "host", "[2001:db8::1]".
 std::string BracketedHost(const std::string& host);
-// Whether this is "localhost" or an address of the loopback networks.
+// True for "localhost" and addresses of the loopback networks.
 bool IsLoopback(const std::string& host);
 
 }  // namespace nomad_harvester::http

@@ -18,14 +18,14 @@ namespace nomad_harvester::http {
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
-  // The token to send; empty: send none. Reads the file again if it has changed.
+  // Returns the token to send; empty: send none. Reads the file again if it has changed.
   virtual absl::StatusOr<base::Secret> Token() = 0;
   // Reads the token again after the server rejected it.
   virtual void Refresh() = 0;
 };
 std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token);
-// While the file is missing, empty or unreadable, it returns the last token that was read, or
-// `until_read` if none was read yet. FAILED_PRECONDITION, with the path, if that is empty, too.
+// While the file is missing, empty or unreadable, returns the last token that was read, or
+// `until_read` if there is none yet. FAILED_PRECONDITION, with the path, if that is empty as well.
 std::shared_ptr<TokenSource> MakeFileToken(std::string path, base::Secret until_read = {});
 // True if the request was not sent because its token file could not be read.
 bool IsTokenUnreadable(const absl::Status& status);
@@ -35,7 +35,7 @@ struct TokenHeader {
   std::string prefix;  // "Bearer " or ""
   bool refresh_on_403 = false;
 };
-// Adds the token; after a 401 (or a 403 with `refresh_on_403`) refreshes it and, if it changed,
+// Adds the token. After a 401 (or a 403 with `refresh_on_403`), refreshes it and, if it changed,
 // sends the request once more.
 std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
                                          std::shared_ptr<TokenSource> source, TokenHeader header);

@@ -14,8 +14,8 @@
 namespace nomad_harvester::http {
 
 // Thread-safe. Taking a free slot does not read the clock. Waiting uses the system's steady clock:
-// a context of a fake clock still wakes on cancellation, and times out after its remaining time has
-// passed in real time.
+// with a fake clock, a context still wakes on cancellation, and times out after its remaining time
+// in real time.
 class FifoSlots {
  public:
   // At least one slot.

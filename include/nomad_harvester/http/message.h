@@ -36,11 +36,11 @@ class Headers {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-// Whether a request may change an object. Only writes check the context's WritePermit. A POST
+// Says whether a request may change an object. Only writes check the context's WritePermit. A POST
 // without effect (SelfSubjectAccessReview, dryRun=All) is a read.
 enum class Effect { kRead, kWrite };
 
-// Whether a request may be sent again after an attempt whose outcome is unknown. Each call site
+// Says whether a request may be repeated after an attempt with unknown outcome. Each call site
 // decides this; it does not follow from the method.
 enum class Idempotency { kIdempotent, kOnce };
 
@@ -52,10 +52,10 @@ struct HttpRequest {
   std::string body;
   Effect effect = Effect::kRead;
   Idempotency idempotency = Idempotency::kIdempotent;
-  // For a write that does no harm if it takes effect after its caller has stopped waiting: the
-  // permits do not learn of it (runtime::PendingWrite).
+  // For a write that does no harm if it takes effect after its caller has stopped waiting: permits
+  // are not told about it (runtime::PendingWrite).
   bool late_is_harmless = false;
-  // A server-side wait (blocking query) that the attempt's time limit must leave room for.
+  // A server-side wait (blocking query) for which the attempt's time limit must leave room.
   base::Duration server_wait{};
   // The purpose, for errors and logs: "list VirtualMachines". Never a secret.
   std::string purpose;
@@ -73,7 +73,7 @@ struct HttpResponse {
   bool is_success() const { return status >= 200 && status <= 299; }
 };
 
-// The server's time: the Date header of the reply, if it has a valid one.
+// The server's time: the Date header of the reply, if valid.
 std::optional<base::WallTime> ServerDate(const HttpResponse& response);
 
 }  // namespace nomad_harvester::http

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes replies that are not a success for people, in the same words for every system.
+// Describes unsuccessful replies for people, with the same wording for every system.
 #ifndef NOMAD_HARVESTER_HTTP_REPLY_TEXT_H_
 #define NOMAD_HARVESTER_HTTP_REPLY_TEXT_H_
 
@@ -17,7 +17,7 @@ namespace nomad_harvester::http {
 std::string OneLine(std::string_view text, std::size_t limit);
 
 // Describes the body of a reply: its text, or for HTML "an HTML page: Bad Gateway". Only the first
-// 256 KiB count.
+// 256 KiB are used.
 std::string TextOfBody(std::string_view body);
 inline bool IsPage(std::string_view text_of_body) {
   return text_of_body.starts_with("an HTML page");
@@ -26,12 +26,12 @@ inline bool IsPage(std::string_view text_of_body) {
 // "this is not Nomad's API: check nomad_address".
 std::string NotTheApi(std::string_view system, std::string_view key);
 
-// Returns a hint about the address in `key` that follows from the text of a body: "this port speaks
-// TLS: write https:// in nomad_address", or NotTheApi for a page. Empty: there is none.
+// Returns a hint about the address in `key` that follows from a body's text: "this port speaks TLS:
+// write https:// in nomad_address", or NotTheApi for a page. Empty: no hint.
 std::string AddressHint(std::string_view text_of_body, std::string_view system,
                         std::string_view key);
 
-// The error for a success whose body is not what was asked for: INTERNAL, with `why`, or with the
+// Builds the error for a successful reply with an unexpected body: INTERNAL, with `why` or with the
 // fact that the body is an HTML page. Never quotes the body, which may contain a secret.
 absl::Status Undecodable(std::string_view purpose, const HttpResponse& response,
                          const absl::Status& why, std::string_view key);

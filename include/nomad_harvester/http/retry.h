@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests are retried, and after what wait.
+// Decides which requests are retried, and after how long.
 #ifndef NOMAD_HARVESTER_HTTP_RETRY_H_
 #define NOMAD_HARVESTER_HTTP_RETRY_H_
 
@@ -15,7 +15,7 @@
 
 namespace nomad_harvester::http {
 
-// Whether a request is retried after this outcome. `permanently_refused` recognises a 429 or 5xx
+// True if a request is retried after this outcome. `permanently_refused` recognises a 429 or 5xx
 // that another attempt cannot change (Harvester sends quota and MAC refusals as 500, and a webhook
 // chooses the status of its denial); null: none.
 //   no reply             retried if the request is idempotent
@@ -34,19 +34,19 @@ struct RetryOptions {
   // Full jitter: uniform in [0, min(cap, base * 2^n)). Added to the reply's Retry-After.
   base::Duration backoff_base = std::chrono::milliseconds(200);
   base::Duration backoff_cap = std::chrono::seconds(5);
-  // The time limit of one attempt, without server_wait; the context's deadline also applies.
+  // Time limit of one attempt, without server_wait; the context's deadline also applies.
   base::Duration attempt_timeout = std::chrono::seconds(10);
   std::function<bool(const HttpResponse&)> permanently_refused;
   std::function<void()> on_retry = nullptr;  // before each attempt after the first; does not block
-  // An attempt needs a slot of each, taken in this order; a blocking query (server_wait) needs
-  // none, since it would keep its slots for minutes.
+  // An attempt needs one slot of each, taken in this order. A blocking query (server_wait) needs
+  // none, because it would hold its slots for minutes.
   std::vector<std::shared_ptr<FifoSlots>> slots;
 };
 
 // A decorator. An attempt waits for its slots until the context ends (DEADLINE_EXCEEDED or
-// CANCELLED); its time limit begins when it has them. A write then calls context.CheckWrite(),
-// since the permit may have ended during the wait, and its attempt is limited to
-// context.WriteAttemptLimit(); the error of a permit is returned unchanged. The permits know of the
+// CANCELLED); its time limit starts when it has them. A write then calls context.CheckWrite(),
+// because the permit may have ended during the wait, and its attempt is limited to
+// context.WriteAttemptLimit(); a permit's error is returned unchanged. The permits know of the
 // write until Send returns (runtime::PendingWrite). An attempt that exceeds its time limit is
 // UNAVAILABLE. A write that timed out is not repeated, because it may have taken effect. After the
 // last attempt, or if the context would end during the next wait, the last outcome is returned; the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface that sends a request. Decorators add retries, limits, tokens and logs.
+// The interface for sending requests. Decorators add retries, limits, tokens and logs.
 #ifndef NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 #define NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 
@@ -22,7 +22,7 @@ namespace nomad_harvester::http {
 //                                 forbade the write (nothing was sent);
 //   RESOURCE_EXHAUSTED            the reply is larger than the cap;
 //   INVALID_ARGUMENT              the request itself is malformed.
-// Texts never hold credentials.
+// Texts never contain credentials.
 class HttpTransport {
  public:
   virtual ~HttpTransport() = default;

@@ -55,14 +55,14 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void Write(const Record& record) = 0;
-  // False if the sink drops records of this level: callers then need not make them.
+  // False if the sink drops records of this level; callers then need not build them.
   virtual bool Accepts(Level /*level*/) const { return true; }
 };
 
-// A value: copies share the sink. Thread-safe. With() adds fields to every record of the returned
-// logger; a later field replaces an earlier one with the same key. Secrets in force are removed
-// from every record (base::WithoutSecrets), because the text of a server or a library may repeat
-// one.
+// A value type: copies share the sink. Thread-safe. With() adds fields to every record of the
+// returned logger; a later field replaces an earlier one with the same key. Active secrets are
+// removed from every record (base::WithoutSecrets), because a text from a server or a library may
+// repeat one.
 class Logger {
  public:
   // Discards everything.

@@ -24,7 +24,7 @@ std::string FormatPlain(const Record& record);
 // Write to standard error through an spdlog sink, one line per record, atomically.
 std::shared_ptr<Sink> MakeHclogSink(std::string module);
 std::shared_ptr<Sink> MakePlainSink();
-// The hclog format on a file descriptor, which the caller keeps and closes: for tests.
+// Writes the hclog format to a file descriptor, which the caller keeps and closes: for tests.
 std::shared_ptr<Sink> MakeHclogSinkOn(int fd, std::string module);
 
 }  // namespace nomad_harvester::log

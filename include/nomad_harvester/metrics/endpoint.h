@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the metrics, and serves them to Prometheus.
+// Stores the metrics, and serves them to Prometheus.
 #ifndef NOMAD_HARVESTER_METRICS_ENDPOINT_H_
 #define NOMAD_HARVESTER_METRICS_ENDPOINT_H_
 
@@ -18,39 +18,40 @@ struct BuildInfo {
   std::string commit;
 };
 
-// A sink whose content can be read. Thread-safe.
+// A sink with readable content. Thread-safe.
 class Registry : public Sink {
  public:
-  // In Prometheus' text format 0.0.4, without secrets (rule P3).
+  // Returns Prometheus' text format 0.0.4, without secrets (rule P3).
   virtual std::string Text() const = 0;
 };
 std::shared_ptr<Registry> MakeRegistry(const BuildInfo& build);
 
-// The HTTP server: GET /metrics, one request per connection, a few connections at a time. A client
-// that is silent for a second is cut off. Thread-safe.
+// The HTTP server: GET /metrics, one request per connection, a few concurrent connections. A client
+// that is silent for a second is disconnected. Thread-safe.
 class Endpoint {
  public:
   struct Options {
     runtime::Clock* clock = nullptr;  // the system clock; outlives the endpoint
     log::Logger logger;
     BuildInfo build;
-    // The time between two attempts to listen: another process may hold the port for a while.
+    // The interval between attempts to listen, because another process may hold the port for a
+    // while.
     base::Duration retry = std::chrono::seconds(5);
   };
-  // Starts no server; Serve does.
+  // Does not start the server; Serve does.
   explicit Endpoint(Options options);
-  // Stops the server, after the requests that it is serving.
+  // Stops the server after its current requests.
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
   // Serves at `address` from now on, and stops serving at an earlier one: "IP:PORT", "[IPv6]:PORT"
-  // or "localhost:PORT"; PORT 0: any. If only the address changes, the counts go on. An empty
-  // address stops the server, drops all counts and returns null. Does not wait until the server
-  // listens. An address that cannot be used is logged as one WARN and tried again until it can.
+  // or "localhost:PORT"; PORT 0: any. If only the address changes, counters keep their values. An
+  // empty address stops the server, drops all counters and returns null. Does not wait until the
+  // server listens. An unusable address is logged as one WARN and retried until it works.
   std::shared_ptr<Sink> Serve(const std::string& address);
 
-  // The port on which the server listens; 0: it does not listen.
+  // The port on which the server listens; 0: not listening.
   int port() const;
 
  private:

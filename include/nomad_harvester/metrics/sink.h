@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface through which modules report metrics. It does not depend on how metrics are kept or
+// The interface through which modules report metrics, independent of how metrics are stored or
 // served.
 #ifndef NOMAD_HARVESTER_METRICS_SINK_H_
 #define NOMAD_HARVESTER_METRICS_SINK_H_
@@ -11,7 +11,7 @@
 
 namespace nomad_harvester::metrics {
 
-// Each is a row of MetricTable(), which has its name, meaning and labels.
+// Each is a row of MetricTable(), which defines its name, meaning and labels.
 enum class Metric {
   kBuildInfo,
   kVms,
@@ -36,21 +36,20 @@ enum class Metric {
 };
 
 // The values of the metric's labels, in the order of its row. They must come from a small set: a
-// pool, a state, a verb; never the name of a VM or a text of another system.
+// pool, a state, a verb; never a VM's name or a text from another system.
 using Values = std::initializer_list<std::string_view>;
 
-// Thread-safe. No method fails. None blocks, except for a mutex that is held only during an
-// addition.
+// Thread-safe. No method fails or blocks, except on a mutex that is held only during an addition.
 class Sink {
  public:
   virtual ~Sink() = default;
   // A gauge.
   virtual void Set(Metric metric, Values values, double value) = 0;
-  // A counter; adding 0 shows it before the first event.
+  // A counter; adding 0 exports it before the first event.
   virtual void Add(Metric metric, Values values, double amount) = 0;
-  // A histogram of seconds. A negative duration counts as 0: two clocks may differ.
+  // A histogram of seconds. A negative duration counts as 0, because two clocks may differ.
   virtual void Observe(Metric metric, Values values, base::Duration duration) = 0;
-  // Shows a histogram before its first observation.
+  // Exports a histogram before its first observation.
   virtual void Expect(Metric metric, Values values) = 0;
 };
 
