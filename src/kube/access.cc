@@ -10,7 +10,7 @@
 namespace nomad_harvester::kube {
 namespace {
 
-// A longer text would not help anybody.
+// A longer text would not be useful.
 constexpr std::size_t kMaxText = 1000;
 constexpr char kAccessReviews[] = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 constexpr char kRulesReviews[] = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";

@@ -37,8 +37,8 @@ bool IsOfSecrets(const http::HttpRequest& request) {
   return path.ends_with("/secrets") || path.find("/secrets/") != std::string_view::npos;
 }
 
-// A webhook may quote what it denies. Removes quotations of the Secret's data, which is base64,
-// from the reply. A quotation is recognised by the first characters of a value.
+// A webhook may quote the object it denies. Removes quotations of the Secret's base64 data from the
+// reply; a quotation is recognised by the first characters of a value.
 void DropQuotedData(const std::string& sent, std::string* reply) {
   constexpr std::size_t kRecognised = 24;
   constexpr std::string_view kBase64 =
@@ -59,7 +59,7 @@ void DropQuotedData(const std::string& sent, std::string* reply) {
 }
 
 // Returns a 2xx reply, the transport's error, or ToStatus of any other reply. `list`, if not null,
-// takes the body.
+// receives the body.
 absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
                                             const runtime::Context& context,
                                             http::HttpRequest request,
@@ -87,8 +87,8 @@ absl::StatusOr<Observed> ExchangeObject(http::HttpTransport& transport,
   const absl::Status why =
       object.ok() ? base::Internal("the reply is not a JSON object") : object.status();
   const absl::Status status = http::Undecodable(purpose, response, why, "harvester_url");
-  // Whether a write had an effect is not known. Its error loses the payload, so that nothing else
-  // is concluded from the reply.
+  // It is unknown whether a write took effect. Its error loses the payload, so that nothing else is
+  // concluded from the reply.
   return is_read ? status : base::Internal(base::Message(status));
 }
 

@@ -24,7 +24,7 @@ class Resolver {
     if (!options_.kubeconfig_path.empty()) {
       context_ = LoadKubeconfig(options_.kubeconfig_path, options_.kubeconfig_context, problems_);
     }
-    // Like kubectl's options, each of the two replaces both the entry's CA and its
+    // As with kubectl's options, either of the two replaces both the entry's CA and its
     // insecure-skip-tls-verify (kubernetes/client-go:tools/clientcmd/client_config.go, getCluster).
     const bool own_verification = !options_.ca_cert_file.empty() || options_.skip_verify;
     if (context_) cluster_ = ReadCluster(*context_, !own_verification, problems_);
@@ -62,8 +62,8 @@ class Resolver {
     server_ = *std::move(url);
   }
 
-  // Credentials, tls-server-name and insecure-skip-tls-verify apply to the kubeconfig's server
-  // only. Its CA is kept: it may also have signed another address of the same cluster.
+  // Credentials, tls-server-name and insecure-skip-tls-verify apply only to the kubeconfig's
+  // server. Its CA is kept, because it may also have signed another address of the same cluster.
   void CompareServers() {
     const absl::StatusOr<http::BaseUrl> own =
         http::ParseBaseUrl(std::string(base::TrimAsciiSpace(cluster_.server)));
@@ -80,7 +80,7 @@ class Resolver {
 
   void ResolveTls() {
     http::TlsOptions& tls = connection_.curl.tls;
-    // If harvester_ca_cert is set, the kubeconfig cannot turn the verification off.
+    // If harvester_ca_cert is set, the kubeconfig cannot disable verification.
     if (!options_.ca_cert_file.empty()) cluster_.skip_verify = false;
     tls.skip_verify = options_.skip_verify || cluster_.skip_verify;
     tls.server_name =
@@ -156,7 +156,7 @@ class Resolver {
   void CheckTokenFile(const std::string& path, std::string_view key) {
     const absl::StatusOr<std::string> text = base::ReadFile(path);
     const bool is_missing = absl::IsNotFound(text.status());
-    // The configuration has warned of a missing auth_token_file.
+    // The configuration has already warned about a missing auth_token_file.
     if (is_missing && key == kTokenFileKey) return;
     if (!text.ok() && !is_missing) {
       problems_.Add(key, base::Message(text.status()));

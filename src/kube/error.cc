@@ -34,7 +34,7 @@ void ReadJson(const Json& body, KubeError& error) {
   error.is_status = base::GetString(body, "kind") == "Status";
   error.message = OneLine(base::GetString(body, "message"));
   error.reason = OneLine(base::GetString(body, "reason"));
-  // Rancher's errors have no reason but a string `code`; metav1.Status.code is a number.
+  // Rancher's errors have a string `code` instead of a reason; metav1.Status.code is a number.
   if (error.reason.empty()) error.reason = OneLine(base::GetString(body, "code"));
 }
 
@@ -72,16 +72,16 @@ bool IsQuotaRefusal(const KubeError& error) {
          Contains(text, "insufficient resources");
 }
 
-// Refusals other than quotas that Harvester's webhook returns as a plain Go error, and therefore as
-// a 500 (harvester/harvester:pkg/webhook/resources/virtualmachine/{validator,mutator}.go).
+// Non-quota refusals that Harvester's webhook returns as a plain Go error, and therefore as a 500
+// (harvester/harvester:pkg/webhook/resources/virtualmachine/{validator,mutator}.go).
 bool IsPlainGoRefusal(const KubeError& error) {
   return error.http_status == 500 && (Contains(error.message, "duplicate mac address") ||
                                       (Contains(error.message, "network-attachment-definitions") &&
                                        Contains(error.message, "not found")));
 }
 
-// The denial of an admission webhook, whatever its status. Kubernetes wraps the webhook's message
-// and puts more text before it in some releases, so it is matched as a substring
+// True for the denial of an admission webhook, whatever its status. Kubernetes wraps the webhook's
+// message, and some releases put more text before it, so it is matched as a substring
 // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/
 // statuserror.go).
 bool IsDenial(const KubeError& error) {
@@ -102,8 +102,8 @@ bool NamesMissingObject(const KubeError& error) {
 enum class Refusal {
   kNo,
   kYes,
-  // Only if the body is a metav1.Status: ingresses, firewalls and Rancher send 400, 403, 405 and
-  // 421 of their own, mostly while something restarts.
+  // Only if the body is a metav1.Status: ingresses, firewalls and Rancher send their own 400, 403,
+  // 405 and 421, mostly while something restarts.
   kOfKubernetes,
 };
 struct CodeRow {
@@ -111,7 +111,7 @@ struct CodeRow {
   StatusCode code;
   Refusal refusal;
 };
-// The meaning of a status if no text of the reply says more.
+// The meaning of a status unless the reply's text is more specific.
 constexpr CodeRow kCodes[] = {
     {400, StatusCode::kInvalidArgument, Refusal::kOfKubernetes},
     {401, StatusCode::kUnauthenticated, Refusal::kNo},  // credentials are rotated
@@ -122,7 +122,7 @@ constexpr CodeRow kCodes[] = {
     // The object has changed. Never ABORTED: the agent takes that code as "busy".
     {409, StatusCode::kFailedPrecondition, Refusal::kNo},
     {410, StatusCode::kOutOfRange, Refusal::kOfKubernetes},
-    // The limit is that of the server that replies, whether API server or ingress.
+    // The limit belongs to the server that replies, whether API server or ingress.
     {413, StatusCode::kResourceExhausted, Refusal::kYes},
     {415, StatusCode::kUnimplemented, Refusal::kOfKubernetes},
     {422, StatusCode::kInvalidArgument, Refusal::kOfKubernetes},
@@ -168,8 +168,8 @@ StatusCode CodeOf(const KubeError& error) {
   return RowOf(error.http_status).code;
 }
 
-// What an operator can do about an answer that a repetition does not change; empty: the answer says
-// it.
+// Says what an operator can do about an answer that repeating does not change; empty: the answer
+// says it.
 std::string CureOf(const KubeError& error) {
   if (error.http_status == 401) {
     return "the credential is unknown to it, or has expired: check auth_token, auth_token_file, "
@@ -226,15 +226,15 @@ std::optional<KubeError> GetKubeError(const absl::Status& status) {
 bool IsNotFound(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return false;
   const std::optional<KubeError> error = GetKubeError(status);
-  // A webhook may deny a request with any status and reason: that says nothing about the object.
+  // A webhook may deny a request with any status and reason, so that says nothing about the object.
   return error && NamesMissingObject(*error) && !IsDenial(*error);
 }
 
-// Only server responses have these two codes, never transport errors.
+// Only server responses have this code, never transport errors.
 bool IsAlreadyExists(const absl::Status& status) { return absl::IsAlreadyExists(status); }
 bool IsForbidden(const absl::Status& status) { return absl::IsPermissionDenied(status); }
 
-// These two codes have other sources as well, so the payload is checked.
+// This code has other sources as well, so the payload is checked.
 bool IsConflict(const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status)) return false;
   const std::optional<KubeError> error = GetKubeError(status);

@@ -17,8 +17,8 @@
 namespace nomad_harvester::kube {
 namespace {
 
-// The member `member` of the list's entry with that name; null if there is none. As in client-go,
-// the first entry of a name is used.
+// Returns `member` of the list's entry with that name; null if there is none. As in client-go, the
+// first entry with a name is used.
 const Json* FindEntry(const Json& file, const char* list_name, const std::string& name,
                       const char* member) {
   const Json* list = base::FindMember(file, list_name);
@@ -52,7 +52,7 @@ absl::StatusOr<Json> ReadKubeconfig(const std::string& path) {
   return file;
 }
 
-// A cluster or user. Each problem is noted with the entry's kind and name.
+// A cluster or user. Problems are noted with the entry's kind and name.
 class Entry {
  public:
   Entry(const Json& json, std::string label, const std::string& directory, http::Problems& problems)
@@ -62,7 +62,8 @@ class Entry {
     problems_.Add(kKubeconfigKey, label_ + std::string(text));
   }
 
-  // A string member, or empty if it is absent. Any YAML scalar is a string; a JSON number is not.
+  // Returns a string member, or an empty string if it is absent. Any YAML scalar is a string; a
+  // JSON number is not.
   std::string Text(const std::string& member) const {
     const Json* value = base::FindMember(json_, member);
     if (value == nullptr || value->is_null()) return "";
@@ -75,7 +76,7 @@ class Entry {
     return path.empty() ? "" : (std::filesystem::path(directory_) / path).string();
   }
 
-  // A boolean of YAML 1.2 or JSON.
+  // Returns a boolean of YAML 1.2 or JSON.
   bool Flag(const std::string& member) const {
     const Json* value = base::FindMember(json_, member);
     if (value == nullptr || value->is_null()) return false;
@@ -85,8 +86,8 @@ class Entry {
     return text == "true";
   }
 
-  // "certificate-authority" as data or as a file: data takes precedence, as in client-go. Empty if
-  // both are absent.
+  // Returns, for example, "certificate-authority" from data or from a file; data takes precedence,
+  // as in client-go. Empty if both are absent.
   std::string Pem(const std::string& member, http::PemKind kind) const {
     const std::string data = Text(member + "-data");
     const std::string path = Path(member);
@@ -111,8 +112,8 @@ bool Has(const Json& user, const std::string& member) {
   return !value->is_string() || !base::GetString(user, member).empty();
 }
 
-// Login methods that run a program or impersonate a user. If one were ignored, the plugin would
-// connect as another identity.
+// Refuses login methods that run a program or impersonate a user. If one were ignored, the plugin
+// would connect as another identity.
 void RefuseUnsupported(const Json& user, const Entry& entry) {
   for (const auto& [member, what] : {std::pair("exec", " uses an exec plugin"),
                                      std::pair("auth-provider", " uses an auth-provider")}) {
@@ -173,7 +174,7 @@ ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
   const Entry entry(context.cluster, "cluster \"" + context.cluster_name + "\"", context.directory,
                     problems);
   const bool skip_verify = entry.Flag("insecure-skip-tls-verify");
-  // client-go refuses this, too (kubernetes/client-go:transport/transport.go, TLSConfigFor): the CA
+  // client-go also refuses this (kubernetes/client-go:transport/transport.go, TLSConfigFor): the CA
   // would have no effect.
   if (want_ca && skip_verify &&
       (Has(context.cluster, "certificate-authority") ||
@@ -200,8 +201,8 @@ UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate
   credentials.token_file = entry.Path("tokenFile");
   credentials.username = entry.Text("username");
   credentials.password = base::Secret(entry.Text("password"));
-  // client-go refuses these, too (kubernetes/client-go:tools/clientcmd/validation.go): which of two
-  // identities applies would depend on the server.
+  // client-go also refuses these (kubernetes/client-go:tools/clientcmd/validation.go): the server
+  // would choose which of two identities applies.
   const bool token = !credentials.token.empty() || !credentials.token_file.empty();
   if (token && !credentials.username.empty()) {
     entry.Problem(" has a token and a username: only one can be sent");

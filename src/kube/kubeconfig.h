@@ -25,7 +25,7 @@ struct KubeconfigContext {
 };
 
 // Reads the file (YAML or JSON) and finds the context: `context_name`, or the file's
-// current-context. On problems it returns nullopt and notes them under the two keys above.
+// current-context. On problems, returns nullopt and notes them under the two keys above.
 std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
                                                 const std::string& context_name,
                                                 http::Problems& problems);
@@ -37,8 +37,8 @@ struct ClusterSettings {
   bool skip_verify = false;
   std::string proxy_url;
 };
-// `want_ca` is false if something else replaces the entry's CA. The CA is then neither read nor
-// compared with insecure-skip-tls-verify.
+// `want_ca` is false if another CA replaces the entry's, which then is neither read nor compared
+// with insecure-skip-tls-verify.
 ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
                             http::Problems& problems);
 
@@ -54,7 +54,7 @@ struct UserCredentials {
 // read.
 UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate,
                          http::Problems& problems);
-// Whether the entry holds credentials of any kind, usable or not.
+// True if the entry contains credentials of any kind, usable or not.
 bool HoldsCredentials(const KubeconfigContext& context);
 
 }  // namespace nomad_harvester::kube

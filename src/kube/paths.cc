@@ -9,7 +9,7 @@ namespace {
 
 // Kubernetes' rule for path segments
 // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/validation/path/name.go). "." and
-// ".." matter most: URL libraries resolve them, and the request would address another path.
+// ".." matter most: URL libraries resolve them, so the request would address another path.
 absl::Status CheckSegment(std::string_view what, const std::string& text) {
   if (text.empty() || text == "." || text == ".." ||
       text.find_first_of("/%") != std::string::npos) {

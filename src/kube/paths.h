@@ -14,7 +14,7 @@ namespace nomad_harvester::kube {
 // "/apis/<group>/<version>[/namespaces/<ns>]/<plural>". INVALID_ARGUMENT: the namespace is not a
 // valid path segment.
 absl::StatusOr<std::string> CollectionPath(const ResourceType& type, const std::string& ns);
-// The same with "/<name>". An empty name is INVALID_ARGUMENT: the path would be the collection's,
+// Likewise with "/<name>". An empty name is INVALID_ARGUMENT: the path would be the collection's,
 // and a DELETE would remove all its objects.
 absl::StatusOr<std::string> ObjectPath(const ResourceType& type, const std::string& ns,
                                        const std::string& name);

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxDepth = 50;
 constexpr std::size_t kMaxValues = 20'000;
 constexpr std::size_t kMaxBytes = 8UL * 1024 * 1024;
 
-// Thrown inside yaml-cpp, which offers no other way to stop it; ParseYaml catches it.
+// Thrown inside yaml-cpp, which cannot be stopped otherwise; ParseYaml catches it.
 struct Refused {
   Refused(const YAML::Mark& mark, std::string text) : why(std::move(text)), line(mark.line + 1) {}
 
@@ -92,7 +92,7 @@ class Builder final : public YAML::EventHandler {
     Json value;
     YAML::anchor_t anchor;
     YAML::Mark mark;
-    std::optional<std::string> key;  // in an object, once it has been read
+    std::optional<std::string> key;  // in an object, once read
   };
 
   void Charge(const YAML::Mark& mark, const ValueSize& size) {
@@ -135,7 +135,7 @@ class Builder final : public YAML::EventHandler {
     } else if (!parent.key) {
       if (!value.is_string()) throw Refused(mark, "a key is not a string");
       parent.key = value.get<std::string>();
-      // As an ordinary key, it would silently leave out the merged members.
+      // If treated as an ordinary key, it would silently omit the merged members.
       if (*parent.key == "<<") throw Refused(mark, "merge keys are not supported");
       if (parent.value.contains(*parent.key)) throw Refused(mark, "a key is given twice");
     } else {

@@ -11,11 +11,11 @@
 
 namespace nomad_harvester::kube {
 
-// Parses text with exactly one document. All scalars become strings, except for the plain null: the
+// Parses text with exactly one document. All scalars become strings, except for the plain null; the
 // reader converts each member to its type. A text that begins with "{" is tried as JSON first.
-// INVALID_ARGUMENT, with a line number but never the content: bad syntax, several documents, a
-// duplicate key or one that is not a scalar, a merge key ("<<"), nesting deeper than 50 levels,
-// aliases that expand to more than 20,000 values or 8 MiB.
+// INVALID_ARGUMENT, with a line number but never the content: bad syntax, several documents, a key
+// that is duplicate or not a scalar, a merge key ("<<"), nesting deeper than 50 levels, aliases
+// that expand to more than 20,000 values or 8 MiB.
 absl::StatusOr<Json> ParseYaml(const std::string& text);
 
 }  // namespace nomad_harvester::kube

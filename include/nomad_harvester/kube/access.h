@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rights of the token, for checks before an action begins.
+// Queries the token's rights, for checks before an action begins.
 #ifndef NOMAD_HARVESTER_KUBE_ACCESS_H_
 #define NOMAD_HARVESTER_KUBE_ACCESS_H_
 
@@ -20,18 +20,18 @@ struct ResourceAttributes {
   std::string resource;  // plural
   std::string ns;        // empty: cluster-scoped
   std::string subresource;
-  std::string name{};  // empty: of any object
+  std::string name{};  // empty: any object
 };
 
 struct AccessReview {
   bool allowed = false;
   // What the server could not evaluate, such as a role that it does not know (yet). That role could
-  // have granted the right: only with an empty text a denial is final.
+  // have granted the right, so a denial is final only if this is empty.
   std::string evaluation_error;
 };
 
-// One SelfSubjectAccessReview. The API server evaluates its whole chain of authorizers. Counts as a
-// read. Errors: KubeClient's.
+// Sends one SelfSubjectAccessReview. The API server evaluates its whole chain of authorizers.
+// Counts as a read. Errors: KubeClient's.
 absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const KubeClient& client,
                                           const ResourceAttributes& access);
 
@@ -54,8 +54,8 @@ struct AccessRules {
   bool incomplete = false;
 };
 
-// One SelfSubjectRulesReview: all rights in a namespace in one request, so that a preflight needs
-// one request per namespace. Counts as a read. Errors: KubeClient's.
+// Sends one SelfSubjectRulesReview, which returns all rights in a namespace, so that a preflight
+// needs one request per namespace. Counts as a read. Errors: KubeClient's.
 absl::StatusOr<AccessRules> FetchAccessRules(const runtime::Context& context,
                                              const KubeClient& client, const std::string& ns);
 

@@ -25,10 +25,10 @@ namespace nomad_harvester::kube {
 // transformObject).
 enum class Part { kWhole, kMetadata };
 
-// Selects the objects of a list; empty: all.
+// Selects the objects of a list; empty: all of them.
 struct Selector {
   std::string labels{};
-  // Compares fields for equality. The server supports few fields of each resource.
+  // Compares fields for equality. The server supports only few fields of each resource.
   std::string fields{};
 };
 
@@ -39,7 +39,7 @@ struct DeleteOptions {
   Propagation propagation = Propagation::kForeground;
 };
 
-// For KubeClient::List, if the records need neither completion nor a check.
+// For KubeClient::List, if records need neither completion nor a check.
 template <typename Record>
 absl::Status AsItIs(Record& /*record*/) {
   return absl::OkStatus();
@@ -47,9 +47,9 @@ absl::Status AsItIs(Record& /*record*/) {
 
 // Thread-safe. Every call blocks until the request, including the transport's retries, is done.
 // Errors: those of ToStatus (error.h) and of HttpTransport; INTERNAL for a reply that cannot be
-// decoded, or that is not the list that was asked for; INVALID_ARGUMENT, with nothing sent, for a
-// name or namespace that is not a valid path segment. An empty `ns` means a cluster-scoped resource
-// or, for List, all namespaces.
+// decoded or is not the requested list; INVALID_ARGUMENT, with nothing sent, for a name or
+// namespace that is not a valid path segment. An empty `ns` means a cluster-scoped resource or, for
+// List, all namespaces.
 class KubeClient {
  public:
   // `transport` adds base URL, credentials and retries.
@@ -81,9 +81,9 @@ class KubeClient {
                                   const std::string& ns, const Json& object,
                                   bool dry_run = false) const;
 
-  // A JSON merge patch. With metadata.resourceVersion in it, the patch is conditional
+  // Sends a JSON merge patch. If it contains metadata.resourceVersion, the patch is conditional
   // (FAILED_PRECONDITION, IsConflict) and is repeated after a lost reply. If the first request took
-  // effect, the repeated one returns a conflict, too: on IsConflict the caller must read the object
+  // effect, the repeated one also returns a conflict: on IsConflict the caller must read the object
   // before it concludes that another client changed it. Without metadata.resourceVersion the patch
   // is sent once. A resourceVersion that is empty or not a string is INVALID_ARGUMENT, with nothing
   // sent.
@@ -92,7 +92,7 @@ class KubeClient {
                                       const Json& patch) const;
 
   // NOT_FOUND is returned as an error; callers decide whether it is as good as deleted. OK means
-  // accepted: an object with finalizers still exists. Repeated after a lost reply: as with
+  // accepted: an object with finalizers still exists. Repeated after a lost reply; as with
   // MergePatch, a conflict on resource_version may be caused by the first attempt of the same
   // delete.
   absl::Status Delete(const runtime::Context& context, const ResourceType& type,

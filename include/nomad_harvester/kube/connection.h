@@ -15,8 +15,8 @@
 
 namespace nomad_harvester::kube {
 
-// The operator's options (docs/configuration.md, "Harvester") as config::ParsePluginConfig has
-// checked them: a server, and no key without those that it needs.
+// The operator's options (docs/configuration.md, "Harvester") as checked by
+// config::ParsePluginConfig: there is a server, and every key has the keys that it needs.
 struct ConnectionOptions {
   std::string url;
   base::Secret token;
@@ -37,19 +37,19 @@ struct Connection {
   // Describes the credentials that are sent, for people: "the token of auth_token_file PATH".
   // Empty: none are sent.
   std::string credential;
-  // To be logged as WARN: no credentials at all, a token file that is empty, a tokenFile of the
-  // kubeconfig that does not exist yet, credentials of a kubeconfig that are not sent because the
-  // server is another one, a certificate that is not verified.
+  // To be logged as WARN: no credentials at all, an empty token file, a tokenFile of the kubeconfig
+  // that does not exist yet, credentials of a kubeconfig that are not sent because the server is
+  // another one, or a certificate that is not verified.
   std::vector<std::string> warnings;
 };
 
 // Reports all problems together, one line each, naming its key (INVALID_ARGUMENT): a kubeconfig
 // that cannot be read or parsed, an exec or auth-provider entry, an unknown context, missing files,
-// a certificate without a key. From a kubeconfig come server, CA, token, tokenFile, client
+// a certificate without a key. A kubeconfig provides server, CA, token, tokenFile, client
 // certificate (data or file; relative paths are relative to the kubeconfig),
 // insecure-skip-tls-verify, tls-server-name, proxy-url, username and password. `url` replaces its
 // server; if scheme, host or port differ, its credentials are not used. Either of `ca_cert_file`
-// and `skip_verify` replaces its CA and its insecure-skip-tls-verify.
+// and `skip_verify` replaces both its CA and its insecure-skip-tls-verify.
 absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);
 
 }  // namespace nomad_harvester::kube

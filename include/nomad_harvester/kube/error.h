@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error responses of the API server as status codes.
+// Maps the API server's error responses to status codes.
 #ifndef NOMAD_HARVESTER_KUBE_ERROR_H_
 #define NOMAD_HARVESTER_KUBE_ERROR_H_
 
@@ -21,22 +21,22 @@ struct KubeError {
   bool is_status = false;  // the body was a metav1.Status, so it comes from Kubernetes
   bool creating = false;   // the request was a POST: a 404 concerns its namespace
 };
-// The server's error behind a status that a KubeClient returned; nullopt if the server did not
-// reply.
+// Returns the server's error behind a status that a KubeClient returned; nullopt if the server did
+// not reply.
 std::optional<KubeError> GetKubeError(const absl::Status& status);
-// 404 with a metav1.Status that names a missing object. An ingress or Rancher also answers 404 for
-// an unknown path, and so does the API server while a CRD is missing. Those have the code NOT_FOUND
-// but are not IsNotFound: they must not make a VM look deleted.
+// True for a 404 with a metav1.Status that names a missing object. An ingress or Rancher also
+// answers 404 for an unknown path, and so does the API server while a CRD is missing. These have
+// the code NOT_FOUND but are not IsNotFound, because they must not make a VM look deleted.
 bool IsNotFound(const absl::Status& status);
 bool IsAlreadyExists(const absl::Status& status);  // 409 AlreadyExists
-// Any other 409, failed preconditions included. A webhook's denial with that status is no conflict
-// but a refusal: reading the object again does not change it.
+// True for any other 409, including failed preconditions. A webhook's denial with that status is
+// not a conflict but a refusal: reading the object again does not change it.
 bool IsConflict(const absl::Status& status);
 bool IsForbidden(const absl::Status& status);  // 403 that is not a quota
 
-// Whether the server refused the request, so that repeating it will hardly help (rules L1 to L4).
-// Any other error is transient, or says that something has changed. An error without a reply of the
-// server is not a refusal. The first row that matches decides:
+// True if the server refused the request, so that repeating it will hardly help (rules L1 to L4).
+// Any other error is transient, or says that something has changed. An error without a reply from
+// the server is not a refusal. The first matching row decides:
 //   "failed calling webhook"  no, whatever the status: a webhook, or one that a denying webhook
 //       depends on, is down, for example during Harvester's upgrade
 //   `admission webhook "…" denied the request`  yes, whatever the status: the webhook chooses it
@@ -58,8 +58,8 @@ bool IsRefused(const absl::Status& status);
 // that of the request.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
                       http::Method method = http::Method::kGet);
-// For RetryOptions::permanently_refused: true for what IsRefused counts as a refusal. Among the
-// replies that would be retried, these are a webhook's denial, quota, MAC address and network.
+// For RetryOptions::permanently_refused: true for replies that IsRefused counts as refusals. Among
+// the replies that would be retried, these are a webhook's denial, quota, MAC address and network.
 bool IsPermanentRefusal(const http::HttpResponse& response);
 
 }  // namespace nomad_harvester::kube

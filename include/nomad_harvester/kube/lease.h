@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// coordination.k8s.io/v1 Lease as a plain struct.
+// A coordination.k8s.io/v1 Lease as a plain struct.
 #ifndef NOMAD_HARVESTER_KUBE_LEASE_H_
 #define NOMAD_HARVESTER_KUBE_LEASE_H_
 
@@ -39,8 +39,8 @@ Lease ParseLease(const Observed& observed);
 absl::StatusOr<Lease> ParseLeaseReply(const absl::StatusOr<Observed>& reply,
                                       const std::string& name);
 
-// The object to create: name, namespace, spec, annotations and `labels`; the server sets uid and
-// resource version. Members that are not set (no time, no duration, no holder) are left out:
+// Builds the object to create: name, namespace, spec, annotations and `labels`; the server sets uid
+// and resource version. Unset members (no time, no duration, no holder) are omitted, because
 // Kubernetes refuses a duration of 0
 // (kubernetes/kubernetes:pkg/apis/coordination/validation/validation.go).
 nlohmann::json LeaseObject(const Lease& lease, const std::map<std::string, std::string>& labels);
@@ -54,7 +54,7 @@ struct LeaseChange {
   std::optional<base::WallTime> renew_time;
   std::optional<base::WallTime> acquire_time;
   std::optional<int> transitions;
-  // A key with a value is set; a key without one is removed.
+  // A key with a value is set; a key without a value is removed.
   std::map<std::string, std::optional<std::string>> annotations;
 };
 // For KubeClient::MergePatch. Times are MicroTime: the API server refuses anything but six

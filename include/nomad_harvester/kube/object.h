@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects as the API server returned them.
+// Objects as returned by the API server.
 #ifndef NOMAD_HARVESTER_KUBE_OBJECT_H_
 #define NOMAD_HARVESTER_KUBE_OBJECT_H_
 
@@ -17,15 +17,15 @@ using Json = nlohmann::json;
 
 // An object and the API server's clock when it was returned (its Date header), which is the "now"
 // of every decision about the object. server_time is unset if the reply had no readable date. A
-// date has whole seconds: server_time is never later than the reply, but up to a second earlier, by
-// another fraction in each reply. A duration between two of them is up to a second too long or too
-// short: round it to the safe side.
+// date has whole seconds: server_time is never later than the reply but up to a second earlier, by
+// a varying fraction. A duration between two of them may be wrong by up to a second: round it to
+// the safe side.
 struct Observed {
   Json object;
   std::optional<base::WallTime> server_time;
 };
 
-// The same for a value that was read from an object, or for a list.
+// Likewise for a value read from an object, or for a list.
 template <typename T>
 struct Timestamped {
   T value;
