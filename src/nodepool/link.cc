@@ -22,7 +22,7 @@ constexpr char kHostName[] = "unique.hostname";
 constexpr char kVmUuid[] = "harvester_vm_uuid";
 constexpr std::string_view kMetaPrefix = "meta.";
 
-// Empty if there is none.
+// Returns an empty string if there is no such key.
 std::string_view Lookup(const std::map<std::string, std::string>& map, std::string_view key) {
   if (map.empty()) return {};
   const auto found = map.find(std::string(key));
@@ -31,8 +31,8 @@ std::string_view Lookup(const std::map<std::string, std::string>& map, std::stri
 
 std::string_view FirstLabel(std::string_view name) { return name.substr(0, name.find('.')); }
 
-// A stub has no attributes; its Name is the host name unless the client's configuration sets
-// another (hashicorp/nomad:nomad/structs/structs.go, Node.Stub).
+// A stub has no attributes; its Name is the host name unless the client's configuration overrides
+// it (hashicorp/nomad:nomad/structs/structs.go, Node.Stub).
 std::string_view NameOf(const nomad::Node& node, std::string_view attribute) {
   if (!node.full) return FirstLabel(node.name);
   if (attribute.starts_with(kMetaPrefix)) {
@@ -52,7 +52,7 @@ struct IdentityHint {
 };
 using Hints = absl::InlinedVector<IdentityHint, 4>;
 
-// The values of the node that could identify a VM. The hints' `vm` is not set yet.
+// Returns the values of the node that could identify a VM; the hints' `vm` is not set yet.
 Hints ValuesOf(const nomad::Node& node) {
   Hints values;
   const auto add = [&values](HintKind kind, std::string_view value) {
@@ -77,7 +77,7 @@ std::string Describe(const IdentityHint& hint) {
   return hint.kind == kMetaUuid ? "meta.harvester_vm_uuid" : "unique.host_id";
 }
 
-// Ranks nodes of one name by status: higher means more likely the VM's present node.
+// Ranks nodes with the same name by status: higher means more likely the VM's current node.
 int Rank(nomad::NodeStatus status) {
   if (status == nomad::NodeStatus::kReady) return 2;
   return status == nomad::NodeStatus::kDown ? 0 : 1;
@@ -133,22 +133,22 @@ struct Linker::Tables {
     }
   }
 
-  // The nodes that have the VM's name, in the order of the list.
+  // Returns the nodes with the VM's name, in the order of the list.
   Indexes NodesNamed(std::size_t vm) const {
     const ValueIndex::Entry* named =
         names.at(vms[vm].node_attribute).Find(FirstLabel(vms[vm].name));
     return named == nullptr ? Indexes() : Indexes(named->nodes.begin(), named->nodes.end());
   }
 
-  // True if the node has the name of another VM in any attribute that some VM is linked by.
+  // True if the node has the name of another VM in any attribute used to link VMs.
   bool IsNamedAfterAnother(const nomad::Node& node, std::size_t vm) const {
     return std::any_of(names.begin(), names.end(), [&](const auto& entry) {
       return IsAnother(entry.second.Find(NameOf(node, entry.first)), vm);
     });
   }
 
-  // The hints of the node at `index` of the list; `node` may be a later read of it. A value gives
-  // no hint if no VM or several VMs have it, or if another node has it, too.
+  // Returns the hints of the node at `index` of the list; `node` may be a later read of it. A value
+  // gives no hint if no VM or several VMs have it, or if another node also has it.
   Hints HintsOf(std::size_t index, const nomad::Node& node) const {
     Hints known;
     for (IdentityHint hint : ValuesOf(node)) {
@@ -181,8 +181,8 @@ struct Linker::Tables {
     return link;
   }
 
-  // If another attribute is configured, a stub's Name is only a guess, so full nodes that have the
-  // name are preferred.
+  // If another attribute is configured, a stub's Name is only a guess, so full nodes with the name
+  // are preferred.
   void PreferFull(std::size_t vm, const NodesNow& nodes, Indexes* named) const {
     if (vms[vm].node_attribute == kHostName) return;
     const auto is_full = [&](std::size_t i) { return nodes[i].full; };
@@ -234,7 +234,7 @@ struct Linker::Tables {
   }
 
   // Links the VM to `best`, unless an operator declared that node foreign or an identity hint
-  // contradicts. `named` has all nodes with the VM's name.
+  // contradicts it. `named` has all nodes with the VM's name.
   Link MakeLink(std::size_t vm, std::size_t best, const Indexes& named,
                 const NodesNow& nodes) const {
     Link link;
@@ -273,7 +273,7 @@ struct Linker::Tables {
     link->explanation = "node " + node.id + " has the names of several VMs";
   }
 
-  // VMs with different node attributes can link to the same node: then none of them gets it.
+  // VMs with different node attributes may link to the same node; then none of them gets it.
   static void RefuseSharedNodes(const std::vector<nomad::Node>& nodes, std::vector<Link>* links) {
     std::vector<std::uint32_t> users(nodes.size());
     for (const Link& link : *links) {

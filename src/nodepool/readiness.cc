@@ -19,8 +19,8 @@ std::string WhyNotHealthy(const nomad::Node& node, const std::string& name) {
          (driver->description.empty() ? "" : ": " + driver->description);
 }
 
-// True if a drain shows that the node was eligible before it. A drain of ours records that, because
-// a VM that was never ready is drained, too, before it is removed.
+// True if a drain shows that the node was eligible before it. Our drains record that, because even
+// a VM that was never ready is drained before it is removed.
 bool WasEligible(const nomad::Node& node) {
   const std::optional<DrainMark> ours = ParseDrainMark(node);
   if (ours.has_value()) return !ours->was_ineligible;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the VM that has a value, such as a host name, and the nodes that have the same value.
+// Finds the VM with a value, such as a host name, and the nodes with the same value.
 #ifndef NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_
 #define NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_
 
@@ -31,7 +31,7 @@ class ValueIndex {
     const auto [entry, is_new] = entries_.try_emplace(value, Entry{.vm = index});
     if (!is_new && entry->second.vm != index) entry->second.several_vms = true;
   }
-  // Ignores values that no VM has: add the VMs first.
+  // Ignores values that no VM has, so add the VMs first.
   void AddNode(std::string_view value, std::size_t node) {
     if (entries_.empty() || value.empty()) return;
     const auto found = entries_.find(value);

@@ -24,35 +24,35 @@ struct DrainMark {
   // read.
   std::string_view harvester{};
   bool purge = false;
-  bool was_ineligible = false;  // the node was ineligible before, other than by a drain of ours
+  bool was_ineligible = false;  // it was ineligible before, for a reason other than our drain
 };
 std::map<std::string, std::string> ToMeta(const DrainMark& mark);
-// Nullopt if the Meta is not the plugin's (drained_by=nomad-autoscaler with action and vm_uid).
+// nullopt if the Meta is not the plugin's (drained_by=nomad-autoscaler with action and vm_uid).
 std::optional<DrainMark> ParseDrainMark(const nomad::Node& node);
 
-// Whether LastDrain.Meta names this action and VM.
+// True if LastDrain.Meta names this action and VM.
 bool IsDrainOf(const nomad::Node& node, const std::string& action, const std::string& vm_uid);
-// Whether LastDrain.Meta names this VM, in any action.
+// True if LastDrain.Meta names this VM, in any action.
 bool IsDrainOfVm(const nomad::Node& node, const std::string& vm_uid);
-// "<action>@<LastDrain.StartedAt>": the value of the annotation rolled-back. Empty if the last
-// drain is not one of ours.
+// Returns "<action>@<LastDrain.StartedAt>", the value of the annotation rolled-back. Empty if the
+// last drain is not ours.
 std::string RollbackMarker(const nomad::Node& node);
-// The same for a node whose mark was parsed before.
+// Likewise for a node whose mark was already parsed.
 std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark);
 
-// Pending or running, as its client last reported.
+// True if pending or running, as last reported by its client.
 bool IsLive(const nomad::Allocation& allocation);
-// No allocation is pending or running and every task is dead, poststop tasks included; allocations
-// of system jobs are ignored if `ignore_system`, and lost ones if `ignore_lost`.
+// True if no allocation is pending or running and every task is dead, poststop tasks included.
+// Ignores allocations of system jobs if `ignore_system`, and lost ones if `ignore_lost`.
 bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system,
             bool ignore_lost = false);
-// True if Nomad wants one of them to run on: it is live, and nothing has asked it to stop.
-// Allocations of system jobs are ignored as in IsIdle.
+// True if Nomad wants one of them to run: it is live, and has not been asked to stop. Ignores
+// allocations of system jobs as IsIdle does.
 bool WantsToRun(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
 
-// The deadline of a drain that starts at `now`, for the deadline in the mark: the remaining time,
-// at least 1 s; 0 for no deadline; negative for "now". If the deadline has passed, `post` is false
-// and the remaining time is 1 s.
+// The deadline to post for a drain that starts at `now`, given the mark's deadline: the remaining
+// time, at least 1 s; 0 for no deadline; negative for "now". If the deadline has passed, `post` is
+// false and the remaining time is 1 s.
 struct PostedDeadline {
   bool post = true;
   base::Duration deadline{};

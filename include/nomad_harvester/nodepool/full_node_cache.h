@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cached attributes and meta of nodes.
+// Caches attributes and meta of nodes.
 #ifndef NOMAD_HARVESTER_NODEPOOL_FULL_NODE_CACHE_H_
 #define NOMAD_HARVESTER_NODEPOOL_FULL_NODE_CACHE_H_
 
@@ -13,24 +13,25 @@
 
 namespace nomad_harvester::nodepool {
 
-// Caches what a stub lacks: attributes and meta. Keyed by ID and ModifyIndex (rule C6). A client
-// that registers again under its old ID, with another host name or meta, keeps its CreateIndex.
-// ModifyIndex changes with each registration (hashicorp/nomad:nomad/state/state_store.go,
-// upsertNodeTxn) and with each change of status, drain and eligibility, but not with a heartbeat
-// that changes nothing (nomad/node_endpoint.go, UpdateStatus). Thread-safe; blocks only for its
-// mutex. Bounded: Keep drops entries of nodes that are no longer listed.
+// Caches the members that a stub lacks: attributes and meta. Keyed by ID and ModifyIndex (rule C6).
+// A client that registers again under its old ID, with another host name or meta, keeps its
+// CreateIndex. ModifyIndex changes with each registration
+// (hashicorp/nomad:nomad/state/state_store.go, upsertNodeTxn) and with each change of status, drain
+// and eligibility, but not with a heartbeat that changes nothing (nomad/node_endpoint.go,
+// UpdateStatus). Thread-safe; blocks only on its mutex. Bounded: Keep drops entries of nodes that
+// are no longer listed.
 class FullNodeCache {
  public:
   // If the cache has this version of the node, adds attributes and meta to the stub and sets
   // `full`.
   bool Complete(nomad::Node* stub) const;
-  // Replaces what is known of the node, even with the same index: after a restore of Nomad's state
-  // an index may occur a second time.
+  // Replaces the cached entry, even with the same index, because an index may recur after Nomad's
+  // state was restored.
   void Remember(const nomad::Node& full);
-  // Grows whenever Complete may add something that it did not add before.
+  // Grows whenever Complete might add more than before.
   std::uint64_t version() const;
-  // Drops the entries of nodes that `listed` lacks or has in a newer version. An entry that is
-  // newer than the list stays: the lists of several pools do not arrive in the order of their
+  // Drops entries of nodes that are not in `listed` or are there in a newer version. An entry newer
+  // than the list stays, because lists of several pools do not arrive in the order of their
   // indexes.
   void Keep(const std::vector<nomad::Node>& listed);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Nomad nodes belong to a pool, with the semantics of the autoscaler SDK
+// Decides which Nomad nodes belong to a pool, with the semantics of the autoscaler SDK
 // (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodepool, node_identifier.go).
 #ifndef NOMAD_HARVESTER_NODEPOOL_IDENTITY_H_
 #define NOMAD_HARVESTER_NODEPOOL_IDENTITY_H_
@@ -13,9 +13,9 @@
 
 namespace nomad_harvester::nodepool {
 
-// The AND of the identifiers that are set; an empty string counts as set. At least one must be set:
-// without any, the pool contains no node (the SDK's "node pool identification method required").
-// The members are views into a policy or a VM's record, which must outlive it.
+// The conjunction of the identifiers that are set; an empty string counts as set. At least one must
+// be set: without any, the pool contains no node (the SDK's "node pool identification method
+// required"). The members are views into a policy or a VM's record, which must outlive it.
 struct PoolIdentity {
   std::optional<std::string_view> node_class{};
   std::optional<std::string_view> datacenter{};
@@ -34,9 +34,9 @@ struct FilterOptions {
   bool ignore_drain = false;
 };
 
-// Why the pool is not stable: one text for each initializing or draining member that is not ignored
-// ("node <id> is initializing", "node <id> is draining"; a draining node counts in any status). As
-// in the SDK, the filter stops after ten.
+// Says why the pool is not stable: one text for each initializing or draining member that is not
+// ignored ("node <id> is initializing", "node <id> is draining"; a draining node counts in any
+// status). Stops after ten, like the SDK's filter.
 std::vector<std::string> FilterNodes(const std::vector<const nomad::Node*>& nodes,
                                      const PoolIdentity& identity, const FilterOptions& options);
 

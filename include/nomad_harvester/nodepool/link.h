@@ -13,7 +13,7 @@
 
 namespace nomad_harvester::nodepool {
 
-// The properties of a VM by which its node is found. Module nodepool uses nothing else of VMs.
+// The properties of a VM used to find its node. Module nodepool uses nothing else about VMs.
 struct VmIdentityHints {
   std::string name{};
   std::string firmware_uuid{};           // lower case; empty: unknown
@@ -23,7 +23,7 @@ struct VmIdentityHints {
 
 enum class LinkState {
   kNone,          // no node has the VM's name
-  kLinked,        // exactly one does, or one ranks above all others
+  kLinked,        // exactly one does, or one ranks above the others
   kTwoReady,      // two or more ready nodes do: a tie
   kContradicted,  // by an identity hint the node is another VM, or it is declared
                   // foreign, or it has the names of several VMs
@@ -33,8 +33,8 @@ struct Link {
   LinkState state = LinkState::kNone;
   // kLinked: the node. Index into the node list.
   std::size_t node = 0;
-  // kTwoReady: the ready nodes. kContradicted: all nodes of that name. kLinked: the other nodes of
-  // that name.
+  // kTwoReady: the ready nodes. kContradicted: all nodes with that name. kLinked: the other nodes
+  // with that name.
   std::vector<std::size_t> others{};
   // For reports: the identity hints and their values.
   std::string explanation{};
@@ -46,16 +46,19 @@ struct Links {
 };
 
 // Links every VM. A full node matches by the VM's node_attribute: its value up to the first dot
-// equals the VM's name, ignoring case. A stub has no attributes: its Name, compared in the same
-// way, links provisionally, also if node_attribute is not "unique.hostname" (until the node has
+// equals the VM's name, ignoring case. A stub has no attributes; its Name, compared in the same
+// way, links provisionally, even if node_attribute is not "unique.hostname" (until the node has
 // been read in full). Identity hints (meta.harvester_vm_uuid, an address, unique.host_id)
-// contradict a link only when they identify exactly one *other* VM of the list; a value that
-// matches no VM, or that several nodes share, is ignored. Among several nodes of the name, ready
-// ranks above initializing and disconnected, which rank above down; then the higher create index
-// wins. Two ready nodes are a tie, unless an identity hint identifies this VM on exactly one of
-// them and the others are full, so that their hints are known as well. If node_attribute is not
-// unique.hostname, a full node of the name is preferred to stubs. A node that is declared foreign
-// never links: it is ignored if another node has the name, and gives kContradicted if none does.
+// contradict a link only if they identify exactly one *other* VM of the list; a value that matches
+// no VM, or that several nodes share, is ignored. Among nodes with the same name, ready ranks above
+// initializing and disconnected, which rank above down; then the higher create index wins. Two
+// ready nodes are a tie, unless an identity hint identifies this VM on exactly one of them and the
+// others are full, so that their hints are known as well. If node_attribute is not unique.hostname,
+// full nodes with the name are preferred to stubs. A node that is declared foreign never links: it
+// is ignored if another node has the name, and gives kContradicted if none does.
+//
+// Immutable, cheap to copy, thread-safe. Keeps the tables of names and hints but not the nodes:
+// callers must pass the list from which it was made.
 //
 // Immutable, cheap to copy, thread-safe. It keeps the tables of names and hints, not the nodes:
 // callers must pass the list with which it was made.
@@ -65,13 +68,13 @@ class Linker {
   Linker(std::vector<VmIdentityHints> vms, const std::vector<nomad::Node>& nodes);
 
   Links LinkAll(const std::vector<nomad::Node>& nodes) const;
-  // The link of one VM if `now` replaced node `index` of the list; null: that node is gone. O(nodes
-  // that have the VM's name). Only the nodes that have the VM's name are judged anew; the hints of
-  // other nodes are those of the list.
+  // Returns the link of one VM if `now` replaced node `index` of the list; null: that node is gone.
+  // O(nodes with the VM's name). Only these nodes are reconsidered; the hints of other nodes are
+  // those of the list.
   Link LinkWith(std::size_t vm, const std::vector<nomad::Node>& nodes, std::size_t index,
                 const nomad::Node* now) const;
 
-  // True if a VM other than `vm` has this firmware UUID: copies have the UUID of their original.
+  // True if a VM other than `vm` has this firmware UUID, because copies have their original's UUID.
   bool IsUuidOfAnother(std::string_view uuid, std::size_t vm) const;
 
  private:
@@ -79,12 +82,13 @@ class Linker {
   std::shared_ptr<const Tables> tables_;
 };
 
-// The first label of a host name in lower case, by which names of nodes and VMs are compared.
+// Returns the first label of a host name in lower case, for comparing names of nodes and VMs.
 std::string ShortHostName(std::string_view name);
 
-// A node that operators declare not to be a VM of the plugin: meta.harvester_vm_uuid = "none".
+// True for a node that operators declare not to be a VM of the plugin: meta.harvester_vm_uuid =
+// "none".
 bool IsDeclaredForeign(const nomad::Node& node);
-// The Go boolean meta.harvester_protect; a value that cannot be parsed counts as true.
+// Returns the Go boolean meta.harvester_protect; a value that cannot be parsed counts as true.
 bool IsProtected(const nomad::Node& node);
 
 }  // namespace nomad_harvester::nodepool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which nodes of a pool are removed
+// Orders the nodes of a pool for removal
 // (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodeselector).
 #ifndef NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_
 #define NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_
@@ -17,7 +17,7 @@ namespace nomad_harvester::nodepool {
 
 using policy::SelectorStrategy;
 
-// Whether the strategy needs the nodes' allocations.
+// True if the strategy needs the nodes' allocations.
 bool NeedsAllocations(SelectorStrategy strategy);
 
 using AllocationsByNode = std::map<std::string, std::vector<nomad::Allocation>>;
@@ -30,8 +30,8 @@ std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
                                      const std::vector<nomad::Node>& nodes,
                                      const AllocationsByNode& allocations);
 
-// The SDK's least_busy score: the ceiling of the mean of two rounded-up percentages, CPU and
-// memory, that *running* allocations use of the node's resources after its reservation. A node
+// The SDK's least_busy score: the ceiling of the mean of two rounded-up percentages, the CPU and
+// the memory that *running* allocations use of the node's resources after its reservation. A node
 // without resources scores 100.
 std::int64_t BusyScore(const nomad::Node& node, const std::vector<nomad::Allocation>& allocations);
 
