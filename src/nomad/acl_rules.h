@@ -14,13 +14,13 @@ namespace nomad_harvester::nomad {
 // same namespace pattern are merged, and a deny takes precedence.
 class NamespaceRules {
  public:
-  // Adds the `RulesJSON` of one policy (hashicorp/nomad:acl/policy.go, Policy). False if it is no
-  // policy; the rules are then incomplete. Only capabilities count, because the server has already
-  // added those that the shorthand `Policy` means in its version (acl/policy.go, Parse): "scale"
-  // contains read-job from Nomad 1.11.1 on.
+  // Adds the `RulesJSON` of one policy (hashicorp/nomad:acl/policy.go, Policy). False if it is not
+  // a policy; the rules are then incomplete. Only capabilities count, because the server has
+  // already added those that the shorthand `Policy` implies in its version (acl/policy.go, Parse):
+  // "scale" contains read-job since Nomad 1.11.1.
   [[nodiscard]] bool Add(const nlohmann::json& rules_json);
 
-  // Whether read-job is allowed in every namespace, present or future: the pattern "*" grants it,
+  // True if read-job is allowed in every namespace, existing or future: the pattern "*" grants it,
   // and so does every more specific pattern, which takes precedence over "*" for the namespaces
   // that it matches.
   bool ReadJobEverywhere() const;
@@ -36,7 +36,7 @@ class NamespaceRules {
 // The union of the policies' rules for nodes (hashicorp/nomad:acl/acl.go, maxPrivilege).
 class NodeRule {
  public:
-  // As above, but a value that is no policy grants nothing.
+  // As above, but a value that is not a policy grants nothing.
   void Add(const nlohmann::json& rules_json);
   bool MayWrite() const { return write_ && !denied_; }
 

@@ -26,7 +26,7 @@ std::optional<std::uint64_t> ReplyIndex(const http::HttpResponse& response) {
 absl::StatusOr<http::HttpResponse> Caller::Get(const Call& call, const ReadOptions& blocking,
                                                base::JsonListReader* list) const {
   base::QueryParameters more;
-  // Both are needed to block (hashicorp/nomad:nomad/rpc.go, blockingRPC).
+  // Blocking needs both (hashicorp/nomad:nomad/rpc.go, blockingRPC).
   const bool blocks = blocking.index > 0 && blocking.wait > base::Duration::zero();
   if (blocks) {
     // Whole milliseconds, as Nomad's own client prints them (hashicorp/nomad:api/api.go,

@@ -17,12 +17,12 @@
 
 namespace nomad_harvester::nomad {
 
-// "/v1/node/" + an escaped ID. INVALID_ARGUMENT for an ID that would change the path: an empty one
-// gives the path of the list, dots lead to a parent.
+// Returns "/v1/node/" + an escaped ID. INVALID_ARGUMENT for an ID that would change the path: an
+// empty one gives the list's path, dots lead to a parent.
 absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
                                    std::string_view suffix = "");
 
-// X-Nomad-Index; none: it is missing or not a number.
+// Returns X-Nomad-Index; nullopt if it is missing or not a number.
 std::optional<std::uint64_t> ReplyIndex(const http::HttpResponse& response);
 
 struct Call {

@@ -80,7 +80,7 @@ absl::Status PostNode(const Caller& caller, std::string_view verb, const std::st
       .status();
 }
 
-// For how long a JSON Web Token is valid (RFC 7519: exp and iat, in seconds). Does not check the
+// Returns the lifetime of a JSON Web Token (RFC 7519: exp and iat, in seconds). Does not check the
 // signature, which Nomad does.
 absl::StatusOr<base::Duration> LifetimeOf(const std::string& jwt) {
   const std::size_t begin = jwt.find('.');
@@ -90,7 +90,7 @@ absl::StatusOr<base::Duration> LifetimeOf(const std::string& jwt) {
   std::replace(payload.begin(), payload.end(), '-', '+');
   std::replace(payload.begin(), payload.end(), '_', '/');
   const auto text = base::Base64Decode(payload);
-  // The parser's text would quote the token.
+  // The parser's message would quote the token.
   const auto claims = text.ok() ? base::ParseJson(*text, "its claims") : text.status();
   if (!claims.ok()) return base::Internal("its claims cannot be read");
   const Json* expires = base::FindMember(*claims, "exp");
@@ -162,7 +162,8 @@ absl::StatusOr<std::string> NomadClient::ReadClusterKeys(const runtime::Context&
                   ""};
   const auto reply = Caller(*transport_, context, options_).Get(call);
   if (!reply.ok()) {
-    // Nomad lets everybody read the keys: either it does not know the path, or a proxy refuses it.
+    // Nomad lets everybody read the keys, so either it does not know the path, or a proxy refuses
+    // it.
     const auto error = GetNomadError(reply.status());
     const int status = error.has_value() ? error->http_status : 0;
     const bool is_refused = status >= 300 && status < 500 && status != 408 && status != 429;

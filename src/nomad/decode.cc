@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 3> kDrainStatuses = {"draining", "complet
 constexpr std::array<std::string_view, 5> kClientStatuses = {"pending", "running", "complete",
                                                              "failed", "lost"};
 
-// The value with the position of its name; kUnknown comes after all names.
+// Returns the enum value at the position of its name; kUnknown comes after all names.
 template <typename Enum, std::size_t kNames>
 Enum ByName(const std::array<std::string_view, kNames>& names, std::string_view text) {
   static_assert(static_cast<std::size_t>(Enum::kUnknown) == kNames);
@@ -79,7 +79,7 @@ std::string HostOf(std::string address) {
   return address;
 }
 
-// The driver to which a member belongs. The members of one driver follow each other.
+// Returns the driver to which a member belongs. The members of one driver are consecutive.
 Driver& DriverAt(Node& node, const JsonEvent& event) {
   if (node.drivers.empty() || node.drivers.back().name != event.name) {
     node.drivers.push_back({.name = std::string(event.name)});
@@ -87,7 +87,7 @@ Driver& DriverAt(Node& node, const JsonEvent& event) {
   return node.drivers.back();
 }
 
-// The fields that a stub and a full node have in common. hashicorp/nomad:api/nodes.go, Node and
+// The fields that a stub and a full node share. hashicorp/nomad:api/nodes.go, Node and
 // NodeListStub.
 std::vector<base::JsonFields<Node>::Field> NodeFields(
     std::initializer_list<base::JsonFields<Node>::Field> more) {

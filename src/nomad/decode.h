@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes Nomad's JSON into plain structs. Members that are missing, null or of another type keep
-// the struct's default: they depend on the server's version and on proxies.
+// the struct's default, because they depend on the server's version and on proxies.
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_DECODE_H_
 #define NOMAD_HARVESTER_SRC_NOMAD_DECODE_H_
 
@@ -23,8 +23,8 @@ struct AllocationRecord : Allocation {
 };
 const base::JsonFields<AllocationRecord>& AllocationFields();
 
-// These complete a record once all its members were read. INTERNAL without an ID, the only member
-// that is required: nothing can be decided about an object that cannot be identified.
+// Complete a record once all its members have been read. INTERNAL without an ID, the only required
+// member: nothing can be decided about an object that cannot be identified.
 absl::Status FinishNode(Node& node);
 absl::Status FinishAllocation(AllocationRecord& record);
 // For a list without task states.

@@ -34,26 +34,26 @@ struct ErrorRow {
   StatusCode code;
   Meaning meaning;
 };
-// The meaning of an error, by a substring of its text, since errors of RPCs are wrapped; the first
-// row that matches decides. All from hashicorp/nomad: nomad/structs/errors.go, and where a row says
-// so.
+// The meaning of an error, by a substring of its text, because errors of RPCs are wrapped. The
+// first matching row decides. All from hashicorp/nomad: nomad/structs/errors.go, unless a row says
+// otherwise.
 constexpr ErrorRow kErrors[] = {
     // nomad/acl_endpoint.go, aclDisabled.
     {400, "ACL support disabled", StatusCode::kInvalidArgument, Meaning::kRefused},
-    // The body was changed on its way. command/agent/http.go, decodeBody; the second text is that
-    // of golang/go:src/encoding/json.
+    // The body was changed in transit. command/agent/http.go, decodeBody; the second text is from
+    // golang/go:src/encoding/json.
     {400, "Request body is empty", StatusCode::kInvalidArgument, Meaning::kRefused},
     {400, "json: cannot unmarshal", StatusCode::kInvalidArgument, Meaning::kRefused},
     {400, "invalid character", StatusCode::kInvalidArgument, Meaning::kRefused},
-    // command/agent/http.go, wrap, makes 403 of the last two; before Nomad 1.5 an expired token is
-    // 500. Tokens are rotated, and a server may not have the new one yet.
+    // command/agent/http.go, wrap, turns the last two into 403; before Nomad 1.5 an expired token
+    // is 500. Tokens are rotated, and a server may not have the new one yet.
     {403, "Permission denied", StatusCode::kPermissionDenied, Meaning::kRefused},
     {403, "ACL token not found", StatusCode::kUnauthenticated, Meaning::kTransient},
     {403, "ACL token expired", StatusCode::kUnauthenticated, Meaning::kTransient},
     {500, "ACL token not found", StatusCode::kUnauthenticated, Meaning::kTransient},
     {500, "ACL token expired", StatusCode::kUnauthenticated, Meaning::kTransient},
-    // The answer to a write: nomad/node_endpoint.go and nomad/state/state_store.go. For a missing
-    // node reads return 404.
+    // The answer to a write: nomad/node_endpoint.go and nomad/state/state_store.go. Reads return
+    // 404 for a missing node.
     {500, "node not found", StatusCode::kNotFound, Meaning::kChanged},
     {500, "can not set node's scheduling eligibility to eligible while it is draining",
      StatusCode::kFailedPrecondition, Meaning::kChanged},
@@ -64,12 +64,12 @@ constexpr ErrorRow kErrors[] = {
     {500, "invalid scheduling eligibility", StatusCode::kInvalidArgument, Meaning::kRefused},
     // hashicorp/go-memdb:index.go, UUIDFieldIndex, which nomad/state/schema.go uses for IDs.
     {500, "UUID must be 36 characters", StatusCode::kInvalidArgument, Meaning::kRefused},
-    // nomad/alloc_endpoint.go, GetAlloc: the allocation exists, but the token may not read it.
+    // nomad/alloc_endpoint.go, GetAlloc: the allocation exists, but the token must not read it.
     {500, "Unknown allocation", StatusCode::kPermissionDenied, Meaning::kRefused},
     {500, "No cluster leader", StatusCode::kUnavailable, Meaning::kTransient},
     {500, "Not ready to serve consistent reads", StatusCode::kUnavailable, Meaning::kTransient},
     {500, "No path to region", StatusCode::kUnavailable, Meaning::kTransient},
-    // Any other text, which may be that of a proxy or of a server in trouble.
+    // Any other text, which may come from a proxy or from a server in trouble.
     {400, "", StatusCode::kInvalidArgument, Meaning::kTransient},
     {401, "", StatusCode::kUnauthenticated, Meaning::kTransient},
     {403, "", StatusCode::kPermissionDenied, Meaning::kTransient},
@@ -124,7 +124,7 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
         "; the token is unknown to it, or has expired: check nomad_token, nomad_token_file "
         "or NOMAD_TOKEN";
   }
-  // Go's HTTP server answers an unknown path like this. As an HTML page does, it shows that another
+  // Go's HTTP server answers an unknown path like this. Like an HTML page, it shows that another
   // server answers.
   constexpr char kKey[] = "nomad_address";
   const std::string hint = error.text == "404 page not found"

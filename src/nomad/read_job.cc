@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The outcome of one read of the token's rights: the object, refused, missing, or ACLs are off. If
+// The result of one read of the token's rights: the object, refused, missing, or ACLs are off. If
 // Nomad cannot be reached, the read fails with an error instead.
 struct Reading {
   enum class Kind { kRead, kRefused, kAclsOff, kMissing };
@@ -43,8 +43,7 @@ class Verify {
     if (self.kind == Reading::Kind::kRefused) return kUnverified;
     std::vector<std::string> names = base::GetStrings(self.json, "Policies");
     // A workload identity is not a token object (404), and a role's policies are not listed in the
-    // token. In both cases the list of policies that the token may read is the list of its own
-    // policies.
+    // token. In both cases the policies that the token may read are its own.
     const Json* roles = base::FindMember(self.json, "Roles");
     if (self.kind == Reading::Kind::kMissing || (roles != nullptr && !roles->empty())) {
       NH_ASSIGN_OR_RETURN(const Reading list,

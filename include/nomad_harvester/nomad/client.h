@@ -20,21 +20,21 @@
 namespace nomad_harvester::nomad {
 
 struct ReadOptions {
-  // A blocking query: returns when something after `index` has changed or `wait` has expired. With
-  // index 0 or wait 0 the query does not block. It may return without a change.
+  // A blocking query: returns when something has changed after `index` or `wait` has expired. With
+  // index 0 or wait 0 it does not block. It may return without a change.
   std::uint64_t index = 0;
   base::Duration wait{};
 };
 
-// Whether the token has read-job (GetAllocs in hashicorp/nomad:nomad/node_endpoint.go silently
-// leaves out the allocations of namespaces in which the token lacks read-job).
+// Says whether the token has read-job. (GetAllocs in hashicorp/nomad:nomad/node_endpoint.go
+// silently omits the allocations of namespaces in which the token lacks read-job.)
 enum class ReadJob {
   kEverywhere,  // ACLs are off, a management token, or read-job for every namespace
   kDenied,      // the token's policies do not grant it
   kUnverified,  // the policies could not be read
 };
 
-// Whether the token has node:write, which drains, eligibility and introduction tokens need.
+// Says whether the token has node:write, needed for drains, eligibility and introduction tokens.
 enum class NodeWrite { kAllowed, kDenied, kUnverified };
 
 struct TokenRights {
@@ -42,7 +42,7 @@ struct TokenRights {
   NodeWrite node_write = NodeWrite::kDenied;
 };
 
-// One of the region's servers, as the agent that replies knows it.
+// One of the region's servers, as known to the agent that replies.
 struct Server {
   std::string name{};
   std::string version{};  // "1.10.5", "1.9.3+ent"; empty: unknown
@@ -52,7 +52,7 @@ struct Servers {
   std::optional<base::WallTime> server_time{};  // of the reply
 };
 
-// Which client may register, and for how long from now on.
+// The client that may register, and how long from now.
 struct Introduction {
   std::string node_name;
   std::string node_pool;  // empty: Nomad's "default"
@@ -60,10 +60,10 @@ struct Introduction {
 };
 struct IntroductionToken {
   base::Secret jwt;
-  base::Duration lifetime{};  // as Nomad granted it
+  base::Duration lifetime{};  // the lifetime that Nomad granted
 };
 
-// The part that a list of allocations contains besides their status. Each part is a third to a half
+// The part of allocations that a list contains besides their status. Each part is a third to a half
 // of the list.
 enum class AllocationPart { kResources, kTaskStates };
 
@@ -82,9 +82,9 @@ class NomadClient {
   absl::StatusOr<Indexed<std::vector<Node>>> ListNodes(const runtime::Context& context,
                                                        const ReadOptions& options = {}) const;
   // Reads the first of these nodes, or none, in one small request, with the index of a whole list.
-  // As long as node and index stay the same, a list that was read before is current: every write to
-  // the table of nodes raises its index (hashicorp/nomad:nomad/state/state_store.go), each page of
-  // a list has that index (nomad/node_endpoint.go, List), and another Nomad at the same address has
+  // While node and index stay the same, a list that was read before is current: every write to the
+  // table of nodes raises its index (hashicorp/nomad:nomad/state/state_store.go), each page of a
+  // list has that index (nomad/node_endpoint.go, List), and another Nomad at the same address has
   // other nodes.
   absl::StatusOr<Indexed<std::vector<Node>>> FirstNode(const runtime::Context& context) const;
   // GET /v1/node/:id. NOT_FOUND: the server that replied does not know the node. The index of that
@@ -95,17 +95,17 @@ class NomadClient {
   absl::StatusOr<Indexed<std::vector<Allocation>>> NodeAllocations(const runtime::Context& context,
                                                                    const std::string& id) const;
   // GET /v1/allocations?namespace=*: all allocations of the region, as stubs. Without task states,
-  // all_tasks_dead is false; without resources, cpu_shares and memory_mb are 0 (hashicorp/nomad:
-  // nomad/alloc_endpoint.go, List; structs.AllocStubFields). PERMISSION_DENIED if the token has
-  // read-job in no namespace.
+  // all_tasks_dead is false; without resources, cpu_shares and memory_mb are 0
+  // (hashicorp/nomad:nomad/alloc_endpoint.go, List; structs.AllocStubFields). PERMISSION_DENIED if
+  // the token has read-job in no namespace.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(
       const runtime::Context& context, AllocationPart part, const ReadOptions& options = {}) const;
-  // GET /v1/allocation/:id → NodeID. NOT_FOUND: the server has no such allocation, because it is
-  // one of another cluster, was collected, or is so new that this server does not have it yet.
-  // PERMISSION_DENIED: a 403, or the 500 "Unknown allocation" with which Nomad hides an allocation
-  // that it has from a token without read-job in its namespace
-  // (hashicorp/nomad:nomad/alloc_endpoint.go, GetAlloc). Rule C7 does not rely on that difference:
-  // NOT_FOUND means "of another cluster" only with a token that is proven to have read-job.
+  // GET /v1/allocation/:id → NodeID. NOT_FOUND: the server does not have the allocation, because it
+  // is in another cluster, was collected, or is too new. PERMISSION_DENIED: a 403, or the 500
+  // "Unknown allocation" with which Nomad hides an existing allocation from a token without
+  // read-job in its namespace (hashicorp/nomad:nomad/alloc_endpoint.go, GetAlloc). Rule C7 does not
+  // rely on that difference: NOT_FOUND means "in another cluster" only if the token is proven to
+  // have read-job.
   absl::StatusOr<std::string> NodeOfAllocation(const runtime::Context& context,
                                                const std::string& allocation_id) const;
 
@@ -122,47 +122,46 @@ class NomadClient {
   // POST /v1/node/:id/purge; NOT_FOUND if the node does not exist. Idempotent.
   absl::Status Purge(const runtime::Context& context, const std::string& id) const;
 
-  // POST /v1/acl/identity/client-introduction-token, which Nomad 1.11 and newer have: a token with
-  // which only a client of this name and pool may register, once the servers enforce introduction.
-  // It changes nothing in Nomad and may be repeated. UNIMPLEMENTED: this Nomad has no such tokens.
-  // Needs node:write. The facts are in test/e2e/README.md, "Nomad 1.11".
+  // POST /v1/acl/identity/client-introduction-token, in Nomad 1.11 and newer: makes a token with
+  // which only a client with this name and pool may register, once the servers enforce
+  // introduction. It changes nothing in Nomad and may be repeated. UNIMPLEMENTED: this Nomad has no
+  // such tokens. Needs node:write. The facts are in test/e2e/README.md, "Nomad 1.11".
   absl::StatusOr<IntroductionToken> Introduce(const runtime::Context& context,
                                               const Introduction& introduction) const;
-  // POST /v1/client/metadata: sets these keys of the dynamic metadata of the node's client; no
-  // value removes the key. The client keeps them across restarts, and registers again with them
-  // within 10 s: only then GetNode and the scheduler see them
-  // (hashicorp/nomad:client/meta_endpoint.go, client/client.go watchNodeUpdates). Sent once. The
-  // server passes the request on to the client. UNAVAILABLE: the client is not connected. A client
-  // that hangs delays the reply for half a minute (nomad/client_meta_endpoint.go). The write
-  // permits do not learn that the request may take effect late
-  // (http::HttpRequest::late_is_harmless).
+  // POST /v1/client/metadata: sets these keys of the dynamic metadata of the node's client; nullopt
+  // removes a key. The client keeps them across restarts and registers again with them within 10 s;
+  // only then do GetNode and the scheduler see them (hashicorp/nomad:client/meta_endpoint.go,
+  // client/client.go watchNodeUpdates). Sent once. The server forwards the request to the client.
+  // UNAVAILABLE: the client is not connected. A client that hangs delays the reply by half a minute
+  // (nomad/client_meta_endpoint.go). Write permits are not told that the request may take effect
+  // late (http::HttpRequest::late_is_harmless).
   absl::Status SetNodeMeta(const runtime::Context& context, const std::string& id,
                            const std::map<std::string, std::optional<std::string>>& meta) const;
 
   // The configured region; empty: the region of the agent that replies.
   const std::string& region() const { return options_.region; }
 
-  // Evaluates the rules of the token's policies. Call it after ListAllocations succeeded, which is
-  // no proof by itself: it returns 403 only if no namespace allows read-job
+  // Evaluates the rules of the token's policies. Call it after ListAllocations succeeded, which
+  // alone proves nothing: it returns 403 only if no namespace allows read-job
   // (hashicorp/nomad:nomad/alloc_endpoint.go List, acl/acl.go AllowNamespaceOperation). UNAVAILABLE
   // and similar codes if Nomad cannot be queried.
   absl::StatusOr<ReadJob> VerifyReadJob(const runtime::Context& context) const;
-  // The same for both rights, in the same requests.
+  // Likewise for both rights, in the same requests.
   absl::StatusOr<TokenRights> VerifyRights(const runtime::Context& context) const;
 
-  // GET /.well-known/jwks.json: the ids of the keys with which this Nomad cluster signs, sorted and
-  // separated by commas. They identify the cluster: it makes its keys itself, one per 30 days, and
-  // each region has its own. Nomad 1.8.3 and newer keep an old key for 30 more days, older releases
-  // for an hour if nothing uses it (hashicorp/nomad:nomad/keyring_endpoint.go, ListPublic;
-  // nomad/core_sched.go, rootKeyGC). Reading them needs no right. A restored snapshot brings its
-  // keys along. Empty: Nomad before 1.7, which does not have the path, or a proxy that refuses it
+  // GET /.well-known/jwks.json: returns the ids of the keys with which this Nomad cluster signs,
+  // sorted and comma-separated. They identify the cluster: it makes its keys itself, one per 30
+  // days, and each region has its own. Nomad 1.8.3 and newer keep an old key for 30 more days,
+  // older releases for an hour if nothing uses it (hashicorp/nomad:nomad/keyring_endpoint.go,
+  // ListPublic; nomad/core_sched.go, rootKeyGC). Reading them needs no right. A restored snapshot
+  // includes its keys. Empty: Nomad before 1.7, which lacks the path, or a proxy that refuses it
   // (3xx, 4xx, a page).
   absl::StatusOr<std::string> ReadClusterKeys(const runtime::Context& context) const;
   // GET /v1/agent/members: the servers of the region. Needs node:read
   // (hashicorp/nomad:nomad/status_endpoint.go, Members).
   absl::StatusOr<Servers> ListServers(const runtime::Context& context) const;
-  // GET /v1/node/pool/:name. NOT_FOUND: there is no such pool. PERMISSION_DENIED: the token may not
-  // read it, which node rights do not include (hashicorp/nomad:nomad/node_pool_endpoint.go).
+  // GET /v1/node/pool/:name. NOT_FOUND: there is no such pool. PERMISSION_DENIED: the token must
+  // not read it; node rights do not include that (hashicorp/nomad:nomad/node_pool_endpoint.go).
   absl::Status CheckNodePool(const runtime::Context& context, const std::string& name) const;
 
  private:

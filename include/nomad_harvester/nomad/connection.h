@@ -35,7 +35,7 @@ struct Connection {
 };
 
 // Reports all problems together, one line each, naming the key (nomad_address, nomad_ca-cert, …):
-// INVALID_ARGUMENT. Files are read; no connection is made. CAs: nomad_ca-cert, else nomad_ca-path,
+// INVALID_ARGUMENT. Reads files but makes no connection. CAs: nomad_ca-cert, else nomad_ca-path,
 // else the system's (only for https:// without skip_verify). A token file may be written later.
 absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);
 

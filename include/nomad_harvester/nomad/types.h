@@ -23,7 +23,7 @@ enum class DrainStatus { kDraining, kComplete, kCanceled, kUnknown };
 // hashicorp/nomad:nomad/structs/structs.go, DrainMetadata.
 struct LastDrain {
   DrainStatus status = DrainStatus::kUnknown;
-  // As Nomad wrote it: part of a marker that is compared byte by byte.
+  // As written by Nomad: part of a marker that is compared byte by byte.
   std::string started_at{};
   std::optional<base::WallTime> updated_at{};
   std::map<std::string, std::string> meta{};
@@ -34,7 +34,7 @@ struct NodeResources {
   std::int64_t memory_mb = 0;
 };
 
-// What a client says about one of its task drivers (hashicorp/nomad:api/nodes.go, DriverInfo).
+// A client's report about one of its task drivers (hashicorp/nomad:api/nodes.go, DriverInfo).
 struct Driver {
   std::string name{};
   bool detected = false;
@@ -42,8 +42,8 @@ struct Driver {
   std::string description{};  // HealthDescription, such as "Failed to connect to docker daemon"
 };
 
-// A node from GET /v1/nodes (stub) or GET /v1/node/:id (full). Members that only the full form has,
-// attributes and meta, are empty in a stub.
+// A node from GET /v1/nodes (stub) or GET /v1/node/:id (full). Attributes and meta, which only the
+// full form has, are empty in a stub.
 struct Node {
   std::string id{};
   std::string name{};
@@ -57,10 +57,10 @@ struct Node {
   std::optional<LastDrain> last_drain{};
   std::optional<NodeResources> resources{};
   NodeResources reserved{};
-  // Names of the host volumes that were created through Nomad's API (from 1.10 on), in order: their
-  // data is on the node's disk. They are the entries of HostVolumes with an ID
-  // (hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig); volumes that the client's
-  // configuration declares have no ID.
+  // Names of the host volumes created through Nomad's API (since 1.10), in order; their data is on
+  // the node's disk. They are the entries of HostVolumes with an ID
+  // (hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig); volumes declared in the
+  // client's configuration have no ID.
   std::vector<std::string> dynamic_host_volumes{};
   // The drivers that are detected, or for which the client says why they are not.
   std::vector<Driver> drivers{};
