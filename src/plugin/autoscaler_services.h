@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the autoscaler's two gRPC services with the target service; converts their messages.
+// Implements the autoscaler's two gRPC services on top of the target service, and converts
+// messages.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 
@@ -27,15 +28,15 @@ using ProtoMap = google::protobuf::Map<std::string, std::string>;
 scaling::StringMap ToStringMap(const ProtoMap& map);
 
 // INVALID_ARGUMENT where the autoscaler's own server refuses an action: an unknown or unspecified
-// direction, or meta that is not a JSON object. Also if the count of a dry run is not an int64. An
+// direction, or meta that is not a JSON object; also if the count of a dry run is not an int64. An
 // absent action has count 0; an absent or null meta is empty
 // (hashicorp/nomad-autoscaler:plugins/shared/util.go, ProtoToScalingAction).
 absl::StatusOr<scaling::ScaleAction> DecodeAction(const target_proto::ScaleRequest& request);
 
-// Converts strings to valid UTF-8: the host refuses a message with invalid UTF-8.
+// Converts strings to valid UTF-8, because the host refuses a message with invalid UTF-8.
 void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusResponse* response);
 
-// What the services refuse to callers other than the agent.
+// Restrictions on callers other than the agent.
 struct CallRules {
   std::string set_config_refusal;   // PERMISSION_DENIED with this text; empty: allowed
   bool scale_needs_action = false;  // false: an absent action is a count of 0, as for the agent

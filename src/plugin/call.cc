@@ -50,7 +50,7 @@ void CallRegistry::EndAll(const grpc::Status& status) {
     base::MutexLock lock(mutex_);
     open.assign(open_.begin(), open_.end());
   }
-  // Without the lock: End may lead to Remove.
+  // Without the lock, because End may lead to Remove.
   for (const std::shared_ptr<OpenRpc>& rpc : open) rpc->End(status);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much time an RPC has, and which RPCs are open: a shutdown may have to reply before the worker
-// that executes an RPC has finished.
+// Tracks the time of an RPC and the RPCs in progress: a shutdown may have to reply before the
+// worker that executes an RPC has finished.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 
@@ -18,10 +18,10 @@
 
 namespace nomad_harvester::plugin {
 
-// The time until the caller's deadline; nullopt: no deadline.
+// Returns the time until the caller's deadline; nullopt: no deadline.
 std::optional<base::Duration> TimeGiven(gpr_timespec deadline);
 
-// The part of `given` for the work. The rest is for the reply, which must arrive before the
+// Returns the part of `given` for the work. The rest is for the reply, which must arrive before the
 // caller's deadline.
 base::Duration TimeToWork(base::Duration given);
 
@@ -33,19 +33,18 @@ class OpenRpc {
   virtual void End(const grpc::Status& status) = 0;
 };
 
-// All open RPCs, which a shutdown must end. Thread-safe.
+// All RPCs in progress, which a shutdown must end. Thread-safe.
 class CallRegistry {
  public:
   // False after Close: the RPC must then be ended immediately.
   bool Add(const std::shared_ptr<OpenRpc>& rpc);
-  // To be called when gRPC is done with the RPC: its status was sent or the client has
-  // disconnected.
+  // Call it when gRPC is done with the RPC: its status was sent or the client has disconnected.
   void Remove(const std::shared_ptr<OpenRpc>& rpc);
 
   void Close();
-  // Ends all open RPCs.
+  // Ends all RPCs in progress.
   void EndAll(const grpc::Status& status);
-  // Waits until no RPC is open, at most until the context ends; returns how many are left.
+  // Waits until no RPC is in progress, at most until the context ends; returns how many are left.
   std::size_t WaitUntilNone(const runtime::Context& context);
 
  private:

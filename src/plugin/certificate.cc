@@ -26,8 +26,7 @@ using Bio = std::unique_ptr<BIO, base::FreedBy<BIO_free_all>>;
 using Number = std::unique_ptr<BIGNUM, base::FreedBy<BN_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, base::FreedBy<X509_EXTENSION_free>>;
 
-// The same as go-plugin's: the certificate must be valid while the process runs, possibly for
-// years.
+// Same as go-plugin's: the certificate must be valid while the process runs, possibly for years.
 constexpr long kLifetimeHours = 262980;
 constexpr int kClockToleranceSeconds = 30;
 
@@ -73,7 +72,7 @@ bool AddExtension(X509& certificate, int nid, const char* value) {
   return extension != nullptr && X509_add_ext(&certificate, extension.get(), -1) == 1;
 }
 
-// The same extensions as go-plugin's: the host uses the certificate as its own CA.
+// Same extensions as go-plugin's: the host uses the certificate as its own CA.
 bool Fill(X509& certificate, EVP_PKEY& key) {
   return X509_set_version(&certificate, X509_VERSION_3) == 1 && SetSerial(certificate) &&
          SetLifetime(certificate) && X509_set_pubkey(&certificate, &key) == 1 &&

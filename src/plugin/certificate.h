@@ -22,7 +22,7 @@ struct OneTimeCertificate {
 // (hashicorp/go-plugin:client.go, Start, and mtls.go, generateCert). The key exists only in memory.
 absl::StatusOr<OneTimeCertificate> MakeOneTimeCertificate();
 
-// OK if `pem` holds exactly one certificate, as PLUGIN_CLIENT_CERT must. With an unreadable one
+// OK if `pem` contains exactly one certificate, as PLUGIN_CLIENT_CERT must. With an unreadable one
 // gRPC would start and refuse every connection without an error message.
 absl::Status CheckClientCertificate(const std::string& pem);
 

@@ -23,8 +23,8 @@ runtime::WorkerPool::Options PoolOptions(std::size_t threads, std::size_t queue,
 
 }  // namespace
 
-// One call, shared by gRPC, the registry and the worker. The first answer counts, and a worker may
-// still run when gRPC is done with the call.
+// One call, shared by gRPC, the registry and the worker. The first answer counts; a worker may
+// still be running when gRPC is done with the call.
 class Dispatcher::Call final : public grpc::ServerUnaryReactor, public OpenRpc {
  public:
   Call(CallRegistry& registry, const runtime::Context& parent)
@@ -80,7 +80,7 @@ grpc::ServerUnaryReactor* Dispatcher::Start(const grpc::CallbackServerContext& r
     call->End(ending);
     return reactor;
   }
-  // A lane that is stopped drops the tasks that have not begun. The deleter ends their calls.
+  // A stopped lane drops tasks that have not begun. The deleter ends their calls.
   const std::shared_ptr<Call> task(call.get(), [call, ending](Call*) { call->End(ending); });
   runtime::WorkerPool& pool = work.lane == Lane::kScale ? scale_ : quick_;
   const absl::Status submitted =

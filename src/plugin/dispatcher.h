@@ -24,13 +24,13 @@ namespace nomad_harvester::plugin {
 enum class Lane { kQuick, kScale };
 
 struct LaneSizes {
-  // Upper limits; threads start when they are needed. They are high because a Scale or a Status
-  // that waits for a thread would be late (rule L8). The agent evaluates at most 10 cluster and 10
-  // horizontal policies at a time by default (hashicorp/nomad-autoscaler:agent/config/config.go,
-  // policy_eval).
+  // Upper limits; threads are started when needed. The limits are high because a Scale or a Status
+  // that waits for a thread would be late (rule L8). By default, the agent evaluates at most 10
+  // cluster and 10 horizontal policies at a time
+  // (hashicorp/nomad-autoscaler:agent/config/config.go, policy_eval).
   std::size_t scale_threads = 64;
   std::size_t scale_queue = 40;
-  // One Status for each policy and tick, each bounded by its deadline.
+  // One Status per policy and tick, each bounded by its deadline.
   std::size_t quick_threads = 64;
   std::size_t quick_queue = 256;
 };
@@ -41,7 +41,8 @@ struct Work {
   Aborted aborted = Aborted::kIsInternal;
   // Runs on a worker thread and may throw.
   std::function<absl::Status(const runtime::Context&)> run;
-  // Runs after `run` has succeeded, and only if the call is still open: gRPC owns the response.
+  // Runs after `run` has succeeded, and only if the call has not ended, because gRPC owns the
+  // response.
   std::function<void()> fill_response = [] {};
 };
 
@@ -54,7 +55,7 @@ class Dispatcher {
   // the call's deadline, its cancellation by the client, or the root context.
   grpc::ServerUnaryReactor* Start(const grpc::CallbackServerContext& rpc, Work work);
 
-  // Waits for running work: cancel the root context first.
+  // Waits for running work. Cancel the root context first.
   void Stop();
 
  private:

@@ -22,26 +22,26 @@ inline constexpr std::size_t kMaxEncodedMessage = 6 * 1024;
 // becomes "GEO-FENCE"); "connection refused" becomes "connection was refused".
 std::string Scrub(std::string_view text);
 
-// The size of the text in a header. Each byte takes three, unless it is printable ASCII other than
-// '%' (grpc/grpc:doc/PROTOCOL-HTTP2.md, Percent-Encoded).
+// Returns the size of the text in a header. Each byte takes three, unless it is printable ASCII
+// other than '%' (grpc/grpc:doc/PROTOCOL-HTTP2.md, Percent-Encoded).
 std::size_t EncodedSize(std::string_view text);
 
 struct ErrorText {
   std::string text;
   bool shortened = false;
 };
-// Valid UTF-8, without secrets and C1 control characters, scrubbed, at most kMaxEncodedMessage when
-// encoded. A shortened text is marked as such.
+// Makes valid UTF-8, without secrets and C1 control characters, scrubbed, at most
+// kMaxEncodedMessage when encoded. A shortened text is marked as such.
 ErrorText MakeErrorText(std::string_view text);
 
-// The autoscaler takes ABORTED of a Scale as "not now, nothing was changed"
+// The autoscaler takes ABORTED from a Scale as "not now, nothing was changed"
 // (hashicorp/nomad-autoscaler:plugins/target/client.go, Scale). It is passed on only from the
 // target service's reply to a Scale; from other sources it would hide an error.
 enum class Aborted { kPasses, kIsInternal };
 
 grpc::StatusCode ToGrpcCode(absl::StatusCode code, Aborted aborted);
 
-// The message is that of MakeErrorText.
+// Uses the message of MakeErrorText.
 grpc::Status StatusToGrpc(const absl::Status& status, Aborted aborted = Aborted::kIsInternal);
 
 }  // namespace nomad_harvester::plugin

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handshake line, which gives the host the plugin's address.
+// Writes the handshake line, which tells the host the plugin's address.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_
 

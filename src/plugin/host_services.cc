@@ -42,7 +42,7 @@ class Controller final : public ::plugin::GRPCController::CallbackService {
   const std::function<void()> on_shutdown_;
 };
 
-// A stream that stays open until the client ends or cancels it, or a shutdown ends it.
+// A stream that stays open until the client ends or cancels it, or until a shutdown ends it.
 template <typename Reactor>
 class OpenStream : public Reactor, public OpenRpc {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// go-plugin's own services, which its host expects beside the plugin's
+// go-plugin's own services, which its host expects in addition to the plugin's
 // (hashicorp/go-plugin:grpc_server.go).
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_

@@ -20,7 +20,7 @@ struct Target {
   log::Logger logger NH_GUARDED_BY(mutex);
 };
 
-// Never destroyed: threads of libraries that log outlive main.
+// Never destroyed, because library threads that log outlive main.
 Target& TheTarget() {
   static Target& target = *new Target;
   return target;
@@ -42,8 +42,8 @@ void LogWithoutThrowing(Write write) noexcept {
   }
 }
 
-// A library's error does not mean that the plugin has failed: for gRPC, a failed TLS handshake of
-// an unknown client is an error.
+// A library's error does not mean that the plugin has failed: gRPC logs a failed TLS handshake of
+// an unknown client as an error.
 void LogGrpc(gpr_log_func_args* args) {
   log::Level level = log::Level::kDebug;
   if (args->severity == GPR_LOG_SEVERITY_INFO) level = log::Level::kInfo;

@@ -35,7 +35,7 @@ ServerOptions MakeServerOptions(const ProcessOptions& options, StopRequest& stop
 }
 
 // AutoMTLS, if the host requests it. The server trusts only the host's certificate; the handshake
-// carries the server's own.
+// contains the server's own.
 struct AutoMtls {
   std::string client;  // empty: not requested
   OneTimeCertificate own;
@@ -75,7 +75,7 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
   return absl::OkStatus();
 }
 
-// Where `nomad-harvester dev` listens. The default is a socket in a private directory, because any
+// The address of `nomad-harvester dev`. By default a socket in a private directory, because any
 // user of this machine may call a TCP port.
 struct DevAddress {
   std::string listen;  // "unix:/path" or "127.0.0.1:PORT"
@@ -97,8 +97,8 @@ CallRules DevRules(bool is_unix, const ProcessOptions& options) {
       "Any user of this machine may call this port, with policies that name any file of this user "
       "as user_data_file, and with the credentials of this process: listen on a Unix socket to "
       "prevent that");
-  // By SetConfig a caller can redirect the plugin, and then receives the token of its environment,
-  // or the content of any file that SetConfig names as a token file.
+  // With SetConfig a caller could redirect the plugin and receive the token of its environment, or
+  // the content of any file that SetConfig names as a token file.
   rules.set_config_refusal =
       "SetConfig is refused on TCP, where any user of this machine may call it: configure by the "
       "environment and --set, or listen on a Unix socket, as without --listen";

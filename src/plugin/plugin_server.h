@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gRPC server with all services that a go-plugin host expects.
+// The gRPC server, with all services that a go-plugin host expects.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_PLUGIN_SERVER_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_PLUGIN_SERVER_H_
 

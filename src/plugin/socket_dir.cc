@@ -43,7 +43,7 @@ Base ChooseBase(const config::StringMap& environment) {
   return {"", std::string(kFallback)};
 }
 
-// Why a socket below `path` cannot be announced; empty if it can.
+// Says why a socket below `path` cannot be announced; empty if it can.
 std::string_view WhyNotAnnounceable(const std::string& path) {
   if (path.size() + kTemplate.size() + kSocketName.size() > kMaxPath) {
     return "too long for a socket address";

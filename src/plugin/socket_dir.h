@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private directory for the socket.
+// Creates a private directory for the socket.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_SOCKET_DIR_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_SOCKET_DIR_H_
 
@@ -20,7 +20,7 @@ struct SocketPaths {
 // Idempotent; may be called from several threads.
 void RemoveSocket(const SocketPaths& paths) noexcept;
 
-// A directory of mode 0700, removed with its socket on destruction. Movable.
+// A directory with mode 0700, removed with its socket on destruction. Movable.
 class SocketDir {
  public:
   // Created under PLUGIN_UNIX_SOCKET_DIR if the host set it, else TMPDIR, else /tmp: the first one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request from any source to stop the process, and a limit for the time that it takes.
+// A request to stop the process, from any source, and a limit on the time it takes.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 
@@ -29,8 +29,8 @@ class StopRequest {
 
   // Also async-signal-safe. The first reason is kept; it must be a literal.
   void Request(const char* reason) noexcept;
-  // While this object exists, each of the signals requests the stop. A handler is used, because it
-  // works with any threads that exist already. The calling thread unblocks the signals, even if all
+  // While this object exists, each of the signals requests the stop. Uses a handler, because that
+  // works with threads that already exist. The calling thread unblocks the signals, even if all
   // threads had blocked them. Only one object at a time can do this.
   void OnSignals(std::initializer_list<int> signals);
 
