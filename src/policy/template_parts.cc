@@ -8,9 +8,9 @@
 namespace nomad_harvester::policy {
 namespace {
 
-// Every member of the document that harvester::TemplateHash hashes, except those of MachineFields.
-// A member that a pool may lack belongs to a part that every pool has, or is a part that VMs
-// without it lack, too.
+// Every member of the document hashed by harvester::TemplateHash, except those of MachineFields. A
+// member that a pool may lack belongs to a part that every pool has, or is a part that VMs without
+// it also lack.
 constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"annotations", "annotations"},
     {"availability_zones", "placement"},

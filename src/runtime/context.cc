@@ -41,9 +41,9 @@ struct Context::CancelState {
     auto state = std::make_shared<CancelState>();
     if (outer == nullptr) return state;
     state->parent = std::move(outer);
-    // The callback owns the state while it runs. So a thread that drops the last context, including
-    // one that this cancellation has woken, neither frees the state under the callback nor waits
-    // for the callback. If the callback itself is the last owner, it destroys its own
+    // The callback owns the state while it runs. Therefore a thread that drops the last context,
+    // including one woken by this cancellation, neither frees the state under the callback nor
+    // waits for the callback. If the callback itself is the last owner, it destroys its own
     // stop_callback, which does not wait in that case.
     state->link.emplace(state->parent->source.get_token(),
                         Follow{std::weak_ptr<CancelState>(state)});

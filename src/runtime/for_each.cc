@@ -16,14 +16,14 @@ namespace {
 
 using Function = std::function<absl::Status(std::size_t)>;
 
-// The state that the caller and its helpers share. A helper may start after the caller has
-// returned; it then finds no index and does not access `fn_`, which belongs to the caller.
+// State shared by the caller and its helpers. A helper may start after the caller has returned; it
+// then finds no index and does not access `fn_`, which belongs to the caller.
 class Loop {
  public:
   Loop(const Context& context, std::size_t count, const Function& fn)
       : context_(context), count_(count), fn_(fn), results_(count) {}
 
-  // Takes indices until none is left.
+  // Processes indices until none is left.
   void Work() {
     while (const std::optional<std::size_t> index = Begin()) {
       absl::Status status = context_.Check();
@@ -39,7 +39,7 @@ class Loop {
     }
   }
 
-  // Call it only after Work() has returned: then no further index starts.
+  // Call it only after Work() has returned, when no further index can start.
   std::vector<absl::Status> Join() {
     base::MutexLock lock(mutex_);
     ended_.Wait(mutex_, [this]() NH_REQUIRES(mutex_) { return running_ == 0; });

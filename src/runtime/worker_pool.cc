@@ -71,14 +71,14 @@ absl::Status WorkerPool::Submit(std::function<void()> task) {
   if (state_->stopping) {
     return base::MakeStatus(absl::StatusCode::kCancelled, "the worker pool has stopped");
   }
-  // Also those that have just been started: a task for which a thread is on its way does not wait.
+  // Includes threads that have just been started: a task with a thread on its way does not wait.
   std::size_t free = state_->threads.size() - state_->busy;
   if (state_->queue.size() >= free && state_->threads.size() < state_->options.threads) {
     try {
       state_->threads.emplace_back([state = state_] { state->Work(); });
       ++free;
     } catch (const std::system_error& error) {
-      // The process may have reached its limit of threads. Fewer workers suffice.
+      // The process may have reached its thread limit. Fewer workers suffice.
       state_->Report(error.what());
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a policy describes its VMs beyond image and size: `config` parses it, `harvester` builds the
-// objects from it, and neither depends on the other.
+// Describes a policy's VMs beyond image and size: `config` parses it, `harvester` builds objects
+// from it, and neither depends on the other.
 #ifndef NOMAD_HARVESTER_POLICY_MACHINE_H_
 #define NOMAD_HARVESTER_POLICY_MACHINE_H_
 
@@ -12,7 +12,7 @@
 
 namespace nomad_harvester::policy {
 
-// BIOS, or UEFI without or with secure boot.
+// BIOS, or UEFI with or without secure boot.
 enum class Firmware { kBios, kUefi, kUefiSecure };
 inline constexpr Choice<Firmware> kFirmwares[] = {
     {"bios", Firmware::kBios},
@@ -21,7 +21,7 @@ inline constexpr Choice<Firmware> kFirmwares[] = {
 };
 std::string_view NameOf(Firmware firmware);
 
-// Whether the VMs of a pool are kept apart on different Harvester hosts.
+// Says whether the VMs of a pool are kept apart on different Harvester hosts.
 enum class HostSpread { kRequired, kPreferred, kOff };
 inline constexpr Choice<HostSpread> kHostSpreads[] = {
     {"required", HostSpread::kRequired},
@@ -30,7 +30,7 @@ inline constexpr Choice<HostSpread> kHostSpreads[] = {
 };
 std::string_view NameOf(HostSpread spread);
 
-// An empty volume beside the root disk.
+// An empty volume in addition to the root disk.
 struct DataDisk {
   std::int64_t bytes = 0;
   std::string storage_class;     // empty: Harvester's default

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of a policy whose value goes to one place of each VM. A row of the table is all that such a
-// key needs: `config` reads and documents it; `harvester` writes it into the VM, gives it
-// precedence over a template, and hashes it. Thread-safe.
+// Policy keys with a value that goes to one place of each VM. Such a key needs only a row in the
+// table: `config` reads and documents it; `harvester` writes it into the VM, gives it precedence
+// over a template, and hashes it. Thread-safe.
 #ifndef NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_
 #define NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_
 
@@ -15,8 +15,8 @@
 
 namespace nomad_harvester::policy {
 
-// How the key's text is read. The value is a string, true or false (kFlag), or a number: bytes
-// (kQuantity), which the VM gets as a quantity, or seconds.
+// How the key's text is parsed. The value is a string, a boolean (kFlag), or a number: bytes
+// (kQuantity), which are written to the VM as a quantity, or seconds.
 enum class FieldType { kObjectName, kCpuModel, kChoice, kFlag, kQuantity, kSeconds };
 
 enum class FieldPlace {
@@ -28,20 +28,20 @@ enum class FieldPlace {
 struct MachineField {
   std::string_view key;
   FieldType type = FieldType::kObjectName;
-  // What an absent key means, in the reference; empty: none.
+  // The meaning of an absent key, for the reference; empty: none.
   std::string_view absent = {};
   std::string_view documentation;
-  std::string_view choices = {};  // comma-separated, of a kChoice
+  std::string_view choices = {};  // of a kChoice, comma-separated
   std::string_view example = {};  // for the reference, unless kChoice or kFlag
   FieldPlace place = FieldPlace::kGuest;
-  // kGuest: a JSON pointer (RFC 6901); else the name of the label or annotation.
+  // kGuest: a JSON pointer (RFC 6901); otherwise the name of the label or annotation.
   std::string_view path;
-  // JSON text, such as true, {} or "auto" with its quotes: what a VM with the flag gets in that
-  // place. Without the flag it gets nothing.
+  // JSON text, such as true, {} or "auto" with its quotes, that is written to that place if the
+  // flag is set. Nothing is written otherwise.
   std::string_view flag = "true";
-  // The part of the template's hash; empty: a part of its own.
+  // The part of the template's hash to which it belongs; empty: it forms its own part.
   std::string_view part = {};
-  // The template's string is treated as the policy's key, so that the preflight checks it.
+  // The template's string is treated like the policy's key, so that the preflight checks it.
   bool taken_from_template = false;
 };
 
@@ -49,10 +49,10 @@ struct MachineField {
 std::span<const MachineField> MachineFields();
 
 using MachineValue = std::variant<bool, std::int64_t, std::string>;
-// By key; a key that is absent in the policy has no entry.
+// By key; a key that the policy does not set has no entry.
 using MachineValues = std::map<std::string, MachineValue, std::less<>>;
 
-// The value of a key whose values are strings; empty if the key is absent.
+// Returns the value of a key that holds a string; empty if the key is absent.
 std::string TextOf(const MachineValues& values, std::string_view key);
 
 }  // namespace nomad_harvester::policy

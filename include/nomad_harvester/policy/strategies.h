@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of a policy that modules below `scaling` need. `config` parses them, `nodepool` and
+// Policy settings that modules below `scaling` need. `config` parses them, `nodepool` and
 // `harvester` use them; none of these three modules depends on another.
 #ifndef NOMAD_HARVESTER_POLICY_STRATEGIES_H_
 #define NOMAD_HARVESTER_POLICY_STRATEGIES_H_
@@ -15,7 +15,7 @@ struct Choice {
   T value;
 };
 
-// Which nodes of a pool are removed first.
+// Decides which nodes of a pool are removed first.
 enum class SelectorStrategy {
   kLeastBusy,
   kNewestCreateIndex,
@@ -33,7 +33,7 @@ inline constexpr Choice<SelectorStrategy> kSelectorStrategies[] = {
 };
 std::string_view NameOf(SelectorStrategy strategy);
 
-// The run strategies of KubeVirt that boot a VM
+// KubeVirt's run strategies that boot a VM
 // (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, VirtualMachineRunStrategy).
 enum class RunStrategy { kRerunOnFailure, kAlways, kOnce };
 inline constexpr Choice<RunStrategy> kRunStrategies[] = {

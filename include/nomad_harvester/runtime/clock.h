@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Injected time, so that tests control it.
+// An injected clock, so that tests control time.
 #ifndef NOMAD_HARVESTER_RUNTIME_CLOCK_H_
 #define NOMAD_HARVESTER_RUNTIME_CLOCK_H_
 
@@ -11,8 +11,8 @@
 
 namespace nomad_harvester::runtime {
 
-// A periodic call. The destructor stops it and waits for a call in progress; it must not run inside
-// the callback.
+// A periodic call. The destructor stops it and waits for a running call; it must not run inside the
+// callback.
 class PeriodicTask {
  public:
   virtual ~PeriodicTask() = default;
@@ -26,8 +26,8 @@ class Clock {
   virtual base::MonoTime Now() const = 0;
   virtual base::WallTime WallNow() const = 0;
 
-  // Blocks until the time `until` (true) or a stop request (false, immediately). Code that has a
-  // Context must call Context::Sleep instead.
+  // Blocks until the time `until` (returns true) or a stop request (returns false, immediately).
+  // Code that has a Context must call Context::Sleep instead.
   virtual bool SleepUntil(base::MonoTime until, std::stop_token stop) = 0;
 
   // Calls `callback` every `interval`, first one interval from now, never concurrently; a call that

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first parameter of every call that can block: its deadline, its cancellation and its write
-// permits.
+// The first parameter of every call that can block: deadline, cancellation and write permits.
 #ifndef NOMAD_HARVESTER_RUNTIME_CONTEXT_H_
 #define NOMAD_HARVESTER_RUNTIME_CONTEXT_H_
 
@@ -41,8 +40,8 @@ class WritePermit {
   virtual void WriteEnded(bool /*abandoned*/) const {}
 };
 
-// A value: copies share the cancellation. Children can only shorten the deadline and are cancelled
-// with their parent. Thread-safe for concurrent reads.
+// A value type: copies share the cancellation. Children can only shorten the deadline and are
+// cancelled with their parent. Thread-safe for concurrent reads.
 class Context {
  public:
   // Without deadline, never cancelled, every write permitted. The clock must outlive the context.
@@ -69,7 +68,8 @@ class Context {
   // Sleeps, then returns Check(). Cancellation or the deadline ends the sleep immediately.
   absl::Status Sleep(base::Duration duration) const;
 
-  // OK, or the reason why a write may not be sent now: Check(), then every permit, outermost first.
+  // OK, or the reason why a write may not be sent now: runs Check(), then every permit, outermost
+  // first.
   absl::Status CheckWrite() const;
   // The smallest AttemptLimit of the permits; Duration::max() without one.
   base::Duration WriteAttemptLimit() const;
@@ -87,7 +87,7 @@ class Context {
   std::shared_ptr<const PermitChain> permits_;
 };
 
-// Tells the permits of `context` of one write, with all its attempts, from construction to
+// Informs the permits of `context` about one write, with all its attempts, from construction to
 // destruction. For one thread.
 class PendingWrite {
  public:
@@ -96,7 +96,7 @@ class PendingWrite {
   PendingWrite(const PendingWrite&) = delete;
   PendingWrite& operator=(const PendingWrite&) = delete;
 
-  // Whether the last attempt was sent and got no reply.
+  // True if the last attempt was sent and got no reply.
   void SetAbandoned(bool abandoned) { abandoned_ = abandoned; }
 
  private:

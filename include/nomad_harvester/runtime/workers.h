@@ -25,9 +25,9 @@ class Executor {
   virtual absl::Status Submit(std::function<void()> task) = 0;
 };
 
-// Runs tasks on at most `threads` threads, and queues at most `queue_limit` tasks that have to
-// wait. Starts a thread only when a task would have to wait for one. The pool catches the
-// exceptions of tasks and passes their text to `on_exception`.
+// Runs tasks on at most `threads` threads, and queues at most `queue_limit` waiting tasks. Starts a
+// thread only when a task would otherwise have to wait. Catches exceptions of tasks and passes
+// their text to `on_exception`.
 class WorkerPool final : public Executor {
  public:
   struct Options {
