@@ -15,7 +15,7 @@ namespace nomad_harvester::base {
 
 std::string Base64Encode(std::string_view bytes) { return absl::Base64Escape(ToAbsl(bytes)); }
 
-// The message never quotes the text: it may be a key or a certificate.
+// The message never quotes the text, which may be a key or a certificate.
 absl::StatusOr<std::string> Base64Decode(std::string_view text) {
   std::string bytes;
   if (!absl::Base64Unescape(ToAbsl(text), &bytes)) {
@@ -25,7 +25,7 @@ absl::StatusOr<std::string> Base64Decode(std::string_view text) {
 }
 
 bool HoldsPem(std::string_view text) {
-  // The second one is "-----BEGIN " in base64, without the bits that it shares with what follows.
+  // The second one is "-----BEGIN " in base64, without the bits that depend on the following text.
   return text.find("-----BEGIN ") != std::string_view::npos ||
          text.find("LS0tLS1CRUdJTi") != std::string_view::npos;
 }

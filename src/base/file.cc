@@ -41,7 +41,7 @@ absl::Status FileError(const std::string& path, int error) {
   return MakeStatus(CodeOf(error), path + ": " + std::generic_category().message(error));
 }
 
-// A path with a NUL would name another file than the one in the message.
+// A path with a NUL would name a different file than the message.
 absl::Status CheckPath(const std::string& path) {
   if (path.empty()) return InvalidArgument("the path of a file is empty");
   if (path.find('\0') != std::string::npos) {
@@ -56,7 +56,7 @@ absl::Status CheckRegular(const std::string& path, const struct stat& info) {
   return InvalidArgument(path + ": is not a regular file");
 }
 
-// Does not use the size from stat(): it is 0 for files in /proc, and files may grow.
+// Does not use the size from stat(), which is 0 for files in /proc, and files may grow.
 absl::StatusOr<std::string> ReadAll(const std::string& path, int fd, std::size_t max_bytes) {
   std::string content;
   std::array<char, 16 * 1024> buffer;

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of a UTF-8 sequence, after table 3-7 of the Unicode standard.
+// A UTF-8 sequence, after table 3-7 of the Unicode standard.
 struct Utf8Sequence {
   std::size_t length = 0;
   // Bounds of the second byte: they exclude overlong forms, surrogates and values past U+10FFFF.
@@ -54,7 +54,7 @@ bool IsUnseen(std::string_view character) {
 constexpr int kMaxDepth = 200;
 
 // Counts the brackets outside of strings. The depth is limited for code that walks a value
-// recursively; nlohmann's parser does not recurse, so that depth costs it only memory.
+// recursively; nlohmann's parser does not recurse, so depth only costs it memory.
 bool IsTooDeep(std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -70,8 +70,7 @@ bool IsTooDeep(std::string_view text) {
 
 }  // namespace
 
-// The texts of nlohmann's errors quote the input, which may hold a secret: only the position is
-// kept.
+// nlohmann's error texts quote the input, which may contain a secret, so only the position is kept.
 absl::StatusOr<json> ParseJson(std::string_view text, std::string_view what) {
   std::string problem = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The push parser is Boost's (basic_parser): nlohmann's pulls its input, so that it needs all of
-// it.
+// Uses Boost's push parser (basic_parser), because nlohmann's pulls its input and therefore needs
+// all of it.
 #include "nomad_harvester/base/json_fields.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 #include "nomad_harvester/base/status.h"
 
 namespace nomad_harvester::base {
-// Not unnamed: a class outside of it has members of these types.
+// Not unnamed, because a class outside of it has members of these types.
 namespace json_push {
 
 using Kind = JsonEvent::Kind;
@@ -27,14 +27,14 @@ using Kind = JsonEvent::Kind;
 constexpr std::size_t kMaxJsonDepth = 200;
 constexpr int kNowhere = -1;
 
-// Follows the tree of paths through a document, and passes on what is at a path.
+// Follows the tree of paths through a document, and passes on the values at a path.
 class PathFollower {
  public:
   PathFollower(const JsonPaths& paths, JsonSink sink) : paths_(paths), sink_(std::move(sink)) {
     levels_.reserve(16);
   }
 
-  // Whether the next value, and anything below it, can be skipped.
+  // True if the next value, and everything below it, can be skipped.
   bool SkipsNext() const { return skipped_ > 0 || NextLevel() == kNowhere; }
 
   bool Open(Kind kind) {
@@ -63,7 +63,7 @@ class PathFollower {
     if (is_any) name_ = key;
   }
   bool Value(const JsonEvent& event) { return SkipsNext() ? true : Emit(NextLevel(), event); }
-  // Whether a text at the next place would be passed on.
+  // True if a text at the next place would be passed on.
   bool WantsText() const {
     return !SkipsNext() && paths_.levels()[static_cast<std::size_t>(NextLevel())].path != kNowhere;
   }
@@ -145,7 +145,7 @@ class PushHandler {
     return Go(follower_.Value({.kind = Kind::kFloat}), error);
   }
   bool on_double(double value, View, ErrorCode& error) {
-    // Newer releases of the library take a number that is too large as infinity.
+    // Newer releases of the library take an oversized number as infinity.
     if (!std::isfinite(value)) {
       error = boost::json::error::exponent_overflow;
       return false;
@@ -170,7 +170,7 @@ class PushHandler {
     return go_on;
   }
   static bool IsUtf8(std::string_view text, ErrorCode& error) {
-    // Most texts are ASCII: eight characters at a time.
+    // Most texts are ASCII, so check eight characters at a time.
     std::size_t at = 0;
     for (std::uint64_t eight = 0; at + sizeof(eight) <= text.size(); at += sizeof(eight)) {
       std::memcpy(&eight, text.data() + at, sizeof(eight));
@@ -201,7 +201,7 @@ class PushHandler {
 inline boost::json::parse_options Options() {
   boost::json::parse_options options;
   options.max_depth = kMaxJsonDepth;
-  // Much faster, and only what is passed on matters: PushHandler checks that.
+  // Much faster. Only values that are passed on matter, and PushHandler checks those.
   options.allow_invalid_utf8 = true;
   return options;
 }
@@ -253,7 +253,7 @@ JsonPaths::JsonPaths(const std::vector<std::string>& paths) : levels_(1) {
 int JsonPaths::Find(int level, std::string_view member, bool* is_any) const {
   const Level& at = levels_[static_cast<std::size_t>(level)];
   for (const auto& [name, next] : at.members) {
-    // Before the call of a function: most names differ in their size or first character.
+    // Inlined checks first, because most names differ in size or first character.
     if (name.size() == member.size() && name.front() == member.front() && name == member) {
       return next;
     }
@@ -334,7 +334,7 @@ absl::Status JsonListReader::Finish(std::string_view what) {
 
 bool JsonListReader::Take(int path, const JsonEvent& event) {
   if (path < element_paths_) {
-    // A text or number in the place of an element is refused before its members are read.
+    // A text or number in place of an element is refused before its members are read.
     if (open_ == 2) elements_.Take(path, event);
     return true;
   }

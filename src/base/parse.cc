@@ -33,7 +33,7 @@ constexpr std::size_t kMaxSubdomainLength = 253;
 bool IsLowerAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool IsAlphanumeric(char c) { return IsLowerAlphanumeric(c) || (c >= 'A' && c <= 'Z'); }
 
-// "qualified name" without its prefix: [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?
+// A "qualified name" without its prefix: [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?
 bool IsQualifiedName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxLabelLength && IsAlphanumeric(text.front()) &&
          IsAlphanumeric(text.back()) && std::all_of(text.begin(), text.end(), [](char c) {
@@ -112,7 +112,7 @@ bool IsDnsLabel(std::string_view text, std::size_t max_length) {
 bool IsDnsSubdomain(std::string_view text) {
   if (text.size() > kMaxSubdomainLength) return false;
   const std::vector<absl::string_view> parts = absl::StrSplit(ToAbsl(text), '.');
-  // Kubernetes does not limit the length of the parts of a subdomain.
+  // Kubernetes does not limit the length of a subdomain's parts.
   return std::all_of(parts.begin(), parts.end(), [](absl::string_view part) {
     return IsDnsLabel(ToStd(part), kMaxSubdomainLength);
   });
@@ -126,8 +126,8 @@ bool IsLabelKey(std::string_view text) {
 
 bool IsLabelValue(std::string_view text) { return text.empty() || IsQualifiedName(text); }
 
-// Optimal string alignment: three rows suffice, since a transposition refers to the row before the
-// previous one.
+// Optimal string alignment. Three rows suffice, because a transposition refers to the row before
+// the previous one.
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> two_back(b.size() + 1);
   std::vector<std::size_t> previous(b.size() + 1);

@@ -20,35 +20,35 @@ namespace nomad_harvester::base {
 namespace {
 
 constexpr std::size_t kShortest = 6;
-// PEM bodies have lines of 64 characters; the last one may be short and then tells little.
+// PEM bodies have lines of 64 characters; the last one may be short and then reveals little.
 constexpr std::size_t kShortestPemLine = 16;
 constexpr std::string_view kPemDashes = "-----";
 constexpr std::string_view kPemBegin = "-----BEGIN ";
 constexpr char kRedacted[] = "REDACTED";
 
-// A secret that contains another one must be replaced before it.
+// A secret that contains another one must be replaced first.
 struct LongestFirst {
   bool operator()(const std::string& a, const std::string& b) const {
     return a.size() != b.size() ? a.size() > b.size() : a < b;
   }
 };
-// One entry for each Secret content that can be recognised by the text.
+// One entry for each Secret whose content can be recognised by the text.
 using Forms = std::multiset<std::string, LongestFirst>;
 
 struct KnownSecrets {
   Mutex mutex;
   Forms forms NH_GUARDED_BY(mutex);
-  std::atomic<std::size_t> count = 0;  // of forms: read without the mutex
+  std::atomic<std::size_t> count = 0;  // number of forms, read without the mutex
 };
 
-// Never destroyed: threads of libraries that log outlive main.
+// Never destroyed, because library threads that log outlive main.
 KnownSecrets& Secrets() {
   static KnownSecrets& known = *new KnownSecrets;
   return known;
 }
 
-// Whoever quotes PEM may change its line ends or show only a part. What stands outside of its
-// blocks ("Bag Attributes" of openssl pkcs12) is no secret.
+// Whoever quotes PEM may change its line ends or show only a part. Text outside of its blocks ("Bag
+// Attributes" of openssl pkcs12) is not secret.
 void AddPemLines(std::string_view pem, std::set<std::string>* forms) {
   bool is_body = false;
   for (const absl::string_view part : absl::StrSplit(ToAbsl(pem), '\n')) {
@@ -90,7 +90,8 @@ class Secret::Content {
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
 
-  // Not part of the constructor, so that the destructor undoes a part of it when memory runs out.
+  // Not part of the constructor, so that the destructor undoes a partial registration when memory
+  // runs out.
   void Register() {
     std::set<std::string> forms = FormsOf(value_);
     forms_.reserve(forms.size());
@@ -123,7 +124,7 @@ std::string WithoutSecrets(std::string text) {
   KnownSecrets& known = Secrets();
   if (known.count.load() == 0) return text;
   const MutexLock lock(known.mutex);
-  // Several holders of the same content are neighbours.
+  // Entries with the same content are adjacent.
   for (auto form = known.forms.begin(); form != known.forms.end();
        form = known.forms.upper_bound(*form)) {
     absl::StrReplaceAll({{*form, kRedacted}}, &text);

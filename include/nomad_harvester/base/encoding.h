@@ -16,14 +16,14 @@ std::string Base64Encode(std::string_view bytes);
 // Decodes the standard alphabet, padded or not; skips white space. INVALID_ARGUMENT otherwise.
 absl::StatusOr<std::string> Base64Decode(std::string_view text);
 
-// True if the text contains the beginning of a PEM block, plain or in base64: it may be a private
-// key.
+// True if the text contains the beginning of a PEM block, plain or base64-encoded, which may be a
+// private key.
 bool HoldsPem(std::string_view text);
 
-// Escapes everything but RFC 3986's unreserved characters.
+// Escapes everything except RFC 3986's unreserved characters.
 std::string UrlEscape(std::string_view text);
-// Returns "?key=value&…" with escaped values, or "" if there are none. Empty values are left out.
-// The value "*" is a wildcard and is not escaped: a query may contain it (RFC 3986 3.4).
+// Returns "?key=value&…" with escaped values, or "" if there are none. Omits empty values. The
+// value "*" is a wildcard and is not escaped, which RFC 3986 3.4 allows in a query.
 using QueryParameters = std::vector<std::pair<std::string_view, std::string>>;
 std::string QueryString(const QueryParameters& parameters);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Safe reading of small files. Paths come from operators and may name a huge file, a device or a
+// Reads small files safely. Paths come from operators and may name a huge file, a device or a
 // directory.
 #ifndef NOMAD_HARVESTER_BASE_FILE_H_
 #define NOMAD_HARVESTER_BASE_FILE_H_
@@ -19,10 +19,10 @@ namespace nomad_harvester::base {
 
 inline constexpr std::size_t kMaxConfigFileBytes = 1024 * 1024;
 
-// The content of a regular file. Follows symbolic links; rejects a FIFO, device or directory
-// without opening it. NOT_FOUND: no such file; PERMISSION_DENIED; INVALID_ARGUMENT: not a regular
-// file; RESOURCE_EXHAUSTED: larger than max_bytes. Messages name the path. Blocks on the file
-// system only.
+// Returns the content of a regular file. Follows symbolic links; rejects a FIFO, device or
+// directory without opening it. NOT_FOUND: no such file; PERMISSION_DENIED; INVALID_ARGUMENT: not a
+// regular file; RESOURCE_EXHAUSTED: larger than max_bytes. Messages name the path. Blocks only on
+// the file system.
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      std::size_t max_bytes = kMaxConfigFileBytes);
 
@@ -37,8 +37,8 @@ struct FileStamp {
 // nullopt if stat(2) fails.
 std::optional<FileStamp> StampFile(const std::string& path);
 
-// Names (not paths) of the regular files in a directory, sorted. NOT_FOUND, INVALID_ARGUMENT (not a
-// directory) or PERMISSION_DENIED.
+// Returns the names (not paths) of the regular files in a directory, sorted. NOT_FOUND,
+// INVALID_ARGUMENT (not a directory) or PERMISSION_DENIED.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
 // Writes until nothing is left, however often a signal interrupts it. Returns 0, or errno with what

@@ -6,7 +6,7 @@
 namespace nomad_harvester::base {
 
 // A deleter for std::unique_ptr that calls kFree, a function of the C library. It has no state, so
-// the pointer has the size of a plain one.
+// the pointer is as small as a plain one.
 template <auto kFree>
 struct FreedBy {
   template <typename T>

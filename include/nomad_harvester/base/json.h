@@ -19,14 +19,14 @@
 
 namespace nomad_harvester::base {
 
-// Parses a whole document; INVALID_ARGUMENT has the message "<what> is not JSON" and the position,
-// never the content. Documents nested deeper than 200 levels are rejected.
+// Parses a whole document. INVALID_ARGUMENT has the message "<what> is not JSON" and the position,
+// never the content. Rejects documents nested deeper than 200 levels.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view what);
 
-// Compact text; invalid UTF-8 becomes U+FFFD.
+// Returns compact text; invalid UTF-8 becomes U+FFFD.
 std::string DumpJson(const nlohmann::json& value);
 
-// The member `key` of an object, or null if `object` is not an object or has no such member.
+// Returns the member `key`, or null if `object` is not an object or has no such member.
 const nlohmann::json* FindMember(const nlohmann::json& object, std::string_view key);
 // Follows a path of members; null if any of them is missing.
 const nlohmann::json* FindPath(const nlohmann::json& object,
@@ -49,18 +49,18 @@ inline bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) &
 std::uint32_t CodePoint(std::string_view character);
 // Length of the well-formed UTF-8 character at the front of `text`; 0 if there is none.
 std::size_t Utf8CharacterLength(std::string_view text);
-// The beginning of `text`, at most `limit` bytes; does not cut a character.
+// Returns the beginning of `text`, at most `limit` bytes, without cutting a character.
 std::string_view Utf8Prefix(std::string_view text, std::size_t limit);
-// The text as valid UTF-8: each invalid byte becomes U+FFFD.
+// Returns valid UTF-8: each invalid byte becomes U+FFFD.
 std::string ToValidUtf8(std::string_view text);
-// Like ToValidUtf8, in at most `limit` bytes (at least 3). A text that was cut ends with "...".
+// Like ToValidUtf8, with at most `limit` bytes (at least 3). A truncated text ends with "...".
 std::string ToShortUtf8(std::string_view text, std::size_t limit);
-// Makes the text valid UTF-8 and escapes characters that a reader does not see. U+0080 to U+009F
-// become "\x80" to "\x9f": terminals act on them as on escape sequences (ECMA-48 5.3), and JSON
-// does not escape them. Characters that reorder or hide the text around them become "\u202e":
-// directions, characters without width, line separators (Unicode Standard Annex 9, 2).
+// Makes the text valid UTF-8 and escapes invisible characters. U+0080 to U+009F become "\x80" to
+// "\x9f", because terminals treat them as escape sequences (ECMA-48 5.3) and JSON does not escape
+// them. Characters that reorder or hide the surrounding text become "\u202e": directions,
+// characters without width, line separators (Unicode Standard Annex 9, 2).
 std::string EscapeUnseen(std::string_view text);
-// Like EscapeUnseen, and escapes all other control characters, too ("\x1b"). Each line break
+// Like EscapeUnseen, and also escapes all other control characters ("\x1b"). Each line break
 // becomes `newline`. The result is one line that does not control a terminal.
 std::string EscapeControls(std::string_view text, std::string_view newline = "\\n");
 // The same in double quotes, for messages.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads chosen members of large JSON documents into records, piece by piece while they arrive.
+// Reads selected members of large JSON documents into records, piece by piece while they arrive.
 // Neither the whole text nor a tree of it is ever in memory.
 //
 //   const JsonFields<Node>& NodeFields() {
@@ -12,7 +12,7 @@
 // A path names members, separated by dots; "*" is any member that no other path names at that
 // level. A path does not mention arrays: it applies to each of their elements. A member that is
 // missing, or has a type that its function does not expect, leaves the record unchanged, because
-// what servers send depends on their version.
+// the data that servers send depends on their version.
 #ifndef NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
 #define NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
 
@@ -35,7 +35,7 @@ namespace nomad_harvester::base {
 
 // One value at a path. Views are valid during the call.
 struct JsonEvent {
-  // kObject and kArray come before their members, kEnd after them.
+  // kObject and kArray precede their members; kEnd follows them.
   enum class Kind { kNull, kBool, kInt, kFloat, kText, kObject, kArray, kEnd };
   Kind kind = Kind::kNull;
   bool boolean = false;      // kBool
@@ -76,10 +76,10 @@ class JsonPushParser {
   JsonPushParser(const JsonPushParser&) = delete;
   JsonPushParser& operator=(const JsonPushParser&) = delete;
 
-  // After an error, or when the sink has stopped it, pieces are ignored.
+  // After an error, or after the sink has stopped the parser, pieces are ignored.
   void Write(std::string_view piece);
-  // After the last piece. INVALID_ARGUMENT "<what> is not JSON: …" with the position, never the
-  // content; OK if the sink has stopped it.
+  // Call it after the last piece. INVALID_ARGUMENT "<what> is not JSON: …" with the position, never
+  // the content; OK if the sink has stopped the parser.
   absl::Status Finish(std::string_view what);
 
  private:
@@ -147,27 +147,27 @@ template <auto kMember, typename Record = RecordOf<kMember>>
 void SetBool(Record& record, const JsonEvent& event) {
   if (event.kind == JsonEvent::Kind::kBool) record.*kMember = event.boolean;
 }
-// For a path that ends with "*": stores the text in a map, under the name of its member.
+// For a path that ends with "*": stores the text in a map, under its member's name.
 template <auto kMember, typename Record = RecordOf<kMember>>
 void PutText(Record& record, const JsonEvent& event) {
   if (event.kind != JsonEvent::Kind::kText) return;
   (record.*kMember).insert_or_assign(std::string(event.name), std::string(event.text));
 }
 
-// Receives the elements of a list, one after the other.
+// Receives the elements of a list one by one.
 class JsonElements {
  public:
   virtual ~JsonElements() = default;
-  // Drops all elements: a document begins, or the same one begins again.
+  // Drops all elements, because a document begins or restarts.
   virtual void Restart() = 0;
   virtual void Begin() = 0;
   virtual void Take(int path, const JsonEvent& event) = 0;
-  // Called after the last member of an element. An error stops the reading.
+  // Called after the last member of an element. An error stops reading.
   virtual absl::Status End() = 0;
 };
 
-// Collects elements as records. `finish` completes and checks each record, of which a T is made and
-// kept.
+// Collects elements as records. `finish` completes and checks each record, which is then converted
+// to a T and kept.
 template <typename Record, typename T = Record>
 class JsonRecords final : public JsonElements {
  public:
@@ -193,11 +193,11 @@ class JsonRecords final : public JsonElements {
   std::vector<T> records_;
 };
 
-// Reads documents that contain a list of objects, one after the other, each in pieces. For one
+// Reads documents that contain a list of objects, one after another, each in pieces. For one
 // thread.
 class JsonListReader final {
  public:
-  // Limits the memory: a few bytes of a reply can become hundreds in a record.
+  // Limits memory use: a few bytes of a reply can become hundreds in a record.
   static constexpr std::size_t kMaxElements = 200'000;
 
   // `list` is the path of the list; if it is empty, the document is the list. `paths` are relative
@@ -205,15 +205,15 @@ class JsonListReader final {
   JsonListReader(const std::string& list, const std::vector<std::string>& paths,
                  JsonElements& elements, const std::vector<std::string>& beside = {});
 
-  // Begins a document, and drops what is left of an earlier one.
+  // Begins a document, and drops any unfinished earlier one.
   void Begin();
   void Write(std::string_view piece);
-  // To be called after the last piece. INVALID_ARGUMENT, "<what> …": the document is not JSON, it
-  // has no list or one of more than kMaxElements, an element is not an object, or a value at
-  // `beside` is neither a string nor null. An error of an element is returned unchanged. `null` is
-  // an empty list, because Go writes a nil slice as null.
+  // Call it after the last piece. INVALID_ARGUMENT, "<what> …": the document is not JSON, it has no
+  // list or one with more than kMaxElements, an element is not an object, or a value at `beside` is
+  // neither a string nor null. An element's error is returned unchanged. `null` counts as an empty
+  // list, because Go writes a nil slice as null.
   absl::Status Finish(std::string_view what);
-  // The string at beside[i]; empty if it is missing or null.
+  // Returns the string at beside[i]; empty if it is missing or null.
   const std::string& beside(std::size_t i) const { return texts_[i]; }
 
  private:

@@ -28,10 +28,10 @@ absl::StatusOr<std::int64_t> ParseQuantity(std::string_view text);
 // The shortest exact form with a binary suffix: 10737418240 = "10Gi", 1000 = "1000".
 std::string FormatBinaryQuantity(std::int64_t value);
 
-// Splits at commas, trims white space; an empty text is an empty list; an empty element is an
+// Splits at commas and trims white space. An empty text is an empty list; an empty element is an
 // error (INVALID_ARGUMENT).
 absl::StatusOr<std::vector<std::string>> ParseList(std::string_view text);
-// "k=v,k=v": split at the first '='. A missing '=', an empty key or a key given twice is an error.
+// "k=v,k=v": splits at the first '='. A missing '=', an empty key or a duplicate key is an error.
 absl::StatusOr<std::map<std::string, std::string>> ParseMap(std::string_view text);
 
 // RFC 1123 DNS label: [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most max_length characters.
@@ -46,10 +46,10 @@ std::string AsciiLower(std::string_view text);
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 std::string_view TrimAsciiSpace(std::string_view text);
 
-// Levenshtein distance in which a transposition of neighbours counts as one edit.
+// Returns the Levenshtein distance, counting a transposition of neighbours as one edit.
 std::size_t EditDistance(std::string_view a, std::string_view b);
-// The candidate nearest to `name`, if it is near enough to be a typing error (distance at most a
-// third of the length, at least 1, at most 4); ties go to the first.
+// Returns the candidate nearest to `name`, if it is near enough to be a typing error (distance at
+// most a third of the length, at least 1, at most 4); ties go to the first.
 std::optional<std::string> NearestName(std::string_view name,
                                        const std::vector<std::string>& candidates);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A string that is never logged: not by accident, and not because a server or a library repeats it.
+// A string that is never logged, either by accident or because a server or a library repeats it.
 #ifndef NOMAD_HARVESTER_BASE_SECRET_H_
 #define NOMAD_HARVESTER_BASE_SECRET_H_
 
@@ -12,9 +12,9 @@ namespace nomad_harvester::base {
 // Streams and prints as "REDACTED"; only Reveal() returns the content. Call it only where the
 // secret leaves the process (a request header, a TLS option).
 //
-// A secret is in force, and WithoutSecrets() knows its content, for as long as a Secret with that
-// content exists. The secrets of an old configuration are forgotten when its last call ends. Copies
-// share the content. Thread-safe like a std::string.
+// A secret is active, and WithoutSecrets() knows its content, while a Secret with that content
+// exists. The secrets of an old configuration are forgotten when its last call ends. Copies share
+// the content. Thread-safe like a std::string.
 class Secret {
  public:
   Secret() = default;
@@ -39,9 +39,8 @@ class Secret {
 // bytes, because ordinary words may contain them.
 //
 // Rule P3: all text that leaves the process goes through this function (log::Logger, gRPC's error
-// texts, what commands print). Text of other systems goes through it before it is shortened,
-// because a part of a secret is not recognised. Costs nothing while there is no secret.
-// Thread-safe.
+// texts, output of commands). Text of other systems goes through it before it is shortened, because
+// part of a secret would not be recognised. Costs nothing while there is no secret. Thread-safe.
 std::string WithoutSecrets(std::string text);
 
 }  // namespace nomad_harvester::base

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // absl::Status with std:: strings, and the two macros that propagate errors.
 //
-// Debian's abseil is built with ABSL_OPTION_USE_STD_STRING_VIEW 0: absl::string_view is a separate
-// type to which std::string_view does not convert. This header has the conversions; all other
-// headers use std:: types.
+// Debian's abseil is built with ABSL_OPTION_USE_STD_STRING_VIEW 0, so absl::string_view is a
+// separate type to which std::string_view does not convert. This header has the conversions; all
+// other headers use std:: types.
 #ifndef NOMAD_HARVESTER_BASE_STATUS_H_
 #define NOMAD_HARVESTER_BASE_STATUS_H_
 
@@ -43,13 +43,13 @@ inline absl::Status Internal(std::string_view message) {
   return MakeStatus(absl::StatusCode::kInternal, message);
 }
 
-// The value; nullopt for an error.
+// Returns the value; nullopt for an error.
 template <typename T>
 std::optional<T> ToOptional(absl::StatusOr<T> result) {
   return result.ok() ? std::optional<T>(*std::move(result)) : std::nullopt;
 }
 
-// The same code and payloads with "<context>: " before the message; OK stays OK.
+// Returns the same code and payloads with "<context>: " before the message; OK stays OK.
 absl::Status Annotate(const absl::Status& status, std::string_view context);
 
 inline const absl::Status& GetStatus(const absl::Status& status) { return status; }
@@ -72,7 +72,7 @@ const absl::Status& GetStatus(const absl::StatusOr<T>& status) {
     }                                                                               \
   } while (false)
 
-// The first two arguments are a name and a declaration, which cannot be in parentheses.
+// The first two arguments are a name and a declaration, which must not be in parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define NH_ASSIGN_OR_RETURN_IMPL_(result, target, expression) \
   auto result = (expression);                                 \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times and durations: the types that all modules use, and their text forms in Go, Kubernetes,
-// Nomad and HTTP.
+// Times and durations: the types used by all modules, and their text forms in Go, Kubernetes, Nomad
+// and HTTP.
 #ifndef NOMAD_HARVESTER_BASE_TIME_H_
 #define NOMAD_HARVESTER_BASE_TIME_H_
 
