@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kLongestQuoted = 80;
 constexpr std::string_view kEllipsis = "…";
 
-// Unchanged if it has the form of a key; in quotes otherwise.
+// Returns the key unchanged if it has the form of a key, otherwise in quotes.
 std::string PrintableKey(std::string_view key) {
   const bool plain = !key.empty() && key.size() <= kLongestQuoted &&
                      std::all_of(key.begin(), key.end(), [](unsigned char c) {
@@ -36,7 +36,7 @@ std::string PrintableKey(std::string_view key) {
 }  // namespace
 
 std::string Quote(std::string_view text) {
-  // Before it is shortened: a part of a secret would not be recognised.
+  // Before shortening, because part of a secret would not be recognised.
   const std::string open = base::WithoutSecrets(std::string(text));
   const std::string_view shown = base::Utf8Prefix(open, kLongestQuoted);
   std::string quoted;

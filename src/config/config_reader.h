@@ -26,31 +26,31 @@ struct GivenValue {
   std::string variable;  // the environment variable; empty: the map
 };
 
-// What is wrong with a value, and the fix: "key: <what> (got "x"); <hint>".
+// A problem of a value, and the fix: "key: <what> (got "x"); <hint>".
 struct Fault {
   std::string what;
   std::string hint;
-  // False if the value may hold a secret, or `what` already quotes it.
+  // False if the value may contain a secret, or `what` already quotes it.
   bool show_value = true;
 };
 
 template <typename T>
 using ValueOr = std::variant<T, Fault>;
 
-// Text for a message: quoted, shortened, with control characters and invalid UTF-8 escaped.
+// Returns text for a message: quoted, shortened, with control characters and invalid UTF-8 escaped.
 std::string Quote(std::string_view text);
 
-// Usage: Read() every key of the section, then Finish(), which reports the keys of the map that
-// were not read as unknown. Not thread-safe; one reader per map.
+// Usage: Read() every key of the section, then Finish(), which reports the map's other keys as
+// unknown. Not thread-safe; one reader per map.
 class ConfigReader {
  public:
   // `values` must outlive the reader.
   ConfigReader(Section section, const StringMap& values, StringMap environment = {});
 
-  // Parses the value of `key` into *target: from the map or the environment, in the order that the
-  // option table defines, or else the table's default. *target is unchanged if there is no default
-  // either, or if the value is invalid: an invalid value is an error and never replaced by the
-  // default. `parse` takes a const std::string& and returns ValueOr<T>.
+  // Parses the value of `key` into *target: from the map or the environment, in the order defined
+  // by the option table, or else from the table's default. *target is unchanged if there is no
+  // default either, or if the value is invalid: an invalid value is an error and never replaced by
+  // the default. `parse` takes a const std::string& and returns ValueOr<T>.
   template <typename Target, typename Parse>
   void Read(std::string_view key, Parse parse, Target* target) {
     const std::optional<GivenValue> given = Find(key);
@@ -71,22 +71,23 @@ class ConfigReader {
     }
   }
 
-  // The unparsed value, from the source that the table defines; an absent required key is an error.
+  // Returns the unparsed value, from the source defined by the table; an absent required key is an
+  // error.
   std::optional<GivenValue> Find(std::string_view key);
-  // The value from one source only, for keys with special rules.
+  // Return the value from one source only, for keys with special rules.
   std::optional<GivenValue> FindInMap(std::string_view key);
   std::optional<GivenValue> FindInEnvironment(std::string_view key) const;
 
   // The message quotes `given`, unless the option is a secret or the fault hides the value.
   void AddFault(std::string_view key, const Fault& fault, const GivenValue& given);
-  // An error that does not concern a single value.
+  // Reports an error that does not concern a single value.
   void AddProblem(std::string_view key, std::string_view what, std::string_view hint);
   void AddWarning(std::string_view key, std::string_view text);
 
-  // A value that may be a secret although its key is none.
+  // Adds a value that may be a secret although its key is not one.
   void AddSecret(const std::string& value) { secrets_.emplace_back(value); }
 
-  // All values of keys for secrets, from both sources, valid or not, and those that were added.
+  // Returns all values of secret keys, from both sources, valid or not, and the added ones.
   // Problems and warnings omit them.
   std::vector<base::Secret> TakeSecrets() { return std::move(secrets_); }
   std::vector<std::string> TakeWarnings() { return std::move(warnings_); }

@@ -35,7 +35,7 @@ struct CronField {
   std::string_view name;
   int first;  // the first and the last value that `*` stands for
   int last;
-  std::span<const std::string_view> names = {};  // of `first` and of those that follow it
+  std::span<const std::string_view> names = {};  // of `first` and the following values
 
   bool is_day_of_week() const { return names.size() == kWeekdays.size(); }
 };
@@ -52,7 +52,7 @@ absl::Status WrongCron(const CronField& field, std::string_view item, std::strin
                                std::string(item.substr(0, kMostShown)) + "\" " + std::string(what));
 }
 
-// A number, or a name. The week has two numbers for Sunday.
+// Parses a number or a name. Sunday has two numbers.
 absl::StatusOr<int> CronValue(const CronField& field, std::string_view text) {
   const auto name = std::find(field.names.begin(), field.names.end(), base::AsciiLower(text));
   if (name != field.names.end()) {
@@ -136,7 +136,7 @@ absl::StatusOr<CronWindow> CronWindow::Parse(std::string_view text) {
   window.restricts_days_of_month_ = fields[2] != "*";
   window.restricts_days_of_week_ = fields[4] != "*";
   NH_ASSIGN_OR_RETURN(window.duration_, ReadOpenFor(fields[5]));
-  // In eight years every day of a month occurs.
+  // Every day of a month occurs within eight years.
   const sys_days begin = std::chrono::year(2000) / 1 / 1;
   for (sys_days day = begin; day < begin + std::chrono::years(8); day += days(1)) {
     if (window.FiresOn(day)) return window;

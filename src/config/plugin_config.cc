@@ -41,14 +41,14 @@ ValueOr<std::string> LogLevel(const std::string& text) {
   return Fault{"must be one of trace, debug, info, warn, error", "choose one"};
 }
 
-// Whether the text is a path; a token does not start like one (a JWT starts with "ey", Rancher's
-// and Nomad's tokens with letters or digits), nor does a key ("MI…", "LS0t…").
+// True if the text is a path. Tokens do not start like one (a JWT starts with "ey", Rancher's and
+// Nomad's tokens with letters or digits), and neither do keys ("MI…", "LS0t…").
 bool LooksLikePath(std::string_view text) {
   return text.starts_with('/') || text.starts_with("./") || text.starts_with("../");
 }
 
-// Why `path` does not name a file (or directory) of the requested type; nullopt if it does. Reads
-// nothing; follows symbolic links.
+// Says why `path` does not name a file (or directory) of the requested type; nullopt if it does.
+// Reads nothing; follows symbolic links.
 std::optional<Fault> FindFault(const std::string& path, fs::file_type wanted) {
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
@@ -77,7 +77,7 @@ ValueOr<std::string> PathTo(fs::file_type wanted, const std::string& text) {
 ValueOr<std::string> RegularFile(const std::string& text) {
   return PathTo(fs::file_type::regular, text);
 }
-// The file of a key: the value is not shown if it may be the key itself.
+// Parses the file of a key. The value is not shown if it may be the key itself.
 ValueOr<std::string> KeyFilePath(const std::string& text) {
   ValueOr<std::string> path = RegularFile(text);
   if (Fault* const fault = std::get_if<Fault>(&path); fault != nullptr && !LooksLikePath(text)) {
@@ -90,7 +90,7 @@ ValueOr<std::string> DirectoryPath(const std::string& text) {
   return PathTo(fs::file_type::directory, text);
 }
 
-// A client certificate and its key: also a problem if only one of them is given.
+// Reads a client certificate and its key; giving only one of them is a problem.
 void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const std::string& key_key,
                       std::string* cert_path, std::string* key_path) {
   const bool has_cert = reader.Find(cert_key).has_value();
@@ -105,8 +105,8 @@ void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const s
   }
 }
 
-// A file with a token: if it is missing, that is only a warning. The messages omit any value that
-// could be the token itself, given in the wrong key.
+// Reads a token file. A missing file is only a warning. The messages omit any value that could be
+// the token itself, given in the wrong key.
 void ReadTokenFile(ConfigReader& reader, std::string_view key, const GivenValue& given,
                    std::string* path, std::vector<std::string>* missing) {
   ValueOr<std::string> path_or_fault = RegularFile(given.value);
@@ -128,8 +128,8 @@ void ReadTokenFile(ConfigReader& reader, std::string_view key, const GivenValue&
 constexpr char kToken[] = "auth_token";
 constexpr char kTokenFile[] = "auth_token_file";
 
-// A token or token file from the environment overrides both keys of the map. A source that has both
-// is an error.
+// A token or token file from the environment overrides both keys of the map. A source with both is
+// an error.
 void ReadCredentials(ConfigReader& reader, PluginConfig* config) {
   HarvesterSettings* const settings = &config->harvester;
   std::optional<GivenValue> token = reader.FindInEnvironment(kToken);
@@ -237,7 +237,7 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   config.own_allocation_id = ValueOf(environment, "NOMAD_ALLOC_ID");
   config.warnings = reader.TakeWarnings();
   config.secrets = reader.TakeSecrets();
-  // User data often gets its passwords this way. What is shorter is a word of other texts, too.
+  // User data often receives its passwords this way. Shorter values are words of other texts, too.
   constexpr std::size_t kLikeASecret = 16;
   for (const auto& [name, value] : config.template_environment) {
     if (value.size() >= kLikeASecret) config.secrets.emplace_back(value);

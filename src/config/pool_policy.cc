@@ -24,7 +24,7 @@ constexpr std::size_t kLongestPool = 40;
 constexpr std::size_t kLongestPrefix = 41;
 // QEMU's limit of vCPUs per machine.
 constexpr std::int64_t kMostCores = 4096;
-// No VM that runs a Nomad client has less: "4" would be four bytes.
+// No VM that runs a Nomad client has less; "4" would mean four bytes.
 constexpr std::int64_t kLeastMemory = std::int64_t{64} * 1024 * 1024;
 constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
 constexpr std::string_view kHostPrefix = "_nomad_autoscaler_";
@@ -103,7 +103,7 @@ void ReadNodes(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("publish_host", Boolean, &policy->publish_host);
 }
 
-// A template that is given inline or as a file.
+// Reads a template that is given inline or as a file.
 void ReadTemplate(ConfigReader& reader, const std::string& key, std::optional<std::string>* text,
                   std::optional<std::string>* file) {
   const std::string file_key = key + "_file";
@@ -229,7 +229,7 @@ void ReadField(ConfigReader& reader, const policy::MachineField& field,
   }
 }
 
-// What the base of the VMs need not say if it is a template.
+// Requires the keys that describe a VM, unless a template provides them.
 void ReadTemplateOrRequire(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("vm_template", TemplateReference, &policy->vm_template);
   if (reader.Find("vm_template").has_value()) return;
@@ -268,7 +268,7 @@ void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
   }
 }
 
-// An error of several lines becomes the one line of a problem.
+// Turns an error of several lines into a problem of one line.
 void CheckTemplates(ConfigReader& reader, const TemplateCheck& check, const PoolPolicy& policy) {
   for (const auto& [key, source] : {std::pair("user_data", &policy.user_data),
                                     std::pair("network_data", &policy.network_data)}) {
@@ -318,7 +318,8 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
   }
 }
 
-// How many VMs are replaced at a time. Each of the two keys tells the other one's default.
+// Reads how many VMs are replaced at the same time. Each of the two keys determines the other's
+// default.
 void ReadBudget(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("max_surge", CountOrZero, &policy->max_surge);
   reader.Read("max_unavailable", CountOrZero, &policy->max_unavailable);
@@ -357,8 +358,8 @@ void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
   }
 }
 
-// Keys that the host adds (hashicorp/nomad-autoscaler:plugins/shared/util.go). It may add more in
-// the future, so unknown ones are not an error.
+// Reads the keys that the host adds (hashicorp/nomad-autoscaler:plugins/shared/util.go). It may add
+// more in the future, so unknown ones are not an error.
 void ReadHostKeys(ConfigReader& reader, const StringMap& values, PoolPolicy* policy) {
   for (auto entry = values.lower_bound(std::string(kHostPrefix));
        entry != values.end() && entry->first.starts_with(kHostPrefix); ++entry) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that name Harvester objects, and maps of labels, annotations and tags.
+// Parses values that name Harvester objects, and maps of labels, annotations and tags.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -27,9 +27,9 @@ constexpr std::string_view kManagement = "management";
 constexpr std::string_view kTagPrefix = "tag.harvesterhci.io/";
 constexpr std::string_view kNetworkPrefix = "network.harvesterhci.io/";
 constexpr std::string_view kManagedBy = "app.kubernetes.io/managed-by";
-// Of one kind in one VM: more than any machine has slots for.
+// Limit per kind and VM: more than any machine has slots for.
 constexpr std::int64_t kMostDevices = 64;
-// The name of an annotation has 63 characters at most.
+// An annotation's name has at most 63 characters.
 constexpr std::size_t kLongestHold = 40;
 
 constexpr std::array<std::string_view, 4> kReservedPrefixes = {
@@ -49,7 +49,7 @@ NamespacedName SplitName(const std::string& text) {
   return {.ns = text.substr(0, slash), .name = text.substr(slash + 1)};
 }
 
-// Any printable characters except '/': names in Harvester's UI are free text.
+// True for printable characters except '/', because names in Harvester's UI are free text.
 bool IsDisplayName(std::string_view text) {
   return !text.empty() && text.size() <= kLongestName && text == base::ToValidUtf8(text) &&
          std::none_of(text.begin(), text.end(), [](char c) {
@@ -220,7 +220,7 @@ ValueOr<StringMap> Tags(const std::string& text) {
   return CheckedMap(text, {.values_are_labels = true, .key_prefix = kTagPrefix});
 }
 
-// Harvester's webhook replaces every term of the networks' prefix by those of the VM's networks
+// Harvester's webhook replaces every term with the networks' prefix by those of the VM's networks
 // (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go, patchAffinity).
 ValueOr<StringMap> HostLabels(const std::string& text) {
   ValueOr<StringMap> labels = CheckedMap(text, {.ours = false});

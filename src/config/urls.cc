@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses that the configuration accepts.
+// Parses the addresses that the configuration accepts.
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cstddef>
@@ -39,7 +39,7 @@ bool IsHost(std::string_view host) {
          std::all_of(host.begin(), host.end(), IsHostCharacter);
 }
 
-// A sufficient check here: a name with a port has only one colon.
+// A sufficient check here, because a name with a port has only one colon.
 bool IsIpv6(std::string_view address) {
   return std::count(address.begin(), address.end(), ':') >= 2 &&
          std::all_of(address.begin(), address.end(), [](unsigned char c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parsers of single values: each one returns the value or a Fault.
+// Parsers of single values; each returns the value or a Fault.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 
@@ -24,7 +24,7 @@ namespace nomad_harvester::config {
 ValueOr<std::string> AnyText(const std::string& text);
 // Not empty, no NUL.
 ValueOr<std::string> Text(const std::string& text);
-// Of a file; a value that is the content of one is not quoted.
+// A file's path. A value that looks like a file's content is not quoted.
 ValueOr<std::string> FilePath(const std::string& text);
 // A secret for a header: visible ASCII.
 ValueOr<base::Secret> Token(const std::string& text);
@@ -43,7 +43,7 @@ ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text);
 // A whole number from 1 to `largest`.
 ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);
 ValueOr<std::int64_t> Count(const std::string& text);
-// The same, or 0.
+// The same or 0.
 ValueOr<std::int64_t> CountOrZero(const std::string& text);
 // A whole number greater than 0, or "1%" to "100%".
 ValueOr<Share> CountOrPercentage(const std::string& text);
@@ -51,12 +51,12 @@ ValueOr<Share> CountOrPercentage(const std::string& text);
 inline constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;
 // Bytes, more than 0.
 ValueOr<std::int64_t> Bytes(const std::string& text);
-// The same, but not fewer than `least`, which is written `least_text`: a number without a suffix,
-// one of bytes, is hardly ever what is meant.
+// Like Bytes, but at least `least`, written `least_text`, because a plain number of bytes is hardly
+// ever intended.
 ValueOr<std::int64_t> BytesFrom(const std::string& text, std::int64_t least,
                                 std::string_view least_text);
-// "10Gi" for "10", and for "10@fast" "10Gi@fast"; empty if the text does not begin with a whole
-// number alone.
+// "10Gi" for "10", and "10Gi@fast" for "10@fast"; empty if the text does not begin with a plain
+// whole number.
 std::string WithUnit(const std::string& text);
 
 ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length);
@@ -78,13 +78,13 @@ ValueOr<StringMap> Tags(const std::string& text);
 // Labels of Harvester's hosts; keys of Harvester's networks are faults.
 ValueOr<StringMap> HostLabels(const std::string& text);
 
-// The list of data_disks: "SIZE[@STORAGECLASS][:rwo]"; elements may be the same.
+// The list data_disks: "SIZE[@STORAGECLASS][:rwo]"; elements may be equal.
 ValueOr<std::vector<policy::DataDisk>> DataDisks(const std::string& text);
 // The lists of devices: "RESOURCE[:COUNT]", each resource once.
 ValueOr<std::vector<policy::DeviceRequest>> DeviceRequests(const std::string& text);
-// The list of availability_zones: values of a label.
+// The list availability_zones: label values.
 ValueOr<std::vector<std::string>> Zones(const std::string& text);
-// What follows kHoldAnnotationPrefix, each once.
+// Names that follow kHoldAnnotationPrefix, each once.
 ValueOr<std::vector<std::string>> Holds(const std::string& text);
 // Names of Nomad's task drivers, each once.
 ValueOr<std::vector<std::string>> Drivers(const std::string& text);
@@ -97,7 +97,7 @@ ValueOr<std::string> CpuModel(const std::string& text);
 ValueOr<std::string> NodeAttribute(const std::string& text);
 
 // "http(s)://host[:port][/path]" without user, query or fragment. Trailing slashes are removed, so
-// that a path can be appended. Messages omit a text with '@' or '?', which may hold a secret.
+// that a path can be appended. Messages omit a text with '@' or '?', which may contain a secret.
 ValueOr<std::string> HttpUrl(const std::string& text);
 // The same, or "unix:///path".
 ValueOr<std::string> NomadAddress(const std::string& text);
@@ -106,10 +106,10 @@ ValueOr<std::string> HostName(const std::string& text);
 // Where to listen: "IPv4:PORT", "[IPv6]:PORT" or "localhost:PORT".
 ValueOr<std::string> ListenAddress(const std::string& text);
 
-// One of the names, which are case-sensitive; an error has the nearest one.
+// One of the case-sensitive names; an error suggests the nearest one.
 ValueOr<std::string> OneOfNames(const std::vector<std::string>& names, const std::string& text);
 
-// A parser for ConfigReader::Read: OneOfNames, as a value. `choices` must outlive it.
+// A parser for ConfigReader::Read that maps a name to its value. `choices` must outlive it.
 template <typename T, std::size_t N>
 auto OneOf(const policy::Choice<T> (&choices)[N]) {
   return [&choices](const std::string& text) -> ValueOr<T> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window of time that opens again and again: "0 2 * * 1-5 4h", in UTC.
+// A recurring window of time: "0 2 * * 1-5 4h", in UTC.
 #ifndef NOMAD_HARVESTER_CONFIG_CRON_WINDOW_H_
 #define NOMAD_HARVESTER_CONFIG_CRON_WINDOW_H_
 
@@ -12,16 +12,16 @@
 
 namespace nomad_harvester::config {
 
-// It opens at each minute at which its cron expression fires, and stays open for its duration from
-// the last of them on.
+// It opens at each minute at which its cron expression fires, and stays open until its duration has
+// passed since the last one.
 class CronWindow {
  public:
-  // Five cron fields (minute, hour, day of month, month, day of week) and a Go duration from 1m to
-  // 168h. INVALID_ARGUMENT names the field that is wrong, also of a window that never opens.
+  // Takes five cron fields (minute, hour, day of month, month, day of week) and a Go duration from
+  // 1m to 168h. INVALID_ARGUMENT names the wrong field; also for a window that never opens.
   static absl::StatusOr<CronWindow> Parse(std::string_view text);
 
   bool IsOpen(base::WallTime time) const;
-  // The first time from `time` on at which it is open.
+  // Returns the first time, not before `time`, at which it is open.
   base::WallTime OpenFrom(base::WallTime time) const;
 
  private:
@@ -35,7 +35,7 @@ class CronWindow {
   std::bitset<32> days_of_month_;
   std::bitset<13> months_;
   std::bitset<7> days_of_week_;  // 0: Sunday
-  // Of two fields that are both restricted, one is enough.
+  // If both fields are restricted, matching one of them is enough.
   bool restricts_days_of_month_ = false;
   bool restricts_days_of_week_ = false;
   base::Duration duration_{};

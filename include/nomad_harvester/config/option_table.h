@@ -33,12 +33,13 @@ struct Option {
   OptionType type = OptionType::kString;
   // Applied by the readers of this module and shown in the reference; empty: none.
   std::string_view default_text = {};
-  // A default that is not a constant ("the pool's name"): shown in the reference only.
+  // A default that is not a constant ("the pool's name"): only shown in the reference.
   std::string_view default_note = {};
   // Names of environment variables, comma-separated; the first one that is set is used. Empty:
   // none.
   std::string_view environment = {};
-  // True: the environment takes precedence over the key. False: it is used only without the key.
+  // True: the environment takes precedence over the key. False: it is used only if the key is
+  // absent.
   bool environment_wins = true;
   // An absent key is an error.
   bool required = false;
@@ -50,14 +51,14 @@ struct Option {
   std::string_view example = {};
 };
 
-// Every supported key: those of the plugin block, then those of a policy. A key that is not in the
-// table is rejected as unknown.
+// Returns every supported key: those of the plugin block, then those of a policy. Any other key is
+// rejected as unknown.
 std::span<const Option> OptionTable();
 std::span<const Option> OptionsOf(Section section);
 // Null if the section has no such key.
 const Option* FindOption(Section section, std::string_view key);
 
-// A hint for a key that `section` does not have: the section it belongs to, or the nearest known
+// Returns a hint for a key that `section` does not have: its actual section, or the nearest known
 // key.
 std::string UnknownKeyHint(Section section, std::string_view key);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin block: what SetConfig receives.
+// Parses the plugin block, which SetConfig receives.
 #ifndef NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 #define NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 
@@ -62,23 +62,23 @@ struct PluginConfig {
   std::string log_level;        // empty: the default of the command
   // The variables HARVESTER_TEMPLATE_* for {{env.NAME}} in user data, by full name.
   StringMap template_environment;
-  // The autoscaler's own allocation (NOMAD_ALLOC_ID): its node is never removed. Empty: none.
+  // The autoscaler's own allocation (NOMAD_ALLOC_ID), whose node is never removed. Empty: none.
   std::string own_allocation_id;
-  // Every secret that was given, used or not, and values of other keys that may be secrets. They
-  // are kept so that base::WithoutSecrets recognises them in texts.
+  // Every given secret, used or not, and values of other keys that may be secrets. Kept so that
+  // base::WithoutSecrets recognises them in texts.
   std::vector<base::Secret> secrets;
-  // Each is logged once at WARN. They never hold secrets.
+  // Each is logged once at WARN. They never contain secrets.
   std::vector<std::string> warnings;
-  // Further warnings, about token files that do not exist yet: they may be written later.
+  // Additional warnings about token files that do not exist yet: they may be written later.
   std::vector<std::string> missing_token_files;
 };
 
-// The variables of an environment that user data may use (HARVESTER_TEMPLATE_*), by name.
+// Returns the variables that user data may use (HARVESTER_TEMPLATE_*), by name.
 StringMap TemplateVariablesOf(const StringMap& environment);
 
 // INVALID_ARGUMENT lists all problems, one per line, "key: what is wrong; hint", in the order of
 // OptionTable(). Unknown keys come last, with the nearest known key as a hint. Neither problems nor
-// warnings hold secrets. Sends no requests and reads no files, but checks that every file and
+// warnings contain secrets. Sends no requests and reads no files, but checks that every file and
 // directory named here exists; a missing auth_token_file or nomad_token_file is only a warning.
 absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
                                                const StringMap& environment);

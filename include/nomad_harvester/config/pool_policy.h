@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy block: what Status and Scale receive with each call.
+// Parses the policy block, which Status and Scale receive with each call.
 #ifndef NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_
 #define NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_
 
@@ -25,11 +25,11 @@ namespace nomad_harvester::config {
 enum class WaitFor { kCreated, kRunning, kNomad };
 enum class OnJoinTimeout { kDelete, kKeep };
 enum class HostVolumes { kProtect, kIgnore };
-// What becomes of VMs that were made of something else than the policy describes.
+// The treatment of VMs that were made from another template than the policy's current one.
 enum class ReplaceDrifted { kOff, kOnScaleIn, kRolling };
-// What becomes of VMs on a Harvester host that is cordoned: kReport: only the commands tell them.
+// The treatment of VMs on a cordoned Harvester host. kReport: only the commands show them.
 enum class HostMaintenance { kReport, kEvacuate };
-// Whether new VMs get a client introduction token; kAuto: if their Nomad has such tokens.
+// Whether new VMs get a client introduction token; kAuto: if their Nomad supports such tokens.
 enum class IntroToken { kOff, kAuto, kRequired };
 
 // "NS/NAME".
@@ -53,7 +53,7 @@ struct NetworkRef {
 struct Share {
   std::int64_t value = 0;
   bool is_percentage = false;
-  // The number of VMs in a pool of `size`, rounded up.
+  // Returns the number of VMs in a pool with `size` VMs, rounded up.
   std::int64_t Of(std::int64_t size) const {
     return is_percentage ? (value * size + 99) / 100 : value;
   }
@@ -68,7 +68,7 @@ struct PoolPolicy {
   std::string ns = "default";
   bool dry_run = false;  // the policy says dry-run
 
-  // Identify the nodes of the pool; present even if empty, as in the SDK.
+  // Identify the pool's nodes; present even if empty, as in the SDK.
   std::optional<std::string> node_class;
   std::optional<std::string> datacenter;
   std::optional<std::string> node_pool;
@@ -81,7 +81,7 @@ struct PoolPolicy {
   bool filter_ignore_drain = false;
   std::optional<bool> filter_ignore_ineligible;  // absent: false for Status, true for scale-in
 
-  // With a template, an absent key leaves the choice to the template: its member is empty or 0.
+  // If there is a template, an absent key leaves the choice to it: the member is then empty or 0.
   std::optional<TemplateRef> vm_template;
   NamespacedName image;
   std::int64_t cpu_cores = 0;
@@ -110,13 +110,13 @@ struct PoolPolicy {
   policy::MachineValues machine;                    // further keys that describe a VM
   std::string node_attribute = "unique.hostname";
   WaitFor wait_for = WaitFor::kNomad;
-  std::vector<std::string> ready_drivers;  // task drivers that a node needs to be ready
+  std::vector<std::string> ready_drivers;  // task drivers without which a node is not ready
   base::Duration join_timeout = std::chrono::minutes(15);
   OnJoinTimeout on_join_timeout = OnJoinTimeout::kDelete;
   HostVolumes host_volumes = HostVolumes::kProtect;
   bool publish_host = false;
   ReplaceDrifted replace_drifted = ReplaceDrifted::kOnScaleIn;
-  std::vector<std::string> drift_ignore;  // parts of the template that are no drift
+  std::vector<std::string> drift_ignore;  // parts of the template that do not count as drift
   base::Duration drain_grace = std::chrono::minutes(5);
   bool force_after_deadline = true;
   std::vector<std::string> deletion_holds;
@@ -128,8 +128,8 @@ struct PoolPolicy {
   HostMaintenance on_host_maintenance = HostMaintenance::kReport;
   std::optional<base::Duration> expire_after;    // nullopt: off
   std::optional<CronWindow> replacement_window;  // nullopt: always
-  // How many VMs are replaced at a time. One of the two is 0: with max_unavailable the old VM goes
-  // first.
+  // The number of VMs replaced at the same time. One of the two is 0: with max_unavailable the old
+  // VM is removed first.
   std::int64_t max_surge = 1;
   std::int64_t max_unavailable = 0;
   std::optional<base::Duration> replace_unhealthy_after;  // nullopt: off
@@ -141,15 +141,14 @@ struct PoolPolicy {
   std::vector<std::string> warnings;
 };
 
-// Checks a template that a policy gives inline; the error says why it cannot work. A parameter,
-// because rendering belongs to another module. `policy` has everything that a template can refer
-// to.
+// Checks an inline template of a policy; the error says why it cannot work. A parameter, because
+// rendering belongs to another module. `policy` has everything that a template can refer to.
 using TemplateCheck = std::function<absl::Status(const PoolPolicy& policy, std::string_view key,
                                                  const std::string& source)>;
 
-// INVALID_ARGUMENT lists all problems, as for ParsePluginConfig, including those that `check`
-// finds, if it is given. Keys that begin with "_nomad_autoscaler_" are accepted. The files of
-// user_data_file and network_data_file are not read here.
+// INVALID_ARGUMENT lists all problems, as for ParsePluginConfig, including those found by `check`,
+// if given. Accepts keys that begin with "_nomad_autoscaler_". Does not read the files of
+// user_data_file and network_data_file.
 absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values,
                                            const TemplateCheck& check = nullptr);
 
