@@ -119,7 +119,7 @@ std::optional<std::string> CanonicalNumber(std::string_view text) {
   }
   if (!text.empty() || whole.size() + fraction.size() > kMaxNumberDigits) return std::nullopt;
 
-  // 0.DIGITS times ten to the power of `point`.
+  // The value is 0.DIGITS times ten to the power of `point`.
   std::string digits = std::string(whole) + std::string(fraction);
   std::int64_t point = static_cast<std::int64_t>(whole.size()) + exponent;
   const std::size_t zeros = std::min(digits.find_first_not_of('0'), digits.size());

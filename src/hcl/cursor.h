@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in a source, and the characters that both syntaxes share. Private to module hcl.
+// A position in a source, and the characters shared by both syntaxes. Private to module hcl.
 #ifndef NOMAD_HARVESTER_HCL_CURSOR_H_
 #define NOMAD_HARVESTER_HCL_CURSOR_H_
 
@@ -21,7 +21,7 @@ class Cursor {
   std::size_t at() const { return at_; }
   bool AtEnd() const { return at_ >= source_.text().size(); }
   std::string_view Rest() const { return source_.text().substr(at_); }
-  // The character `ahead` of the next one; 0 behind the end.
+  // The character `ahead` positions after the next one; 0 past the end.
   char Peek(std::size_t ahead = 0) const { return ahead < Rest().size() ? Rest()[ahead] : '\0'; }
   bool LooksAt(std::string_view text) const { return Rest().starts_with(text); }
   void Skip(std::size_t bytes) { at_ += bytes; }
@@ -37,7 +37,7 @@ class Cursor {
   }
   absl::Status Error(std::string_view message) const { return Error(at_, message); }
 
-  // Reads a value of that name: an error in it shows no line if it may be a secret.
+  // Reads a value of the argument with that name; if it may be a secret, errors show no line.
   class InValueOf {
    public:
     InValueOf(Cursor* cursor, std::string_view name)
@@ -53,7 +53,7 @@ class Cursor {
     const bool secret_;
   };
 
-  // A level of nesting. `Reached` is an error once there are more than kMaxDepth.
+  // A level of nesting. `Reached` fails if there are more than kMaxDepth.
   class Level {
    public:
     explicit Level(Cursor* cursor) : cursor_(cursor) { ++cursor_->depth_; }
@@ -68,7 +68,7 @@ class Cursor {
 
   // Moves one well-formed UTF-8 character from the source to `text`.
   absl::Status TakeCharacter(std::string* text);
-  // Moves `digits` hexadecimal digits; their value.
+  // Consumes `digits` hexadecimal digits and returns their value.
   absl::StatusOr<std::uint32_t> TakeHex(int digits);
 
  private:
@@ -78,12 +78,12 @@ class Cursor {
   int in_secret_ = 0;
 };
 
-// Of a body or a map. Their names are compared with each other.
+// The limit for a body or a map, whose names are compared with each other.
 inline constexpr std::size_t kMaxEntries = 1000;
 inline constexpr char kTooMany[] = "there are more than 1000 names";
 
 bool IsDigit(char c);
-// Appends it as UTF-8; false if there is no such character: a surrogate, or beyond U+10FFFF.
+// Appends the character as UTF-8; false if there is none: a surrogate, or beyond U+10FFFF.
 [[nodiscard]] bool AppendCharacter(std::uint32_t code, std::string* text);
 // The white space of Go's unicode.IsSpace at the front of `text`, in bytes; 0 if there is none.
 std::size_t SpaceLength(std::string_view text);
@@ -92,7 +92,7 @@ std::size_t SpaceLength(std::string_view text);
 // its strings are in Unicode's normal form C (zclconf/go-cty:cty/value_init.go, NormalizeString).
 absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std::string text);
 
-// `jsonencodes` gets the offset of each call of jsonencode; null: there is no such function.
+// `jsonencodes` receives the offset of each call of jsonencode; null: that function does not exist.
 absl::StatusOr<Body> ReadNative(const Source& source, std::vector<std::size_t>* jsonencodes);
 absl::StatusOr<Body> ReadJson(const Source& source, const std::vector<BlockSchema>& blocks);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON syntax (hashicorp/hcl:json/spec.md). Texts are taken as they are: the agent evaluates
-// none (json/structure.go, expression.Value without a context).
+// Reads the JSON syntax (hashicorp/hcl:json/spec.md). Texts are taken literally, because the agent
+// does not evaluate them (json/structure.go, expression.Value without a context).
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -79,7 +79,7 @@ class JsonReader {
         rest.substr(0, std::min(rest.find_first_not_of("+-.0123456789eE"), rest.size()));
     const bool negative = token.starts_with('-');
     const std::string_view digits = token.substr(negative ? 1 : 0);
-    // JSON has neither leading zeros nor a point without digits behind it.
+    // JSON allows neither leading zeros nor a point without digits after it.
     const std::size_t point = std::min(digits.find('.'), digits.size());
     const bool odd =
         (digits.size() > 1 && digits[0] == '0' && IsDigit(digits[1])) ||
@@ -110,7 +110,7 @@ class JsonReader {
     }
   }
 
-  // Keeps every member, because two blocks of a type are two members of a name.
+  // Keeps every member, because two blocks of a type are two members with the same name.
   absl::StatusOr<Value> ReadObject() {
     Value object;
     object.kind = Value::Kind::kObject;
@@ -149,7 +149,7 @@ class JsonReader {
     return text->get<std::string>();
   }
 
-  // An object, the objects of a list, or nothing for null; nullopt for anything else.
+  // Returns an object, the objects of a list, or nothing for null; nullopt for anything else.
   static std::optional<std::vector<const Value*>> ObjectsOf(const Value& value) {
     std::vector<const Value*> objects;
     if (value.kind == Value::Kind::kNull) return objects;
@@ -183,8 +183,8 @@ class JsonReader {
     return absl::OkStatus();
   }
 
-  // The blocks in `value`, whose first labels `head` has already: objects of objects, a level for
-  // each label that is missing, then the body.
+  // Adds the blocks in `value`; `head` has their first labels. The value consists of objects of
+  // objects, one level for each missing label, and then the body.
   absl::Status AddBlocks(Body* body, const BlockSchema& schema, const Block& head,
                          const Value& value) {
     const auto objects = ObjectsOf(value);
@@ -213,7 +213,7 @@ class JsonReader {
     return cursor_.Error(value.offset, "block " + std::string(schema.type) + " needs a label");
   }
 
-  // The names of a map are unique.
+  // Checks that the names of a map are unique.
   absl::Status CheckMembers(const Value& value) {
     for (const Value& item : value.items) NH_RETURN_IF_ERROR(CheckMembers(item));
     std::set<std::string_view> names;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The native syntax (hashicorp/hcl:hclsyntax/spec.md), read from left to right without tokens.
+// Reads the native syntax (hashicorp/hcl:hclsyntax/spec.md), from left to right without tokens.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -14,7 +14,7 @@
 namespace nomad_harvester::hcl {
 namespace {
 
-// Whether a line's end is white space, as between brackets, or ends what is read.
+// Says whether a line's end is white space, as between brackets, or ends the current item.
 enum class LineEnd { kEnds, kIsSpace };
 
 constexpr char kNotComputed[] =
@@ -27,7 +27,7 @@ constexpr std::string_view kJsonencode = "jsonencode";
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c) || c == '-'; }
 
-// As Go's encoding/json writes a string.
+// Writes a string as Go's encoding/json does.
 std::string JsonString(const std::string& text) {
   std::string json;
   for (const char c : base::DumpJson(nlohmann::json(text))) {
@@ -37,7 +37,7 @@ std::string JsonString(const std::string& text) {
   return json;
 }
 
-// zclconf/go-cty:cty/json/marshal.go: without spaces, members by their names.
+// Like zclconf/go-cty:cty/json/marshal.go: without spaces, members sorted by name.
 std::string JsonOf(const Value& value) {
   std::string json;
   switch (value.kind) {
@@ -74,7 +74,7 @@ class NativeReader {
   }
 
  private:
-  // Blanks and comments. A line comment ends before its line's end.
+  // Skips blanks and comments. A line comment ends before its line's end.
   absl::Status SkipSpace(LineEnd line_end) {
     while (!cursor_.AtEnd()) {
       if (cursor_.LooksAt(" ") || cursor_.LooksAt("\t")) {
@@ -97,7 +97,7 @@ class NativeReader {
   bool AtLineEnd() const { return cursor_.LooksAt("\n") || cursor_.LooksAt("\r\n"); }
   bool EatLineEnd() { return cursor_.Eat("\n") || cursor_.Eat("\r\n"); }
 
-  // Empty if there is none.
+  // Returns an empty string if there is no name.
   std::string TakeName() {
     std::string name;
     if (!IsNameStart(cursor_.Peek())) return name;
@@ -108,7 +108,7 @@ class NativeReader {
     return name;
   }
 
-  // `open`: where the block's brace is; the file's body has none.
+  // `open`: the position of the block's brace; the file's body has none.
   absl::Status ReadBody(Body* body, std::optional<std::size_t> open) {
     const Cursor::Level level(&cursor_);
     NH_RETURN_IF_ERROR(level.Reached());
@@ -164,7 +164,7 @@ class NativeReader {
     return absl::OkStatus();
   }
 
-  // Behind the type.
+  // Starts after the type.
   absl::Status ReadBlock(Block* block) {
     while (!cursor_.LooksAt("{")) {
       if (cursor_.LooksAt("\"")) {
@@ -210,7 +210,7 @@ class NativeReader {
     return parts.empty() ? std::string() : parts.front().text;
   }
 
-  // A value, and that nothing follows which would compute another one from it.
+  // Reads a value, and checks that nothing follows that would compute another one from it.
   absl::StatusOr<Value> ReadValue(LineEnd line_end) {
     const Cursor::Level level(&cursor_);
     NH_RETURN_IF_ERROR(level.Reached());
@@ -289,7 +289,7 @@ class NativeReader {
     NH_RETURN_IF_ERROR(SkipSpace(line_end));
     NH_ASSIGN_OR_RETURN(Value value, ReadTerm(line_end));
     if (value.kind != Value::Kind::kNumber) return cursor_.Error(start, kNotComputed);
-    // Of zero too: the agent writes "-0".
+    // Applies to zero, too: the agent writes "-0".
     value.text = value.text.starts_with('-') ? value.text.substr(1) : "-" + value.text;
     value.offset = start;
     return value;
@@ -352,7 +352,7 @@ class NativeReader {
     const Cursor::InValueOf in_value(&cursor_, name);
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kEnds));
-    // The last one of a name counts, as for the agent.
+    // The last one with a name wins, as for the agent.
     std::erase_if(object->members, [&](const Argument& old) { return old.name == name; });
     object->members.push_back({std::move(name), std::move(value), start});
     if (object->members.size() > kMaxEntries) return cursor_.Error(start, kTooMany);
@@ -443,8 +443,8 @@ class NativeReader {
     }
   }
 
-  // The next character of a template, or what stands in its place: "${" and "%{" begin a sequence,
-  // and are written "$${" and "%%{".
+  // Reads the next character of a template or its escape: "${" and "%{" begin a sequence, and are
+  // written "$${" and "%%{".
   absl::Status ReadTemplateCharacter(TemplateParts* parts) {
     for (const std::string_view mark : {"${", "%{"}) {
       if (cursor_.LooksAt(std::string(1, mark[0]) + std::string(mark))) {
@@ -465,7 +465,7 @@ class NativeReader {
     cursor_.Skip(2);
     if (cursor_.LooksAt("~")) return cursor_.Error("the trim mark ~ is not read here");
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
-    // Most often a variable of a shell or a template.
+    // Most often this is a variable of a shell or a template.
     if (IsNameStart(cursor_.Peek()) && !cursor_.LooksAt("true") && !cursor_.LooksAt("false") &&
         !cursor_.LooksAt("null") && (jsonencodes_ == nullptr || !cursor_.LooksAt(kJsonencode))) {
       return cursor_.Error(start,
@@ -511,7 +511,7 @@ class NativeReader {
     return parts;
   }
 
-  // Moves behind the marker if it is alone on this line, before the line's end.
+  // Moves past the marker if it is alone on this line, but not past the line's end.
   bool AtMarker(std::string_view marker) {
     const std::size_t end = cursor_.Rest().find('\n');
     if (end == std::string_view::npos) return false;

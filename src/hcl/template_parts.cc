@@ -9,7 +9,7 @@
 namespace nomad_harvester::hcl {
 namespace {
 
-// White space at the front of `text`: characters, of which at most `limit` are counted, and bytes.
+// White space at the front of `text`: characters, counted up to `limit`, and bytes.
 struct Indentation {
   std::size_t characters = 0;
   std::size_t bytes = 0;
@@ -28,7 +28,7 @@ Indentation IndentationOf(std::string_view text, std::size_t limit) {
 
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-// The line has nothing but white space.
+// True if the line contains only white space.
 bool IsBlank(const std::string& line) {
   return line.ends_with('\n') && IndentationOf(line, kAll).bytes == line.size();
 }

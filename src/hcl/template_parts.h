@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text with values in it, in parts. Private to module hcl.
+// A text with embedded values, split into parts. Private to module hcl.
 #ifndef NOMAD_HARVESTER_HCL_TEMPLATE_PARTS_H_
 #define NOMAD_HARVESTER_HCL_TEMPLATE_PARTS_H_
 
@@ -13,18 +13,18 @@ namespace nomad_harvester::hcl {
 
 struct TemplatePart {
   std::string text;            // without `value`
-  std::optional<Value> value;  // of ${…}
-  // Of a text of several lines: this part is the beginning of one.
+  std::optional<Value> value;  // the value of ${…}
+  // In a text of several lines: this part begins a line.
   bool begins_line = false;
 };
 using TemplateParts = std::vector<TemplatePart>;
 
-// The text at the end of `parts`, to append to.
+// Returns the text at the end of `parts`, to append to.
 std::string* LiteralOf(TemplateParts* parts);
 
-// <<-: takes the smallest indentation of all lines from each line. Lines of white space alone do
-// not count and stay; a line that begins with ${…} has none (hashicorp/hcl:hclsyntax/
-// parser_template.go, flushHeredocTemplateParts).
+// <<-: removes the smallest indentation of all lines from each line. Lines that contain only white
+// space do not count and are kept; a line that begins with ${…} has no indentation
+// (hashicorp/hcl:hclsyntax/parser_template.go, flushHeredocTemplateParts).
 void RemoveIndentation(TemplateParts* parts);
 
 }  // namespace nomad_harvester::hcl

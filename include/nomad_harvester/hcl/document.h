@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the configuration language of the autoscaler's files, in its native and its JSON syntax, as
 // hashicorp/hcl/v2 reads them for the agent (hashicorp/nomad-autoscaler:agent/config/config.go,
-// parseFile; policy/file/parse.go, decodeFile). The agent gives it no variables and at most one
-// function, so that every value is a constant.
+// parseFile; policy/file/parse.go, decodeFile). The agent provides no variables and at most one
+// function, so every value is a constant.
 //
 // This reader rejects everything that the agent rejects. It also rejects operators, conditions,
 // indexes, "for" and template directives, which would compute a constant; numbers of more than a
@@ -31,8 +31,8 @@ struct Argument;
 struct Value {
   enum class Kind { kNull, kBool, kNumber, kString, kList, kObject };
   Kind kind = Kind::kNull;
-  // kBool, kNumber and kString, as the agent converts them to a string: "true", "1.5", "1000" for
-  // 1e3.
+  // kBool, kNumber and kString, converted to a string as the agent does it: "true", "1.5", "1000"
+  // for 1e3.
   std::string text;
   std::vector<Value> items;       // kList
   std::vector<Argument> members;  // kObject
@@ -47,7 +47,7 @@ struct Argument {
 
 struct Block;
 
-// No two arguments have the same name.
+// Argument names are unique.
 struct Body {
   std::vector<Argument> arguments;
   std::vector<Block> blocks;
@@ -60,7 +60,7 @@ struct Block {
   std::size_t offset = 0;
 };
 
-// In the JSON syntax only a schema tells blocks from arguments.
+// In the JSON syntax only a schema distinguishes blocks from arguments.
 struct BlockSchema {
   std::string_view type;
   int labels = 0;
@@ -79,11 +79,11 @@ absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockS
 
 // Null if there is none.
 const Argument* FindArgument(const Body& body, std::string_view name);
-// The text of a string, number or bool; nullopt for the other kinds, which have none.
+// Returns the text of a string, number or bool; nullopt for the other kinds.
 std::optional<std::string> TextOf(const Value& value);
-// A decimal number, DIGITS[.[DIGITS]][e[+-]DIGITS], as the agent writes it (zclconf/go-cty:
-// cty/convert/conversion_primitive.go, big.Float's Text('f', -1)); nullopt if the text is no such
-// number, or if the agent might round it, because its numbers have 512 bits.
+// Returns a decimal number, DIGITS[.[DIGITS]][e[+-]DIGITS], as the agent writes it
+// (zclconf/go-cty:cty/convert/conversion_primitive.go, big.Float's Text('f', -1)); nullopt if the
+// text is not such a number, or if the agent might round it, because its numbers have 512 bits.
 std::optional<std::string> CanonicalNumber(std::string_view text);
 
 }  // namespace nomad_harvester::hcl

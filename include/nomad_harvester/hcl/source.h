@@ -14,13 +14,13 @@ namespace nomad_harvester::hcl {
 // Immutable; safe for concurrent use. Offsets are bytes from the start of the text.
 class Source {
  public:
-  // `name` is the path that messages show. A byte order mark is not part of the text.
+  // `name` is the path shown in messages. A byte order mark is not part of the text.
   Source(std::string name, std::string text);
 
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
 
-  // "agent.hcl:12:9": line and column, in characters, begin with 1.
+  // Returns "agent.hcl:12:9": line and column, in characters, start at 1.
   std::string Where(std::size_t offset) const;
   // INVALID_ARGUMENT, like a compiler's:
   //   agent.hcl:12:9: a string ends on its line
