@@ -49,7 +49,7 @@ absl::Status AgentBlock::CheckNames(const std::vector<std::string>& arguments,
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   for (const hcl::Argument& argument : body_.arguments) {
-    // The JSON syntax writes blocks that are not read here as arguments.
+    // In the JSON syntax, blocks that are not read here appear as arguments.
     if (has(blocks, argument.name)) {
       if (base::AsciiLower(source_.name()).ends_with(".json")) continue;
       return Error(argument.offset, argument.name + " is a block: write it without \"=\"");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed reading of one block of the agent's files. Private to module cli.
+// Reads one block of the agent's files with types. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_AGENT_BLOCK_H_
 #define NOMAD_HARVESTER_CLI_AGENT_BLOCK_H_
 
@@ -16,30 +16,31 @@
 
 namespace nomad_harvester::cli {
 
-// All errors are made by Source::Error. `source` and `body` must outlive it.
+// All errors come from Source::Error. `source` and `body` must outlive it.
 class AgentBlock {
  public:
-  // `offset`: where errors about the block as a whole point to.
+  // `offset`: the position for errors about the block as a whole.
   AgentBlock(const hcl::Source& source, const hcl::Body& body, std::size_t offset)
       : source_(source), body_(body), offset_(offset) {}
 
   const hcl::Source& source() const { return source_; }
   std::vector<const hcl::Block*> BlocksOf(std::string_view type) const;
-  // Null if there is none, an error if there are two.
+  // Returns null if there is none, an error if there are two.
   absl::StatusOr<const hcl::Block*> OnlyBlock(std::string_view type) const;
   AgentBlock Inside(const hcl::Block& block) const { return {source_, block.body, block.offset}; }
 
-  // An argument or a block that is in neither list is an error if its name is nearly one of them,
-  // else a warning, because newer agents know more; without `warnings` it is always an error.
+  // Reports arguments and blocks that are in neither list: an error if the name is nearly one of
+  // them, otherwise a warning, because newer agents know more. Without `warnings` it is always an
+  // error.
   absl::Status CheckNames(const std::vector<std::string>& arguments,
                           const std::vector<std::string>& blocks,
                           std::vector<std::string>* warnings) const;
 
-  // Empty if it is missing or null.
+  // Empty if missing or null.
   absl::StatusOr<std::string> Text(std::string_view name) const;
   absl::StatusOr<std::string> RequiredText(std::string_view name) const;
   absl::StatusOr<bool> Bool(std::string_view name) const;
-  // 0 if it is missing or null.
+  // 0 if missing or null.
   absl::StatusOr<std::int64_t> Integer(std::string_view name) const;
   // A list, or a single text as a list of one.
   absl::StatusOr<std::vector<std::string>> Texts(std::string_view name) const;
@@ -47,7 +48,7 @@ class AgentBlock {
 
   // The entries of a map; none if it is missing or null.
   absl::StatusOr<FileMap> MapOf(std::string_view name) const;
-  // Every entry as a text.
+  // Converts every entry to a text.
   absl::StatusOr<FileMap> Map(const std::vector<hcl::Argument>& entries) const;
   absl::Status Error(std::size_t offset, std::string_view message) const {
     return source_.Error(offset, message);
@@ -62,7 +63,7 @@ class AgentBlock {
   const std::size_t offset_;
 };
 
-// The label of a block that has exactly one.
+// Returns the label of a block that has exactly one.
 absl::StatusOr<std::string> LabelOf(const hcl::Source& source, const hcl::Block& block);
 
 }  // namespace nomad_harvester::cli

@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
 using Schema = std::vector<hcl::BlockSchema>;
 using ReadContent = std::function<absl::Status(const Source& source, const AgentBlock& content)>;
 
-// `policy_warnings`: of a policy's file, which may call jsonencode; null: it is another one.
+// `policy_warnings`: set for a policy file, which may call jsonencode; null for other files.
 absl::Status ReadOneFile(const std::string& file, const Schema& schema, const ReadContent& read,
                          std::vector<std::string>* policy_warnings = nullptr) {
   NH_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
@@ -66,7 +66,7 @@ absl::Status ReadOneFile(const std::string& file, const Schema& schema, const Re
   return read(source, AgentBlock(source, body, 0));
 }
 
-// Zero if it is missing or empty.
+// Returns zero if it is missing or empty.
 absl::StatusOr<base::Duration> ReadDuration(const AgentBlock& block, const char* name) {
   NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
   if (text.empty()) return base::Duration::zero();
@@ -76,11 +76,11 @@ absl::StatusOr<base::Duration> ReadDuration(const AgentBlock& block, const char*
                                base::Message(read.status()));
 }
 
-// The agent's block nomad, by the keys that the plugin gets (hashicorp/nomad-autoscaler:
-// sdk/helper/nomad/config.go, MergeMapWithAgentConfig).
+// The agent's block nomad, with the keys that the plugin receives
+// (hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go, MergeMapWithAgentConfig).
 class NomadBlock {
  public:
-  // A later file's values replace those of an earlier one, unless they are empty.
+  // A later file's values replace an earlier one's, unless they are empty.
   absl::Status Read(const AgentBlock& block, std::vector<std::string>* warnings) {
     NH_RETURN_IF_ERROR(block.CheckNames(
         {"address", "region", "namespace", "token", "http_auth", "ca_cert", "ca_path",
@@ -106,7 +106,7 @@ class NomadBlock {
     return ReadWait(block);
   }
 
-  // Adds what `config` does not have, unless its nomad_config_inherit forbids it.
+  // Adds the keys that `config` lacks, unless its nomad_config_inherit forbids it.
   void AddTo(FileMap* config) const {
     const auto inherit = config->values.find("nomad_config_inherit");
     if (inherit != config->values.end()) {
@@ -135,7 +135,7 @@ class NomadBlock {
     return absl::OkStatus();
   }
 
-  // Of several the agent's client asks for all, and its policies are filtered
+  // If there are several, the agent's client requests all and filters its policies
   // (MergeDefaultWithAgentConfig, and normalizeNamespaces of agent/config/config.go).
   static std::string NamespaceOf(const std::vector<std::string>& given) {
     std::set<std::string_view> names;
@@ -156,7 +156,7 @@ absl::StatusOr<AgentPlugin> ReadPlugin(const AgentBlock& block) {
   return plugin;
 }
 
-// The blocks of one type, "target" or "apm".
+// Reads the blocks of one type, "target" or "apm".
 absl::Status ReadPlugins(const AgentBlock& content, const std::string& type,
                          std::map<std::string, AgentPlugin>* plugins) {
   std::set<std::string> names;
@@ -168,13 +168,13 @@ absl::Status ReadPlugins(const AgentBlock& content, const std::string& type,
     }
     NH_ASSIGN_OR_RETURN(AgentPlugin plugin, ReadPlugin(content.Inside(*block)));
     const auto [known, is_new] = plugins->try_emplace(name, plugin);
-    // The driver remains that of the first file (agent/config/config.go, Plugin.merge).
+    // The first file's driver is kept (agent/config/config.go, Plugin.merge).
     if (!is_new && !plugin.config.values.empty()) known->second.config = std::move(plugin.config);
   }
   return absl::OkStatus();
 }
 
-// A later file's replaces an earlier one's, unless it is empty (agent/config/config.go,
+// A later file's value replaces an earlier one's, unless it is empty (agent/config/config.go,
 // Policy.merge).
 absl::Status ReadPolicyDir(const AgentBlock& content, AgentConfig* config) {
   NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("policy"));
@@ -193,7 +193,7 @@ absl::Status ReadPluginDir(const AgentBlock& content, AgentConfig* config) {
   return absl::OkStatus();
 }
 
-// "a" or "b" or nothing, of what the agent does after an error.
+// Reads the agent's reaction to an error: "a" or "b" or nothing.
 absl::Status ReadOnError(const AgentBlock& block, const char* name,
                          std::vector<std::string>* refusals) {
   NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
@@ -202,14 +202,14 @@ absl::Status ReadOnError(const AgentBlock& block, const char* name,
   return absl::OkStatus();
 }
 
-// As of strconv.Atoi.
+// True for 1 according to strconv.Atoi.
 bool IsOne(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto number = base::ParseInt(text);
   return number.ok() && *number == 1;
 }
 
-// The name of a check's strategy, whose settings are the agent's own affair.
+// Returns the name of a check's strategy; its settings concern only the agent.
 absl::StatusOr<std::string> ReadStrategy(const AgentBlock& check, bool instant,
                                          std::vector<std::string>* refusals) {
   NH_ASSIGN_OR_RETURN(const Block* const block, check.OnlyBlock("strategy"));
@@ -248,7 +248,7 @@ absl::StatusOr<PolicyCheck> ReadCheck(const AgentBlock& block, std::vector<std::
   return check;
 }
 
-// The content of a policy.
+// Reads the content of a policy.
 absl::Status ReadPolicyBody(const AgentBlock& block, std::vector<std::string>* warnings,
                             FilePolicy* policy) {
   NH_RETURN_IF_ERROR(block.CheckNames(
@@ -344,7 +344,7 @@ absl::StatusOr<FilePolicies> ReadPolicyFile(const std::string& file) {
 }  // namespace
 
 absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
-  // What every agent has (agent/config/config.go, Default).
+  // Every agent has these (agent/config/config.go, Default).
   AgentConfig config{.targets = {{"nomad-target", {.driver = "nomad-target", .config = {}}}},
                      .apms = {{kNomadApm, {.driver = kNomadApm, .config = {}}}},
                      .strategies = {{"fixed-value", {}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of the agent's files that concern the plugin. Private to module cli.
+// Reads the blocks of the agent's files that concern the plugin. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_AGENT_FILES_H_
 #define NOMAD_HARVESTER_CLI_AGENT_FILES_H_
 
@@ -15,47 +15,47 @@
 
 namespace nomad_harvester::cli {
 
-// Keys and values, and where each one stands: "agent.hcl:12:5".
+// Keys with their values and their positions: "agent.hcl:12:5".
 struct FileMap {
   config::StringMap values;
   std::map<std::string, std::string> origins;
 };
 
-// target "NAME" { driver, config } of the agent's configuration, or apm "NAME".
+// A block target "NAME" { driver, config } or apm "NAME" of the agent's configuration.
 struct AgentPlugin {
   std::string driver;
   FileMap config;
 };
 
-// plugin_dir of the agent's configuration, in which it looks for <plugin_dir>/<driver>.
+// plugin_dir of the agent's configuration; the agent looks for <plugin_dir>/<driver>.
 struct PluginDirectory {
-  std::string path;   // as written; empty: none is
-  std::string where;  // it stands: "agent.hcl:6:1"
+  std::string path;   // as written; empty: not set
+  std::string where;  // its position: "agent.hcl:6:1"
 };
 
-// Merged like by the agent. `config` has the keys that the agent adds from its block nomad, but not
-// those that it takes from its environment and Nomad's defaults.
+// Merged as the agent does it. `config` has the keys that the agent adds from its block nomad, but
+// not those from its environment and Nomad's defaults.
 struct AgentConfig {
   std::map<std::string, AgentPlugin> targets;     // by name
-  std::map<std::string, AgentPlugin> apms;        // what the checks of policies ask, by name
+  std::map<std::string, AgentPlugin> apms;        // sources of the policies' checks, by name
   std::map<std::string, AgentPlugin> strategies;  // by name
   PluginDirectory plugin_dir;
   std::string policy_dir;             // as written; the agent takes it from its directory
-  std::vector<std::string> warnings;  // what is not known here, and therefore not read
+  std::vector<std::string> warnings;  // unknown items, which are not read
 };
 
-// check "NAME" { source, strategy "NAME", … } of a policy.
+// A block check "NAME" { source, strategy "NAME", … } of a policy.
 struct PolicyCheck {
   std::string name;
-  std::string where;  // of its block
+  std::string where;  // position of its block
   std::string source;
   std::string strategy;
 };
 
-// A policy of a file, whose target block is `target`.
+// A policy from a file; its target block is `target`.
 struct FilePolicy {
   std::string name;
-  std::string where;  // of its block
+  std::string where;  // position of its block
   bool enabled = false;
   std::string type = "cluster";
   std::string target;
@@ -63,16 +63,16 @@ struct FilePolicy {
   std::int64_t min = 0;
   std::int64_t max = 0;
   std::vector<PolicyCheck> checks;
-  // Why the agent does not scale by it once it is enabled, each with its place
+  // Reasons why the agent would not scale by the policy if it were enabled, with their positions
   // (hashicorp/nomad-autoscaler:policy/policy.go, ValidatePolicy; sdk/policy.go, Validate;
-  // policy/handler.go, loadCheckRunners). Schedules are not looked at.
+  // policy/handler.go, loadCheckRunners). Schedules are not checked.
   std::vector<std::string> refusals;
 };
 
 struct FilePolicies {
-  std::vector<FilePolicy> policies;  // those with a target, in the order of the files' names
+  std::vector<FilePolicy> policies;  // those with a target, sorted by file name
   std::vector<std::string> warnings;
-  // Of the files of a directory of which no policy is read, one each
+  // For a directory: one error for each file of which no policy is read
   // (hashicorp/nomad-autoscaler:policy/file/source.go, handleDir).
   std::vector<absl::Status> mistakes;
 };

@@ -30,9 +30,9 @@ using Json = nlohmann::ordered_json;
 
 // In the order of CheckOutcome.
 struct OutcomeNames {
-  std::string_view word;     // of a line
-  std::string_view in_json;  // its contract
-  std::string_view counted;  // of the summary
+  std::string_view word;     // in a line
+  std::string_view in_json;  // part of the contract
+  std::string_view counted;  // in the summary
 };
 constexpr std::array<OutcomeNames, 5> kOutcomes = {{{"ok", "pass", "ok"},
                                                     {"FAIL", "fail", "failed"},
@@ -66,8 +66,8 @@ std::string Summary(const std::vector<CheckResult>& results) {
 
 constexpr std::size_t kWordWidth = 9;
 
-// The results from `first` on that are skipped for its reason: a system that does not answer is one
-// line, not fifteen.
+// Returns the subjects of the results, starting at `first`, that are skipped for the same reason: a
+// system that does not answer takes one line, not fifteen.
 std::vector<std::string> SkippedWith(const std::vector<CheckResult>& results, std::size_t first) {
   std::vector<std::string> subjects;
   for (std::size_t i = first; i < results.size(); ++i) {
@@ -109,7 +109,7 @@ Json DocumentOf(const std::vector<CheckResult>& results) {
   return {{"ok", Passes(results)}, {"checks", std::move(checks)}};
 }
 
-// What the files tell about the query of one check. Only the agent runs it.
+// Checks the query of one policy check as far as the files show it. Only the agent runs it.
 CheckResult ResultOf(const MetricQuery& query) {
   const PolicyCheck& check = query.check;
   const auto result = [&](CheckOutcome outcome, const std::string& text, const std::string& cure) {
@@ -119,7 +119,7 @@ CheckResult ResultOf(const MetricQuery& query) {
                        .text = text,
                        .cure = cure};
   };
-  // By the name alone (hashicorp/nomad-autoscaler:policy/mutators.go, NomadAPMMutator).
+  // Judged by the name alone (hashicorp/nomad-autoscaler:policy/mutators.go, NomadAPMMutator).
   if (check.source == "nomad-apm" && query.from_zero) {
     return result(CheckOutcome::kWarn,
                   "its source is Nomad's own data (nomad-apm), which cannot scale from zero: the "
@@ -151,7 +151,7 @@ CheckResult ResultOf(const MetricQuery& query) {
                 "only the agent asks its source " + source + " (driver " + driver + ")", "");
 }
 
-// Whether the agent finds the plugin there, as far as this user may look.
+// Checks whether the agent finds the plugin there, as far as this user may look.
 CheckResult ResultOf(const PluginDirectory& plugin_dir) {
   namespace fs = std::filesystem;
   const auto result = [&](CheckOutcome outcome, const std::string& text, const std::string& cure) {
@@ -218,7 +218,7 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   return results;
 }
 
-// Texts tell times.
+// Ignores the texts, which contain times.
 std::string StateOf(const std::vector<CheckResult>& results) {
   std::string state;
   for (const CheckResult& result : results) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of the executable, and what those share that connect to the real systems. Private
-// to module cli.
+// The subcommands of the executable, and code shared by those that connect to the real systems.
+// Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_COMMAND_H_
 
@@ -31,31 +31,31 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNotReady = 3;
-inline constexpr int kExitSignal = 128;  // plus the number of the signal that ended the command
+inline constexpr int kExitSignal = 128;  // plus the number of the signal
 
-// What an output is for: people, or programs. A command may have more.
+// Output formats: for people, or for programs. A command may have more.
 inline constexpr char kForPeople[] = "table";
 inline constexpr const char* kOutputs[] = {kForPeople, "json", "yaml"};
 
 // An operator waits for the output; the limit includes retries.
 inline constexpr base::Duration kOperatorBudget = std::chrono::seconds(30);
 
-// The environment of a command, how it tells its errors, and where it puts its exit code. Copies
-// share all of it.
+// The environment of a command, its error style, and the place for its exit code. Copies share
+// everything.
 //
-// A command prints its result to std::cout, which Main checks at the end: what cannot be written is
-// an error of its own, and a command that runs until it is stopped should end once std::cout has
+// A command prints its result to std::cout, which Main checks at the end: a failed write is an
+// error of its own, and a command that runs until it is stopped should end once std::cout has
 // failed. Every error goes through Errors(…).Refuse(…), which writes JSON with --output json.
 struct Invocation {
   const config::StringMap& environment;
   int& exit_code;
   ErrorStyle error_style = {};
 
-  // Of the command with this name, on standard error.
+  // Returns the writer for errors of the command with this name, on standard error.
   ErrorWriter Errors(const std::string& command) const;
 };
 
-// Each adds the subcommand of its name, which runs when it is parsed. `invocation` must outlive
+// Each adds the subcommand with its name, which runs when it is parsed. `invocation` must outlive
 // `app`.
 void AddAdoptCommand(CLI::App& app, const Invocation& invocation);
 void AddCheckCommand(CLI::App& app, const Invocation& invocation);
@@ -77,15 +77,15 @@ struct CommandRun {
   const runtime::Context& context;  // Ctrl-C, SIGTERM and SIGHUP cancel it
   const Settings& settings;
   std::ostream& out;
-  std::ostream& err;          // a line for each object that was not handled
+  std::ostream& err;          // one line for each object that was not handled
   const ErrorWriter& errors;  // the command's own
-  Terminal terminal = {};     // to which `out` leads
+  Terminal terminal = {};     // the one behind `out`
   Asking asking = {};
 };
 
 // The commands; each returns the exit code.
 //
-// 0: nothing failed. 1: something did. The policy must be whole.
+// CheckPreconditions: 0: nothing failed. 1: something failed. Requires a complete policy.
 struct WatchArguments {
   bool watch = false;  // until the context ends
   base::Duration interval = std::chrono::seconds(2);
@@ -111,9 +111,8 @@ struct EvacuateArguments {
   bool no_wait = false;
   bool yes = false;
 };
-// 0: none of the VMs is on the host any more, or with no_wait: they are to be replaced. 1:
-// something was not done, or the host is not cordoned. Waits until the context ends, whatever the
-// VMs do.
+// 0: none of the VMs is on the host any more or, with no_wait, all are to be replaced. 1: something
+// was not done, or the host is not cordoned. Waits until the context ends, whatever the VMs do.
 int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments);
 struct StatusArguments {
   std::string output = kForPeople;  // or wide, json, yaml
@@ -123,16 +122,16 @@ struct StatusArguments {
 };
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM.
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments);
-// The same for several pools, one line each: the first of 1, 3 and 0 that a pool has.
+// The same for several pools, one line each: the first of 1, 3 and 0 that any pool has.
 int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments);
 struct RepairArguments {
   bool dry_run = false;
-  bool yes = false;            // does not ask
-  bool without_nodes = false;  // of adopt: also if Nomad knows no node of the pool
+  bool yes = false;            // do not ask
+  bool without_nodes = false;  // adopt: even if Nomad knows no node of the pool
 };
-// 0: everything is clean. 1: something was not done. Prints a line for each thing done, and one to
-// `err` for each thing not done. Asks before it takes every pool of a namespace, and before it
-// deletes something of one pool.
+// 0: everything is clean. 1: something was not done. Prints one line for each thing done, and one
+// to `err` for each thing not done. Asks before it works on every pool of a namespace, and before
+// it deletes something of one pool.
 int CollectGarbage(const CommandRun& run, const RepairArguments& arguments);
 // 0: the pool belongs to this Nomad. 1: something was not done. Asks before it writes.
 int AdoptPool(const CommandRun& run, const RepairArguments& arguments);
@@ -141,7 +140,7 @@ struct PlanArguments {
   std::string output = kForPeople;
   WatchArguments watch = {.interval = std::chrono::seconds(10)};
 };
-// 0: planned, whether it would be refused or not. 1: a system cannot be read. 2: CheckCountOf.
+// 0: planned, even if it would be refused. 1: a system cannot be read. 2: CheckCountOf failed.
 int ShowPlan(const CommandRun& run, const PlanArguments& arguments);
 // 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
 int RenderPolicy(const CommandRun& run, const std::string& output);
@@ -157,72 +156,72 @@ struct InitArguments {
   bool rbac = false;
 };
 // 0: written. 1: Harvester cannot be read, or a file exists. 2: a choice is missing or does not
-// exist. Asks for what is not given, if somebody can be asked.
+// exist. Asks for missing choices if somebody can be asked.
 int WriteInitFiles(const CommandRun& run, const InitArguments& arguments);
 
-// Why the agent would never ask for this count, by the policy's file: it does not take the policy,
-// or the count is outside of min and max. OK: it may, or there is no file.
+// Says why, according to the policy's file, the agent would never ask for this count: it does not
+// accept the policy, or the count is outside of min and max. OK: it may, or there is no file.
 absl::Status CheckCountOf(const Settings& settings, std::int64_t count);
 
-// The required count of VMs: "3" or --count 3. `count` must outlive `command`.
+// Adds the required count of VMs: "3" or --count 3. `count` must outlive `command`.
 void AddCountOption(CLI::App& command, std::int64_t& count);
 
-// The option -o, --output, with one of kOutputs or those `names`; its default is what `output` has.
-// `output` must outlive `command`.
+// Adds the option -o, --output, with the values kOutputs or `names`; the default is the initial
+// value of `output`, which must outlive `command`.
 void AddOutputOption(CLI::App& command, std::string& output,
                      const std::vector<std::string>& names = {std::begin(kOutputs),
                                                               std::end(kOutputs)});
 
-// The options -w, --watch and --interval. `watch` must outlive `command`.
+// Adds the options -w, --watch and --interval. `watch` must outlive `command`.
 void AddWatchOptions(CLI::App& command, WatchArguments& watch);
 
-// Ends an error about an argument that may be a setting.
+// Suffix of an error about an argument that may be a setting.
 inline constexpr char kHowToSet[] = "; a setting is given as --set KEY=VALUE";
-// The option --set KEY=VALUE, repeatable. `settings` must outlive `command`.
+// Adds the repeatable option --set KEY=VALUE. `settings` must outlive `command`.
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
                           const std::string& description);
 
-// The option --agent-config. `files` must outlive `command`.
+// Adds the option --agent-config. `files` must outlive `command`.
 CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files);
-// That one, --policy and --policy-name.
+// Adds --agent-config, --policy and --policy-name.
 void AddFileOptions(CLI::App& command, OperatorFiles& files);
 
 using Task = std::function<int(const CommandRun& run)>;
 
-// What an operator says on the command line about the cluster and the pool.
+// Command-line settings of the cluster and the pool.
 struct SettingArguments {
   OperatorFiles files;
   std::vector<std::string> pairs;  // KEY=VALUE
-  // Short for a key of `pairs`, and wins over it; empty: not given.
+  // Shorthand for a key of `pairs`, which it overrides; empty: not given.
   std::string ns;
   std::string kubeconfig;
 };
-// With what is short for some.
+// Returns the pairs, including those given by shorthand.
 std::vector<std::string> PairsOf(const SettingArguments& arguments);
 
-// Reads the files and the settings (every problem to `errors`: kExitUsage), connects to both
-// systems and runs the task under a context that Ctrl-C, SIGTERM and SIGHUP cancel: the exit code
-// is then kExitSignal and the signal's number, whatever the task returns. A second Ctrl-C or
+// Reads the files and the settings (reports every problem to `errors`: kExitUsage), connects to
+// both systems and runs the task under a context that Ctrl-C, SIGTERM and SIGHUP cancel: the exit
+// code is then kExitSignal plus the signal's number, whatever the task returns. A second Ctrl-C or
 // SIGTERM ends the process at once. Warnings go to standard error.
 int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                  const config::StringMap& environment, const Task& task);
-// The same for the pool of each enabled policy of the files that reaches this plugin, in the order
-// of their names; with a namespace of `arguments`, for those in it. The systems may differ.
+// Likewise for the pool of each enabled policy of the files that reaches this plugin, sorted by
+// name; if `arguments` has a namespace, only for pools in it. The systems may differ.
 using TaskOfAll = std::function<int(const std::vector<CommandRun>& runs)>;
 int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& arguments,
                       const config::StringMap& environment, const TaskOfAll& task);
 
-// A subcommand that does that with its options --agent-config, --policy, --policy-name, --set and
-// those that are short for a key.
+// A subcommand that does this, with the options --agent-config, --policy, --policy-name, --set and
+// the shorthands.
 struct MaintenanceCommand {
   std::string name;
   std::string description;
   std::string exit_codes;  // the last line of its help
   PolicyUse use;
   Task task;
-  // Checks further options first; anything but kExitOk ends the command.
+  // Checks further options first; any result but kExitOk ends the command.
   std::function<int()> check = nullptr;
-  // For a command that may be asked for every pool: whether it is, and what it does then.
+  // For a command that can run for every pool: says whether it should, and does it.
   std::function<bool()> is_for_all = nullptr;
   TaskOfAll task_of_all = nullptr;
 };

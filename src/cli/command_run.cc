@@ -26,10 +26,9 @@ namespace nomad_harvester::cli {
 namespace {
 
 // Ctrl-C, SIGTERM and a closed terminal end a command gracefully: waiting requests end, and Leases
-// are released. The second Ctrl-C or SIGTERM ends the process; both the kernel and the shell send
-// SIGHUP when a terminal closes.
-// Blocks the signals in the calling thread and in those that it starts afterwards: create it
-// before any other thread. They stay blocked.
+// are released. The second Ctrl-C or SIGTERM ends the process; SIGHUP does not count, because both
+// the kernel and the shell send it when a terminal closes. Blocks the signals in the calling thread
+// and in threads that it starts afterwards: create it before any other thread. They stay blocked.
 class Interrupt {
  public:
   explicit Interrupt(const ErrorWriter& errors) : errors_(errors) {
@@ -48,7 +47,7 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  // The first signal from now on cancels `work`. Call once.
+  // From now on, the first signal cancels `work`. Call once.
   void Cancels(const std::shared_ptr<runtime::CancelSource>& work) {
     watcher_ = std::thread([this, work] {
       const int first = Wait();
@@ -74,7 +73,7 @@ class Interrupt {
   std::thread watcher_;
 };
 
-// What the commands' runs share, and their connections. Create it before any thread.
+// State shared by the commands' runs, and their connections. Create it before any thread.
 class Connections {
  public:
   Connections(const ErrorWriter& errors, const config::StringMap& environment)
@@ -86,7 +85,7 @@ class Connections {
             std::make_shared<runtime::CancelSource>(runtime::Context::Background(parts_.clock()))),
         context_(work_->context()) {}
 
-  // To both systems of the settings. Warns of what is odd in them, once.
+  // Connects to both systems of the settings. Warns once about their oddities.
   absl::Status Connect(Settings given, PolicyUse use) {
     const Settings& settings = settings_.emplace_back(std::move(given));
     const auto config = std::make_shared<const config::PluginConfig>(settings.plugin);
@@ -94,7 +93,7 @@ class Connections {
     NH_RETURN_IF_ERROR(transports.status());
     const scaling::MaintenanceOptions options = parts_.MakeMaintenance(*config);
     std::vector<std::string> warnings = config->warnings;
-    // `check` has a line for each, with the cure.
+    // `check` has its own line for each, with the cure.
     const std::vector<std::string>& missing = config->missing_token_files;
     if (use != PolicyUse::kChecked) warnings.insert(warnings.end(), missing.begin(), missing.end());
     warnings.insert(warnings.end(), transports->warnings.begin(), transports->warnings.end());
@@ -106,7 +105,8 @@ class Connections {
     return absl::OkStatus();
   }
 
-  // In the order of Connect, under a context that a signal cancels from now on. Call once.
+  // Returns the runs in the order of Connect, under a context that a signal cancels from now on.
+  // Call once.
   std::vector<CommandRun> Runs() {
     interrupt_.Cancels(work_);
     std::vector<CommandRun> runs;
@@ -231,7 +231,7 @@ int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& argumen
                       const config::StringMap& environment, const TaskOfAll& task) {
   Connections connections(errors, environment);
   SettingArguments shared = arguments;
-  shared.ns.clear();  // it chooses among the pools
+  shared.ns.clear();  // it only selects the pools
   const std::vector<std::string> pairs = PairsOf(shared);
   const auto files = ReadFilesOfAll(arguments.files);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);

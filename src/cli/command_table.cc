@@ -20,7 +20,7 @@ OptionEntry EntryOf(const CLI::Option& option) {
   }
   if (option.get_items_expected_max() == 0) return entry;
   entry.repeats = option.get_items_expected_max() > 1;
-  // CLI11 tells the values of IsMember in the name of the type: "TEXT:{table,json}".
+  // CLI11 shows the values of IsMember in the type's name: "TEXT:{table,json}".
   const std::string type = option.get_type_name();
   const std::size_t open = type.find('{');
   const std::size_t close = type.find('}', open);

@@ -15,8 +15,8 @@ namespace nomad_harvester::cli {
 struct Invocation;
 
 struct OptionEntry {
-  std::vector<std::string> names;  // "--output", "-o"; of a positional argument empty
-  std::string positional;          // the name of one, in brackets if it may be left out: "[VM]"
+  std::vector<std::string> names;  // "--output", "-o"; empty if positional
+  std::string positional;          // its name if positional, in brackets if optional: "[VM]"
   std::string argument;            // "FILE|DIR"; empty: a flag
   std::string description;
   std::vector<std::string> values;  // all that the argument may be, if they are known
@@ -30,7 +30,7 @@ struct CommandEntry {
   std::vector<OptionEntry> options;
 };
 
-// The first entry is `app` itself, by the name of the installed command.
+// The first entry is `app` itself, with the name of the installed command.
 std::vector<CommandEntry> CommandTable(const CLI::App& app);
 
 // Completion for one of kShells: a script that asks nomad-harvester __complete.
@@ -44,7 +44,7 @@ inline constexpr char kCompleteCommand[] = "__complete";
 int Complete(const std::vector<std::string>& words, const std::vector<CommandEntry>& table,
              const Invocation& invocation);
 
-// The manual page of the command, or that of the program for its own name, as roff.
+// Returns the command's manual page, or for the program's own name the program's, as roff.
 std::string ManualPage(const std::string& command, const std::vector<CommandEntry>& table);
 
 }  // namespace nomad_harvester::cli

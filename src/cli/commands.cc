@@ -40,25 +40,25 @@ constexpr char kDescription[] =
     "The Harvester target plugin of the Nomad Autoscaler, and its commands. The agent starts it "
     "from its plugin_dir, for a target block that names it as driver.";
 
-// Protects the secrets in the memory of the process: it is written to no core file, and only root
-// may read it or attach a debugger. OpenSSL loads no configuration: the host's openssl.cnf, or the
-// file of OPENSSL_CONF, could change the protocols that are accepted, and load shared objects into
-// a static executable. libcurl writes no keys of TLS to the file of SSLKEYLOGFILE, with which a
-// record of the traffic could be read. To be called before any thread and any use of OpenSSL.
-// Whichever of these cannot be set leaves the process as safe as it was started.
+// Protects the secrets in the process' memory: no core file is written, and only root may read the
+// memory or attach a debugger. OpenSSL loads no configuration: the host's openssl.cnf, or the file
+// named by OPENSSL_CONF, could change the accepted protocols and load shared objects into a static
+// executable. libcurl writes no TLS keys to the file named by SSLKEYLOGFILE, which would allow
+// recorded traffic to be decrypted. Call it before any thread and any use of OpenSSL. If one of
+// these cannot be set, the process is only as safe as when it was started.
 void GuardProcess() {
   const rlimit none{.rlim_cur = 0, .rlim_max = 0};
   setrlimit(RLIMIT_CORE, &none);
-  // A shell's soft limit of 1024 is for programs that select(); when none is left, gRPC's server
-  // accepts no connection ever again.
+  // A shell's soft limit of 1024 is meant for programs that use select(); once descriptors run out,
+  // gRPC's server never accepts a connection again.
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  // The first initialisation decides for the process; gRPC and libcurl ask for the configuration
-  // later, in vain (openssl/openssl:crypto/init.c, OPENSSL_init_crypto).
+  // The first initialisation decides for the process; gRPC and libcurl later request the
+  // configuration in vain (openssl/openssl:crypto/init.c, OPENSSL_init_crypto).
   OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   unsetenv("SSLKEYLOGFILE");  // NOLINT(concurrency-mt-unsafe): there is one thread
 }
@@ -90,7 +90,7 @@ void AddVersionCommand(CLI::App& app) {
   });
 }
 
-// Those that describe the others. To be added last.
+// Adds the commands that describe the others. Call it last.
 void AddDescriptions(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* const completion = app.add_subcommand(
@@ -136,7 +136,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
       "Print what \"version\" prints");
 }
 
-// An example tells what a missing argument looks like.
+// Suggests an example, which shows what a missing argument looks like.
 std::string WhatToTry(const CLI::App& app, const CLI::ParseError& error,
                       const Invocation& invocation) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
@@ -150,7 +150,7 @@ std::string WhatToTry(const CLI::App& app, const CLI::ParseError& error,
 
 void RunCommand(const std::vector<std::string>& arguments, const Invocation& invocation) {
   CLI::App app(kDescription, invocation.error_style.program);
-  // Subcommands take it over when they are added.
+  // Subcommands inherit it when they are added.
   app.formatter(MakeHelpFormatter(TerminalOf(STDOUT_FILENO, invocation.environment).width));
   app.require_subcommand(1);
   AddCommands(app, invocation);
@@ -201,7 +201,7 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
              {.environment = environment, .exit_code = exit_code, .error_style = style});
   const int error = output.Finish();
   if (error == 0) return exit_code;
-  // Who reads the output has seen enough.
+  // The reader of the output has seen enough.
   if (error == EPIPE) return errors.ExitCode(kExitFailure);
   return errors.Refuse("cannot write the output: " + std::generic_category().message(error),
                        kExitFailure);

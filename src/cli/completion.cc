@@ -76,7 +76,7 @@ end
 complete -c nomad-harvester -f -a '(__nomad_harvester_complete)'
 )sh";
 
-// The first sentence, without its end.
+// Returns the first sentence, without its full stop.
 std::string Short(const std::string& description) {
   return description.substr(
       0, std::min({description.find(". "), description.find(": "), description.find("; "),

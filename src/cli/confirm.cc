@@ -12,7 +12,8 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Ctrl-C is taken by a thread that waits for it, and ends no read: so none is begun without input.
+// Ctrl-C is handled by a waiting thread and interrupts no read, so reading starts only when there
+// is input.
 std::string ReadLine(const runtime::Context& context) {
   constexpr int kPollMilliseconds = 100;
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks before what cannot be undone. Private to module cli.
+// Asks before irreversible actions. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_CONFIRM_H_
 #define NOMAD_HARVESTER_CLI_CONFIRM_H_
 
@@ -14,15 +14,15 @@ struct CommandRun;  // command.h
 
 struct Asking {
   bool interactive = false;  // standard input and output are terminals
-  // A line of the input without its end; empty at its end, and once the context has ended.
+  // Reads a line without its end; empty at the end of the input, and once the context has ended.
   std::function<std::string(const runtime::Context& context)> read_line;
 };
 
-// By this process' standard input and output.
+// Uses this process' standard input and output.
 Asking AskOnTerminal();
 
-// kExitOk: go on, as with --yes. kExitFailure: the answer was not yes. kExitUsage: nobody can be
-// asked. `act`: "remove 2 VMs", the question and what an error says.
+// kExitOk: continue, as with --yes. kExitFailure: the answer was not yes. kExitUsage: nobody can be
+// asked. `act`: used in the question and in errors, for example "remove 2 VMs".
 int Confirm(const CommandRun& run, bool yes, const std::string& act);
 
 }  // namespace nomad_harvester::cli

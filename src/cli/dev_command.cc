@@ -21,7 +21,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// For scripts: one key and one value per line, on standard output.
+// For scripts: prints one key and one value per line to standard output.
 void Announce(const std::string& key, const std::string& value) {
   std::cout << key << " " << value
             << std::endl;  // NOLINT(performance-avoid-endl): read through a pipe
@@ -31,11 +31,11 @@ struct DevArguments {
   std::string listen;
   bool simulate = false;
   SimulatedFault fault;
-  OperatorFiles files;  // agent_config alone
+  OperatorFiles files;  // only agent_config
   std::vector<std::string> settings;
 };
 
-// To be pasted into another terminal. zsh splits no variable into words unless it is told to.
+// Prints lines to paste into another terminal. zsh splits variables into words only if told to.
 void AnnounceCommands(const SimulatedWorld& world) {
   std::cout << "\n# In another terminal:\n"
                "[ -z \"$ZSH_VERSION\" ] || setopt sh_word_split interactive_comments\n"
@@ -67,7 +67,7 @@ int RunSimulated(const DevArguments& arguments, const config::StringMap& environ
   fault.report = [&parts](const std::string& text) {
     parts.logger().Info("--kill-after", {{"result", text}});
   };
-  // Declared before the service, which uses it until its destruction.
+  // Declared before the service, which uses it until the service is destroyed.
   SimulatedWorld world(fault);
   absl::Status ready = world.Start();
   const auto service = parts.MakeService();

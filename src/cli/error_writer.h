@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command tells its errors: for people, or as JSON. Private to module cli.
+// Writes a command's errors, for people or as JSON. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_ERROR_WRITER_H_
 #define NOMAD_HARVESTER_CLI_ERROR_WRITER_H_
 
@@ -14,30 +14,30 @@
 
 namespace nomad_harvester::cli {
 
-// The same for all errors of one process.
+// The style of all errors of one process.
 struct ErrorStyle {
   bool json = false;      // --output json was given
-  std::size_t width = 0;  // of the terminal; 0: lines are not folded
-  // The exit code of a command that a signal has ended, else 0.
+  std::size_t width = 0;  // of the terminal; 0: do not fold lines
+  // The exit code of a command that was ended by a signal, else 0.
   std::shared_ptr<std::atomic<int>> interrupted = std::make_shared<std::atomic<int>>(0);
-  std::string program = "nomad-harvester";  // as it was called
+  std::string program = "nomad-harvester";  // the name by which it was called
 };
 
-// Whether these arguments have --output json, or -o json.
+// True if these arguments contain --output json or -o json.
 bool WantsJson(const std::vector<std::string>& arguments);
 
-// Writes the errors of one command, without secrets and control sequences: each line behind
-// "PROGRAM COMMAND: ", folded; or, with --output json, each error as one line of ASCII,
+// Writes the errors of one command, without secrets and control sequences: each line prefixed with
+// "PROGRAM COMMAND: " and folded; or, with --output json, each error as one line of ASCII,
 //   {"error": {"command": "status", "message": "all lines", "lines": ["…"], "exit_code": 1}}
-// Thread-safe as `err` is, which must outlive it.
+// As thread-safe as `err`, which must outlive it.
 class ErrorWriter {
  public:
-  // `command` may be empty: the error concerns none.
+  // `command` may be empty: the error then belongs to no command.
   ErrorWriter(std::string command, ErrorStyle style, std::ostream& err);
 
   const std::string& command() const { return command_; }
-  // Writes one error, and returns the exit code of the command: `exit_code`, unless a signal has
-  // ended it.
+  // Writes one error and returns the command's exit code: `exit_code`, unless a signal has ended
+  // the command.
   int Refuse(const absl::Status& problems, int exit_code) const;
   int Refuse(const std::string& problems, int exit_code) const;
 

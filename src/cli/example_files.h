@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of examples/, as they are there. Private to module cli.
+// The files of examples/, unchanged. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_EXAMPLE_FILES_H_
 #define NOMAD_HARVESTER_CLI_EXAMPLE_FILES_H_
 

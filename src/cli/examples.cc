@@ -8,10 +8,10 @@ namespace {
 
 struct Example {
   std::string_view command;
-  std::string_view arguments;  // and what the shell does with the output
+  std::string_view arguments;  // including what the shell does with the output
 };
 
-// A line has 80 columns at most.
+// Lines have at most 80 columns.
 constexpr Example kExamples[] = {
     {"", "help status"},
     {"", "check --agent-config agent.hcl --policy web.hcl"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of the commands' helps and manual pages. Private to module cli.
+// The examples in the commands' help and manual pages. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_EXAMPLES_H_
 #define NOMAD_HARVESTER_CLI_EXAMPLES_H_
 
@@ -8,8 +8,8 @@
 
 namespace nomad_harvester::cli {
 
-// Of a command, or of the program for the empty name: lines for a shell, in which `program` is what
-// it calls. They are run by test/contract/documents_test.go. Empty: there is no such command.
+// Returns the examples of a command, or of the program if the name is empty: lines for a shell that
+// call `program`. test/contract/documents_test.go runs them. Empty: there is no such command.
 std::vector<std::string> ExamplesOf(const std::string& command, const std::string& program);
 
 }  // namespace nomad_harvester::cli

@@ -27,7 +27,7 @@ using scaling::PoolKey;
 using scaling::ReconcileEvent;
 using scaling::StepKind;
 
-// The same act as done, and as planned.
+// Words for the same act, done and planned.
 struct Verb {
   std::string_view past;
   std::string_view infinitive;
@@ -107,7 +107,7 @@ std::string EventLine(const ReconcileEvent& event, bool dry_run) {
   return Printable(text);
 }
 
-// Whether it deletes something of the pool, or leads to that.
+// True if the event deletes something of the pool, or leads to that.
 bool Deletes(const ReconcileEvent& event) {
   switch (event.kind) {
     case ReconcileEvent::Kind::kPurge:
@@ -119,7 +119,7 @@ bool Deletes(const ReconcileEvent& event) {
     case ReconcileEvent::Kind::kStep:
       break;
   }
-  // A preview tells only of marked VMs that they wait.
+  // A preview only reports that marked VMs wait.
   return scaling::IsRemoval(event.step.kind) || event.step.kind == StepKind::kStartDrain ||
          event.step.kind == StepKind::kWait;
 }
@@ -155,8 +155,8 @@ class Gc {
   }
 
  private:
-  // Tells first what would be done. A pool that was asked for by its name is not asked about if
-  // nothing of it is deleted: undoing and recording harm nothing.
+  // First shows what would be done. If a pool was given by name and nothing of it is deleted, does
+  // not ask: undoing and recording harm nothing.
   int Confirm(const std::set<PoolKey>& pools) {
     const Settings& settings = run_.settings;
     if (arguments_.dry_run || arguments_.yes || pools.empty()) return kExitOk;
@@ -174,7 +174,7 @@ class Gc {
       if (preview.outcome.ok() && told.tellp() == before) Print(told, pool, "nothing to do");
       if (preview.outcome.ok()) continue;
       const int failure = Fail(pool.ToString(), preview.outcome);
-      // Of several pools the others can be collected.
+      // If there are several pools, the others can still be collected.
       if (!settings.pool.empty() || run_.context.Done()) return failure;
     }
     if (!settings.pool.empty() && !deletes) return kExitOk;
@@ -190,7 +190,7 @@ class Gc {
     const std::optional<config::PoolPolicy>& policy = run_.settings.policy;
     int printed = 0;
     const auto print_event = [&](const ReconcileEvent& event) {
-      // What had to be left alone is printed at the end.
+      // Items that had to be left alone are printed at the end.
       const bool is_report =
           event.kind == ReconcileEvent::Kind::kStep && event.step.kind == StepKind::kReport;
       if (is_report && !dry_run) return;

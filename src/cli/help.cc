@@ -19,7 +19,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Where descriptions begin, on a narrow terminal and elsewhere.
+// The column where descriptions begin, on a narrow terminal and elsewhere.
 constexpr std::size_t kNarrow = 70;
 constexpr std::size_t kNarrowColumn = 16;
 constexpr std::size_t kColumn = 30;
@@ -40,17 +40,17 @@ class HelpFormatter final : public CLI::Formatter {
       const std::size_t end = std::min(whole.find('\n', begin), whole.size());
       const std::string line = whole.substr(begin, end - begin);
       begin = end + 1;
-      // The releases of CLI11 differ in the empty lines around a footer.
+      // CLI11's releases differ in the empty lines around a footer.
       const bool follows_empty = help.empty() || help.ends_with("\n\n");
       if (line.empty() && follows_empty) continue;
       if (line == kExamplesHeading && !follows_empty) help += "\n";
-      // The lines of options and commands are indented.
+      // Lines of options and commands are indented.
       help += Fold(line, width_, line.starts_with(' ') ? get_column_width() : 0) + "\n";
     }
     return help;
   }
 
-  // An option that may also be given by its place is told there.
+  // An option that may also be positional is shown there.
   std::string make_group(std::string group, bool is_positional,
                          std::vector<const CLI::Option*> options) const override {
     if (!is_positional) {
@@ -82,7 +82,7 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// The names of the options of `app` and of the commands that were parsed.
+// Returns the names of the options of `app` and of the parsed commands.
 std::vector<std::string> OptionNames(const CLI::App& app) {
   std::vector<const CLI::App*> apps = {&app};
   for (const CLI::App* const command : app.get_subcommands()) apps.push_back(command);
@@ -95,7 +95,7 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
-// "COUNT and options": of the commands that were parsed.
+// Returns "COUNT and options" for the parsed commands.
 std::string PlacesOf(const CLI::App& app) {
   std::string places;
   for (const CLI::App* const command : app.get_subcommands()) {
@@ -108,7 +108,7 @@ std::string PlacesOf(const CLI::App& app) {
   return places.empty() ? "nothing but options" : places + "options";
 }
 
-// After an unknown option a word may be its value, and that a secret.
+// A word after an unknown option may be its value, which may be a secret.
 std::string Unexpected(const std::vector<std::string>& arguments, const std::string& options) {
   const bool is_told =
       options.empty() && std::none_of(arguments.begin(), arguments.end(),
@@ -143,7 +143,7 @@ std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
       std::find(names.begin(), names.end(), argument) != names.end()) {
     return "";
   }
-  // Nearer in spelling to its opposite.
+  // The spelling is nearer to the opposite option.
   const std::optional<std::string> nearest =
       argument == "unpause" ? "resume" : base::NearestName(argument, names);
   if (nearest.has_value()) {

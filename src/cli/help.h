@@ -15,18 +15,18 @@ class FormatterBase;
 
 namespace nomad_harvester::cli {
 
-// CLI11's help, folded to `width` columns (0: not folded).
+// Formats CLI11's help, folded to `width` columns (0: not folded).
 std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter(std::size_t width);
 
-// "nomad-harvester help COMMAND" as "harvester COMMAND --help".
+// Turns "nomad-harvester help COMMAND" into "harvester COMMAND --help".
 std::vector<std::string> WithoutHelp(std::vector<std::string> arguments);
 
-// What to say of a first argument that is no command; empty: it is one, or an option. It is
-// repeated only if it is nearly a command, for it may be a secret.
+// Returns the error for a first argument that is not a command; empty: it is one, or an option.
+// Repeats the argument only if it resembles a command, because it may be a secret.
 std::string UnknownCommand(const CLI::App& app, const std::string& argument);
 
-// What to say of arguments that `app` has parsed and did not expect. Only the names of options are
-// repeated: the rest may be a secret whose --set was forgotten.
+// Returns the error for arguments that `app` has parsed but did not expect. Repeats only names of
+// options, because the rest may be a secret given without --set.
 std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace nomad_harvester::cli

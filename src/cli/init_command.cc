@@ -37,23 +37,23 @@ constexpr char kDefaultPool[] = "workers";
 constexpr char kNoKey[] = "none";
 constexpr char kSources[] = "default";  // where Harvester puts images and networks
 
-// A choice among what exists.
+// A choice among existing objects.
 struct Question {
   std::string what;    // "image"
   std::string option;  // "--image"
   std::string given;   // empty: not given
   std::vector<std::string> choices;
-  std::string preferred{};  // the answer to an empty line; empty: the first one
-  // Whether the preferred one is taken without a question if nobody can be asked.
+  std::string preferred{};  // the answer to an empty line; empty: the first
+  // Take the preferred answer without a question if nobody can be asked.
   bool may_assume = false;
-  std::string if_none{};  // what to do if there is nothing to choose from
+  std::string if_none{};  // what to do if there is no choice
 };
 
 std::string PreferredOf(const Question& question) {
   return question.preferred.empty() ? question.choices.front() : question.preferred;
 }
 
-// By its name, or by the name alone if only one namespace has it.
+// Matches the full name, or the plain name if only one namespace has it.
 std::optional<std::string> Match(const Question& question, const std::string& name) {
   std::vector<std::string> matches;
   for (const std::string& choice : question.choices) {
@@ -69,7 +69,7 @@ absl::Status NoMatch(const Question& question, const std::string& name) {
                                "; there are: " + absl::StrJoin(question.choices, ", "));
 }
 
-// The answer by number or by name.
+// Returns the answer given by number or by name.
 std::optional<std::string> AnswerOf(const Question& question, const std::string& line) {
   if (line.empty()) return PreferredOf(question);
   const auto number = base::ParseInt(line);
@@ -78,7 +78,7 @@ std::optional<std::string> AnswerOf(const Question& question, const std::string&
   return question.choices[static_cast<std::size_t>(*number - 1)];
 }
 
-// A line from the terminal, after `prompt`.
+// Reads a line from the terminal, after `prompt`.
 absl::StatusOr<std::string> AskLine(const CommandRun& run, const std::string& prompt) {
   run.out << Printable(prompt) << " " << std::flush;
   const std::string line = run.asking.read_line(run.context);
@@ -115,7 +115,7 @@ absl::StatusOr<std::string> Choose(const CommandRun& run, const Question& questi
                                "; there are: " + absl::StrJoin(question.choices, ", "));
 }
 
-// By the display name, unless another image of the namespace has the same.
+// Returns the display name, unless another image of the namespace has the same.
 std::string NameOf(const harvester::Image& image, const std::vector<harvester::Image>& all) {
   const auto same = std::count_if(all.begin(), all.end(), [&](const harvester::Image& other) {
     return other.ns == image.ns && other.display_name == image.display_name;
@@ -127,7 +127,7 @@ std::string NameOf(const harvester::Image& image, const std::vector<harvester::I
 absl::StatusOr<std::string> ChooseNamespace(const CommandRun& run, const InitArguments& arguments,
                                             const std::vector<std::string>& namespaces) {
   const std::string wanted = arguments.ns.empty() ? kDefaultNamespace : arguments.ns;
-  // The token may not list them: check tells whether there is one of this name.
+  // The token must not list them; check shows whether this one exists.
   if (namespaces.empty()) return wanted;
   const bool exists = std::find(namespaces.begin(), namespaces.end(), wanted) != namespaces.end();
   return Choose(run, {.what = "namespace",
@@ -159,7 +159,7 @@ absl::Status ChooseImage(const CommandRun& run, const InitArguments& arguments,
 
 absl::Status ChooseNetworkAndKey(const CommandRun& run, const InitArguments& arguments,
                                  harvester::Choices there, InitChoices* choices) {
-  // Harvester's own, such as that of its storage.
+  // Networks of Harvester itself, such as its storage network.
   std::erase_if(there.networks,
                 [](const std::string& name) { return name.starts_with("harvester-system/"); });
   const bool is_clear = there.networks.size() <= 1;
@@ -180,7 +180,7 @@ absl::Status ChooseNetworkAndKey(const CommandRun& run, const InitArguments& arg
   return absl::OkStatus();
 }
 
-// As in a policy.
+// Checks the choices as in a policy.
 absl::Status CheckChoices(const InitChoices& choices) {
   return config::ParsePoolPolicy({{"node_group_name", choices.pool},
                                   {"namespace", choices.ns},
@@ -193,7 +193,7 @@ absl::Status CheckChoices(const InitChoices& choices) {
       .status();
 }
 
-// What the pool's name becomes: labels, a class of nodes, the beginning of the VMs' names.
+// Checks a pool's name for its uses: labels, a node class, the prefix of the VMs' names.
 absl::Status CheckPool(const std::string& pool) {
   return CheckChoices({.dir = "",
                        .pool = pool,
@@ -213,7 +213,7 @@ absl::StatusOr<std::string> ChoosePool(const CommandRun& run, const InitArgument
     if (name.empty()) break;
     const absl::Status usable = CheckPool(name);
     if (usable.ok()) return name;
-    // Of two lines the first one says it.
+    // If there are two lines, the first one is sufficient.
     const std::string problem = base::Message(usable);
     run.out << Printable(problem.substr(0, problem.find('\n'))) << "\n";
   }
@@ -266,7 +266,7 @@ absl::Status FailedTo(const std::string& act, const std::string& path, const std
   return base::FailedPrecondition("cannot " + act + " " + path + ": " + why.message());
 }
 
-// Nothing is overwritten without `force`, not even a file that somebody writes meanwhile.
+// Overwrites nothing without `force`, not even a file written concurrently.
 absl::Status Write(const InitFile& file, bool force) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
   const int fd = open(file.path.c_str(), flags, 0644);
@@ -295,7 +295,7 @@ bool NamesCluster(const config::StringMap& environment) {
          !config::ValueOf(environment, "HARVESTER_URL").empty();
 }
 
-// The kubeconfig that kubectl would use, unless the environment names the plugin's own.
+// Returns the kubeconfig that kubectl would use, unless the environment names the plugin's own.
 std::string KubeconfigOf(const InitArguments& arguments, const config::StringMap& environment) {
   if (!arguments.kubeconfig.empty()) return arguments.kubeconfig;
   if (NamesCluster(environment)) return "";
@@ -306,7 +306,7 @@ std::string KubeconfigOf(const InitArguments& arguments, const config::StringMap
   return std::filesystem::exists(usual, ignored) ? usual : "";
 }
 
-// The namespaces of what was chosen; a name without one has none.
+// Returns the namespaces of the chosen objects; a name without one has none.
 std::set<std::string> SourcesOf(const InitArguments& arguments) {
   std::set<std::string> sources;
   for (const std::string* const name : {&arguments.image, &arguments.network, &arguments.ssh_key}) {

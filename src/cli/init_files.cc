@@ -20,7 +20,7 @@ constexpr char kExamplePluginDir[] = "/opt/nomad-autoscaler/plugins";
 constexpr std::int64_t kGiB = std::int64_t{1024} * 1024 * 1024;
 constexpr std::int64_t kExampleDisk = 40 * kGiB;
 
-// As HCL reads it.
+// Writes the text as HCL reads it.
 std::string HclString(const std::string& text) {
   return "\"" +
          absl::StrReplaceAll(
@@ -32,8 +32,8 @@ std::string Replaced(const std::string& text, const std::string& from, const std
   return absl::StrReplaceAll(text, {{from, to}});
 }
 
-// The text from `first` up to `last`, which is not part of it. The tests compare whole files: they
-// show it if an example no longer has one of the two.
+// The text from `first` up to, but excluding, `last`. The tests compare whole files, so they fail
+// if an example no longer contains one of the two.
 struct Range {
   std::size_t begin = 0;
   std::size_t length = 0;
@@ -45,7 +45,7 @@ Range Find(const std::string& text, std::string_view first, std::string_view las
   return {.begin = begin, .length = end - begin};
 }
 
-// The lines of a block, indented by four, as comments.
+// Returns the lines of a block as comments, indented by four.
 std::string Commented(const std::string& block) {
   std::string text;
   for (const absl::string_view part : absl::StrSplit(block, '\n')) {
@@ -79,7 +79,7 @@ std::string ConnectionOf(const InitChoices& choices) {
   return text;
 }
 
-// The agent filters the plugin's lines, too: the example's level would only hide it.
+// The agent also filters the plugin's lines, so the example's level would only hide it.
 constexpr char kNomad[] = "# The agent's connection to Nomad.";
 constexpr char kLogLevel[] =
     "# Of the agent's log, which has the plugin's lines.\nlog_level = \"INFO\"\n\n";
@@ -99,7 +99,7 @@ std::string AgentOf(const InitChoices& choices) {
   return Replaced(text, kExamplePluginDir, choices.plugin_dir);
 }
 
-// The check for a first look; that of the example follows it as a comment.
+// The check for a first try; the example's check follows it as a comment.
 constexpr char kFixedCheck[] =
     R"(    # For a first look: always this many VMs. Then replace it by a query of your metrics, such as
     # that below.
@@ -115,7 +115,7 @@ constexpr char kFixedCheck[] =
 
 )";
 
-// Examples that are not written, and what is said instead of their names.
+// Text instead of the names of examples that are not written.
 constexpr char kTlsHere[] =
     "the cluster uses mTLS, take the \"tls\" block of cloud-init-tls.yaml and the files that it "
     "names.";
@@ -194,7 +194,7 @@ std::vector<InitFile> InitFiles(const InitChoices& choices) {
       {paths[0], AgentOf(choices)}, {paths[1], PolicyOf(choices)}, {paths[2], UserDataOf(choices)}};
 }
 
-// The VMs cannot reach a Nomad agent at an address of this machine alone.
+// The VMs cannot reach a Nomad agent at a loopback address.
 std::string NomadServersOf(const InitChoices& choices) {
   const auto nomad = http::ParseBaseUrl(choices.nomad_address);
   return !nomad.ok() || nomad->is_socket() || http::IsLoopback(nomad->host) ? "" : nomad->host;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that nomad-harvester init writes: those of examples/ with an operator's choices in
-// their place. Private to module cli.
+// Builds the files that nomad-harvester init writes: those of examples/ with an operator's choices
+// filled in. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_INIT_FILES_H_
 #define NOMAD_HARVESTER_CLI_INIT_FILES_H_
 
@@ -13,7 +13,7 @@ namespace nomad_harvester::cli {
 
 struct InitChoices {
   std::string dir;           // of the files; absolute
-  std::string plugin_dir{};  // empty: that of the example
+  std::string plugin_dir{};  // empty: the example's
   std::string kubeconfig{};  // absolute
   std::string harvester_url{};
   std::string nomad_address{};
@@ -30,15 +30,16 @@ struct InitFile {
   std::string content;
 };
 
-// agent.hcl, policies/policy.hcl and cloud-init.yaml, in this order.
+// Returns agent.hcl, policies/policy.hcl and cloud-init.yaml, in this order.
 std::vector<std::string> InitPaths(const std::string& dir);
 std::vector<InitFile> InitFiles(const InitChoices& choices);
 
-// Where the VMs find Nomad's servers, retry_join in cloud-init.yaml: the host of `nomad_address`.
-// Empty: the VMs cannot reach that one, and the file has an example that must be edited.
+// Returns where the VMs find Nomad's servers, for retry_join in cloud-init.yaml: the host of
+// `nomad_address`. Empty: the VMs cannot reach that host, and the file has an example that must be
+// edited.
 std::string NomadServersOf(const InitChoices& choices);
 
-// The objects that give a token its rights on VMs in `ns` and on what they are made of in
+// Returns the objects that give a token its rights on VMs in `ns` and on their sources in
 // `sources`, and the token itself. To be applied by kubectl.
 std::string RightsYaml(const std::string& ns, const std::set<std::string>& sources);
 

@@ -9,7 +9,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Text of a line; a full stop or an apostrophe at its beginning would be a request.
+// Escapes a line of text; a full stop or an apostrophe at its beginning would be a request.
 std::string Roff(const std::string& text) {
   const std::string escaped = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n", " "}});
   return (escaped.starts_with('.') || escaped.starts_with('\'') ? "\\&" : "") + escaped + "\n";
@@ -29,7 +29,7 @@ std::string Options(const CommandEntry& command) {
   return text;
 }
 
-// " [VM]" of each positional argument.
+// Returns " [VM]" for each positional argument.
 std::string Positionals(const CommandEntry& command) {
   std::string text;
   for (const OptionEntry& option : command.options) {

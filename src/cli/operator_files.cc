@@ -16,7 +16,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// The targets by which a policy reaches this plugin.
+// The targets with which a policy reaches this plugin.
 using TargetNames = std::set<std::string>;
 
 std::string Quoted(const TargetNames& names) {
@@ -68,7 +68,7 @@ absl::StatusOr<const FilePolicy*> ChooseByName(const FilePolicies& read, const M
         "the file of one of them" +
         Lines(named));
   }
-  // Without the agent's configuration nobody knows the drivers.
+  // Without the agent's configuration the drivers are unknown.
   if (!files.agent_config.empty() && !ours.contains(named.front()->target)) {
     return base::InvalidArgument(named.front()->where + ": policy \"" + files.policy_name +
                                  "\" has the target \"" + named.front()->target +
@@ -97,7 +97,8 @@ absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const O
                                Lines(candidates));
 }
 
-// Of the files without the chosen policy; where the mistake is, without its line.
+// Returns the mistakes in files without the chosen policy, with their position but without the line
+// itself.
 std::vector<std::string> WarningsOf(const std::vector<absl::Status>& mistakes) {
   std::vector<std::string> warnings;
   warnings.reserve(mistakes.size());
@@ -125,8 +126,8 @@ std::vector<MetricQuery> QueriesOf(const FilePolicy& policy, const OperatorFiles
   return queries;
 }
 
-// With those that only the agent's configuration can tell. The agent does not look at a policy that
-// is not enabled.
+// Adds the refusals that only the agent's configuration reveals. The agent ignores a policy that is
+// not enabled.
 std::vector<std::string> RefusalsOf(const FilePolicy& policy, const OperatorFiles& files,
                                     const AgentConfig& agent) {
   if (!policy.enabled) return {};
@@ -162,7 +163,7 @@ absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePoli
       Quoted(ours) + "; give --policy too, whose target names one of them");
 }
 
-// `files` with the agent's policy directory where that has to do.
+// Returns `files` with the agent's policy directory if it is needed.
 absl::StatusOr<OperatorFiles> WithPolicyDir(OperatorFiles files, const AgentConfig& agent) {
   if (!files.policy.empty()) return files;
   const bool named = !files.policy_name.empty();

@@ -48,8 +48,8 @@ int CheckedOutput::sync() {
 void OccupyStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free descriptor is this one. It cannot be written to, as it was before; but texts
-    // for a closed standard error are dropped.
+    // This is the lowest free descriptor. It cannot be written to, as before, but texts for a
+    // closed standard error are dropped.
     const int mode = fd == STDERR_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", mode) != fd) return;  // NOLINT(android-cloexec-open): as inherited ones
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard output whose errors are told. Private to module cli.
+// Standard output that reports write errors. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_OUTPUT_H_
 #define NOMAD_HARVESTER_CLI_OUTPUT_H_
 
@@ -9,8 +9,8 @@
 
 namespace nomad_harvester::cli {
 
-// std::cout keeps no reason of a failed write: while this object exists, std::cout writes through
-// it. One at a time; as thread-safe as std::cout.
+// std::cout does not keep the reason of a failed write. While this object exists, std::cout writes
+// through it. One at a time; as thread-safe as std::cout.
 class CheckedOutput : public std::streambuf {
  public:
   CheckedOutput();
@@ -18,7 +18,7 @@ class CheckedOutput : public std::streambuf {
   CheckedOutput(const CheckedOutput&) = delete;
   CheckedOutput& operator=(const CheckedOutput&) = delete;
 
-  // Writes what is left; the errno of the first write that failed, 0 if none did.
+  // Writes the rest; returns the errno of the first failed write, or 0.
   int Finish();
 
  protected:
@@ -31,8 +31,8 @@ class CheckedOutput : public std::streambuf {
   std::streambuf* const previous_;
 };
 
-// Opens the standard descriptors that are closed, so that no connection becomes one of them, and
-// what is written to a closed standard output is an error.
+// Opens closed standard descriptors, so that no connection takes their place, and writing to a
+// closed standard output is an error.
 void OccupyStandardDescriptors();
 
 }  // namespace nomad_harvester::cli

@@ -16,9 +16,9 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Why the pool is not paused: nothing of this name is in its namespace, and no policy of a file has
-// the name. Its new Lease would make a mistyped name a pool. Empty: there is something, or that is
-// not known: a pause is not refused because a system does not answer.
+// Says why the pool must not be paused: nothing in its namespace has this name, and no policy of a
+// file does. Its new Lease would turn a mistyped name into a pool. Empty: something exists, or that
+// is unknown, because a pause is not refused when a system does not answer.
 std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
   constexpr base::Duration kLimit = std::chrono::seconds(5);
   if (run.settings.files.pools.contains(key)) return "";
@@ -87,7 +87,7 @@ int ResumeReplacement(const CommandRun& run) {
   return kExitOk;
 }
 
-// RFC 3339, or how long from now; empty: until nomad-harvester resume.
+// Reads an RFC 3339 time or a duration from now; empty: until nomad-harvester resume.
 int ReadUntil(const std::string& text, harvester::Hold* hold, const ErrorWriter& errors) {
   hold->always = text.empty();
   if (hold->always) return kExitOk;

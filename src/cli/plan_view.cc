@@ -25,7 +25,7 @@ using scaling::Direction;
 using scaling::Proposal;
 using scaling::ScalePlan;
 
-// Why fewer VMs than requested; empty: it is not limited.
+// Says why there are fewer VMs than requested; empty: not limited.
 std::string LimitOf(const Proposal& proposal) {
   const ScalePlan& plan = proposal.plan;
   if (!plan.capped) return "";
@@ -68,12 +68,12 @@ std::string Heading(const Proposal& proposal) {
   return text;
 }
 
-// A table with a title line, or nothing if it has no rows but the heading.
+// Returns a table with a title line, or nothing if it has only the heading.
 std::string Section(const std::string& title, const Rows& rows, std::size_t width) {
   return rows.size() == 1 ? std::string() : "\n" + title + "\n" + Table(rows, width);
 }
 
-// Of what follows a break of a long line.
+// Indentation of the continuation of a folded line.
 constexpr std::size_t kFoldIndent = 2;
 
 Rows RemovalRows(const std::vector<scaling::PlannedRemoval>& removals) {
@@ -93,7 +93,7 @@ Rows PassedRows(const std::vector<scaling::PassedOver>& passed) {
   return rows;
 }
 
-// New VMs have no names yet: they are counted by zone.
+// New VMs have no names yet, so they are counted by zone.
 Rows CreationRows(const ScalePlan& plan) {
   Rows rows = {{"COUNT", "ZONE", "NAME"}};
   std::map<std::string, int> new_ones;
@@ -119,7 +119,7 @@ Rows UnmarkRows(const ScalePlan& plan) {
   return rows;
 }
 
-// Marked by an earlier action, and not taken back.
+// Returns VMs that were marked by an earlier action and are not taken back.
 std::vector<std::string> BeingRemoved(const Proposal& proposal) {
   std::set<std::string> stay(proposal.plan.cancel_removals.begin(),
                              proposal.plan.cancel_removals.end());
@@ -166,7 +166,7 @@ Json PassedOf(const std::vector<scaling::PassedOver>& passed) {
   return list;
 }
 
-// Null: nothing would refuse it.
+// Returns null if nothing would refuse it.
 Json RefusalOf(const absl::Status& refusal) {
   return refusal.ok() ? Json() : Json(base::Message(refusal));
 }
@@ -176,7 +176,7 @@ std::string Refusal(const Proposal& proposal) {
                                : "would be refused: " + base::Message(proposal.refusal);
 }
 
-// Several lines: each is printable on its own.
+// Makes several lines printable, each separately.
 std::string PrintableLines(const std::string& lines) {
   std::string text;
   for (std::size_t begin = 0; begin < lines.size();) {

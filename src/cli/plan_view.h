@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Scale would do, for people and for programs. Private to module cli.
+// Shows what a Scale would do, for people and for programs. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_PLAN_VIEW_H_
 #define NOMAD_HARVESTER_CLI_PLAN_VIEW_H_
 
@@ -12,17 +12,16 @@
 
 namespace nomad_harvester::cli {
 
-// For people: a heading, and a table for each kind of thing that would be done. Without control
-// sequences and secrets, for a terminal of `width` columns (0: no limit, nothing is folded).
+// For people: a heading, and a table for each kind of action. Without control sequences and
+// secrets, for a terminal with `width` columns (0: no limit, no folding).
 std::string PlanText(const scaling::Proposal& proposal, std::size_t width = 0);
-// What is replaced besides, and why that rests: the same way. Empty: nothing.
+// Likewise, the VMs that are also replaced, and why that waits. Empty: none.
 std::string ReplacementText(const scaling::Proposal& proposal, std::size_t width = 0);
-// Why it stops short of the count that was asked for, as one line without its end; empty: it does
-// not.
+// Says in one line, without its end, why it stops short of the requested count; empty: it does not.
 std::string LimitText(const scaling::Proposal& proposal);
-// Whether, and why, it would be refused: the same way.
+// Likewise, whether and why it would be refused.
 std::string RefusalText(const scaling::Proposal& proposal, std::size_t width = 0);
-// All of it, for programs.
+// Everything, for programs.
 nlohmann::ordered_json PlanDocument(const scaling::Proposal& proposal);
 
 }  // namespace nomad_harvester::cli

@@ -24,7 +24,7 @@ using scaling::PoolSnapshot;
 using scaling::VmState;
 using scaling::VmView;
 
-// What two VMs have in common of such a text: without names, times, addresses and numbers.
+// Reduces a text to what two VMs have in common: removes names, times, addresses and numbers.
 std::string Kind(const std::string& text, const VmStatus& vm) {
   std::vector<std::string> words = absl::StrSplit(text, ' ');
   for (std::string& word : words) {
@@ -36,7 +36,7 @@ std::string Kind(const std::string& text, const VmStatus& vm) {
   return absl::StrJoin(words, " ");
 }
 
-// What an operator, or a refusal, has left on the VM; empty: nothing.
+// Describes what an operator, or a refusal, has left on the VM; empty: nothing.
 std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::WallTime now) {
   if (vm.has_mark && !vm.mark.has_value()) {
     return "its mark cannot be read, and is removed; it is not the plugin's spelling";
@@ -49,7 +49,7 @@ std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::Wall
   return "";
 }
 
-// Of a VM that has joined; null: it links to no node.
+// For a VM that has joined; null: it links to no node.
 std::string WhyLost(const VmView& view, const nomad::Node* node) {
   if (!view.link.explanation.empty()) return view.link.explanation;
   if (node != nullptr)
@@ -58,7 +58,7 @@ std::string WhyLost(const VmView& view, const nomad::Node* node) {
   return "Nomad does not list its node " + view.vm->joined_node_id + " any more";
 }
 
-// Of one VM; empty: none.
+// Returns the trouble of one VM; empty: none.
 std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
   const bool readable = snapshot.look().nomad_readable;
   const VmView& view = *vm.view;
@@ -68,7 +68,7 @@ std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
     return "its node is not one of the policy's: " + WrongPool(*node, snapshot);
   }
   if (view.member && IsOtherCluster(view.vm, snapshot.look())) {
-    // Where all are, that is why the pool is not ready.
+    // If all VMs are, that is the reason why the pool is not ready.
     return OtherClusterProblem(snapshot).empty()
                ? "it belongs to another Nomad cluster than its pool: it is counted, and not touched"
                : "";
@@ -118,7 +118,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   const base::WallTime now = inspection.snapshot.now();
   const scaling::LeaseView& lease = inspection.lease;
   const std::string& reason = inspection.report.reason;
-  // Nothing more can be said of a pool whose namespace is none.
+  // Nothing more can be said about a pool in a namespace that cannot be used.
   if (inspection.ns.has_value() && !inspection.ns->problem.empty()) return;
   const auto add = [&](const std::string& text) {
     if (reason.find(text) == std::string::npos) troubles->push_back({.text = text, .vms = {}});
@@ -159,7 +159,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   }
   std::string nodes;
   for (const nomad::Node* node : UnlinkedNodes(inspection.snapshot)) {
-    // What is left of a VM that was removed: Nomad forgets it after some hours.
+    // The node of a removed VM, which Nomad forgets after some hours.
     if (nodepool::ParseDrainMark(*node).has_value()) continue;
     if (inspection.foreign_nodes.contains(node->id)) continue;
     nodes += (nodes.empty() ? "" : ", ") + node->name;
@@ -181,7 +181,7 @@ std::vector<Trouble> FindTroubles(const PoolStatus& status) {
   return troubles;
 }
 
-// "pending" for the member "harvester.pending" of Status' meta.
+// Maps the member "harvester.pending" of Status' meta to "pending".
 std::map<std::string, std::int64_t> CountersOf(const scaling::StringMap& meta) {
   constexpr std::string_view kPrefix = "harvester.";
   std::map<std::string, std::int64_t> counters;
@@ -203,7 +203,7 @@ std::string_view LinkName(nodepool::LinkState state) {
 VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
   const PoolSnapshot& snapshot = inspection.snapshot;
   const harvester::VirtualMachine& vm = view.vm;
-  // A part of Nomad may have been read all the same.
+  // Some of Nomad's data may have been read nevertheless.
   const bool readable = snapshot.look().nomad_readable;
   VmStatus status{
       .view = &view,

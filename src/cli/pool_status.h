@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nomad-harvester status shows, as data: its text, JSON and YAML are renderings of it. Private
-// to module cli.
+// The data that nomad-harvester status shows; text, JSON and YAML are renderings of it. Private to
+// module cli.
 #ifndef NOMAD_HARVESTER_CLI_POOL_STATUS_H_
 #define NOMAD_HARVESTER_CLI_POOL_STATUS_H_
 
@@ -16,16 +16,16 @@
 
 namespace nomad_harvester::cli {
 
-// A VM that is younger has no trouble yet with joining.
+// A VM younger than this is not reported for not having joined.
 inline constexpr base::Duration kJoinsWithin = std::chrono::minutes(5);
 
-// What an operator should look at: one reason, however many VMs share it.
+// Something for an operator to look at: one reason, however many VMs share it.
 struct Trouble {
-  std::string text;              // of the first VM, if there are several
+  std::string text;              // the first VM's, if there are several
   std::vector<std::string> vms;  // sorted; empty: it concerns the pool
 };
 
-// While Nomad cannot be read, nothing is said about nodes.
+// Says nothing about nodes while Nomad cannot be read.
 struct VmStatus {
   const scaling::VmView* view = nullptr;  // of the snapshot
   const nomad::Node* node = nullptr;      // null: it links to none
@@ -36,11 +36,11 @@ struct VmStatus {
   std::optional<base::WallTime> ready_by{};
   std::string_view link{};
   std::string link_explanation{};
-  std::string not_ready{};  // why its node is not
+  std::string not_ready{};  // why its node is not ready
   bool is_protected = false;
   std::optional<std::vector<std::string>> drift{};  // unset: none, or not known
-  std::string to_be_replaced{};                     // why it is to be; empty: it is not
-  scaling::Step step{};                             // what the background work of Status does next
+  std::string to_be_replaced{};                     // why it is to be replaced; empty: it is not
+  scaling::Step step{};                             // the next step of Status' background work
 
   const harvester::VirtualMachine& vm() const { return *view->vm; }
 };
@@ -48,8 +48,7 @@ struct VmStatus {
 struct PoolStatus {
   scaling::Inspection inspection;
   base::WallTime time{};
-  // First what concerns the pool, then the VMs' by their names. What the report's reason says is
-  // not repeated.
+  // First those of the pool, then the VMs' by name. Does not repeat the report's reason.
   std::vector<Trouble> troubles{};
   std::map<std::string, std::int64_t> counters{};  // Status', such as "pending"
   std::vector<VmStatus> vms{};                     // by name
@@ -61,9 +60,9 @@ PoolStatus DescribePool(scaling::Inspection inspection);
 // "creating VMs failed 2 times in a row; it is tried again at …".
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
                         base::WallTime now);
-// As Nomad spells it.
+// Nomad's spelling.
 std::string_view NodeStatusName(nomad::NodeStatus status);
-// What to do about removals that are unfinished in a pool for which no policy was given.
+// Says what to do about unfinished removals in a pool for which no policy was given.
 std::string UnclaimedCure(const scaling::PoolKey& pool);
 
 }  // namespace nomad_harvester::cli

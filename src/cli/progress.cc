@@ -14,10 +14,10 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Between two beats: that of a terminal replaces the one before.
+// Interval between two heartbeats; on a terminal each replaces the previous one.
 constexpr base::Duration kBeatOnTerminal = std::chrono::seconds(1);
 constexpr base::Duration kBeatElsewhere = std::chrono::minutes(1);
-// Of the time before a line.
+// Width of the time before a line.
 constexpr std::size_t kTimeWidth = 7;
 constexpr char kEraseLine[] = "\r\x1b[K";
 
@@ -30,7 +30,7 @@ std::string FieldText(const log::Record& record, std::string_view key) {
 }
 
 bool EndsWork(const log::Record& record) {
-  // "Removed a VM" may go on: something is left of it.
+  // "Removed a VM" may continue, because something is left of it.
   return record.message == "A new VM is ready" ||
          record.message == "Cancelled the removal of a VM" ||
          record.message.starts_with("Removed a VM");
@@ -56,10 +56,10 @@ Progress::Progress(const CommandRun& run, std::size_t expected)
 void Progress::Write(const log::Record& record) {
   const std::string vm = FieldText(record, "vm");
   const bool is_trouble = record.level >= log::Level::kWarn;
-  // The command shows the plan and the outcome itself: what else is done is done with a VM.
+  // The command shows the plan and the outcome itself; everything else concerns a VM.
   const bool is_wait = record.message == scaling::kWaitsForLease;
   const bool is_step = record.message == "Next step";
-  // A drain may take an hour: who waits, and for what, is told once.
+  // A drain may take an hour, so each wait is reported once.
   const bool waits = is_step && record.level < log::Level::kInfo;
   if ((record.level < log::Level::kInfo && !waits) || (vm.empty() && !is_trouble && !is_wait) ||
       IsSaid(record)) {
@@ -126,7 +126,7 @@ void Progress::Beat() {
     text += ", at work on " + FirstFew({at_work_.begin(), at_work_.end()});
   }
   if (!on_terminal) return Print(run_.out, text);
-  // A line that the terminal breaks cannot be erased.
+  // A line that the terminal wraps cannot be erased.
   run_.out << kEraseLine
            << Clip(TimeColumn() + Printable(text),
                    std::max<std::size_t>(run_.terminal.width, 2) - 1)

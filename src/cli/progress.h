@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What "scale" prints while it acts. Private to module cli.
+// Prints the progress of "scale". Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_PROGRESS_H_
 #define NOMAD_HARVESTER_CLI_PROGRESS_H_
 
@@ -20,27 +20,27 @@
 
 namespace nomad_harvester::cli {
 
-// Made from the engine's log with its debug lines: a line for each thing that is done or waited
-// for, and to `run.err` for each that is in trouble, with the time since it was made. Warnings of
-// the settings, which the command has told, are not repeated. While it exists it also shows that
-// the command is at work: on a terminal in a last line that is written again every second,
-// elsewhere in a line for each minute without another one. `run` and its streams outlive it.
+// Converts the engine's log, including debug lines: one line for each thing done or awaited, and
+// one to `run.err` for each problem, with the elapsed time. Does not repeat warnings about the
+// settings, which the command has already shown. While it exists it also shows that the command is
+// running: on a terminal in a last line that is rewritten every second, elsewhere in one line per
+// minute without other output. `run` and its streams must outlive it.
 class Progress final : public log::Sink {
  public:
-  // `expected`: the VMs that are to be made, removed or kept.
+  // `expected`: the number of VMs to be made, removed or kept.
   Progress(const CommandRun& run, std::size_t expected);
 
   void Write(const log::Record& record) override;
 
-  // Nothing is at work any more: removes the last line.
+  // The work has ended: removes the last line.
   void End();
-  // Since it was made: "1m5s".
+  // Returns the time since construction: "1m5s".
   std::string Elapsed() const;
 
  private:
   std::string TimeColumn() const;
   bool IsSaid(const log::Record& record) const;
-  // Counts what the record says of a VM; " (2 of 5)" if it is done with the VM.
+  // Counts what the record says about a VM; returns " (2 of 5)" if the VM is done.
   std::string Count(const log::Record& record, const std::string& vm) NH_REQUIRES(mutex_);
   void Print(std::ostream& to, const std::string& text) NH_REQUIRES(mutex_);
   void Beat();
@@ -55,7 +55,7 @@ class Progress final : public log::Sink {
   std::size_t done_ NH_GUARDED_BY(mutex_) = 0;
   std::set<std::string> at_work_ NH_GUARDED_BY(mutex_);  // VMs
   base::MonoTime last_line_ NH_GUARDED_BY(mutex_);
-  bool has_beat_ NH_GUARDED_BY(mutex_) = false;  // the terminal's last line is one
+  bool has_beat_ NH_GUARDED_BY(mutex_) = false;  // it is the terminal's last line
   std::unique_ptr<runtime::PeriodicTask> beats_;
 };
 

@@ -21,7 +21,7 @@ std::string RenderingJson(const scaling::Rendering& rendering) {
   return list.dump(2, ' ', true) + "\n";
 }
 
-// In the order in which they are created.
+// Prints the objects in the order of their creation.
 std::string RenderingYaml(const scaling::Rendering& rendering, const config::PoolPolicy& policy) {
   std::string text = "# What a growth of pool " + policy.ns + "/" + policy.pool +
                      " creates, in this order; the Lease once.\n"

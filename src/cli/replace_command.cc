@@ -48,7 +48,7 @@ using Views = std::vector<const scaling::VmView*>;
 
 constexpr base::Duration kProgressEvery = std::chrono::seconds(5);
 
-// The pool's VMs for which `selects` holds.
+// Returns the pool's VMs for which `selects` holds.
 Views Select(const scaling::Inspection& inspection,
              const std::function<bool(const scaling::VmView&)>& selects) {
   Views selected;
@@ -59,7 +59,7 @@ Views Select(const scaling::Inspection& inspection,
   return selected;
 }
 
-// The VMs that the arguments name or select. An error: a name is that of no VM of the pool.
+// Returns the VMs that the arguments name or select. Fails if a name belongs to no VM of the pool.
 absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
                              const ReplaceArguments& arguments) {
   const scaling::PoolSnapshot& snapshot = inspection.snapshot;
@@ -71,7 +71,7 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
         DriftOf(view.vm, inspection.current_template, snapshot.policy->drift_ignore).has_value();
     const bool old =
         arguments.age.has_value() && snapshot.now() - view.vm->created_at >= *arguments.age;
-    // Of what was asked for, --cancel takes back what is named, or everything.
+    // --cancel withdraws the requests for the named VMs, or all of them.
     const bool taken_back =
         arguments.cancel && arguments.names.empty() && !view.vm->replace_request.empty();
     return named || drifted || old || taken_back;
@@ -83,14 +83,14 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
   return selected;
 }
 
-// Why it will not be replaced for now; empty: nothing is in the way.
+// Says why it will not be replaced for now; empty: no obstacle.
 std::string Obstacle(const scaling::VmView& view, const scaling::PoolSnapshot& snapshot) {
   if (!snapshot.look().nomad_readable) return "";
   return ObjectionTo(view, LinkedNode(view, snapshot), snapshot);
 }
 
-// Tells which VMs are to be replaced (`reason` unset: no longer), asks whether they are to be, and
-// writes it on them. Returns the exit code.
+// Shows which VMs are to be replaced (`reason` unset: no longer), asks for confirmation, and writes
+// the request to them. Returns the exit code.
 int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const Views& selected,
            const std::optional<std::string>& reason, bool yes) {
   for (const scaling::VmView* view : selected) {
@@ -119,7 +119,7 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
   return kExitOk;
 }
 
-// OK: no VM starts on the host any more.
+// OK: no more VMs will start on the host.
 absl::Status CheckToBeLeft(const scaling::Inspection& inspection, const std::string& name) {
   if (!inspection.hosts.ok()) {
     return base::Annotate(inspection.hosts.status(),

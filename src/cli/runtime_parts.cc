@@ -15,8 +15,8 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Limits, of threads that are started when they are needed: requests of all calls at a time beside
-// those that their own threads send, and pools with work in the background, each of which keeps a
+// Limits of threads, which are started when needed: concurrent requests of all calls, in addition
+// to those sent by the calls' own threads; and pools with background work, each of which occupies a
 // thread for as long as a drain takes (rule L8).
 constexpr std::size_t kForegroundThreads = 128;
 constexpr std::size_t kBackgroundThreads = 128;
@@ -46,7 +46,7 @@ std::optional<pid_t> ProcessOf(const std::string& holder) {
   const std::vector<std::string> parts = absl::StrSplit(holder.substr(host.size()), '_');
   const auto id = base::ParseInt(parts.front());
   if (parts.size() != 2 || !id.ok() || *id <= 1 || *id == getpid()) return std::nullopt;
-  // A container with this machine's name numbers its processes by itself: the number may be that of
+  // A container with this machine's name has its own process numbers, so the number may belong to
   // another program here.
   std::string program;
   std::ifstream("/proc/" + std::to_string(*id) + "/comm") >> program;
@@ -94,7 +94,7 @@ scaling::MaintenanceOptions RuntimeParts::MakeMaintenance(const config::PluginCo
   options.clock = clock_.get();
   options.random = random_;
   options.logger = logger_;
-  // The loop's log lines would repeat what the command prints, unless they are requested.
+  // Unless requested, the loop's log lines would repeat the command's output.
   if (log::Level level{}; log::ParseLevel(config.log_level, &level)) {
     sink_->SetThreshold(level);
     options.loop_logger = logger_;

@@ -49,11 +49,11 @@ class RuntimeParts {
   const log::Logger& logger() const { return logger_; }
   runtime::Clock& clock() { return *clock_; }
   std::shared_ptr<runtime::Random> random() const { return random_; }
-  // What the plugin's process needs in addition to the service.
+  // Returns the options of the plugin's process that the service does not need.
   plugin::ProcessOptions Process();
   // A service that uses both systems over libcurl.
   std::unique_ptr<scaling::TargetService> MakeService();
-  // For a maintenance command under this configuration; applies its log_level.
+  // For a maintenance command with this configuration; applies its log_level.
   scaling::MaintenanceOptions MakeMaintenance(const config::PluginConfig& config);
 
  private:

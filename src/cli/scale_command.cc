@@ -22,19 +22,19 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// A process that ends has so long to release the pool's Lease.
+// How long an ending process may take to release the pool's Lease.
 constexpr base::Duration kStopBudget = std::chrono::seconds(2);
-// And before that so long to send the Kubernetes Events that still wait.
+// How long it may take before that to send pending Kubernetes Events.
 constexpr base::Duration kFlushBudget = std::chrono::seconds(5);
-// After a failure so long to say what is so now.
+// How long it may take after a failure to report the current state.
 constexpr base::Duration kLookBudget = std::chrono::seconds(5);
 
 std::string VmsText(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " VM" : " VMs");
 }
 
-// As the agent sends it, except for what concerns its own process: the port of the metrics is that
-// of the agent's plugin, and its log_level is for a log that the agent filters.
+// The block as sent by the agent, except for keys about its own process: the metrics port belongs
+// to the agent's plugin, and its log_level is for a log that the agent filters.
 config::StringMap PluginBlock(const Settings& settings) {
   config::StringMap block = settings.plugin_block;
   block.erase("metrics_address");
@@ -42,8 +42,8 @@ config::StringMap PluginBlock(const Settings& settings) {
   return block;
 }
 
-// An agent that goes on evaluating its policy sets the policy's count at its next tick. Empty: none
-// has scaled the pool, or its count stays as it is.
+// Warns that a running agent will set its policy's count at its next tick. Empty: no agent has
+// scaled the pool, or its count stays as it is.
 std::string AgentText(const scaling::Proposal& proposal) {
   if (!proposal.agents_policy.has_value()) return "";
   if (proposal.plan.direction == scaling::Direction::kNone) return "";
@@ -85,7 +85,7 @@ class Scaling {
     return cli::Confirm(run_, arguments_.yes, "remove " + VmsText(removals));
   }
 
-  // Without a question, whatever is planned when the Scale begins.
+  // If nobody was asked, the Scale may do whatever it plans when it begins.
   std::optional<scaling::RemovalConsent> ConsentTo(const scaling::ScalePlan& plan) const {
     if (arguments_.yes) return std::nullopt;
     scaling::RemovalConsent consent;
@@ -117,14 +117,14 @@ class Scaling {
     elapsed_ = progress->Elapsed();
     if (outcome.ok()) return kExitOk;
     const int exit_code = Fail(outcome);
-    // Also after Ctrl-C, which has ended the command's own context.
+    // Runs even after Ctrl-C, which has ended the command's own context.
     const auto left = run_.maintenance.Inspect(background.WithTimeout(kLookBudget),
                                                *run_.settings.policy, /*tells_vms=*/false);
     run_.out << NowText(left) << std::flush;
     return exit_code;
   }
 
-  // A Scale is done with its own VMs: those that an interrupted one has marked may still drain.
+  // A Scale is done with its own VMs; those marked by an interrupted one may still be draining.
   int Finish(const scaling::Proposal& proposal) {
     const auto left = run_.maintenance.Inspect(run_.context.WithTimeout(kOperatorBudget),
                                                *run_.settings.policy, /*tells_vms=*/false);
@@ -154,7 +154,7 @@ class Scaling {
     return exit_code;
   }
 
-  // The last line: what is so when the command ends.
+  // Returns the last line: the state when the command ends.
   std::string NowText(const absl::StatusOr<scaling::Inspection>& left) const {
     if (!left.ok()) {
       return "now: not known: " + Printable(base::Message(left.status())) +
@@ -187,7 +187,7 @@ class Scaling {
   const CommandRun& run_;
   const ScaleArguments& arguments_;
   const MakeService& make_service_;
-  std::string elapsed_;  // while it acted
+  std::string elapsed_;  // of the action
 };
 
 }  // namespace

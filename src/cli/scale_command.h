@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nomad-harvester scale, with what it needs given. Private to module cli.
+// Implements nomad-harvester scale, given its dependencies. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
 
@@ -16,14 +16,16 @@ namespace nomad_harvester::cli {
 
 struct ScaleArguments {
   std::int64_t count = 0;
-  bool yes = false;  // removes VMs without a question
+  bool yes = false;  // remove VMs without asking
 };
 
-// The plugin's service, whose log goes to `progress`; not configured yet. Called once at most.
+// Makes the plugin's service, not yet configured, whose log goes to `progress`. Called at most
+// once.
 using MakeService = std::function<std::unique_ptr<scaling::TargetService>(
     const std::shared_ptr<log::Sink>& progress)>;
 
-// 0: done. 1: not or partly done. 2: CheckCountOf, or VMs would be removed and nobody can be asked.
+// 0: done. 1: not or partly done. 2: CheckCountOf failed, or VMs would be removed and nobody can be
+// asked.
 int ScalePool(const CommandRun& run, const ScaleArguments& arguments,
               const MakeService& make_service);
 

@@ -26,7 +26,7 @@ using config::StringMap;
 
 constexpr char kPool[] = "node_group_name";
 constexpr char kNamespace[] = "namespace";
-// What a policy needs to create VMs, with placeholder values that are never used.
+// The keys that a policy needs to create VMs, with placeholder values that are never used.
 constexpr std::pair<const char*, const char*> kForNewVms[] = {{"image", "default/none"},
                                                               {"cpu_request", "1"},
                                                               {"memory_request", "1Gi"},
@@ -55,7 +55,7 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
     const std::size_t equals = pair.find('=');
     const std::string key = pair.substr(0, equals);
     if (equals == std::string::npos || key.empty()) {
-      // The text is not quoted: it may be a secret given without its key.
+      // The text is not quoted, because it may be a secret given without its key.
       problems->push_back("--set: expected KEY=VALUE, but number " + std::to_string(number) +
                           " has no " + (key.empty() ? "key" : "\"=\""));
       continue;
@@ -65,20 +65,20 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
       problems->push_back(Printable(key) + ": unknown key; " + Hint(key));
       continue;
     }
-    // The last one of a key counts.
+    // The last pair with a key wins.
     (of_plugin ? blocks.plugin : blocks.policy)[key] = pair.substr(equals + 1);
   }
   return blocks;
 }
 
-// `over` on top of `under`.
+// Returns `over` on top of `under`.
 StringMap Merged(const StringMap& over, const StringMap& under) {
   StringMap merged = over;
   merged.insert(under.begin(), under.end());
   return merged;
 }
 
-// Of the keys that --set does not replace.
+// Returns the origins of keys that --set does not override.
 std::map<std::string, std::string> OriginsOf(const FileSettings& files, const Blocks& given) {
   std::map<std::string, std::string> origins = files.origins;
   for (const StringMap* block : {&given.plugin, &given.policy}) {
@@ -87,7 +87,7 @@ std::map<std::string, std::string> OriginsOf(const FileSettings& files, const Bl
   return origins;
 }
 
-// Whether more is given than the pool and its namespace.
+// True if more is given than the pool and its namespace.
 bool HoldsPolicy(const StringMap& policy) {
   return std::any_of(policy.begin(), policy.end(), [](const auto& entry) {
     return entry.first != kPool && entry.first != kNamespace;
@@ -95,7 +95,7 @@ bool HoldsPolicy(const StringMap& policy) {
 }
 
 // Keys that name the same credential, or the cluster that another key names: if the first is given,
-// the environment's of the second has no effect.
+// the second one's environment variable has no effect.
 constexpr std::pair<const char*, const char*> kReplaces[] = {
     {"auth_token", "auth_token_file"},           {"auth_token_file", "auth_token"},
     {"nomad_token", "nomad_token_file"},         {"nomad_token_file", "nomad_token"},
@@ -108,7 +108,7 @@ std::vector<std::string> VariablesOf(std::string_view key) {
   return absl::StrSplit(base::ToAbsl(option->environment), ',', absl::SkipEmpty());
 }
 
-// What --set gives wins over the environment; the plugin, which knows no --set, prefers some
+// Removes variables that --set overrides, because the plugin, which knows no --set, prefers some
 // variables to its block.
 StringMap EnvironmentUnder(const StringMap& given, StringMap environment) {
   for (const auto& [key, value] : given) {
@@ -121,7 +121,7 @@ StringMap EnvironmentUnder(const StringMap& given, StringMap environment) {
   return environment;
 }
 
-// `given` on top of the files' block, of which two keys may name one credential.
+// Returns `given` on top of the files' block, in which two keys may name one credential.
 StringMap PluginBlockOf(const StringMap& given, StringMap files) {
   for (const auto& [replacing, replaced] : kReplaces) {
     if (given.contains(replacing)) files.erase(replaced);
@@ -129,7 +129,7 @@ StringMap PluginBlockOf(const StringMap& given, StringMap files) {
   return Merged(given, files);
 }
 
-// The first of these variables that is set; empty: none is.
+// Returns the first of these variables that is set; empty: none is.
 std::string FirstSet(const std::vector<std::string>& names, const StringMap& environment) {
   for (const std::string& name : names) {
     if (!config::ValueOf(environment, name).empty()) return name;
@@ -137,8 +137,8 @@ std::string FirstSet(const std::vector<std::string>& names, const StringMap& env
   return "";
 }
 
-// One line for each key of which a file and the environment have different values, with the one
-// that is used. Values are not shown: they may be secrets.
+// Warns about each key for which a file and the environment have different values, and names the
+// one that is used. Does not show values, which may be secrets.
 void WarnOfDifferences(const FileSettings& files, const StringMap& given,
                        const StringMap& environment, std::vector<std::string>* warnings) {
   for (const auto& [key, value] : files.plugin) {
@@ -160,8 +160,7 @@ void WarnOfDifferences(const FileSettings& files, const StringMap& given,
   }
 }
 
-// What the operator should know about where settings come from: a secret is visible, or a file and
-// the environment differ.
+// Warns about the origin of settings: a secret is visible, or a file and the environment differ.
 void WarnOf(const FileSettings& files, const StringMap& plugin, const StringMap& environment,
             std::vector<std::string>* warnings) {
   WarnOfDifferences(files, plugin, environment, warnings);
@@ -175,13 +174,13 @@ void WarnOf(const FileSettings& files, const StringMap& plugin, const StringMap&
   }
 }
 
-// How to give keys to a command that got no policy's file.
+// How to give keys to a command that got no policy file.
 constexpr char kWhoHasKeys[] =
     "missing keys come from the agent's files, --agent-config FILE and --policy FILE, or one by "
     "one "
     "from --set KEY=VALUE";
 
-// Of problems, whose lines begin with their key.
+// Inspects problems, whose lines begin with their keys.
 bool TellsOfMissingKey(const std::string& problems, const StringMap& values) {
   const std::vector<std::string> lines = absl::StrSplit(problems, '\n');
   return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
@@ -190,7 +189,7 @@ bool TellsOfMissingKey(const std::string& problems, const StringMap& values) {
   });
 }
 
-// Takes the keys of CAs that do not exist out of the block.
+// Removes keys of CAs that do not exist from the block.
 void TakeMissingCas(const std::map<std::string, std::string>& origins, Settings* settings) {
   for (const char* const key : {"harvester_ca_cert", "nomad_ca-cert", "nomad_ca-path"}) {
     const auto given = settings->plugin_block.find(key);
@@ -239,7 +238,7 @@ absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>
                           .warnings = files.warnings,
                           .origins = OriginsOf(files, given),
                           .environment = EnvironmentUnder(given.plugin, environment)};
-  // As in ReadSettings.
+  // See ReadSettings.
   if (!given.plugin.contains("log_level")) settings.block.erase("log_level");
   WarnOf(files, given.plugin, settings.environment, &settings.warnings);
   return settings;
@@ -267,11 +266,11 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
                        std::all_of(std::begin(kForNewVms), std::end(kForNewVms),
                                    [&](const auto& entry) { return values.contains(entry.first); });
   const bool is_whole = use == PolicyUse::kWhole || use == PolicyUse::kChecked;
-  // A template says them itself.
+  // A template defines them itself.
   if (!is_whole && !values.contains("vm_template")) {
     values.insert(std::begin(kForNewVms), std::end(kForNewVms));
   }
-  // A pool without its policy: the same rules for its two keys.
+  // A pool without its policy: apply the same rules to its two keys.
   if (!whole) values.insert({{kPool, "any"}, {"node_class", "any"}});
   if (use == PolicyUse::kPool) values.insert({"node_class", "any"});
   config::TemplateCheck check_template;
@@ -286,7 +285,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   }
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
-  // The files' is that of the plugin under the agent, which filters its lines.
+  // The files' level is for the plugin under the agent, which filters its lines.
   if (!given.plugin.contains("log_level")) settings.plugin.log_level.clear();
   WarnOf(files, given.plugin, settings.environment, &settings.plugin.warnings);
   settings.plugin.warnings.insert(settings.plugin.warnings.end(), files.warnings.begin(),

@@ -19,13 +19,12 @@ namespace {
 constexpr int kEveryVm = std::numeric_limits<int>::max();
 constexpr char kImage[] = "default/ubuntu-24.04";
 constexpr char kPoolNamespace[] = "nomad";
-// In the words of Kubernetes' scheduler.
+// The message of Kubernetes' scheduler.
 constexpr char kNoHost[] =
     "0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available: 3 No "
     "preemption victims found for incoming pod.";
 
-// The quota that has no room: Harvester's webhook refuses VMs because of it, and the plugin reads
-// it.
+// A full quota: Harvester's webhook refuses VMs because of it, and the plugin reads it.
 nlohmann::json FullQuota() {
   const nlohmann::json memory = {{"limits.memory", "16Gi"}};
   return {{"apiVersion", "v1"},
@@ -35,7 +34,7 @@ nlohmann::json FullQuota() {
           {"status", {{"hard", memory}, {"used", memory}}}};
 }
 
-// Who holds one of these Leases; empty: nobody.
+// Returns the holder of one of these Leases; empty: nobody.
 std::string HolderOf(const std::vector<nlohmann::json>& leases) {
   for (const nlohmann::json& lease : leases) {
     std::string holder = base::TextAt(lease, {"spec", "holderIdentity"});
@@ -44,7 +43,7 @@ std::string HolderOf(const std::vector<nlohmann::json>& leases) {
   return "";
 }
 
-// More than one, so that a host can be left.
+// More than one, so that VMs can leave a host.
 simulator::Options ThreeHosts() {
   simulator::Options options;
   options.hosts = {{.name = "harvester-1"}, {.name = "harvester-2"}, {.name = "harvester-3"}};
@@ -69,14 +68,14 @@ SimulatedWorld::SimulatedWorld(const SimulatedFault& fault)
 }
 
 std::vector<simulator::JobSpec> SimulatedWorld::Jobs() {
-  // The simulated Nomad places work without regard to room, so that one node may get all of it.
+  // The simulated Nomad ignores capacity when it places work, so one node may get all of it.
   return {{.id = "api", .count = 4, .cpu = 600}, {.id = "shop", .count = 2, .cpu = 600}};
 }
 
 void SimulatedWorld::Fail() {
   if (fault_.failure == "join") cluster_.NeverJoin(kEveryVm);
   if (fault_.failure == "image") cluster_.SetImageReady(kImage, false);
-  // On each node, also one without other work.
+  // On each node, even one without other work.
   if (fault_.failure == "drain") {
     cluster_.RunJob({.id = "stubborn", .type = "system", .never_stops = true});
   }
@@ -94,7 +93,7 @@ void SimulatedWorld::Fail() {
   });
 }
 
-// Only what holds a Lease is in the middle of an action, and its name has the process.
+// Only the holder of a Lease is in the middle of an action, and its name contains the process.
 bool SimulatedWorld::KillHolder() {
   const std::string holder = HolderOf(cluster_.Leases());
   if (holder.empty() || killed_.exchange(true)) return false;

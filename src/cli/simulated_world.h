@@ -20,18 +20,18 @@
 
 namespace nomad_harvester::cli {
 
-// What goes wrong there, for as long as it runs.
+// A failure that lasts as long as the simulation runs.
 struct SimulatedFault {
   std::string failure;  // one of kFailures; empty: nothing fails
-  // Kills, once, the process that holds a pool's Lease (SIGKILL), when it sends the write of this
-  // number; 0: none. That write is not applied.
+  // Kills (SIGKILL), once, the process that holds a pool's Lease when it sends the write with this
+  // number; 0: never. That write is not applied.
   int kill_after = 0;
   std::function<void(const std::string&)> report = nullptr;  // whom it killed, or why nobody
 };
 inline constexpr const char* kFailures[] = {"join", "quota", "unschedulable", "drain", "image"};
 
-// A Harvester and a Nomad in real time on the loopback, with service jobs that wait for nodes, so
-// that a drain has work to move.
+// A Harvester and a Nomad in real time on the loopback interface, with service jobs that wait for
+// nodes, so that a drain has work to move.
 class SimulatedWorld {
  public:
   explicit SimulatedWorld(const SimulatedFault& fault = {});
@@ -40,14 +40,14 @@ class SimulatedWorld {
 
   std::string harvester_url() const { return server_.harvester_url(); }
   std::string nomad_address() const { return server_.nomad_url(); }
-  // Settings of a pool that fits, as arguments of a command; with a failure those that show it
+  // Returns matching pool settings as arguments of a command; with a failure, settings that show it
   // soon.
   std::string PoolSettings() const;
-  // What runs there, and fits one node.
+  // Returns the jobs that run there; together they fit one node.
   static std::vector<simulator::JobSpec> Jobs();
-  // What SetConfig needs to connect to both.
+  // Returns the settings that SetConfig needs to connect to both.
   config::StringMap Config() const;
-  // The environment without the variables that would override the configuration and connect the
+  // Returns the environment without variables that would override the configuration and connect the
   // plugin to real systems.
   static config::StringMap Shield(const config::StringMap& environment);
 

@@ -40,7 +40,7 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std:
   names.reserve(status.vms.size());
   for (const VmStatus& known : status.vms) names.push_back(known.vm().name);
   std::string text = "pool " + status.inspection.snapshot.key.ToString() + " has no VM " + vm;
-  // As of "kubectl get KIND NAME".
+  // Like "kubectl get KIND NAME".
   if (vm == status.inspection.snapshot.key.pool) {
     return text + "; it is the pool's own name: without it, status shows the pool";
   }
@@ -54,8 +54,7 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std:
   return text;
 }
 
-// A pool without a VM and a Lease may be a name that is spelt wrong. What cannot be read says
-// nothing.
+// A pool without a VM and a Lease may have a misspelt name. Unreadable systems prove nothing.
 std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::Context& context,
                         const scaling::Inspection& inspection) {
   const scaling::PoolKey& key = inspection.snapshot.key;
@@ -74,7 +73,7 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
          (names.empty() ? "there is no pool" : "pools here: " + absl::StrJoin(names, ", "));
 }
 
-// Below the texts of the lines.
+// Aligned with the texts of the lines.
 constexpr std::size_t kIndent = 12;
 
 std::string ForPeople(const std::string& text, const Terminal& terminal) {
@@ -120,12 +119,13 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   Look look{.exit_code = ExitCodeOf(status),
             .text = Shown(status, of_vm ? &*vm : nullptr, events, note, output, width),
             .state = StateWithoutTimes(status, events)};
-  // A break or a colour within a text would be part of what another program reads.
+  // A line break or a colour within a text would become part of the data that another program
+  // reads.
   if (output != "json" && output != "yaml") look.text = ForPeople(look.text, run.terminal);
   return look;
 }
 
-// What one line has room for: why it is not ready, else its first trouble.
+// The one-line summary: why the pool is not ready, else its first trouble.
 std::string Remark(const PoolStatus& status) {
   const scaling::StatusReport& report = status.inspection.report;
   if (!report.status.ready) return report.reason;
@@ -135,7 +135,7 @@ std::string Remark(const PoolStatus& status) {
          (more == 0 ? "" : " (and " + std::to_string(more) + " more: status of this pool)");
 }
 
-// Of pools of which one cannot be read, the others are shown.
+// If one pool cannot be read, the others are still shown.
 Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments) {
   std::vector<std::vector<std::string>> rows = {{"POOL", "READY", "COUNT", "OTHERS", "WHY"}};
   nlohmann::ordered_json pools = nlohmann::ordered_json::array();

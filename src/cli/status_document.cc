@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// False, true, or the time until which it is paused.
+// Returns false, true, or the time until which it is paused.
 Json PausedJson(const harvester::Hold& paused) {
   return paused.always || !paused.until.has_value() ? Json(paused.always) : TimeJson(paused.until);
 }
@@ -138,7 +138,7 @@ std::string StateWithoutTimes(PoolStatus status, const scaling::EventsView& even
   status.time = {};
   status.inspection.lease.renewed_at.reset();
   if (!status.inspection.snapshot.look().nomad_readable) {
-    // They say how long Nomad was waited for.
+    // These texts say how long Nomad was waited for.
     status.inspection.report.reason.clear();
     status.troubles.clear();
     for (VmStatus& vm : status.vms) vm.step.reason.clear();

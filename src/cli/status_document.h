@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nomad-harvester status prints for programs. Private to module cli.
+// Builds the output of nomad-harvester status for programs. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_DOCUMENT_H_
 #define NOMAD_HARVESTER_CLI_STATUS_DOCUMENT_H_
 
@@ -10,13 +10,13 @@
 
 namespace nomad_harvester::cli {
 
-// The members are documented in docs/commands.md. Other programs depend on them: there may be
-// more of them, and none changes its name or meaning. Secrets are not removed yet.
+// The members are documented in docs/commands.md. Other programs depend on them: members may be
+// added, but none changes its name or meaning. Secrets are not removed yet.
 nlohmann::ordered_json StatusDocument(const PoolStatus& status);
-// The VM's element of `vms`, and its events, which are null if they are not known.
+// The VM's element of `vms`, with its events, which are null if unknown.
 nlohmann::ordered_json VmDocument(const VmStatus& vm, const scaling::EventsView& events);
 
-// Everything that is shown, except for what changes with the clock alone.
+// Everything shown, except for text that changes only with the clock.
 std::string StateWithoutTimes(PoolStatus status, const scaling::EventsView& events = {});
 
 }  // namespace nomad_harvester::cli

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Deadline = harvester::DrainDeadline::Kind;
 
-// Null: it has none.
+// Returns null if it has none.
 Json MarkJson(const harvester::VirtualMachine& vm) {
   if (!vm.has_mark) return {};
   if (!vm.mark.has_value()) return {{"readable", false}};

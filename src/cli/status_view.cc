@@ -21,7 +21,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// A text of several lines stays under its first one.
+// Aligns the lines of a multi-line text.
 std::string Line(const std::string& label, const std::string& text) {
   constexpr std::size_t kColumn = 12;
   std::string line = label + ":";
@@ -33,7 +33,7 @@ std::string Line(const std::string& label, const std::string& text) {
   return line + absl::StrJoin(parts, "\n" + std::string(kColumn, ' ')) + "\n";
 }
 
-// Nothing if the text is empty.
+// Returns nothing if the text is empty.
 std::string LineIf(const std::string& label, const std::string& text) {
   return text.empty() ? "" : Line(label, text);
 }
@@ -56,7 +56,7 @@ std::string LeaseText(const scaling::LeaseView& lease, base::WallTime now) {
   return text;
 }
 
-// A VM that the action made or removed may be gone: then only what is left of it is to be done.
+// A VM that the action made or removed may be gone; then only its leftovers remain to be handled.
 std::string ActionText(const harvester::LeaseAction& action, const PoolStatus& status) {
   std::string unfinished;
   std::string gone;
@@ -81,7 +81,7 @@ std::string TroubleText(const Trouble& trouble) {
   const std::vector<std::string>& vms = trouble.vms;
   if (vms.empty()) return trouble.text;
   if (vms.size() == 1) return vms[0] + ": " + trouble.text;
-  // The text is that of the first one, and may name it.
+  // The text is the first VM's, and may name it.
   const bool is_named = trouble.text.find(vms[0]) != std::string::npos;
   return std::to_string(vms.size()) + " VMs (" + FirstFew(vms) + ")" +
          (is_named ? ", such as " + vms[0] : "") + ": " + trouble.text;
@@ -133,7 +133,7 @@ constexpr char kUnlinkedMeans[] =
     "nodes without a VM (below) are left of removed VMs until Nomad collects them, or are other "
     "machines: give those another node_class, or harvester_vm_uuid = \"none\" in their meta";
 
-// Nothing if it has no other rows than its heading.
+// Returns nothing if it has only its heading.
 std::string Section(const Rows& rows, std::size_t width) {
   return rows.size() == 1 ? std::string() : "\n" + Table(rows, width);
 }
@@ -153,7 +153,7 @@ std::string DriversText(const nomad::Node& node) {
   return absl::StrJoin(texts, "; ");
 }
 
-// What the pool's action wants of the VM.
+// Says what the pool's action intends for the VM.
 std::string ActionsPart(const std::optional<harvester::LeaseAction>& action,
                         const std::string& vm) {
   if (!action.has_value()) return "";
@@ -198,7 +198,7 @@ std::string WithReason(const std::string& what, const std::string& why) {
   return why.empty() ? what : what + ": " + why;
 }
 
-// The VMs that are to be replaced, the next one first, and what that waits for.
+// Returns the VMs to be replaced, the next one first, and the reason for waiting.
 std::string QueueText(const scaling::Inspection& inspection) {
   const auto [queue, rests] = QueueOfReplacements(inspection.snapshot, inspection.lease.record,
                                                   inspection.current_template);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nomad-harvester status prints for people. Private to module cli.
+// Prints the output of nomad-harvester status for people. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
 #define NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
 
@@ -12,14 +12,14 @@ namespace nomad_harvester::cli {
 
 enum class StatusDetail { kUsual, kWide };
 
-// What is wrong first, then a few lines and aligned tables, without colours. A table that is wider
-// than `width` columns (0: no limit) becomes blocks (text.h); lines are not folded. A note on the
-// pool's name stands above all that is shown of it; empty: none.
+// Problems first, then a few lines and aligned tables, without colours. A table wider than `width`
+// columns (0: no limit) becomes blocks (text.h); lines are not folded. `note`, about the pool's
+// name, is printed first unless it is empty.
 std::string StatusTable(const PoolStatus& status, StatusDetail detail = StatusDetail::kUsual,
                         std::size_t width = 0, const std::string& note = "");
-// Status' counters without those that are 0: "1 pending, 2 lost".
+// Status' non-zero counters: "1 pending, 2 lost".
 std::string CountersText(const PoolStatus& status);
-// Everything about one VM of the pool.
+// Describes one VM of the pool in full.
 std::string VmStory(const PoolStatus& status, const VmStatus& vm,
                     const scaling::EventsView& events = {});
 

@@ -21,8 +21,8 @@ bool IsCombining(std::string_view character) {
   return character >= "\u0300" && character <= "\u036f" && character.size() == 2;
 }
 
-// How many bytes of `line` fit into `width` columns, at least its first word; `indent` bytes at its
-// beginning are no place for a break.
+// Returns how many bytes of `line` fit into `width` columns, at least its first word. Does not
+// break within the first `indent` bytes.
 std::size_t BreakOf(std::string_view line, std::size_t width, std::size_t indent) {
   std::size_t end = std::string_view::npos;
   for (std::size_t space = line.find(' ', indent); space != std::string_view::npos;

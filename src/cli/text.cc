@@ -40,7 +40,7 @@ std::string Blocks(const Rows& rows) {
   return text;
 }
 
-// In valid UTF-8: texts of other systems may be anything.
+// Returns valid UTF-8, because texts of other systems may be anything.
 Json WithoutSecretsIn(Json document) {
   if (document.is_string()) {
     return base::WithoutSecrets(base::ToValidUtf8(document.get_ref<const std::string&>()));
@@ -51,8 +51,8 @@ Json WithoutSecretsIn(Json document) {
   return document;
 }
 
-// Whether every reader takes the text for a text although it is not quoted: it begins with a
-// letter, has no sign of YAML's, and YAML 1.1 does not read it as a bool or null.
+// True if every reader takes the unquoted text for a text: it begins with a letter, has no YAML
+// indicator, and YAML 1.1 does not read it as a bool or null.
 bool IsPlain(const std::string& text) {
   constexpr std::array<std::string_view, 9> kWords = {"true", "false", "yes", "no", "on",
                                                       "off",  "null",  "y",   "n"};
@@ -65,7 +65,7 @@ bool IsPlain(const std::string& text) {
          std::find(kWords.begin(), kWords.end(), absl::AsciiStrToLower(text)) == kWords.end();
 }
 
-// yaml-cpp leaves "12" and "yes" plain, which other readers take for a number and a bool.
+// yaml-cpp leaves "12" and "yes" unquoted, which other readers take for a number and a bool.
 void WriteText(const std::string& text, YAML::Emitter& out) {
   if (!IsPlain(text)) out << YAML::DoubleQuoted;
   out << text;
@@ -91,7 +91,7 @@ void Write(const Json& value, YAML::Emitter& out) {
   } else if (value.is_null()) {
     out << YAML::Null;
   } else {
-    out << value.dump();  // numbers, true and false are YAML's, too
+    out << value.dump();  // numbers, true and false are valid YAML
   }
 }
 

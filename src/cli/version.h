@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The versions that this executable was built from.
+// The versions from which this executable was built.
 #ifndef NOMAD_HARVESTER_CLI_VERSION_H_
 #define NOMAD_HARVESTER_CLI_VERSION_H_
 
@@ -9,14 +9,14 @@
 
 namespace nomad_harvester::cli {
 
-// One line each: version, commit, and the libraries with the versions that are linked.
+// One line each: version, commit, and the linked libraries with their versions.
 std::string VersionText();
 
-// The same for programs: `version`, `commit`, `linked` ("static" or "shared"), and of each library
+// Likewise for programs: `version`, `commit`, `linked` ("static" or "shared"), and for each library
 // `source`, `version` and `package`.
 nlohmann::ordered_json VersionDocument();
 
-// "0.1.0", or "0.1.0+git.d98399d" of a build that is not the release, and the commit or "unknown".
+// "0.1.0", or "0.1.0+git.d98399d" for a non-release build; and the commit or "unknown".
 std::string Version();
 std::string Commit();
 

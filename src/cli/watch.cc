@@ -14,18 +14,18 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// The alternate screen without its cursor, and back to what the terminal showed before.
+// Switches to the alternate screen without a cursor, and back to the terminal's previous content.
 constexpr char kTakeScreen[] = "\x1b[?1049h\x1b[?25l";
 constexpr char kGiveBack[] = "\x1b[?25h\x1b[?1049l";
-// Clears it from its first line on.
+// Clears the screen from its first line.
 constexpr char kRedraw[] = "\x1b[H\x1b[J";
 
-// The lines that fit; the last one says how many do not.
+// Returns the lines that fit; the last one says how many are omitted.
 std::string Clipped(const std::string& text, std::size_t height) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   const std::size_t count = lines.back().empty() ? lines.size() - 1 : lines.size();
   if (height == 0 || count < height) return text;
-  // The cursor stands below the last line.
+  // The cursor is below the last line.
   const std::size_t shown = height > 2 ? height - 2 : 1;
   std::string clipped;
   for (std::size_t i = 0; i < shown; ++i) clipped += lines[i] + "\n";
@@ -45,7 +45,7 @@ class Watch {
     std::string shown;  // the last text
     do {
       const Look next = look_();
-      // An interrupted look is none.
+      // An interrupted look does not count.
       if (run_.context.Done() && !next.error.empty() && !seen.state.empty()) break;
       seen = next;
       if (seen.error.empty()) shown = seen.text;
@@ -65,7 +65,7 @@ class Watch {
       const Look seen = look_();
       exit_code = seen.exit_code;
       if (!seen.error.empty()) {
-        // It differs in no more than how long something was waited for.
+        // The error may differ only in how long something was waited for.
         std::string error = seen.error;
         std::replace_if(
             error.begin(), error.end(), [](unsigned char c) { return absl::ascii_isdigit(c); },
@@ -73,7 +73,7 @@ class Watch {
         exit_code = error == last_error ? run_.errors.ExitCode(seen.exit_code)
                                         : run_.errors.Refuse(seen.error, seen.exit_code);
         last_error = error;
-        last_state = error;  // once it is gone the state is shown again
+        last_state = error;  // when it is gone, the state is shown again
         continue;
       }
       last_error.clear();
@@ -85,7 +85,7 @@ class Watch {
   }
 
  private:
-  // Whether to look again, after the interval.
+  // Waits for the interval; true if it should look again.
   bool Waits() const { return run_.context.Sleep(arguments_.interval).ok() && run_.out.good(); }
 
   void Draw(const Look& seen, const std::string& shown) const {
