@@ -35,7 +35,7 @@ enum class EventKind {
   kClaimGone,
   kLeaseWritten,
   kEventRecorded,  // a Kubernetes Event: detail is its reason
-  // Nomad nodes: `node` is the node after the event (before it, when purged).
+  // Nomad nodes: `node` is the state after the event (before it, when purged).
   kNodeRegistered,
   kNodeDown,
   kNodeStatus,      // it is initializing or disconnected, or ready again: detail says which
@@ -44,7 +44,7 @@ enum class EventKind {
   kDrainCancelled,  // meta is LastDrain's
   kDrainComplete,   // meta is LastDrain's; detail says whether the deadline was reached
   kEnabled,
-  kMadeIneligible,  // by the eligibility endpoint; a drain implies it
+  kMadeIneligible,  // by the eligibility endpoint; implied by a drain
   kPurged,
   // Allocations: name is the allocation's ID, id its node's, detail its job.
   kAllocationPlaced,
@@ -72,13 +72,13 @@ struct Event {
   std::string id{};      // uid or node ID
   std::string detail{};  // see the kinds
   std::map<std::string, std::string> meta{};
-  // The object after the change; if it was removed, before it.
+  // The object after the change; for a removed object, before it.
   std::shared_ptr<const nlohmann::json> object{};
   // The object before the change; null if it is new.
   std::shared_ptr<const nlohmann::json> before{};
   // Nomad's node in full, if the event concerns one.
   std::shared_ptr<const nlohmann::json> node{};
-  // Allocations of that node, in full: of kVmDeleteRequested only.
+  // Allocations of that node, in full; only for kVmDeleteRequested.
   std::vector<std::shared_ptr<const nlohmann::json>> allocations{};
 };
 

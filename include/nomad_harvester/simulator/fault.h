@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of requests from a client to the simulated servers.
+// Faults injected into requests from a client to the simulated servers.
 #ifndef NOMAD_HARVESTER_SIMULATOR_FAULT_H_
 #define NOMAD_HARVESTER_SIMULATOR_FAULT_H_
 
@@ -18,7 +18,7 @@ enum class System { kHarvester, kNomad };
 std::string_view SystemName(System system);
 
 struct RequestInfo {
-  std::string client{};  // whose transport it came through
+  std::string client{};  // the client of the transport
   System system = System::kHarvester;
   http::Method method = http::Method::kGet;
   std::string target{};
@@ -55,8 +55,8 @@ struct Fault {
   std::string retry_after{};
   std::string nomad_index{};  // of kAnswer: the header X-Nomad-Index; empty: none
   base::Duration delay{};
-  // For kNone. Called after the request is applied and before the reply is delivered. Simulates
-  // what happens while the reply is in transit, or while the client's process is suspended.
+  // For kNone. Called after the request is applied and before the reply is delivered, to simulate
+  // events while the reply is in transit or the client's process is suspended.
   std::function<void()> before_reply{};
 
   static Fault None() { return {}; }
@@ -71,7 +71,7 @@ struct Fault {
             .body = std::move(body),
             .retry_after = std::move(retry_after)};
   }
-  // A list of Nomad at this index.
+  // A list from Nomad at this index.
   static Fault NomadList(std::string body, std::uint64_t index) {
     Fault fault = Answer(200, std::move(body));
     fault.nomad_index = std::to_string(index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options and initial contents of a simulated Harvester and Nomad, and specs of nodes and jobs.
+// Options and initial contents of a simulated Harvester and Nomad; specs of nodes and jobs.
 #ifndef NOMAD_HARVESTER_SIMULATOR_OPTIONS_H_
 #define NOMAD_HARVESTER_SIMULATOR_OPTIONS_H_
 
@@ -12,7 +12,7 @@
 
 namespace nomad_harvester::simulator {
 
-// The id of the key that Nomad has at the start.
+// The id of Nomad's initial key.
 inline constexpr char kFirstNomadKey[] = "3c6ef372-fe94-f82b-e73a-3c6ef372fe94";
 
 // A VirtualMachineImage. Other objects refer to it by resource name or display name.
@@ -22,12 +22,12 @@ struct ImageSpec {
   std::string display_name = "ubuntu-24.04";
   std::string storage_class = "lh-2f0c8d6e";
   std::int64_t virtual_size = std::int64_t{3} * 1024 * 1024 * 1024;
-  // "cdi": the claims are made by CDI, without the labels and annotations of their template.
+  // "cdi": CDI makes the claims, without the labels and annotations of their template.
   std::string backend = "backingimage";
 };
 
-// What Nomad's servers ask of a client that registers for the first time. kNone: they are older
-// than 1.11 and have no tokens.
+// What Nomad's servers require from a client that registers for the first time. kNone: they are
+// older than 1.11 and have no tokens.
 enum class Introduction { kNone, kWarn, kStrict };
 
 // A physical host of Harvester.
@@ -36,14 +36,14 @@ struct HostSpec {
   std::string zone{};  // label topology.kubernetes.io/zone; empty: none
 };
 
-// For something that never comes, or never ends.
+// For events that never happen and states that never end.
 inline constexpr base::Duration kForever = base::Duration::max();
 
-// How a client sees one of its task drivers. kAbsent: its first fingerprint has not come yet.
+// The state of a task driver as seen by its client. kAbsent: no fingerprint has arrived yet.
 enum class DriverHealth { kHealthy, kUnhealthy, kUndetected, kAbsent };
 struct DriverSpec {
   DriverHealth at_first = DriverHealth::kHealthy;
-  base::Duration healthy_after = kForever;  // the start of the client; if it is not so at first
+  base::Duration healthy_after = kForever;  // after the client's start; if not healthy at first
   std::string trouble{};                    // HealthDescription until then
 };
 
@@ -74,11 +74,11 @@ struct Options {
   std::string nomad_token{};    // enables ACLs: it may write nodes and read jobs
   std::string kube_token{};     // empty: any token is accepted
 
-  // How long a request takes before it is applied.
+  // The time until a request is applied.
   base::Duration request_latency{};
 
-  // Harvester's initial objects, besides the namespaces default, nomad and harvester-public, the
-  // storage classes of the images and harvester-longhorn, and Kubernetes' own priority classes.
+  // Harvester's initial objects, in addition to the namespaces default, nomad and harvester-public,
+  // the storage classes of the images and harvester-longhorn, and Kubernetes' own priority classes.
   std::vector<ImageSpec> images = {ImageSpec{}};
   std::vector<std::string> networks = {"default/vlan100"};
   std::vector<HostSpec> hosts = {HostSpec{}};
@@ -94,7 +94,7 @@ struct NodeSpec {
   std::map<std::string, std::string> meta{};
   // Name → ID of a dynamic host volume; a static one has no ID.
   std::map<std::string, std::string> host_volumes{};
-  std::string nomad{};  // the Nomad cluster whose client it is; empty: the first
+  std::string nomad{};  // its Nomad cluster; empty: the first
 };
 
 struct JobSpec {
@@ -105,7 +105,8 @@ struct JobSpec {
   base::Duration run_for{};       // duration of a batch job; zero: until it is stopped
   bool never_stops = false;       // its tasks ignore every request to stop
   std::string driver = "docker";  // empty: it runs without one
-  // disconnect.lost_after, with replace = false; zero: its work is lost when its node is silent.
+  // disconnect.lost_after, with replace = false; zero: its work is lost when the node is
+  // disconnected.
   base::Duration lost_after{};
   std::string node_name{};  // the only node it may run on; empty: any
   std::string ns = "default";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals that last: every request for an object is answered the same until the rule is withdrawn.
+// Permanent refusals: every matching request gets the same answer until the rule is withdrawn.
 #ifndef NOMAD_HARVESTER_SIMULATOR_REFUSAL_H_
 #define NOMAD_HARVESTER_SIMULATOR_REFUSAL_H_
 
@@ -12,7 +12,7 @@ namespace nomad_harvester::simulator {
 
 // How a request is refused, with the reason and the text of the real server.
 enum class Refusal {
-  kNone,         // the request is applied: the rule only makes it slow
+  kNone,         // the request is applied; the rule only delays it
   kAnswer,       // `status` and `text`
   kForbidden,    // 403: RBAC, Nomad's ACL. Reviews still allow it: see Cluster::Forbid
   kUnavailable,  // an API server that shuts down (503); a Nomad without a leader (500)
@@ -21,7 +21,7 @@ enum class Refusal {
 // A matching request is not applied, but counted like any other, also if its object is missing.
 struct RefusalRule {
   System system = System::kHarvester;
-  // As in RequestInfo; empty: any. Dry runs and access reviews match only a rule that names their
+  // As in RequestInfo; empty: any. Dry runs and access reviews match only rules that name their
   // verbs, "try" and "ask".
   std::string verb{};
   std::string resource{};

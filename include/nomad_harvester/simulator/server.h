@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated servers on sockets.
+// Serves the simulated systems on sockets.
 #ifndef NOMAD_HARVESTER_SIMULATOR_SERVER_H_
 #define NOMAD_HARVESTER_SIMULATOR_SERVER_H_
 
@@ -17,7 +17,7 @@ namespace nomad_harvester::simulator {
 // its clock, which must be the system clock, must outlive it.
 class SimulatorServer {
  public:
-  // `nomad_port` 0: any free port, as for Harvester.
+  // `nomad_port`: 0 for any free port, as for Harvester.
   SimulatorServer(Cluster& cluster, runtime::Clock& clock, int nomad_port = 0);
   // Calls Stop.
   ~SimulatorServer();
@@ -32,8 +32,8 @@ class SimulatorServer {
   // "http://127.0.0.1:PORT"; empty before Start.
   std::string harvester_url() const;
   std::string nomad_url() const;
-  // The largest number of requests to that API that were open at a time: there were at least as
-  // many connections.
+  // The largest number of concurrent requests to that API, and therefore a lower bound on
+  // connections.
   int MostRequests(System system) const;
 
  private:
