@@ -13,16 +13,16 @@
 #include "absl/synchronization/mutex.h"
 
 int main(int argc, char** argv) {
-  // Each of the many threads would get an arena of its own, and keep in it what one large list
-  // needed. No other thread runs yet.
+  // One arena for all threads: otherwise each of the many threads would have its own, and keep in it
+  // the memory that one large list needed. No other thread runs yet.
   mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe)
-  // Without the lists of small chunks, which every larger one joins and returns to the heap.
+  // Disables the lists of small chunks, which every larger request would merge into the heap.
   mallopt(M_MXFAST, 0);  // NOLINT(concurrency-mt-unsafe)
-  // What a request needs for a moment stays: else each one takes its receive buffer from the
-  // kernel, zeroed, and gives it back. Larger blocks, as those of long lists, come and go.
+  // Keeps memory that each request briefly needs: otherwise each one would take its receive buffer,
+  // zeroed, from the kernel and return it. Larger blocks, such as long lists, are still returned.
   mallopt(M_TRIM_THRESHOLD, 2 * 1024 * 1024);  // NOLINT(concurrency-mt-unsafe)
   mallopt(M_MMAP_THRESHOLD, 1024 * 1024);      // NOLINT(concurrency-mt-unsafe)
-  // Debian's Abseil looks for cycles at each lock that gRPC takes, and would abort the process.
+  // Debian's Abseil checks for cycles at each lock that gRPC takes, and would abort the process.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   nomad_harvester::config::StringMap environment;

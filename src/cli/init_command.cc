@@ -127,7 +127,7 @@ std::string NameOf(const harvester::Image& image, const std::vector<harvester::I
 absl::StatusOr<std::string> ChooseNamespace(const CommandRun& run, const InitArguments& arguments,
                                             const std::vector<std::string>& namespaces) {
   const std::string wanted = arguments.ns.empty() ? kDefaultNamespace : arguments.ns;
-  // The token must not list them; check shows whether this one exists.
+  // The token lacks the right to list them; check shows whether this one exists.
   if (namespaces.empty()) return wanted;
   const bool exists = std::find(namespaces.begin(), namespaces.end(), wanted) != namespaces.end();
   return Choose(run, {.what = "namespace",

@@ -147,7 +147,7 @@ absl::StatusOr<Image> OnlyOne(const std::vector<Image>& matching, const std::vec
       (all.empty() ? "; the namespace has no images" : "; it has: " + Listing(all)));
 }
 
-// A class that the token must not read is unknown, not missing.
+// A class that the token lacks the right to read is unknown, not missing.
 absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
                                               const runtime::Context& context,
                                               const kube::ResourceType& type, std::string_view what,

@@ -64,7 +64,8 @@ constexpr ErrorRow kErrors[] = {
     {500, "invalid scheduling eligibility", StatusCode::kInvalidArgument, Meaning::kRefused},
     // hashicorp/go-memdb:index.go, UUIDFieldIndex, which nomad/state/schema.go uses for IDs.
     {500, "UUID must be 36 characters", StatusCode::kInvalidArgument, Meaning::kRefused},
-    // nomad/alloc_endpoint.go, GetAlloc: the allocation exists, but the token must not read it.
+    // nomad/alloc_endpoint.go, GetAlloc: the allocation exists, but the token lacks the right to
+    // read it.
     {500, "Unknown allocation", StatusCode::kPermissionDenied, Meaning::kRefused},
     {500, "No cluster leader", StatusCode::kUnavailable, Meaning::kTransient},
     {500, "Not ready to serve consistent reads", StatusCode::kUnavailable, Meaning::kTransient},

@@ -19,11 +19,11 @@ struct Choices {
   std::vector<Image> images;  // including those that cannot be used yet
   std::vector<std::string> networks;
   std::vector<std::string> ssh_keys;
-  std::vector<std::string> namespaces;  // empty: the token must not list them
+  std::vector<std::string> namespaces;  // empty: the token lacks the right to list them
 };
 
-// Lists all namespaces that the token may list; if it must not list all at once, only `namespaces`.
-// Blocks for one list per kind, or per kind and namespace.
+// Lists all namespaces that the token may list; if it lacks the right to list all at once, only
+// `namespaces`. Blocks for one list per kind, or per kind and namespace.
 absl::StatusOr<Choices> ListChoices(const runtime::Context& context, const kube::KubeClient& client,
                                     const std::vector<std::string>& namespaces);
 

@@ -244,7 +244,7 @@ struct Hold {
   bool HoldsAt(base::WallTime now) const { return always || (until.has_value() && now < *until); }
   friend bool operator==(const Hold&, const Hold&) = default;
 };
-// A text that is neither a boolean nor an RFC 3339 time holds for ever, because whoever wrote it
+// A text that is neither a boolean nor an RFC 3339 time holds forever, because whoever wrote it
 // wanted to stop something.
 Hold ParseHold(std::string_view text);
 // "true", "false" or the time.

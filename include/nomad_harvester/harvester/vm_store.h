@@ -177,8 +177,8 @@ class VmStore {
                                              std::optional<std::int64_t> version) const;
   // NOT_FOUND names the NetworkAttachmentDefinition.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
-  // NOT_FOUND names the class and the existing ones. A class that the token must not read is
-  // `unknown`, not an error: classes are cluster-wide, and a namespace's Role cannot grant the
+  // NOT_FOUND names the class and the existing ones. A class that the token lacks the right to read
+  // is `unknown`, not an error: classes are cluster-wide, and a namespace's Role cannot grant the
   // right.
   struct ClassFacts {
     bool unknown = false;

@@ -160,8 +160,9 @@ class NomadClient {
   // GET /v1/agent/members: the servers of the region. Needs node:read
   // (hashicorp/nomad:nomad/status_endpoint.go, Members).
   absl::StatusOr<Servers> ListServers(const runtime::Context& context) const;
-  // GET /v1/node/pool/:name. NOT_FOUND: there is no such pool. PERMISSION_DENIED: the token must
-  // not read it; node rights do not include that (hashicorp/nomad:nomad/node_pool_endpoint.go).
+  // GET /v1/node/pool/:name. NOT_FOUND: there is no such pool. PERMISSION_DENIED: the token lacks
+  // the right to read it; node rights do not include that
+  // (hashicorp/nomad:nomad/node_pool_endpoint.go).
   absl::Status CheckNodePool(const runtime::Context& context, const std::string& name) const;
 
  private:

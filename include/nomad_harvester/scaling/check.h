@@ -15,7 +15,7 @@ enum class CheckOutcome {
   kPass,
   kFail,     // a Scale would fail, or the VMs that it makes would
   kWarn,     // works, at a cost that the text names
-  kUnknown,  // the token must not read it, or nothing shows it
+  kUnknown,  // the token lacks the right to read it, or nothing shows it
   kSkipped,  // something that it depends on has failed
 };
 

@@ -55,7 +55,7 @@ struct LeaseView {
 
 // Says whether a Harvester namespace can contain a pool.
 struct NamespaceView {
-  bool is_known = false;  // false: unreadable, or the token must not read it
+  bool is_known = false;  // false: unreadable, or the token lacks the right to read it
   std::string problem;    // "it does not exist"; empty: none
   std::string cure;
 };
@@ -177,7 +177,7 @@ class Maintenance {
   // One request. The right to read a namespace is optional.
   NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;
 
-  // Lists the objects that a policy can name. Only reads. If the token must not list all
+  // Lists the objects that a policy can name. Only reads. If the token lacks the right to list all
   // namespaces, returns the objects in `namespaces`.
   absl::StatusOr<harvester::Choices> FindChoices(const runtime::Context& context,
                                                  const std::vector<std::string>& namespaces) const;

@@ -232,7 +232,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   if (resumed.last.has_value()) {
     opens = UntilWindowOpens(resumed.last->snapshot(), memory.current_template);
     if (work.empty()) work = WorkOf(*resumed.last);
-    // The replacement may take for ever if an operator has stopped the new VM (rule L7).
+    // The replacement may take forever if an operator has stopped the new VM (rule L7).
     if (work.empty()) work = resumed.replacing;
     paused = access->lease->record().paused.HoldsAt(resumed.last->snapshot().now());
   }

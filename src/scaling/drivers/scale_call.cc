@@ -543,8 +543,8 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
     plan.create[0].replaces->start = policy::NameOf(vm_spec.run_strategy);
     vm_spec.join_timeout = "none";  // until it is started
   } else {
-    // Applies whatever wait_for says: without a deadline the old VM could wait for the new one for
-    // ever (rule R5).
+    // Applies whatever wait_for says: without a deadline the old VM could wait for the new one
+    // forever (rule R5).
     vm_spec.join_timeout = base::FormatGoDuration(policy_.join_timeout);
   }
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));

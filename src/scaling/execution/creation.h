@@ -45,8 +45,8 @@ struct CreationPlan {
   bool intro_tokens = false;
   // Parts of the template that are not adopted; for one warning per action.
   std::vector<std::string> template_notes;
-  // Classes that the token must not read, so that their existence is unknown: "storage class X",
-  // "priority class Y".
+  // Classes that the token lacks the right to read, so that their existence is unknown: "storage
+  // class X", "priority class Y".
   std::vector<std::string> unread_classes;
 };
 

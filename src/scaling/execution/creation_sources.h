@@ -30,14 +30,14 @@ struct CreationSources {
   absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
   absl::Status storage_classes{};  // of data_disks and of the template's disks
   absl::Status priority_class{};
-  std::vector<std::string> unread_storage{};   // classes that the token must not read
+  std::vector<std::string> unread_storage{};   // classes that the token lacks the right to read
   std::vector<std::string> unread_priority{};  // likewise
   absl::StatusOr<bool> gpus_are_host_devices = true;
 };
 // Reads in parallel and blocks until done; reads that depend on the template follow it.
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy);
-// The classes that the token must not read: "storage class X", "priority class Y".
+// The classes that the token lacks the right to read: "storage class X", "priority class Y".
 std::vector<std::string> UnreadClasses(const CreationSources& sources);
 
 // The policy, completed by the template where the policy is silent. If the template cannot be read,

@@ -265,8 +265,8 @@ class Act {
   }
 
   // Also deletes the volumes that the VM's spec currently names (rule C4). Harvester's annotation
-  // names the same ones, unless volumes were restored or detached. Harvester would wait for ever
-  // for a volume of another VM.
+  // names the same ones, unless volumes were restored or detached. Harvester would wait forever for
+  // a volume of another VM.
   Effect Delete() {
     const harvester::VirtualMachine& vm = seen_.view().vm;
     const std::set<std::string>& shared = seen_.snapshot().seen->shared_claims();
@@ -327,8 +327,8 @@ class Act {
                      {harvester::kRemovalUndoneAnnotation, Undone(step.reason)}});
   }
 
-  // Records from when the undoing counts: at the earliest from the creation of the replacement,
-  // even if the API server's clock was set back meanwhile.
+  // Builds the annotation removal-undone. It must apply to this VM's replacement, so its time is
+  // never before the replacement's creation, even if the API server's clock was set back meanwhile.
   std::string Undone(const std::string& why) const {
     base::WallTime at = seen_.now();
     for (const VmView* view : seen_.snapshot().vms()) {

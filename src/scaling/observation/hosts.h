@@ -65,7 +65,8 @@ class Hosts {
   void Apply(const std::string& ns, Look* look) const;
 
   // Returns a host's zone, reading it if it is older than kZoneFor. Empty if the host has none, or
-  // if the token must not read hosts, which is logged as one WARN. Blocks for at most one request.
+  // if the token lacks the right to read hosts, which is logged as one WARN. Blocks for at most one
+  // request.
   absl::StatusOr<std::string> ZoneOf(const runtime::Context& context, const std::string& host);
 
   // Starts one of the few publications that may wait for Nomad at the same time. It ends when the

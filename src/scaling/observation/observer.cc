@@ -402,8 +402,8 @@ absl::StatusOr<Observer::VmsAndInstances> Observer::ReadVmsAndInstances(
 }
 
 // Fills in the data of instances: identity hints for every link, whether the guest of a down node
-// runs, and on which host. Without the list (if the token must not read instances) these stay
-// unknown, and nothing is removed because of them.
+// runs, and on which host. Without the list (if the token lacks the right to read instances) these
+// stay unknown, and nothing is removed because of them.
 void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look) {
   std::map<std::string, harvester::VirtualMachineInstance*> by_name;
   for (harvester::VirtualMachineInstance& instance : instances) by_name[instance.name] = &instance;
