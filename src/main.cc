@@ -13,8 +13,8 @@
 #include "absl/synchronization/mutex.h"
 
 int main(int argc, char** argv) {
-  // One arena for all threads: otherwise each of the many threads would have its own, and keep in it
-  // the memory that one large list needed. No other thread runs yet.
+  // One arena for all threads: otherwise each of the many threads would have its own, and keep in
+  // it the memory that one large list needed. No other thread runs yet.
   mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe)
   // Disables the lists of small chunks, which every larger request would merge into the heap.
   mallopt(M_MXFAST, 0);  // NOLINT(concurrency-mt-unsafe)
