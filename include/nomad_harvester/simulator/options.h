@@ -105,7 +105,7 @@ struct JobSpec {
   base::Duration run_for{};       // duration of a batch job; zero: until it is stopped
   bool never_stops = false;       // its tasks ignore every request to stop
   std::string driver = "docker";  // empty: it runs without one
-  // disconnect.lost_after, with replace = false; zero: its work is lost when the node is
+  // disconnect.lost_after, with replace = false; zero: its work is lost when the node is down or
   // disconnected.
   base::Duration lost_after{};
   std::string node_name{};  // the only node it may run on; empty: any

@@ -36,7 +36,7 @@ struct VmOutcome {
   // observed.
   bool begun = false;
   bool registered = false;    // kMake: its node has registered, which was logged
-  bool unknown = false;       // kRemove: its mark may be written although no reply said so
+  bool unknown = false;       // kRemove: its mark may have been written without a reply
   bool mark_refused = false;  // kRemove: its mark was refused in this action
   bool refused = false;       // kRemove: it failed because it was refused
   // kRemove: when the VM was first seen gone, and how long to wait for its leftovers (rule L4).
