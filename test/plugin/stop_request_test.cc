@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/file.h"
+
 namespace nomad_harvester::plugin {
 namespace {
 
@@ -31,15 +33,18 @@ TEST(StopRequest, P1_the_hosts_death_ends_the_wait) {
   if (host == 0) {
     const pid_t parent = getpid();
     if (fork() == 0) {
-      const std::string_view reason = (*stop)->Wait(parent);
-      _exit(write(ends[1], reason.data(), reason.size()) > 0 ? 0 : 1);
+      std::string_view text = "ready: ";
+      base::WriteAll(ends[1], &text);
+      text = (*stop)->Wait(parent);
+      _exit(base::WriteAll(ends[1], &text));
     }
     while (true) pause();
   }
   close(ends[1]);
+  std::array<char, 64> buffer{};
+  EXPECT_EQ(read(ends[0], buffer.data(), buffer.size()), 7) << "the plugin runs";
   kill(host, SIGKILL);
   waitpid(host, nullptr, 0);
-  std::array<char, 64> buffer{};
   EXPECT_GT(read(ends[0], buffer.data(), buffer.size() - 1), 0);
   EXPECT_STREQ(buffer.data(), "the host is gone");
   close(ends[0]);
