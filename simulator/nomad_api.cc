@@ -17,7 +17,7 @@ constexpr char kRegion[] = "global";  // Nomad's default
 constexpr char kKeys[] = "jwks.json";
 
 // hashicorp/nomad:nomad/structs/structs.go, MaxBlockingRPCQueryTime; the same by default.
-constexpr base::Duration kLongestWait = std::chrono::seconds(300);
+constexpr base::Duration kMaxWait = std::chrono::seconds(300);
 
 NomadReply Text(int status, std::string text) { return {TextReply(status, std::move(text)), 0}; }
 
@@ -81,14 +81,14 @@ NomadWait ParseNomadWait(const http::HttpRequest& request) {
     }
     result.index = static_cast<std::uint64_t>(*index);
   }
-  result.wait = kLongestWait;
+  result.wait = kMaxWait;
   if (const auto found = target.query.find("wait"); found != target.query.end()) {
     const auto wait = base::ParseGoDuration(found->second);
     if (!wait.ok()) {
       result.refusal = TextReply(400, "Invalid wait time");
       return result;
     }
-    if (*wait > base::Duration::zero()) result.wait = std::min(*wait, kLongestWait);
+    if (*wait > base::Duration::zero()) result.wait = std::min(*wait, kMaxWait);
   }
   return result;
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kShortest = 6;
 // PEM bodies have lines of 64 characters; the last one may be short and then reveals little.
-constexpr std::size_t kShortestPemLine = 16;
+constexpr std::size_t kMinPemLine = 16;
 constexpr std::string_view kPemDashes = "-----";
 constexpr std::string_view kPemBegin = "-----BEGIN ";
 constexpr char kRedacted[] = "REDACTED";
@@ -55,7 +55,7 @@ void AddPemLines(std::string_view pem, std::set<std::string>* forms) {
     const std::string_view line = TrimAsciiSpace(ToStd(part));
     if (line.starts_with(kPemDashes)) {
       is_body = line.starts_with(kPemBegin);
-    } else if (is_body && line.size() >= kShortestPemLine) {
+    } else if (is_body && line.size() >= kMinPemLine) {
       forms->emplace(line);
     }
   }

@@ -80,7 +80,7 @@ struct CommandRun {
   std::ostream& err;          // one line for each object that was not handled
   const ErrorWriter& errors;  // the command's own
   Terminal terminal = {};     // the one behind `out`
-  Asking asking = {};
+  Prompter prompter = {};
 };
 
 // The commands; each returns the exit code.

@@ -119,7 +119,7 @@ class Connections {
                       .err = std::cerr,
                       .errors = errors_,
                       .terminal = TerminalOf(STDOUT_FILENO, environment_),
-                      .asking = AskOnTerminal()});
+                      .prompter = AskOnTerminal()});
     }
     return runs;
   }

@@ -222,7 +222,7 @@ class Completion {
 
   int PrintVms(const CommandRun& run, const std::string& prefix) const {
     const auto seen = run.maintenance.Inspect(run.context.WithTimeout(kNamesWithin),
-                                              *run.settings.policy, /*tells_vms=*/false);
+                                              *run.settings.policy, /*defines_vms=*/false);
     if (!seen.ok()) return run.errors.Refuse(seen.status(), kExitFailure);
     for (const scaling::VmView* const view : seen->snapshot.vms()) Offer(prefix + view->vm->name);
     return kExitOk;

@@ -26,21 +26,21 @@ std::string ReadLine(const runtime::Context& context) {
 
 }  // namespace
 
-Asking AskOnTerminal() {
+Prompter AskOnTerminal() {
   return {.interactive = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1,
           .read_line = ReadLine};
 }
 
 int Confirm(const CommandRun& run, bool yes, const std::string& act) {
   if (yes) return kExitOk;
-  if (!run.asking.interactive) {
+  if (!run.prompter.interactive) {
     return run.errors.Refuse("it would " + act + ", and there is no terminal to ask on: give --yes",
                              kExitUsage);
   }
   std::string question = Printable(act);
   question.front() = absl::ascii_toupper(static_cast<unsigned char>(question.front()));
   run.out << "\n" << question << "? [y/N] " << std::flush;
-  const std::string answer = run.asking.read_line(run.context);
+  const std::string answer = run.prompter.read_line(run.context);
   if (answer == "y" || answer == "Y" || answer == "yes") return kExitOk;
   if (run.context.Done()) run.out << "\n";
   return run.errors.Refuse("nothing was done", kExitFailure);

@@ -12,14 +12,14 @@ namespace nomad_harvester::cli {
 
 struct CommandRun;  // command.h
 
-struct Asking {
+struct Prompter {
   bool interactive = false;  // standard input and output are terminals
   // Reads a line without its end; empty at the end of the input, and once the context has ended.
   std::function<std::string(const runtime::Context& context)> read_line;
 };
 
 // Uses this process' standard input and output.
-Asking AskOnTerminal();
+Prompter AskOnTerminal();
 
 // kExitOk: continue, as with --yes. kExitFailure: the answer was not yes. kExitUsage: nobody can be
 // asked. `act`: used in the question and in errors, for example "remove 2 VMs".

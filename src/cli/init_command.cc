@@ -81,7 +81,7 @@ std::optional<std::string> AnswerOf(const Question& question, const std::string&
 // Reads a line from the terminal, after `prompt`.
 absl::StatusOr<std::string> AskLine(const CommandRun& run, const std::string& prompt) {
   run.out << Printable(prompt) << " " << std::flush;
-  const std::string line = run.asking.read_line(run.context);
+  const std::string line = run.prompter.read_line(run.context);
   if (run.context.Done()) run.out << "\n";
   NH_RETURN_IF_ERROR(run.context.Check());
   return std::string(base::TrimAsciiSpace(line));
@@ -109,7 +109,7 @@ absl::StatusOr<std::string> Choose(const CommandRun& run, const Question& questi
     if (!found.has_value()) return NoMatch(question, question.given);
     return *found;
   }
-  if (run.asking.interactive) return Ask(run, question);
+  if (run.prompter.interactive) return Ask(run, question);
   if (question.may_assume || question.choices.size() == 1) return PreferredOf(question);
   return base::InvalidArgument(question.option + ": choose the " + question.what +
                                "; there are: " + absl::StrJoin(question.choices, ", "));
@@ -207,7 +207,7 @@ absl::StatusOr<std::string> ChoosePool(const CommandRun& run, const InitArgument
     NH_RETURN_IF_ERROR(CheckPool(arguments.pool));
     return arguments.pool;
   }
-  while (run.asking.interactive) {
+  while (run.prompter.interactive) {
     NH_ASSIGN_OR_RETURN(const std::string name,
                         AskLine(run, std::string("Name of the pool [") + kDefaultPool + "]:"));
     if (name.empty()) break;

@@ -86,10 +86,10 @@ Rows RemovalRows(const std::vector<scaling::PlannedRemoval>& removals) {
   return rows;
 }
 
-Rows PassedRows(const std::vector<scaling::PassedOver>& passed) {
+Rows PassedRows(const std::vector<scaling::SkippedVm>& passed) {
   Rows rows = {{"VM", "WHY"}};
   rows.reserve(passed.size() + 1);
-  for (const scaling::PassedOver& one : passed) rows.push_back({one.vm, one.reason});
+  for (const scaling::SkippedVm& one : passed) rows.push_back({one.vm, one.reason});
   return rows;
 }
 
@@ -158,9 +158,9 @@ Json RemovalsOf(const std::vector<scaling::PlannedRemoval>& removals) {
   return list;
 }
 
-Json PassedOf(const std::vector<scaling::PassedOver>& passed) {
+Json PassedOf(const std::vector<scaling::SkippedVm>& passed) {
   Json list = Json::array();
-  for (const scaling::PassedOver& one : passed) {
+  for (const scaling::SkippedVm& one : passed) {
     list.push_back({{"vm", one.vm}, {"why", one.reason}});
   }
   return list;

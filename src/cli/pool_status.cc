@@ -41,8 +41,8 @@ std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::Wall
   if (vm.has_mark && !vm.mark.has_value()) {
     return "its mark cannot be read, and is removed; it is not the plugin's spelling";
   }
-  if (!vm.has_mark && scaling::IsUndoneLately(vm, now)) {
-    const harvester::UndoneRemoval& undone = *vm.removal_undone;
+  if (!vm.has_mark && scaling::WasRecentlyRolledBack(vm, now)) {
+    const harvester::CancelledRemoval& undone = *vm.removal_undone;
     return "its removal was undone at " + base::FormatRfc3339(undone.at) +
            (undone.why.empty() ? "; the plugin's log says why" : ": " + undone.why);
   }

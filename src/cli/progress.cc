@@ -50,7 +50,7 @@ Progress::Progress(const CommandRun& run, std::size_t expected)
     said_.insert(said_.end(), warnings->begin(), warnings->end());
   }
   beats_ =
-      clock_.Every(run.terminal.redraws ? kBeatOnTerminal : kBeatElsewhere, [this] { Beat(); });
+      clock_.Every(run.terminal.redraws ? kBeatOnTerminal : kBeatElsewhere, [this] { Heartbeat(); });
 }
 
 void Progress::Write(const log::Record& record) {
@@ -62,7 +62,7 @@ void Progress::Write(const log::Record& record) {
   // A drain may take an hour, so each wait is reported once.
   const bool waits = is_step && record.level < log::Level::kInfo;
   if ((record.level < log::Level::kInfo && !waits) || (vm.empty() && !is_trouble && !is_wait) ||
-      IsSaid(record)) {
+      IsAlreadyShown(record)) {
     return;
   }
   std::string line = vm.empty() ? "" : vm + ": ";
@@ -92,7 +92,7 @@ std::string Progress::TimeColumn() const {
   return time;
 }
 
-bool Progress::IsSaid(const log::Record& record) const {
+bool Progress::IsAlreadyShown(const log::Record& record) const {
   return record.message == "Scaled" || record.message == "Scale refused" ||
          std::find(said_.begin(), said_.end(), record.message) != said_.end();
 }
@@ -116,7 +116,7 @@ void Progress::Print(std::ostream& to, const std::string& text) {
   last_line_ = clock_.Now();
 }
 
-void Progress::Beat() {
+void Progress::Heartbeat() {
   const base::MutexLock lock(mutex_);
   const bool on_terminal = run_.terminal.redraws;
   if (!on_terminal && clock_.Now() - last_line_ < kBeatElsewhere) return;

@@ -39,11 +39,11 @@ class Progress final : public log::Sink {
 
  private:
   std::string TimeColumn() const;
-  bool IsSaid(const log::Record& record) const;
+  bool IsAlreadyShown(const log::Record& record) const;
   // Counts what the record says about a VM; returns " (2 of 5)" if the VM is done.
   std::string Count(const log::Record& record, const std::string& vm) NH_REQUIRES(mutex_);
   void Print(std::ostream& to, const std::string& text) NH_REQUIRES(mutex_);
-  void Beat();
+  void Heartbeat();
 
   const CommandRun& run_;
   runtime::Clock& clock_;

@@ -119,7 +119,7 @@ class Scaling {
     const int exit_code = Fail(outcome);
     // Runs even after Ctrl-C, which has ended the command's own context.
     const auto left = run_.maintenance.Inspect(background.WithTimeout(kLookBudget),
-                                               *run_.settings.policy, /*tells_vms=*/false);
+                                               *run_.settings.policy, /*defines_vms=*/false);
     run_.out << NowText(left) << std::flush;
     return exit_code;
   }
@@ -127,7 +127,7 @@ class Scaling {
   // A Scale is done with its own VMs; those marked by an interrupted one may still be draining.
   int Finish(const scaling::Proposal& proposal) {
     const auto left = run_.maintenance.Inspect(run_.context.WithTimeout(kOperatorBudget),
-                                               *run_.settings.policy, /*tells_vms=*/false);
+                                               *run_.settings.policy, /*defines_vms=*/false);
     if (!left.ok()) return Fail(base::Annotate(left.status(), "whether it is done is not known"));
     std::vector<std::string> marked;
     for (const scaling::VmView* const view : left->snapshot.vms()) {

@@ -26,7 +26,7 @@ struct Settings {
   // Set if more of the policy was given than these two.
   std::optional<config::PoolPolicy> policy;
   // The policy defines new VMs, so that existing ones can be compared.
-  bool tells_vms = false;
+  bool defines_vms = false;
   // The command's environment, without variables overridden by --set.
   config::StringMap environment;
   // Both blocks as the agent would send them.

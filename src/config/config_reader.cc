@@ -21,12 +21,12 @@
 namespace nomad_harvester::config {
 namespace {
 
-constexpr std::size_t kLongestQuoted = 80;
+constexpr std::size_t kMaxQuoted = 80;
 constexpr std::string_view kEllipsis = "…";
 
 // Returns the key unchanged if it has the form of a key, otherwise in quotes.
 std::string PrintableKey(std::string_view key) {
-  const bool plain = !key.empty() && key.size() <= kLongestQuoted &&
+  const bool plain = !key.empty() && key.size() <= kMaxQuoted &&
                      std::all_of(key.begin(), key.end(), [](unsigned char c) {
                        return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.';
                      });
@@ -38,7 +38,7 @@ std::string PrintableKey(std::string_view key) {
 std::string Quote(std::string_view text) {
   // Before shortening, because part of a secret would not be recognised.
   const std::string open = base::WithoutSecrets(std::string(text));
-  const std::string_view shown = base::Utf8Prefix(open, kLongestQuoted);
+  const std::string_view shown = base::Utf8Prefix(open, kMaxQuoted);
   std::string quoted;
   for (const char c : shown) {
     if (c == '"' || c == '\\') quoted += '\\';

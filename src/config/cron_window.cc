@@ -23,8 +23,8 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::sys_days;
 
-constexpr base::Duration kShortestOpen = minutes(1);
-constexpr base::Duration kLongestOpen = hours(168);
+constexpr base::Duration kMinOpen = minutes(1);
+constexpr base::Duration kMaxOpen = hours(168);
 
 constexpr std::array<std::string_view, 12> kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
                                                       "jul", "aug", "sep", "oct", "nov", "dec"};
@@ -47,9 +47,9 @@ constexpr std::array<CronField, 5> kCronFields = {{{"minute", 0, 59},
                                                    {"day of week", 0, 6, kWeekdays}}};
 
 absl::Status WrongCron(const CronField& field, std::string_view item, std::string_view what) {
-  constexpr std::size_t kMostShown = 40;
+  constexpr std::size_t kMaxShown = 40;
   return base::InvalidArgument("the field " + std::string(field.name) + ": \"" +
-                               std::string(item.substr(0, kMostShown)) + "\" " + std::string(what));
+                               std::string(item.substr(0, kMaxShown)) + "\" " + std::string(what));
 }
 
 // Parses a number or a name. Sunday has two numbers.
@@ -113,7 +113,7 @@ absl::Status ReadCronField(const CronField& field, std::string_view text, std::b
 
 absl::StatusOr<base::Duration> ReadOpenFor(const std::string& text) {
   const absl::StatusOr<base::Duration> duration = base::ParseGoDuration(text);
-  if (duration.ok() && *duration >= kShortestOpen && *duration <= kLongestOpen) return *duration;
+  if (duration.ok() && *duration >= kMinOpen && *duration <= kMaxOpen) return *duration;
   return base::InvalidArgument("the last field, how long it is open: \"" + text.substr(0, 40) +
                                "\" is not a duration from 1m to 168h");
 }

@@ -496,7 +496,7 @@ std::vector<Option> WithMachineFields() {
 }
 
 // Longer names are not typing errors, and the time for the distance grows with the length.
-constexpr std::size_t kLongestCompared = 64;
+constexpr std::size_t kMaxCompared = 64;
 
 }  // namespace
 
@@ -527,7 +527,7 @@ std::string UnknownKeyHint(Section section, std::string_view key) {
     return in_plugin ? "it belongs in the policy's target block"
                      : "it belongs in the plugin's config of the agent";
   }
-  key = key.substr(0, kLongestCompared);
+  key = key.substr(0, kMaxCompared);
   std::vector<std::string> known;
   for (const Option& option : OptionsOf(section)) known.emplace_back(option.key);
   const std::optional<std::string> typo = base::NearestName(key, known);

@@ -19,13 +19,13 @@
 namespace nomad_harvester::config {
 namespace {
 
-constexpr std::size_t kLongestPool = 40;
+constexpr std::size_t kMaxPool = 40;
 // "<prefix>-<8 random characters>" has 50 characters at most.
-constexpr std::size_t kLongestPrefix = 41;
+constexpr std::size_t kMaxPrefix = 41;
 // QEMU's limit of vCPUs per machine.
-constexpr std::int64_t kMostCores = 4096;
+constexpr std::int64_t kMaxCores = 4096;
 // No VM that runs a Nomad client has less; "4" would mean four bytes.
-constexpr std::int64_t kLeastMemory = std::int64_t{64} * 1024 * 1024;
+constexpr std::int64_t kMinMemory = std::int64_t{64} * 1024 * 1024;
 constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
 constexpr std::string_view kHostPrefix = "_nomad_autoscaler_";
 
@@ -67,14 +67,14 @@ ValueOr<policy::RunStrategy> RunStrategy(const std::string& text) {
   return OneOf(policy::kRunStrategies)(text);
 }
 
-ValueOr<std::string> PoolLabel(const std::string& text) { return DnsLabel(text, kLongestPool); }
-ValueOr<std::string> NamePrefix(const std::string& text) { return DnsLabel(text, kLongestPrefix); }
+ValueOr<std::string> PoolLabel(const std::string& text) { return DnsLabel(text, kMaxPool); }
+ValueOr<std::string> NamePrefix(const std::string& text) { return DnsLabel(text, kMaxPrefix); }
 ValueOr<std::string> Namespace(const std::string& text) { return DnsLabel(text, 63); }
 ValueOr<std::int64_t> Memory(const std::string& text) {
-  return BytesFrom(text, kLeastMemory, "64Mi");
+  return BytesFrom(text, kMinMemory, "64Mi");
 }
-ValueOr<std::int64_t> Disk(const std::string& text) { return BytesFrom(text, kLeastDisk, "1Mi"); }
-ValueOr<std::int64_t> Cores(const std::string& text) { return CountUpTo(text, kMostCores); }
+ValueOr<std::int64_t> Disk(const std::string& text) { return BytesFrom(text, kMinDisk, "1Mi"); }
+ValueOr<std::int64_t> Cores(const std::string& text) { return CountUpTo(text, kMaxCores); }
 
 void ReadIdentity(ConfigReader& reader, PoolPolicy* policy) {
   bool present = false;

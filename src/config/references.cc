@@ -28,14 +28,14 @@ constexpr std::string_view kTagPrefix = "tag.harvesterhci.io/";
 constexpr std::string_view kNetworkPrefix = "network.harvesterhci.io/";
 constexpr std::string_view kManagedBy = "app.kubernetes.io/managed-by";
 // Limit per kind and VM: more than any machine has slots for.
-constexpr std::int64_t kMostDevices = 64;
+constexpr std::int64_t kMaxDevices = 64;
 // An annotation's name has at most 63 characters.
-constexpr std::size_t kLongestHold = 40;
+constexpr std::size_t kMaxHold = 40;
 
 constexpr std::array<std::string_view, 4> kReservedPrefixes = {
     "nomad-harvester-autoscaler/", "harvesterhci.io/", kNetworkPrefix, "kubevirt.io/"};
 // Longer than any name that Kubernetes or Harvester accepts.
-constexpr std::size_t kLongestName = 253;
+constexpr std::size_t kMaxName = 253;
 
 bool IsReserved(std::string_view key) {
   return key == kManagedBy ||
@@ -51,7 +51,7 @@ NamespacedName SplitName(const std::string& text) {
 
 // True for printable characters except '/', because names in Harvester's UI are free text.
 bool IsDisplayName(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestName && text == base::ToValidUtf8(text) &&
+  return !text.empty() && text.size() <= kMaxName && text == base::ToValidUtf8(text) &&
          std::none_of(text.begin(), text.end(), [](char c) {
            return c == '/' || c == 0x7f || static_cast<unsigned char>(c) < 0x20;
          });
@@ -103,7 +103,7 @@ ValueOr<policy::DataDisk> DataDisk(const std::string& text) {
   }
   const std::size_t at = rest.find('@');
   const absl::StatusOr<std::int64_t> bytes = base::ParseQuantity(rest.substr(0, at));
-  if (!bytes.ok() || *bytes < kLeastDisk) {
+  if (!bytes.ok() || *bytes < kMinDisk) {
     const std::string meant = WithUnit(text);
     return Fault{
         "the size of " + Quote(text) +
@@ -128,7 +128,7 @@ ValueOr<policy::DeviceRequest> Device(const std::string& text) {
     return Fault{Quote(device.resource) + " is not the name of a device resource", kHint, false};
   }
   if (colon == std::string::npos) return device;
-  const ValueOr<std::int64_t> count = CountUpTo(text.substr(colon + 1), kMostDevices);
+  const ValueOr<std::int64_t> count = CountUpTo(text.substr(colon + 1), kMaxDevices);
   if (const Fault* const fault = std::get_if<Fault>(&count)) {
     return Fault{"the count of " + Quote(text) + " " + fault->what, kHint, false};
   }
@@ -256,7 +256,7 @@ ValueOr<std::vector<std::string>> Drivers(const std::string& text) {
 
 ValueOr<std::vector<std::string>> Holds(const std::string& text) {
   return ListOf<std::string>(text, [](const std::string& hold) -> ValueOr<std::string> {
-    if (base::IsDnsLabel(hold, kLongestHold)) return hold;
+    if (base::IsDnsLabel(hold, kMaxHold)) return hold;
     return Fault{Quote(hold) + " is no name of a hold",
                  "write up to 40 lower-case letters, digits and hyphens, such as tailscale", false};
   });

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
 constexpr std::string_view kUnix = "unix://";
-constexpr std::size_t kLongestHost = 253;
+constexpr std::size_t kMaxHost = 253;
 
 bool HasPrefix(std::string_view text, std::string_view prefix) {
   return base::EqualsIgnoreCase(text.substr(0, prefix.size()), prefix);
@@ -35,7 +35,7 @@ bool IsHostCharacter(unsigned char c) {
 }
 
 bool IsHost(std::string_view host) {
-  return !host.empty() && host.size() <= kLongestHost && host.front() != '.' &&
+  return !host.empty() && host.size() <= kMaxHost && host.front() != '.' &&
          std::all_of(host.begin(), host.end(), IsHostCharacter);
 }
 

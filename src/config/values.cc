@@ -20,7 +20,7 @@ namespace nomad_harvester::config {
 namespace {
 
 // A longer duration added to a time could overflow: 2^63 ns are 292 years from 1970.
-constexpr base::Duration kLongestDuration = std::chrono::hours(24 * 365 * 10);
+constexpr base::Duration kMaxDuration = std::chrono::hours(24 * 365 * 10);
 constexpr char kLongestText[] = "87600h";
 
 ValueOr<base::Duration> AnyDuration(const std::string& text) {
@@ -28,7 +28,7 @@ ValueOr<base::Duration> AnyDuration(const std::string& text) {
   if (!duration.ok()) {
     return Fault{"must be a duration", "write one such as \"90s\", \"15m\" or \"1h30m\""};
   }
-  if (*duration > kLongestDuration || *duration < -kLongestDuration) {
+  if (*duration > kMaxDuration || *duration < -kMaxDuration) {
     return Fault{"too long", std::string("ten years, \"") + kLongestText + "\", are the limit"};
   }
   return *duration;

@@ -48,7 +48,7 @@ ValueOr<std::int64_t> CountOrZero(const std::string& text);
 // A whole number greater than 0, or "1%" to "100%".
 ValueOr<Share> CountOrPercentage(const std::string& text);
 // The smallest disk, 1Mi. "100" would be 100 bytes.
-inline constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;
+inline constexpr std::int64_t kMinDisk = std::int64_t{1024} * 1024;
 // Bytes, more than 0.
 ValueOr<std::int64_t> Bytes(const std::string& text);
 // Like Bytes, but at least `least`, written `least_text`, because a plain number of bytes is hardly

@@ -283,7 +283,7 @@ constexpr auto kMembersOfPolicy = [](auto& members, auto& policy) {
 };
 
 // Limited, because all annotations of a Lease together may have 256 KiB.
-constexpr std::size_t kLongestError = 2048;
+constexpr std::size_t kMaxError = 2048;
 
 constexpr auto kMembersOfError = [](auto& members, auto& error) {
   members.MaybeEmpty("action", error.action);
@@ -324,8 +324,8 @@ std::string ToAnnotation(const NodesRecord& nodes) {
   return base::DumpJson(Write(kMembersOfNodes, nodes));
 }
 std::string ToAnnotation(const Mark& mark) { return base::DumpJson(Write(kMembersOfMark, mark)); }
-std::string ToAnnotation(const UndoneRemoval& undone) {
-  return base::ToShortUtf8(base::FormatRfc3339(undone.at) + " " + undone.why, kLongestError);
+std::string ToAnnotation(const CancelledRemoval& undone) {
+  return base::ToShortUtf8(base::FormatRfc3339(undone.at) + " " + undone.why, kMaxError);
 }
 std::string ToAnnotation(const PublishedHost& published) {
   return base::DumpJson(Write(kMembersOfPublishedHost, published));
@@ -335,7 +335,7 @@ std::string ToAnnotation(const Replaces& replaces) {
 }
 std::string ToAnnotation(const StoppedReplacement& stopped) {
   StoppedReplacement shortened = stopped;
-  shortened.why = base::ToShortUtf8(stopped.why, kLongestError);
+  shortened.why = base::ToShortUtf8(stopped.why, kMaxError);
   return base::DumpJson(Write(kMembersOfStopped, shortened));
 }
 std::string ToAnnotation(const LeaseAction& action) {
@@ -346,7 +346,7 @@ std::string ToAnnotation(const PolicyRecord& policy) {
 }
 std::string ToAnnotation(const ErrorRecord& error) {
   ErrorRecord shortened = error;
-  shortened.text = base::ToShortUtf8(error.text, kLongestError);
+  shortened.text = base::ToShortUtf8(error.text, kMaxError);
   return base::DumpJson(Write(kMembersOfError, shortened));
 }
 std::string ToAnnotation(const BackOff& back_off) {
@@ -361,10 +361,10 @@ absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text) {
 absl::StatusOr<Mark> ParseMark(std::string_view text) {
   return Parse<Mark>(kMembersOfMark, text, "mark");
 }
-absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text) {
+absl::StatusOr<CancelledRemoval> ParseUndoneRemoval(std::string_view text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   NH_ASSIGN_OR_RETURN(const base::WallTime at, base::ParseRfc3339(text.substr(0, end)));
-  return UndoneRemoval{at, std::string(text.substr(std::min(end + 1, text.size())))};
+  return CancelledRemoval{at, std::string(text.substr(std::min(end + 1, text.size())))};
 }
 absl::StatusOr<PublishedHost> ParsePublishedHost(std::string_view text) {
   return Parse<PublishedHost>(kMembersOfPublishedHost, text, "published-host");

@@ -129,7 +129,7 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
 
 // Enough to distinguish two texts written by an operator.
 constexpr std::size_t kPartHash = 8;
-constexpr std::size_t kLongestPart = 32;
+constexpr std::size_t kMaxPart = 32;
 
 std::map<std::string, std::string> ReadParts(std::string_view text) {
   std::map<std::string, std::string> parts;
@@ -137,7 +137,7 @@ std::map<std::string, std::string> ReadParts(std::string_view text) {
   if (!json.ok() || !json->is_object()) return parts;
   for (const auto& [part, hash] : json->items()) {
     // Anybody who may edit the VM can write anything here, and the part names are logged.
-    const bool is_name = part.size() <= kLongestPart &&
+    const bool is_name = part.size() <= kMaxPart &&
                          part.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
     if (is_name && hash.is_string()) parts.emplace(part, hash.get<std::string>());
   }

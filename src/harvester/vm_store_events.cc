@@ -22,7 +22,7 @@ namespace {
 
 // The API server's limit of a note (kubernetes/kubernetes:pkg/apis/core/validation/events.go,
 // NoteLengthLimit). The text of a core Event may be longer.
-constexpr std::size_t kMostOfNote = 1024;
+constexpr std::size_t kMaxOfNote = 1024;
 
 struct EventRecord {
   std::string kind;  // kind of the object concerned
@@ -72,7 +72,7 @@ const base::JsonFields<EventRecord>& EventFields() {
 
 absl::Status Complete(EventRecord& record) {
   if (record.event.last == base::WallTime{}) record.event.last = record.created;
-  record.event.note = base::ToShortUtf8(record.event.note, kMostOfNote);
+  record.event.note = base::ToShortUtf8(record.event.note, kMaxOfNote);
   return absl::OkStatus();
 }
 

@@ -11,7 +11,7 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-constexpr std::size_t kMostListed = 10;
+constexpr std::size_t kMaxListed = 10;
 
 std::string Others(const kube::KubeClient& client, const runtime::Context& context,
                    const kube::ResourceType& type, std::string_view what, const std::string& ns) {
@@ -29,10 +29,10 @@ std::string Others(const kube::KubeClient& client, const runtime::Context& conte
 
 std::string Listed(const std::vector<std::string>& names) {
   std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i) {
+  for (std::size_t i = 0; i < names.size() && i < kMaxListed; ++i) {
     text += (i == 0 ? "" : ", ") + names[i];
   }
-  return names.size() > kMostListed ? text + ", ..." : text;
+  return names.size() > kMaxListed ? text + ", ..." : text;
 }
 
 absl::Status Existing(const absl::Status& read, const kube::KubeClient& client,

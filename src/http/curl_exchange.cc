@@ -23,7 +23,7 @@ constexpr std::size_t kMaxHeaderBytes = 256UL * 1024;
 // Kubernetes' API server closes idle connections after 90 s
 // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/secure_serving.go): a request on
 // an older connection would fail.
-constexpr long kLongestIdleSeconds = 75;
+constexpr long kMaxIdleSeconds = 75;
 constexpr long kKeepAliveIdleSeconds = 30;
 constexpr long kKeepAliveIntervalSeconds = 10;
 
@@ -127,7 +127,7 @@ class CurlExchange {
         std::max<long>(1, static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(
                                                 endpoint_.options.connect_timeout)
                                                 .count())));
-    Set(CURLOPT_MAXAGE_CONN, kLongestIdleSeconds);
+    Set(CURLOPT_MAXAGE_CONN, kMaxIdleSeconds);
     // Detects a peer that disappeared during a long poll.
     Set(CURLOPT_TCP_KEEPALIVE, 1L);
     Set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);

@@ -10,8 +10,8 @@ namespace {
 
 // Limits of a single wait. The longest keeps its end within the clock's range when there is no
 // deadline. The shortest prevents a busy loop when a fake clock stops just before the deadline.
-constexpr base::Duration kLongestWait = std::chrono::hours(1);
-constexpr base::Duration kShortestWait = std::chrono::milliseconds(1);
+constexpr base::Duration kMaxWait = std::chrono::hours(1);
+constexpr base::Duration kMinWait = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -36,7 +36,7 @@ absl::Status FifoSlots::Acquire(const runtime::Context& context) {
 
 absl::Status FifoSlots::WaitFor(Waiter& waiter, const runtime::Context& context) {
   for (;;) {
-    const base::Duration left = std::clamp(context.Remaining(), kShortestWait, kLongestWait);
+    const base::Duration left = std::clamp(context.Remaining(), kMinWait, kMaxWait);
     if (waiter.changed.WaitUntil(mutex_, context.stop_token(),
                                  std::chrono::steady_clock::now() + left,
                                  [&waiter] { return waiter.served; })) {

@@ -13,7 +13,7 @@
 namespace nomad_harvester::http {
 namespace {
 
-constexpr base::Duration kLongestRetryAfter = std::chrono::seconds(60);
+constexpr base::Duration kMaxRetryAfter = std::chrono::seconds(60);
 
 bool IsFaultOfTheServer(int status) {
   return status == 500 || status == 502 || status == 503 || status == 504;
@@ -181,7 +181,7 @@ std::optional<base::Duration> RetryAfter(const HttpResponse& response) {
   if (!digits) return std::nullopt;
   // A number that overflows ParseInt also means a long wait.
   const absl::StatusOr<std::int64_t> seconds = base::ParseInt(text);
-  if (!seconds.ok() || *seconds > 60) return kLongestRetryAfter;
+  if (!seconds.ok() || *seconds > 60) return kMaxRetryAfter;
   return std::chrono::seconds(*seconds);
 }
 

@@ -21,7 +21,7 @@ constexpr char kWas[] = "was";
 constexpr char kIneligible[] = "ineligible";
 
 // A deadline of zero would mean "no deadline".
-constexpr base::Duration kLeastDeadline = std::chrono::seconds(1);
+constexpr base::Duration kMinDeadline = std::chrono::seconds(1);
 // Any negative deadline means "stop all allocations now" (hashicorp/nomad:nomad/structs/structs.go,
 // DrainStrategy.DeadlineTime).
 constexpr base::Duration kNow = std::chrono::seconds(-1);
@@ -107,8 +107,8 @@ PostedDeadline DeadlineToPost(bool none, bool at_once, base::WallTime deadline,
   if (none) return {true, base::Duration::zero()};
   if (at_once) return {true, kNow};
   // Compared before subtracting: the difference to a time far in the past would overflow.
-  if (deadline <= now) return {false, kLeastDeadline};
-  return {true, std::max(kLeastDeadline, base::Duration(deadline - now))};
+  if (deadline <= now) return {false, kMinDeadline};
+  return {true, std::max(kMinDeadline, base::Duration(deadline - now))};
 }
 
 }  // namespace nomad_harvester::nodepool

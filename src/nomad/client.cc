@@ -30,7 +30,7 @@ constexpr std::string_view kNeedsNodeWrite = "node { policy = \"write\" }";
 constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"read-job\"] }";
 
 // Nomad gives half an hour at most, unless its max_identity_ttl says otherwise.
-constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24);
+constexpr std::chrono::seconds kMaxLifetime = std::chrono::hours(24);
 
 // One request returns the whole list: Nomad makes pages only of a request with per_page, of which
 // the caller wants the first one alone. Any other page must not pass for a whole list (rule S1). An
@@ -101,7 +101,7 @@ absl::StatusOr<base::Duration> LifetimeOf(const std::string& jwt) {
   }
   const std::int64_t seconds = expires->get<std::int64_t>() - issued->get<std::int64_t>();
   if (seconds < 1) return base::Internal("its claims name an end beyond all times");
-  return std::chrono::seconds(std::min<std::int64_t>(seconds, kLongestLifetime.count()));
+  return std::chrono::seconds(std::min<std::int64_t>(seconds, kMaxLifetime.count()));
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ std::optional<base::Duration> TimeGiven(gpr_timespec deadline) {
 }
 
 base::Duration TimeToWork(base::Duration given) {
-  constexpr base::Duration kMostForTheReply = std::chrono::milliseconds(250);
-  return given - std::min(given / 10, kMostForTheReply);
+  constexpr base::Duration kMaxForTheReply = std::chrono::milliseconds(250);
+  return given - std::min(given / 10, kMaxForTheReply);
 }
 
 bool CallRegistry::Add(const std::shared_ptr<OpenRpc>& rpc) {

@@ -162,7 +162,7 @@ double Decide(bool pass, World* world) {
     const StatusReport report = ReportStatus(snapshot, {});
     Check(report.status.ready && report.status.count == static_cast<std::int64_t>(addresses.size()),
           "the pool is ready");
-    for (const NodeOfGoneVm& gone : snapshot.nodes_of_gone_vms()) {  // as for the pools to resume
+    for (const OrphanedNode& gone : snapshot.orphaned_nodes()) {  // as for the pools to resume
       Check(!gone.mark.pool.starts_with("default/"), "the VMs of the pool exist");
     }
   }

@@ -48,12 +48,12 @@ class InitCommand : public OperatorTest {
     arguments_.dir = dir_.Path("etc");
   }
 
-  int Init(const Asking& asking = {}) {
+  int Init(const Prompter& prompter = {}) {
     return Call(
-        "init", [this](const CommandRun& run) { return WriteInitFiles(run, arguments_); }, asking);
+        "init", [this](const CommandRun& run) { return WriteInitFiles(run, arguments_); }, prompter);
   }
   // An operator at a terminal who answers this.
-  static Asking Answers(std::deque<std::string> lines) {
+  static Prompter Answers(std::deque<std::string> lines) {
     return {.interactive = true,
             .read_line = [lines = std::move(lines)](const runtime::Context&) mutable {
               const std::string line = lines.empty() ? "" : lines.front();
@@ -155,7 +155,7 @@ TEST_F(InitCommand, asks_again_for_a_name_that_a_pool_cannot_have_and_for_nothin
 }
 
 TEST_F(InitCommand, an_interrupted_question_writes_nothing) {
-  const Asking interrupts = {.interactive = true, .read_line = [this](const runtime::Context&) {
+  const Prompter interrupts = {.interactive = true, .read_line = [this](const runtime::Context&) {
                                work_.Cancel(runtime::CancelReason::kShutdown);
                                return std::string();
                              }};

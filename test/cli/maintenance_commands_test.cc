@@ -99,7 +99,7 @@ class MaintenanceCommands : public OperatorTest {
       return ShowStatus(run, {.output = output, .vm = vm_, .watch = {.watch = watch_}});
     });
   }
-  Asking Question() {
+  Prompter Question() {
     return {.interactive = interactive_,
             .read_line = [this](const runtime::Context&) { return answer_; }};
   }

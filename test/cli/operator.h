@@ -52,7 +52,7 @@ inline std::unique_ptr<scaling::Maintenance> MakeMaintenance(simulator::Cluster&
 class OperatorTest : public testing::Test {
  protected:
   // A command that prints into out_ and err_.
-  int Call(const std::string& command, const Task& task, const Asking& asking = {}) {
+  int Call(const std::string& command, const Task& task, const Prompter& prompter = {}) {
     out_ = std::ostringstream();
     err_ = std::ostringstream();
     const ErrorWriter errors(command, {}, err_);
@@ -64,7 +64,7 @@ class OperatorTest : public testing::Test {
                  .err = err_,
                  .errors = errors,
                  .terminal = terminal_,
-                 .asking = asking});
+                 .prompter = prompter});
   }
   // One of the two systems accepts requests and never replies.
   void Hang(simulator::System system, const std::string& resource = "") {

@@ -201,7 +201,7 @@ VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& confi
   if (vm.wished != 0) view.vm.Change().replace_request = "new image";
   if (vm.undone != 0) {
     view.vm.Change().removal_undone =
-        harvester::UndoneRemoval{.at = kNow - std::chrono::minutes(1), .why = "it stays"};
+        harvester::CancelledRemoval{.at = kNow - std::chrono::minutes(1), .why = "it stays"};
   }
   if (vm.waits != 0) {
     view.vm.Change().run_strategy = harvester::kHalted;
@@ -395,7 +395,7 @@ Decision DecisionCache::Compute(const View& view) const {
       advice.records = static_cast<Keys>(view.keys);
     }
   }
-  for (const scaling::NodeOfGoneVm& gone : decisions.to_purge()) {
+  for (const scaling::OrphanedNode& gone : decisions.to_purge()) {
     const int slot = SlotOfNode(gone.node->id);
     decision.purge[static_cast<std::size_t>(slot)][IncarnationOf(gone.node->id)] = true;
   }

@@ -155,9 +155,9 @@ TEST(ParseVirtualMachine, C7_protects_until_a_time) {
 TEST(ParseVirtualMachine, C8_reads_when_a_removal_was_undone_and_why) {
   const VirtualMachine vm =
       WithAnnotation(kRemovalUndoneAnnotation, "2026-11-21T02:03:04Z it was protected");
-  EXPECT_EQ(vm.removal_undone, (UndoneRemoval{At("2026-11-21T02:03:04Z"), "it was protected"}));
+  EXPECT_EQ(vm.removal_undone, (CancelledRemoval{At("2026-11-21T02:03:04Z"), "it was protected"}));
   EXPECT_EQ(WithAnnotation(kRemovalRefusedAnnotation, "2026-11-21T02:03:04Z").removal_undone,
-            (UndoneRemoval{At("2026-11-21T02:03:04Z"), ""}))
+            (CancelledRemoval{At("2026-11-21T02:03:04Z"), ""}))
       << "of release 0.1";
   EXPECT_EQ(WithAnnotation(kRemovalUndoneAnnotation, "true").removal_undone, std::nullopt);
   EXPECT_EQ(ParseVirtualMachine(SampleVmObject()).removal_undone, std::nullopt);

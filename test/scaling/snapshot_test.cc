@@ -102,9 +102,9 @@ TEST(NodeSet, knows_the_nodes_that_were_drained_for_a_vm_whether_they_link_or_no
   EXPECT_THAT(drained_for("b"), ElementsAre("node-y"));
   EXPECT_THAT(drained_for("c"), IsEmpty());
   EXPECT_EQ(nodes.drained().size(), 3U) << "an operator's drain is not ours";
-  ASSERT_EQ(nodes.of_gone_vms().size(), 1U);
-  EXPECT_EQ(nodes.of_gone_vms()[0].node->id, "node-g");
-  EXPECT_EQ(nodes.of_gone_vms()[0].mark.action, "act-g");
+  ASSERT_EQ(nodes.orphaned_nodes().size(), 1U);
+  EXPECT_EQ(nodes.orphaned_nodes()[0].node->id, "node-g");
+  EXPECT_EQ(nodes.orphaned_nodes()[0].mark.action, "act-g");
 }
 
 TEST(NodeSet, C6_ready_nodes_that_no_vm_has_are_unlinked) {

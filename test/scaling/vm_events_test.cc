@@ -176,7 +176,7 @@ TEST_F(VmEventsTest, one_pools_burst_does_not_hold_up_another_pool) {
 }
 
 TEST_F(VmEventsTest, what_waits_is_bounded_and_the_oldest_are_lost) {
-  const std::size_t most = VmEvents::kMostPending;
+  const std::size_t most = VmEvents::kMaxPending;
   for (std::size_t i = 0; i < most + 5; ++i) Post("vm-" + std::to_string(i));
   executor_.RunAll();
   EXPECT_EQ(Sent(), most);

@@ -24,7 +24,7 @@ constexpr char kProtect[] = "nomad-harvester-autoscaler/protect";
 constexpr char kDeleteFirst[] = "nomad-harvester-autoscaler/delete-first";
 constexpr char kReplace[] = "nomad-harvester-autoscaler/replace";
 constexpr char kHold[] = "nomad-harvester-autoscaler/hold-vpn";
-constexpr std::size_t kMostCopies = 3;
+constexpr std::size_t kMaxCopies = 3;
 
 }  // namespace
 
@@ -198,7 +198,7 @@ void Operators::Copy(const std::string& vm) {
   for (const json& other : bystanders_.Without(cluster_.Vms())) {
     if (!IsMember(other)) ++copies;
   }
-  if (copies >= kMostCopies || !IsMember(cluster_.Vm(vm))) return;
+  if (copies >= kMaxCopies || !IsMember(cluster_.Vm(vm))) return;
   Note("copy a VM");
   const std::string copy = "copy-" + std::to_string(++copies_);
   cluster_.CloneVm(vm, copy, dice_.Percent(30));

@@ -54,7 +54,7 @@ constexpr double kFaultyPercent = 2;
 constexpr std::size_t kMostVms = 4;
 constexpr std::int64_t kVmsAtRest = 2;
 // A pool that cannot be scaled for longer is a defect that other tests find.
-constexpr int kMostTicks = 2000;
+constexpr int kMaxTicks = 2000;
 
 class Discarding final : public log::Sink {
  public:
@@ -95,7 +95,7 @@ class Churn {
     // The last one looks at what the operators have cleaned up.
     for (const std::int64_t count : {kVmsAtRest, kVmsAtRest + 1, kVmsAtRest}) {
       RemoveLostNodes();
-      Reach(count, kMostTicks);
+      Reach(count, kMaxTicks);
     }
     // Longer than the wait between two rounds of the background.
     for (base::Duration rest{}; rest < minutes(30); rest += kStatusInterval) Tick();
@@ -117,7 +117,7 @@ class Churn {
   // Calls Scale at most so often.
   void Reach(std::int64_t count, int scales) {
     at_ = count;
-    for (int tick = 0; tick < kMostTicks && scales > 0; ++tick) {
+    for (int tick = 0; tick < kMaxTicks && scales > 0; ++tick) {
       if (Tick()) return;
       if (!ready_) continue;
       process_->Scale(count, policy_).IgnoreError();

@@ -88,7 +88,7 @@ scaling::Collection Operator::CollectWithoutPolicy() {
   return maintenance_.Collect(context_, key(), std::nullopt, Listener());
 }
 absl::StatusOr<scaling::Inspection> Operator::Inspect() {
-  return maintenance_.Inspect(context_, Policy(), /*tells_vms=*/true);
+  return maintenance_.Inspect(context_, Policy(), /*defines_vms=*/true);
 }
 absl::Status Operator::Adopt() {
   const auto adoption = maintenance_.FindAdoption(context_, key());

@@ -152,7 +152,7 @@ bool FakeClock::SleepUntil(MonoTime until, std::stop_token stop) {
       return came && !stop.stop_requested();
     }
     last =
-        core->now > MonoTime::max() - kLongestSleep ? MonoTime::max() : core->now + kLongestSleep;
+        core->now > MonoTime::max() - kMaxSleep ? MonoTime::max() : core->now + kMaxSleep;
   }
   while (!stop.stop_requested()) {
     const std::shared_ptr<Event> due = core->Step(std::min(until, last));

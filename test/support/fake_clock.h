@@ -30,7 +30,7 @@ class FakeClock final : public runtime::Clock {
 
   base::MonoTime Now() const override;
   base::WallTime WallNow() const override;
-  // Throws std::logic_error if an automatic advance exceeds kLongestSleep: in the program such a
+  // Throws std::logic_error if an automatic advance exceeds kMaxSleep: in the program such a
   // sleep would never end.
   bool SleepUntil(base::MonoTime until, std::stop_token stop) override;
   [[nodiscard]] std::unique_ptr<runtime::PeriodicTask> Every(
@@ -53,7 +53,7 @@ class FakeClock final : public runtime::Clock {
   // When the first of the threads that sleep on this clock is to wake; Now() if none sleeps.
   base::MonoTime FirstWake() const;
 
-  static constexpr base::Duration kLongestSleep = std::chrono::hours(24 * 30);
+  static constexpr base::Duration kMaxSleep = std::chrono::hours(24 * 30);
 
  private:
   struct Event;

@@ -125,14 +125,14 @@ absl::StatusOr<Mark> ParseMark(std::string_view text);
 
 // The annotation removal-undone of a VM: when and why the plugin removed its mark. The text is
 // "<time> <why>".
-struct UndoneRemoval {
+struct CancelledRemoval {
   base::WallTime at{};
   std::string why;
-  friend bool operator==(const UndoneRemoval&, const UndoneRemoval&) = default;
+  friend bool operator==(const CancelledRemoval&, const CancelledRemoval&) = default;
 };
-std::string ToAnnotation(const UndoneRemoval& undone);
+std::string ToAnnotation(const CancelledRemoval& undone);
 // INVALID_ARGUMENT if it does not begin with a time.
-absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text);
+absl::StatusOr<CancelledRemoval> ParseUndoneRemoval(std::string_view text);
 
 // The annotation `replaces` of a new VM: it replaces that VM, which is removed once the new one is
 // ready (rule R1).

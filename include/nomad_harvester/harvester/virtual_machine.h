@@ -64,7 +64,7 @@ struct VirtualMachine : ObjectMetadata {
   std::optional<Mark> mark;  // set if it is readable
   std::string rolled_back;
   // The last removal that the plugin gave up; unset if absent or unreadable.
-  std::optional<UndoneRemoval> removal_undone;
+  std::optional<CancelledRemoval> removal_undone;
   // Whether the annotation published-host is present, readable or not; and its content if readable.
   bool has_published_host = false;
   std::optional<PublishedHost> published_host;

@@ -170,10 +170,10 @@ struct Facts {
 // an unhealthy VM.
 Facts FactsOf(const Overlay& seen, const PoolFacts* pool);
 // The facts about a node whose last drain names a VM that no longer exists.
-Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot);
+Facts FactsOfGoneVm(const OrphanedNode& gone, const PoolSnapshot& snapshot);
 // True if the VM is gone but its node, a node of the pool, must be purged once its drain is
 // complete and it is down.
-bool AwaitsPurge(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot);
+bool AwaitsPurge(const OrphanedNode& gone, const PoolSnapshot& snapshot);
 
 // True if a drain posted now would take effect: the client receives it, or has nothing to stop.
 bool CanDrain(const nomad::Node& node);

@@ -100,7 +100,7 @@ struct EventsView {
   std::vector<harvester::SeenEvent> events;
   std::size_t earlier = 0;  // how many older ones were omitted
 };
-inline constexpr std::size_t kMostEvents = 10;
+inline constexpr std::size_t kMaxEvents = 10;
 
 // Something that Collect left unfinished, and why.
 struct Unfinished {
@@ -168,10 +168,10 @@ class Maintenance {
   absl::Status Adopt(const runtime::Context& context, const Adoption& adoption) const;
 
   // Only reads. Fails if Harvester cannot be read. If Nomad cannot be read, the snapshot says so
-  // and the pool is not ready. `tells_vms`: the policy defines new VMs, and existing VMs are
+  // and the pool is not ready. `defines_vms`: the policy defines new VMs, and existing VMs are
   // compared with that. `claimed`: the other pools for which a policy is known.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
-                                     const config::PoolPolicy& policy, bool tells_vms,
+                                     const config::PoolPolicy& policy, bool defines_vms,
                                      std::set<PoolKey> claimed = {}) const;
 
   // One request. The right to read a namespace is optional.
@@ -182,7 +182,7 @@ class Maintenance {
   absl::StatusOr<harvester::Choices> FindChoices(const runtime::Context& context,
                                                  const std::vector<std::string>& namespaces) const;
 
-  // Returns at most kMostEvents. Sends one request to Harvester and takes at most a few seconds. If
+  // Returns at most kMaxEvents. Sends one request to Harvester and takes at most a few seconds. If
   // Events cannot be listed, the view says so.
   EventsView EventsOf(const runtime::Context& context, const std::string& ns,
                       const std::string& vm) const;

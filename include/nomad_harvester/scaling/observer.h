@@ -148,7 +148,7 @@ class Observer {
   void RecordRead(const std::string& node_id, const absl::Status& read, base::MonoTime now);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
   // Reads the allocations of nodes that must be idle, if there are any: in one list, or node by
-  // node if the list fails and MayPass is false. A node whose allocations are unknown is not idle.
+  // node if the list fails and IsRetryable is false. A node whose allocations are unknown is not idle.
   // Fails if the context ended.
   absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
   void ReadHarvester(const runtime::Context& context) const;
@@ -177,7 +177,7 @@ void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
 // True if a list that could not be read may succeed when requested again. Callers then do not fall
 // back to many single requests, which would add load.
-bool MayPass(const absl::Status& list);
+bool IsRetryable(const absl::Status& list);
 // Reads the allocations of these nodes with one request each, `at_once` concurrently. The results
 // are in the order of the nodes. After a few errors the remaining nodes are not read and get
 // UNAVAILABLE.

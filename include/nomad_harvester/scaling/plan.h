@@ -31,7 +31,7 @@ struct PlannedRemoval {
   std::string node_id;  // empty: no node
   std::string reason;   // "least_busy (12 %)", "stopped", …
 };
-struct PassedOver {
+struct SkippedVm {
   std::string vm;
   std::string reason;
 };
@@ -47,7 +47,7 @@ struct ScalePlan {
   std::vector<PlannedRemoval> remove;  // in order
   // The next candidates, in order, for a victim that a fresh read shows unsuitable (rule L5).
   std::vector<PlannedRemoval> reserve;
-  std::vector<PassedOver> passed_over;
+  std::vector<SkippedVm> passed_over;
   // The number of requested victims that could not be found. The Scale removes the others and
   // reports this (as the SDK does).
   std::int64_t missing_victims = 0;
@@ -55,10 +55,10 @@ struct ScalePlan {
 
 // A VM whose removal was refused, rolled back or cancelled comes last in the order for this long,
 // so that the same VMs are not drained over and over (rule C8).
-inline constexpr base::Duration kGoesLastFor = std::chrono::hours(1);
+inline constexpr base::Duration kVictimCooldown = std::chrono::hours(1);
 // True if the VM's annotation says that its removal was rolled back within that time.
-inline bool IsUndoneLately(const harvester::VirtualMachine& vm, base::WallTime now) {
-  return vm.removal_undone.has_value() && now - vm.removal_undone->at < kGoesLastFor;
+inline bool WasRecentlyRolledBack(const harvester::VirtualMachine& vm, base::WallTime now) {
+  return vm.removal_undone.has_value() && now - vm.removal_undone->at < kVictimCooldown;
 }
 // How long a zone in which a VM could not start gets no new VMs, if other zones can. Longer than
 // the longest back-off, so that one zone without room never stops the pool.
@@ -70,7 +70,7 @@ struct PlanInputs {
   // Marked VMs whose roll-back is refused or fails (rule C14), by name. They count as running, and
   // the plan leaves them out.
   std::map<std::string, std::string> left_out{};
-  // How often each VM's removal was refused within kGoesLastFor, by name; VMs with fewer refusals
+  // How often each VM's removal was refused within kVictimCooldown, by name; VMs with fewer refusals
   // go first.
   std::map<std::string, int> refusals{};
   // Cordoned Harvester hosts. Their VMs come before those that only the strategy ranks (rule C8).

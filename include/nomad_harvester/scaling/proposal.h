@@ -23,12 +23,12 @@ struct Proposal {
   ScalePlan plan;
   // VMs that are rolled back before planning (rule C14), and why. The plan assumes that this is
   // done.
-  std::vector<PassedOver> roll_backs;
+  std::vector<SkippedVm> roll_backs;
   // VMs that a Scale in either direction also removes, because they are broken or unhealthy.
-  std::vector<PassedOver> replaced;
+  std::vector<SkippedVm> replaced;
   // VMs that the background work replaces whatever the Scale does, the next one first (rule R1);
   // and why it does not do so now (rule R2) or why that is unknown, or empty.
-  std::vector<PassedOver> to_replace;
+  std::vector<SkippedVm> to_replace;
   std::string replacement_rests;
   // The error that would refuse the Scale; OK: none. ABORTED: another live process acts on the
   // pool.

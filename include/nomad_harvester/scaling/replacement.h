@@ -60,7 +60,7 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const Curren
 // Says, for people, why the replacement of `next`, the first of VmsToReplace, does not begin now;
 // empty if it may (rule R2). The answer holds for all of them, because unhealthy ones come first
 // and held ones last.
-std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
+std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot& snapshot,
                                 const PoolRecord& record, const CurrentTemplate& current);
 
 // The unhealthy VMs, by uid, that are marked as soon as their replacement exists, or after
@@ -70,7 +70,7 @@ std::set<std::string> AwaitingReplacement(const Decisions& decisions);
 // The VMs that wait to be replaced, for commands and metrics.
 struct ReplacementQueue {
   std::vector<Replaceable> vms;
-  std::string rests;  // WhyReplacementRests of the first VM; empty if there is none
+  std::string rests;  // ReplacementBlockedReason of the first VM; empty if there is none
 };
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                                      const CurrentTemplate& current);

@@ -157,13 +157,13 @@ class Decisions {
   // Null if the pool has no such VM.
   const Entry* Find(std::string_view vm) const;
   // The nodes to purge: we last drained them, for a VM that is not in the snapshot.
-  const std::vector<NodeOfGoneVm>& to_purge() const { return to_purge_; }
+  const std::vector<OrphanedNode>& to_purge() const { return to_purge_; }
 
  private:
   PoolSnapshot snapshot_;
   PoolFacts pool_;
   std::vector<Entry> entries_;
-  std::vector<NodeOfGoneVm> to_purge_;
+  std::vector<OrphanedNode> to_purge_;
 };
 
 }  // namespace nomad_harvester::scaling

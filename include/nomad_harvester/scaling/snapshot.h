@@ -126,7 +126,7 @@ struct VmView {
   base::Duration awaited_for{};
   // When the introduction token of a VM that has not booted must next be renewed or checked
   // (kRenewToken); unset: unknown to this process.
-  std::optional<base::WallTime> look_after_token_at;
+  std::optional<base::WallTime> token_check_at;
   // Set once the failing status has lasted for 60 s, or immediately for a halt by the quota (rule
   // C3).
   std::optional<harvester::StartFailure> start_failure;
@@ -261,7 +261,7 @@ bool IsPastJoinDeadline(const VmView& view, const Look& look);
 bool LooksUnhealthy(const VmView& view, const Look& look);
 
 // A node that we last drained, for a VM of any pool that is not in the snapshot.
-struct NodeOfGoneVm {
+struct OrphanedNode {
   const nomad::Node* node = nullptr;
   nodepool::DrainMark mark{};
 };
@@ -299,7 +299,7 @@ class NodeSet {
   // The entries of drained() for one VM.
   std::span<const Drained::value_type> DrainedFor(std::size_t vm) const;
   // In the order of the list.
-  const std::vector<NodeOfGoneVm>& of_gone_vms() const { return of_gone_vms_; }
+  const std::vector<OrphanedNode>& orphaned_nodes() const { return orphaned_nodes_; }
   // `node` is an element of all().
   std::size_t IndexOf(const nomad::Node& node) const {
     return static_cast<std::size_t>(&node - nodes_->data());
@@ -313,7 +313,7 @@ class NodeSet {
   nodepool::Linker linker_;
   std::vector<bool> is_linked_;
   Drained drained_;
-  std::vector<NodeOfGoneVm> of_gone_vms_;
+  std::vector<OrphanedNode> orphaned_nodes_;
   std::vector<std::size_t> unlinked_ready_;
 };
 
@@ -391,8 +391,8 @@ struct PoolSnapshot {
   // The VMs that carry the pool's label, members or not.
   const std::vector<const VmView*>& vms() const { return seen->VmsOfPool(key.pool); }
   const MassLoss& mass_loss() const { return seen->MassLossOf(key.pool); }
-  const std::vector<NodeOfGoneVm>& nodes_of_gone_vms() const {
-    return seen->nodes().of_gone_vms();
+  const std::vector<OrphanedNode>& orphaned_nodes() const {
+    return seen->nodes().orphaned_nodes();
   }
 };
 

@@ -85,7 +85,7 @@ void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
 
 // Limits reads of single nodes, which are needed because lists have no metadata; foreign nodes are
 // rare.
-constexpr std::size_t kMostForeignNodes = 10;
+constexpr std::size_t kMaxForeignNodes = 10;
 constexpr base::Duration kForeignNodesLimit = std::chrono::seconds(3);
 
 // True for a node whose metadata says that it is not a VM, or names a firmware UUID that no VM of
@@ -110,7 +110,7 @@ void ReadForeignNodes(const runtime::Context& caller, const nomad::NomadClient& 
     if (node->status != nomad::NodeStatus::kReady || nodepool::ParseDrainMark(*node).has_value()) {
       continue;
     }
-    if (reads++ == kMostForeignNodes) return;
+    if (reads++ == kMaxForeignNodes) return;
     const auto full = client.GetNode(context, node->id);
     if (full.ok() && IsForeign(full->value, snapshot.look())) {
       inspection->foreign_nodes.insert(node->id);
@@ -204,7 +204,7 @@ constexpr base::Duration kEventsLimit = std::chrono::seconds(5);
 }  // namespace
 
 absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
-                                                const config::PoolPolicy& policy, bool tells_vms,
+                                                const config::PoolPolicy& policy, bool defines_vms,
                                                 std::set<PoolKey> claimed) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
   Inspection inspection;
@@ -235,7 +235,7 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.scale_open = inspection.lease.live && inspection.lease.record.action.has_value();
   inputs.last_event = inspection.lease.record.last_event;
   inputs.paused = inspection.lease.record.paused;
-  if (tells_vms) ReadTemplate(context, run.Deps(options_), policy, &inspection);
+  if (defines_vms) ReadTemplate(context, run.Deps(options_), policy, &inspection);
   inputs.current_template = inspection.current_template;
   inspection.report = ReportStatus(snapshot, inputs);
   ReadForeignNodes(context, *clients_.nomad, &inspection);
@@ -273,8 +273,8 @@ EventsView Maintenance::EventsOf(const runtime::Context& caller, const std::stri
   }
   if (!events.ok()) return {.problem = "they cannot be read: " + base::Message(events.status())};
   EventsView view{.events = *std::move(events)};
-  if (view.events.size() > kMostEvents) {
-    view.earlier = view.events.size() - kMostEvents;
+  if (view.events.size() > kMaxEvents) {
+    view.earlier = view.events.size() - kMaxEvents;
     view.events.erase(view.events.begin(),
                       view.events.begin() + static_cast<std::ptrdiff_t>(view.earlier));
   }

@@ -32,7 +32,7 @@ std::string WorkOf(const Decisions& decisions) {
       work += view->vm->uid + " " + std::string(RowName(step.row)) + "\n";
     }
   }
-  for (const NodeOfGoneVm& gone : decisions.to_purge()) work += gone.node->id + "\n";
+  for (const OrphanedNode& gone : decisions.to_purge()) work += gone.node->id + "\n";
   if (!work.empty()) return work;
   // A node that could be a VM's is read in full immediately when it is new, but in rounds if it
   // keeps changing.
@@ -117,7 +117,7 @@ void Background::Continue(const std::shared_ptr<Session>& session,
 void Background::SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base::MonoTime> at) {
   std::unique_ptr<runtime::PeriodicTask> alarm;
   if (at.has_value()) {
-    alarm = options_.clock->Every(*at - options_.clock->Now(), [this, pool] { Ring(pool); });
+    alarm = options_.clock->Every(*at - options_.clock->Now(), [this, pool] { OnAlarm(pool); });
   }
   // The old alarm is destroyed after the lock is released, because its destructor waits for a
   // running call.
@@ -125,7 +125,7 @@ void Background::SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base:
   alarm.swap(alarms_[pool->key]);
 }
 
-void Background::Ring(const std::shared_ptr<Pool>& pool) {
+void Background::OnAlarm(const std::shared_ptr<Pool>& pool) {
   const std::shared_ptr<Session> session = session_();
   if (session == nullptr || pool->gate.Busy()) return;
   std::string work;

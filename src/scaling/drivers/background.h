@@ -80,7 +80,7 @@ class Background {
   void SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base::MonoTime> at);
   // Starts the work for which the alarm was set. If that fails, the alarm rings again after the
   // same time.
-  void Ring(const std::shared_ptr<Pool>& pool);
+  void OnAlarm(const std::shared_ptr<Pool>& pool);
 
   const ServiceOptions& options_;
   Pools& pools_;

@@ -18,7 +18,7 @@ namespace {
 constexpr base::Duration kTemplateGoodFor = std::chrono::minutes(10);
 constexpr base::Duration kTemplateReadLimit = std::chrono::seconds(10);
 // The maximum number of VMs with nodes to read in search of one that may be replaced.
-constexpr std::size_t kMostTried = 64;
+constexpr std::size_t kMaxTried = 64;
 
 // Also true for a stopped roll-out: another template lets it continue (rule R5).
 bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
@@ -93,7 +93,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     NH_RETURN_IF_ERROR(deps.lease.Store(context, *closed, ""));
   }
   absl::Status kept;
-  for (std::size_t i = 0; i < vms.size() && i < kMostTried; ++i) {
+  for (std::size_t i = 0; i < vms.size() && i < kMaxTried; ++i) {
     // The others wait until the pool is at rest.
     if (vms[i].is_unhealthy() != vms[0].is_unhealthy()) break;
     if (vms[i].hold != Replaceable::Hold::kNone) break;
@@ -183,7 +183,7 @@ std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& reco
   resumed.replacement.reset();
   const bool has_stopped =
       record.replacement.has_value() &&
-      WhyReplacementRests(vms[0], snapshot, resumed, memory.current_template).empty();
+      ReplacementBlockedReason(vms[0], snapshot, resumed, memory.current_template).empty();
   return has_stopped ? "a replacement that has stopped\n" : "";
 }
 

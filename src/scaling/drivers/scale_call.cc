@@ -31,10 +31,10 @@ constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 constexpr base::Duration kTemplateLimit = std::chrono::seconds(3);
 
 // How often an unanswered creation is sent.
-constexpr int kMostCreations = 3;
+constexpr int kMaxCreations = 3;
 
 // How often a write is attempted on a VM that has changed since it was read.
-constexpr int kMostConflicts = 4;
+constexpr int kMaxConflicts = 4;
 
 // Keeps the first `count` creations. Names left over by an earlier action come first in the list.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
@@ -44,8 +44,8 @@ void KeepCreations(ScalePlan* plan, std::size_t count) {
 }
 
 // VMs that the reconciler would mark during any Scale.
-std::vector<PassedOver> ReplacedVms(const PoolSnapshot& snapshot) {
-  std::vector<PassedOver> replaced;
+std::vector<SkippedVm> ReplacedVms(const PoolSnapshot& snapshot) {
+  std::vector<SkippedVm> replaced;
   const Decisions decisions(snapshot);
   if (decisions.snapshot().mass_loss().alarming) return replaced;
   for (const Decisions::Entry& entry : decisions.all()) {
@@ -77,7 +77,7 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
                                    std::map<std::string, std::string> left_out) {
   inputs_ = {.left_out = std::move(left_out)};
   for (const auto& [vm, refused] : deps_.backlog.removal_refusals) {
-    if (deps_.clock.Now() - refused.last < kGoesLastFor) inputs_.refusals[vm] = refused.count;
+    if (deps_.clock.Now() - refused.last < kVictimCooldown) inputs_.refusals[vm] = refused.count;
   }
   for (const auto& [zone, at] : deps_.backlog.zone_failures) {
     if (deps_.clock.Now() - at < kZoneAvoidedFor) inputs_.failing_zones.insert(zone);
@@ -108,7 +108,7 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {
 }
 
 // The pool may have changed since somebody agreed to a plan.
-absl::Status ScaleCall::KeepToConsent(ScalePlan* plan) const {
+absl::Status ScaleCall::EnforceConsent(ScalePlan* plan) const {
   if (!request_.consent.has_value()) return absl::OkStatus();
   const RemovalConsent& consent = *request_.consent;
   for (const PlannedRemoval& removal : plan->remove) {
@@ -381,7 +381,7 @@ absl::StatusOr<ScaleCall::Planned> ScaleCall::PlanWithout(const runtime::Context
   range_ = {.from = plan.from, .to = plan.to};
   deferred_ = absl::OkStatus();
   if (plan.direction != Direction::kNone) {
-    NH_RETURN_IF_ERROR(KeepToConsent(&plan));
+    NH_RETURN_IF_ERROR(EnforceConsent(&plan));
     NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
     NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
     NH_RETURN_IF_ERROR(CheckTokens(context));
@@ -478,7 +478,7 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
         deps_.logger.Info(
             "A Scale goes first: a VM that was to replace another one counts by itself",
             {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
-      } else if (!kube::IsConflict(counted) || attempt == kMostConflicts) {
+      } else if (!kube::IsConflict(counted) || attempt == kMaxConflicts) {
         // An unanswered write may still take effect, so no other plan may depend on it.
         if (EffectOf(counted).verdict != Verdict::kRefused) return counted;
         stuck.insert(vm.name);
@@ -559,7 +559,7 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
     return MakeVm(context, deps_, *creation_, creation, action_id_, snapshot);
   };
   absl::StatusOr<CreatedVm> created = make();
-  for (int i = 1; i < kMostCreations && MayRepeatCreation(EffectOf(created.status())); ++i) {
+  for (int i = 1; i < kMaxCreations && MayRepeatCreation(EffectOf(created.status())); ++i) {
     created = make();
   }
   NH_RETURN_IF_ERROR(created);

@@ -68,7 +68,7 @@ class ScaleCall {
   absl::Status CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
                              const Replaceable& old) const;
   // Creates the VM that replaces `old`, without waiting for it. Requires the pool's Lease, and a
-  // snapshot for which WhyReplacementRests is empty.
+  // snapshot for which ReplacementBlockedReason is empty.
   absl::Status Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
                        const Replaceable& old);
   // Logs what Run would do (rule C13). Only reads.
@@ -93,7 +93,7 @@ class ScaleCall {
                            Proposal* proposal);
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
   // FAILED_PRECONDITION: the plan removes a VM that the operator did not agree to.
-  absl::Status KeepToConsent(ScalePlan* plan) const;
+  absl::Status EnforceConsent(ScalePlan* plan) const;
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   void WarnOfCreations();

@@ -101,7 +101,7 @@ absl::StatusOr<AllocationList> ScaleReads::Allocations(const runtime::Context& c
                                                        const PoolSnapshot& snapshot) {
   auto all = read_.allocations.has_value() ? std::move(*read_.allocations)
                                            : deps_.observer().ReadAllocations(context);
-  if (all.ok() || MayPass(all.status())) return all;
+  if (all.ok() || IsRetryable(all.status())) return all;
   deps_.logger.Warn("Could not list all allocations; asking for those of each node of the pool",
                     {{"action_id", deps_.call}, {"error", all.status()}});
   std::vector<std::string> nodes;

@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kRandomLength = 8;
 
 // kubernetes/kubernetes:pkg/apis/core/types.go, MaxSecretSize: the sum of all values of a Secret.
-constexpr std::size_t kMostInSecret = std::size_t{1024} * 1024;
+constexpr std::size_t kMaxInSecret = std::size_t{1024} * 1024;
 
 // Two copies of a token of about 1 KiB each.
 constexpr std::size_t kRoomForTokens = std::size_t{4} * 1024;
@@ -135,10 +135,10 @@ absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
   std::size_t bytes = cloud_init.user_data.size() + cloud_init.network_data.size();
   // A sample has no token yet. A real one must fit both in the text and beside it.
   if (UsesToken(plan)) bytes += kRoomForTokens;
-  if (bytes <= kMostInSecret) return cloud_init;
+  if (bytes <= kMaxInSecret) return cloud_init;
   return base::InvalidArgument(
       keys + ": " + std::to_string(bytes) + " bytes for cloud-init, but a Secret holds " +
-      std::to_string(kMostInSecret) + "; let the VM download what is large");
+      std::to_string(kMaxInSecret) + "; let the VM download what is large");
 }
 
 // A UUID derived from `seed` (RFC 9562, version 8: application-defined content).
@@ -351,7 +351,7 @@ absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& con
   return harvester::IntroToken{.jwt = made.jwt, .expires = now + made.lifetime};
 }
 
-base::WallTime TokenIsLookedAfterAt(base::WallTime made, base::WallTime expires) {
+base::WallTime TokenCheckTime(base::WallTime made, base::WallTime expires) {
   return made + std::max<base::Duration>((expires - made) / 2, std::chrono::seconds(30));
 }
 
@@ -422,7 +422,7 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   created.uid = vm.value.uid;
   if (created.secret.token_expires.has_value()) {
     deps.memory.RecordTokenOf(created.uid,
-                              TokenIsLookedAfterAt(now, *created.secret.token_expires));
+                              TokenCheckTime(now, *created.secret.token_expires));
   }
   return created;
 }

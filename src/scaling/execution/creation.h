@@ -79,7 +79,7 @@ absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& con
 
 // Returns the time at which half of a token's lifetime has passed, but at least half a minute from
 // `made`.
-base::WallTime TokenIsLookedAfterAt(base::WallTime made, base::WallTime expires);
+base::WallTime TokenCheckTime(base::WallTime made, base::WallTime expires);
 
 // Sends one VM to the API server as a dry run, to learn whether it would be refused (rule C2).
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,

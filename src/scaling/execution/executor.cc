@@ -317,7 +317,7 @@ class Act {
     if (!token.ok()) return EffectOf(token.status());
     absl::Status replaced = deps_.vms.ReplaceIntroToken(context_, *secret, *token);
     if (replaced.ok()) {
-      deps_.memory.RecordTokenOf(vm.uid, TokenIsLookedAfterAt(seen_.now(), token->expires));
+      deps_.memory.RecordTokenOf(vm.uid, TokenCheckTime(seen_.now(), token->expires));
     }
     return EffectOf(std::move(replaced));
   }
@@ -336,7 +336,7 @@ class Act {
       const bool is_of_this = replaces.has_value() && replaces->uid == seen_.view().vm->uid;
       if (is_of_this) at = std::max(at, view->vm->created_at);
     }
-    return harvester::ToAnnotation(harvester::UndoneRemoval{at, why});
+    return harvester::ToAnnotation(harvester::CancelledRemoval{at, why});
   }
 
   // Adds the cluster's keys if they must be recorded.
@@ -439,7 +439,7 @@ Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
 }
 
 Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
-             const Decisions& decisions, const NodeOfGoneVm& gone) {
+             const Decisions& decisions, const OrphanedNode& gone) {
   const auto vm = deps.vms.Get(context, std::string(gone.mark.vm));
   if (vm.ok() && vm->value.uid == gone.mark.vm_uid) return kNotWanted;
   if (!vm.ok() && !kube::IsNotFound(vm.status())) return EffectOf(vm.status());

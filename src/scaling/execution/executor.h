@@ -23,7 +23,7 @@ Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
 
 // Purges the node of a VM that no longer exists, after confirming that by GET by name.
 Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
-             const Decisions& decisions, const NodeOfGoneVm& gone);
+             const Decisions& decisions, const OrphanedNode& gone);
 
 // Reads the node in full, writes the mark of a scale-in and starts the drain. `snapshot` holds the
 // action that names the VM. kUnsuitable: the VM must not be marked with that node. kDone: the mark

@@ -128,7 +128,7 @@ class CreationTask final : public PassTask {
 
 class PurgeTask final : public PassTask {
  public:
-  explicit PurgeTask(const NodeOfGoneVm& gone)
+  explicit PurgeTask(const OrphanedNode& gone)
       : PassTask(std::string(gone.mark.vm), {StepName(StepKind::kPurge), gone.node->id}),
         gone_(gone) {}
 
@@ -148,7 +148,7 @@ class PurgeTask final : public PassTask {
   }
 
  private:
-  const NodeOfGoneVm& gone_;
+  const OrphanedNode& gone_;
 };
 
 }  // namespace
@@ -178,7 +178,7 @@ std::unique_ptr<PassTask> MakeCreationTask(const std::string& vm) {
   return std::make_unique<CreationTask>(vm);
 }
 
-std::unique_ptr<PassTask> MakePurgeTask(const NodeOfGoneVm& gone) {
+std::unique_ptr<PassTask> MakePurgeTask(const OrphanedNode& gone) {
   return std::make_unique<PurgeTask>(gone);
 }
 

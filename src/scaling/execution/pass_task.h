@@ -15,7 +15,7 @@
 
 #include "execution/creation.h"
 #include "execution/executor.h"
-#include "execution/gone_vms.h"
+#include "execution/deleted_vms.h"
 #include "execution/pool_dependencies.h"
 #include "rules/pool_record.h"
 #include "rules/tracker.h"
@@ -38,7 +38,7 @@ struct Run {
   std::optional<Decisions> last{};        // of the last observation
   // The observed pool with the current record of the Lease.
   std::optional<PoolSnapshot> recorded{};
-  GoneVms gone;
+  DeletedVms gone;
   // The API server's time of the newest effect.
   std::optional<base::WallTime> last_event{};
   // The causes (back_off.h) of VMs that were marked as broken; `broken` describes these VMs.
@@ -99,7 +99,7 @@ std::unique_ptr<PassTask> MakeStepTask(const Decisions::Entry& entry);
 // Tasks of a Scale's action: mark a victim, create a VM.
 std::unique_ptr<PassTask> MakeMarkTask(const Decisions::Entry& entry);
 std::unique_ptr<PassTask> MakeCreationTask(const std::string& vm);
-std::unique_ptr<PassTask> MakePurgeTask(const NodeOfGoneVm& gone);
+std::unique_ptr<PassTask> MakePurgeTask(const OrphanedNode& gone);
 
 // Returns the key of MakeStepTask's task.
 Retries::Key KeyOfStep(const Decisions::Entry& entry);

@@ -30,16 +30,16 @@ std::optional<std::string> UnlessEmpty(std::string text) {
 
 }  // namespace
 
-Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
+Effect Publish(const runtime::Context& reading, const runtime::Context& writing,
                const PoolDependencies& deps, const VmView& view, const Step& step) {
-  const runtime::Context limited = asking.WithTimeout(kPublicationLimit);
+  const runtime::Context limited = reading.WithTimeout(kPublicationLimit);
   // A key or annotation without a value is removed.
   std::map<std::string, std::optional<std::string>> meta = {{kHostKey, std::nullopt},
                                                             {kZoneKey, std::nullopt}};
   std::optional<std::string> annotation;
   if (step.kind == StepKind::kPublishHost) {
     // If the host cannot be read, the zone is left out until it is known.
-    auto zone = deps.hosts.ZoneOf(asking.WithTimeout(kZoneLimit), view.host);
+    auto zone = deps.hosts.ZoneOf(reading.WithTimeout(kZoneLimit), view.host);
     harvester::PublishedHost published =
         view.vm->published_host.value_or(harvester::PublishedHost());
     published.node_id = step.node_id;
@@ -57,7 +57,7 @@ Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                       .status());
 }
 
-bool Publications::RunNext(State& state, const runtime::Context& asking) {
+bool Publications::RunNext(State& state, const runtime::Context& reading) {
   Task task;
   {
     base::MutexLock lock(state.mutex);
@@ -72,7 +72,7 @@ bool Publications::RunNext(State& state, const runtime::Context& asking) {
     --state.running;
     state.changed.NotifyAll();
   };
-  Ended ended = task(asking);
+  Ended ended = task(reading);
   base::MutexLock lock(state.mutex);
   state.ended.push_back(std::move(ended));
   return true;
@@ -84,7 +84,7 @@ bool Publications::Submit(Task task) {
     state_->waiting.push_back(std::move(task));
   }
   const absl::Status submitted = deps_.executor.Submit(
-      [state = state_, asking = asking_->context()] { RunNext(*state, asking); });
+      [state = state_, reading = reading_->context()] { RunNext(*state, reading); });
   if (submitted.ok()) return true;
   Task left;  // destroyed without the lock
   base::MutexLock lock(state_->mutex);
@@ -98,7 +98,7 @@ void Publications::Start(const runtime::Context& context,
                          const std::vector<const Decisions::Entry*>& due,
                          const std::shared_ptr<const Snapshot>& seen, base::MonoTime now) {
   wait_ = false;
-  if (!asking_.has_value()) asking_.emplace(context);
+  if (!reading_.has_value()) reading_.emplace(context);
   for (const Decisions::Entry* entry : due) {
     Retries::Key key(StepName(entry->step.kind), entry->view->vm->uid);
     if (begun_.contains(key) || !deps_.backlog.retries.MayTry(key, now)) continue;
@@ -107,8 +107,8 @@ void Publications::Start(const runtime::Context& context,
     if (wait_) return;
     // The snapshot keeps the view.
     const bool begun = Submit([this, context, key, turn, seen, view = entry->view,
-                               step = entry->step](const runtime::Context& asking) {
-      return Ended{key, view->vm->name, step, Publish(asking, context, deps_, *view, step)};
+                               step = entry->step](const runtime::Context& reading) {
+      return Ended{key, view->vm->name, step, Publish(reading, context, deps_, *view, step)};
     });
     // The executor has no room: the publication is due again in the next pass.
     if (!begun) return;
@@ -140,15 +140,15 @@ bool Publications::any() const {
 }
 
 void Publications::Await() {
-  if (!asking_.has_value()) return;
-  while (RunNext(*state_, asking_->context())) {
+  if (!reading_.has_value()) return;
+  while (RunNext(*state_, reading_->context())) {
   }
   AwaitRunning();
 }
 
 void Publications::End() {
   std::deque<Task> dropped;  // destroyed without the lock
-  if (asking_.has_value()) asking_->Cancel(runtime::CancelReason::kNone);
+  if (reading_.has_value()) reading_->Cancel(runtime::CancelReason::kNone);
   {
     base::MutexLock lock(state_->mutex);
     dropped.swap(state_->waiting);

@@ -23,9 +23,9 @@ namespace nomad_harvester::scaling {
 // Executes kPublishHost or kUnpublishHost: sets or unsets the metadata of the step's node, and
 // then, with the resourceVersion of `view`, the annotation published-host. If the process dies
 // between the two, both are repeated (docs/adr/0024). Blocks for a few seconds at most, if the
-// node's client hangs. `asking` is for requests that may be cancelled at any time, `writing` for
+// node's client hangs. `reading` is for requests that may be cancelled at any time, `writing` for
 // the PATCH.
-Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
+Effect Publish(const runtime::Context& reading, const runtime::Context& writing,
                const PoolDependencies& deps, const VmView& view, const Step& step);
 
 // The publications of one run of the loop, whose passes do not wait for them. Used by one thread;
@@ -61,7 +61,7 @@ class Publications {
     Step step;
     Effect effect;
   };
-  using Task = std::function<Ended(const runtime::Context& asking)>;
+  using Task = std::function<Ended(const runtime::Context& reading)>;
   struct State {
     base::Mutex mutex;
     base::CondVar changed;
@@ -70,7 +70,7 @@ class Publications {
     std::vector<Ended> ended NH_GUARDED_BY(mutex);
   };
   // False: none is waiting.
-  static bool RunNext(State& state, const runtime::Context& asking);
+  static bool RunNext(State& state, const runtime::Context& reading);
   // False: the executor has no room, and the task is dropped.
   bool Submit(Task task);
   void AwaitRunning();
@@ -81,7 +81,7 @@ class Publications {
   bool wait_ = false;  // some could not be started yet
   // Shared, because the executor may call after this object is destroyed. It then finds no task.
   const std::shared_ptr<State> state_ = std::make_shared<State>();
-  std::optional<runtime::CancelSource> asking_;
+  std::optional<runtime::CancelSource> reading_;
 };
 
 }  // namespace nomad_harvester::scaling

@@ -25,7 +25,7 @@ namespace {
 constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr int kAtOnce = 4;
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
-constexpr base::Duration kLongestWait = std::chrono::seconds(5);
+constexpr base::Duration kMaxWait = std::chrono::seconds(5);
 // Resumption ends after this many consecutive passes with failures and without an effect.
 constexpr int kFruitlessPasses = 3;
 // VMs whose roll-back takes longer than this are left out of the plan.
@@ -160,7 +160,7 @@ PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
     for (const std::string& vm : run_.action->tracker.ToMake()) add(MakeCreationTask(vm));
   }
   if (!decisions.snapshot().look().nomad_readable) return tasks;
-  for (const NodeOfGoneVm& gone : decisions.to_purge()) add(MakePurgeTask(gone));
+  for (const OrphanedNode& gone : decisions.to_purge()) add(MakePurgeTask(gone));
   return tasks;
 }
 
@@ -341,7 +341,7 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
   idle_passes_ = pass.effects > 0 ? 0 : idle_passes_ + 1;
   const base::MonoTime now = deps_.clock.Now();
   base::Duration wait =
-      pass.effects > 0 ? kPause : std::min(kLongestWait, kFirstWait * idle_passes_);
+      pass.effects > 0 ? kPause : std::min(kMaxWait, kFirstWait * idle_passes_);
   if (const auto next = deps_.backlog.retries.NextAttempt(pass.began);
       next.has_value() && pass.effects == 0) {
     wait = std::clamp(base::Duration(*next - now), kFirstWait, wait);
@@ -365,7 +365,7 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
     NH_RETURN_IF_ERROR(context.Check());
     if (!pass.ok()) {
       deps_.logger.Warn("Could not observe the pool; retrying", {{"error", pass.status()}});
-      NH_RETURN_IF_ERROR(context.Sleep(kLongestWait));
+      NH_RETURN_IF_ERROR(context.Sleep(kMaxWait));
       continue;
     }
     const bool ended = action.tracker.Ended(*run_.last, deps_.backlog.retries, deps_.clock.Now());
@@ -487,7 +487,7 @@ absl::Status Reconciler::Preview(const runtime::Context& context) {
     if (step.kind == StepKind::kNothing || waits_to_join) continue;
     if (ReasonToWait(step.kind) == nullptr) deps_.Notify({.vm = view->vm->name, .step = step});
   }
-  for (const NodeOfGoneVm& gone : decisions.to_purge()) {
+  for (const OrphanedNode& gone : decisions.to_purge()) {
     deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,
                   .vm = std::string(gone.mark.vm),
                   .object = gone.node->id});

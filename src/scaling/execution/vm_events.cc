@@ -40,7 +40,7 @@ void VmEvents::Post(const PoolKey& key, VmEvent event, const std::string& call) 
     base::MutexLock lock(mutex_);
     PoolEvents& pool = pools_[key];
     if (pool.refused) return;
-    if (pool.series.size() >= 2 * kMostPending) Forget(now, &pool);
+    if (pool.series.size() >= 2 * kMaxPending) Forget(now, &pool);
     std::string id = KeyOf(event);
     Series& series = pool.series[id];
     if (series.name.empty() || (!series.pending && now - series.last > kSeries)) {
@@ -54,7 +54,7 @@ void VmEvents::Post(const PoolKey& key, VmEvent event, const std::string& call) 
     if (series.pending) return;
     series.pending = true;
     pool.pending.push_back({std::move(id), std::move(event), at, call});
-    if (pool.pending.size() > kMostPending) {
+    if (pool.pending.size() > kMaxPending) {
       pool.series.erase(pool.pending.front().key);
       pool.pending.pop_front();
       ++pool.dropped;

@@ -30,7 +30,7 @@ namespace nomad_harvester::scaling {
 class VmEvents : public std::enable_shared_from_this<VmEvents> {
  public:
   // Limit per pool. When more events are pending, the oldest are dropped.
-  static constexpr std::size_t kMostPending = 256;
+  static constexpr std::size_t kMaxPending = 256;
   // A pool may send this many events at once, and after that this many per second.
   static constexpr double kBurst = 20;
   static constexpr double kPerSecond = 5;

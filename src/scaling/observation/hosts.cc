@@ -13,7 +13,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // Each one occupies a connection to Nomad, for some seconds if the client hangs.
-constexpr int kMostPublications = 4;
+constexpr int kMaxPublications = 4;
 
 }  // namespace
 
@@ -211,7 +211,7 @@ void Hosts::FillZones(Look* look) const {
 
 std::shared_ptr<void> Hosts::BeginPublication() {
   base::MutexLock lock(mutex_);
-  if (publications_ >= kMostPublications) return nullptr;
+  if (publications_ >= kMaxPublications) return nullptr;
   ++publications_;
   return {this, [](Hosts* hosts) {
             base::MutexLock ending(hosts->mutex_);

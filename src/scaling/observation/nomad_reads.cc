@@ -13,8 +13,8 @@ namespace {
 
 // Limits one wait on the condition variable, which uses the real clock, while the context's clock
 // may be a fake one and the wait may be unlimited.
-constexpr base::Duration kShortestSlice = std::chrono::milliseconds(1);
-constexpr base::Duration kLongestSlice = std::chrono::hours(1);
+constexpr base::Duration kMinSlice = std::chrono::milliseconds(1);
+constexpr base::Duration kMaxSlice = std::chrono::hours(1);
 
 constexpr base::Duration kClusterIsKept = std::chrono::minutes(5);
 
@@ -68,7 +68,7 @@ bool SharedList<List>::WaitFor(const runtime::Context& context, base::MonoTime u
     const base::Duration left = std::min(until - now, context.Remaining());
     changed_.WaitUntil(
         mutex_, context.stop_token(),
-        std::chrono::steady_clock::now() + std::clamp(left, kShortestSlice, kLongestSlice),
+        std::chrono::steady_clock::now() + std::clamp(left, kMinSlice, kMaxSlice),
         [&] { return in_flight.done; });
   }
   return true;
@@ -189,7 +189,7 @@ absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::C
   return node;
 }
 
-absl::StatusOr<nomad::Node> NomadReads::InFull(const runtime::Context& context,
+absl::StatusOr<nomad::Node> NomadReads::GetFullNode(const runtime::Context& context,
                                                const nomad::NomadClient& client, nomad::Node stub) {
   if (cache_.Complete(&stub)) return stub;
   NH_ASSIGN_OR_RETURN(auto node, GetNode(context, client, stub.id));

@@ -24,7 +24,7 @@ namespace {
 // Limits for reading nodes one by one: how many concurrently, and the number of failures after
 // which reading stops.
 constexpr std::size_t kNodesAtOnce = 4;
-constexpr int kMostFailures = 3;
+constexpr int kMaxFailures = 3;
 
 // Returns the identifiers of the members of the VMs' pools and of the policy's pool.
 std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
@@ -156,7 +156,7 @@ bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
          error->index >= (vm.nodes.has_value() ? vm.nodes->index : 0);
 }
 
-bool MayPass(const absl::Status& list) {
+bool IsRetryable(const absl::Status& list) {
   return absl::IsUnavailable(list) || absl::IsDeadlineExceeded(list) || absl::IsCancelled(list);
 }
 
@@ -169,7 +169,7 @@ std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Contex
   std::atomic<int> failures = 0;
   const std::vector<absl::Status> outcomes = runtime::ForEachBounded(
       context, executor, nodes.size(), at_once, [&](std::size_t i) -> absl::Status {
-        if (failures >= kMostFailures) return base::Unavailable("others could not be read");
+        if (failures >= kMaxFailures) return base::Unavailable("others could not be read");
         auto some = nomad.NodeAllocations(context, nodes[i]);
         if (!some.ok()) ++failures;
         NH_RETURN_IF_ERROR(some);
@@ -281,7 +281,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
         if (!retries_.MayTry(key, began)) {
           return absl::AbortedError(base::Message(retries_.LastOf(key)));
         }
-        if (failures >= kMostFailures) return absl::AbortedError("others could not be read");
+        if (failures >= kMaxFailures) return absl::AbortedError("others could not be read");
         auto node = reads_.InFull(context, nomad_, stub);
         if (absl::IsNotFound(node.status())) return absl::OkStatus();
         if (!node.ok()) ++failures;
@@ -342,7 +342,7 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
   }
   const auto all = reads_.ListAllocations(context);
   if (absl::Status ended = context.Check(); !ended.ok()) return ended;
-  if (MayPass(all.status())) {
+  if (IsRetryable(all.status())) {
     logger_.Debug("Could not list allocations", {{"error", all.status()}});
     return absl::OkStatus();
   }

@@ -15,7 +15,7 @@ namespace {
 // ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 // More time than this between two observations of a changing node is a gap.
-constexpr base::Duration kLongestGap = std::chrono::minutes(2);
+constexpr base::Duration kMaxGap = std::chrono::minutes(2);
 
 }  // namespace
 
@@ -93,7 +93,7 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* 
   if (!known->unhealthy.has_value()) known->unhealthy = UnhealthySince{now, now, index};
   UnhealthySince& unhealthy = *known->unhealthy;
   const bool unchanged = index == unhealthy.modify_index;
-  if (!unchanged && now - unhealthy.last_seen > kLongestGap) unhealthy.since = now;
+  if (!unchanged && now - unhealthy.last_seen > kMaxGap) unhealthy.since = now;
   unhealthy.last_seen = now;
   unhealthy.modify_index = index;
   view->unhealthy_for = now - unhealthy.since;

@@ -102,8 +102,8 @@ bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) 
   const nomad::LastDrain& drain = *node->last_drain;
   if (drain.status != DrainStatus::kCanceled) return false;
   // Nomad's clock may be wrong. The time written by the roll-back is Harvester's.
-  return (drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor) ||
-         IsUndoneLately(view.vm, now);
+  return (drain.updated_at.has_value() && now - *drain.updated_at < kVictimCooldown) ||
+         WasRecentlyRolledBack(view.vm, now);
 }
 
 // True if somebody else drains the node: a mark would be rolled back at once, and set again.
@@ -194,7 +194,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   SetSuccessor(seen, facts);
   facts->awaits_replacement =
       facts->unhealthy && facts->successor == nullptr && snapshot.lease_used &&
-      !snapshot.collected && !IsUndoneLately(view.vm, seen.now()) &&
+      !snapshot.collected && !WasRecentlyRolledBack(view.vm, seen.now()) &&
       !IsPendingReplacement(view, snapshot) && view.awaited_for < kReplacementWait;
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
@@ -370,7 +370,7 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   return facts;
 }
 
-Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
+Facts FactsOfGoneVm(const OrphanedNode& gone, const PoolSnapshot& snapshot) {
   Facts facts;
   facts.nomad_readable = snapshot.look().nomad_readable;
   facts.nomad_problem = &snapshot.look().nomad_problem;
@@ -381,7 +381,7 @@ Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
   return facts;
 }
 
-bool AwaitsPurge(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
+bool AwaitsPurge(const OrphanedNode& gone, const PoolSnapshot& snapshot) {
   return IsOfThisHarvester(gone.mark, snapshot.look()) && gone.mark.purge &&
          gone.mark.pool == snapshot.key.ToString() &&
          gone.node->last_drain->status != DrainStatus::kCanceled;

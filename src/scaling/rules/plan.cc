@@ -94,7 +94,7 @@ std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
 
 absl::Status NoVictims(const ScalePlan& plan) {
   std::string text = "no VM of the pool may be removed";
-  for (const PassedOver& passed : plan.passed_over) text += "; " + passed.vm + ": " + passed.reason;
+  for (const SkippedVm& passed : plan.passed_over) text += "; " + passed.vm + ": " + passed.reason;
   return base::FailedPrecondition(text);
 }
 
@@ -229,7 +229,7 @@ std::string Describe(const ScalePlan& plan) {
   if (plan.missing_victims > 0) {
     text += "; " + std::to_string(plan.missing_victims) + " fewer than desired";
   }
-  for (const PassedOver& passed : plan.passed_over) {
+  for (const SkippedVm& passed : plan.passed_over) {
     text += "; passed over " + passed.vm + ": " + passed.reason;
   }
   return text;

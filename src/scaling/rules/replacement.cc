@@ -51,7 +51,7 @@ bool AwaitsReplacement(const VmView& view, const PoolSnapshot& snapshot,
 
 // After this many changes back and forth, made in close succession, a place keeps its VM. An
 // operator who reverts a roll-out and repeats it makes two.
-constexpr std::int64_t kMostFlips = 4;
+constexpr std::int64_t kMaxFlips = 4;
 constexpr base::Duration kFlipsWithin = std::chrono::hours(24);
 
 // How often in a row the place has changed back, if the new VM is made from `current`.
@@ -85,7 +85,7 @@ std::optional<Replaceable> ReplaceableOf(const VmView& view, const PoolSnapshot&
     if (parts.has_value()) {
       const std::string reason =
           parts->empty() ? "drifted" : "drifted: " + absl::StrJoin(*parts, ", ");
-      const bool alternates = FlipsWith(current, vm, snapshot.now()) >= kMostFlips;
+      const bool alternates = FlipsWith(current, vm, snapshot.now()) >= kMaxFlips;
       return Replaceable{&view, reason, Urgency::kDrifted,
                          alternates ? Replaceable::Hold::kFlips : Replaceable::Hold::kNone};
     }
@@ -117,7 +117,7 @@ std::vector<OpenPlace> OpenPlaces(const PoolSnapshot& snapshot) {
 }
 
 // Says what is missing until a VM is ready and alone in its place; empty: nothing.
-std::string WhatIsUnfinished(const VmView& view, const PoolSnapshot& snapshot) {
+std::string ReplacementProblem(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
   if (harvester::IsTerminating(vm)) return "VM " + vm.name + " is being deleted";
   if (vm.has_mark) return "VM " + vm.name + " is being removed";
@@ -161,7 +161,7 @@ bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapsh
 
 // Says why no further VM may be replaced in addition to the current ones; empty: one may.
 // Everything that is not part of a replacement must be at rest.
-std::string WhatIsUnfinished(const PoolSnapshot& snapshot) {
+std::string ReplacementProblem(const PoolSnapshot& snapshot) {
   const std::vector<OpenPlace> open = OpenPlaces(snapshot);
   std::set<const VmView*> in_open_place;
   for (const OpenPlace& place : open) {
@@ -174,12 +174,12 @@ std::string WhatIsUnfinished(const PoolSnapshot& snapshot) {
     if (!IsPoolMember(*view, snapshot)) continue;
     const bool may_go_on = in_open_place.contains(view) && !IsBroken(*view, snapshot);
     if (may_go_on) continue;
-    if (std::string what = WhatIsUnfinished(*view, snapshot); !what.empty()) return what;
+    if (std::string what = ReplacementProblem(*view, snapshot); !what.empty()) return what;
   }
   const bool is_full = static_cast<std::int64_t>(open.size()) >= MostAtATime(*snapshot.policy);
   for (const OpenPlace& place : open) {
-    std::string what = WhatIsUnfinished(*place.fresh, snapshot);
-    if (what.empty() && place.old != nullptr) what = WhatIsUnfinished(*place.old, snapshot);
+    std::string what = ReplacementProblem(*place.fresh, snapshot);
+    if (what.empty() && place.old != nullptr) what = ReplacementProblem(*place.old, snapshot);
     if (what.empty()) what = "VM " + place.fresh->vm->name + " has yet to be alone in its place";
     if (is_full) return what;
     if (!IsProven(place.fresh->vm, snapshot)) return what + ", and is the first one of its spec";
@@ -229,7 +229,7 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
     if (!replaceable.has_value()) continue;
     if (!Counts(*view, snapshot)) continue;
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
-    if (IsUndoneLately(view->vm, snapshot.now())) continue;
+    if (WasRecentlyRolledBack(view->vm, snapshot.now())) continue;
     const nomad::Node* node = LinkedNode(*view, snapshot);
     const bool stays = node == nullptr || !ObjectionTo(*view, node, snapshot).empty();
     if (stays && !replaceable->is_unhealthy()) continue;
@@ -271,7 +271,7 @@ std::string WhyItStopped(const harvester::StoppedReplacement& stopped) {
          "; it goes on with another VM spec, or after nomad-harvester resume --replacement";
 }
 
-std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& snapshot,
+std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot& snapshot,
                                 const PoolRecord& record, const CurrentTemplate& current) {
   if (snapshot.policy->dry_run) return "the policy is in dry run";
   if (record.paused.HoldsAt(snapshot.now())) return "the pool is paused";
@@ -297,14 +297,14 @@ std::string WhyReplacementRests(const Replaceable& next, const PoolSnapshot& sna
     return base::Message(waits);
   }
   if (const absl::Status grows = CheckGrowth(snapshot); !grows.ok()) return base::Message(grows);
-  return next.is_unhealthy() ? "" : WhatIsUnfinished(snapshot);
+  return next.is_unhealthy() ? "" : ReplacementProblem(snapshot);
 }
 
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                                      const CurrentTemplate& current) {
   ReplacementQueue queue{.vms = VmsToReplace(snapshot, current), .rests = {}};
   if (!queue.vms.empty()) {
-    queue.rests = WhyReplacementRests(queue.vms[0], snapshot, record, current);
+    queue.rests = ReplacementBlockedReason(queue.vms[0], snapshot, record, current);
   }
   return queue;
 }

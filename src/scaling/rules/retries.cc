@@ -12,7 +12,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 constexpr base::Duration kFirstRetry = std::chrono::seconds(1);
-constexpr base::Duration kLongestRetry = std::chrono::seconds(60);
+constexpr base::Duration kMaxRetry = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -60,7 +60,7 @@ bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
   if (refusal_begins) trouble.refused_since = now;
   if (effect.verdict == Verdict::kRefused) trouble.refused_last = now;
   const base::Duration before = trouble.wait;
-  trouble.wait = begins ? kFirstRetry : std::min(trouble.wait * 2, kLongestRetry);
+  trouble.wait = begins ? kFirstRetry : std::min(trouble.wait * 2, kMaxRetry);
   // Between four and six fifths, so that many objects do not retry at the same moment.
   trouble.next = now + std::chrono::duration_cast<base::Duration>(
                            trouble.wait * (0.8 + 0.4 * random_.NextFraction()));

@@ -647,7 +647,7 @@ Decisions::Decisions(PoolSnapshot snapshot, std::span<const Rule> rules)
   }
   if (!NomadProblem(snapshot_).empty()) return;
   const std::string pool = snapshot_.key.ToString();
-  for (const NodeOfGoneVm& gone : snapshot_.nodes_of_gone_vms()) {
+  for (const OrphanedNode& gone : snapshot_.orphaned_nodes()) {
     if (gone.mark.pool != pool) continue;  // another pool's to purge
     const Step step = Decide(FactsOfGoneVm(gone, snapshot_), rules);
     if (step.kind == StepKind::kPurge) to_purge_.push_back(gone);

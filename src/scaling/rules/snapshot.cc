@@ -235,7 +235,7 @@ NodeSet::NodeSet(const Look& look, const Snapshot& vms)
     if (vm != nullptr) {
       drained_.emplace_back(vms.IndexOf(*vm), i);
     } else {
-      of_gone_vms_.push_back({&node, *mark});
+      orphaned_nodes_.push_back({&node, *mark});
     }
   }
   std::sort(drained_.begin(), drained_.end());
@@ -497,7 +497,7 @@ bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot) {
 }
 
 bool StaysBeside(const VmView& old, const VmView& successor) {
-  const std::optional<harvester::UndoneRemoval>& undone = old.vm->removal_undone;
+  const std::optional<harvester::CancelledRemoval>& undone = old.vm->removal_undone;
   if (old.vm->has_mark || harvester::IsTerminating(old.vm)) return false;
   return (undone.has_value() && undone->at >= successor.vm->created_at) || old.stays_unrecorded;
 }

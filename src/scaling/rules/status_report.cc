@@ -105,7 +105,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
   // VM, which will go down.
   for (const auto& [vm, index] : nodes.drained()) ours[index] = true;
   const std::string pool = snapshot.key.ToString();
-  for (const NodeOfGoneVm& gone : nodes.of_gone_vms()) {
+  for (const OrphanedNode& gone : nodes.orphaned_nodes()) {
     if (gone.mark.pool == pool) ours[nodes.IndexOf(*gone.node)] = true;
   }
   std::vector<const nomad::Node*> others;
@@ -289,7 +289,7 @@ std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions) {
     if (!entry.view->vm->has_mark && !IsRepair(entry.step.kind)) continue;
     removals.push_back(UnfinishedOf(entry, snapshot));
   }
-  for (const NodeOfGoneVm& gone : decisions.to_purge()) {
+  for (const OrphanedNode& gone : decisions.to_purge()) {
     removals.push_back({.vm = std::string(gone.mark.vm),
                         .what = "it is gone, and its node " + gone.node->id + " is to be purged",
                         .since = DrainedAt(*gone.node)});
@@ -304,7 +304,7 @@ std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
   for (const VmView& view : snapshot.look().vms) {
     if (view.member) pools.insert({.ns = ns, .pool = view.vm->pool});
   }
-  for (const NodeOfGoneVm& gone : snapshot.nodes_of_gone_vms()) {
+  for (const OrphanedNode& gone : snapshot.orphaned_nodes()) {
     if (!gone.mark.pool.starts_with(ns + "/")) continue;
     pools.insert({.ns = ns, .pool = std::string(gone.mark.pool.substr(ns.size() + 1))});
   }

@@ -533,7 +533,7 @@ absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
   }
   if (!ended.ok()) return base::MakeStatus(ended.code(), base::Message(ended) + lines);
   if (failed == 0 && pending == 0) return absl::OkStatus();
-  for (const PassedOver& passed : passed_over_) {
+  for (const SkippedVm& passed : passed_over_) {
     if (!outcomes_.contains(passed.vm))
       lines += "\n" + passed.vm + ": passed over, " + passed.reason;
   }

@@ -133,7 +133,7 @@ class Tracker {
   const Options options_;
   std::map<std::string, VmOutcome> outcomes_;
   std::vector<PlannedRemoval> reserve_;  // in order; taken from the front
-  std::vector<PassedOver> passed_over_;
+  std::vector<SkippedVm> passed_over_;
   std::optional<base::MonoTime> mass_loss_since_;
   // New VM → the cause of back_off.h by which it failed last: each counts once (rule C12).
   std::map<std::string, std::string> failed_;

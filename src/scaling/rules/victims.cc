@@ -38,12 +38,12 @@ struct Candidate {
 };
 
 bool CameBackLately(const VmView& view, const Node* node, base::WallTime now) {
-  if (IsUndoneLately(view.vm, now)) return true;
+  if (WasRecentlyRolledBack(view.vm, now)) return true;
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
   const bool undone = drain.status == nomad::DrainStatus::kCanceled ||
                       nodepool::RollbackMarker(*node) == view.vm->rolled_back;
-  return undone && drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor;
+  return undone && drain.updated_at.has_value() && now - *drain.updated_at < kVictimCooldown;
 }
 
 // Says why the removal of a VM without a node would be rolled back; empty if it would not.
@@ -135,7 +135,7 @@ void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate*
 // Ranks the candidates of the groups for which IsRanked holds; removes those that the strategy
 // excludes.
 void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
-                    std::vector<Candidate>* candidates, std::vector<PassedOver>* passed_over) {
+                    std::vector<Candidate>* candidates, std::vector<SkippedVm>* passed_over) {
   const policy::SelectorStrategy strategy = snapshot.policy->selector;
   std::vector<Node> nodes;
   std::map<std::string, Candidate*> by_node;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The VMs of a pool that are gone, and the sweeps that remove their leftovers (rules C10, L4).
 // Private to module scaling.
-#ifndef NOMAD_HARVESTER_SCALING_GONE_VMS_H_
-#define NOMAD_HARVESTER_SCALING_GONE_VMS_H_
+#ifndef NOMAD_HARVESTER_SCALING_DELETED_VMS_H_
+#define NOMAD_HARVESTER_SCALING_DELETED_VMS_H_
 
 #include <set>
 #include <string>
@@ -17,10 +17,10 @@ namespace nomad_harvester::scaling {
 
 // Belongs to one run of the loop, and only that uses it. The pool's backlog, which outlives the
 // run, keeps the VMs with leftovers and when they disappeared.
-class GoneVms {
+class DeletedVms {
  public:
   // `deps` must outlive this object.
-  explicit GoneVms(const PoolDependencies& deps) : deps_(deps) {}
+  explicit DeletedVms(const PoolDependencies& deps) : deps_(deps) {}
 
   // Records VMs that the Look shows to be gone and that were marked or named by the Lease.
   void Observe(const Decisions& decisions, base::MonoTime now);
@@ -52,4 +52,4 @@ class GoneVms {
 
 }  // namespace nomad_harvester::scaling
 
-#endif  // NOMAD_HARVESTER_SCALING_GONE_VMS_H_
+#endif  // NOMAD_HARVESTER_SCALING_DELETED_VMS_H_

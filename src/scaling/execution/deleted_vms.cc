@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/gone_vms.h"
+#include "execution/deleted_vms.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,7 @@ constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
 }  // namespace
 
 // A Scale does not wait for VMs of earlier actions, but keeps their names for the background.
-void GoneVms::Observe(const Decisions& decisions, base::MonoTime now) {
+void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
   for (const auto& [view, step] : decisions.all()) {
     if (view->member && view->vm->has_mark) marked_.insert(view->vm->name);
   }
@@ -32,7 +32,7 @@ void GoneVms::Observe(const Decisions& decisions, base::MonoTime now) {
     if (entry == nullptr) gone(vm);
     return entry == nullptr || !entry->view->vm->has_mark;
   });
-  for (const NodeOfGoneVm& node : decisions.to_purge()) gone(std::string(node.mark.vm));
+  for (const OrphanedNode& node : decisions.to_purge()) gone(std::string(node.mark.vm));
   const std::optional<harvester::LeaseAction>& action = decisions.snapshot().action;
   if (!action.has_value()) return;
   for (const std::string& vm : action->names) {
@@ -40,7 +40,7 @@ void GoneVms::Observe(const Decisions& decisions, base::MonoTime now) {
   }
 }
 
-void GoneVms::LeaveToBackground(const Tracker& tracker, const Decisions& decisions,
+void DeletedVms::LeaveToBackground(const Tracker& tracker, const Decisions& decisions,
                                 base::MonoTime now) {
   for (const auto& [vm, outcome] : tracker.outcomes()) {
     if (outcome.goal != Goal::kMake || outcome.state == OutcomeState::kDone) continue;
@@ -50,13 +50,13 @@ void GoneVms::LeaveToBackground(const Tracker& tracker, const Decisions& decisio
   }
 }
 
-bool GoneVms::IsSweepDue(const Tracker* tracker) const {
+bool DeletedVms::IsSweepDue(const Tracker* tracker) const {
   if (sweep_requested_) return true;
   return tracker != nullptr ? !tracker->Gone().empty() : !deps_.backlog.leftovers.empty();
 }
 
 // Every sweep looks for leftovers of gone VMs, and for Secrets that the Lease names.
-SweepScope GoneVms::Scope() const {
+SweepScope DeletedVms::Scope() const {
   SweepScope scope;
   for (const auto& [vm, since] : deps_.backlog.gone_since) scope.deleted.insert(vm);
   if (const auto action = deps_.lease.record().action; action.has_value()) {
@@ -67,8 +67,8 @@ SweepScope GoneVms::Scope() const {
 }
 
 // Adds the nodes of gone VMs that wait to be purged.
-void GoneVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
-  for (const NodeOfGoneVm& gone : snapshot.nodes_of_gone_vms()) {
+void DeletedVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
+  for (const OrphanedNode& gone : snapshot.orphaned_nodes()) {
     const std::string vm(gone.mark.vm);
     if (!AwaitsPurge(gone, snapshot) || !deps_.backlog.gone_since.contains(vm)) continue;
     AddLeftover(vm, "Nomad node " + gone.node->id, deps_.backlog.retries,
@@ -77,7 +77,7 @@ void GoneVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
   }
 }
 
-Effect GoneVms::Sweep(const runtime::Context& context, const PoolSnapshot& snapshot,
+Effect DeletedVms::Sweep(const runtime::Context& context, const PoolSnapshot& snapshot,
                       const Tracker* tracker) {
   PoolBacklog& backlog = deps_.backlog;
   SweepScope scope = Scope();
@@ -119,7 +119,7 @@ Effect GoneVms::Sweep(const runtime::Context& context, const PoolSnapshot& snaps
   return effect;
 }
 
-bool GoneVms::IsCleanUpInProgress(base::MonoTime now) const {
+bool DeletedVms::IsCleanUpInProgress(base::MonoTime now) const {
   const PoolBacklog& backlog = deps_.backlog;
   return std::any_of(backlog.leftovers.begin(), backlog.leftovers.end(), [&](const auto& entry) {
     const auto since = backlog.gone_since.find(entry.first);
