@@ -94,8 +94,9 @@ TEST(EventText, what_only_an_operator_can_solve_is_a_warning) {
 }
 
 TEST(EventText, T1_creation_and_choice_say_from_to_and_the_agents_reason) {
-  const PoolSnapshot pool{.key = {.ns = "nomad", .pool = "web"},
-                          .action = harvester::LeaseAction{.id = "a-1", .from = 2, .to = 5}};
+  PoolSnapshot pool;
+  pool.key = {.ns = "nomad", .pool = "web"};
+  pool.action = harvester::LeaseAction{.id = "a-1", .from = 2, .to = 5};
   EXPECT_EQ(EventOfCreation("web-1", "u-1", pool, "a-1", "load is high").note,
             "created: pool nomad/web from 2 to 5; load is high; action a-1");
   EXPECT_EQ(EventOfChoice("web-1", "u-1", pool, "a-1", "").note,

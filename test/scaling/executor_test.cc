@@ -376,7 +376,8 @@ TEST_F(ExecutorTest, L5_an_unsuitable_victim_is_not_marked_and_says_why) {
     std::function<void()> change;
   };
   const std::vector<Case> cases = {
-      {"a", "protected by its node's meta harvester_protect", [&] { SetMeta("a", "harvester_protect", "true"); }},
+      {"a", "protected by its node's meta harvester_protect",
+       [&] { SetMeta("a", "harvester_protect", "true"); }},
       {"b", "is drained by another client", [&] { cluster_.OperatorDrain(NodeOf("b")); }},
       {"c", "holds the dynamic host volume data",
        [&] {

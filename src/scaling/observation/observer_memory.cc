@@ -31,7 +31,7 @@ void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_n
   if (!known->failing_since.has_value()) {
     // The object's time may be earlier than the start of this process.
     const base::WallTime since = failure->since.value_or(wall_now);
-    known->failing_since = now - std::max(wall_now - since, base::Duration::zero());
+    known->failing_since = now - std::max<base::Duration>(wall_now - since, {});
   }
   if (failure->only_at_join_timeout) {
     // Such a state may last until the join timeout, which is checked separately. Its time does not
