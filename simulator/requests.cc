@@ -18,8 +18,7 @@ namespace {
 
 // The fixed form of RFC 9110 5.6.7.
 std::string HttpDate(base::WallTime time) {
-  return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::FromChrono(time),
-                          absl::UTCTimeZone());
+  return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::FromChrono(time), absl::UTCTimeZone());
 }
 
 http::HttpResponse FaultAnswer(System system, const Fault& fault) {

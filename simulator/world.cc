@@ -43,8 +43,8 @@ std::string World::NextUuid() {
   constexpr std::string_view kHex = "0123456789abcdef";
   // RFC 9562, 5.4: the version in the third group, the variant in the fourth.
   const std::uint64_t high = (random.Next() & ~std::uint64_t{0xf000}) | 0x4000;
-  const std::uint64_t low =
-      (random.Next() & ~(std::uint64_t{0b11} << 62)) | std::uint64_t{0b10} << 62;
+  const std::uint64_t low = (random.Next() & ~(std::uint64_t{0b11} << 62)) | std::uint64_t{0b10}
+                                                                                 << 62;
   std::string uuid;
   for (const std::uint64_t half : {high, low}) {
     for (int shift = 60; shift >= 0; shift -= 4) uuid += kHex[half >> shift & 0xf];

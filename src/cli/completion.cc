@@ -129,9 +129,8 @@ class Completion {
   }
 
   int Print(const std::vector<CommandEntry>& table) {
-    const auto name = std::find_if(words_.begin(), words_.end(), [](const std::string& word) {
-      return !word.starts_with('-');
-    });
+    const auto name = std::find_if(words_.begin(), words_.end(),
+                                   [](const std::string& word) { return !word.starts_with('-'); });
     if (name == words_.end() || *name == "help") PrintCommands(table);
     const auto command =
         name == words_.end()
@@ -157,9 +156,9 @@ class Completion {
   int PrintWords(const CommandEntry& command) const {
     const std::size_t equals = current_.starts_with("--") ? current_.find('=') : std::string::npos;
     const bool holds_both = equals != std::string::npos;
-    const std::string before = holds_both         ? current_.substr(0, equals)
+    const std::string before = holds_both        ? current_.substr(0, equals)
                                : !words_.empty() ? words_.back()
-                                                  : "";
+                                                 : "";
     for (const OptionEntry& option : command.options) {
       if (option.argument.empty() ||
           std::find(option.names.begin(), option.names.end(), before) == option.names.end()) {
@@ -182,8 +181,8 @@ class Completion {
     if (option.argument == "KEY=VALUE") PrintSettings(prefix);
     if (option.argument == "NAME") return PrintPolicies(prefix);
     if (option.argument != "[VM]") return kExitOk;
-    return RunConnected(invocation_.Errors(kCompleteCommand), ArgumentsOf(words_),
-                        PolicyUse::kPool, invocation_.environment,
+    return RunConnected(invocation_.Errors(kCompleteCommand), ArgumentsOf(words_), PolicyUse::kPool,
+                        invocation_.environment,
                         [&](const CommandRun& run) { return PrintVms(run, prefix); });
   }
 

@@ -139,8 +139,7 @@ std::vector<std::string> WithoutHelp(std::vector<std::string> arguments) {
 
 std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
   const std::vector<std::string> names = CommandNames(app);
-  if (argument.starts_with('-') ||
-      std::find(names.begin(), names.end(), argument) != names.end()) {
+  if (argument.starts_with('-') || std::find(names.begin(), names.end(), argument) != names.end()) {
     return "";
   }
   // The spelling is nearer to the opposite option.

@@ -49,8 +49,8 @@ Progress::Progress(const CommandRun& run, std::size_t expected)
        {&plugin.warnings, &plugin.missing_token_files, &run.settings.policy->warnings}) {
     said_.insert(said_.end(), warnings->begin(), warnings->end());
   }
-  beats_ =
-      clock_.Every(run.terminal.redraws ? kBeatOnTerminal : kBeatElsewhere, [this] { Heartbeat(); });
+  beats_ = clock_.Every(run.terminal.redraws ? kBeatOnTerminal : kBeatElsewhere,
+                        [this] { Heartbeat(); });
 }
 
 void Progress::Write(const log::Record& record) {

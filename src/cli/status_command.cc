@@ -87,7 +87,8 @@ std::string ForPeople(const std::string& text, const Terminal& terminal) {
 absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
                                                 const runtime::Context& limited) {
   const Settings& settings = run.settings;
-  return run.maintenance.Inspect(limited, *settings.policy, settings.tells_vms, settings.files.pools);
+  return run.maintenance.Inspect(limited, *settings.policy, settings.tells_vms,
+                                 settings.files.pools);
 }
 
 int ExitCodeOf(const PoolStatus& status) {

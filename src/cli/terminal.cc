@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kUsualWidth = 80;
 
-
 // U+0300 to U+036F.
 bool IsCombining(std::string_view character) {
   return character >= "\u0300" && character <= "\u036f" && character.size() == 2;

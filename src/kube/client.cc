@@ -157,8 +157,8 @@ absl::StatusOr<std::optional<base::WallTime>> KubeClient::ReadList(
     base::JsonElements& elements) const {
   NH_ASSIGN_OR_RETURN(const std::string path, CollectionPath(type, ns));
   const std::string purpose = "list " + DescribeCollection(type, ns);
-  const std::string query = base::QueryString(
-      {{"labelSelector", selector.labels}, {"fieldSelector", selector.fields}});
+  const std::string query =
+      base::QueryString({{"labelSelector", selector.labels}, {"fieldSelector", selector.fields}});
   http::HttpRequest request = Request(http::Method::kGet, path + query, purpose);
   if (part == Part::kMetadata) request.headers.Set("Accept", kMetadataOrJson);
   base::JsonListReader reader("items", paths, elements, BesideItems());
@@ -173,8 +173,7 @@ absl::StatusOr<Observed> KubeClient::Create(const runtime::Context& context,
                                             const Json& object, bool dry_run) const {
   NH_ASSIGN_OR_RETURN(const std::string path, CollectionPath(type, ns));
   const std::string name = NameOf(object);
-  const std::string purpose =
-      (dry_run ? "dry-run create " : "create ") + Describe(type, ns, name);
+  const std::string purpose = (dry_run ? "dry-run create " : "create ") + Describe(type, ns, name);
   if (name.empty()) {
     return base::InvalidArgument(purpose + ": refused without a name: the request, if repeated, " +
                                  "would make a second object");

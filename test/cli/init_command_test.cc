@@ -50,7 +50,8 @@ class InitCommand : public OperatorTest {
 
   int Init(const Prompter& prompter = {}) {
     return Call(
-        "init", [this](const CommandRun& run) { return WriteInitFiles(run, arguments_); }, prompter);
+        "init", [this](const CommandRun& run) { return WriteInitFiles(run, arguments_); },
+        prompter);
   }
   // An operator at a terminal who answers this.
   static Prompter Answers(std::deque<std::string> lines) {
@@ -156,9 +157,9 @@ TEST_F(InitCommand, asks_again_for_a_name_that_a_pool_cannot_have_and_for_nothin
 
 TEST_F(InitCommand, an_interrupted_question_writes_nothing) {
   const Prompter interrupts = {.interactive = true, .read_line = [this](const runtime::Context&) {
-                               work_.Cancel(runtime::CancelReason::kShutdown);
-                               return std::string();
-                             }};
+                                 work_.Cancel(runtime::CancelReason::kShutdown);
+                                 return std::string();
+                               }};
   EXPECT_EQ(Init(interrupts), kExitFailure);
   EXPECT_EQ(err_.str(), "nomad-harvester init: interrupted; nothing was written\n");
   EXPECT_FALSE(std::filesystem::exists(arguments_.dir));

@@ -58,9 +58,8 @@ TEST_F(CheckNotServedTest, a_socket_that_another_server_listens_on_is_not_taken_
 TEST(CheckNotServed, what_nobody_listens_on_is_left_to_the_server) {
   const support::ScopedTempDir directory;
   const std::string file = directory.WriteFile("file", "text");
-  for (const std::string& text :
-       {"unix:" + file, "unix:" + directory.Path("none/socket"), "unix:/" + std::string(200, 'x'),
-        std::string("127.0.0.1:0")}) {
+  for (const std::string& text : {"unix:" + file, "unix:" + directory.Path("none/socket"),
+                                  "unix:/" + std::string(200, 'x'), std::string("127.0.0.1:0")}) {
     EXPECT_THAT(CheckNotServed(text), IsOk()) << text;
   }
 }

@@ -16,9 +16,7 @@ namespace {
 using nomad::DrainStatus;
 using std::chrono::minutes;
 
-std::vector<std::size_t> ToRead(World& world) {
-  return NodesToReadInFull(world.Linked());
-}
+std::vector<std::size_t> ToRead(World& world) { return NodesToReadInFull(world.Linked()); }
 
 bool Needed(World& world) { return NeedsResumption(Decisions(world.Snapshot())); }
 

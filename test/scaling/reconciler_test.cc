@@ -39,9 +39,9 @@ class ReconcilerTest : public PoolFixture {
     EXPECT_THAT(first, IsOk());
     if (meanwhile) meanwhile();
     Forget();
-    return scale_->RunScale(context(), *std::move(first),
-                            {.tracker = *tracker_,
-                             .creation = creation_.ok() ? &*creation_ : nullptr});
+    return scale_->RunScale(
+        context(), *std::move(first),
+        {.tracker = *tracker_, .creation = creation_.ok() ? &*creation_ : nullptr});
   }
   ScalePlan ToRemoveFrom(const std::string& vm) {
     return {.direction = Direction::kIn, .remove = {{vm, NodeOf(vm), "newest"}}};

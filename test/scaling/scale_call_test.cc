@@ -270,8 +270,7 @@ TEST_F(ScaleCallTest, C2_what_refuses_an_action_does_so_before_its_first_write) 
       {0, Code::kResourceExhausted, "removing VMs failed 1 time ", [&] { BackOffFor("remove", 1); },
        clear_record},
       {0, Code::kUnavailable, "own node",
-       [&] { memory_.SetOwnNode(base::Unavailable("own node")); },
-       [&] { memory_.SetOwnNode(""); }},
+       [&] { memory_.SetOwnNode(base::Unavailable("own node")); }, [&] { memory_.SetOwnNode(""); }},
       {0, Code::kFailedPrecondition, "autoscaler", [&] { memory_.SetOwnNode(NodeOf("web-a")); },
        [&] { memory_.SetOwnNode(""); }},
       {2, Code::kPermissionDenied, "create secrets", [&] { cluster_.Forbid("create", "secrets"); },
@@ -318,8 +317,8 @@ TEST_F(ScaleCallTest, C2_the_lease_keeps_why_the_last_action_was_refused_until_o
   cluster_.SetImageReady("default/ubuntu-24.04", false);
   EXPECT_FALSE(Scale(2).ok());
   const std::string refused = last_error();
-  EXPECT_THAT(refused, testing::StartsWith(call_->facts().action_id +
-                                           ": image: default/ubuntu-24.04"));
+  EXPECT_THAT(refused,
+              testing::StartsWith(call_->facts().action_id + ": image: default/ubuntu-24.04"));
   // A pause and a back-off have lines of their own, and their cause is the better answer.
   BackOffFor("create", 2);
   EXPECT_FALSE(Scale(2).ok());

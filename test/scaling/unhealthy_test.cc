@@ -62,7 +62,8 @@ TEST(Unhealthy, C17_its_mark_waits_a_minute_for_the_vm_that_takes_its_place) {
   world.Raw().vms[0].awaited_for = kReplacementWait - std::chrono::seconds(1);
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthyWaits) << "however long it is so";
   // Nothing is created for such a VM.
-  world.Raw().vms[0].vm.Change().removal_undone = harvester::CancelledRemoval{.at = kNow, .why = "x"};
+  world.Raw().vms[0].vm.Change().removal_undone =
+      harvester::CancelledRemoval{.at = kNow, .why = "x"};
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy);
 }
 

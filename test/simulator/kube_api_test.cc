@@ -130,8 +130,8 @@ TEST_F(KubeApiTest, Unknown_fields_are_refused_strictly_and_pruned_otherwise) {
   EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("unknown field \"spec.template.spec.hostName\"")));
-  const http::HttpResponse made = Send(
-      http::Method::kPost, "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines", vm.dump());
+  const http::HttpResponse made =
+      Send(http::Method::kPost, "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines", vm.dump());
   ASSERT_EQ(made.status, 201);
   EXPECT_FALSE(json::parse(made.body)["spec"]["template"]["spec"].contains("hostName"));
 }

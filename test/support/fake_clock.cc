@@ -151,8 +151,7 @@ bool FakeClock::SleepUntil(MonoTime until, std::stop_token stop) {
       core->sleepers.erase(sleeper);
       return came && !stop.stop_requested();
     }
-    last =
-        core->now > MonoTime::max() - kMaxSleep ? MonoTime::max() : core->now + kMaxSleep;
+    last = core->now > MonoTime::max() - kMaxSleep ? MonoTime::max() : core->now + kMaxSleep;
   }
   while (!stop.stop_requested()) {
     const std::shared_ptr<Event> due = core->Step(std::min(until, last));

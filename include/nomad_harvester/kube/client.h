@@ -111,10 +111,12 @@ class KubeClient {
 
  private:
   // Passes the items to `elements`, and returns the server's time.
-  absl::StatusOr<std::optional<base::WallTime>> ReadList(
-      const runtime::Context& context, const ResourceType& type, const std::string& ns,
-      const Selector& selector, Part part, const std::vector<std::string>& paths,
-      base::JsonElements& elements) const;
+  absl::StatusOr<std::optional<base::WallTime>> ReadList(const runtime::Context& context,
+                                                         const ResourceType& type,
+                                                         const std::string& ns,
+                                                         const Selector& selector, Part part,
+                                                         const std::vector<std::string>& paths,
+                                                         base::JsonElements& elements) const;
 
   std::shared_ptr<http::HttpTransport> transport_;
 };

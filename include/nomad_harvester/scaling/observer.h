@@ -148,8 +148,8 @@ class Observer {
   void RecordRead(const std::string& node_id, const absl::Status& read, base::MonoTime now);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
   // Reads the allocations of nodes that must be idle, if there are any: in one list, or node by
-  // node if the list fails and IsRetryable is false. A node whose allocations are unknown is not idle.
-  // Fails if the context ended.
+  // node if the list fails and IsRetryable is false. A node whose allocations are unknown is not
+  // idle. Fails if the context ended.
   absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
   void ReadHarvester(const runtime::Context& context) const;
   void ReadDetails(const runtime::Context& context, Look* look);

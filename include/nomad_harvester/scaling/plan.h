@@ -70,8 +70,8 @@ struct PlanInputs {
   // Marked VMs whose roll-back is refused or fails (rule C14), by name. They count as running, and
   // the plan leaves them out.
   std::map<std::string, std::string> left_out{};
-  // How often each VM's removal was refused within kVictimCooldown, by name; VMs with fewer refusals
-  // go first.
+  // How often each VM's removal was refused within kVictimCooldown, by name; VMs with fewer
+  // refusals go first.
   std::map<std::string, int> refusals{};
   // Cordoned Harvester hosts. Their VMs come before those that only the strategy ranks (rule C8).
   std::set<std::string> cordoned_hosts{};

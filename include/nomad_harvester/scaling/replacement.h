@@ -61,7 +61,7 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const Curren
 // empty if it may (rule R2). The answer holds for all of them, because unhealthy ones come first
 // and held ones last.
 std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot& snapshot,
-                                const PoolRecord& record, const CurrentTemplate& current);
+                                     const PoolRecord& record, const CurrentTemplate& current);
 
 // The unhealthy VMs, by uid, that are marked as soon as their replacement exists, or after
 // kReplacementWait.

@@ -391,9 +391,7 @@ struct PoolSnapshot {
   // The VMs that carry the pool's label, members or not.
   const std::vector<const VmView*>& vms() const { return seen->VmsOfPool(key.pool); }
   const MassLoss& mass_loss() const { return seen->MassLossOf(key.pool); }
-  const std::vector<OrphanedNode>& orphaned_nodes() const {
-    return seen->nodes().orphaned_nodes();
-  }
+  const std::vector<OrphanedNode>& orphaned_nodes() const { return seen->nodes().orphaned_nodes(); }
 };
 
 // One VM of a snapshot, with the objects that an act has read again. Refers to the snapshot, which

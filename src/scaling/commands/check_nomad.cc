@@ -95,8 +95,7 @@ class NomadCheck {
       FailAddress(nodes.status());
       return std::move(lines_).Take("Nomad cannot be reached");
     }
-    PassAddress(ViewOf(connection_.curl), kNomadAddress, "nomad_skip-verify",
-                &lines_);
+    PassAddress(ViewOf(connection_.curl), kNomadAddress, "nomad_skip-verify", &lines_);
     RunAll(context_, deps_,
            {[&] { rights_ = nomad().VerifyRights(context_); },
             [&] {

@@ -149,9 +149,8 @@ void CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, Ch
 }
 
 std::size_t HostsInZone(const std::vector<harvester::Host>& hosts, const std::string& zone) {
-  return static_cast<std::size_t>(
-      std::count_if(hosts.begin(), hosts.end(),
-                    [&](const harvester::Host& host) { return host.zone == zone; }));
+  return static_cast<std::size_t>(std::count_if(
+      hosts.begin(), hosts.end(), [&](const harvester::Host& host) { return host.zone == zone; }));
 }
 
 std::size_t HostsWith(const std::vector<harvester::Host>& hosts, const config::StringMap& labels) {

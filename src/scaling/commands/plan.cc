@@ -25,8 +25,7 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
   if (absl::Status read = run.lease.Refresh(context); !read.ok()) {
     return base::Annotate(read, "Harvester cannot be read");
   }
-  run.memory.SetOwnNode(
-      FindOwnNode(context, *clients_.nomad, clients_.config->own_allocation_id));
+  run.memory.SetOwnNode(FindOwnNode(context, *clients_.nomad, clients_.config->own_allocation_id));
   ScaleMemory memory;
   ScaleCall call(run.Deps(options_), policy, {.count = count}, &memory);
   NH_ASSIGN_OR_RETURN(Proposal proposal, call.Propose(context));

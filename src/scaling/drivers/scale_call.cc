@@ -425,10 +425,9 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
                    .despite_mass_loss = request_.mass_loss_over,
                    .logger = deps_.logger},
                   plan);
-  const absl::Status ended =
-      reconciler_.RunScale(context, settled.snapshot,
-                           {.tracker = tracker,
-                            .creation = creation_.has_value() ? &*creation_ : nullptr});
+  const absl::Status ended = reconciler_.RunScale(
+      context, settled.snapshot,
+      {.tracker = tracker, .creation = creation_.has_value() ? &*creation_ : nullptr});
   if (ended.ok()) reconciler_.CloseRecord(&tracker);
   reconciler_.LeaveToBackground(tracker);
   absl::Status final_status = tracker.FinalStatus(ended);

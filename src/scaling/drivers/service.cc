@@ -71,9 +71,9 @@ absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
 absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values,
                                          const absl::StatusOr<std::shared_ptr<Session>>& session) {
   if (!session.ok()) return config::ParsePoolPolicy(values);
-  const auto check = [&config = *(*session)->clients().config](
-                         const config::PoolPolicy& policy, std::string_view key,
-                         const std::string& text) {
+  const auto check = [&config = *(*session)->clients().config](const config::PoolPolicy& policy,
+                                                               std::string_view key,
+                                                               const std::string& text) {
     return CheckTemplate(config, policy, key, text);
   };
   return config::ParsePoolPolicy(values, check);

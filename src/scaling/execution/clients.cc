@@ -63,8 +63,8 @@ absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& con
   RawTransports transports;
   auto harvester = Connect("Harvester", HarvesterConnection(config),
                            {.name = "Authorization", .prefix = "Bearer "}, &transports.warnings);
-  auto nomad = Connect("Nomad", NomadConnection(config), nomad::NomadTokenHeader(),
-                       &transports.warnings);
+  auto nomad =
+      Connect("Nomad", NomadConnection(config), nomad::NomadTokenHeader(), &transports.warnings);
   std::string problems;
   for (const absl::Status& status : {harvester.status(), nomad.status()}) {
     if (status.ok()) continue;

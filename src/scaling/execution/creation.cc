@@ -421,8 +421,7 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   NH_ASSIGN_OR_RETURN(const auto vm, deps.vms.CreateVm(context, objects.vm));
   created.uid = vm.value.uid;
   if (created.secret.token_expires.has_value()) {
-    deps.memory.RecordTokenOf(created.uid,
-                              TokenCheckTime(now, *created.secret.token_expires));
+    deps.memory.RecordTokenOf(created.uid, TokenCheckTime(now, *created.secret.token_expires));
   }
   return created;
 }
@@ -458,11 +457,10 @@ absl::Status StartVm(const runtime::Context& context, const PoolDependencies& de
   // Somebody may have started it already.
   const std::string& run_strategy = harvester::WaitsToStart(vm) ? start : vm.run_strategy;
   return deps.vms
-      .Annotate(
-          context, vm.name, vm.resource_version,
-          {{harvester::kReplacesAnnotation, harvester::ToAnnotation(replaces)},
-           {harvester::kJoinTimeoutAnnotation, JoinTimeoutFromNow(vm, join_timeout, now)}},
-          run_strategy)
+      .Annotate(context, vm.name, vm.resource_version,
+                {{harvester::kReplacesAnnotation, harvester::ToAnnotation(replaces)},
+                 {harvester::kJoinTimeoutAnnotation, JoinTimeoutFromNow(vm, join_timeout, now)}},
+                run_strategy)
       .status();
 }
 

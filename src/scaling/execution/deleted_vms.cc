@@ -41,7 +41,7 @@ void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
 }
 
 void DeletedVms::LeaveToBackground(const Tracker& tracker, const Decisions& decisions,
-                                base::MonoTime now) {
+                                   base::MonoTime now) {
   for (const auto& [vm, outcome] : tracker.outcomes()) {
     if (outcome.goal != Goal::kMake || outcome.state == OutcomeState::kDone) continue;
     if (decisions.Find(vm) != nullptr) continue;
@@ -78,7 +78,7 @@ void DeletedVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
 }
 
 Effect DeletedVms::Sweep(const runtime::Context& context, const PoolSnapshot& snapshot,
-                      const Tracker* tracker) {
+                         const Tracker* tracker) {
   PoolBacklog& backlog = deps_.backlog;
   SweepScope scope = Scope();
   if (tracker != nullptr) {

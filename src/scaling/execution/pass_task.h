@@ -14,8 +14,8 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "execution/creation.h"
-#include "execution/executor.h"
 #include "execution/deleted_vms.h"
+#include "execution/executor.h"
 #include "execution/pool_dependencies.h"
 #include "rules/pool_record.h"
 #include "rules/tracker.h"

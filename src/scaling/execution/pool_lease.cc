@@ -260,9 +260,8 @@ base::WallTime PoolLease::ServerNow() const {
 
 absl::Status PoolLease::Create(const runtime::Context& context) {
   const base::MonoTime sent = clock_.Now();
-  const auto created =
-      client_->Create(context, kube::kLeases, key_.ns,
-                      NewLease(key_, options_.holder, clock_.WallNow()));
+  const auto created = client_->Create(context, kube::kLeases, key_.ns,
+                                       NewLease(key_, options_.holder, clock_.WallNow()));
   if (kube::IsNotFound(created.status())) {
     return base::Annotate(created.status(), "namespace " + key_.ns +
                                                 " does not exist: create it, or correct the key "

@@ -340,8 +340,7 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
   next_wait_ = {};
   idle_passes_ = pass.effects > 0 ? 0 : idle_passes_ + 1;
   const base::MonoTime now = deps_.clock.Now();
-  base::Duration wait =
-      pass.effects > 0 ? kPause : std::min(kMaxWait, kFirstWait * idle_passes_);
+  base::Duration wait = pass.effects > 0 ? kPause : std::min(kMaxWait, kFirstWait * idle_passes_);
   if (const auto next = deps_.backlog.retries.NextAttempt(pass.began);
       next.has_value() && pass.effects == 0) {
     wait = std::clamp(base::Duration(*next - now), kFirstWait, wait);

@@ -66,10 +66,9 @@ bool SharedList<List>::WaitFor(const runtime::Context& context, base::MonoTime u
     const base::MonoTime now = context.clock().Now();
     if (context.Done() || now >= until) return false;
     const base::Duration left = std::min(until - now, context.Remaining());
-    changed_.WaitUntil(
-        mutex_, context.stop_token(),
-        std::chrono::steady_clock::now() + std::clamp(left, kMinSlice, kMaxSlice),
-        [&] { return in_flight.done; });
+    changed_.WaitUntil(mutex_, context.stop_token(),
+                       std::chrono::steady_clock::now() + std::clamp(left, kMinSlice, kMaxSlice),
+                       [&] { return in_flight.done; });
   }
   return true;
 }
@@ -190,7 +189,8 @@ absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::C
 }
 
 absl::StatusOr<nomad::Node> NomadReads::GetFullNode(const runtime::Context& context,
-                                               const nomad::NomadClient& client, nomad::Node stub) {
+                                                    const nomad::NomadClient& client,
+                                                    nomad::Node stub) {
   if (cache_.Complete(&stub)) return stub;
   NH_ASSIGN_OR_RETURN(auto node, GetNode(context, client, stub.id));
   return std::move(node.value);

@@ -92,7 +92,7 @@ class NomadReads {
   // Returns the stub's node in full, from the cache if it has this version. Otherwise reads the
   // node, which may be newer.
   absl::StatusOr<nomad::Node> GetFullNode(const runtime::Context& context,
-                                     const nomad::NomadClient& client, nomad::Node stub);
+                                          const nomad::NomadClient& client, nomad::Node stub);
   // Lists with task states, which show what still runs on a drained node.
   SharedList<Allocations>::Result ListAllocations(const runtime::Context& context) {
     return allocations_.Get(context);

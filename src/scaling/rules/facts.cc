@@ -141,8 +141,8 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
                  : !harvester::WasReady(facts->successor->vm)) {
     return;
   }
-  const std::string objection = facts->node == nullptr ? "it has no Nomad node"
-                                                       : ObjectionTo(view, facts->node, snapshot);
+  const std::string objection =
+      facts->node == nullptr ? "it has no Nomad node" : ObjectionTo(view, facts->node, snapshot);
   const Node* node = LinkedNode(*facts->successor, snapshot);
   // A new VM that joined another pool is useless there; it waits for an operator (rule R5).
   const bool takes_over = node != nullptr && node->status == NodeStatus::kReady && node->eligible &&

@@ -272,7 +272,7 @@ std::string WhyItStopped(const harvester::StoppedReplacement& stopped) {
 }
 
 std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot& snapshot,
-                                const PoolRecord& record, const CurrentTemplate& current) {
+                                     const PoolRecord& record, const CurrentTemplate& current) {
   if (snapshot.policy->dry_run) return "the policy is in dry run";
   if (record.paused.HoldsAt(snapshot.now())) return "the pool is paused";
   if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;

@@ -83,8 +83,8 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
     if (!parts.has_value()) continue;
     tally.drifted.push_back(vm.name);
     if (tally.drifted.size() > kDriftNamed) continue;
-    tally.drift.push_back(
-        parts->empty() ? vm.name : vm.name + " (" + absl::StrJoin(*parts, ", ") + ")");
+    tally.drift.push_back(parts->empty() ? vm.name
+                                         : vm.name + " (" + absl::StrJoin(*parts, ", ") + ")");
   }
   return tally;
 }

@@ -144,8 +144,7 @@ void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
     nodes.push_back(*candidate.node);
     by_node[candidate.node->id] = &candidate;
   }
-  const std::vector<std::size_t> order =
-      nodepool::SelectNodes(strategy, nodes, inputs.allocations);
+  const std::vector<std::size_t> order = nodepool::SelectNodes(strategy, nodes, inputs.allocations);
   std::set<std::string> offered;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     const Node& node = nodes[order[rank]];
@@ -249,8 +248,8 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     if (!Counts(view, snapshot)) continue;
     const Node* node = LinkedNode(view, snapshot);
     const auto left_out = inputs.left_out.find(view.vm->name);
-    std::string objection = left_out != inputs.left_out.end() ? left_out->second
-                                                              : ObjectionTo(view, node, snapshot);
+    std::string objection =
+        left_out != inputs.left_out.end() ? left_out->second : ObjectionTo(view, node, snapshot);
     if (!objection.empty()) {
       victims.passed_over.push_back({view.vm->name, std::move(objection)});
       continue;

@@ -13,7 +13,7 @@ namespace nomad_harvester::scaling {
 struct Victims {
   std::vector<PlannedRemoval> chosen;   // at most `count`, in order
   std::vector<PlannedRemoval> reserve;  // the others, in order
-  std::vector<SkippedVm> passed_over;  // members that may not be removed, and why
+  std::vector<SkippedVm> passed_over;   // members that may not be removed, and why
 };
 
 // The snapshot must have a policy.
