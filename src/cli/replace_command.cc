@@ -164,7 +164,7 @@ std::string LeavingText(const scaling::VmView& view, const scaling::PoolSnapshot
 int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
   const config::PoolPolicy& policy = *run.settings.policy;
   const auto inspection = run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), policy,
-                                                  run.settings.tells_vms);
+                                                  run.settings.defines_vms);
   if (!inspection.ok()) return run.errors.Refuse(inspection.status(), kExitFailure);
   if (arguments.drifted && inspection->current_template.hash.empty()) {
     return run.errors.Refuse(
@@ -195,7 +195,7 @@ int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
 int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
   const auto inspect = [&] {
     return run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *run.settings.policy,
-                                   run.settings.tells_vms);
+                                   run.settings.defines_vms);
   };
   const auto inspection = inspect();
   if (!inspection.ok()) return run.errors.Refuse(inspection.status(), kExitFailure);
@@ -238,7 +238,8 @@ int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
     std::string text = "it is not known how many are left: " + base::Message(now.status());
     if (now.ok()) {
       const std::string rests =
-          QueueOfReplacements(now->snapshot, now->lease.record, now->current_template).rests;
+          scaling::QueueOfReplacements(now->snapshot, now->lease.record, now->current_template)
+              .rests;
       text = std::to_string(left.size()) + " of " + std::to_string(leaving.size()) +
              " are left: " + absl::StrJoin(left, ", ") +
              (rests.empty() ? "" : "; the next one waits: " + rests);

@@ -262,9 +262,10 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   const bool whole = use != PolicyUse::kOptional || HoldsPolicy(values);
   const auto pool = values.find(kPool);
   settings.pool = pool == values.end() ? "" : pool->second;
-  settings.tells_vms = values.contains("vm_template") ||
-                       std::all_of(std::begin(kForNewVms), std::end(kForNewVms),
-                                   [&](const auto& entry) { return values.contains(entry.first); });
+  settings.defines_vms =
+      values.contains("vm_template") ||
+      std::all_of(std::begin(kForNewVms), std::end(kForNewVms),
+                  [&](const auto& entry) { return values.contains(entry.first); });
   const bool is_whole = use == PolicyUse::kWhole || use == PolicyUse::kChecked;
   // A template defines them itself.
   if (!is_whole && !values.contains("vm_template")) {

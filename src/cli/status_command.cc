@@ -87,7 +87,7 @@ std::string ForPeople(const std::string& text, const Terminal& terminal) {
 absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
                                                 const runtime::Context& limited) {
   const Settings& settings = run.settings;
-  return run.maintenance.Inspect(limited, *settings.policy, settings.tells_vms,
+  return run.maintenance.Inspect(limited, *settings.policy, settings.defines_vms,
                                  settings.files.pools);
 }
 

@@ -344,9 +344,9 @@ World WithToken(base::Duration age) {
 TEST(NextStep, the_introduction_token_of_a_vm_that_has_not_booted_is_looked_after_in_time) {
   World world = WithToken(std::chrono::minutes(14));
   EXPECT_STEP(world.StepOf("a"), StepKind::kRenewToken, Row::kUnmarkedTokenEnds);
-  world.Raw().vms[0].look_after_token_at = kNow;
+  world.Raw().vms[0].token_check_at = kNow;
   EXPECT_STEP(world.StepOf("a"), StepKind::kRenewToken, Row::kUnmarkedTokenEnds);
-  world.Raw().vms[0].look_after_token_at = kNow + std::chrono::seconds(1);
+  world.Raw().vms[0].token_check_at = kNow + std::chrono::seconds(1);
   EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
   EXPECT_STEP(WithToken(std::chrono::minutes(1)).StepOf("a"), StepKind::kWait,
               Row::kUnmarkedWaiting);

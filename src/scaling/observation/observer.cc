@@ -282,7 +282,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
           return absl::AbortedError(base::Message(retries_.LastOf(key)));
         }
         if (failures >= kMaxFailures) return absl::AbortedError("others could not be read");
-        auto node = reads_.InFull(context, nomad_, stub);
+        auto node = reads_.GetFullNode(context, nomad_, stub);
         if (absl::IsNotFound(node.status())) return absl::OkStatus();
         if (!node.ok()) ++failures;
         NH_RETURN_IF_ERROR(node);

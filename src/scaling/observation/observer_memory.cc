@@ -175,7 +175,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     if (known.awaiting_since.has_value()) view.awaited_for = now - *known.awaiting_since;
     view.stays_unrecorded = known.stays;
     const auto token = tokens_.find(view.vm->uid);
-    if (token != tokens_.end()) view.look_after_token_at = token->second;
+    if (token != tokens_.end()) view.token_check_at = token->second;
   }
   if (of_vm_.size() > look->vms.size()) {  // it has every VM of the look, so some are gone
     std::unordered_set<std::string_view> uids;

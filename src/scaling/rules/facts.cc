@@ -61,7 +61,7 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   if (facts.waits_to_start ? !facts.may_start : harvester::IsStopped(view.vm)) return false;
   // It starts without a token: servers that only warn accept it nevertheless.
   if (facts.waits_to_start && view.token_refused_for >= kRefusedForGood) return false;
-  return seen.now() >= view.look_after_token_at.value_or(view.vm->created_at + kUnknownToken);
+  return seen.now() >= view.token_check_at.value_or(view.vm->created_at + kUnknownToken);
 }
 
 // Compares the VM's host with its annotation, which repeats the node's metadata, so that no node is
