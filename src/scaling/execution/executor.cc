@@ -305,7 +305,7 @@ class Act {
       deps_.memory.RecordTokenOf(vm.uid, base::WallTime::max());
       return kNotWanted;
     }
-    const bool known = seen_.view().look_after_token_at.has_value();
+    const bool known = seen_.view().token_check_at.has_value();
     if (const base::WallTime at = *secret->token_expires - kTokenForABoot;
         !known && seen_.now() < at) {
       deps_.memory.RecordTokenOf(vm.uid, at);
