@@ -84,7 +84,7 @@ class SharedListTest : public ::testing::Test {
   // in what follows, so these tests hold whichever comes first.
   static std::uint64_t IndexOf(Outcome& outcome) {
     const auto list = outcome.get();
-    return list.ok() ? list->index : 0;
+    return list.ok() ? (*list)->index : 0;
   }
 
   std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();

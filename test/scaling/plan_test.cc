@@ -222,29 +222,34 @@ TEST(Zones, are_not_assigned_if_they_are_not_split) {
 
 TEST(Zones, C8_the_next_victim_is_from_the_fullest_zone) {
   World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z1"}, {"d", "z2"}, {"e", "z3"}});
-  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 3, world.Inputs())), ElementsAre("c", "b"));
+  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 3, world.Inputs())->remove),
+              ElementsAre("c", "b"));
   // Now all are even, and the strategy's order decides.
-  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 2, world.Inputs())), ElementsAre("c", "b", "e"));
+  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 2, world.Inputs())->remove),
+              ElementsAre("c", "b", "e"));
   world.Policy().evenly_split_zones = false;
-  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 3, world.Inputs())), ElementsAre("e", "d"));
+  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 3, world.Inputs())->remove),
+              ElementsAre("e", "d"));
 }
 
 TEST(Zones, C8_balance_comes_after_vms_that_go_first_and_counts_them) {
   World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z2"}, {"d", "z2"}});
   world.With(Vm("e").Joined().Zone("z1").DeleteFirst()).With(Node("e").Index(300)).Idle("e");
   world.With(Vm("f").Joined().Zone("z1").Protected()).With(Node("f").Index(301)).Idle("f");
-  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 3, world.Inputs())), ElementsAre("e", "b", "d"));
+  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 3, world.Inputs())->remove),
+              ElementsAre("e", "b", "d"));
 }
 
 TEST(Zones, C8_balance_does_not_choose_a_vm_that_came_back_or_was_refused_before_others) {
   World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z1"}, {"d", "z2"}});
   PlanInputs refused = world.Inputs();
   refused.refusals = {{"b", 1}, {"c", 1}};
-  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 2, refused)), ElementsAre("a", "d"));
+  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 2, refused)->remove), ElementsAre("a", "d"));
   for (const std::size_t vm : {1U, 2U}) {
     world.Raw().vms[vm].vm.Change().removal_undone = {kNow - std::chrono::minutes(59), "why"};
   }
-  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 2, world.Inputs())), ElementsAre("a", "d"));
+  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 2, world.Inputs())->remove),
+              ElementsAre("a", "d"));
 }
 
 TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_the_strategy) {
@@ -346,7 +351,9 @@ TEST(ChooseVictims, C8_after_an_hour_a_drain_that_was_undone_decides_nothing_any
   for (auto [vm, node] : undone) {
     World world = IdlePoolOf({"a"});
     world.With(vm).With(node.Eligible().Index(999)).Idle("back");
-    const auto victims = [&] { return Victims(*PlanScale(world.Snapshot(), 0, world.Inputs())); };
+    const auto victims = [&] {
+      return NamesIn(PlanScale(world.Snapshot(), 0, world.Inputs())->remove);
+    };
     world.Nodes()[1].last_drain->updated_at = kNow - std::chrono::minutes(59);
     EXPECT_THAT(victims(), ElementsAre("a", "back"));
     world.Nodes()[1].last_drain->updated_at = kNow - std::chrono::minutes(60);

@@ -220,8 +220,9 @@ void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, bas
       outcome->text = "waiting for its " + left->second.what;
       return;
     }
+    outcome->left = left->second.what;
     options_.logger.Warn("Removed a VM, but something is left of it; the background goes on",
-                         {{"vm", vm}, {"left", left->second.what}, {"action_id", outcome->action}});
+                         {{"vm", vm}, {"left", outcome->left}, {"action_id", outcome->action}});
   }
   outcome->state = OutcomeState::kDone;
   options_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", outcome->action}});

@@ -42,6 +42,7 @@ struct VmOutcome {
   // kRemove: when the VM was first seen gone, and how long to wait for its leftovers (rule L4).
   std::optional<base::MonoTime> gone_since{};
   base::Duration leftovers_limit = std::chrono::minutes(4);
+  std::string left{};  // kDone: the leftovers that were not waited for
 };
 
 // Leftovers of gone VMs, by VM name (rule L4).
