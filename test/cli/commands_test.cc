@@ -114,7 +114,7 @@ TEST_F(Commands, completion_and_manual_pages_are_those_of_the_installed_command)
   Main({"manual", "status"}, {}, "harvester");
   EXPECT_THAT(output.Stdout(), AllOf(HasSubstr("complete -F _nomad_harvester nomad-harvester\n"),
                                      HasSubstr("#compdef nomad-harvester\n"),
-                                     HasSubstr("complete -c nomad-harvester -f\n"),
+                                     HasSubstr("complete -c nomad-harvester -f -a "),
                                      HasSubstr(".TH NOMAD-HARVESTER-STATUS 1")));
 }
 

@@ -201,7 +201,7 @@ TEST(PolicyHardware, a_termination_grace_period_is_whole_seconds) {
   EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "0s"}})),
               HasSubstr("termination_grace_period: must be longer than 0"));
   EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "60"}})),
-              HasSubstr("missing unit"));
+              HasSubstr("must be a duration (got \"60\")"));
 }
 
 TEST(PolicyHardware, what_keeps_a_vm_from_migrating_is_a_warning_of_its_key) {

@@ -933,7 +933,6 @@ TEST_F(ServiceTest, C11_a_Scale_reads_nothing_of_a_pool_before_it_holds_the_Leas
   ASSERT_GE(sent.size(), 2U);
   EXPECT_EQ(sent[0], "get leases");
   EXPECT_EQ(sent[1], "create leases");
-  EXPECT_EQ(std::count(sent.begin(), sent.end(), "list nodes"), 1);
   EXPECT_EQ(std::count(sent.begin(), sent.end(), "list virtualmachineimages"), 1);
 }
 
@@ -977,8 +976,8 @@ TEST_F(ServiceTest, L1_an_image_that_does_not_answer_delays_no_scale_that_makes_
   }
   const base::MonoTime began = clock_.Now();
   EXPECT_THAT(Scale(1), IsOk()) << "as many as there are";
-  EXPECT_LE(clock_.Now() - began, seconds(20));
-  EXPECT_EQ(Count("list virtualmachineimages"), 1U) << "not asked again";
+  EXPECT_LE(clock_.Now() - began, seconds(3));
+  EXPECT_EQ(Count("list virtualmachineimages"), 0U);
 }
 
 TEST_F(ServiceTest, C2_a_growth_that_waits_for_its_Lease_reads_what_it_is_made_of_after_the_wait) {
@@ -993,12 +992,14 @@ TEST_F(ServiceTest, C2_a_growth_that_waits_for_its_Lease_reads_what_it_is_made_o
 }
 
 TEST_F(ServiceTest, L1_an_image_that_did_not_answer_in_advance_is_read_again_for_the_growth) {
+  Settle();
   Next("list virtualmachineimages", Fault::Delay(std::chrono::hours(1)));
   Next("get virtualmachineimages", Fault::Delay(std::chrono::hours(1)));
   EXPECT_THAT(Scale(1), IsOk());
 }
 
 TEST_F(ServiceTest, C2_quotas_that_did_not_come_in_advance_are_read_again_for_the_growth) {
+  Settle();
   Next("list resourcequotas", Fault::Delay(std::chrono::hours(1)));
   EXPECT_THAT(Scale(1), IsOk());
   const Strings sent = Sent();

@@ -26,7 +26,7 @@ constexpr base::Duration kCordonedLimit = std::chrono::seconds(3);
 bool ScaleReads::MayGrow() const {
   const PoolRecord record = deps_.lease.record();
   const base::WallTime now = deps_.clock.WallNow();
-  return count_ > last_.value_or(0) && !record.paused.HoldsAt(now) &&
+  return count_ > last_.value_or(count_) && !record.paused.HoldsAt(now) &&
          CheckCreation(record.back_off, now).ok();
 }
 

@@ -301,7 +301,7 @@ TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
   report.reason = reason;
   {
     base::MutexLock lock(pool.mutex);
-    report.status.count = pool.state.last_count;
+    report.status.count = pool.state.last_count.value_or(0);
   }
   LogReadiness(pool, report);
   return report.status;

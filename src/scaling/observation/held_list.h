@@ -37,7 +37,11 @@ class HeldList {
         absl::IsUnauthenticated(why) || absl::IsPermissionDenied(why)) {
       return why;
     }
-    return proof.ok() && *proof ? list : nullptr;
+    if (proof.ok() && *proof) return list;
+    // So that it is not in memory beside the one that is read now.
+    base::MutexLock lock(mutex_);
+    if (list_ == list) list_.reset();
+    return Ptr();
   }
   void Hold(Ptr list) {
     base::MutexLock lock(mutex_);
