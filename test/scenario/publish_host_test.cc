@@ -327,7 +327,7 @@ TEST(PublishHost, an_annotation_that_was_written_by_somebody_else_meanwhile_is_a
     if (request.resource != "metadata" || ++edits > 2) return Fault::None();
     return Fault::BeforeReply([&] { h.cluster.EditAnnotation(vm, "someone", "else"); });
   });
-  h.Tick(minutes(1));
+  h.Tick(minutes(3));  // each of the two conflicts costs a round if its attempt is not due yet
   EXPECT_THAT(h.Annotation(vm), HasSubstr("rack1-a")) << h.Transcript();
   h.CheckAtRest(1);
 }
