@@ -63,9 +63,7 @@ class PoolFixture : public testing::Test {
             .logger = logger_,
             .events = [this](const ReconcileEvent& event) { events_.push_back(event); }};
   }
-  Observer MakeObserver() {
-    return {*clients_.nomad, nodes_, vms_, memory_, troubles_.retries, executor_, logger_};
-  }
+  Observer MakeObserver() { return {*clients_.nomad, nodes_, vms_, memory_, executor_, logger_}; }
   // Of the process, without the systems' addresses.
   static StringMap PluginValues() {
     return {{"harvester_url", "https://harvester.invalid"},

@@ -24,7 +24,6 @@
 namespace nomad_harvester::scaling {
 
 class NomadReads;
-class Retries;
 
 // State of one pool kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
@@ -34,6 +33,13 @@ class ObserverMemory {
   // Records when the introduction token of a VM must next be renewed or checked, by the API
   // server's clock.
   void RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
+  // The ids of the nodes that must not be read in full yet, because an earlier read failed, and why
+  // it failed. The wait doubles from a second to a minute.
+  std::map<std::string, std::string> UnreadUntil(base::MonoTime now) const;
+  // Records which nodes could not be read now (`failed`, by ID), and why. The first failure of a
+  // node is a WARN. Forgets nodes that are not `unread` any more.
+  void RecordUnread(base::MonoTime now, const std::map<std::string, std::string>& failed,
+                    const std::map<std::string, std::string>& unread, const log::Logger& logger);
   // The uid of the namespace: known once it was read, or as "" once reading it was forbidden. Apply
   // fills it in.
   bool KnowsHarvester() const;
@@ -56,6 +62,11 @@ class ObserverMemory {
   struct NodeSince {
     base::MonoTime since{};
     std::uint64_t modify_index = 0;
+  };
+  struct Unread {
+    std::string why;
+    base::MonoTime next{};
+    base::Duration wait{};
   };
   struct UnhealthySince {
     base::MonoTime since{};
@@ -101,6 +112,7 @@ class ObserverMemory {
   std::string own_node_ NH_GUARDED_BY(mutex_);
   absl::Status own_node_problem_ NH_GUARDED_BY(mutex_);
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Unread> unread_ NH_GUARDED_BY(mutex_);  // by node ID
 };
 
 // Performs the loop's reads. Not thread-safe; the objects it refers to are.
@@ -124,8 +136,7 @@ class Observer {
   };
 
   Observer(const nomad::NomadClient& nomad, NomadReads& reads, const harvester::VmStore& vms,
-           ObserverMemory& memory, Retries& retries, runtime::Executor& executor,
-           log::Logger logger);
+           ObserverMemory& memory, runtime::Executor& executor, log::Logger logger);
 
   // Reads nodes before VMs, unless they were already read, so that a VM observed without a node had
   // none when the nodes were read. Reads VMs and instances concurrently. If another pool made a VM
@@ -144,8 +155,6 @@ class Observer {
  private:
   void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);
   void CompleteNodes(const runtime::Context& context, Look* look);
-  // Records whether a node could be read in full. If it could not, it is tried again later (L2).
-  void RecordRead(const std::string& node_id, const absl::Status& read, base::MonoTime now);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
   // Reads the allocations of nodes that must be idle, if there are any: in one list, or node by
   // node if the list fails and IsRetryable is false. A node whose allocations are unknown is not
@@ -159,7 +168,6 @@ class Observer {
   NomadReads& reads_;
   const harvester::VmStore& vms_;
   ObserverMemory& memory_;
-  Retries& retries_;
   runtime::Executor& executor_;
   const log::Logger logger_;
 };

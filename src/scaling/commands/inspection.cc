@@ -218,8 +218,8 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   snapshot.lease_cluster = inspection.lease.record.nomad_cluster;
 
   CommandRun run(options_, clients_, snapshot.key);
-  Observer observer(*clients_.nomad, run.nodes, run.vms, run.memory, run.backlog.retries,
-                    *options_.executor, options_.logger);
+  Observer observer(*clients_.nomad, run.nodes, run.vms, run.memory, *options_.executor,
+                    options_.logger);
   NH_ASSIGN_OR_RETURN(
       Look look,
       observer.Observe(context, LookFor(clients_.config->nomad.region, policy.pool, policy),

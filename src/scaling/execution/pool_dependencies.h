@@ -53,9 +53,7 @@ struct PoolDependencies {
   PoolMetrics metrics() const { return {clients.metrics_sink.get(), key}; }
   const nomad::NomadClient& nomad() const { return *clients.nomad; }
   // The reads of the loop; uses the same objects.
-  Observer observer() const {
-    return {nomad(), nodes, vms, memory, backlog.retries, executor, logger};
-  }
+  Observer observer() const { return {nomad(), nodes, vms, memory, executor, logger}; }
   std::size_t parallelism() const {
     return static_cast<std::size_t>(clients.config->max_concurrency);
   }

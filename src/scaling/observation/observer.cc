@@ -16,7 +16,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "observation/nomad_reads.h"
-#include "rules/retries.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -239,13 +238,12 @@ void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
 }
 
 Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
-                   const harvester::VmStore& vms, ObserverMemory& memory, Retries& retries,
+                   const harvester::VmStore& vms, ObserverMemory& memory,
                    runtime::Executor& executor, log::Logger logger)
     : nomad_(nomad),
       reads_(reads),
       vms_(vms),
       memory_(memory),
-      retries_(retries),
       executor_(executor),
       logger_(std::move(logger)) {}
 
@@ -261,26 +259,17 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
   TakeNodes(nodes, nodes.ok() ? reads_.Cluster(limited) : nodes.status(), look);
 }
 
-void Observer::RecordRead(const std::string& node_id, const absl::Status& read,
-                          base::MonoTime now) {
-  if (!retries_.Record({kReadNode, node_id}, EffectOf(read), now) || read.ok()) return;
-  logger_.Warn("Could not read a node in full; VMs without a node that could be it wait",
-               {{"node_id", node_id}, {"error", base::Message(read)}});
-}
-
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
   const std::vector<std::size_t> wanted = NodesToReadInFull(*look);
-  const base::MonoTime began = context.clock().Now();
+  const std::map<std::string, std::string> waiting = memory_.UnreadUntil(context.clock().Now());
   std::vector<nomad::Node> full(wanted.size());
   std::atomic<int> failures = 0;
   const std::vector<absl::Status> read = runtime::ForEachBounded(
       context, executor_, wanted.size(), kNodesAtOnce, [&](std::size_t i) -> absl::Status {
         const nomad::Node& stub = look->nodes()[wanted[i]];
         // ABORTED is no failure: the node was not read, or must be read again.
-        const Retries::Key key{kReadNode, stub.id};
-        if (!retries_.MayTry(key, began)) {
-          return absl::AbortedError(base::Message(retries_.LastOf(key)));
-        }
+        const auto failed = waiting.find(stub.id);
+        if (failed != waiting.end()) return absl::AbortedError(failed->second);
         if (failures >= kMaxFailures) return absl::AbortedError("others could not be read");
         auto node = reads_.GetFullNode(context, nomad_, stub);
         if (absl::IsNotFound(node.status())) return absl::OkStatus();
@@ -295,10 +284,11 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
   if (absl::Status ended = context.Check(); !ended.ok()) return SetUnreadable(ended, look);
   std::vector<nomad::Node> nodes;  // copied when the first is completed, because the list is shared
   std::map<std::string, std::string> unread;
+  std::map<std::string, std::string> failed;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::string& id = look->nodes()[wanted[i]].id;
     if (!read[i].ok()) unread[id] = base::Message(read[i]);
-    if (!absl::IsAborted(read[i])) RecordRead(id, read[i], context.clock().Now());
+    if (!read[i].ok() && !absl::IsAborted(read[i])) failed[id] = unread[id];
     if (!full[i].full) continue;
     if (nodes.empty()) nodes = look->nodes();
     nodes[wanted[i]].attributes = std::move(full[i].attributes);
@@ -309,6 +299,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
     look->SetNodes(std::move(nodes));
     Link(look);
   }
+  memory_.RecordUnread(context.clock().Now(), failed, unread, logger_);
   NameUnread(unread, look);
 }
 

@@ -16,6 +16,9 @@ namespace {
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 // More time than this between two observations of a changing node is a gap.
 constexpr base::Duration kMaxGap = std::chrono::minutes(2);
+// How long to wait before a node that could not be read in full is read again.
+constexpr base::Duration kFirstRetryOfRead = std::chrono::seconds(1);
+constexpr base::Duration kMaxRetryOfRead = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -192,6 +195,38 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     if (nodepool::IsSilent(node)) down.insert(node.id);
   }
   std::erase_if(down_since_, [&](const auto& entry) { return !down.contains(entry.first); });
+}
+
+std::map<std::string, std::string> ObserverMemory::UnreadUntil(base::MonoTime now) const {
+  const base::MutexLock lock(mutex_);
+  std::map<std::string, std::string> waiting;
+  for (const auto& [id, unread] : unread_) {
+    if (unread.next > now) waiting.emplace(id, unread.why);
+  }
+  return waiting;
+}
+
+void ObserverMemory::RecordUnread(base::MonoTime now,
+                                  const std::map<std::string, std::string>& failed,
+                                  const std::map<std::string, std::string>& unread,
+                                  const log::Logger& logger) {
+  std::vector<std::string> begun;
+  {
+    const base::MutexLock lock(mutex_);
+    std::erase_if(unread_, [&](const auto& entry) { return !unread.contains(entry.first); });
+    for (const auto& [id, why] : failed) {
+      const auto [entry, is_new] = unread_.try_emplace(id);
+      Unread& node = entry->second;
+      node.why = why;
+      node.wait = is_new ? kFirstRetryOfRead : std::min(2 * node.wait, kMaxRetryOfRead);
+      node.next = now + node.wait;
+      if (is_new) begun.push_back(id);
+    }
+  }
+  for (const std::string& id : begun) {
+    logger.Warn("Could not read a node in full; VMs without a node that could be it wait",
+                {{"node_id", id}, {"error", failed.at(id)}});
+  }
 }
 
 bool ObserverMemory::SetAllocationsUnread(bool unread) {

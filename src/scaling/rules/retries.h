@@ -41,7 +41,6 @@ inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kDeleteClaim = "delete-claim";
 inline constexpr std::string_view kDeleteSecret = "delete-secret";
 inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
-inline constexpr std::string_view kReadNode = "read-node";
 
 // The failed attempts of one pool, by kind of work and object. Kept between runs in this process;
 // after a restart the times start anew. Not thread-safe: the pool's gate lets one loop use it at a
