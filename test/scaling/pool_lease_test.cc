@@ -68,6 +68,17 @@ TEST_F(PoolLeaseTest, C11_one_that_another_process_holds_costs_one_request) {
   EXPECT_EQ(script_.requests().size(), 2U);
 }
 
+// As of a proxy that answers itself.
+TEST_F(PoolLeaseTest, C11_a_reply_that_is_no_Lease_takes_it_from_nobody) {
+  Hold("other", ServerNow());
+  const auto lease = Process();
+  script_.Next("get", Fault::Answer(200, R"({"message":"try again"})"));
+  EXPECT_THAT(Acquire(*lease),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the reply is no Lease")));
+  EXPECT_EQ(script_.Count("patch"), 0U);
+  EXPECT_EQ(Lease().holder, "other");
+}
+
 TEST_F(PoolLeaseTest, C11_one_that_another_process_has_taken_since_it_was_read_is_not_free) {
   Hold("", ServerNow());
   const auto lease = Process();

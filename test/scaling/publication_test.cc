@@ -73,6 +73,16 @@ TEST_F(PublicationsTest, L9_the_end_drops_what_has_not_begun) {
   EXPECT_EQ(TurnsLeft(), 4U);
 }
 
+// As when a resumption goes on after it has begun a replacement.
+TEST_F(PublicationsTest, L1_those_of_the_next_run_are_published_after_the_end_of_one) {
+  Publications publications(deps_);
+  Start(publications, context(), 1);
+  publications.End();
+  Start(publications, context(), 2);
+  publications.Await();
+  EXPECT_EQ(Count(kSets), 2U);
+}
+
 TEST_F(PublicationsTest, the_executor_may_call_after_they_are_gone) {
   {
     Publications publications(deps_);

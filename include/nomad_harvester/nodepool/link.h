@@ -59,9 +59,6 @@ struct Links {
 //
 // Immutable, cheap to copy, thread-safe. Keeps the tables of names and hints but not the nodes:
 // callers must pass the list from which it was made.
-//
-// Immutable, cheap to copy, thread-safe. It keeps the tables of names and hints, not the nodes:
-// callers must pass the list with which it was made.
 class Linker {
  public:
   // O(VMs + nodes).

@@ -33,16 +33,16 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   const auto observed =
       clients.kube->Get(context, kube::kLeases, key.ns, harvester::LeaseName(key.pool));
   if (kube::IsNotFound(observed.status())) return view;
-  if (!observed.ok()) {
-    view.problem = base::Message(observed.status());
+  const auto lease = kube::ParseLeaseReply(observed, harvester::LeaseName(key.pool));
+  if (!lease.ok()) {
+    view.problem = base::Message(lease.status());
     return view;
   }
-  const kube::Lease lease = kube::ParseLease(*observed);
   view.present = true;
-  view.holder = lease.holder;
-  view.renewed_at = lease.renew_time;
-  view.live = MayBeAlive(lease);
-  view.record = ParsePoolRecord(lease, logger);
+  view.holder = lease->holder;
+  view.renewed_at = lease->renew_time;
+  view.live = MayBeAlive(*lease);
+  view.record = ParsePoolRecord(*lease, logger);
   return view;
 }
 

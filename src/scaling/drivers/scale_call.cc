@@ -552,6 +552,9 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   deps_.logger.Info(
       "Replacing a VM",
       {{"vm", vm.name}, {"by", creation.name}, {"why", old.reason}, {"action_id", action_id_}});
+  if (creation.action_id != action_id_) {
+    NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps_, creation.name));
+  }
   // As in a Scale, until it is answered (rule C3): a VM whose creation arrives after its Secret was
   // removed as a leftover would never boot.
   const auto make = [&] {

@@ -429,12 +429,10 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
 absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDependencies& deps,
                                  const CreationPlan& plan, const PlannedCreation& creation,
                                  const std::string& action_id, const PoolSnapshot& snapshot) {
-  const bool left_over = creation.action_id != action_id;
-  if (left_over) NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps, creation.name));
   NH_ASSIGN_OR_RETURN(CreatedVm created, CreateVm(context, deps, plan, creation, snapshot.now()));
   deps.Tell(EventOfCreation(creation.name, created.uid, snapshot, creation.action_id,
                             deps.agents_reason));
-  deps.metrics().Created(left_over);
+  deps.metrics().Created(creation.action_id != action_id);
   return created;
 }
 

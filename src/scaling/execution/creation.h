@@ -117,8 +117,9 @@ struct CreatedVm {
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                                    const CreationPlan& plan, const PlannedCreation& creation,
                                    base::WallTime now);
-// The same for action `action_id`, in the pool of `snapshot`: first removes what an earlier action
-// left under the name, and tells of the new VM by an Event and the metrics.
+// The same for action `action_id`, in the pool of `snapshot`, and tells of the new VM by an Event
+// and the metrics. A name that an earlier action left over first needs ClearLeftoverSecret, once: a
+// repetition would remove the Secret of a VM whose creation was sent and is only delayed (rule C3).
 absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDependencies& deps,
                                  const CreationPlan& plan, const PlannedCreation& creation,
                                  const std::string& action_id, const PoolSnapshot& snapshot);

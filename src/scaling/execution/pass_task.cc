@@ -105,6 +105,10 @@ class CreationTask final : public PassTask {
     const VmOutcome& outcome = tracker.outcomes().at(vm());
     const std::string& id = outcome.creation_id;
     run.deps.logger.Info("Creating a VM", {{"vm", vm()}, {"action_id", id}});
+    if (id != tracker.action_id()) {
+      const absl::Status cleared = ClearLeftoverSecret(context, run.deps, vm());
+      if (!cleared.ok()) return EffectOf(cleared);
+    }
     auto created = MakeVm(context, run.deps, *run.action->creation,
                           {.name = vm(), .action_id = id, .zone = outcome.zone},
                           tracker.action_id(), run.snapshot());

@@ -152,9 +152,10 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
   // Wider than kube::IsNotFound: the API itself may be missing, which the creation then reports.
   const bool absent = absl::IsNotFound(observed.status());
-  if (!absent) NH_RETURN_IF_ERROR(observed);
   std::optional<kube::Lease> lease;
-  if (!absent) lease = kube::ParseLease(*observed);
+  if (!absent) {
+    NH_ASSIGN_OR_RETURN(lease, kube::ParseLeaseReply(observed, harvester::LeaseName(key_.pool)));
+  }
   base::MutexLock lock(mutex_);
   if (lease.has_value()) RecordServerTime(*lease);
   absent_ = absent;

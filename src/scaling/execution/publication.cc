@@ -154,6 +154,8 @@ void Publications::End() {
     dropped.swap(state_->waiting);
   }
   AwaitRunning();
+  reading_.reset();
+  begun_.clear();
 }
 
 void Publications::AwaitRunning() {

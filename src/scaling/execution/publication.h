@@ -39,7 +39,7 @@ class Publications {
   Publications& operator=(const Publications&) = delete;
 
   // Starts those publications of `due`, entries of decisions on `seen`, that do not run yet and may
-  // be tried now. `context` must be the same in all calls.
+  // be tried now. `context` must be the same in all calls until End.
   void Start(const runtime::Context& context, const std::vector<const Decisions::Entry*>& due,
              const std::shared_ptr<const Snapshot>& seen, base::MonoTime now);
   // Returns the effects of publications that ended since the last call; they are already in the
@@ -51,7 +51,7 @@ class Publications {
   // Blocks until all have ended. Runs those that have not begun in the calling thread.
   void Await();
   // Cancels what may be cancelled of those that run, and waits for their end. Others never begin.
-  // Idempotent; none may be started after it.
+  // Idempotent. Start may be called again after it, for the next run of the loop.
   void End();
 
  private:
