@@ -61,6 +61,23 @@ void AddPemLines(std::string_view pem, std::set<std::string>* forms) {
   }
 }
 
+// Adds the text as it is escaped for a URL, with hex digits of either case. Go's url.PathEscape
+// leaves some characters as they are (golang/go:src/net/url/url.go, shouldEscape).
+void AddEscaped(std::string_view text, std::set<std::string>* forms) {
+  for (const std::string_view plain : {std::string_view(), std::string_view("$&+=:@")}) {
+    std::string upper;
+    std::string lower;
+    for (const char& c : text) {
+      const bool stays = plain.find(c) != std::string_view::npos;
+      const std::string escaped = stays ? std::string(1, c) : UrlEscape({&c, 1});
+      upper += escaped;
+      lower += escaped.size() > 1 ? AsciiLower(escaped) : escaped;
+    }
+    forms->insert(std::move(upper));
+    forms->insert(std::move(lower));
+  }
+}
+
 // What stands for a value in texts.
 std::set<std::string> FormsOf(const std::string& value) {
   std::set<std::string> forms;
@@ -71,7 +88,7 @@ std::set<std::string> FormsOf(const std::string& value) {
     forms.insert(form);
     forms.insert(form.substr(0, form.find_last_not_of('=') + 1));
   }
-  for (const std::string& form : std::set(forms)) forms.insert(UrlEscape(form));
+  for (const std::string& form : std::set(forms)) AddEscaped(form, &forms);
   AddPemLines(value, &forms);
   return forms;
 }

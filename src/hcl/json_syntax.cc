@@ -124,8 +124,8 @@ class JsonReader {
       if (!cursor_.LooksAt("\"")) return cursor_.Error("expected a name in double quotes");
       NH_ASSIGN_OR_RETURN(std::string name, ReadText());
       SkipSpace();
-      if (!cursor_.Eat(":")) return cursor_.Error("expected a colon and a value");
       const Cursor::InValueOf in_value(&cursor_, name);
+      if (!cursor_.Eat(":")) return cursor_.Error("expected a colon and a value");
       NH_ASSIGN_OR_RETURN(Value value, ReadValue());
       object.members.push_back({std::move(name), std::move(value), start});
       if (object.members.size() > kMaxEntries) return cursor_.Error(object.offset, kTooMany);

@@ -29,12 +29,13 @@ bool IsNameCharacter(char c) {
          c == '-';
 }
 
-// A URL with a login, "https://USER:PASSWORD@HOST".
+// A URL with a login, "https://USER:PASSWORD@HOST". A slash in the password is a mistake that
+// people make.
 bool HasLogin(std::string_view line) {
   constexpr std::string_view kScheme = "://";
   for (std::size_t at = line.find(kScheme); at < line.size(); at = line.find(kScheme, at)) {
     at += kScheme.size();
-    const std::size_t end = line.find_first_of("@/ \t\"", at);
+    const std::size_t end = line.find_first_of("@ \t\"", at);
     if (end < line.size() && line[end] == '@') return true;
   }
   return false;
@@ -88,11 +89,10 @@ absl::Status Source::Error(std::size_t offset, std::string_view message, Line sh
       excerpt.begin(), excerpt.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; },
       ' ');
   const std::size_t caret = Characters(before.substr(start));
+  if (caret > Characters(excerpt)) return base::InvalidArgument(report);
   const std::string number = std::to_string(std::count(before.begin(), before.end(), '\n') + 1);
-  report += "\n  " + number + " | " + excerpt;
-  if (caret <= Characters(excerpt)) {
-    report += "\n  " + std::string(number.size(), ' ') + " | " + std::string(caret, ' ') + "^";
-  }
+  report += "\n  " + number + " | " + excerpt + "\n  " + std::string(number.size(), ' ') + " | " +
+            std::string(caret, ' ') + "^";
   return base::InvalidArgument(report);
 }
 

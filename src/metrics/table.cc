@@ -33,7 +33,7 @@ constexpr std::array<MetricRow, 20> kTable = {{
     {Metric::kVms, Type::kGauge, "nomad_harvester_vms", kPoolState,
      "VMs that carry the pool's label, by their state."},
     {Metric::kVmCreated, Type::kCounter, "nomad_harvester_vm_created_total", kPoolReason,
-     "VMs that were created, by whether the action itself chose the name or an earlier one had."},
+     "VMs that were created; resumed: the name was left over from an interrupted action."},
     {Metric::kVmTerminated, Type::kCounter, "nomad_harvester_vm_terminated_total", kPoolReason,
      "VMs whose deletion Harvester has accepted, by why they were marked."},
     {Metric::kVmStart, Type::kHistogram, "nomad_harvester_vm_start_seconds", kPoolPhase,

@@ -83,7 +83,7 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port <= 0) {
     return base::Unavailable("cannot listen on " + options.address +
-                             ": is it in use, or is its directory missing?");
+                             ": the warning of gRPC above says why");
   }
   server_->GetHealthCheckService()->SetServingStatus("plugin", true);
   port_ = port;

@@ -47,6 +47,15 @@ TEST(WithoutSecrets, P3_a_secret_is_recognised_escaped_and_in_base64) {
   EXPECT_EQ(WithoutSecrets("Basic " + Base64Encode("user:p@ss w/rd")), "Basic REDACTED");
 }
 
+TEST(WithoutSecrets, P3_a_token_is_recognised_as_proxies_and_libraries_escape_it) {
+  const Secret token("kubeconfig-u:ab/cd+ef=xy");
+  for (const std::string text :
+       {"kubeconfig-u%3Aab%2Fcd%2Bef%3Dxy", "kubeconfig-u%3aab%2fcd%2bef%3dxy",
+        "kubeconfig-u:ab%2Fcd+ef=xy", "kubeconfig-u:ab%2fcd+ef=xy"}) {
+    EXPECT_EQ(WithoutSecrets(text), "REDACTED") << text;
+  }
+}
+
 TEST(WithoutSecrets, other_escapes_stay) {
   const Secret password("p@ss w/rd");
   for (const std::string text : {"p%40ss%20w%2Erd", "p%40ss%20w", "p@ss+", "100 %", "%+%+%",

@@ -417,7 +417,7 @@ TEST_F(Commands, an_address_that_cannot_be_served_is_1_with_a_log_line) {
   EXPECT_THAT(outcome.out, IsEmpty());
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("[ERROR] Cannot serve"), HasSubstr("error="),
-                    HasSubstr("/no/such/directory/socket: is it in use, or is its directory")));
+                    HasSubstr("/no/such/directory/socket: the warning of gRPC above says why")));
 }
 
 TEST_F(Commands, an_address_of_a_wrong_form_is_a_usage_error_before_anything_starts) {

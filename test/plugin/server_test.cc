@@ -166,7 +166,8 @@ TEST_F(ServerTest, AnAddressInUseIsAnError) {
   options.address = "127.0.0.1:" + std::to_string((*first)->port());
   const auto second = PluginServer::Start(service, options);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(base::Message(second.status()), HasSubstr(options.address + ": is it in use"));
+  EXPECT_THAT(base::Message(second.status()),
+              HasSubstr(options.address + ": the warning of gRPC above says why"));
 
   const std::string file = directory_.WriteFile("file", "what is no socket stays");
   options.address = UnixAddress(file);

@@ -34,9 +34,10 @@ class Secret {
 };
 
 // Returns the text with "REDACTED" in place of every secret in force. Also finds secrets that are
-// escaped for a URL (as by UrlEscape) or encoded in base64 of either alphabet, and the single lines
-// of a PEM text's blocks, unless a line is short. Does not look for secrets of fewer than six
-// bytes, because ordinary words may contain them.
+// escaped for a URL (as by UrlEscape or Go's url.PathEscape, hex digits in either case) or encoded
+// in base64 of either alphabet, and the single lines of a PEM text's blocks, unless a line is
+// short. Does not look for secrets of fewer than six bytes, because ordinary words may contain
+// them.
 //
 // Rule P3: all text that leaves the process goes through this function (log::Logger, gRPC's error
 // texts, output of commands). Text of other systems goes through it before it is shortened, because

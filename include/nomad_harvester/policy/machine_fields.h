@@ -41,7 +41,8 @@ struct MachineField {
   std::string_view flag = "true";
   // The part of the template's hash to which it belongs; empty: it forms its own part.
   std::string_view part = {};
-  // The template's string is treated like the policy's key, so that the preflight checks it.
+  // If the policy lacks the key, its value is taken from the VM template, and the preflight checks
+  // it as if the policy had set it.
   bool taken_from_template = false;
 };
 

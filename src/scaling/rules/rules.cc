@@ -269,8 +269,8 @@ constexpr std::array<Rule, 57> kTable = {{
      },
      ReportCandidate},
     {Row::kUnmarkedStays, "unmarked-stays",
-     "no mark; a VM that replaces it waits for its end, or was ready; and something keeps it, or "
-     "it could not be marked for a minute",
+     "no mark; the VM that replaces it was ready, or is Halted until this one is gone; and C7 "
+     "protects this one, or marking it was refused for a minute",
      "any", "record that it stays",
      [](const Facts& f) {
        const bool goes = f.unhealthy && !f.is_protected && !f.kept;
