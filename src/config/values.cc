@@ -21,7 +21,7 @@ namespace {
 
 // A longer duration added to a time could overflow: 2^63 ns are 292 years from 1970.
 constexpr base::Duration kMaxDuration = std::chrono::hours(24 * 365 * 10);
-constexpr char kLongestText[] = "87600h";
+constexpr char kMaxDurationText[] = "87600h";
 
 ValueOr<base::Duration> AnyDuration(const std::string& text) {
   const absl::StatusOr<base::Duration> duration = base::ParseGoDuration(text);
@@ -29,7 +29,7 @@ ValueOr<base::Duration> AnyDuration(const std::string& text) {
     return Fault{"must be a duration", "write one such as \"90s\", \"15m\" or \"1h30m\""};
   }
   if (*duration > kMaxDuration || *duration < -kMaxDuration) {
-    return Fault{"too long", std::string("ten years, \"") + kLongestText + "\", are the limit"};
+    return Fault{"too long", std::string("ten years, \"") + kMaxDurationText + "\", are the limit"};
   }
   return *duration;
 }

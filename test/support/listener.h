@@ -31,12 +31,7 @@ class Listener {
 
   std::string address() const { return "127.0.0.1:" + std::to_string(ntohs(address_.sin_port)); }
   std::string url() const { return "http://" + address(); }
-  // The two ends of a connection; the caller closes them.
-  int Connect() const {
-    const int client = MakeSocket();
-    EXPECT_EQ(connect(client, generic_, sizeof(address_)), 0);
-    return client;
-  }
+  // Our end of a connection; the caller closes it.
   int Accept() const { return accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); }
   void Close() {
     if (socket_ >= 0) close(socket_);

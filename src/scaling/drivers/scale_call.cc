@@ -2,8 +2,6 @@
 #include "drivers/scale_call.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"

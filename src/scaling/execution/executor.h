@@ -8,8 +8,6 @@
 
 #include "nomad_harvester/scaling/step_spec.h"
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "execution/pool_dependencies.h"
 #include "rules/retries.h"
 
