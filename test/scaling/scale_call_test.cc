@@ -33,6 +33,11 @@ class ScaleCallTest : public PoolFixture {
     Close(call_->closed_record());
     return outcome;
   }
+  // As a Scale does that acquires its Lease.
+  void Prefetch() {
+    call_->reads().PrefetchSources(context());
+    call_->reads().Prefetch(context());
+  }
   // How often a kind of request was sent in the last Scale.
   std::int64_t Times(const std::string& request) {
     const Strings sent = Sent();
@@ -60,7 +65,7 @@ class ScaleCallTest : public PoolFixture {
 
 TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_not_read_again) {
   request_.last_count = 1;
-  ASSERT_THAT(Scale(0, [&] { call_->reads().Prefetch(context()); }), IsOk());
+  ASSERT_THAT(Scale(0, [&] { Prefetch(); }), IsOk());
   EXPECT_EQ(Times("list nodes"), 2) << "Nomad's, and Harvester's hosts";
   EXPECT_EQ(Times("list virtualmachines"), 1);
   ASSERT_THAT(Scale(0), IsOk());
@@ -68,7 +73,7 @@ TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_not_read_again) {
 }
 
 TEST_F(ScaleCallTest, C2_the_sources_of_a_growth_are_read_ahead_and_tried) {
-  ASSERT_THAT(Scale(1, [&] { call_->reads().Prefetch(context()); }), IsOk());
+  ASSERT_THAT(Scale(1, [&] { Prefetch(); }), IsOk());
   for (const char* const request :
        {"ask selfsubjectrulesreviews", "get virtualmachineimages", "list resourcequotas",
         "get network-attachment-definitions", "try virtualmachines", "patch secrets"}) {
@@ -81,7 +86,7 @@ TEST_F(ScaleCallTest, C2_a_refusal_that_was_read_ahead_refuses_the_action) {
       Scale(1,
             [&] {
               Next("try virtualmachines", Refused());
-              call_->reads().Prefetch(context());
+              Prefetch();
             }),
       StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("Harvester would refuse the VM")));
   EXPECT_THAT(effects_, IsEmpty());
@@ -91,7 +96,7 @@ TEST_F(ScaleCallTest, C2_a_trial_that_got_no_answer_ahead_refuses_nothing_and_is
   EXPECT_THAT(Scale(1,
                     [&] {
                       Always("try virtualmachines", simulator::Fault::Delay(std::chrono::hours(1)));
-                      call_->reads().Prefetch(context());
+                      Prefetch();
                       Next("try virtualmachines", simulator::Fault::None());
                       Forget();
                     }),
@@ -105,7 +110,7 @@ TEST_F(ScaleCallTest, L3_trouble_of_what_is_read_ahead_that_passes_refuses_nothi
     EXPECT_THAT(Scale(1,
                       [&] {
                         Next(request, busy);
-                        call_->reads().Prefetch(context());
+                        Prefetch();
                       }),
                 IsOk())
         << request;
@@ -116,7 +121,7 @@ TEST_F(ScaleCallTest, L3_trouble_of_what_is_read_ahead_that_passes_refuses_nothi
 
 TEST_F(ScaleCallTest, L10_a_paused_pool_reads_no_sources_ahead) {
   AnnotateLease(harvester::kLeasePausedAnnotation, "true");
-  EXPECT_FALSE(Scale(1, [&] { call_->reads().Prefetch(context()); }).ok());
+  EXPECT_FALSE(Scale(1, [&] { Prefetch(); }).ok());
   EXPECT_EQ(Times("get virtualmachineimages"), 0);
   EXPECT_EQ(Times("try virtualmachines"), 0);
 }
@@ -124,18 +129,25 @@ TEST_F(ScaleCallTest, L10_a_paused_pool_reads_no_sources_ahead) {
 TEST_F(ScaleCallTest, C3_what_waits_or_does_not_grow_reads_no_sources) {
   AddVm("web-a");
   request_.last_count = 1;
-  ASSERT_THAT(Scale(1, [&] { call_->reads().Prefetch(context()); }), IsOk());
+  ASSERT_THAT(Scale(1, [&] { Prefetch(); }), IsOk());
   EXPECT_EQ(Times("get virtualmachineimages"), 0);
   BackOffFor("create", 1);
-  EXPECT_FALSE(Scale(2, [&] { call_->reads().Prefetch(context()); }).ok());
+  EXPECT_FALSE(Scale(2, [&] { Prefetch(); }).ok());
   EXPECT_EQ(Times("get virtualmachineimages"), 0);
   EXPECT_EQ(Times("try virtualmachines"), 0);
+}
+
+TEST_F(ScaleCallTest, C15_a_growth_is_refused_if_nomad_is_another_cluster_than_the_observed_one) {
+  ASSERT_THAT(Scale(0), IsOk());
+  cluster_.SetNomadKeys({"rebuilt"});
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable,
+                                 HasSubstr("another Nomad cluster answers than a moment ago")));
 }
 
 TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_read_again_if_that_took_long) {
   ASSERT_THAT(Scale(0,
                     [&] {
-                      call_->reads().Prefetch(context());
+                      Prefetch();
                       clock_.Advance(seconds(6));
                     }),
               IsOk());
@@ -147,7 +159,7 @@ TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_read_again_after_slow_roll_backs
   Drain("web-a");
   request_.last_count = 1;
   After("update drain", [&] { clock_.Advance(seconds(6)); });
-  ASSERT_THAT(Scale(2, [&] { call_->reads().Prefetch(context()); }), IsOk());
+  ASSERT_THAT(Scale(2, [&] { Prefetch(); }), IsOk());
   for (const char* const request :
        {"ask selfsubjectrulesreviews", "list resourcequotas", "get virtualmachineimages"}) {
     EXPECT_EQ(Times(request), 2) << request;
@@ -171,7 +183,7 @@ TEST_F(ScaleCallTest, C2_allocations_too_are_read_again_if_what_was_read_ahead_t
   request_.last_count = 1;
   ASSERT_THAT(Scale(0,
                     [&] {
-                      call_->reads().Prefetch(context());
+                      Prefetch();
                       EXPECT_EQ(Times("list allocations"), 1);
                       clock_.Advance(seconds(6));
                       Forget();
@@ -439,7 +451,7 @@ TEST_F(ScaleCallTest, what_is_not_as_in_the_template_is_one_warning_of_a_growth)
             {{"annotations", {{"harvesterhci.io/volumeClaimTemplates", claims.dump()}}}}},
            {"spec", {{"runStrategy", "Halted"}, {"template", {{"spec", guest}}}}}}}}}});
   policy_.vm_template = config::TemplateRef{.name = {"default", "worker"}, .version = {}};
-  EXPECT_THAT(Scale(1, [&] { call_->reads().Prefetch(context()); }), IsOk());
+  EXPECT_THAT(Scale(1, [&] { Prefetch(); }), IsOk());
   EXPECT_EQ(Logged("WARN The VMs are not in every way like their template"), 1U);
   EXPECT_EQ(cluster_.Vms().size(), 1U);
 }

@@ -278,7 +278,6 @@ TEST_F(ServiceTest, C15_a_new_vm_has_the_keys_of_the_nomad_that_answers_now) {
   Settle();
   cluster_.RestoreNomad(/*agents_return=*/false);
   cluster_.SetNomadKeys({"rebuilt"});
-  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("another Nomad")));
   EXPECT_THAT(Scale(1), IsOk());
   EXPECT_EQ(
       Annotation(cluster_.Vms().at(0)["metadata"]["name"], harvester::kNomadClusterAnnotation),
@@ -930,9 +929,11 @@ TEST_F(ServiceTest, C11_background_work_that_waits_for_the_lease_comes_back_in_r
 TEST_F(ServiceTest, C11_a_Scale_reads_nothing_of_a_pool_before_it_holds_the_Lease) {
   EXPECT_THAT(Scale(1), IsOk());
   const Strings sent = Sent();
-  ASSERT_GE(sent.size(), 2U);
-  EXPECT_EQ(sent[0], "get leases");
-  EXPECT_EQ(sent[1], "create leases");
+  EXPECT_EQ(sent.at(0), "get leases");
+  const auto held = std::find(sent.begin(), sent.end(), "create leases");
+  for (const char* read : {"list virtualmachines", "list virtualmachineinstances", "list nodes"}) {
+    EXPECT_LT(held, std::find(sent.begin(), sent.end(), read)) << read;
+  }
   EXPECT_EQ(std::count(sent.begin(), sent.end(), "list virtualmachineimages"), 1);
 }
 
@@ -971,6 +972,7 @@ TEST_F(ServiceTest, C11_a_growth_of_a_pool_that_another_process_holds_costs_one_
 
 TEST_F(ServiceTest, L1_an_image_that_does_not_answer_delays_no_scale_that_makes_nothing) {
   AddVm("web-a");
+  Settle();
   for (const char* read : {"list virtualmachineimages", "get virtualmachineimages"}) {
     Always(read, Fault::Delay(std::chrono::hours(1)));
   }

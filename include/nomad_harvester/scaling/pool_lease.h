@@ -98,6 +98,11 @@ class PoolLease {
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
+  // Waits until the Lease can be acquired, as Acquire does. Sends no request if the Lease was free
+  // when this process last read or released it. Acquire then sends only the request that acquires
+  // it, unless another process is faster. Errors: Acquire's.
+  absl::Status WaitUntilFree(const runtime::Context& context, LeaseUser user);
+
   // True if the Lease has been read since this configuration was set, or if it is not used.
   bool is_known() const;
 
@@ -147,12 +152,9 @@ class PoolLease {
   };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
-  // Reads, waits for and acquires the Lease. Errors: Acquire's, and every 403.
+  // Waits for the Lease and acquires it, unless it is not used. While the resourceVersion of a
+  // Lease that was free still matches, no other process has held it since.
   absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
-  // Acquires the Lease without reading it first, if it was free when it was last read or released:
-  // while its resourceVersion still matches, no other process has held it since. Tried once.
-  // NOT_FOUND, ALREADY_EXISTS or a conflict: it must be read.
-  absl::Status AcquireFree(const runtime::Context& context);
   absl::Status Create(const runtime::Context& context);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
@@ -209,7 +211,8 @@ class PoolLease {
   // Our clock when server_time_ was recorded.
   mutable base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
-  mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);  // as it was without a holder
+  // The Lease as it was without a holder, or with one that has stopped renewing.
+  mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
   std::string why_lost_ NH_GUARDED_BY(mutex_);
   absl::Status renewal_problem_ NH_GUARDED_BY(mutex_);  // of the last attempt

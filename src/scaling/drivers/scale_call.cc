@@ -204,7 +204,7 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   NH_ASSIGN_OR_RETURN(creation_, reads_.Creation(context, snapshot.look().nomad_index));
   if (snapshot.look().nomad_cluster.has_value()) {
     // The keys in the Look may be outdated if Nomad was rebuilt.
-    NH_ASSIGN_OR_RETURN(creation_->vm_spec.nomad_cluster, deps_.nodes.ReadCluster(context));
+    NH_ASSIGN_OR_RETURN(creation_->vm_spec.nomad_cluster, reads_.ClusterKeys(context));
     if (!IsSameCluster(creation_->vm_spec.nomad_cluster, *snapshot.look().nomad_cluster)) {
       return base::Unavailable(
           "another Nomad cluster answers than a moment ago; the next Scale "

@@ -26,7 +26,7 @@ struct ScaleRequest {
   std::string policy_id;
   // The count of the last Status. It tells which checks will probably be needed, to read for them
   // in advance.
-  std::optional<std::int64_t> last_count{};
+  std::int64_t last_count = 0;
   // The timeout of a mass loss has expired: the Scale removes nevertheless (rule C15).
   bool mass_loss_over = false;
   // For Replace: the old VM is removed before the new one starts (rule R8).

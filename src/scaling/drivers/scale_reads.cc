@@ -26,14 +26,21 @@ constexpr base::Duration kCordonedLimit = std::chrono::seconds(3);
 bool ScaleReads::MayGrow() const {
   const PoolRecord record = deps_.lease.record();
   const base::WallTime now = deps_.clock.WallNow();
-  return count_ > last_.value_or(count_) && !record.paused.HoldsAt(now) &&
-         CheckCreation(record.back_off, now).ok();
+  return count_ > last_ && !record.paused.HoldsAt(now) && CheckCreation(record.back_off, now).ok();
+}
+
+// If the context ended, the sources are dropped: they may not be needed, and are read again if they
+// are.
+void ScaleReads::PrefetchSources(const runtime::Context& caller) {
+  if (!MayGrow()) return;
+  const runtime::Context context = caller.WithTimeout(kSourcesLimit);
+  CreationSources sources = ReadSources(context, deps_, policy_);
+  if (!context.Done()) read_.sources = std::move(sources);
 }
 
 void ScaleReads::Prefetch(const runtime::Context& context) {
   read_.began = deps_.clock.Now();
-  const std::int64_t last = last_.value_or(count_);
-  const bool shrinks = count_ < last;
+  const bool shrinks = count_ < last_;
   const bool needs_allocations = shrinks && nodepool::NeedsAllocations(policy_.selector);
   // Start the longest lists first.
   std::vector<std::function<void()>> reads = {[&] {
@@ -51,13 +58,15 @@ void ScaleReads::Prefetch(const runtime::Context& context) {
   if (shrinks) {
     reads.emplace_back([&] { read_.cordoned_hosts = ReadCordonedHosts(context); });
   }
-  if (count_ != last) {
+  if (count_ != last_) {
     reads.emplace_back([&] {
       read_.rules.emplace(kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
     });
   }
-  if (MayGrow()) {
-    reads.emplace_back([&] { PrefetchCreation(context); });
+  if (read_.sources.has_value()) {
+    reads.emplace_back([&] { TryCreation(context); });
+    reads.emplace_back(
+        [&] { read_.cluster_keys = base::ToOptional(deps_.nodes.ReadCluster(context)); });
   }
   if (needs_allocations && !deps_.clients.config->allow_unverified_read_job) {
     reads.emplace_back([&] { read_.read_job.emplace(deps_.nomad().VerifyReadJob(context)); });
@@ -68,16 +77,10 @@ void ScaleReads::Prefetch(const runtime::Context& context) {
   });
 }
 
-// If the context ended, the sources are dropped: they may not be needed, and are read again if they
-// are.
-void ScaleReads::PrefetchCreation(const runtime::Context& caller) {
-  const runtime::Context context = caller.WithTimeout(kSourcesLimit);
-  CreationSources sources = ReadSources(context, deps_, policy_);
-  if (context.Done()) return;
-  read_.sources = std::move(sources);
+void ScaleReads::TryCreation(const runtime::Context& context) {
   const auto plan = PlanCreation(deps_, policy_, *read_.sources, 0, policy_id_);
   if (!plan.ok()) return;
-  absl::Status admitted = DryRunCreation(caller.WithTimeout(kSourcesLimit), deps_, policy_, *plan);
+  absl::Status admitted = DryRunCreation(context.WithTimeout(kSourcesLimit), deps_, policy_, *plan);
   // Any other failure may have passed by then, so the trial is repeated.
   if (admitted.ok() || kube::IsRefused(admitted)) read_.admitted = std::move(admitted);
 }
@@ -87,6 +90,7 @@ Observer::BlockingWait ScaleReads::TakeObserved() {
   // What can refuse the action was read during this call; what it acts on must be recent.
   if (taken_at_ - read_.began > kGoodFor) {
     read_.observed = {};
+    read_.cluster_keys.reset();
     read_.allocations.reset();
   }
   return std::exchange(read_.observed, {});
@@ -155,6 +159,10 @@ absl::StatusOr<CreationPlan> ScaleReads::Creation(const runtime::Context& contex
   read_.sources = ReadSources(context, deps_, policy_);
   NH_RETURN_IF_ERROR(context.Check());
   return PlanCreation(deps_, policy_, *read_.sources, nomad_index, policy_id_);
+}
+
+absl::StatusOr<std::string> ScaleReads::ClusterKeys(const runtime::Context& context) const {
+  return read_.cluster_keys.has_value() ? *read_.cluster_keys : deps_.nodes.ReadCluster(context);
 }
 
 absl::Status ScaleReads::Admit(const runtime::Context& context, const CreationPlan& plan) const {

@@ -22,14 +22,17 @@ namespace nomad_harvester::scaling {
 // in advance.
 class ScaleReads {
  public:
-  // `last`: the count of the last Status; unset: unknown. The references must outlive this object.
+  // `last`: the count of the last Status; 0: unknown. The references must outlive this object.
   ScaleReads(const PoolDependencies& deps, const config::PoolPolicy& policy, std::int64_t count,
-             std::optional<std::int64_t> last, const std::string& policy_id)
+             std::int64_t last, const std::string& policy_id)
       : deps_(deps), policy_(policy), count_(count), last_(last), policy_id_(policy_id) {}
 
-  // Reads, all at once, what will probably be needed: the pool, and what can refuse the action.
-  // Reports no errors: whoever asks for something that is missing reads it again. Requires the
-  // pool's Lease, so that no other process acts on the pool meanwhile.
+  // Reads what new VMs are made of, if the action will probably create some. Does not depend on the
+  // pool, and may thus be called while its Lease is acquired; not while the Lease is waited for.
+  void PrefetchSources(const runtime::Context& context);
+  // Reads, all at once, what else will probably be needed: the pool, and what can refuse the
+  // action. Reports no errors: whoever asks for something that is missing reads it again. Requires
+  // the pool's Lease, so that no other process acts on the pool meanwhile.
   void Prefetch(const runtime::Context& context);
 
   // Returns the lists for the first observation; empty unless they were just read.
@@ -47,6 +50,8 @@ class ScaleReads {
   // Uses the sources that were read in advance, unless one of them failed: the problem may have
   // passed.
   absl::StatusOr<CreationPlan> Creation(const runtime::Context& context, std::uint64_t nomad_index);
+  // Returns the keys of the Nomad cluster, read with the first observation's nodes.
+  absl::StatusOr<std::string> ClusterKeys(const runtime::Context& context) const;
   // OK if Harvester would accept a VM of this plan.
   absl::Status Admit(const runtime::Context& context, const CreationPlan& plan) const;
   // The quotas of the namespace. Requires Creation.
@@ -57,8 +62,9 @@ class ScaleReads {
  private:
   // Unset: to be read.
   struct Read {
-    base::MonoTime began{};
+    base::MonoTime began{};  // of Prefetch
     Observer::BlockingWait observed{};
+    std::optional<std::string> cluster_keys{};
     std::optional<absl::StatusOr<AllocationList>> allocations{};
     std::optional<absl::StatusOr<nomad::ReadJob>> read_job{};
     std::optional<absl::StatusOr<kube::AccessRules>> rules{};
@@ -69,13 +75,13 @@ class ScaleReads {
 
   // True if the action will probably create VMs.
   bool MayGrow() const;
-  void PrefetchCreation(const runtime::Context& context);
+  void TryCreation(const runtime::Context& context);
   std::set<std::string> ReadCordonedHosts(const runtime::Context& context) const;
 
   const PoolDependencies& deps_;
   const config::PoolPolicy& policy_;
   const std::int64_t count_;
-  const std::optional<std::int64_t> last_;
+  const std::int64_t last_;
   const std::string& policy_id_;
   base::MonoTime taken_at_{};
   Read read_;

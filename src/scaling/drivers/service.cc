@@ -139,6 +139,10 @@ class Service final : public TargetService {
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                          ScaleFacts* facts);
+  // What new VMs are made of is read while the Lease is acquired, everything else once it is held.
+  absl::StatusOr<std::unique_ptr<LeaseHold>> AcquireAndPrefetch(const Context& context,
+                                                                PoolLease& lease,
+                                                                ScaleReads& reads);
   void LogRefusal(const ScaleAction& action, const FinishedScale& scale,
                   const absl::Status& outcome);
 
@@ -301,7 +305,7 @@ TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
   report.reason = reason;
   {
     base::MutexLock lock(pool.mutex);
-    report.status.count = pool.state.last_count.value_or(0);
+    report.status.count = pool.state.last_count;
   }
   LogReadiness(pool, report);
   return report.status;
@@ -493,6 +497,27 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   return outcome;
 }
 
+absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndPrefetch(const Context& context,
+                                                                       PoolLease& lease,
+                                                                       ScaleReads& reads) {
+  NH_RETURN_IF_ERROR(lease.WaitUntilFree(context, LeaseUser::kScale));
+  absl::StatusOr<std::unique_ptr<LeaseHold>> hold = base::Unavailable("not acquired");
+  const runtime::CancelSource reading(context);
+  const auto outcomes =
+      runtime::ForEachBounded(context, *options_.foreground, 2, 2, [&](std::size_t i) {
+        if (i == 1) {
+          reads.PrefetchSources(reading.context());
+          return absl::OkStatus();
+        }
+        hold = LeaseHold::Acquire(lease, context, LeaseUser::kScale);
+        if (!hold.ok()) reading.Cancel(CancelReason::kNone);
+        return hold.status();
+      });
+  NH_RETURN_IF_ERROR(outcomes[0]);
+  reads.Prefetch((*hold)->context());
+  return hold;
+}
+
 absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                                 Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                                 ScaleFacts* facts) {
@@ -528,8 +553,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
                  std::move(request), &memory);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
-                      LeaseHold::Acquire(*access->lease, guard->context(), LeaseUser::kScale));
-  call.reads().Prefetch(hold->context());
+                      AcquireAndPrefetch(guard->context(), *access->lease, call.reads()));
   metrics::Sink* const sink = session->clients().metrics_sink.get();
   const ShowLeaseHeld shown(PoolMetrics(sink, pool.key), access->lease->used());
   absl::Status outcome = call.Run(hold->context());

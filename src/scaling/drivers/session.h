@@ -73,7 +73,7 @@ struct PoolState {
   // True if a resumption has finished since the process started and since the last Scale that left
   // work.
   bool inspected = false;
-  std::optional<std::int64_t> last_count;
+  std::int64_t last_count = 0;  // of the last Status
   std::string last_reason;
   std::string last_warning;
   std::string last_drift;

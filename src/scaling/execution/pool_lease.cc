@@ -318,65 +318,66 @@ void PoolLease::TellWait(const kube::Lease& lease) const {
   options_.on_wait(lease.holder, until + kLookInterval);
 }
 
-absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
-  std::optional<kube::Lease> free;
-  bool absent = false;
+absl::Status PoolLease::WaitUntilFree(const runtime::Context& context, LeaseUser user) {
   {
     base::MutexLock lock(mutex_);
-    free = std::exchange(free_, std::nullopt);
-    absent = std::exchange(absent_, false);
-    if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
+    if (!used_ || absent_ || free_.has_value()) return absl::OkStatus();
   }
-  if (free.has_value()) return TakeOver(context, *free);
-  if (absent) return Create(context);
-  return base::MakeStatus(absl::StatusCode::kNotFound, "");
+  bool told = options_.on_wait == nullptr;
+  for (bool first_read = true;; first_read = false) {
+    const auto lease = Read(context);
+    if (kube::IsForbidden(lease.status())) return DecideWithoutLease(context, lease.status());
+    NH_RETURN_IF_ERROR(lease);
+    if (!lease->has_value()) return absl::OkStatus();
+    const absl::Status outcome = CheckHolder(**lease, user, first_read);
+    if (outcome.ok()) {
+      base::MutexLock lock(mutex_);
+      free_ = **lease;
+      return absl::OkStatus();
+    }
+    if (!absl::IsUnavailable(outcome)) return outcome;
+    // A holder that has just renewed may be alive; the next read will show.
+    if (!told && !MayBeAlive(**lease)) {
+      told = true;
+      TellWait(**lease);
+    }
+    NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));
+  }
 }
 
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
                                 std::function<void()> on_lost) {
-  const bool is_used = used();
-  const absl::Status acquired = is_used ? AcquireLease(context, user) : absl::OkStatus();
-  if (!is_used || kube::IsForbidden(acquired)) {
-    if (is_used) NH_RETURN_IF_ERROR(DecideWithoutLease(context, acquired));
+  NH_RETURN_IF_ERROR(AcquireLease(context, user));
+  if (used()) {
+    StartRenewal(std::move(on_lost));
+  } else {
     HoldUnguarded();
-    return absl::OkStatus();
   }
-  NH_RETURN_IF_ERROR(acquired);
-  StartRenewal(std::move(on_lost));
   return absl::OkStatus();
 }
 
 absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser user) {
-  const absl::Status free = AcquireFree(context);
-  // Another process has held the Lease meanwhile, or it was deleted: read it.
-  if (!kube::IsConflict(free) && !kube::IsAlreadyExists(free) && !absl::IsNotFound(free)) {
-    return free;
-  }
-  bool told = options_.on_wait == nullptr;
-  for (bool first_read = true;; first_read = false) {
-    auto lease = Read(context);
-    NH_RETURN_IF_ERROR(lease);
-    absl::Status outcome;
-    if (!lease->has_value()) {
-      outcome = Create(context);
-    } else {
-      outcome = CheckHolder(**lease, user, first_read);
-      if (absl::IsUnavailable(outcome)) {
-        // A holder that has just renewed may be alive; the next read will show.
-        if (!told && !MayBeAlive(**lease)) {
-          told = true;
-          TellWait(**lease);
-        }
-        NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));
-        continue;
-      }
-      NH_RETURN_IF_ERROR(outcome);
-      outcome = TakeOver(context, **lease);
+  while (used()) {
+    NH_RETURN_IF_ERROR(WaitUntilFree(context, user));
+    std::optional<kube::Lease> free;
+    bool absent = false;
+    {
+      base::MutexLock lock(mutex_);
+      free = std::exchange(free_, std::nullopt);
+      absent = std::exchange(absent_, false);
+      if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
     }
-    // Another process was faster, or our own first attempt took effect: read the holder again.
-    if (!kube::IsConflict(outcome) && !kube::IsAlreadyExists(outcome)) return outcome;
+    if (!free.has_value() && !absent) continue;  // a concurrent Refresh has seen a holder
+    const absl::Status outcome = absent ? Create(context) : TakeOver(context, *free);
+    if (kube::IsForbidden(outcome)) return DecideWithoutLease(context, outcome);
+    // Another process was faster, or our own first attempt took effect, or the Lease was deleted:
+    // read it.
+    const bool is_outdated = kube::IsConflict(outcome) || kube::IsAlreadyExists(outcome) ||
+                             (!absent && absl::IsNotFound(outcome));
+    if (!is_outdated) return outcome;
     NH_RETURN_IF_ERROR(context.Check());
   }
+  return absl::OkStatus();
 }
 
 void PoolLease::StartRenewal(std::function<void()> on_lost) {
