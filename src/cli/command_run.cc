@@ -97,6 +97,10 @@ class Connections {
     const std::vector<std::string>& missing = config->missing_token_files;
     if (use != PolicyUse::kChecked) warnings.insert(warnings.end(), missing.begin(), missing.end());
     warnings.insert(warnings.end(), transports->warnings.begin(), transports->warnings.end());
+    if (settings.policy.has_value()) {
+      warnings.insert(warnings.end(), settings.policy->warnings.begin(),
+                      settings.policy->warnings.end());
+    }
     for (const std::string& warning : warnings) {
       if (warned_.insert(warning).second) options.logger.Warn(warning);
     }

@@ -14,13 +14,13 @@ namespace {
 
 // Ctrl-C is handled by a waiting thread and interrupts no read, so reading starts only when there
 // is input.
-std::string ReadLine(const runtime::Context& context) {
+std::optional<std::string> ReadLine(const runtime::Context& context) {
   constexpr int kPollMilliseconds = 100;
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   while (!context.Done() && poll(&input, 1, kPollMilliseconds) == 0) {
   }
   std::string line;
-  if (!context.Done()) std::getline(std::cin, line);
+  if (context.Done() || !std::getline(std::cin, line)) return std::nullopt;
   return line;
 }
 
@@ -40,7 +40,7 @@ int Confirm(const CommandRun& run, bool yes, const std::string& act) {
   std::string question = Printable(act);
   question.front() = absl::ascii_toupper(static_cast<unsigned char>(question.front()));
   run.out << "\n" << question << "? [y/N] " << std::flush;
-  const std::string answer = run.prompter.read_line(run.context);
+  const std::string answer = run.prompter.read_line(run.context).value_or("");
   if (answer == "y" || answer == "Y" || answer == "yes") return kExitOk;
   if (run.context.Done()) run.out << "\n";
   return run.errors.Refuse("nothing was done", kExitFailure);

@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_CLI_CONFIRM_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "nomad_harvester/runtime/context.h"
@@ -14,8 +15,8 @@ struct CommandRun;  // command.h
 
 struct Prompter {
   bool interactive = false;  // standard input and output are terminals
-  // Reads a line without its end; empty at the end of the input, and once the context has ended.
-  std::function<std::string(const runtime::Context& context)> read_line;
+  // Reads a line without its end; nullopt at the end of the input, and once the context has ended.
+  std::function<std::optional<std::string>(const runtime::Context& context)> read_line;
 };
 
 // Uses this process' standard input and output.

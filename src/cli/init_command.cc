@@ -81,10 +81,11 @@ std::optional<std::string> AnswerOf(const Question& question, const std::string&
 // Reads a line from the terminal, after `prompt`.
 absl::StatusOr<std::string> AskLine(const CommandRun& run, const std::string& prompt) {
   run.out << Printable(prompt) << " " << std::flush;
-  const std::string line = run.prompter.read_line(run.context);
-  if (run.context.Done()) run.out << "\n";
+  const std::optional<std::string> line = run.prompter.read_line(run.context);
+  if (!line.has_value() || run.context.Done()) run.out << "\n";
   NH_RETURN_IF_ERROR(run.context.Check());
-  return std::string(base::TrimAsciiSpace(line));
+  if (!line.has_value()) return absl::CancelledError("no answer; nothing was written");
+  return std::string(base::TrimAsciiSpace(*line));
 }
 
 absl::StatusOr<std::string> Ask(const CommandRun& run, const Question& question) {

@@ -36,10 +36,19 @@ int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
     }
     arguments->age = *age;
   }
+  if (!base::ParseGoBool(arguments->reason).value_or(!arguments->reason.empty())) {
+    return errors.Refuse(
+        "--reason: an empty one, and \"false\", mean that the VMs are not to be replaced; give a "
+        "reason, or --cancel",
+        kExitUsage);
+  }
+  if (arguments->reason.find('\n') != std::string::npos) {
+    return errors.Refuse("--reason must be one line", kExitUsage);
+  }
   if (arguments->cancel && arguments->names.empty()) return kExitOk;  // all requests
   const bool selects = arguments->drifted || arguments->age.has_value();
   if (arguments->names.empty() == !selects) {
-    return errors.Refuse("name the VMs, or select them by --drifted or --older-than", kExitUsage);
+    return errors.Refuse("give either the names of VMs or --drifted or --older-than", kExitUsage);
   }
   return kExitOk;
 }

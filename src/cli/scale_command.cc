@@ -69,7 +69,7 @@ class Scaling {
     if (!proposal->refusal.ok()) return Fail(proposal->refusal);
     if (run_.settings.policy->dry_run) {
       return run_.errors.Refuse(
-          "nothing was done: the policy says dry-run = \"true\"; give --set dry-run=false to act",
+          "nothing was done: the policy sets dry-run; give --set dry-run=false to act",
           kExitFailure);
     }
     run_.out << AgentText(*proposal) << std::flush;

@@ -33,6 +33,11 @@ std::string Clipped(const std::string& text, std::size_t height) {
          " more lines: the terminal is not high enough)\n";
 }
 
+// What an interrupted look did not read would be shown as trouble.
+int RefuseInterrupted(const CommandRun& run) {
+  return run.errors.Refuse("interrupted", kExitFailure);
+}
+
 class Watch {
  public:
   Watch(const CommandRun& run, const WatchArguments& arguments, const std::string& title,
@@ -43,18 +48,22 @@ class Watch {
     run_.out << kTakeScreen;
     Look seen;
     std::string shown;  // the last text
+    bool interrupted = false;
     do {
       const Look next = look_();
-      // An interrupted look does not count.
-      if (run_.context.Done() && !next.error.empty() && !seen.state.empty()) break;
+      if (run_.context.Done()) {
+        interrupted = true;
+        break;
+      }
       seen = next;
       if (seen.error.empty()) shown = seen.text;
       Draw(seen, shown);
     } while (Waits());
     run_.out << kGiveBack << std::flush;
     if (!seen.error.empty()) return run_.errors.Refuse(seen.error, seen.exit_code);
+    if (interrupted && shown.empty()) return RefuseInterrupted(run_);
     run_.out << shown << std::flush;
-    return seen.exit_code;
+    return run_.errors.ExitCode(seen.exit_code);
   }
 
   int PrintChanges() {
@@ -63,6 +72,7 @@ class Watch {
     std::string last_error;
     do {
       const Look seen = look_();
+      if (run_.context.Done()) return RefuseInterrupted(run_);
       exit_code = seen.exit_code;
       if (!seen.error.empty()) {
         // The error may differ only in how long something was waited for.
@@ -118,6 +128,7 @@ int ShowLooks(const CommandRun& run, const WatchArguments& arguments, const std:
     return run.terminal.redraws ? watch.OnScreen() : watch.PrintChanges();
   }
   const Look seen = look();
+  if (run.context.Done()) return RefuseInterrupted(run);
   if (!seen.error.empty()) return run.errors.Refuse(seen.error, seen.exit_code);
   run.out << seen.text << std::flush;
   return seen.exit_code;

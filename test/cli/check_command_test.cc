@@ -86,9 +86,12 @@ class CheckedPool {
   }
 
   int Check(const std::string& output = "table", const Terminal& terminal = {}) {
+    return Check(runtime::Context::Background(clock_), output, terminal);
+  }
+  int Check(const runtime::Context& context, const std::string& output = "table",
+            const Terminal& terminal = {}) {
     std::ostringstream out;
-    const int code = RunCheck(*maintenance_, runtime::Context::Background(clock_), settings_,
-                              output, out, terminal);
+    const int code = RunCheck(*maintenance_, context, settings_, output, out, terminal);
     out_ = out.str();
     return code;
   }
@@ -173,6 +176,72 @@ TEST(CheckCommand, C15_an_empty_pool_whose_lease_names_another_nomad_fails) {
   EXPECT_EQ(failed[0]["id"], "pool.nomad_cluster");
   EXPECT_THAT(failed[0]["text"].get<std::string>(), HasSubstr("the pool's Lease"));
   EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr("nomad-harvester adopt"));
+}
+
+// A VM of the pool, as another process made it.
+json VmMadeAt(std::uint64_t index, const char* cluster) {
+  const harvester::NodesRecord nodes{.node_class = "web", .index = index};
+  const std::string uuid = "0b0a7d4e-4c3e-4f0c-9d5d-2f6a8f1f7c11";
+  return {{"apiVersion", "kubevirt.io/v1"},
+          {"kind", "VirtualMachine"},
+          {"metadata",
+           {{"namespace", "nomad"},
+            {"name", "web-a"},
+            {"labels",
+             {{harvester::kManagedByLabel, harvester::kManagedByValue},
+              {harvester::kPoolLabel, "web"}}},
+            {"annotations",
+             {{harvester::kSelfAnnotation, "web-a/" + uuid},
+              {harvester::kNomadClusterAnnotation, cluster},
+              {harvester::kNodesAnnotation, harvester::ToAnnotation(nodes)}}}}},
+          {"spec",
+           {{"runStrategy", "RerunOnFailure"},
+            {"template", {{"spec", {{"domain", {{"firmware", {{"uuid", uuid}}}}}}}}}}}};
+}
+
+TEST(CheckCommand, C15_a_nomad_whose_index_is_below_that_of_a_vm_is_another_one) {
+  CheckedPool world;
+  ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(1'000'000, simulator::kFirstNomadKey)));
+  const std::vector<json> failed = world.Lines("fail");
+  ASSERT_EQ(failed.size(), 1U) << world.out();
+  EXPECT_EQ(failed[0]["id"], "pool.nomad_cluster");
+  EXPECT_THAT(failed[0]["text"].get<std::string>(),
+              HasSubstr("is below 1000000, at which VM web-a was made"));
+}
+
+TEST(CheckCommand, C15_a_nomad_that_does_not_tell_its_keys_may_be_the_pools) {
+  CheckedPool world;
+  ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(1, simulator::kFirstNomadKey)));
+  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.resource == "jwks.json" ? simulator::Fault::Answer(403, "no")
+                                           : simulator::Fault::None();
+  });
+  const std::vector<json> failed = world.Lines("fail");
+  ASSERT_EQ(failed.size(), 1U) << world.out();
+  EXPECT_THAT(failed[0]["text"].get<std::string>(),
+              HasSubstr("this one does not tell its keys: let /.well-known/jwks.json through"));
+}
+
+TEST(CheckCommand, an_error_of_the_system_itself_is_no_wrong_address) {
+  CheckedPool world;
+  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.resource == "nodes" ? simulator::Fault::Answer(500, "No cluster leader")
+                                       : simulator::Fault::None();
+  });
+  EXPECT_THAT(world.Ids("fail"), ElementsAre("nomad.address"));
+  EXPECT_THAT(world.out(), AllOf(HasSubstr("No cluster leader"), HasSubstr("nomad server members"),
+                                 Not(HasSubstr("another server"))));
+}
+
+TEST(CheckCommand, that_is_interrupted_shows_no_result) {
+  CheckedPool world;
+  const runtime::CancelSource work(runtime::Context::Background(world.clock()));
+  world.cluster().SetFaultHook([&](const simulator::RequestInfo&) {
+    work.Cancel(runtime::CancelReason::kShutdown);
+    return simulator::Fault::None();
+  });
+  world.Check(work.context());
+  EXPECT_EQ(world.out(), "nomad-harvester check: interrupted\n");
 }
 
 TEST(CheckCommand, writes_nothing_but_reviews_and_the_dry_run) {

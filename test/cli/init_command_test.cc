@@ -165,6 +165,14 @@ TEST_F(InitCommand, an_interrupted_question_writes_nothing) {
   EXPECT_FALSE(std::filesystem::exists(arguments_.dir));
 }
 
+TEST_F(InitCommand, a_question_that_nobody_answers_writes_nothing) {
+  const Prompter ends = {.interactive = true,
+                         .read_line = [](const runtime::Context&) { return std::nullopt; }};
+  EXPECT_EQ(Init(ends), kExitFailure);
+  EXPECT_THAT(err_.str(), HasSubstr("no answer; nothing was written\n"));
+  EXPECT_FALSE(std::filesystem::exists(arguments_.dir));
+}
+
 TEST_F(InitCommand, a_choice_that_does_not_exist_names_those_that_do) {
   arguments_.image = "default/fedora";
   EXPECT_EQ(Init(), kExitUsage);

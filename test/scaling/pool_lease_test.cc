@@ -340,6 +340,17 @@ TEST_F(PoolLeaseTest, C11_the_loser_of_the_race_for_the_creation_does_not_act) {
   EXPECT_EQ(Lease().holder, "other");
 }
 
+TEST_F(PoolLeaseTest, C11_a_conflict_that_lasts_is_no_busy_loop) {
+  Hold("", ServerNow());
+  script_.Always("patch", Fault::Answer(409, R"({"kind": "Status", "apiVersion": "v1",
+      "status": "Failure", "reason": "Conflict", "code": 409, "message": "try again"})"));
+  const auto lease = Process();
+  EXPECT_THAT(
+      lease->Acquire(context_.WithTimeout(minutes(1)), LeaseUser::kScale, [] {}),
+      StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_LE(script_.Count("patch"), 32U) << "one in two seconds";
+}
+
 TEST_F(PoolLeaseTest, a_lost_reply_to_the_takeover_is_resolved) {
   Hold("", ServerNow());
   script_.Next("patch", Fault::DropReply());

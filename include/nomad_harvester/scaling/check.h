@@ -9,7 +9,7 @@ namespace nomad_harvester::scaling {
 
 // The effect of a policy's dry-run on its pool, for messages.
 inline constexpr char kDryRunMeans[] =
-    "the policy says dry-run = \"true\": what the agent wants is logged, and not done";
+    "the policy sets dry-run: what the agent wants is logged, and not done";
 
 enum class CheckOutcome {
   kPass,

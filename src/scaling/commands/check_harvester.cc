@@ -87,7 +87,11 @@ class HarvesterCheck {
   }
 
   static const char* CureOfAddress(const absl::Status& status) {
-    if (kube::GetKubeError(status).has_value()) {
+    const auto answer = kube::GetKubeError(status);
+    if (answer.has_value() && answer->http_status >= 500) {
+      return "it answers, with an error of its own: see whether Harvester's API is healthy";
+    }
+    if (answer.has_value()) {
       return "harvester_url must be the base URL of the Kubernetes API: https://VIP:6443, or "
              "https://RANCHER/k8s/clusters/ID through Rancher";
     }

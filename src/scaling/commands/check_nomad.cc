@@ -123,7 +123,10 @@ class NomadCheck {
     CheckRights();
     if (!own_allocation().empty()) CheckOwnNode();
     if (policy_.node_pool.has_value()) CheckNodePool();
-    if (nodes.ok()) CheckNodes(nodes->value);
+    if (nodes.ok()) {
+      facts_->index = nodes->index;
+      CheckNodes(nodes->value);
+    }
     CheckVersion();
     return std::move(lines_).Take("the token may not read Nomad's nodes");
   }
@@ -146,7 +149,11 @@ class NomadCheck {
   }
 
   static const char* CureOfAddress(const absl::Status& status) {
-    if (nomad::GetNomadError(status).has_value()) {
+    const auto answer = nomad::GetNomadError(status);
+    if (answer.has_value() && answer->http_status >= 500) {
+      return "it answers, with an error of its own: see Nomad's log, and nomad server members";
+    }
+    if (answer.has_value()) {
       return "nomad_address must be the base address of a Nomad agent: another server, or a "
              "proxy, answers there";
     }

@@ -58,6 +58,7 @@ struct HarvesterFacts {
 struct NomadFacts {
   std::optional<std::vector<nomad::Node>> nodes;  // of the pool
   std::string region;                             // the configured one; empty: none
+  std::uint64_t index = 0;                        // of the list of all nodes
   std::optional<std::string> cluster;             // its keys (nomad::NomadClient::ReadClusterKeys)
   std::optional<ClockReading> clock;
 };

@@ -146,7 +146,25 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
   for (const harvester::VirtualMachine& vm : vms) {
     if (IsOtherCluster(vm, snapshot.look())) others.push_back(vm.name);
   }
-  const bool stops = !OtherClusterProblem(snapshot).empty();
+  const std::string problem = OtherClusterProblem(snapshot);
+  const bool stops = !problem.empty();
+  if (stops && cluster.empty()) {
+    lines->Set(kCluster, CheckOutcome::kFail, problem);
+    return;
+  }
+  // As each observation does (CheckListIndex).
+  for (const harvester::VirtualMachine& vm : vms) {
+    if (!vm.nodes.has_value() || vm.nodes->index <= nomad.index ||
+        IsOtherNomad(vm, snapshot.look())) {
+      continue;
+    }
+    lines->Set(kCluster, CheckOutcome::kFail,
+               "its index " + std::to_string(nomad.index) + " is below " +
+                   std::to_string(vm.nodes->index) + ", at which VM " + vm.name +
+                   " was made: it is another Nomad, or was restored",
+               "correct nomad_address; after a restore run nomad-harvester adopt");
+    return;
+  }
   if (stops && others.empty()) others.emplace_back("the pool's Lease");
   const std::string text = absl::StrJoin(others, ", ") +
                            ": of another Nomad cluster, by the annotation " +

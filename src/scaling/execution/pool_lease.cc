@@ -357,7 +357,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
 }
 
 absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser user) {
-  while (used()) {
+  for (int attempt = 1; used(); ++attempt) {
     NH_RETURN_IF_ERROR(WaitUntilFree(context, user));
     std::optional<kube::Lease> free;
     bool absent = false;
@@ -367,15 +367,19 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
       absent = std::exchange(absent_, false);
       if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
     }
-    if (!free.has_value() && !absent) continue;  // a concurrent Refresh has seen a holder
-    const absl::Status outcome = absent ? Create(context) : TakeOver(context, *free);
+    absl::Status outcome = absl::NotFoundError("a concurrent Refresh has seen a holder");
+    if (absent) {
+      outcome = Create(context);
+    } else if (free.has_value()) {
+      outcome = TakeOver(context, *free);
+    }
     if (kube::IsForbidden(outcome)) return DecideWithoutLease(context, outcome);
     // Another process was faster, or our own first attempt took effect, or the Lease was deleted:
     // read it.
     const bool is_outdated = kube::IsConflict(outcome) || kube::IsAlreadyExists(outcome) ||
                              (!absent && absl::IsNotFound(outcome));
     if (!is_outdated) return outcome;
-    NH_RETURN_IF_ERROR(context.Check());
+    NH_RETURN_IF_ERROR(attempt == 1 ? context.Check() : context.Sleep(kLookInterval));
   }
   return absl::OkStatus();
 }

@@ -189,7 +189,7 @@ absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t 
       "the list of nodes has the index " + std::to_string(index) + ", below the " +
       std::to_string(vm.nodes->index) + " at which VM " + vm.name +
       " was made: another Nomad answers at this address, or one that was restored; check "
-      "nomad_address, or remove the annotation nodes of VMs that the restored one knows");
+      "nomad_address; after a restore run nomad-harvester adopt");
 }
 
 namespace {
