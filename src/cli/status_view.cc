@@ -204,6 +204,7 @@ std::string QueueText(const scaling::Inspection& inspection) {
                                                   inspection.current_template);
   if (queue.empty()) return "";
   std::vector<std::string> vms;
+  vms.reserve(queue.size());
   for (const auto& next : queue) vms.push_back(next.vm->vm->name + " (" + next.reason + ")");
   return FirstFew(vms) + (rests.empty() ? "" : "; waits: " + rests);
 }
