@@ -24,6 +24,9 @@ set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config scaling)
 set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config hcl http kube nomad harvester
     nodepool scaling plugin simulator)
 
+# For the preset asan: its tests spend their time in the modules, and its build in the tests.
+set(NOMAD_HARVESTER_MODULE_OPTIONS "" CACHE STRING "Further options to compile modules with")
+
 # For scripts/mutants, which changes one file after the other and runs what it compiles once.
 set(NOMAD_HARVESTER_SEPARATE "" CACHE STRING "Modules whose files are neither joined nor optimized")
 
@@ -53,6 +56,7 @@ function(nomad_harvester_add_module name)
   _nomad_harvester_public_headers(${name} ${arg_HEADERS_DIR})
 
   add_library(harvester_${name} STATIC ${arg_SOURCES})
+  target_compile_options(harvester_${name} PRIVATE ${NOMAD_HARVESTER_MODULE_OPTIONS})
   if(name IN_LIST NOMAD_HARVESTER_SEPARATE)
     set_target_properties(harvester_${name} PROPERTIES UNITY_BUILD OFF)
     target_compile_options(harvester_${name} PRIVATE -O0 -U_FORTIFY_SOURCE)

@@ -108,7 +108,7 @@ class Scaling {
                                 .reason = "nomad-harvester scale",
                                 .meta_json = "",
                                 .consent = ConsentTo(plan),
-                                .of_command = true},
+                                .planned_from = plan.from},
                                run_.settings.policy_block);
     }
     service->Flush(background.WithTimeout(kFlushBudget));

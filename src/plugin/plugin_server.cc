@@ -82,8 +82,10 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
   grpc::EnableDefaultHealthCheckService(true);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port <= 0) {
-    return base::Unavailable("cannot listen on " + options.address +
-                             ": the warning of gRPC above says why");
+    return base::Unavailable(
+        "cannot listen on " + options.address +
+        ": does its directory exist, and does nothing else listen there? A warning of "
+        "gRPC above says more");
   }
   server_->GetHealthCheckService()->SetServingStatus("plugin", true);
   port_ = port;

@@ -721,6 +721,17 @@ TEST_F(PlanCommands, L5_scale_removes_another_vm_only_if_that_was_agreed_to_as_w
   EXPECT_THAT(VmNames(), ElementsAre(std::min(victim, last), std::max(victim, last)));
 }
 
+TEST_F(PlanCommands, L1_a_scale_in_reads_nothing_of_what_new_vms_are_made_of) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  const auto reads = [this] {
+    return cluster_.RequestCount(simulator::System::kHarvester, "get", "virtualmachineimages") +
+           cluster_.RequestCount(simulator::System::kHarvester, "try", "virtualmachines");
+  };
+  const auto before = reads();
+  ASSERT_EQ(ScaleTo(1), 0);
+  EXPECT_EQ(reads(), before);
+}
+
 TEST_F(PlanCommands, C13_scale_says_that_a_policy_with_dry_run_does_nothing_and_does_not_ask) {
   ASSERT_EQ(ScaleTo(2), 0);
   Configure({"dry-run=true"});

@@ -167,7 +167,7 @@ TEST_F(ServerTest, AnAddressInUseIsAnError) {
   const auto second = PluginServer::Start(service, options);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(base::Message(second.status()),
-              HasSubstr(options.address + ": the warning of gRPC above says why"));
+              HasSubstr(options.address + ": does its directory exist"));
 
   const std::string file = directory_.WriteFile("file", "what is no socket stays");
   options.address = UnixAddress(file);

@@ -154,6 +154,17 @@ TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_read_again_if_that_took_long) {
   EXPECT_EQ(Times("list nodes"), 2);
 }
 
+TEST_F(ScaleCallTest, C2_the_sources_are_read_again_if_the_lease_was_waited_for) {
+  ASSERT_THAT(Scale(1,
+                    [&] {
+                      call_->reads().PrefetchSources(context());
+                      clock_.Advance(seconds(6));
+                      call_->reads().Prefetch(context());
+                    }),
+              IsOk());
+  EXPECT_EQ(Times("list resourcequotas"), 2);
+}
+
 TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_read_again_after_slow_roll_backs) {
   AddVm("web-a");
   Drain("web-a");

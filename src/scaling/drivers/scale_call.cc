@@ -624,7 +624,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
     proposal.replaced = ReplacedVms(snapshot);
     proposal.refusal.Update(CheckReadJob(context, *plan));
     proposal.refusal.Update(Preflight(context, &*plan, snapshot));
-    NH_RETURN_IF_ERROR(context.Check());
+    if (context.Done()) return proposal.refusal.ok() ? context.Check() : proposal.refusal;
   }
   proposal.plan = *std::move(plan);
   proposal.left_out = deferred_;

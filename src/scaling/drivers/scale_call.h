@@ -24,8 +24,8 @@ struct ScaleRequest {
   bool dry_run = false;
   std::string reason;
   std::string policy_id;
-  // The count of the last Status. It tells which checks will probably be needed, to read for them
-  // in advance.
+  // The count of the last Status, or of a command's plan; 0: unknown. It tells which checks will
+  // probably be needed, to read for them in advance.
   std::int64_t last_count = 0;
   // The timeout of a mass loss has expired: the Scale removes nevertheless (rule C15).
   bool mass_loss_over = false;

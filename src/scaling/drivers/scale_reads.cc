@@ -35,11 +35,13 @@ void ScaleReads::PrefetchSources(const runtime::Context& caller) {
   if (!MayGrow()) return;
   const runtime::Context context = caller.WithTimeout(kSourcesLimit);
   CreationSources sources = ReadSources(context, deps_, policy_);
+  read_.sources_at = deps_.clock.Now();
   if (!context.Done()) read_.sources = std::move(sources);
 }
 
 void ScaleReads::Prefetch(const runtime::Context& context) {
   read_.began = deps_.clock.Now();
+  if (read_.began - read_.sources_at > kGoodFor) read_.sources.reset();
   const bool shrinks = count_ < last_;
   const bool needs_allocations = shrinks && nodepool::NeedsAllocations(policy_.selector);
   // Start the longest lists first.

@@ -22,13 +22,13 @@ namespace nomad_harvester::scaling {
 // in advance.
 class ScaleReads {
  public:
-  // `last`: the count of the last Status; 0: unknown. The references must outlive this object.
+  // `last`: ScaleRequest::last_count. The references must outlive this object.
   ScaleReads(const PoolDependencies& deps, const config::PoolPolicy& policy, std::int64_t count,
              std::int64_t last, const std::string& policy_id)
       : deps_(deps), policy_(policy), count_(count), last_(last), policy_id_(policy_id) {}
 
   // Reads what new VMs are made of, if the action will probably create some. Does not depend on the
-  // pool, and may thus be called while its Lease is acquired; not while the Lease is waited for.
+  // pool, and may thus be called while its Lease is acquired. Prefetch drops it if that took long.
   void PrefetchSources(const runtime::Context& context);
   // Reads, all at once, what else will probably be needed: the pool, and what can refuse the
   // action. Reports no errors: whoever asks for something that is missing reads it again. Requires
@@ -62,6 +62,7 @@ class ScaleReads {
  private:
   // Unset: to be read.
   struct Read {
+    base::MonoTime sources_at{};
     base::MonoTime began{};  // of Prefetch
     Observer::BlockingWait observed{};
     std::optional<std::string> cluster_keys{};

@@ -475,6 +475,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
                        .dry_run = meta->dry_run || policy->dry_run || action.count == -1,
                        .reason = action.reason,
                        .policy_id = meta->policy_id,
+                       .last_count = action.planned_from.value_or(0),
                        .consent = action.consent};
   finished->dry_run = request.dry_run;
   if (request.dry_run) {
@@ -493,7 +494,8 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   // The agent's older releases ask for no Status during the cooldown that follows a success. A
   // command ends with its Scale.
   const bool leaves_work = facts.leaves_work || (facts.acted && !policy->scale_in_wait);
-  if (outcome.ok() && leaves_work && !action.of_command) background_.Continue(session, pool);
+  if (outcome.ok() && leaves_work && !action.planned_from.has_value())
+    background_.Continue(session, pool);
   return outcome;
 }
 
@@ -527,7 +529,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   const auto recall = [&] {
     base::MutexLock lock(pool.mutex);
     memory = pool.state.scale;
-    request.last_count = pool.state.last_count;
+    if (request.last_count == 0) request.last_count = pool.state.last_count;
     request.mass_loss_over = pool.state.mass_loss_over;
   };
   if (request.dry_run) {
