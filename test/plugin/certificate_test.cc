@@ -96,7 +96,8 @@ TEST_F(OneTime, PassesAsAClientCertificate) {
 TEST_F(OneTime, AnythingElseIsNoClientCertificate) {
   for (const std::string& pem :
        {std::string(), std::string("garbage"), made_.key_pem, made_.certificate_pem.substr(0, 200),
-        made_.certificate_pem + made_.certificate_pem, made_.handshake_field}) {
+        made_.certificate_pem + made_.certificate_pem,
+        made_.certificate_pem + made_.certificate_pem.substr(0, 200), made_.handshake_field}) {
     const absl::Status status = CheckClientCertificate(pem);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << pem;
     EXPECT_THAT(base::Message(status), ::testing::HasSubstr("PLUGIN_CLIENT_CERT"));
