@@ -36,6 +36,14 @@ target_compile_options(nomad_harvester_options INTERFACE
   $<$<BOOL:${NOMAD_HARVESTER_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 
+# Members that are left out have their initializers. Clang 19 has an own warning for them.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-Wmissing-designated-field-initializers NOMAD_HARVESTER_WARNS_OF_LEFT_OUT)
+if(NOMAD_HARVESTER_WARNS_OF_LEFT_OUT)
+  target_compile_options(nomad_harvester_options INTERFACE
+    -Wno-missing-designated-field-initializers)
+endif()
+
 # GCC 12 reports false positives of these two inside libstdc++'s and nlohmann's inlined code.
 target_compile_options(nomad_harvester_options INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>)

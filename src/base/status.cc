@@ -8,6 +8,12 @@
 
 namespace nomad_harvester::base {
 
+// Not by the template constructor of Cord: its name is mangled in another way by Clang 18 and newer
+// than in Debian's library, which GCC compiled.
+void SetPayload(std::string_view url, std::string_view text, absl::Status* status) {
+  status->SetPayload(ToAbsl(url), absl::Cord(ToAbsl(text)));
+}
+
 absl::Status Annotate(const absl::Status& status, std::string_view context) {
   if (status.ok()) return status;
   absl::Status result =

@@ -9,7 +9,6 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/curl_transport.h"
 
-#include "absl/strings/cord.h"
 #include "request_text.h"
 
 namespace nomad_harvester::http {
@@ -100,7 +99,7 @@ absl::Status TlsRefusal(const CurlFailure& failure, const std::string& text) {
   const TlsAdvice advice = AdviceOf(failure);
   absl::Status status = base::FailedPrecondition("TLS with " + failure.peer + " failed: " + text +
                                                  "; " + advice.text);
-  status.SetPayload(kTlsTrouble, absl::Cord(std::to_string(static_cast<int>(advice.trouble))));
+  base::SetPayload(kTlsTrouble, std::to_string(static_cast<int>(advice.trouble)), &status);
   return status;
 }
 

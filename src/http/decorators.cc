@@ -9,7 +9,6 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/connection_parts.h"
 
-#include "absl/strings/cord.h"
 #include "request_text.h"
 
 namespace nomad_harvester::http {
@@ -68,7 +67,7 @@ class FileToken final : public TokenSource {
     if (!token_.empty()) return token_;
     absl::Status unreadable = base::FailedPrecondition("cannot use the token file " + path_ + ": " +
                                                        base::Message(read.status()));
-    unreadable.SetPayload(kTokenUnreadable, absl::Cord(path_));
+    base::SetPayload(kTokenUnreadable, path_, &unreadable);
     return unreadable;
   }
 

@@ -208,7 +208,7 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
                         {"message", error.message},
                         {"is_status", error.is_status},
                         {"creating", method == http::Method::kPost}};
-  status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));
+  base::SetPayload(kPayloadUrl, base::DumpJson(payload), &status);
   return status;
 }
 

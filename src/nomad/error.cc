@@ -11,7 +11,6 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/reply_text.h"
 
-#include "absl/strings/cord.h"
 #include "caller.h"
 
 namespace nomad_harvester::nomad {
@@ -135,7 +134,7 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
   absl::Status status = base::MakeStatus(code, message);
   const nlohmann::json payload = {
       {"status", error.http_status}, {"text", error.text}, {"index", error.index}};
-  status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));
+  base::SetPayload(kPayloadUrl, base::DumpJson(payload), &status);
   return status;
 }
 

@@ -49,6 +49,9 @@ std::optional<T> ToOptional(absl::StatusOr<T> result) {
   return result.ok() ? std::optional<T>(*std::move(result)) : std::nullopt;
 }
 
+// Sets a payload to a text.
+void SetPayload(std::string_view url, std::string_view text, absl::Status* status);
+
 // Returns the same code and payloads with "<context>: " before the message; OK stays OK.
 absl::Status Annotate(const absl::Status& status, std::string_view context);
 
