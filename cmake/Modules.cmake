@@ -24,7 +24,8 @@ set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config scaling)
 set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config hcl http kube nomad harvester
     nodepool scaling plugin simulator)
 
-# For the preset asan: its tests spend their time in the modules, and its build in the tests.
+# For the preset asan: its tests spend their time in the modules, and its build in the tests. Nothing may be
+# inlined there (scripts/check-unused).
 set(NOMAD_HARVESTER_MODULE_OPTIONS "" CACHE STRING "Further options to compile modules with")
 
 # For scripts/mutants, which changes one file after the other and runs what it compiles once.
