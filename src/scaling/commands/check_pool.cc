@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/scaling/observer.h"
 
 #include "absl/strings/str_join.h"
 #include "commands/check_parts.h"
@@ -152,15 +153,11 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
     lines->Set(kCluster, CheckOutcome::kFail, problem);
     return;
   }
-  // As each observation does (CheckListIndex).
-  for (const harvester::VirtualMachine& vm : vms) {
-    if (!vm.nodes.has_value() || vm.nodes->index <= nomad.index ||
-        IsOtherNomad(vm, snapshot.look())) {
-      continue;
-    }
+  for (const VmView& view : snapshot.look().vms) {
+    if (CheckListIndex(view, snapshot.look(), nomad.index).ok()) continue;
     lines->Set(kCluster, CheckOutcome::kFail,
                "its index " + std::to_string(nomad.index) + " is below " +
-                   std::to_string(vm.nodes->index) + ", at which VM " + vm.name +
+                   std::to_string(view.vm->nodes->index) + ", at which VM " + view.vm->name +
                    " was made: it is another Nomad, or was restored",
                "correct nomad_address; after a restore run nomad-harvester adopt");
     return;

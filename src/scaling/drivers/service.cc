@@ -494,8 +494,8 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   // The agent's older releases ask for no Status during the cooldown that follows a success. A
   // command ends with its Scale.
   const bool leaves_work = facts.leaves_work || (facts.acted && !policy->scale_in_wait);
-  if (outcome.ok() && leaves_work && !action.planned_from.has_value())
-    background_.Continue(session, pool);
+  const bool of_command = action.planned_from.has_value();
+  if (outcome.ok() && leaves_work && !of_command) background_.Continue(session, pool);
   return outcome;
 }
 
