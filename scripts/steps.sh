@@ -6,8 +6,8 @@
 #   lane FUNCTION                    runs a function that calls `step`, in parallel to the caller
 #   step NAME COMMAND [ARGUMENT...]  runs it; its output goes to DIRECTORY/NAME.log and is printed
 #                                    when it ends; "N passed, M failed" in it is added up
-#   steps_end                        waits for every lane, prints times and counts; fails if any step
-#                                    failed
+#   steps_end                        waits for every lane, prints the end of each failed step's log once more,
+#                                    times and counts; fails if any step failed
 
 steps_dir=
 lanes=()
@@ -73,6 +73,11 @@ steps_end() {
   local pid seconds cpu step_passed step_failed step_name passed=0 failed=0
   for pid in "${lanes[@]}"; do wait "$pid" || failed=$((failed + 1)); done
   lanes=()
+  while read -r _ _ _ step_failed step_name; do
+    ((step_failed)) || continue
+    echo "=== $step_name failed; the end of its log:"
+    tail -60 "$steps_dir/$step_name.log" | cut -c1-400
+  done <"$steps_dir/results"
   echo "=== times"
   while read -r seconds cpu step_passed step_failed step_name; do
     printf '%5d s  %5d s of CPU  %s%s\n' "$seconds" "$cpu" "$step_name" "$( ((step_failed)) && echo '  FAILED')"
