@@ -84,7 +84,8 @@ TEST(ParseRfc3339, Times_that_64_bit_nanoseconds_cannot_hold_say_so) {
   EXPECT_THAT(ParseRfc3339("2262-04-11T23:47:15.999999999Z"),
               IsOkAndHolds(At(9223372035, 999999999ns)));
   EXPECT_THAT(ParseRfc3339("2262-04-11T23:47:17Z"), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(ParseRfc3339("1677-09-21T00:12:44Z"), IsOkAndHolds(At(-9223372036)));
+  // Not a matcher, which would print the time: libstdc++ 14 overflows when it prints this one.
+  EXPECT_EQ(ParseRfc3339("1677-09-21T00:12:44Z").value(), At(-9223372036));
   EXPECT_THAT(ParseRfc3339("1677-09-21T00:12:43Z"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
