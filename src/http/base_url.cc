@@ -140,7 +140,8 @@ std::string BaseUrl::Url() const { return (https ? "https://" : "http://") + aut
 
 absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {
   if (text.empty()) return Wrong("is empty");
-  if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c == '\x7f'; })) {
+  // On arm64 characters have no sign.
+  if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c >= '\x7f'; })) {
     return Wrong("holds a space, a control character or a character outside ASCII");
   }
   if (IsUnixUrl(text)) return ParseSocket(text);

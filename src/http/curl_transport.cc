@@ -87,7 +87,7 @@ absl::Status CheckTexts(const CurlOptions& options) {
     return base::InvalidArgument("user name or password hold a control character");
   }
   for (const char c : options.tls.server_name) {
-    if (c <= ' ' || c == '\x7f' || c == '/' || c == '@' || c == '?' || c == '#' || c == '\\') {
+    if (c <= ' ' || c >= '\x7f' || c == '/' || c == '@' || c == '?' || c == '#' || c == '\\') {
       return base::InvalidArgument("the TLS server name is not a host name");
     }
   }

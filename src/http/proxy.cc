@@ -34,12 +34,16 @@ std::optional<std::string> Decoded(const UrlHandle& url, CURLUPart part) {
 
 absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& source) {
   const std::size_t begin = text.find("://");
+  // Taken from the text, because libcurl also accepts one or three slashes.
+  std::string scheme = base::AsciiLower(text.substr(0, begin));
   const UrlHandle handle(curl_url(), &curl_url_cleanup);
-  const bool is_url = begin != std::string::npos && handle != nullptr &&
+  // libcurl would read the text up to a NUL.
+  const bool is_url = begin != std::string::npos && text.find('\0') == std::string::npos &&
+                      handle != nullptr &&
                       curl_url_set(handle.get(), CURLUPART_URL, text.c_str(),
                                    CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK;
-  std::string scheme = is_url ? base::AsciiLower(UrlPart(handle, CURLUPART_SCHEME)) : "";
-  if (scheme != "http" && scheme != "https" && scheme != "socks5" && scheme != "socks5h") {
+  if (!is_url ||
+      (scheme != "http" && scheme != "https" && scheme != "socks5" && scheme != "socks5h")) {
     return WrongProxy(source, "is not a URL that begins with http://, https:// or socks5://");
   }
   // An unescaped '/', '?' or '#' in a password ends the authority, and part of the login would
@@ -59,6 +63,10 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   if (host.empty()) return WrongProxy(source, "names no host");
   if (!UrlPart(handle, CURLUPART_ZONEID).empty()) {
     return WrongProxy(source, "has an IPv6 zone, which is not supported");
+  }
+  const std::string authority = text.substr(begin + 3, end - begin - 3);
+  if (authority.find('%', authority.rfind('@') + 1) != std::string::npos) {
+    return WrongProxy(source, "has a host with an escape, such as %2E: write the character itself");
   }
   std::string port = UrlPart(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT);
   if (port.empty()) port = kSocksPort;

@@ -179,7 +179,8 @@ TEST(ChooseProxy, P3_a_bad_address_is_refused_and_not_repeated) {
   for (const std::string text :
        {"ftp://u:hush@proxy", "://hush", "http://u:hush@", "hush", "http://u:hush@ho st",
         "http://u:hush/hush@proxy:3128", "http://u:1#hush@proxy", "http://u:1?hush@proxy",
-        "http://u:p@hush/hush@proxy", "http://u:hush%0a@proxy", "http://u:hush@proxy:hush"}) {
+        "http://u:p@hush/hush@proxy", "http://u:hush%0a@proxy", "http://u:hush@proxy:hush",
+        "http:/u:hush@proxy", "http:///u:hush@proxy", "http:/proxy?hush://u"}) {
     EXPECT_THAT(
         ChooseProxy(Url("https://vip"), text, kNone),
         StatusIs(StatusCode::kInvalidArgument,
@@ -191,6 +192,19 @@ TEST(ChooseProxy, P3_a_bad_address_is_refused_and_not_repeated) {
 TEST(ChooseProxy, an_address_with_a_zone_is_refused) {
   EXPECT_THAT(ChooseProxy(Url("https://vip"), "http://[fe80::1%25eth0]:3128", kNone),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("IPv6 zone")));
+}
+
+TEST(ChooseProxy, an_address_with_an_escape_in_its_host_is_refused) {
+  for (const std::string text : {"http://pro%78y", "http://user:word@pro%99y:3128"}) {
+    EXPECT_THAT(ChooseProxy(Url("https://vip"), text, kNone),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("host with an escape")))
+        << text;
+  }
+}
+
+TEST(ChooseProxy, what_follows_a_NUL_is_not_lost) {
+  EXPECT_THAT(ChooseProxy(Url("https://vip"), std::string("http://proxy\0.test", 18), kNone),
+              StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST(ChooseProxy, a_bad_address_names_its_variable) {
