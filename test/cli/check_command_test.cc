@@ -209,6 +209,19 @@ TEST(CheckCommand, C15_a_nomad_whose_index_is_below_that_of_a_vm_is_another_one)
               HasSubstr("is below 1000000, at which VM web-a was made"));
 }
 
+TEST(CheckCommand, VMs_that_cannot_be_listed_fail_though_the_review_grants_the_right) {
+  CheckedPool world;
+  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
+    const bool lists = request.resource == "virtualmachines" && request.verb == "list";
+    return lists ? simulator::Fault::Answer(403) : simulator::Fault::None();
+  });
+  const std::vector<json> failed = world.Lines("fail");
+  ASSERT_EQ(failed.size(), 1U) << world.out();
+  EXPECT_EQ(failed[0]["id"], "harvester.rights.status");
+  EXPECT_EQ(failed[0]["subject"], "list of VMs");
+  EXPECT_THAT(failed[0]["text"].get<std::string>(), HasSubstr("403"));
+}
+
 TEST(CheckCommand, C15_a_nomad_that_does_not_tell_its_keys_may_be_the_pools) {
   CheckedPool world;
   ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(1, simulator::kFirstNomadKey)));

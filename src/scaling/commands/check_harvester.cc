@@ -19,6 +19,7 @@ constexpr char kHarvesterAddress[] = "harvester.address";
 constexpr char kHarvesterToken[] = "harvester.token";
 constexpr char kHarvesterVersion[] = "harvester.version";
 constexpr char kNamespace[] = "harvester.namespace";
+constexpr char kObservation[] = "harvester.rights.status";
 
 // True for 401 and for Kubernetes' own 403: the server checks who asks.
 bool IsRefusal(const absl::Status& status) {
@@ -36,7 +37,7 @@ class HarvesterCheck {
     lines_.Expect(kHarvesterToken, "Harvester's token");
     lines_.Expect(kHarvesterVersion, "Harvester's version");
     lines_.Expect(kNamespace, "namespace " + policy.ns);
-    lines_.Expect("harvester.rights.status", "rights to observe");
+    lines_.Expect(kObservation, "rights to observe");
     lines_.Expect("harvester.rights.growth", "rights to grow");
     lines_.Expect("harvester.rights.removal", "rights to shrink");
     lines_.Expect("harvester.rights.lease", "rights to the pool's Lease");
@@ -74,6 +75,7 @@ class HarvesterCheck {
               setting = deps_.clients.kube->Get(context_, kube::kSettings, "", "server-version");
             },
             [&] { ns = deps_.clients.kube->Get(context_, kube::kNamespaces, "", policy_.ns); }});
+    CheckVms(*rules);
     CheckVersion(version, setting);
     const absl::Status admitted = CheckSources(context_, deps_, policy_, reads, &lines_);
     CheckNamespace(ns, admitted);
@@ -129,9 +131,9 @@ class HarvesterCheck {
     return false;
   }
 
-  // An error is ignored here, because the right to list VMs is reported on its own line.
   void ReadVms() {
     auto all = deps_.vms.ListManaged(context_);
+    vms_problem_ = all.status();
     if (!all.ok()) return;
     std::erase_if(all->value, [&](const harvester::VirtualMachine& vm) {
       return vm.pool != policy_.pool || !harvester::IsMember(vm);
@@ -139,7 +141,15 @@ class HarvesterCheck {
     facts_->vms = std::move(all->value);
   }
 
-  // Likewise ignored: the right to read the Lease is reported on its own line.
+  // Something in between may refuse what the review grants.
+  void CheckVms(const kube::AccessRules& rules) {
+    if (vms_problem_.ok()) return;
+    const bool granted = rules.Allows("list", "kubevirt.io", "virtualmachines");
+    if (kube::IsForbidden(vms_problem_) && !granted) return;  // the line above says so
+    lines_.Add(kObservation, "list of VMs", CheckOutcome::kFail, base::Message(vms_problem_), "");
+  }
+
+  // An error is ignored here, because the right to read the Lease is reported on its own line.
   void ReadLease() {
     if (deps_.lease.Refresh(context_).ok()) {
       facts_->lease_cluster = deps_.lease.record().nomad_cluster;
@@ -192,6 +202,7 @@ class HarvesterCheck {
   const kube::Connection connection_ =
       HarvesterConnection(*deps_.clients.config).value_or(kube::Connection());
   CheckLines lines_;
+  absl::Status vms_problem_;
 };
 
 }  // namespace
