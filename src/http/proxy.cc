@@ -59,12 +59,12 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   if (!user || !password) {
     return WrongProxy(source, "has a control character in its user name or password");
   }
+  const std::string authority = text.substr(begin + 3, end - begin - 3);
   const std::string host = UrlPart(handle, CURLUPART_HOST);
-  if (host.empty()) return WrongProxy(source, "names no host");
+  if (authority.empty() || host.empty()) return WrongProxy(source, "names no host");
   if (!UrlPart(handle, CURLUPART_ZONEID).empty()) {
     return WrongProxy(source, "has an IPv6 zone, which is not supported");
   }
-  const std::string authority = text.substr(begin + 3, end - begin - 3);
   if (authority.find('%', authority.rfind('@') + 1) != std::string::npos) {
     return WrongProxy(source, "has a host with an escape, such as %2E: write the character itself");
   }

@@ -180,7 +180,7 @@ TEST(ChooseProxy, P3_a_bad_address_is_refused_and_not_repeated) {
        {"ftp://u:hush@proxy", "://hush", "http://u:hush@", "hush", "http://u:hush@ho st",
         "http://u:hush/hush@proxy:3128", "http://u:1#hush@proxy", "http://u:1?hush@proxy",
         "http://u:p@hush/hush@proxy", "http://u:hush%0a@proxy", "http://u:hush@proxy:hush",
-        "http:/u:hush@proxy", "http:///u:hush@proxy", "http:/proxy?hush://u"}) {
+        "http:/u:hush@proxy", "http:///u:hush@proxy", "http:///hush", "http:/proxy?hush://u"}) {
     EXPECT_THAT(
         ChooseProxy(Url("https://vip"), text, kNone),
         StatusIs(StatusCode::kInvalidArgument,
