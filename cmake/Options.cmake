@@ -80,7 +80,8 @@ if(NOMAD_HARVESTER_SANITIZE)
   add_compile_options(-fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_compile_definitions(NOMAD_HARVESTER_SANITIZED)
   # Debian's Abseil is compiled without sanitizers. With this macro its hash tables keep the layout that the
-  # library expects (abseil/abseil-cpp:absl/container/internal/raw_hash_set.h; newer than Debian 12's).
+  # library expects (abseil/abseil-cpp:absl/container/internal/raw_hash_set.h; newer than Debian 12's). Their
+  # headers also poison free slots, which the library does not undo: hence allow_user_poisoning=0 where tests run.
   add_compile_definitions(NDEBUG_SANITIZER)
 endif()
 
