@@ -119,6 +119,19 @@ TEST(ToReplace, R1_an_unhealthy_vm_comes_first_and_waits_for_nothing_that_others
   EXPECT_EQ(queue.rests, "");
 }
 
+TEST(ToReplace, R2_no_unhealthy_vm_is_replaced_while_a_growth_would_be_refused) {
+  World world = PoolWithEachReason();
+  world.Policy().replace_unhealthy_after = minutes(10);
+  world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;
+  world.With(Vm("sick").Joined().Stopped()).With(Vm("late"));
+  world.Raw().vms[4].unhealthy_for = minutes(10);
+  const PoolSnapshot snapshot = world.Snapshot();
+  const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
+  ASSERT_THAT(queue.vms, testing::Not(IsEmpty()));
+  EXPECT_TRUE(queue.vms[0].is_unhealthy());
+  EXPECT_THAT(queue.rests, HasSubstr("the pool does not grow while VM late is broken and stays"));
+}
+
 struct Flipped {
   PoolSnapshot snapshot;
   ReplacementQueue queue;
@@ -144,6 +157,17 @@ TEST(ToReplace, R1_a_place_that_changed_back_and_forth_four_times_within_days_ke
   EXPECT_EQ(AfterFlips(2, hours(23)).queue.rests, "");
   EXPECT_EQ(AfterFlips(3, hours(25)).queue.rests, "") << "the last one was long ago";
   EXPECT_EQ(AfterFlips(3, hours(23), "v2:older").queue.rests, "") << "it does not go back";
+}
+
+TEST(ToReplace, R1_a_place_that_keeps_its_vm_holds_up_no_vm_that_has_expired) {
+  World world = PoolWithEachReason();
+  world.Raw().vms.back().vm.Change().replace_request = "";
+  world.Raw().vms[1].vm.Change().replaces = harvester::Replaces{
+      .vm = "gone", .uid = "uid-gone", .reason = "drifted", .was = "v2:new", .flips = 3};
+  const PoolSnapshot snapshot = world.Snapshot();
+  const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
+  EXPECT_THAT(Told(queue.vms), ElementsAre("expired: expired", "drifted: drifted: image (held)"));
+  EXPECT_EQ(queue.rests, "");
 }
 
 TEST(ToReplace, R1_a_new_vm_says_how_often_its_place_has_changed_back) {

@@ -595,6 +595,16 @@ TEST_F(OldGoesFirst, R4_growth_starts_the_new_vm_as_one_more) {
   h_.CheckAtRest(3);
 }
 
+TEST_F(OldGoesFirst, R8_the_deadline_of_a_new_vm_that_growth_starts_begins_then) {
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string waits = Pending();
+  EXPECT_EQ(AnnotationOf(h_.cluster.Vm(waits), Key("join-timeout")), "none");
+  ASSERT_TRUE(h_.Scale(3).ok()) << h_.Transcript();
+  EXPECT_THAT(AnnotationOf(h_.cluster.Vm(waits), Key("join-timeout")), Not("none"));
+}
+
 TEST_F(OldGoesFirst, R4_a_scale_in_takes_the_new_vm_which_never_ran) {
   MakePool(2);
   ChangeTemplate();

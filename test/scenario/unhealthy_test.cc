@@ -150,6 +150,29 @@ TEST_F(DeadVms, C17_no_vm_is_made_for_a_disconnected_one_while_allocations_canno
   EXPECT_EQ(most_, 5);
 }
 
+// The pool is not at rest, whatever keeps the unhealthy VM.
+TEST_F(DeadVms, R2_no_healthy_vm_is_replaced_instead_of_an_unhealthy_one_that_may_not) {
+  MakePool(5);
+  simulator::JobSpec job;
+  job.id = "api";
+  job.count = 5;
+  job.lost_after = hours(2);
+  h_.cluster.RunJob(job);
+  h_.clock.Advance(seconds(5));
+  h_.cluster.SetNodeStatus(h_.NodeOf(h_.VmNames()[0]), "disconnected");
+  h_.cluster.EditAnnotation(h_.VmNames()[1], Key("replace"), "its disk is full");
+  Watch(minutes(4));
+  const base::MonoTime until = h_.clock.Now() + minutes(2);
+  h_.cluster.SetFaultHook([&, until](const RequestInfo& request) {
+    const bool fails = request.system == simulator::System::kNomad &&
+                       request.target.find("allocations") != std::string::npos &&
+                       h_.clock.Now() < until;
+    return fails ? Fault::Answer(500, "") : Fault::None();
+  });
+  Watch(minutes(10));
+  EXPECT_EQ(NewVms(), 0U) << h_.Transcript();
+}
+
 TEST_F(DeadVms, R5_a_vm_of_the_same_spec_that_becomes_ready_lets_replacement_go_on) {
   h_.policy["join_timeout"] = "5m";
   MakePool(5);
