@@ -862,6 +862,24 @@ TEST_F(ServiceTest, S5_a_removal_that_no_policy_claims_for_ten_minutes_is_one_wa
   EXPECT_EQ(Logged(kLine), 1U) << "it begins anew";
 }
 
+TEST_F(ServiceTest, S5_a_removal_that_no_policy_claims_is_a_metric_until_it_has_ended) {
+  const auto registry = metrics::MakeRegistry({.version = "1.2.3", .commit = "abc"});
+  metrics_ = registry;
+  ASSERT_THAT(Configure(), IsOk());
+  AddVm("web-a");
+  AddVm("web-b");
+  MoveToPool("web-b", "other");
+  Mark("web-b");
+  Settle();
+  clock_.Advance(minutes(10));
+  Settle();
+  const std::string of_pool = "unclaimed{pool=\"nomad/other\"} ";
+  EXPECT_THAT(registry->Text(), HasSubstr(of_pool + "1\n"));
+  cluster_.EditAnnotation("web-b", harvester::kScaleInAnnotation, std::nullopt);
+  Settle();
+  EXPECT_THAT(registry->Text(), HasSubstr(of_pool + "0\n"));
+}
+
 TEST_F(ServiceTest, L7_unfinished_work_comes_back_in_rounds_and_new_work_at_once) {
   AddVm("web-a");
   AddUnjoined("web-b");
@@ -885,6 +903,16 @@ TEST_F(ServiceTest, L7_unfinished_work_comes_back_in_rounds_and_new_work_at_once
   };
   runs_in(70);
   EXPECT_EQ(runs_in(60), 6) << "one in ten minutes";
+}
+
+TEST_F(ServiceTest, L7_after_a_new_configuration_unfinished_work_does_not_wait_for_its_round) {
+  AddVm("web-a");
+  AddUnjoined("web-b");
+  cluster_.Refuse({.verb = "patch", .resource = "virtualmachines", .name = "web-b"});
+  EXPECT_TRUE(Wakes());
+  EXPECT_FALSE(Wakes());
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_TRUE(Wakes()) << "the new token may have the right";
 }
 
 TEST_F(ServiceTest, L10_what_a_pause_has_held_goes_on_when_status_sees_its_end) {
@@ -1129,6 +1157,17 @@ TEST_F(ServiceTest, T1_a_refusal_is_a_warning_once_per_change) {
   EXPECT_EQ(Logged("WARN Scale refused"), 2U);
   EXPECT_THAT(Scale(-2), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("negative")));
   EXPECT_EQ(Logged("WARN Scale refused"), 3U);
+}
+
+TEST_F(ServiceTest, C2_the_error_on_the_lease_has_the_api_servers_time) {
+  Settle();
+  process_clock_.set_ahead(minutes(30));
+  Always("create virtualmachines", Refused());
+  EXPECT_FALSE(Scale(1).ok());
+  const auto error =
+      harvester::ParseErrorRecord(LeaseAnnotation(harvester::kLeaseLastErrorAnnotation));
+  ASSERT_THAT(error, IsOk());
+  EXPECT_LE(error->at, clock_.WallNow());
 }
 
 TEST_F(ServiceTest, C13_a_dry_run_reads_the_lease_anew_and_writes_nothing) {
