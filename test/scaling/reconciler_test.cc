@@ -342,6 +342,31 @@ TEST_F(ReconcilerTest, a_vm_that_started_and_did_not_join_does_not_block_its_zon
   EXPECT_THAT(troubles_.zone_failures, IsEmpty());
 }
 
+TEST_F(ReconcilerTest, a_zone_in_which_a_vm_joins_is_avoided_no_more) {
+  AddUnjoined("web-a");
+  cluster_.EditAnnotation("web-a", harvester::kZoneAnnotation, "z1");
+  troubles_.zone_failures = {{"z1", clock_.Now()}, {"z2", clock_.Now()}};
+  HoldLease();
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(troubles_.zone_failures, ElementsAre(testing::Key("z2")));
+}
+
+TEST_F(ReconcilerTest, T1_a_vm_that_needs_no_operator_meanwhile_is_told_anew_when_it_does) {
+  policy_.replace_unhealthy_after = minutes(5);
+  AddVm("web-a");
+  HoldLease();
+  cluster_.EditAnnotation("web-a", harvester::kProtectAnnotation, "true");
+  cluster_.KillNode(NodeOf("web-a"));
+  clock_.Advance(seconds(20));
+  EXPECT_THAT(Resume(), IsOk());
+  clock_.Advance(minutes(5));
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_TRUE(troubles_.reported.contains(UidOf("web-a")));
+  cluster_.EditAnnotation("web-a", harvester::kProtectAnnotation, std::nullopt);
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(troubles_.reported, IsEmpty());
+}
+
 TEST_F(ReconcilerTest, L4_the_background_waits_four_minutes_for_a_volume_that_only_needs_time) {
   PutClaimOf("web-a", {"kubernetes.io/pvc-protection"});
   cluster_.HangClaim("web-a-disk-0-abcde");
@@ -503,6 +528,19 @@ TEST_F(ReconcilerTest, C13_a_preview_reports_the_first_steps_and_sends_only_read
   Next("list nodes", RefusedByNomad());
   EXPECT_THAT(Reconciler(Deps(), policy_).Preview(context()),
               StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(ReconcilerTest, L10_a_preview_of_a_paused_pool_reports_roll_backs_and_no_removal) {
+  AddVm("web-a");
+  AddVm("web-b");
+  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
+  HoldLease({"web-a"});
+  Idle("web-a");
+  Drain("web-b");
+  EXPECT_THAT(Reconciler(Deps(), policy_).Preview(context()), IsOk());
+  Strings vms;
+  for (const ReconcileEvent& event : events_) vms.push_back(event.vm);
+  EXPECT_THAT(vms, ElementsAre("web-b"));
 }
 
 TEST_F(ReconcilerTest, C3_the_lease_says_why_the_background_took_a_vm_away) {
