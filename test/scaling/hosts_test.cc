@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "support/fake_clock.h"
+#include "support/recording_sink.h"
 #include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 #include "world.h"
@@ -189,6 +190,24 @@ TEST_F(HostsMemory, an_instance_that_does_not_run_is_on_no_host) {
   hosts_.List(context_, "nomad");
   EXPECT_EQ(Known("a").host, "");
   EXPECT_EQ(Known("b").host, "h2");
+}
+
+TEST_F(HostsMemory, R7_that_hosts_cannot_be_listed_is_told_once_and_again_after_a_list) {
+  const auto sink = std::make_shared<support::RecordingSink>();
+  Hosts hosts(std::make_shared<kube::KubeClient>(transport_),
+              log::Logger(sink, log::Level::kDebug));
+  const auto told_after = [&](int status, const std::string& body) {
+    transport_->Reply(status, body);
+    hosts.ListCordoned(context_);
+    return sink->Count("could not list Harvester's hosts", log::Level::kWarn);
+  };
+  const std::string forbidden = R"({"kind":"Status","reason":"Forbidden","code":403})";
+  EXPECT_EQ(told_after(403, forbidden), 1U);
+  EXPECT_EQ(told_after(403, forbidden), 1U);
+  EXPECT_EQ(told_after(200, R"({"kind":"NodeList","metadata":{"resourceVersion":"1"},)"
+                            R"("items":[{"metadata":{"name":"h1"}}]})"),
+            1U);
+  EXPECT_EQ(told_after(403, forbidden), 2U);
 }
 
 }  // namespace

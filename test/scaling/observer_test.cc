@@ -344,5 +344,42 @@ TEST_F(ObserverTest, L1_a_node_that_cannot_be_read_holds_up_only_vms_that_it_cou
   EXPECT_EQ(Look().vms.at(0).unread_node, "") << "the node is of another class";
 }
 
+TEST_F(ObserverTest, L1_a_node_that_cannot_be_read_keeps_no_vm_whose_own_node_is_gone) {
+  AddVm("web-a");
+  Mark("web-a");
+  cluster_.PurgeNode(NodeOf("web-a"));
+  AddStranger();
+  Next("get node", Failed());  // the stranger's
+  const scaling::Look look = Look();
+  EXPECT_TRUE(look.vms.at(0).node_gone);
+  EXPECT_EQ(look.vms.at(0).unread_node, "");
+}
+
+TEST_F(ObserverTest, L2_a_node_that_was_read_meanwhile_is_a_new_trouble_when_it_cannot_be_again) {
+  AddVm("web-a");
+  const std::string stranger = AddStranger();
+  constexpr char kTold[] =
+      "WARN Could not read a node in full; VMs without a node that could be it wait";
+  Always("get node", Failed());
+  for (int i = 0; i < 60; ++i) {
+    Look();
+    clock_.Advance(seconds(1));
+  }
+  EXPECT_EQ(Logged(kTold), 1U);
+  Next("get node", Fault::None());
+  clock_.Advance(minutes(2));
+  const scaling::Look look = Look();
+  EXPECT_TRUE(std::any_of(look.nodes().begin(), look.nodes().end(), [&](const nomad::Node& node) {
+    return node.id == stranger && node.full;
+  }));
+  cluster_.ReRegister(stranger, [](simulator::NodeSpec& node) { node.meta["rack"] = "7"; });
+  Always("get node", Failed());
+  Look();
+  EXPECT_EQ(Logged(kTold), 2U);
+  clock_.Advance(seconds(2));
+  Look();
+  EXPECT_EQ(Count("get node"), 1U) << "the wait begins anew";
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling
