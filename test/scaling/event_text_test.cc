@@ -76,6 +76,13 @@ TEST(EventText, a_removal_that_is_taken_back_is_no_failure) {
   EXPECT_TRUE(Story(StepKind::kRollBack, Row::kMarkedLate, Marked()).warning);
 }
 
+TEST(EventText, C18_a_deletion_in_spite_of_a_hold_is_a_warning) {
+  Step step{.kind = StepKind::kDelete, .row = Row::kMarkedIdle, .reason = "because"};
+  EXPECT_FALSE(EventOf(step, Marked(), EmptySnapshot()).warning);
+  step.is_held = true;
+  EXPECT_TRUE(EventOf(step, Marked(), EmptySnapshot()).warning);
+}
+
 TEST(EventText, a_broken_vm_has_missed_its_deadline_or_does_not_start) {
   VmView fails = View();
   fails.start_failure = harvester::StartFailure{.reason = "no host"};

@@ -370,6 +370,16 @@ TEST_F(ExecutorTest, C9_one_wrong_clock_shortens_no_drain) {
             std::chrono::nanoseconds(minutes(15)).count());
 }
 
+TEST_F(ExecutorTest, C9_a_clock_that_is_behind_prolongs_no_drain) {
+  AddVm("a");
+  HoldLease({"a"});
+  Mark("a");
+  cluster_.SetClockSkews({-minutes(30)});
+  EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
+  EXPECT_EQ(Body("update drain")["DrainSpec"]["Deadline"],
+            std::chrono::nanoseconds(minutes(15)).count());
+}
+
 TEST_F(ExecutorTest, L5_an_unsuitable_victim_is_not_marked_and_says_why) {
   struct Case {
     std::string vm, why;

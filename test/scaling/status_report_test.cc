@@ -192,6 +192,15 @@ TEST(StatusReport, S2_an_open_scale_blocks_and_is_expected) {
   EXPECT_EQ(report.status.count, 1);
 }
 
+TEST(StatusReport, R3_a_swap_blocks_and_is_expected) {
+  World world = PoolOf({"old"});
+  world.With(Vm("new").Age(minutes(2)).Joined().Replaces("old", "drifted")).With(Node("new"));
+  Last(world).ready_at = kNow - seconds(20);
+  const StatusReport report = Report(world);
+  EXPECT_FALSE(report.status.ready);
+  EXPECT_TRUE(report.expected) << report.reason;
+}
+
 TEST(StatusReport, C15_while_nomad_cannot_be_read_nothing_is_broken_or_lost_and_nothing_is_ready) {
   World world;
   world.With(Vm("late")).NomadUnreadable();

@@ -362,6 +362,19 @@ TEST_F(TemplateBaseTest, the_root_disk_is_as_large_as_the_image_even_if_the_temp
   EXPECT_GE(plan->vm_spec.disk_bytes, plan->vm_spec.image.virtual_size);
 }
 
+TEST_F(TemplateBaseTest, a_second_disk_is_as_large_as_its_image_even_if_the_template_says_less) {
+  PutVersion([](json&, json& version) {
+    version["spec"]["vm"]["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"] =
+        json({Claim("root", "default/image-rx7kp", "20Gi"),
+              Claim("data", "default/image-rx7kp", "1Mi")})
+            .dump();
+  });
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  ASSERT_EQ(plan->vm_spec.base.disks.size(), 2U);
+  EXPECT_GE(plan->vm_spec.base.disks[1].bytes, plan->vm_spec.image.virtual_size);
+}
+
 TEST_F(TemplateBaseTest, C2_the_storage_class_of_a_templates_disk_is_checked) {
   const auto with_modes = [](const json& modes) {
     return [modes](json&, json& version) {

@@ -119,6 +119,8 @@ TEST(Leftovers, C4_the_volume_of_a_broken_vm_that_another_vm_uses_by_now_stays) 
   h.Tick(minutes(10));
   EXPECT_THAT(NamesOf(h.Vms()), ElementsAre("rescue")) << h.Transcript();
   EXPECT_THAT(NamesOf(h.Claims()), ElementsAre(claim));
+  EXPECT_THAT(h.log->Text(), testing::Not(testing::HasSubstr("volumes stay")))
+      << "nobody needs to look after a volume that is in use";
 }
 
 TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
