@@ -16,6 +16,7 @@
 #include "nomad_harvester/simulator/cluster.h"
 #include "nomad_harvester/simulator/server.h"
 
+#include "absl/strings/ascii.h"
 #include "cli/captured_output.h"
 #include "cli/operator.h"
 #include "command.h"
@@ -224,6 +225,18 @@ TEST_F(MaintenanceCommands, status_tells_another_namespaces_nodes_from_those_wit
     if (node["foreign"] == true) ++foreign;
   }
   EXPECT_EQ(foreign, 2);
+}
+
+TEST_F(MaintenanceCommands, status_knows_the_uuid_of_a_vm_of_ours_in_capitals) {
+  ASSERT_TRUE(Scale(1).ok());
+  const nlohmann::json guest = cluster_.Vms().at(0)["spec"]["template"]["spec"]["domain"];
+  const std::string capitals = absl::AsciiStrToUpper(guest["firmware"]["uuid"].get<std::string>());
+  cluster_.AddForeignNode(
+      {.name = "renamed", .node_class = "web", .meta = {{"harvester_vm_uuid", capitals}}});
+  Status("json");
+  const auto json = nlohmann::json::parse(out_.str());
+  ASSERT_EQ(json["unlinked_nodes"].size(), 1U);
+  EXPECT_EQ(json["unlinked_nodes"][0]["foreign"], false);
 }
 
 TEST_F(MaintenanceCommands, status_has_a_block_for_each_vm_on_a_narrow_terminal) {
@@ -460,6 +473,17 @@ TEST_F(MaintenanceCommands, status_watches_and_tells_the_same_error_once) {
       "nomad-harvester status: Harvester cannot be read: no answer from the simulated harvester "
       "(4 attempts)\n");
   EXPECT_THAT(out_.str(), HasSubstr("Ready:      yes\n"));
+}
+
+TEST_F(MaintenanceCommands, status_watches_and_shows_the_pool_again_when_an_error_is_over) {
+  ASSERT_TRUE(Scale(1).ok());
+  clock_.After(std::chrono::seconds(30), [this] { cluster_.SetHarvesterReachable(false); });
+  clock_.After(std::chrono::minutes(2), [this] { cluster_.SetHarvesterReachable(true); });
+  clock_.After(std::chrono::minutes(4), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  watch_ = true;
+  EXPECT_EQ(Status(), 0);
+  const std::string text = out_.str();
+  EXPECT_NE(text.find("Pool: "), text.rfind("Pool: ")) << text;
 }
 
 TEST_F(MaintenanceCommands, status_watches_on_the_alternate_screen_and_leaves_what_it_saw_last) {
@@ -1186,6 +1210,25 @@ TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_canc
   EXPECT_THAT(err_.str(), HasSubstr("pool nomad/web has no VM web-x"));
   EXPECT_EQ(replace({.names = {vm}}), 2) << "nobody can be asked";
   EXPECT_EQ(asked(), "");
+}
+
+TEST_F(MaintenanceCommands, R1_cancel_takes_back_the_named_request_alone_and_without_a_name_all) {
+  ASSERT_TRUE(Scale(2).ok());
+  std::vector<std::string> vms;
+  for (const nlohmann::json& vm : cluster_.Vms()) vms.push_back(vm["metadata"]["name"]);
+  const auto asked = [&](const std::string& vm) {
+    return cluster_.Vm(vm)["metadata"]["annotations"].contains(
+        "nomad-harvester-autoscaler/replace");
+  };
+  const auto replace = [&](const ReplaceArguments& arguments) {
+    return Call("replace", [&](const CommandRun& run) { return ReplaceVms(run, arguments); });
+  };
+  EXPECT_EQ(replace({.names = vms, .reason = "its disk is full", .yes = true}), 0) << err_.str();
+  EXPECT_EQ(replace({.names = {vms[0]}, .cancel = true, .yes = true}), 0) << err_.str();
+  EXPECT_FALSE(asked(vms[0]));
+  EXPECT_TRUE(asked(vms[1]));
+  EXPECT_EQ(replace({.cancel = true, .yes = true}), 0) << err_.str();
+  EXPECT_FALSE(asked(vms[1]));
 }
 
 TEST_F(MaintenanceCommands, R1_replace_finds_vms_by_their_age_and_by_their_drift) {
