@@ -127,6 +127,10 @@ TEST(QuotaRoom, C2_a_vm_takes_what_its_pod_takes) {
   vm_spec.cpu_cores = 1;
   vm_spec.gpus = {{}};
   EXPECT_EQ(room("limits.memory", "3000Mi"), 0) << "a device needs 1.5 GiB more";
+  vm_spec.gpus.clear();
+  EXPECT_EQ(room("limits.memory", "3000Mi"), 2);
+  vm_spec.host_devices = {{}};
+  EXPECT_EQ(room("limits.memory", "3000Mi"), 0) << "one of another kind, too";
 }
 
 TEST(QuotaRoom, what_is_not_known_limits_nothing) {

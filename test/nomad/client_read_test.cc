@@ -320,5 +320,16 @@ TEST_F(NomadReads, servers_of_other_federated_regions_are_left_out) {
   EXPECT_EQ(servers->list[0].version, "2.0.5");
 }
 
+TEST_F(NomadReads, C15_a_nomad_that_wants_to_be_asked_later_has_not_said_that_it_has_no_keys) {
+  for (const int status : {408, 429}) {
+    transport_->Reply(status, "Too many requests");
+    EXPECT_FALSE(client_.ReadClusterKeys(context_).ok()) << status;
+  }
+  transport_->Reply(404, "404 page not found");
+  const auto keys = client_.ReadClusterKeys(context_);
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_EQ(*keys, "");
+}
+
 }  // namespace
 }  // namespace nomad_harvester::nomad
