@@ -26,6 +26,8 @@ void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& po
                                 StepKind::kMarkBroken, StepKind::kMarkUnhealthy}) {
       if (step.kind != kind) retries.Forget({StepName(kind), view->vm->uid});
     }
+    // The next time that it needs an operator is news.
+    if (step.kind != StepKind::kReport) reported.erase(view->vm->uid);
   }
   for (const nomad::Node& node : snapshot.nodes()) objects.insert(node.id);
   const auto is_gone = [&](const auto& entry) { return !objects.contains(entry.first); };
