@@ -362,7 +362,7 @@ TEST_F(ReconcilerTest, T1_a_vm_that_needs_no_operator_meanwhile_is_told_anew_whe
   clock_.Advance(minutes(5));
   EXPECT_THAT(Resume(), IsOk());
   EXPECT_TRUE(troubles_.reported.contains(UidOf("web-a")));
-  cluster_.EditAnnotation("web-a", harvester::kProtectAnnotation, std::nullopt);
+  ASSERT_TRUE(cluster_.ReviveNode(NodeOf("web-a")));
   EXPECT_THAT(Resume(), IsOk());
   EXPECT_THAT(troubles_.reported, IsEmpty());
 }
