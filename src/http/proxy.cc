@@ -38,10 +38,10 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   std::string scheme = base::AsciiLower(text.substr(0, begin));
   const UrlHandle handle(curl_url(), &curl_url_cleanup);
   // libcurl would read the text up to a NUL.
-  const bool is_url = begin != std::string::npos && text.find('\0') == std::string::npos &&
-                      handle != nullptr &&
-                      curl_url_set(handle.get(), CURLUPART_URL, text.c_str(),
-                                   CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK;
+  const bool is_url =
+      begin != std::string::npos && text.find('\0') == std::string::npos && handle != nullptr &&
+      curl_url_set(handle.get(), CURLUPART_URL, text.c_str(), CURLU_NON_SUPPORT_SCHEME) ==
+          CURLUE_OK;
   if (!is_url ||
       (scheme != "http" && scheme != "https" && scheme != "socks5" && scheme != "socks5h")) {
     return WrongProxy(source, "is not a URL that begins with http://, https:// or socks5://");

@@ -263,8 +263,8 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
                       {"action_id", ActionOf(step, view, run_.snapshot())}});
   }
   // An act is reported once it is done. A VM that has yet to join is not worth a log line.
-  if (reported && std::exchange(deps_.backlog.reported[view.vm->uid], RowName(step.row)) !=
-                      RowName(step.row)) {
+  if (reported &&
+      std::exchange(deps_.backlog.reported[view.vm->uid], RowName(step.row)) != RowName(step.row)) {
     deps_.Tell(EventOf(step, view, run_.snapshot()));
   }
   if (reported || (step.kind == StepKind::kWait && view.vm->has_mark)) {
