@@ -858,7 +858,8 @@ TEST(CheckCommand, C17_tells_of_a_driver_that_no_node_of_the_pool_has) {
 
 TEST(CheckCommand, C17_a_driver_that_no_node_has_detected_fails) {
   simulator::Options options = NewestNomad();
-  options.client.drivers["podman"].at_first = simulator::DriverHealth::kUndetected;
+  options.client.drivers["podman"] = {.at_first = simulator::DriverHealth::kUndetected,
+                                      .trouble = "podman is not running"};
   CheckedPool world(Values{{"ready_drivers", "podman"}}, options);
   world.cluster().AddForeignNode({.name = "web-1", .node_class = "web"});
   EXPECT_THAT(world.Ids("fail"), ElementsAre("pool.ready_drivers"));
