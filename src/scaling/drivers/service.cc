@@ -505,9 +505,10 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndPrefetch(const Con
   NH_RETURN_IF_ERROR(lease.WaitUntilFree(context, LeaseUser::kScale));
   absl::StatusOr<std::unique_ptr<LeaseHold>> hold = base::Unavailable("not acquired");
   const runtime::CancelSource reading(context);
+  // The reads come first, so that tests with one thread show which requests precede the Lease.
   const auto outcomes =
       runtime::ForEachBounded(context, *options_.foreground, 2, 2, [&](std::size_t i) {
-        if (i == 1) {
+        if (i == 0) {
           reads.PrefetchSources(reading.context());
           return absl::OkStatus();
         }
@@ -515,7 +516,7 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndPrefetch(const Con
         if (!hold.ok()) reading.Cancel(CancelReason::kNone);
         return hold.status();
       });
-  NH_RETURN_IF_ERROR(outcomes[0]);
+  NH_RETURN_IF_ERROR(outcomes[1]);
   reads.Prefetch((*hold)->context());
   return hold;
 }
