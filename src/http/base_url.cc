@@ -162,8 +162,7 @@ absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {
         "has an IPv6 zone, which is not supported: a link-local address means something on one "
         "machine only, give another one");
   }
-  const std::size_t host = text.find("://") + 3;
-  if (text.substr(host, text.find('/', host) - host).find('%') != std::string::npos) {
+  if (AuthorityOf(text).find('%') != std::string::npos) {
     return Wrong("has a host with an escape, such as %2E: write the character itself");
   }
   if (text.find_first_of("?#") != std::string::npos) {

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_URL_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_URL_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,13 @@ inline std::string UrlPart(const UrlHandle& url, CURLUPart part, unsigned int fl
   std::string result(text);
   curl_free(text);
   return result;
+}
+
+// Returns what stands between "://" and the path, query or fragment, as it was written. Requires
+// "://".
+inline std::string AuthorityOf(const std::string& text) {
+  const std::size_t begin = text.find("://") + 3;
+  return text.substr(begin, text.find_first_of("/?#", begin) - begin);
 }
 
 }  // namespace nomad_harvester::http

@@ -48,8 +48,8 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   }
   // An unescaped '/', '?' or '#' in a password ends the authority, and part of the login would
   // become the host.
-  const std::size_t end = text.find_first_of("/?#", begin + 3);
-  if (end != std::string::npos && text.find('@', end) != std::string::npos) {
+  const std::string authority = AuthorityOf(text);
+  if (text.find('@', begin + 3 + authority.size()) != std::string::npos) {
     return WrongProxy(source,
                       "has an '@' after the host: write '/', '?', '#' and '@' of a user name or "
                       "password as %2F, %3F, %23 and %40");
@@ -59,7 +59,6 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   if (!user || !password) {
     return WrongProxy(source, "has a control character in its user name or password");
   }
-  const std::string authority = text.substr(begin + 3, end - begin - 3);
   const std::string host = UrlPart(handle, CURLUPART_HOST);
   if (authority.empty() || host.empty()) return WrongProxy(source, "names no host");
   if (!UrlPart(handle, CURLUPART_ZONEID).empty()) {

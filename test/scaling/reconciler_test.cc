@@ -22,6 +22,15 @@ constexpr char kRefusedStep[] = "WARN A step is refused; trying again later";
 
 class ReconcilerTest : public PoolFixture {
  protected:
+  // Pauses a pool in which web-a is to be removed and web-b to be rolled back.
+  void PauseWithOneOfEach() {
+    AddVm("web-a");
+    AddVm("web-b");
+    AnnotateLease(harvester::kLeasePausedAnnotation, "true");
+    HoldLease({"web-a"});
+    Idle("web-a");
+    Drain("web-b");
+  }
   // A resumption of its own, as each Status starts one.
   absl::Status Resume() {
     Forget();
@@ -264,12 +273,7 @@ TEST_F(ReconcilerTest, C15_a_resumption_ends_after_three_passes_in_which_a_syste
 }
 
 TEST_F(ReconcilerTest, L10_while_the_pool_is_paused_roll_backs_go_on_and_removals_do_not) {
-  AddVm("web-a");
-  AddVm("web-b");
-  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
-  HoldLease({"web-a"});
-  Idle("web-a");
-  Drain("web-b");
+  PauseWithOneOfEach();
   EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the pool is paused")));
   EXPECT_EQ(Count("delete virtualmachines"), 0U);
   EXPECT_TRUE(IsEligible("web-b"));
@@ -531,12 +535,7 @@ TEST_F(ReconcilerTest, C13_a_preview_reports_the_first_steps_and_sends_only_read
 }
 
 TEST_F(ReconcilerTest, L10_a_preview_of_a_paused_pool_reports_roll_backs_and_no_removal) {
-  AddVm("web-a");
-  AddVm("web-b");
-  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
-  HoldLease({"web-a"});
-  Idle("web-a");
-  Drain("web-b");
+  PauseWithOneOfEach();
   EXPECT_THAT(Reconciler(Deps(), policy_).Preview(context()), IsOk());
   Strings vms;
   for (const ReconcileEvent& event : events_) vms.push_back(event.vm);

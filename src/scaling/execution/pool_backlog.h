@@ -19,7 +19,8 @@ namespace nomad_harvester::scaling {
 struct PoolBacklog {
   explicit PoolBacklog(runtime::Random& random) : retries(random) {}
 
-  // Keeps only records about objects of this Look and about a Scale's VMs, given by name.
+  // Keeps only records about objects of this Look and about a Scale's VMs, given by name, and of
+  // these only what their steps still need.
   void ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool,
                         std::set<std::string> of_scale);
 
