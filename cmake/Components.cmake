@@ -7,7 +7,7 @@
 set(boost ${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR})
 set(packages
   libabsl-dev libboost-container${boost}-dev libboost-json${boost}-dev libboost${boost}-dev libc-ares-dev
-  libc6-dev libcli11-dev libcpp-httplib-dev libcurl4-openssl-dev libfmt-dev
+  libc6-dev libcli11-dev libcurl4-openssl-dev libfmt-dev
   libgrpc-dev libgrpc++-dev libprotobuf-dev libre2-dev libspdlog-dev
   libssl-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev)
 find_program(DPKG_QUERY dpkg-query REQUIRED)
@@ -35,19 +35,15 @@ execute_process(
     "--showformat=\${source:Package} \${Version} \${Package}\\n" ${packages}
   OUTPUT_VARIABLE NOMAD_HARVESTER_COMPONENTS COMMAND_ERROR_IS_FATAL ANY)
 
-# Three are built from, or taken out of, Debian's source packages (scripts/static-library), which may be
-# older than what is installed now.
+# Two are built from Debian's source packages (scripts/static-library), which may be older than what is
+# installed now.
 if(NOMAD_HARVESTER_STATIC)
   file(READ ${CURL_DIR}/../../../debian-version curl_version)
-  file(READ ${HTTPLIB_WHOLE_HEADER}/../debian-version httplib_version)
   file(READ ${prometheus-cpp_DIR}/../../../debian-version prometheus_version)
   string(STRIP "${curl_version}" curl_version)
   string(STRIP "${prometheus_version}" prometheus_version)
-  string(STRIP "${httplib_version}" httplib_version)
   string(REGEX REPLACE "(^|\n)curl [^ ]+" "\\1curl ${curl_version}" NOMAD_HARVESTER_COMPONENTS
     "${NOMAD_HARVESTER_COMPONENTS}")
-  string(REGEX REPLACE "(^|\n)cpp-httplib [^ ]+" "\\1cpp-httplib ${httplib_version}"
-    NOMAD_HARVESTER_COMPONENTS "${NOMAD_HARVESTER_COMPONENTS}")
   string(REGEX REPLACE "(^|\n)prometheus-cpp [^ ]+" "\\1prometheus-cpp ${prometheus_version}"
     NOMAD_HARVESTER_COMPONENTS "${NOMAD_HARVESTER_COMPONENTS}")
 endif()

@@ -25,27 +25,9 @@ if(NOMAD_HARVESTER_STATIC)
 endif()
 find_package(yaml-cpp REQUIRED)
 
-# The push parser. The package has both kinds of library.
+# The push parser and, as headers, the HTTP server. The package has both kinds of library.
 set(Boost_USE_STATIC_LIBS ${NOMAD_HARVESTER_STATIC})
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
-
-# cpp-httplib. Debian splits it into a header and a shared library, which a fully static executable cannot
-# use: for that build scripts/build passes the directory of upstream's whole header in
-# HTTPLIB_WHOLE_HEADER. The macros that change it are here, because all that include the whole header
-# must see it alike. The backlog: as Go's servers, whose limit is the kernel's; with the library's 5,
-# connections that come at once are reset.
-add_library(nomad_harvester_httplib INTERFACE)
-target_compile_definitions(nomad_harvester_httplib INTERFACE CPPHTTPLIB_LISTEN_BACKLOG=4096)
-target_link_libraries(nomad_harvester_httplib INTERFACE Threads::Threads)
-find_package(PkgConfig REQUIRED)
-if(NOMAD_HARVESTER_STATIC)
-  find_path(HTTPLIB_WHOLE_HEADER httplib.h NO_DEFAULT_PATH REQUIRED)
-  target_include_directories(nomad_harvester_httplib SYSTEM INTERFACE ${HTTPLIB_WHOLE_HEADER})
-else()
-  pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
-  # The header of newer releases calls OpenSSL itself.
-  target_link_libraries(nomad_harvester_httplib INTERFACE PkgConfig::HTTPLIB OpenSSL::Crypto)
-endif()
 
 # prometheus-cpp's core. Debian has a shared library only; scripts/build passes the CMake package of a
 # static one, that of its source package (docs/adr/0026). Debian's own CMake package would also ask for
@@ -54,6 +36,7 @@ if(NOMAD_HARVESTER_STATIC)
   find_package(prometheus-cpp CONFIG REQUIRED)
   set(NOMAD_HARVESTER_PROMETHEUS prometheus-cpp::core)
 else()
+  find_package(PkgConfig REQUIRED)
   pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
   set(NOMAD_HARVESTER_PROMETHEUS PkgConfig::PROMETHEUS)
 endif()

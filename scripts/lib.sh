@@ -59,19 +59,18 @@ packages_of() {
       echo libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler  # the plugin protocol
       echo libabsl-dev                # absl::Status in every interface
       echo nlohmann-json3-dev         # both APIs use JSON
-      echo "$boost_json"              # parses large lists while they arrive
+      echo "$boost_json"              # parses large lists while they arrive; with Beast, the HTTP server
       echo libcurl4-openssl-dev libssl-dev libc-ares-dev libre2-dev zlib1g-dev  # HTTP, TLS, names
       echo libspdlog-dev libfmt-dev   # writes the lines of the structured log
       echo libyaml-cpp-dev            # kubeconfigs, cloud-config
       echo libcli11-dev               # the command line
-      echo libcpp-httplib-dev         # the HTTP servers of the metrics and of the simulator
       echo prometheus-cpp-dev         # counts, and writes Prometheus' format
       echo libgtest-dev libgmock-dev  # tests
       echo zsh fish groff-base        # tests: what reads completion scripts and manual pages
       echo util-linux                 # setarch, for ThreadSanitizer
       ;;
     static)
-      echo dpkg-dev                   # to unpack Debian's sources of curl, cpp-httplib and prometheus-cpp
+      echo dpkg-dev                   # to unpack Debian's sources of curl and prometheus-cpp
       ;;
     lint)
       echo "clang-$clang" "clang-format-$clang" "clang-tidy-$clang"  # one version on each release
@@ -132,8 +131,6 @@ find_static_libraries() {
   local -n arguments=$2
   prefix=$("$root/scripts/static-library" curl "$architecture")
   arguments+=("-DCURL_DIR=$prefix/lib/cmake/CURL")
-  prefix=$("$root/scripts/static-library" httplib "$architecture")
-  arguments+=("-DHTTPLIB_WHOLE_HEADER=$prefix/include")
   prefix=$("$root/scripts/static-library" prometheus "$architecture")
   arguments+=("-Dprometheus-cpp_DIR=$prefix/lib/cmake/prometheus-cpp")
 }

@@ -11,7 +11,7 @@
 
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/log/logger.h"
-#include "nomad_harvester/metrics/endpoint.h"
+#include "nomad_harvester/http/metrics_endpoint.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 #include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/runtime/random.h"
@@ -65,7 +65,7 @@ class RuntimeParts {
   const std::shared_ptr<runtime::Random> random_;
   runtime::WorkerPool foreground_;
   runtime::WorkerPool background_;
-  metrics::Endpoint metrics_;
+  http::MetricsEndpoint metrics_;
 };
 
 }  // namespace nomad_harvester::cli

@@ -13,7 +13,7 @@
 #include <prometheus/text_serializer.h>
 
 #include "nomad_harvester/base/secret.h"
-#include "nomad_harvester/metrics/endpoint.h"
+#include "nomad_harvester/metrics/registry.h"
 #include "nomad_harvester/metrics/table.h"
 
 namespace nomad_harvester::metrics {

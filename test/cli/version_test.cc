@@ -58,7 +58,6 @@ TEST(VersionText, names_each_component_with_its_debian_revision_and_package) {
                              {"libcurl4-openssl-dev", "curl"},
                              {"libssl-dev", "openssl"},
                              {"libc6-dev", "glibc"},
-                             {"libcpp-httplib-dev", "cpp-httplib"},
                              {"nlohmann-json3-dev", "nlohmann-json3"},
                              {"prometheus-cpp-dev", "prometheus-cpp"},
                          }));

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/metrics/endpoint.h"
+#include "nomad_harvester/metrics/registry.h"
 
 #include "drivers/session.h"
 #include "pool_fixture.h"

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/secret.h"
-#include "nomad_harvester/metrics/endpoint.h"
+#include "nomad_harvester/metrics/registry.h"
 #include "nomad_harvester/metrics/table.h"
 
 #include "harness.h"

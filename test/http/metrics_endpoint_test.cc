@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nomad_harvester/metrics/endpoint.h"
+#include "nomad_harvester/http/metrics_endpoint.h"
 
 #include <arpa/inet.h>
 #include <array>
@@ -21,7 +21,7 @@
 
 #include "support/recording_sink.h"
 
-namespace nomad_harvester::metrics {
+namespace nomad_harvester::http {
 namespace {
 
 using ::testing::AnyOf;
@@ -81,17 +81,17 @@ std::size_t Threads() {
   return count;
 }
 
-class EndpointTest : public testing::Test {
+class MetricsEndpointTest : public testing::Test {
  protected:
-  std::unique_ptr<Endpoint> Make() {
-    return std::make_unique<Endpoint>(
-        Endpoint::Options{.clock = clock_.get(),
+  std::unique_ptr<MetricsEndpoint> Make() {
+    return std::make_unique<MetricsEndpoint>(
+        MetricsEndpoint::Options{.clock = clock_.get(),
                           .logger = log::Logger(log_, log::Level::kInfo),
                           .build = {.version = "1.2.3", .commit = "abc"},
                           .retry = std::chrono::milliseconds(5)});
   }
   // Waits until it listens.
-  static int PortOf(const Endpoint& endpoint) {
+  static int PortOf(const MetricsEndpoint& endpoint) {
     while (endpoint.port() == 0) std::this_thread::yield();
     return endpoint.port();
   }
@@ -101,17 +101,17 @@ class EndpointTest : public testing::Test {
   const std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();
 };
 
-TEST_F(EndpointTest, T2_serves_what_was_told) {
+TEST_F(MetricsEndpointTest, T2_serves_what_was_told) {
   const auto endpoint = Make();
-  const std::shared_ptr<Sink> sink = endpoint->Serve(kAnyPort);
-  sink->Set(Metric::kDrifted, {"default/web"}, 7);
+  const std::shared_ptr<metrics::Sink> sink = endpoint->Serve(kAnyPort);
+  sink->Set(metrics::Metric::kDrifted, {"default/web"}, 7);
   const std::string reply = Scrape(PortOf(*endpoint));
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(reply, HasSubstr("Content-Type: text/plain; version=0.0.4"));
   EXPECT_THAT(reply, HasSubstr("nomad_harvester_drifted{pool=\"default/web\"} 7\n"));
 }
 
-TEST_F(EndpointTest, T2_without_an_address_nothing_is_started) {
+TEST_F(MetricsEndpointTest, T2_without_an_address_nothing_is_started) {
   const std::size_t before = Threads();
   const auto endpoint = Make();
   EXPECT_EQ(endpoint->Serve(""), nullptr);
@@ -120,7 +120,7 @@ TEST_F(EndpointTest, T2_without_an_address_nothing_is_started) {
   EXPECT_THAT(log_->records(), IsEmpty());
 }
 
-TEST_F(EndpointTest, T2_the_threads_end_with_the_address) {
+TEST_F(MetricsEndpointTest, T2_the_threads_end_with_the_address) {
   const std::size_t before = Threads();
   const auto endpoint = Make();
   endpoint->Serve(kAnyPort);
@@ -132,25 +132,25 @@ TEST_F(EndpointTest, T2_the_threads_end_with_the_address) {
   EXPECT_FALSE(Connection(port).connected());
 }
 
-TEST_F(EndpointTest, T2_a_reload_keeps_the_counts_and_the_port) {
+TEST_F(MetricsEndpointTest, T2_a_reload_keeps_the_counts_and_the_port) {
   const auto endpoint = Make();
-  const std::shared_ptr<Sink> sink = endpoint->Serve(kAnyPort);
+  const std::shared_ptr<metrics::Sink> sink = endpoint->Serve(kAnyPort);
   const int port = PortOf(*endpoint);
-  sink->Add(Metric::kErrors, {"config"}, 1);
+  sink->Add(metrics::Metric::kErrors, {"config"}, 1);
   EXPECT_EQ(endpoint->Serve(kAnyPort), sink);
   EXPECT_EQ(endpoint->port(), port);
   EXPECT_EQ(endpoint->Serve("localhost:0"), sink);
   EXPECT_THAT(Scrape(PortOf(*endpoint)), HasSubstr("errors_total{class=\"config\"} 1\n"));
 }
 
-TEST_F(EndpointTest, T2_a_port_in_use_is_one_warning_and_is_served_once_it_is_free) {
+TEST_F(MetricsEndpointTest, T2_a_port_in_use_is_one_warning_and_is_served_once_it_is_free) {
   auto first = Make();
   first->Serve(kAnyPort);
   const int port = PortOf(*first);
   const std::string address = "127.0.0.1:" + std::to_string(port);
   const auto second = Make();
-  const std::shared_ptr<Sink> sink = second->Serve(address);
-  sink->Set(Metric::kDrifted, {"default/second"}, 1);
+  const std::shared_ptr<metrics::Sink> sink = second->Serve(address);
+  sink->Set(metrics::Metric::kDrifted, {"default/second"}, 1);
   while (Warnings() == 0) std::this_thread::yield();
   EXPECT_EQ(second->port(), 0);
   EXPECT_THAT(Scrape(port), Not(HasSubstr("default/second"))) << "the port is not shared";
@@ -164,7 +164,7 @@ TEST_F(EndpointTest, T2_a_port_in_use_is_one_warning_and_is_served_once_it_is_fr
 }
 
 // What its ended connections leave for a minute.
-TEST_F(EndpointTest, T2_the_port_of_a_server_that_has_just_ended_is_served_without_a_warning) {
+TEST_F(MetricsEndpointTest, T2_the_port_of_a_server_that_has_just_ended_is_served_without_a_warning) {
   auto first = Make();
   first->Serve(kAnyPort);
   const int port = PortOf(*first);
@@ -176,14 +176,14 @@ TEST_F(EndpointTest, T2_the_port_of_a_server_that_has_just_ended_is_served_witho
   EXPECT_EQ(Warnings(), 0U) << log_->Text();
 }
 
-TEST_F(EndpointTest, T2_an_address_of_another_machine_is_a_warning_too) {
+TEST_F(MetricsEndpointTest, T2_an_address_of_another_machine_is_a_warning_too) {
   const auto endpoint = Make();
   EXPECT_NE(endpoint->Serve("192.0.2.1:9464"), nullptr);
   while (Warnings() == 0) std::this_thread::yield();
   EXPECT_EQ(endpoint->port(), 0);
 }
 
-TEST_F(EndpointTest, T2_serves_ipv6_in_brackets) {
+TEST_F(MetricsEndpointTest, T2_serves_ipv6_in_brackets) {
   const auto endpoint = Make();
   endpoint->Serve("[::1]:0");
   while (endpoint->port() == 0 && Warnings() == 0) std::this_thread::yield();
@@ -193,7 +193,7 @@ TEST_F(EndpointTest, T2_serves_ipv6_in_brackets) {
       << log_->Text();
 }
 
-TEST_F(EndpointTest, T2_other_paths_and_methods_have_nothing) {
+TEST_F(MetricsEndpointTest, T2_other_paths_and_methods_have_nothing) {
   const auto endpoint = Make();
   endpoint->Serve(kAnyPort);
   const int port = PortOf(*endpoint);
@@ -201,12 +201,12 @@ TEST_F(EndpointTest, T2_other_paths_and_methods_have_nothing) {
                            "DELETE /metrics ", "OPTIONS /metrics "}) {
     const std::string reply =
         Ask(port, std::string(line) + "HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
-    EXPECT_THAT(reply, AnyOf(StartsWith("HTTP/1.1 404"), StartsWith("HTTP/1.1 400"))) << line;
+    EXPECT_THAT(reply, AnyOf(StartsWith("HTTP/1.1 404"), StartsWith("HTTP/1.1 405"))) << line;
     EXPECT_THAT(reply, Not(HasSubstr("nomad_harvester"))) << line;
   }
 }
 
-TEST_F(EndpointTest, T2_garbage_ends_its_own_connection_only) {
+TEST_F(MetricsEndpointTest, T2_garbage_ends_its_own_connection_only) {
   const auto endpoint = Make();
   endpoint->Serve(kAnyPort);
   const int port = PortOf(*endpoint);
@@ -241,7 +241,7 @@ TEST_F(EndpointTest, T2_garbage_ends_its_own_connection_only) {
   EXPECT_THAT(endless.Hear(), Not(HasSubstr("200 OK")));
 }
 
-TEST_F(EndpointTest, T2_whoever_says_nothing_is_cut_off_and_the_next_is_served) {
+TEST_F(MetricsEndpointTest, T2_whoever_says_nothing_is_cut_off_and_the_next_is_served) {
   const auto endpoint = Make();
   endpoint->Serve(kAnyPort);
   const int port = PortOf(*endpoint);
@@ -252,7 +252,7 @@ TEST_F(EndpointTest, T2_whoever_says_nothing_is_cut_off_and_the_next_is_served) 
   EXPECT_THAT(silent.Hear(), Not(HasSubstr("200 OK")));
 }
 
-TEST_F(EndpointTest, T2_clients_that_say_nothing_do_not_use_up_the_time_of_a_scrape) {
+TEST_F(MetricsEndpointTest, T2_clients_that_say_nothing_do_not_use_up_the_time_of_a_scrape) {
   const auto endpoint = Make();
   endpoint->Serve(kAnyPort);
   const int port = PortOf(*endpoint);
@@ -264,7 +264,94 @@ TEST_F(EndpointTest, T2_clients_that_say_nothing_do_not_use_up_the_time_of_a_scr
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(8));
 }
 
-TEST_F(EndpointTest, T2_ends_while_a_client_says_nothing) {
+// CVE-2025-53628 and CVE-2025-46728 of cpp-httplib, which served this before, and their kind.
+TEST_F(MetricsEndpointTest, T2_a_request_of_more_than_8_KiB_is_refused) {
+  const auto endpoint = Make();
+  endpoint->Serve(kAnyPort);
+  const int port = PortOf(*endpoint);
+  const std::string start = "GET /metrics HTTP/1.1\r\n";
+  std::string many;
+  while (many.size() < 9000) many += "a: b\r\n";
+  for (const std::string& request :
+       {"GET /" + std::string(9000, 'x'), start + "a: " + std::string(9000, 'x'), start + many}) {
+    EXPECT_THAT(Ask(port, request), AnyOf(StartsWith("HTTP/1.1 431"), IsEmpty()));
+  }
+  EXPECT_THAT(Ask(port, start + many.substr(0, 7800) + "\r\n"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(MetricsEndpointTest, T2_ranges_are_ignored) {
+  const auto endpoint = Make();
+  endpoint->Serve(kAnyPort);
+  const int port = PortOf(*endpoint);
+  std::string ranges = "bytes=0-";
+  while (ranges.size() < 8000) ranges += ",0-";
+  const std::string reply =
+      Ask(port, "GET /metrics HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n");
+  EXPECT_EQ(reply, Scrape(port));
+}
+
+TEST_F(MetricsEndpointTest, T2_a_request_with_a_body_is_refused) {
+  const auto endpoint = Make();
+  endpoint->Serve(kAnyPort);
+  const int port = PortOf(*endpoint);
+  const std::string start = "GET /metrics HTTP/1.1\r\n";
+  EXPECT_THAT(Ask(port, start + "Content-Length: 1\r\n\r\nx"), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(Ask(port, start + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+              StartsWith("HTTP/1.1 411"));
+  EXPECT_THAT(Ask(port, start + "Transfer-Encoding: chunked\r\n\r\nffffff\r\n"),
+              StartsWith("HTTP/1.1 413"));
+  // A chunk's extension without end.
+  EXPECT_THAT(Ask(port, start + "Transfer-Encoding: chunked\r\n\r\n1;" + std::string(20000, 'x')),
+              Not(StartsWith("HTTP/1.1 2")));
+}
+
+TEST_F(MetricsEndpointTest, T2_what_is_no_HTTP_1_request_is_refused) {
+  const auto endpoint = Make();
+  endpoint->Serve(kAnyPort);
+  const int port = PortOf(*endpoint);
+  for (const std::string& request :
+       {std::string("GET /metrics\r\n\r\n"), std::string("GET /metrics HTTP/0.9\r\n\r\n"),
+        std::string("GET /met\0rics HTTP/1.1\r\n\r\n", 27), std::string(64, '\0'),
+        std::string("GET /metrics HTTP/1.1\r\na\0b: c\r\n\r\n", 32)}) {
+    EXPECT_THAT(Ask(port, request), StartsWith("HTTP/1.1 400")) << request;
+  }
+}
+
+TEST_F(MetricsEndpointTest, T2_a_connection_has_one_request) {
+  const auto endpoint = Make();
+  endpoint->Serve(kAnyPort);
+  const std::string request = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+  const std::string reply = Ask(PortOf(*endpoint), request + request + request);
+  EXPECT_THAT(reply, HasSubstr("Connection: close\r\n"));
+  EXPECT_EQ(reply.find("HTTP/1.1"), reply.rfind("HTTP/1.1"));
+}
+
+std::size_t Descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+TEST_F(MetricsEndpointTest, T2_hundreds_of_clients_take_32_descriptors_and_delay_no_scrape) {
+  const auto endpoint = Make();
+  endpoint->Serve(kAnyPort);
+  const int port = PortOf(*endpoint);
+  const std::size_t before = Descriptors();
+  constexpr std::size_t kClients = 300;
+  std::deque<Connection> clients;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients.emplace_back(port).Say(i % 2 == 0 ? "" : "GET /metrics HTTP/1.1\r\nslow: ");
+  }
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_THAT(Scrape(port), StartsWith("HTTP/1.1 200"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
+  EXPECT_LE(Descriptors(), before + kClients + 32);
+  EXPECT_THAT(clients.front().Hear(), IsEmpty()) << "the oldest is closed";
+}
+
+TEST_F(MetricsEndpointTest, T2_ends_while_a_client_says_nothing) {
   auto endpoint = Make();
   endpoint->Serve(kAnyPort);
   const int port = PortOf(*endpoint);
@@ -275,26 +362,26 @@ TEST_F(EndpointTest, T2_ends_while_a_client_says_nothing) {
   EXPECT_FALSE(Connection(port).connected());
 }
 
-TEST_F(EndpointTest, P3_no_secret_is_served) {
+TEST_F(MetricsEndpointTest, P3_no_secret_is_served) {
   const auto endpoint = Make();
   const base::Secret token("hunter2-hunter2");
-  endpoint->Serve(kAnyPort)->Set(Metric::kDrifted, {"default/hunter2-hunter2"}, 1);
+  endpoint->Serve(kAnyPort)->Set(metrics::Metric::kDrifted, {"default/hunter2-hunter2"}, 1);
   const int port = PortOf(*endpoint);
   EXPECT_THAT(Scrape(port), Not(HasSubstr("hunter2")));
   EXPECT_THAT(Ask(port, "GET /hunter2-hunter2 HTTP/1.1\r\n\r\n"), Not(HasSubstr("hunter2")));
 }
 
-TEST_F(EndpointTest, T2_telling_and_reading_at_once_is_safe) {
+TEST_F(MetricsEndpointTest, T2_telling_and_reading_at_once_is_safe) {
   const auto endpoint = Make();
-  const std::shared_ptr<Sink> sink = endpoint->Serve(kAnyPort);
+  const std::shared_ptr<metrics::Sink> sink = endpoint->Serve(kAnyPort);
   const int port = PortOf(*endpoint);
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&sink] {
         for (int n = 0; n < 500; ++n) {
-          sink->Add(Metric::kErrors, {"config"}, 1);
-          sink->Observe(Metric::kApiRequest, {"nomad", "get", "200"}, std::chrono::milliseconds(n));
+          sink->Add(metrics::Metric::kErrors, {"config"}, 1);
+          sink->Observe(metrics::Metric::kApiRequest, {"nomad", "get", "200"}, std::chrono::milliseconds(n));
         }
       });
     }
@@ -304,4 +391,4 @@ TEST_F(EndpointTest, T2_telling_and_reading_at_once_is_safe) {
 }
 
 }  // namespace
-}  // namespace nomad_harvester::metrics
+}  // namespace nomad_harvester::http
