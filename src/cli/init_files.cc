@@ -172,6 +172,8 @@ std::string UserDataOf(const InitChoices& choices) {
 
 constexpr char kToken[] = R"(---
 # The token: kubectl -n NAMESPACE get secret nomad-harvester-autoscaler-token -o jsonpath={.data.token} | base64 -d
+# It never expires. For one that does, delete this Secret, and renew a token in auth_token_file:
+# kubectl -n NAMESPACE create token nomad-harvester-autoscaler --duration 24h (docs/operations.md)
 apiVersion: v1
 kind: Secret
 type: kubernetes.io/service-account-token

@@ -54,9 +54,9 @@ ConfigReader::ConfigReader(Section section, const StringMap& values, StringMap e
   for (const Option& option : OptionsOf(section_)) {
     if (option.type != OptionType::kSecret) continue;
     if (const std::optional<GivenValue> given = FindInEnvironment(option.key))
-      AddSecret(given->value);
+      AddSecret(given->value, given->variable);
     const auto in_map = values_.find(std::string(option.key));
-    if (in_map != values_.end()) AddSecret(in_map->second);
+    if (in_map != values_.end()) AddSecret(in_map->second, std::string(option.key));
   }
 }
 

@@ -84,8 +84,11 @@ class ConfigReader {
   void AddProblem(std::string_view key, std::string_view what, std::string_view hint);
   void AddWarning(std::string_view key, std::string_view text);
 
-  // Adds a value that may be a secret although its key is not one.
-  void AddSecret(const std::string& value) { secrets_.emplace_back(value); }
+  // Adds a value that may be a secret although its key is not one. `credential`: as in
+  // base::Secret.
+  void AddSecret(const std::string& value, const std::string& credential = {}) {
+    secrets_.emplace_back(value, credential);
+  }
 
   // Returns all values of secret keys, from both sources, valid or not, and the added ones.
   // Problems and warnings omit them.

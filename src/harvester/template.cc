@@ -13,6 +13,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 
+#include "absl/strings/ascii.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::harvester {
@@ -189,10 +190,37 @@ std::string UnknownVariable(const std::string& name, const TemplateVariables& kn
   return text;
 }
 
+// True for values that do not end the line, the text or the comment that a template has them in,
+// whatever its language: YAML, HCL, a shell. Nomad itself accepts nearly any text as a class, a
+// datacenter or a region (hashicorp/nomad:command/agent/command.go, IsValidConfig).
+bool IsPlainValue(std::string_view value) {
+  constexpr std::string_view kPunctuation = " -_.:/@+,=()~";
+  // YAML 1.1 ends a line at these, too: NEL, LS and PS.
+  for (const std::string_view line_end : {"\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"}) {
+    if (value.find(line_end) != std::string_view::npos) return false;
+  }
+  return std::all_of(value.begin(), value.end(), [&](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           static_cast<unsigned char>(c) >= 0x80U || kPunctuation.find(c) != std::string_view::npos;
+  });
+}
+
+std::optional<std::string> ProblemOfValue(const std::string& name, const std::string& value) {
+  // What the operator's own environment adds may be any text.
+  if (name.starts_with("env.") || IsPlainValue(value)) return std::nullopt;
+  // The value may be a token, so it is not quoted.
+  return "the value of {{" + name +
+         "}} has a line break, a quotation mark or another character that could change the rest of "
+         "the template: allowed are letters, digits, spaces and -_.:/@+,=()~; change it where it "
+         "is set";
+}
+
 std::optional<std::string> FindProblem(const TemplateTag& tag, const TemplateVariables& known) {
   switch (tag.kind) {
     case TemplateTag::Kind::kVariable:
-      if (known.contains(tag.text)) return std::nullopt;
+      if (const auto found = known.find(tag.text); found != known.end()) {
+        return ProblemOfValue(tag.text, found->second);
+      }
       return UnknownVariable(tag.text, known);
     case TemplateTag::Kind::kUnsupported:
       return "sections and partials are not supported: " + Quote(tag.text);
@@ -209,9 +237,12 @@ absl::StatusOr<ScannedTemplate> Check(const std::string& source, const TemplateV
   }
   ScannedTemplate scanned = ScanTemplate(source);
   std::vector<TemplateProblem> problems;
+  bool foreign = !scanned.problems.empty();
   for (const TemplateTag& tag : scanned.tags) {
     auto problem = FindProblem(tag, known);
-    if (problem) problems.push_back({tag.begin, *std::move(problem)});
+    if (!problem) continue;
+    foreign = foreign || tag.kind != TemplateTag::Kind::kVariable || !known.contains(tag.text);
+    problems.push_back({tag.begin, *std::move(problem)});
   }
   problems.insert(problems.end(), scanned.problems.begin(), scanned.problems.end());
   if (problems.empty()) return scanned;
@@ -223,7 +254,8 @@ absl::StatusOr<ScannedTemplate> Check(const std::string& source, const TemplateV
   if (problems.size() > kMaxProblems) {
     text += "and " + std::to_string(problems.size() - kMaxProblems) + " more\n";
   }
-  return base::InvalidArgument(text + std::string(kForeignBracesHint));
+  if (foreign) text += kForeignBracesHint;
+  return base::InvalidArgument(std::string(base::TrimAsciiSpace(text)));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // VmStore: objects that belong to a VM, namely its PersistentVolumeClaims and the Secret with its
 // user data. The data of Secrets is read only to compare it after a lost reply and to replace the
 // introduction token, and is never kept.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -63,10 +64,6 @@ SecretRecord::operator CloudInitSecret() && {
   if (expires.ok()) secret.token_expires = *expires;
   return secret;
 }
-CloudInitSecret ParseSecret(const json& object) {
-  return static_cast<CloudInitSecret>(SecretFields().Read(object));
-}
-
 using SecretData = std::map<std::string, std::string>;
 
 // Returns the decoded values; skips values that are not base64 strings.
@@ -79,6 +76,15 @@ SecretData DataOf(const json& secret) {
     if (text.ok()) data[key] = *text;
   }
   return data;
+}
+
+CloudInitSecret ParseSecret(const json& object) {
+  auto secret = static_cast<CloudInitSecret>(SecretFields().Read(object));
+  const std::string vm = secret.name.substr(0, secret.name.rfind('-'));
+  for (const auto& [key, text] : DataOf(object)) {
+    secret.lines.push_back(base::Secret::Lines(text, {"#cloud-config", vm, secret.pool}));
+  }
+  return secret;
 }
 
 // Replaces the introduction token throughout the data. False if there was none.
@@ -176,6 +182,22 @@ absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
   return client_->List<CloudInitSecret, SecretRecord>(
       context, kube::kSecrets, ns_, {.labels = ManagedSelector()}, SecretFields(),
       &kube::AsItIs<SecretRecord>, kube::Part::kMetadata);
+}
+
+absl::StatusOr<std::vector<std::string>> VmStore::ListForeignSecrets(
+    const runtime::Context& context) const {
+  const kube::Selector foreign{.labels = std::string(kManagedByLabel) + "!=" + kManagedByValue};
+  NH_ASSIGN_OR_RETURN(
+      const auto secrets,
+      (client_->List<ObjectMetadata>(context, kube::kSecrets, ns_, foreign, MetadataFields(),
+                                     &kube::AsItIs<ObjectMetadata>, kube::Part::kMetadata)));
+  std::vector<std::string> names;
+  for (const ObjectMetadata& secret : secrets.value) {
+    // The Secret of "init --rbac".
+    if (!secret.name.starts_with(kManagedByValue)) names.push_back(secret.name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 absl::StatusOr<CloudInitSecret> VmStore::GetSecret(const runtime::Context& context,

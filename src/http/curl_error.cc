@@ -67,7 +67,16 @@ struct TlsAdvice {
   std::string text;
 };
 
+// OpenSSL's text for what CheckCertificate of curl_exchange.cc refuses.
+constexpr char kNoServerName[] = "application verification failure";
+
 TlsAdvice AdviceOf(const CurlFailure& failure) {
+  if (Contains(failure.text, kNoServerName)) {
+    return {TlsTrouble::kServer,
+            "the server's certificate has no name in subjectAltName, and its common name does not "
+            "count: have it issued again with \"" +
+                failure.server_name + "\" in subjectAltName"};
+  }
   switch (failure.code) {
     case CURLE_PEER_FAILED_VERIFICATION:
       return {TlsTrouble::kServer,

@@ -9,6 +9,9 @@
 #include <string>
 #include <utility>
 
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
 #include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
@@ -32,6 +35,36 @@ int PollMilliseconds(const runtime::Context& context) {
   const base::Duration left = std::min(context.Remaining(), kLongest);
   // Rounded up: otherwise waits of 0 ms would spin until the deadline.
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+// True if the certificate names a host or an address in subjectAltName.
+bool NamesServer(X509* certificate) {
+  auto* const names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  bool found = false;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const int type = sk_GENERAL_NAME_value(names, i)->type;
+    found = found || type == GEN_DNS || type == GEN_IPADD;
+  }
+  GENERAL_NAMES_free(names);
+  return found;
+}
+
+int CheckCertificate(int verified, X509_STORE_CTX* store) {
+  const bool is_server = X509_STORE_CTX_get_error_depth(store) == 0;
+  if (verified != 1 || !is_server || NamesServer(X509_STORE_CTX_get_current_cert(store))) {
+    return verified;
+  }
+  X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);  // see kNoServerName
+  return 0;
+}
+
+// Without a name in subjectAltName, libcurl takes the common name instead (curl/curl:
+// lib/vtls/openssl.c, Curl_verifyhost). Go does not (golang/go:src/crypto/x509/verify.go,
+// VerifyHostname), nor may we: a CA may have let anyone choose it.
+CURLcode RequireServerName(CURL*, void* context, void*) {
+  SSL_CTX_set_verify(static_cast<SSL_CTX*>(context), SSL_VERIFY_PEER, &CheckCertificate);
+  return CURLE_OK;
 }
 
 // Adds a transfer to a multi handle for a scope.
@@ -157,6 +190,7 @@ class CurlExchange {
     Set(CURLOPT_SSL_VERIFYHOST, verify * 2);
     Set(CURLOPT_PROXY_SSL_VERIFYPEER, verify);
     Set(CURLOPT_PROXY_SSL_VERIFYHOST, verify * 2);
+    if (!tls.skip_verify) Set(CURLOPT_SSL_CTX_FUNCTION, &RequireServerName);
     // The blob replaces libcurl's built-in CA file, but not its built-in CA directory, which would
     // add the system's CAs to the configured ones (curl/curl:lib/vtls/openssl.c,
     // populate_x509_store).

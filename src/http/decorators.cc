@@ -33,7 +33,7 @@ absl::StatusOr<base::Secret> ReadToken(const std::string& path) {
   if (!IsVisibleAscii(token)) {
     return base::FailedPrecondition("it must contain exactly one token, on one line");
   }
-  return base::Secret(std::string(token));
+  return base::Secret(std::string(token), path);
 }
 
 constexpr char kTokenUnreadable[] = "nomad-harvester/token-unreadable";
@@ -184,7 +184,9 @@ bool IsTokenUnreadable(const absl::Status& status) {
 }
 
 std::shared_ptr<TokenSource> MakeFileToken(std::string path, base::Secret until_read) {
-  return std::make_shared<FileToken>(std::move(path), std::move(until_read));
+  auto source = std::make_shared<FileToken>(std::move(path), std::move(until_read));
+  source->Refresh();  // so that base::CredentialIn() knows the token before the first request
+  return source;
 }
 
 std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,

@@ -95,7 +95,8 @@ class Resolver {
     if (!ExplicitCertificate()) return;
     AddCertificate("the client certificate " + options_.client_cert_file);
     tls.client_key_pem = base::Secret(
-        ReadPem(options_.client_key_file, http::PemKind::kPrivateKey, "harvester_client_key"));
+        ReadPem(options_.client_key_file, http::PemKind::kPrivateKey, "harvester_client_key"),
+        "harvester_client_key");
     tls.client_cert_pem =
         ReadPem(options_.client_cert_file, http::PemKind::kCertificate, "harvester_client_cert");
   }
@@ -137,7 +138,8 @@ class Resolver {
 
   void UseToken(const base::Secret& given, const std::string& file, std::string_view token_key,
                 std::string_view file_key) {
-    const base::Secret token(std::string(base::TrimAsciiSpace(given.Reveal())));
+    const base::Secret token(std::string(base::TrimAsciiSpace(given.Reveal())),
+                             std::string(token_key));
     if (!http::IsVisibleAscii(token.Reveal()) || (token.empty() && !given.empty())) {
       return problems_.Add(
           token_key, "the token is empty or contains a character that is not allowed in a header");

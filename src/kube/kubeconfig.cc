@@ -200,7 +200,7 @@ UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate
   credentials.token = base::Secret(entry.Text("token"));
   credentials.token_file = entry.Path("tokenFile");
   credentials.username = entry.Text("username");
-  credentials.password = base::Secret(entry.Text("password"));
+  credentials.password = base::Secret(entry.Text("password"), kKubeconfigKey);
   // client-go also refuses these (kubernetes/client-go:tools/clientcmd/validation.go): the server
   // would choose which of two identities applies.
   const bool token = !credentials.token.empty() || !credentials.token_file.empty();
@@ -220,7 +220,8 @@ UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate
     return credentials;
   }
   credentials.client_cert_pem = entry.Pem("client-certificate", http::PemKind::kCertificate);
-  credentials.client_key_pem = base::Secret(entry.Pem("client-key", http::PemKind::kPrivateKey));
+  credentials.client_key_pem =
+      base::Secret(entry.Pem("client-key", http::PemKind::kPrivateKey), kKubeconfigKey);
   return credentials;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "nomad_harvester/http/reply_text.h"
 #include "nomad_harvester/nomad/error.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "caller.h"
 #include "decode.h"
@@ -78,6 +80,14 @@ absl::Status PostNode(const Caller& caller, std::string_view verb, const std::st
       .Post({std::move(path), std::string(verb) + " Nomad node " + id, kNeedsNodeWrite},
             body.is_null() ? "" : base::DumpJson(body), idempotency)
       .status();
+}
+
+// Base64url and dots (RFC 7515, 7.1): nothing that could change the user data that it becomes part
+// of.
+bool IsJwtText(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  });
 }
 
 // Returns the lifetime of a JSON Web Token (RFC 7519: exp and iat, in seconds). Does not check the
@@ -295,6 +305,11 @@ absl::StatusOr<IntroductionToken> NomadClient::Introduce(const runtime::Context&
   const auto object = base::ParseJson(reply->body, "the reply");
   std::string jwt = object.ok() ? base::GetString(*object, "JWT") : "";
   if (jwt.empty()) return base::Internal(call.purpose + ": the reply has no JWT");
+  if (!IsJwtText(jwt)) {
+    return base::Internal(call.purpose +
+                          ": its JWT has characters that none has; check that nomad_address is "
+                          "the address of Nomad, and that no proxy changes its replies");
+  }
   IntroductionToken token{.jwt = base::Secret(std::move(jwt))};
   const auto lifetime = LifetimeOf(token.jwt.Reveal());
   if (!lifetime.ok()) return base::Annotate(lifetime.status(), call.purpose);

@@ -73,7 +73,8 @@ class Resolver {
     tls.client_cert_pem =
         ReadPem(options_.client_cert, http::PemKind::kCertificate, "nomad_client-cert");
     tls.client_key_pem =
-        base::Secret(ReadPem(options_.client_key, http::PemKind::kPrivateKey, "nomad_client-key"));
+        base::Secret(ReadPem(options_.client_key, http::PemKind::kPrivateKey, "nomad_client-key"),
+                     "nomad_client-key");
   }
 
   // The file takes precedence over the directory, as in Nomad's own client

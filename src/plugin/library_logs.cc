@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "library_logs.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <unistd.h>
 
 #include "nomad_harvester/base/mutex.h"
 
@@ -94,6 +98,17 @@ void RouteLibraryLogs(const log::Logger& logger) {
   gpr_set_log_function(LogGrpc);
   google::protobuf::SetLogHandler(LogProtobuf);
   std::set_terminate(LogAndAbort);
+}
+
+void WarnWithoutRandomDevice(const log::Logger& logger, const char* device) {
+  const int fd = open(device, O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    close(fd);
+  } else {
+    logger.Warn("The ids of DNS queries can be guessed",
+                {{"error", "cannot open " + std::string(device) + ": " +
+                               std::generic_category().message(errno)}});
+  }
 }
 
 }  // namespace nomad_harvester::plugin

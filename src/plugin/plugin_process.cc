@@ -69,7 +69,7 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
   NH_RETURN_IF_ERROR(WriteLine(options.handshake_fd, HandshakeLine(handshake)));
 
   const std::string_view reason = stop->Wait(host);
-  ArmExitWatchdog(kExitLimit, [paths = directory.paths()] { RemoveSocket(paths); });
+  ArmExitWatchdog(kExitLimit, directory.paths());
   options.logger.Info("Stopping", {{"reason", reason}});
   server->Stop();
   return absl::OkStatus();
@@ -129,10 +129,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   }
   const std::string_view reason = stop->Wait(std::nullopt);
   // gRPC removes the socket that it created.
-  ArmExitWatchdog(kExitLimit,
-                  [paths = address.directory ? address.directory->paths() : SocketPaths()] {
-                    if (!paths.directory.empty()) RemoveSocket(paths);
-                  });
+  ArmExitWatchdog(kExitLimit, address.directory ? address.directory->paths() : SocketPaths());
   options.logger.Info("Stopping", {{"reason", reason}});
   server->Stop();
   return absl::OkStatus();
@@ -164,6 +161,7 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   IgnoreSignal(SIGHUP);
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
+  WarnWithoutRandomDevice(options.logger, kRandomDevice);
   const absl::StatusOr<SocketDir> directory =
       SocketDir::Create(options.environment, options.logger);
   return ExitCode(directory.ok() ? Serve(service, options, host, *directory) : directory.status(),
@@ -177,6 +175,7 @@ absl::Status CheckDevAddress(const std::string& listen) {
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev) {
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
+  WarnWithoutRandomDevice(options.logger, kRandomDevice);
   return ExitCode(ServeDev(service, options, dev), options);
 }
 

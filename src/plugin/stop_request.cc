@@ -8,15 +8,12 @@
 #include <memory>
 #include <optional>
 #include <poll.h>
-#include <stop_token>
 #include <sys/eventfd.h>
+#include <sys/time.h>
 #include <system_error>
-#include <thread>
 #include <unistd.h>
-#include <utility>
 
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/runtime/clock.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -32,6 +29,21 @@ void HandleSignal(int signal) {
     request->Request(signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : "SIGTERM");
   }
   errno = saved;
+}
+
+std::atomic<const SocketPaths*> at_exit{nullptr};  // what the end of the process removes
+
+void EndProcess(int) {
+  RemoveSocket(*at_exit.load());  // unlink and rmdir, which are async-signal-safe
+  _exit(0);
+}
+
+// For the calling thread.
+void Unblock(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 }  // namespace
@@ -65,13 +77,8 @@ void StopRequest::OnSignals(std::initializer_list<int> signals) {
   action.sa_handler = HandleSignal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : signals) {
-    sigaction(signal, &action, nullptr);
-    sigaddset(&set, signal);
-  }
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  for (const int signal : signals) sigaction(signal, &action, nullptr);
+  Unblock(signals);
 }
 
 std::string_view StopRequest::Wait(std::optional<pid_t> host) const {
@@ -90,20 +97,19 @@ void IgnoreSignal(int signal) {
   sigaction(signal, &action, nullptr);
 }
 
-void ArmExitWatchdog(base::Duration limit, std::function<void()> clean_up) {
-  // A separate clock: the thread outlives its caller's objects.
-  std::shared_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
-  const base::MonoTime until = clock->Now() + limit;
-  try {
-    std::thread([clock, until, clean_up = std::move(clean_up)] {
-      clock->SleepUntil(until, std::stop_token());
-      clean_up();
-      _exit(0);
-    }).detach();
-  } catch (const std::system_error&) {
-    // If no thread can be created, only the graceful stop remains; the host kills a process that
-    // hangs.
-  }
+void ArmExitWatchdog(base::Duration limit, const SocketPaths& paths) {
+  // Never freed: the signal may come while the process exits.
+  at_exit = new SocketPaths(paths);
+  struct sigaction action {};
+  action.sa_handler = EndProcess;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGALRM, &action, nullptr);
+  Unblock({SIGALRM});
+  const auto micros = std::chrono::ceil<std::chrono::microseconds>(limit).count();
+  itimerval timer{};
+  timer.it_value.tv_sec = micros / 1'000'000;
+  timer.it_value.tv_usec = micros % 1'000'000;
+  setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 }  // namespace nomad_harvester::plugin

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "nomad_harvester/base/time.h"
 
 #include "absl/status/statusor.h"
+#include "socket_dir.h"
 
 namespace nomad_harvester::plugin {
 
@@ -55,10 +55,11 @@ void IgnoreSignal(int signal);
 // The host allows 2 s (rule P1); a graceful stop takes up to 1.5 s.
 inline constexpr base::Duration kExitLimit = std::chrono::milliseconds(1800);
 
-// Ends the process with code 0 after `limit`, even if a destructor of main hangs; calls `clean_up`
-// first. It cannot be disarmed, so it must be armed only when the process is stopping. It does not
-// log at the end: that would block if the host does not read our stderr.
-void ArmExitWatchdog(base::Duration limit, std::function<void()> clean_up);
+// Removes `paths` and ends the process with code 0 after `limit`, even if a destructor of main
+// hangs. Uses a timer and SIGALRM, because a thread could not be started at the limit of processes.
+// It cannot be disarmed, so it must be armed only when the process is stopping. It does not log at
+// the end: that would block if the host does not read our stderr.
+void ArmExitWatchdog(base::Duration limit, const SocketPaths& paths);
 
 }  // namespace nomad_harvester::plugin
 

@@ -122,6 +122,56 @@ TEST(WithoutSecrets, P3_a_secret_is_known_until_its_last_copy_is_gone) {
   EXPECT_EQ(WithoutSecrets("sesame-street"), "sesame-street");
 }
 
+TEST(WithoutSecrets, P3_of_secrets_that_overlap_nothing_is_left) {
+  const Secret first("abcdefgh");
+  const Secret second("efghijklmnop");
+  EXPECT_EQ(WithoutSecrets("<abcdefghijklmnop>"), "<REDACTED>");
+  EXPECT_EQ(WithoutSecrets("efghijklmnopabcdefgh"), "REDACTEDREDACTED");
+}
+
+TEST(WithoutSecrets, P3_the_lines_of_a_text_are_replaced_alone_and_as_a_webhook_quotes_them) {
+  const std::string text =
+      "short: 1\nlet\ncontinue\n a: b\n  password: \"hunter2-hunter2\"\r\nvm-of-the-pool-x\n";
+  std::optional<Secret> lines(Secret::Lines(text, {"vm-of-the-pool-x"}));
+  EXPECT_EQ(WithoutSecrets("got password: \"hunter2-hunter2\"!"), "got REDACTED!");
+  EXPECT_EQ(WithoutSecrets(R"("continue\n  password: \"hunter2-hunter2\"\r\n")"),
+            R"("continue\n  REDACTED\r\n")");
+  EXPECT_EQ(WithoutSecrets("userdata: " + Base64Encode(text)), "userdata: REDACTED");
+  EXPECT_EQ(WithoutSecrets("let it continue: vm-of-the-pool-x, a: b, short: 1"),
+            "let it continue: vm-of-the-pool-x, a: b, REDACTED");
+  lines.reset();
+  EXPECT_EQ(WithoutSecrets("password: \"hunter2-hunter2\""), "password: \"hunter2-hunter2\"");
+}
+
+// A search for each secret would make this test take seconds.
+TEST(WithoutSecrets, P3_does_not_take_longer_with_many_secrets) {
+  std::vector<Secret> texts;
+  for (int vm = 0; vm < 10; ++vm) {
+    std::string text;
+    for (int line = 0; line < 2000; ++line) {
+      text += "- a line of user data, " + std::to_string(vm) + "/" + std::to_string(line) + ".\n";
+    }
+    texts.push_back(Secret::Lines(text));
+  }
+  const std::string record = "Created a VM, whose node has yet to join the pool: web-x";
+  for (int i = 0; i < 2000; ++i) EXPECT_EQ(WithoutSecrets(record), record);
+  EXPECT_EQ(WithoutSecrets("- a line of user data, 9/1999."), "REDACTED");
+}
+
+TEST(CredentialIn, C2_names_the_key_of_a_credential_of_the_plugin) {
+  const std::string token = "a1b2c3d4-0000-4000-8000-123456789abc";
+  std::optional<Secret> unnamed{Secret(token)};
+  EXPECT_EQ(CredentialIn("token=" + token), std::nullopt);
+  std::optional<Secret> named(Secret(token, "nomad_token"));
+  EXPECT_EQ(CredentialIn("token=" + token), "nomad_token");
+  EXPECT_EQ(CredentialIn("content: " + Base64Encode(token)), "nomad_token");
+  EXPECT_EQ(CredentialIn("token=a1b2c3d4"), std::nullopt);
+  named.reset();
+  EXPECT_EQ(CredentialIn("token=" + token), std::nullopt);
+  const Secret password("letmein-please", "nomad_http-auth");
+  EXPECT_EQ(CredentialIn("letmein-please"), std::nullopt) << "a text may have it by chance";
+}
+
 TEST(WithoutSecrets, short_secrets_do_not_garble_ordinary_words) {
   const Secret password("a");
   const Secret pin("state");

@@ -739,6 +739,26 @@ TEST(CheckCommand, names_each_right_that_is_missing) {
   }
 }
 
+TEST(CheckCommand, C2_warns_of_secrets_in_the_namespace_that_are_no_pools) {
+  CheckedPool world;
+  const auto put = [&](const std::string& name, const json& labels) {
+    ASSERT_TRUE(world.cluster().PutObject(
+        {{"apiVersion", "v1"},
+         {"kind", "Secret"},
+         {"metadata", {{"namespace", "nomad"}, {"name", name}, {"labels", labels}}}}));
+  };
+  put("nomad-harvester-autoscaler-token", json::object());
+  put("web-a-cloudinit", {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}});
+  EXPECT_THAT(world.Lines("warn"), IsEmpty());
+  put("database-password", json::object());
+  const std::vector<json> warned = world.Lines("warn");
+  ASSERT_EQ(warned.size(), 1U);
+  EXPECT_EQ(warned[0]["id"], "harvester.namespace");
+  EXPECT_THAT(warned[0].dump(), AllOf(HasSubstr("such as database-password"),
+                                      HasSubstr("use every ServiceAccount here"),
+                                      HasSubstr("a namespace that has nothing else")));
+}
+
 TEST(CheckCommand, calls_unknown_what_the_token_may_not_read) {
   CheckedPool world({{"data_disks", "1Gi@harvester-longhorn"},
                      {"priority_class", "system-node-critical"},

@@ -22,8 +22,8 @@ const TemplateVariables& Variables() {
       {"vm_name", "web-x"},
       {"pool", "web"},
       {"zone", ""},
-      {"html", "<a href=\"x\">&'</a>"},
-      {"braces", "{{vm_name}}"},
+      {"env.html", "<a href=\"x\">&'</a>"},
+      {"env.braces", "{{vm_name}}"},
       {"env.HARVESTER_TEMPLATE_TOKEN", "s3cret"},
       {"env.HARVESTER_TEMPLATE_WITH.DOT", "dotted"},
   };
@@ -36,11 +36,60 @@ TEST(RenderTemplate, replaces_variables_however_they_are_written) {
 }
 
 TEST(RenderTemplate, escapes_nothing) {
-  EXPECT_THAT(RenderTemplate("{{html}}", Variables()), IsOkAndHolds("<a href=\"x\">&'</a>"));
+  EXPECT_THAT(RenderTemplate("{{env.html}}", Variables()), IsOkAndHolds("<a href=\"x\">&'</a>"));
 }
 
 TEST(RenderTemplate, does_not_render_tags_in_a_value) {
-  EXPECT_THAT(RenderTemplate("{{braces}}", Variables()), IsOkAndHolds("{{vm_name}}"));
+  EXPECT_THAT(RenderTemplate("{{env.braces}}", Variables()), IsOkAndHolds("{{vm_name}}"));
+}
+
+// A line break ends a YAML value, a quotation mark a text of YAML or HCL, a backquote or "$("
+// begins a command of a shell, and " #" a comment.
+TEST(RenderTemplate, C3_a_value_that_could_change_the_text_around_it_is_refused) {
+  for (const std::string& value : std::vector<std::string>{"dc1\nruncmd: [reboot]",
+                                                           "dc1\r",
+                                                           "a\tb",
+                                                           std::string("a\0b", 3),
+                                                           "a\x7f",
+                                                           "a\xC2\x85z",
+                                                           "a\xE2\x80\xA8z",
+                                                           "\"x",
+                                                           "it's",
+                                                           "a\\",
+                                                           "`id`",
+                                                           "$(id)",
+                                                           "${x}",
+                                                           "a #b",
+                                                           "{a",
+                                                           "[a",
+                                                           "a]",
+                                                           "a;b",
+                                                           "a|b",
+                                                           "a&b",
+                                                           "<a",
+                                                           ">a",
+                                                           "*a",
+                                                           "!a",
+                                                           "%a",
+                                                           "a?"}) {
+    const auto rendered = RenderTemplate("dc: {{datacenter}}", {{"datacenter", value}});
+    EXPECT_THAT(rendered,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("line 1, column 5"), HasSubstr("{{datacenter}}"),
+                               HasSubstr("change it where it is set"), Not(HasSubstr("runcmd")))))
+        << value;
+    EXPECT_THAT(RenderTemplate("no tag", {{"datacenter", value}}), IsOkAndHolds("no tag"));
+  }
+}
+
+TEST(RenderTemplate, C3_a_value_of_words_and_the_operators_own_environment_are_kept) {
+  for (const std::string value :
+       {"", "web-x", "Rack 3 (east), row_2", "z\xC3\xBCrich", "10.0.0.1:4646", "a/b@c+d=e~f",
+        "3f3c6a4e-0a51-8f4e-a5a4-0d6ff0a8c2de", "eyJhbGci.eyJhdWQi-_.c2ln"}) {
+    EXPECT_THAT(RenderTemplate("{{datacenter}}", {{"datacenter", value}}), IsOkAndHolds(value));
+  }
+  EXPECT_THAT(RenderTemplate("{{env.X}}", {{"env.X", "a: \"b\"\nc: d"}}),
+              IsOkAndHolds("a: \"b\"\nc: d"));
 }
 
 TEST(RenderTemplate, takes_names_with_dots_as_they_are) {
@@ -87,7 +136,7 @@ TEST(RenderTemplate, reports_the_position_and_nearest_name_of_an_unknown_variabl
 TEST(RenderTemplate, lists_the_known_variables_if_none_is_similar) {
   EXPECT_THAT(RenderTemplate("{{ with secret \"kv/db\" }}", Variables()),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("known variables: braces env.HARVESTER_TEMPLATE_TOKEN"),
+                       AllOf(HasSubstr("known variables: env.HARVESTER_TEMPLATE_TOKEN"),
                              HasSubstr("vm_name"), Not(HasSubstr("s3cret")))));
 }
 

@@ -44,6 +44,24 @@ TEST_F(CurlTls, the_right_CA_and_name_are_accepted) {
   EXPECT_THAT(Send(), IsOk());
 }
 
+TEST_F(CurlTls, P6_a_certificate_with_only_a_common_name_is_refused_with_the_cure) {
+  for (const std::string names : {"", "email:ops@example.org", "URI:https://127.0.0.1"}) {
+    Serve(names);
+    EXPECT_THAT(Send(), StatusIs(StatusCode::kFailedPrecondition,
+                                 AllOf(HasSubstr("no name in subjectAltName"),
+                                       HasSubstr("issued again with \"127.0.0.1\""))))
+        << names;
+    EXPECT_THAT(server_->requests(), SizeIs(0));
+  }
+  options_.tls.skip_verify = true;
+  EXPECT_THAT(Send(), IsOk());
+}
+
+TEST_F(CurlTls, P6_the_common_name_does_not_replace_a_name_of_another_kind) {
+  Serve("DNS:other.test");
+  EXPECT_THAT(Send(), StatusIs(StatusCode::kFailedPrecondition));
+}
+
 TEST_F(CurlTls, a_CA_bundle_may_hold_more_than_one) {
   Serve("IP:127.0.0.1");
   options_.tls.ca_pem = "# others\n" + TestCa("other").pem() + ca_.pem();

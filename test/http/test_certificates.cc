@@ -75,10 +75,12 @@ TestCa::TestCa(const std::string& name) : key_(NewKey()) {
 
 PemPair TestCa::Issue(const std::string& alternative_names, bool expired) const {
   const Key key(NewKey());
-  const Certificate certificate = Make("issued", key.get(), expired);
+  const Certificate certificate = Make("127.0.0.1", key.get(), expired);
   X509* const x509 = certificate.get();
   X509_set_issuer_name(x509, X509_get_subject_name(certificate_.get()));
-  AddExtension(x509, certificate_.get(), NID_subject_alt_name, alternative_names);
+  if (!alternative_names.empty()) {
+    AddExtension(x509, certificate_.get(), NID_subject_alt_name, alternative_names);
+  }
   RequireSsl(X509_sign(x509, key_.get(), EVP_sha256()) > 0, "X509_sign");
   PemPair pair;
   pair.certificate = CertificatePem(x509);

@@ -22,7 +22,8 @@ class TestCa {
 
   // The CA's own certificate as PEM.
   const std::string& pem() const { return pem_; }
-  // A certificate for names in OpenSSL's notation: "DNS:vip.test,IP:127.0.0.1".
+  // A certificate for names in OpenSSL's notation: "DNS:vip.test,IP:127.0.0.1"; empty: without
+  // subjectAltName. Its common name is 127.0.0.1.
   PemPair Issue(const std::string& alternative_names, bool expired = false) const;
 
  private:

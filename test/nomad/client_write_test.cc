@@ -207,8 +207,12 @@ TEST_F(Introductions, of_a_server_that_was_just_elected_fail_for_a_moment) {
 }
 
 TEST_F(Introductions, that_cannot_be_read_are_errors_which_do_not_quote_them) {
-  for (const std::string jwt : {"", "garbage-token", "a.!!!.c", "a.e30.c",
-                                "a.eyJleHAiOjEsImlhdCI6MX0.c", "a.eyJleHAiOiIyIiwiaWF0IjoxfQ.c"}) {
+  for (const std::string& jwt :
+       std::vector<std::string>{"", "garbage-token", "a.!!!.c", "a.e30.c",
+                                "a.eyJleHAiOjEsImlhdCI6MX0.c", "a.eyJleHAiOiIyIiwiaWF0IjoxfQ.c",
+                                // What would become a line of the user data.
+                                std::string(kJwt) + "\\nruncmd: [reboot]",
+                                std::string(kJwt) + "\\\"", std::string(kJwt) + " "}) {
     SCOPED_TRACE(jwt);
     transport_->Reply(200, R"({"JWT":")" + jwt + "\"}");
     const absl::Status status = Introduce().status();

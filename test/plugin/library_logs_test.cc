@@ -37,6 +37,15 @@ class LibraryLogs : public ::testing::Test {
   std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
 };
 
+TEST_F(LibraryLogs, P5_a_missing_source_of_random_bytes_is_one_warning) {
+  const log::Logger logger(sink_, log::Level::kTrace);
+  WarnWithoutRandomDevice(logger, kRandomDevice);
+  EXPECT_EQ(sink_->Text(), "");
+  WarnWithoutRandomDevice(logger, "/nowhere/urandom");
+  EXPECT_EQ(sink_->records().size(), 1U);
+  EXPECT_EQ(sink_->Count("The ids of DNS queries can be guessed", log::Level::kWarn), 1U);
+}
+
 TEST_F(LibraryLogs, P3_lines_of_grpc_are_ours) {
   gpr_log(GPR_ERROR, "number %d", 7);
   ASSERT_EQ(sink_->records().size(), 1U);

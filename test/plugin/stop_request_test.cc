@@ -2,15 +2,23 @@
 #include "stop_request.h"
 
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <fcntl.h>
 #include <optional>
 #include <string_view>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <system_error>
+#include <thread>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/file.h"
+
+#include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -78,6 +86,38 @@ TEST(StopRequest, ASignalIsARequestEvenIfItWasBlocked) {
   std::signal(SIGTERM, SIG_DFL);
   std::signal(SIGINT, SIG_DFL);
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+// Ends the caller unless a thread cannot be made any more. Limits do not bind root.
+void ForbidThreads() {
+  if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(2);
+  const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+  if (setrlimit(RLIMIT_NPROC, &none) != 0) _exit(3);
+  try {
+    std::thread([] {}).detach();
+  } catch (const std::system_error&) {
+    return;
+  }
+  _exit(4);
+}
+
+TEST(ExitWatchdogDeathTest, P1_ends_a_process_that_hangs_where_no_thread_can_be_made) {
+  const support::ScopedTempDir dir;
+  chmod(dir.path().c_str(), 0777);
+  const SocketPaths paths{.directory = dir.Path("d"), .socket = dir.Path("d/s")};
+  const auto hang = [&] {
+    ForbidThreads();
+    mkdir(paths.directory.c_str(), 0700);
+    close(open(paths.socket.c_str(), O_CREAT | O_RDWR, 0600));
+    alarm(20);  // ends the test if nothing else does
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    ArmExitWatchdog(std::chrono::milliseconds(20), paths);
+    while (true) pause();
+  };
+  EXPECT_EXIT(hang(), testing::ExitedWithCode(0), "");
+  EXPECT_NE(access(paths.directory.c_str(), F_OK), 0);
 }
 
 TEST(IgnoreSignal, LetsTheProcessLive) {

@@ -12,10 +12,12 @@ namespace {
 using simulator::Fault;
 using support::IsOk;
 using support::StatusIs;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
+using testing::Not;
 using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
@@ -312,6 +314,47 @@ TEST_F(CreationTest, C3_a_vm_that_is_refused_leaves_its_secret_without_an_owner)
   EXPECT_THAT(Create(*plan), StatusIs(absl::StatusCode::kPermissionDenied));
   EXPECT_THAT(Sent(), ElementsAre("create secrets", "create virtualmachines"));
   EXPECT_EQ(cluster_.Secrets().size(), 1U);
+}
+
+TEST_F(CreationTest, P3_user_data_that_a_webhook_quotes_is_told_to_no_one) {
+  policy_.user_data =
+      "#cloud-config\nchpasswd: {expire: false}\npassword: hunter2-of-{{vm_name}}\n";
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  const std::string line = "password: hunter2-of-web-a";
+  for (const std::string write : {"create secrets", "create virtualmachines", "patch secrets"}) {
+    const nlohmann::json status = {
+        {"kind", "Status"},
+        {"code", 400},
+        {"reason", "BadRequest"},
+        {"message", "admission webhook \"x\" denied the request: bad line " + line + " in web-a"}};
+    Next(write, Fault::Answer(400, status.dump()));
+    const absl::Status created = Create(*plan);
+    const std::string error = (created.ok() ? owned_ : created).ToString();
+    EXPECT_THAT(error, HasSubstr("bad line REDACTED in web-a")) << write;
+  }
+}
+
+TEST_F(CreationTest, C2_user_data_that_holds_a_credential_of_the_plugin_is_refused_by_its_key) {
+  const std::string token = "a1b2c3d4-0000-4000-8000-123456789abc";
+  const base::Secret credential(token, "nomad_token");
+  policy_.user_data = "#cloud-config\nwrite_files:\n- {path: /etc/token, content: " + token + "}\n";
+  const absl::Status refused = Prepare().status();
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(StartsWith("user_data: "), HasSubstr("(nomad_token)"),
+                                      Not(HasSubstr(token)))));
+  EXPECT_THAT(Effects(), IsEmpty());
+  policy_.user_data = "#cloud-config\nruncmd: [\"{{env.HARVESTER_TEMPLATE_X}}\"]\n";
+  config_->template_environment["HARVESTER_TEMPLATE_X"] = token;
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nomad_token")));
+}
+
+TEST_F(CreationTest, C3_a_name_of_nomad_with_a_line_break_is_no_part_of_user_data) {
+  policy_.user_data = "#cloud-config\nx: {{datacenter}}\n";
+  policy_.datacenter = "dc1\nruncmd: [reboot]";
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  AllOf(StartsWith("user_data: "), HasSubstr("{{datacenter}}"))));
+  EXPECT_THAT(Effects(), IsEmpty());
 }
 
 TEST_F(CreationTest, C10_a_secret_without_its_owner_is_a_warning_and_no_error) {

@@ -215,6 +215,30 @@ TEST(IntroTokens, P3_that_a_webhook_quotes_with_the_secret_are_told_to_no_one) {
   EXPECT_THAT(all, Not(HasSubstr(kTokenBegins)));
 }
 
+TEST(UserData, P3_that_a_webhook_quotes_decoded_is_in_no_error_log_or_lease) {
+  Harness h;
+  const std::string line = "- [sh, -c, 'echo hunter2-of-{{pool}} | passwd --stdin root']";
+  h.policy["user_data"] = "#cloud-config\nruncmd:\n" + line + "\n- [reboot]\n";
+  std::string text;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.verb != "create") return Fault::None();
+    if (request.resource == "secrets") text = UserData(nlohmann::json::parse(request.body));
+    if (request.resource != "virtualmachines") return Fault::None();
+    const nlohmann::json status = {
+        {"kind", "Status"},
+        {"code", 400},
+        {"reason", "BadRequest"},
+        {"message", "admission webhook \"x\" denied the request: not allowed: " + text}};
+    return Fault::Answer(400, status.dump());
+  });
+  const absl::Status scaled = h.Scale(1);
+  EXPECT_THAT(scaled.ToString(), HasSubstr("denied the request: not allowed: #cloud-config"));
+  std::string all = scaled.ToString() + h.Transcript();
+  for (const nlohmann::json& lease : h.Leases()) all += lease.dump();
+  EXPECT_THAT(all, HasSubstr("last-error"));
+  EXPECT_THAT(all, Not(HasSubstr("hunter2")));
+}
+
 TEST(IntroTokens, C2_whose_end_is_beyond_all_times_refuse_growth) {
   Introducing h({}, Introduction::kWarn);
   h.cluster.SetFaultHook([](const RequestInfo& request) {

@@ -4,8 +4,11 @@
 #define NOMAD_HARVESTER_BASE_SECRET_H_
 
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace nomad_harvester::base {
 
@@ -18,7 +21,13 @@ namespace nomad_harvester::base {
 class Secret {
  public:
   Secret() = default;
-  explicit Secret(std::string value);
+  // `credential` is the key of the configuration that this credential of the plugin is from, for
+  // CredentialIn(); empty: none.
+  explicit Secret(std::string value, std::string credential = {});
+  // A text such as user data: each line of 8 characters or more, of a single word of 16, counts as
+  // a secret, by itself or in a JSON string, and so does the base64 of the whole. Lines that are in
+  // `ordinary` do not.
+  static Secret Lines(std::string text, const std::set<std::string>& ordinary = {});
 
   const std::string& Reveal() const;
   bool empty() const { return content_ == nullptr; }
@@ -30,6 +39,8 @@ class Secret {
 
  private:
   class Content;
+  explicit Secret(const std::shared_ptr<Content>& content);
+
   std::shared_ptr<const Content> content_;  // null: empty
 };
 
@@ -41,8 +52,13 @@ class Secret {
 //
 // Rule P3: all text that leaves the process goes through this function (log::Logger, gRPC's error
 // texts, output of commands). Text of other systems goes through it before it is shortened, because
-// part of a secret would not be recognised. Costs nothing while there is no secret. Thread-safe.
+// part of a secret would not be recognised. The time does not depend on the number of secrets.
+// Thread-safe.
 std::string WithoutSecrets(std::string text);
+
+// The key of a credential of the plugin that the text contains, in one of the forms above. Ignores
+// credentials of fewer than 16 characters, because other texts may contain those by chance.
+std::optional<std::string> CredentialIn(std::string_view text);
 
 }  // namespace nomad_harvester::base
 

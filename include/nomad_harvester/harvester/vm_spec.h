@@ -119,6 +119,8 @@ struct CloudInit {
   // Also part of the texts above. The Secret additionally stores it under its own key, so that it
   // can be replaced.
   IntroToken intro_token{};
+  // While these exist, the lines of the texts count as secrets (rule P3).
+  std::vector<base::Secret> lines{};
 };
 
 // Build the objects to POST. The Secret has no owner yet; the VM refers to it by name. User data
@@ -139,7 +141,8 @@ using TemplateVariables = std::map<std::string, std::string>;
 
 // Renders Mustache without HTML escaping. INVALID_ARGUMENT with line and column for an unknown
 // variable, a section, a partial or an unclosed tag; the text explains how to keep foreign {{ }} by
-// changing the delimiters. A dot in a name ("env.NAME") has no special meaning.
+// changing the delimiters. The same for a value that could change the text around it, such as by a
+// line break, unless it is of the operator's environment ("env.NAME").
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables);
 

@@ -57,6 +57,8 @@ struct CloudInitSecret {
   std::string owner_uid;  // uid of the VM; empty: not set yet
   base::WallTime created_at{};
   std::optional<base::WallTime> token_expires{};  // its introduction token; unset: it has none
+  // While these exist, the lines of its data count as secrets (rule P3). Not of a list.
+  std::vector<base::Secret> lines{};
 };
 
 // Annotation → new value; nullopt removes the annotation.
@@ -152,6 +154,9 @@ class VmStore {
 
   // One list: every Secret that has our managed-by label. Does not request their data.
   absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> ListSecrets(
+      const runtime::Context& context) const;
+  // Names of the namespace's Secrets that are no VM's of a pool, nor the token's own. Ascending.
+  absl::StatusOr<std::vector<std::string>> ListForeignSecrets(
       const runtime::Context& context) const;
   absl::StatusOr<CloudInitSecret> GetSecret(const runtime::Context& context,
                                             const std::string& name) const;

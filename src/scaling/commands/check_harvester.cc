@@ -68,17 +68,20 @@ class HarvesterCheck {
     SourceReads reads;
     absl::StatusOr<kube::Observed> setting = absl::UnknownError("not read");
     absl::StatusOr<kube::Observed> ns = absl::UnknownError("not read");
+    absl::StatusOr<std::vector<std::string>> foreign = absl::UnknownError("not read");
     RunAll(context_, deps_,
            {[&] { reads = ReadForCheck(context_, deps_, policy_); }, [&] { ReadVms(); },
             [&] { ReadLease(); }, [&] { CheckRights(context_, deps_, policy_, *rules, &lines_); },
             [&] {
               setting = deps_.clients.kube->Get(context_, kube::kSettings, "", "server-version");
             },
-            [&] { ns = deps_.clients.kube->Get(context_, kube::kNamespaces, "", policy_.ns); }});
+            [&] { ns = deps_.clients.kube->Get(context_, kube::kNamespaces, "", policy_.ns); },
+            [&] { foreign = deps_.vms.ListForeignSecrets(context_); }});
     CheckVms(*rules);
     CheckVersion(version, setting);
     const absl::Status admitted = CheckSources(context_, deps_, policy_, reads, &lines_);
     CheckNamespace(ns, admitted);
+    if (foreign.ok() && !foreign->empty()) WarnOfForeign(*foreign);
     return std::move(lines_).Take("something that it needs has failed");
   }
 
@@ -193,6 +196,16 @@ class HarvesterCheck {
     } else {
       lines_.Set(kNamespace, CheckOutcome::kFail, base::Message(ns.status()));
     }
+  }
+
+  // With the rights on Secrets and VMs that a pool needs, the token reads every Secret of the
+  // namespace and uses every ServiceAccount in it.
+  void WarnOfForeign(const std::vector<std::string>& secrets) {
+    lines_.Add(kNamespace, "namespace " + policy_.ns + " is the pools' alone", CheckOutcome::kWarn,
+               std::to_string(secrets.size()) + " Secrets are no pool's, such as " +
+                   secrets.front() +
+                   ": the plugin's token may read them, and use every ServiceAccount here",
+               "give the pools' VMs a namespace that has nothing else");
   }
 
   const runtime::Context& context_;

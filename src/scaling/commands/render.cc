@@ -45,11 +45,13 @@ absl::StatusOr<Rendering> Maintenance::Render(const runtime::Context& caller,
   const CreationSources sources = ReadSources(context, deps, policy);
   NH_RETURN_IF_ERROR(context.Check());
   NH_ASSIGN_OR_RETURN(CreationPlan plan, PlanCreation(deps, policy, sources, 0, ""));
+  plan.lines.clear();  // they are what is shown
   HideEnvironment(&plan);
   const std::string name = NewVmName(policy, *options_.random);
   harvester::VmIdentity identity = IdentityFor(name, NewActionId(*options_.random));
   if (!policy.zones.empty() && policy.evenly_split_zones) identity.zone = policy.zones.front();
   NH_ASSIGN_OR_RETURN(VmObjects objects, ComposeVm(plan, identity));
+  objects.lines.clear();
   return Rendering{.vm = std::move(objects.vm),
                    .secret = WithoutSecretsIn(std::move(objects.secret)),
                    .lease = NewLease(run.key, options_.holder, options_.clock->WallNow()),

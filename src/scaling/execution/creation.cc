@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/file.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/template_hash.h"
 #include "nomad_harvester/kube/error.h"
@@ -113,6 +114,23 @@ absl::Status CheckTokenIsUsed(const config::PoolPolicy& policy, const CreationPl
       " write it to Nomad's intro_token.jwt, or remove the key");
 }
 
+absl::Status CheckNoCredential(const std::string& key, const std::string& text) {
+  const std::optional<std::string> credential = base::CredentialIn(text);
+  if (!credential.has_value()) return absl::OkStatus();
+  return base::InvalidArgument(
+      key + ": it contains a credential of the plugin itself (" + *credential +
+      "), which every new VM could then use: remove it, and give VMs one of their own");
+}
+
+// Lines that are no secret: the first one, and the values of variables.
+std::set<std::string> OrdinaryValues(const harvester::TemplateVariables& variables) {
+  std::set<std::string> values = {"#cloud-config"};
+  for (const auto& [name, value] : variables) {
+    if (name != kIntroTokenVariable && !name.starts_with("env.")) values.insert(value);
+  }
+  return values;
+}
+
 // Errors name the policy's keys. Without a token, the variables contain a placeholder.
 absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
                                                       const harvester::VmIdentity& identity,
@@ -132,6 +150,11 @@ absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
     cloud_init.network_data = *std::move(network_data);
     keys += ", " + plan.network_data.key;
   }
+  NH_RETURN_IF_ERROR(CheckNoCredential(plan.user_data.key, cloud_init.user_data));
+  NH_RETURN_IF_ERROR(CheckNoCredential(plan.network_data.key, cloud_init.network_data));
+  const std::set<std::string> ordinary = OrdinaryValues(variables);
+  cloud_init.lines = {base::Secret::Lines(cloud_init.user_data, ordinary),
+                      base::Secret::Lines(cloud_init.network_data, ordinary)};
   std::size_t bytes = cloud_init.user_data.size() + cloud_init.network_data.size();
   // A sample has no token yet. A real one must fit both in the text and beside it.
   if (UsesToken(plan)) bytes += kRoomForTokens;
@@ -299,7 +322,9 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   const bool has_template = sources.vm_template->has_value();
   if (has_template) plan.template_notes = NotesOn(**sources.vm_template, given);
   SetHashes(has_template ? (*sources.vm_template)->id : "", &plan);
-  NH_RETURN_IF_ERROR(ComposeCloudInit(plan, SampleIdentity(deps, policy)));
+  NH_ASSIGN_OR_RETURN(harvester::CloudInit sample,
+                      ComposeCloudInit(plan, SampleIdentity(deps, policy)));
+  plan.lines = std::move(sample.lines);
   return plan;
 }
 
@@ -392,10 +417,11 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
 
 absl::StatusOr<VmObjects> ComposeVm(const CreationPlan& plan, const harvester::VmIdentity& identity,
                                     harvester::IntroToken token) {
-  NH_ASSIGN_OR_RETURN(const harvester::CloudInit cloud_init,
+  NH_ASSIGN_OR_RETURN(harvester::CloudInit cloud_init,
                       ComposeCloudInit(plan, identity, std::move(token)));
   return VmObjects{.secret = harvester::BuildSecret(plan.vm_spec, identity, cloud_init),
-                   .vm = harvester::BuildVirtualMachine(plan.vm_spec, identity)};
+                   .vm = harvester::BuildVirtualMachine(plan.vm_spec, identity),
+                   .lines = std::move(cloud_init.lines)};
 }
 
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,

@@ -39,6 +39,7 @@ struct CreationPlan {
   TemplateSource user_data;
   TemplateSource network_data;  // used if vm_spec.has_network_data
   harvester::TemplateVariables variables;
+  std::vector<base::Secret> lines;  // as in CloudInit, of the sample
   std::vector<std::string> public_keys;
   bool halted = false;  // the VMs are created Halted (rule R8)
   // True if each VM gets an introduction token. Without one, the variable's text is empty.
@@ -102,6 +103,7 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
 struct VmObjects {
   nlohmann::json secret;
   nlohmann::json vm;
+  std::vector<base::Secret> lines;  // as in CloudInit
 };
 absl::StatusOr<VmObjects> ComposeVm(const CreationPlan& plan, const harvester::VmIdentity& identity,
                                     harvester::IntroToken token = {});
