@@ -75,7 +75,7 @@ class InitCommand : public OperatorTest {
   }
   // The target block of the policy that was written.
   config::StringMap Policy() {
-    const auto files = ReadOperatorFiles({.agent_config = arguments_.dir + "/agent.hcl",
+    const auto files = ReadOperatorFiles({.agent_config = {arguments_.dir + "/agent.hcl"},
                                           .policy = arguments_.dir + "/policies",
                                           .policy_name = "",
                                           .needs_policy = true});
