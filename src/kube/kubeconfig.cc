@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -12,27 +13,48 @@
 #include "nomad_harvester/base/parse.h"
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "yaml.h"
 
 namespace nomad_harvester::kube {
 namespace {
 
-// Returns `member` of the list's entry with that name; null if there is none. As in client-go, the
-// first entry with a name is used.
-const Json* FindEntry(const Json& file, const char* list_name, const std::string& name,
-                      const char* member) {
-  const Json* list = base::FindMember(file, list_name);
-  if (list == nullptr || !list->is_array()) return nullptr;
-  for (const Json& entry : *list) {
-    if (base::GetString(entry, "name") == name) return base::FindMember(entry, member);
+constexpr const char* kLists[] = {"contexts", "clusters", "users"};
+
+struct KubeconfigFile {
+  Json content;
+  std::string directory;
+};
+using Files = std::vector<KubeconfigFile>;
+
+struct FoundEntry {
+  const Json* value = nullptr;  // null if no file has it
+  std::string directory;
+};
+
+// Returns `member` of the entry with that name in one of the lists. Of several files the first
+// counts.
+FoundEntry FindEntry(const Files& files, const char* list_name, const std::string& name,
+                     const char* member) {
+  for (const KubeconfigFile& file : files) {
+    const Json* list = base::FindMember(file.content, list_name);
+    if (list == nullptr || !list->is_array()) continue;
+    for (const Json& entry : *list) {
+      if (base::GetString(entry, "name") != name) continue;
+      return {base::FindMember(entry, member), file.directory};
+    }
   }
-  return nullptr;
+  return {};
 }
 
-std::string UnknownContext(const Json& file, const std::string& name) {
+std::string UnknownContext(const Files& files, const std::string& name) {
   std::vector<std::string> names;
-  for (const Json& entry : *base::FindMember(file, "contexts")) {
-    if (const auto known = base::FindString(entry, "name")) names.push_back(*known);
+  for (const KubeconfigFile& file : files) {
+    const Json* list = base::FindMember(file.content, "contexts");
+    if (list == nullptr) continue;
+    for (const Json& entry : *list) {
+      if (const auto known = base::FindString(entry, "name")) names.push_back(*known);
+    }
   }
   const std::string text = "the kubeconfig has no context \"" + name + "\"";
   if (const auto near = base::NearestName(name, names)) {
@@ -41,15 +63,56 @@ std::string UnknownContext(const Json& file, const std::string& name) {
   return text + (names.empty() ? "" : "; it has: " + absl::StrJoin(names, ", "));
 }
 
+// client-go refuses a file in which a name is no text, or is given twice
+// (kubernetes/client-go:tools/clientcmd/api/v1/conversion.go).
+absl::Status CheckNames(const Json& file, const std::string& path) {
+  for (const char* const list_name : kLists) {
+    const Json* const list = base::FindMember(file, list_name);
+    if (list == nullptr || !list->is_array()) continue;
+    std::set<std::string> names;
+    for (const Json& entry : *list) {
+      const std::string where = path + ": " + list_name + ": ";
+      const Json* const name = base::FindMember(entry, "name");
+      if (name != nullptr && !name->is_string()) {
+        return base::InvalidArgument(where + "a name must be a text; write it in quotes");
+      }
+      if (!names.insert(base::GetString(entry, "name")).second) {
+        return base::InvalidArgument(where + "the name \"" + base::GetString(entry, "name") +
+                                     "\" is given twice; remove or rename one of them");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Json> ReadKubeconfig(const std::string& path) {
   NH_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
+  if (text.empty()) return Json::object();
   absl::StatusOr<Json> file = ParseYaml(text);
   if (!file.ok()) return base::Annotate(file.status(), path + " cannot be parsed");
-  if (base::FindMember(*file, "contexts") == nullptr ||
-      base::FindMember(*file, "clusters") == nullptr) {
-    return base::InvalidArgument(path + " is not a kubeconfig: it has no contexts or no clusters");
-  }
+  NH_RETURN_IF_ERROR(CheckNames(*file, path));
   return file;
+}
+
+absl::StatusOr<Files> ReadFiles(const std::string& value) {
+  const std::vector<std::string> paths = KubeconfigPaths(value);
+  Files files;
+  for (const std::string& path : paths) {
+    absl::StatusOr<Json> file = ReadKubeconfig(path);
+    if (absl::IsNotFound(file.status()) && paths.size() > 1) continue;
+    if (!file.ok()) return file.status();
+    files.push_back({*std::move(file), std::filesystem::path(path).parent_path().string()});
+  }
+  if (files.empty()) return base::NotFound("none of these files exists: " + value);
+  const auto has = [&](const char* list) {
+    return std::any_of(files.begin(), files.end(), [&](const KubeconfigFile& file) {
+      return base::FindMember(file.content, list) != nullptr;
+    });
+  };
+  if (!has("contexts") || !has("clusters")) {
+    return base::InvalidArgument(value + " is not a kubeconfig: it has no contexts or no clusters");
+  }
+  return files;
 }
 
 // A cluster or user. Problems are noted with the entry's kind and name.
@@ -76,7 +139,8 @@ class Entry {
     return path.empty() ? "" : (std::filesystem::path(directory_) / path).string();
   }
 
-  // Returns a boolean of YAML 1.2 or JSON.
+  // Returns a boolean of YAML 1.2 or JSON. client-go also takes yes and on for one, and refuses text
+  // in quotes (kubernetes-sigs/yaml:goyaml.v2/resolve.go).
   bool Flag(const std::string& member) const {
     const Json* value = base::FindMember(json_, member);
     if (value == nullptr || value->is_null()) return false;
@@ -129,23 +193,31 @@ void RefuseUnsupported(const Json& user, const Entry& entry) {
 
 }  // namespace
 
-std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
+std::vector<std::string> KubeconfigPaths(const std::string& value) {
+  std::error_code unreadable;
+  if (std::filesystem::exists(value, unreadable)) return {value};
+  return absl::StrSplit(base::ToAbsl(value), ':', absl::SkipEmpty());
+}
+
+std::optional<KubeconfigContext> LoadKubeconfig(const std::string& paths,
                                                 const std::string& context_name,
                                                 http::Problems& problems) {
   const auto fail = [&](std::string_view text, std::string_view key = kKubeconfigKey) {
     problems.Add(key, text);
     return std::nullopt;
   };
-  const absl::StatusOr<Json> file = ReadKubeconfig(path);
-  if (!file.ok()) return fail(base::Message(file.status()));
-  const std::string name =
-      context_name.empty() ? base::GetString(*file, "current-context") : context_name;
+  const absl::StatusOr<Files> files = ReadFiles(paths);
+  if (!files.ok()) return fail(base::Message(files.status()));
+  std::string name = context_name;
+  for (const KubeconfigFile& file : *files) {
+    if (name.empty()) name = base::GetString(file.content, "current-context");
+  }
   if (name.empty()) {
     return fail("required: the kubeconfig has no current-context", kKubeconfigContextKey);
   }
-  const Json* context = FindEntry(*file, "contexts", name, "context");
-  if (context == nullptr) {
-    return fail(UnknownContext(*file, name),
+  const FoundEntry context = FindEntry(*files, "contexts", name, "context");
+  if (context.value == nullptr) {
+    return fail(UnknownContext(*files, name),
                 context_name.empty() ? kKubeconfigKey : kKubeconfigContextKey);
   }
   const auto missing = [&](const char* kind, const std::string& entry) {
@@ -153,26 +225,29 @@ std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
                 "\", which the file does not have");
   };
   KubeconfigContext found;
-  found.directory = std::filesystem::path(path).parent_path().string();
-  found.cluster_name = base::GetString(*context, "cluster");
-  found.user_name = base::GetString(*context, "user");
+  found.cluster_name = base::GetString(*context.value, "cluster");
+  found.user_name = base::GetString(*context.value, "user");
   found.user = Json::object();
-  const Json* cluster = FindEntry(*file, "clusters", found.cluster_name, "cluster");
-  if (cluster == nullptr || !cluster->is_object()) return missing("cluster", found.cluster_name);
-  found.cluster = *cluster;
+  const FoundEntry cluster = FindEntry(*files, "clusters", found.cluster_name, "cluster");
+  if (cluster.value == nullptr || !cluster.value->is_object()) {
+    return missing("cluster", found.cluster_name);
+  }
+  found.cluster = *cluster.value;
+  found.cluster_directory = cluster.directory;
   if (found.user_name.empty()) return found;
-  const Json* user = FindEntry(*file, "users", found.user_name, "user");
-  if (user == nullptr) return missing("user", found.user_name);
-  if (user->is_null()) return found;
-  if (!user->is_object()) return fail("user \"" + found.user_name + "\" must be a map");
-  found.user = *user;
+  const FoundEntry user = FindEntry(*files, "users", found.user_name, "user");
+  if (user.value == nullptr) return missing("user", found.user_name);
+  if (user.value->is_null()) return found;
+  if (!user.value->is_object()) return fail("user \"" + found.user_name + "\" must be a map");
+  found.user = *user.value;
+  found.user_directory = user.directory;
   return found;
 }
 
 ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
                             http::Problems& problems) {
-  const Entry entry(context.cluster, "cluster \"" + context.cluster_name + "\"", context.directory,
-                    problems);
+  const Entry entry(context.cluster, "cluster \"" + context.cluster_name + "\"",
+                    context.cluster_directory, problems);
   const bool skip_verify = entry.Flag("insecure-skip-tls-verify");
   // client-go also refuses this (kubernetes/client-go:transport/transport.go, TLSConfigFor): the CA
   // would have no effect.
@@ -193,7 +268,7 @@ ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
 UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate,
                          http::Problems& problems) {
   const Json& user = context.user;
-  const Entry entry(user, "user \"" + context.user_name + "\"", context.directory, problems);
+  const Entry entry(user, "user \"" + context.user_name + "\"", context.user_directory, problems);
   RefuseUnsupported(user, entry);
 
   UserCredentials credentials;
