@@ -23,14 +23,14 @@ BlockRule PluginRule(std::string_view type) {
   return {.type = type,
           .repeat = kMany,
           .labels = 1,
-          .arguments = {{"driver", kText, kRequired}, {"args", kTexts}, {"config", kTextMap}}};
+          .arguments = {{kText, {"driver"}, kRequired}, {kTexts, {"args"}}, {kTextMap, {"config"}}}};
 }
 
 // hashicorp/nomad-autoscaler:sdk/policy.go, ScalingPolicySchedule. What a schedule may hold is
 // checked in agent_schedule.h.
 BlockRule ScheduleRule() {
   return {.type = "schedule",
-          .arguments = {{"start", kText, kRequired}, {"end"}, {"duration"}},
+          .arguments = {{kText, {"start"}, kRequired}, {kText, {"end", "duration"}}},
           .since = Since::k050};
 }
 
@@ -47,28 +47,8 @@ absl::Status CheckText(const hcl::Source& source, std::string_view name, const V
       hcl::IsSecretName(name) ? hcl::Source::Line::kHidden : hcl::Source::Line::kShown);
 }
 
-// Which whole numbers a type allows; null: it is no number.
-struct Range {
-  std::int64_t least;
-  std::int64_t most;
-  const char* expected;
-};
-
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-
-Range RangeOf(ValueType type) {
-  switch (type) {
-    case kPort:  // net.Listen
-      return {0, 65535, "expected a port"};
-    case kLimit:  // PolicyEval.validate
-      return {1, kMost, "expected a whole number greater than 0"};
-    case kCounts:  // PolicyEval.validate
-      return {0, kMost, "expected a whole number that is not negative"};
-    default:
-      return {kLeast, kMost, "expected a whole number"};
-  }
-}
 
 // Values convert as in zclconf/go-cty:cty/convert/conversion_primitive.go: a bool or a number to a
 // text, a text to either, but neither to the other.
@@ -81,8 +61,10 @@ class Walker {
       NH_RETURN_IF_ERROR(CheckArgument(argument, rule));
     }
     for (const ArgumentRule& known : rule.arguments) {
-      if (known.presence == kRequired && hcl::FindArgument(body, known.name) == nullptr) {
-        return source_.Error(offset, std::string(known.name) + " is required in this block");
+      if (known.presence != kRequired) continue;
+      for (const std::string_view name : known.names) {
+        if (hcl::FindArgument(body, name) != nullptr) continue;
+        return source_.Error(offset, std::string(name) + " is required in this block");
       }
     }
     for (auto block = body.blocks.begin(); block != body.blocks.end(); ++block) {
@@ -95,19 +77,28 @@ class Walker {
   }
 
  private:
-  template <typename Rules>
-  static auto Find(const Rules& rules, std::string_view name) {
-    return std::find_if(rules.begin(), rules.end(), [&](const auto& known) {
-      if constexpr (requires { known.name; }) {
-        return known.name == name;
-      } else {
-        return known.type == name;
+  // Null if there is none.
+  static const ArgumentRule* FindArgument(const BlockRule& rule, std::string_view name) {
+    for (const ArgumentRule& known : rule.arguments) {
+      if (std::find(known.names.begin(), known.names.end(), name) != known.names.end()) {
+        return &known;
       }
-    });
+    }
+    return nullptr;
+  }
+  static const BlockRule* FindBlock(const BlockRule& rule, std::string_view type) {
+    const auto found = std::find_if(rule.blocks.begin(), rule.blocks.end(),
+                                    [&](const BlockRule& known) { return known.type == type; });
+    return found == rule.blocks.end() ? nullptr : &*found;
   }
 
   absl::Status Unknown(std::string_view kind, const std::string& name, std::size_t offset,
-                       const BlockRule& rule, const std::vector<std::string>& known) {
+                       const BlockRule& rule) {
+    std::vector<std::string> known;
+    for (const ArgumentRule& other : rule.arguments) {
+      known.insert(known.end(), other.names.begin(), other.names.end());
+    }
+    for (const BlockRule& other : rule.blocks) known.emplace_back(other.type);
     std::string text = "unknown " + std::string(kind) + " " + name;
     if (!rule.type.empty()) text += " in block " + std::string(rule.type);
     if (const auto nearest = base::NearestName(name, known); nearest.has_value()) {
@@ -125,36 +116,29 @@ class Walker {
   }
 
   absl::Status CheckArgument(const hcl::Argument& argument, const BlockRule& rule) {
-    const auto known = Find(rule.arguments, argument.name);
-    if (known != rule.arguments.end()) {
+    if (const ArgumentRule* const known = FindArgument(rule, argument.name)) {
       NoteIfNewer(known->since, argument.name, argument.offset);
       return CheckValue(argument, *known);
     }
     if (rule.other_texts) return CheckText(source_, argument.name, argument.value);
-    if (Find(rule.blocks, argument.name) != rule.blocks.end()) {
-      return source_.Error(argument.offset, argument.name + " is a block: write it without \"=\"");
+    if (FindBlock(rule, argument.name) == nullptr) {
+      return Unknown("argument", argument.name, argument.offset, rule);
     }
-    std::vector<std::string> names;
-    for (const ArgumentRule& other : rule.arguments) names.emplace_back(other.name);
-    for (const BlockRule& other : rule.blocks) names.emplace_back(other.type);
-    return Unknown("argument", argument.name, argument.offset, rule, names);
+    return source_.Error(argument.offset, argument.name + " is a block: write it without \"=\"");
   }
 
   absl::Status CheckBlock(const hcl::Block& block, const BlockRule& rule, bool repeated) {
-    const auto known = Find(rule.blocks, block.type);
-    if (known == rule.blocks.end()) {
+    const BlockRule* const known = FindBlock(rule, block.type);
+    if (known == nullptr) {
       if (rule.other_texts) {
         return source_.Error(block.offset,
                              "a " + std::string(rule.type) + " block has arguments only");
       }
-      if (Find(rule.arguments, block.type) != rule.arguments.end()) {
-        return source_.Error(block.offset,
-                             block.type + " is an argument: write " + block.type + " = …");
+      if (FindArgument(rule, block.type) == nullptr) {
+        return Unknown("block", block.type, block.offset, rule);
       }
-      std::vector<std::string> names;
-      for (const BlockRule& other : rule.blocks) names.emplace_back(other.type);
-      for (const ArgumentRule& other : rule.arguments) names.emplace_back(other.name);
-      return Unknown("block", block.type, block.offset, rule, names);
+      return source_.Error(block.offset,
+                           block.type + " is an argument: write " + block.type + " = …");
     }
     if (repeated && known->repeat == kOnce) {
       return source_.Error(block.offset,
@@ -174,9 +158,7 @@ class Walker {
   absl::Status CheckValue(const hcl::Argument& argument, const ArgumentRule& rule) {
     const Value& value = argument.value;
     const bool is_null = value.kind == Value::Kind::kNull;
-    const bool nullable =
-        rule.presence == kNullable || rule.type == kTexts || rule.type == kNamespaces || rule.type == kTextMap ||
-        rule.type == kCounts;
+    const bool nullable = rule.presence == kNullable || rule.type >= kTexts;
     if (is_null && nullable) return absl::OkStatus();
     switch (rule.type) {
       case kTexts:
@@ -215,10 +197,16 @@ class Walker {
       return text.empty() || duration.ok() ? absl::OkStatus()
                                            : fail(base::Message(duration.status()));
     }
-    const Range range = RangeOf(type);
+    // net.Listen, and PolicyEval.validate.
+    const std::int64_t least = type == kLimit                      ? 1
+                               : type == kPort || type == kCounts ? 0
+                                                                  : kLeast;
+    const std::int64_t most = type == kPort ? 65535 : kMost;
     const auto number = IntegerOf(value);
-    const bool fits = number.has_value() && *number >= range.least && *number <= range.most;
-    return fits ? absl::OkStatus() : fail(range.expected);
+    if (number.has_value() && *number >= least && *number <= most) return absl::OkStatus();
+    return fail("expected a whole number" +
+                (least == kLeast ? "" : ", at least " + std::to_string(least)) +
+                (most == kMost ? "" : " and at most " + std::to_string(most)));
   }
 
   absl::Status CheckTexts(const hcl::Argument& argument, ValueType type) {
@@ -258,76 +246,49 @@ class Walker {
 // for durations, Validate for what only Nomad Autoscaler Enterprise has.
 const BlockRule& AgentFileRule() {
   static const BlockRule rule{
-      .arguments = {{"log_level"},
-                    {"log_json", kBool},
-                    {"log_include_location", kBool},
-                    {"enable_debug", kBool},
-                    {"plugin_dir"}},
+      .arguments = {{kText, {"log_level", "plugin_dir"}},
+                    {kBool, {"log_json", "log_include_location", "enable_debug"}}},
       .blocks = {
           {.type = "dynamic_application_sizing",
-           .arguments = {{"metrics_preload_threshold", kDuration},
-                         {"evaluate_after", kDuration},
-                         {"namespace_label"},
-                         {"job_label"},
-                         {"group_label"},
-                         {"task_label"},
-                         {"cpu_metric"},
-                         {"memory_metric"}}},
-          {.type = "http", .arguments = {{"bind_address"}, {"bind_port", kPort}}},
+           .arguments = {{kDuration, {"metrics_preload_threshold", "evaluate_after"}},
+                         {kText,
+                          {"namespace_label", "job_label", "group_label", "task_label",
+                           "cpu_metric", "memory_metric"}}}},
+          {.type = "http", .arguments = {{kText, {"bind_address"}}, {kPort, {"bind_port"}}}},
           {.type = "nomad",
-           .arguments = {{"address"},
-                         {"region"},
-                         {"namespace", kNamespaces},
-                         {"token"},
-                         {"http_auth"},
-                         {"ca_cert"},
-                         {"ca_path"},
-                         {"client_cert"},
-                         {"client_key"},
-                         {"tls_server_name"},
-                         {"skip_verify", kBool},
-                         {"block_query_wait_time", kDuration}}},
+           .arguments = {{kText,
+                          {"address", "region", "token", "http_auth", "ca_cert", "ca_path",
+                           "client_cert", "client_key", "tls_server_name"}},
+                         {kBool, {"skip_verify"}},
+                         {kDuration, {"block_query_wait_time"}},
+                         {kNamespaces, {"namespace"}}}},
           {.type = "policy",
-           .arguments = {{"dir"},
-                         {"default_cooldown", kDuration},
-                         {"default_evaluation_interval", kDuration}},
+           .arguments = {{kText, {"dir"}},
+                         {kDuration, {"default_cooldown", "default_evaluation_interval"}}},
            .blocks = {{.type = "source",
                        .repeat = kMany,
                        .labels = 1,
-                       .arguments = {{"enabled", kBool, kNullable}}}}},
+                       .arguments = {{kBool, {"enabled"}, kNullable}}}}},
           {.type = "policy_eval",
-           .arguments = {{"delivery_limit", kLimit, kNullable},
-                         {"ack_timeout", kDuration},
-                         {"workers", kCounts}}},
+           .arguments = {{kLimit, {"delivery_limit"}, kNullable},
+                         {kDuration, {"ack_timeout"}},
+                         {kCounts, {"workers"}}}},
           {.type = "telemetry",
-           .arguments = {{"prometheus_retention_time", kDuration},
-                         {"prometheus_metrics", kBool},
-                         {"disable_hostname", kBool},
-                         {"enable_hostname_label", kBool},
-                         {"collection_interval", kDuration},
-                         {"statsite_address"},
-                         {"statsd_address"},
-                         {"dogstatsd_address"},
-                         {"dogstatsd_tags", kTexts},
-                         {"circonus_api_token"},
-                         {"circonus_api_app"},
-                         {"circonus_api_url"},
-                         {"circonus_submission_interval"},
-                         {"circonus_submission_url"},
-                         {"circonus_check_id"},
-                         {"circonus_check_force_metric_activation"},
-                         {"circonus_check_instance_id"},
-                         {"circonus_check_search_tag"},
-                         {"circonus_check_tags"},
-                         {"circonus_check_display_name"},
-                         {"circonus_broker_id"},
-                         {"circonus_broker_select_tag"}}},
+           .arguments = {{kDuration, {"prometheus_retention_time", "collection_interval"}},
+                         {kBool, {"prometheus_metrics", "disable_hostname", "enable_hostname_label"}},
+                         {kTexts, {"dogstatsd_tags"}},
+                         {kText,
+                          {"statsite_address", "statsd_address", "dogstatsd_address",
+                           "circonus_api_token", "circonus_api_app", "circonus_api_url",
+                           "circonus_submission_interval", "circonus_submission_url",
+                           "circonus_check_id", "circonus_check_force_metric_activation",
+                           "circonus_check_instance_id", "circonus_check_search_tag",
+                           "circonus_check_tags", "circonus_check_display_name",
+                           "circonus_broker_id", "circonus_broker_select_tag"}}}},
           {.type = "high_availability",
-           .arguments = {{"enabled", kBool, kNullable},
-                         {"lock_namespace"},
-                         {"lock_path"},
-                         {"lock_ttl", kDuration},
-                         {"lock_delay", kDuration}}},
+           .arguments = {{kBool, {"enabled"}, kNullable},
+                         {kText, {"lock_namespace", "lock_path"}},
+                         {kDuration, {"lock_ttl", "lock_delay"}}}},
           PluginRule("apm"),
           PluginRule("target"),
           PluginRule("strategy")}};
@@ -342,26 +303,22 @@ const BlockRule& PolicyFileRule() {
           {.type = "scaling",
            .repeat = kMany,
            .labels = 1,
-           .arguments = {{"enabled", kBool},
-                         {"type"},
-                         {"min", kInteger},
-                         {"max", kInteger, kRequired}},
+           .arguments = {{kBool, {"enabled"}},
+                         {kText, {"type"}},
+                         {kInteger, {"min"}},
+                         {kInteger, {"max"}, kRequired}},
            .blocks = {
                {.type = "policy",
-                .arguments = {{"cooldown", kDuration},
-                              {"cooldown_on_scale_up", kDuration, kOptional, Since::k050},
-                              {"evaluation_interval", kDuration},
-                              {"on_check_error"}},
+                .arguments = {{kDuration, {"cooldown", "evaluation_interval"}},
+                              {kDuration, {"cooldown_on_scale_up"}, kOptional, Since::k050},
+                              {kText, {"on_check_error"}}},
                 .blocks = {ScheduleRule(),
                            {.type = "check",
                             .repeat = kMany,
                             .labels = 1,
-                            .arguments = {{"group"},
-                                          {"source"},
-                                          {"query"},
-                                          {"query_window", kQueryWindow},
-                                          {"query_window_offset", kDuration},
-                                          {"on_error"}},
+                            .arguments = {{kText, {"group", "source", "query", "on_error"}},
+                                          {kQueryWindow, {"query_window"}},
+                                          {kDuration, {"query_window_offset"}}},
                             .blocks = {ScheduleRule(),
                                        {.type = "strategy", .labels = 1, .other_texts = true}}},
                            {.type = "target", .labels = 1, .other_texts = true}}}}}}};

@@ -35,9 +35,10 @@ enum class Presence { kOptional, kRequired, kNullable };
 enum class Since { kAlways, k050 };  // which agents know it: all, or none before 0.5.0
 enum class Repeat { kOnce, kMany };
 
+// Arguments that have all but their name in common.
 struct ArgumentRule {
-  std::string_view name;
-  ValueType type = ValueType::kText;
+  ValueType type;
+  std::vector<std::string_view> names;
   Presence presence = Presence::kOptional;
   Since since = Since::kAlways;
 };
@@ -60,12 +61,12 @@ const BlockRule& PolicyFileRule();
 std::vector<hcl::BlockSchema> SchemaOf(const BlockRule& rule);
 
 struct GrammarNotes {
-  std::vector<std::string> unknown;  // names that agents up to 0.5.0 refuse; newer ones may know them
+  std::vector<std::string> unknown;  // names that agents up to 0.5.0 refuse; newer ones may not
   std::vector<std::string> newer;    // what agents before 0.5.0 refuse
 };
 
-// INVALID_ARGUMENT, made by Source::Error, for the first thing that every agent refuses; a name that
-// nearly matches is one. After success every value has its type.
+// INVALID_ARGUMENT, made by Source::Error, for the first thing that every agent refuses; a name
+// that nearly matches is one. After success every value has its type.
 absl::Status CheckGrammar(const hcl::Source& source, const hcl::Body& body, const BlockRule& rule,
                           GrammarNotes* notes);
 

@@ -7,7 +7,7 @@
 
 namespace nomad_harvester::cli {
 
-// The argument that is wrong, and why; empty: nothing is.
+// The argument that is wrong, and why; an empty `why`: none is.
 struct ScheduleProblem {
   std::string argument;
   std::string why;

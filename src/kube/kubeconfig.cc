@@ -20,41 +20,25 @@ namespace nomad_harvester::kube {
 namespace {
 
 constexpr const char* kLists[] = {"contexts", "clusters", "users"};
+constexpr char kDirectory[] = "directory of the file";  // added to each entry
 
-struct KubeconfigFile {
-  Json content;
-  std::string directory;
-};
-using Files = std::vector<KubeconfigFile>;
-
-struct FoundEntry {
-  const Json* value = nullptr;  // null if no file has it
-  std::string directory;
-};
-
-// Returns `member` of the entry with that name in one of the lists. Of several files the first
-// counts.
-FoundEntry FindEntry(const Files& files, const char* list_name, const std::string& name,
-                     const char* member) {
-  for (const KubeconfigFile& file : files) {
-    const Json* list = base::FindMember(file.content, list_name);
-    if (list == nullptr || !list->is_array()) continue;
-    for (const Json& entry : *list) {
-      if (base::GetString(entry, "name") != name) continue;
-      return {base::FindMember(entry, member), file.directory};
-    }
+// Returns the list's entry with that name that has `member`; null if there is none. As in client-go,
+// the first entry of several files is used.
+const Json* FindEntry(const Json& file, const char* list_name, const std::string& name,
+                      const char* member) {
+  const Json* list = base::FindMember(file, list_name);
+  if (list == nullptr || !list->is_array()) return nullptr;
+  for (const Json& entry : *list) {
+    if (base::GetString(entry, "name") != name) continue;
+    return base::FindMember(entry, member) == nullptr ? nullptr : &entry;
   }
-  return {};
+  return nullptr;
 }
 
-std::string UnknownContext(const Files& files, const std::string& name) {
+std::string UnknownContext(const Json& file, const std::string& name) {
   std::vector<std::string> names;
-  for (const KubeconfigFile& file : files) {
-    const Json* list = base::FindMember(file.content, "contexts");
-    if (list == nullptr) continue;
-    for (const Json& entry : *list) {
-      if (const auto known = base::FindString(entry, "name")) names.push_back(*known);
-    }
+  for (const Json& entry : *base::FindMember(file, "contexts")) {
+    if (const auto known = base::FindString(entry, "name")) names.push_back(*known);
   }
   const std::string text = "the kubeconfig has no context \"" + name + "\"";
   if (const auto near = base::NearestName(name, names)) {
@@ -63,56 +47,51 @@ std::string UnknownContext(const Files& files, const std::string& name) {
   return text + (names.empty() ? "" : "; it has: " + absl::StrJoin(names, ", "));
 }
 
+// Adds what a file has and the others before it have not: its entries, its current-context.
 // client-go refuses a file in which a name is no text, or is given twice
 // (kubernetes/client-go:tools/clientcmd/api/v1/conversion.go).
-absl::Status CheckNames(const Json& file, const std::string& path) {
+absl::Status Merge(const Json& file, const std::string& path, Json* merged) {
   for (const char* const list_name : kLists) {
     const Json* const list = base::FindMember(file, list_name);
-    if (list == nullptr || !list->is_array()) continue;
+    if (list == nullptr) continue;
+    Json& all = (*merged)[list_name];
+    if (all.is_null()) all = Json::array();
+    if (!list->is_array()) continue;
     std::set<std::string> names;
-    for (const Json& entry : *list) {
-      const std::string where = path + ": " + list_name + ": ";
-      const Json* const name = base::FindMember(entry, "name");
-      if (name != nullptr && !name->is_string()) {
-        return base::InvalidArgument(where + "a name must be a text; write it in quotes");
-      }
-      if (!names.insert(base::GetString(entry, "name")).second) {
-        return base::InvalidArgument(where + "the name \"" + base::GetString(entry, "name") +
+    for (Json entry : *list) {
+      const std::string name = base::GetString(entry, "name");
+      if (!names.insert(name).second) {
+        return base::InvalidArgument(path + ": " + list_name + ": the name \"" + name +
                                      "\" is given twice; remove or rename one of them");
       }
+      if (!entry.is_object()) continue;
+      entry[kDirectory] = std::filesystem::path(path).parent_path().string();
+      all.push_back(std::move(entry));
     }
   }
+  std::string current = base::GetString(*merged, "current-context");
+  if (current.empty()) current = base::GetString(file, "current-context");
+  (*merged)["current-context"] = std::move(current);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Json> ReadKubeconfig(const std::string& path) {
-  NH_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
-  if (text.empty()) return Json::object();
-  absl::StatusOr<Json> file = ParseYaml(text);
-  if (!file.ok()) return base::Annotate(file.status(), path + " cannot be parsed");
-  NH_RETURN_IF_ERROR(CheckNames(*file, path));
-  return file;
-}
-
-absl::StatusOr<Files> ReadFiles(const std::string& value) {
+absl::StatusOr<Json> ReadKubeconfig(const std::string& value) {
   const std::vector<std::string> paths = KubeconfigPaths(value);
-  Files files;
+  Json merged;
   for (const std::string& path : paths) {
-    absl::StatusOr<Json> file = ReadKubeconfig(path);
-    if (absl::IsNotFound(file.status()) && paths.size() > 1) continue;
-    if (!file.ok()) return file.status();
-    files.push_back({*std::move(file), std::filesystem::path(path).parent_path().string()});
+    const absl::StatusOr<std::string> text = base::ReadFile(path);
+    if (absl::IsNotFound(text.status()) && paths.size() > 1) continue;
+    if (!text.ok()) return text.status();
+    if (text->empty()) continue;
+    const absl::StatusOr<Json> file = ParseYaml(*text);
+    if (!file.ok()) return base::Annotate(file.status(), path + " cannot be parsed");
+    NH_RETURN_IF_ERROR(Merge(*file, path, &merged));
   }
-  if (files.empty()) return base::NotFound("none of these files exists: " + value);
-  const auto has = [&](const char* list) {
-    return std::any_of(files.begin(), files.end(), [&](const KubeconfigFile& file) {
-      return base::FindMember(file.content, list) != nullptr;
-    });
-  };
-  if (!has("contexts") || !has("clusters")) {
+  if (base::FindMember(merged, "contexts") == nullptr ||
+      base::FindMember(merged, "clusters") == nullptr) {
     return base::InvalidArgument(value + " is not a kubeconfig: it has no contexts or no clusters");
   }
-  return files;
+  return merged;
 }
 
 // A cluster or user. Problems are noted with the entry's kind and name.
@@ -139,8 +118,8 @@ class Entry {
     return path.empty() ? "" : (std::filesystem::path(directory_) / path).string();
   }
 
-  // Returns a boolean of YAML 1.2 or JSON. client-go also takes yes and on for one, and refuses text
-  // in quotes (kubernetes-sigs/yaml:goyaml.v2/resolve.go).
+  // Returns a boolean of YAML 1.2 or JSON. client-go also takes yes and on for true
+  // (kubernetes-sigs/yaml:goyaml.v2/resolve.go).
   bool Flag(const std::string& member) const {
     const Json* value = base::FindMember(json_, member);
     if (value == nullptr || value->is_null()) return false;
@@ -206,41 +185,40 @@ std::optional<KubeconfigContext> LoadKubeconfig(const std::string& paths,
     problems.Add(key, text);
     return std::nullopt;
   };
-  const absl::StatusOr<Files> files = ReadFiles(paths);
-  if (!files.ok()) return fail(base::Message(files.status()));
-  std::string name = context_name;
-  for (const KubeconfigFile& file : *files) {
-    if (name.empty()) name = base::GetString(file.content, "current-context");
-  }
+  const absl::StatusOr<Json> file = ReadKubeconfig(paths);
+  if (!file.ok()) return fail(base::Message(file.status()));
+  const std::string name =
+      context_name.empty() ? base::GetString(*file, "current-context") : context_name;
   if (name.empty()) {
     return fail("required: the kubeconfig has no current-context", kKubeconfigContextKey);
   }
-  const FoundEntry context = FindEntry(*files, "contexts", name, "context");
-  if (context.value == nullptr) {
-    return fail(UnknownContext(*files, name),
+  const Json* entry = FindEntry(*file, "contexts", name, "context");
+  if (entry == nullptr) {
+    return fail(UnknownContext(*file, name),
                 context_name.empty() ? kKubeconfigKey : kKubeconfigContextKey);
   }
-  const auto missing = [&](const char* kind, const std::string& entry) {
-    return fail("context \"" + name + "\" names the " + kind + " \"" + entry +
+  const auto missing = [&](const char* kind, const std::string& wanted) {
+    return fail("context \"" + name + "\" names the " + kind + " \"" + wanted +
                 "\", which the file does not have");
   };
   KubeconfigContext found;
-  found.cluster_name = base::GetString(*context.value, "cluster");
-  found.user_name = base::GetString(*context.value, "user");
+  found.cluster_name = base::GetString((*entry)["context"], "cluster");
+  found.user_name = base::GetString((*entry)["context"], "user");
   found.user = Json::object();
-  const FoundEntry cluster = FindEntry(*files, "clusters", found.cluster_name, "cluster");
-  if (cluster.value == nullptr || !cluster.value->is_object()) {
+  entry = FindEntry(*file, "clusters", found.cluster_name, "cluster");
+  if (entry == nullptr || !(*entry)["cluster"].is_object()) {
     return missing("cluster", found.cluster_name);
   }
-  found.cluster = *cluster.value;
-  found.cluster_directory = cluster.directory;
+  found.cluster = (*entry)["cluster"];
+  found.cluster_directory = base::GetString(*entry, kDirectory);
   if (found.user_name.empty()) return found;
-  const FoundEntry user = FindEntry(*files, "users", found.user_name, "user");
-  if (user.value == nullptr) return missing("user", found.user_name);
-  if (user.value->is_null()) return found;
-  if (!user.value->is_object()) return fail("user \"" + found.user_name + "\" must be a map");
-  found.user = *user.value;
-  found.user_directory = user.directory;
+  entry = FindEntry(*file, "users", found.user_name, "user");
+  if (entry == nullptr) return missing("user", found.user_name);
+  const Json& user = (*entry)["user"];
+  if (user.is_null()) return found;
+  if (!user.is_object()) return fail("user \"" + found.user_name + "\" must be a map");
+  found.user = user;
+  found.user_directory = base::GetString(*entry, kDirectory);
   return found;
 }
 

@@ -257,13 +257,13 @@ TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {
       {"nomad {\n  skip_verify = 1\n}\n", ":2:3: skip_verify: expected true or false"},
       {"http {\n  bind_prot = 8080\n}\n",
        ":2:3: unknown argument bind_prot in block http; did you mean bind_port?"},
-      {"http {\n  bind_port = 80800\n}\n", ":2:3: bind_port: expected a port"},
+      {"http {\n  bind_port = 80800\n}\n", ":2:3: bind_port: expected a whole number, at least 0 and at most 65535"},
       {"telemetry {\n  collection_interval = \"1 second\"\n}\n",
        ":2:3: collection_interval: \"1 second\" is not a duration"},
       {"log_json = \"yes\"\n", ":1:1: log_json: expected true or false"},
       {"policy {\n  default_cooldown = \"5 min\"\n}\n", ":2:3: default_cooldown: \"5 min\""},
       {"policy {\n  source \"consul\" {}\n}\n", ":2:3: there is no source \"consul\""},
-      {"policy_eval {\n  delivery_limit = 0\n}\n", ":2:3: delivery_limit: expected a whole number gr"},
+      {"policy_eval {\n  delivery_limit = 0\n}\n", ":2:3: delivery_limit: expected a whole number, at least 1"},
       {"policy_eval {\n  workers = { cluster = -1 }\n}\n", ":2:15: cluster: expected a whole number"},
       {"high_availability {\n  enabled = true\n  lock_ttl = 30\n}\n", ":3:3: lock_ttl: \"30\" is"},
       {"dynamic_application_sizing {\n  job_label = \"x\"\n}\n", ":1:1: this block is for Nomad Au"},
@@ -381,6 +381,9 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
               ElementsAre(HasSubstr(":9:7: schedule: start: \"every day\" has 2 fields; expected fi")));
   EXPECT_THAT(of_schedule("      start = \"0 7 * * *\"\n      end = \"0 25 * * *\"\n"),
               ElementsAre(":10:7: schedule: end: \"25\" is no hour of a cron expression"));
+  // The agent accepts these, and never fires or crashes (cronexpr, Expression.Next).
+  EXPECT_THAT(of_schedule("      start = \"0 22-6 * * *\"\n      duration = \"1h\"\n"),
+              ElementsAre(":9:7: schedule: start: \"22-6\" is no hour of a cron expression"));
   EXPECT_THAT(of_schedule("      start = \"0 7 * * *\"\n"),
               ElementsAre(HasSubstr("start: goes with either end or duration, and neither is")));
   EXPECT_THAT(of_schedule("      start = \"0 7 * * *\"\n      duration = \"0s\"\n"),

@@ -8,10 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/hashicorp/cronexpr"
 	"github.com/hashicorp/nomad-autoscaler/agent/config"
 	"github.com/hashicorp/nomad-autoscaler/policy"
 	"github.com/hashicorp/nomad-autoscaler/sdk"
@@ -238,6 +241,8 @@ func policyFileVerdict(path string) (taken verdict) {
 			return refused()
 		case processor.ValidatePolicy(read) != nil || read.Validate() != nil:
 			taken[name] = "invalid"
+		case !fires(read.Schedule) || slices.ContainsFunc(read.Checks, func(check *sdk.ScalingPolicyCheck) bool { return !fires(check.Schedule) }):
+			taken[name] = "invalid"
 		case read.Type != sdk.ScalingPolicyTypeCluster && read.Type != sdk.ScalingPolicyTypeHorizontal:
 			taken[name] = "invalid" // no check of it runs (policy/handler.go, loadCheckRunners)
 		default:
@@ -245,6 +250,19 @@ func policyFileVerdict(path string) (taken verdict) {
 		}
 	}
 	return taken
+}
+
+// The agent accepts a schedule such as "30-0 7 * * *", of which it panics, or that never comes.
+func fires(schedule *sdk.ScalingPolicySchedule) (fires bool) {
+	if schedule == nil {
+		return true
+	}
+	defer func() { fires = recover() == nil && fires }()
+	fires = true
+	for _, expression := range []string{schedule.Start, schedule.End} {
+		fires = fires && (expression == "" || !cronexpr.MustParse(expression).Next(time.Now()).IsZero())
+	}
+	return fires
 }
 
 func ourVerdict(t *testing.T, kind string, reading ourReading) verdict {

@@ -132,7 +132,7 @@ TEST_F(KubeconfigList, files_that_are_missing_or_empty_are_left_out) {
   Use({dir_.Path("none"), "", Write("empty", ""), second_});
   EXPECT_EQ(Resolved().curl.base_url, "https://b");
   Use({dir_.Path("none"), dir_.Path("nothing")});
-  EXPECT_THAT(Problems(), HasSubstr("none of these files exists: "));
+  EXPECT_THAT(Problems(), HasSubstr("is not a kubeconfig: it has no contexts"));
 }
 
 TEST_F(KubeconfigList, a_file_that_cannot_be_read_is_a_problem_of_all) {
