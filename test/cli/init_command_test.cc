@@ -114,6 +114,14 @@ TEST_F(InitCommand, ends_with_what_must_be_edited_or_where_the_vms_find_nomad) {
                                     "/cloud-init.yaml, which is an example: "));
 }
 
+TEST_F(InitCommand, names_each_file_of_several_kubeconfigs_by_its_whole_path) {
+  settings_.plugin.harvester.kubeconfig_path = "/a/config:b/config";
+  ASSERT_EQ(Init(), kExitOk) << err_.str();
+  EXPECT_THAT(ContentOf(arguments_.dir + "/agent.hcl"),
+              HasSubstr("harvester_kubeconfig = \"/a/config:" +
+                        std::filesystem::current_path().string() + "/b/config\"\n"));
+}
+
 TEST_F(InitCommand, C13_what_it_writes_is_a_dry_run) {
   ASSERT_EQ(Init(), kExitOk) << err_.str();
   const auto policy = config::ParsePoolPolicy(Policy());
