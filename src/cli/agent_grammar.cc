@@ -23,7 +23,9 @@ BlockRule PluginRule(std::string_view type) {
   return {.type = type,
           .repeat = kMany,
           .labels = 1,
-          .arguments = {{kText, {"driver"}, kRequired}, {kTexts, {"args"}}, {kTextMap, {"config"}}}};
+          .arguments = {{kText, {"driver"}, kRequired},
+                        {kTexts, {"args"}},
+                        {kTextMap, {"config"}}}};
 }
 
 // hashicorp/nomad-autoscaler:sdk/policy.go, ScalingPolicySchedule. What a schedule may hold is
@@ -275,7 +277,8 @@ const BlockRule& AgentFileRule() {
                          {kCounts, {"workers"}}}},
           {.type = "telemetry",
            .arguments = {{kDuration, {"prometheus_retention_time", "collection_interval"}},
-                         {kBool, {"prometheus_metrics", "disable_hostname", "enable_hostname_label"}},
+                         {kBool,
+                          {"prometheus_metrics", "disable_hostname", "enable_hostname_label"}},
                          {kTexts, {"dogstatsd_tags"}},
                          {kText,
                           {"statsite_address", "statsd_address", "dogstatsd_address",

@@ -51,8 +51,8 @@ int ValueOf(const CronField& field, std::string_view text) {
   return field.first + static_cast<int>(found - names.begin()) % values;
 }
 
-// "*", "5", "5-20", each with "/2" behind it; "?"; "l", "lw" and "15w" of a month, "5l" and "5#3" of
-// a week. A range that ends before it begins never comes, or ends the agent with a panic.
+// "*", "5", "5-20", each with "/2" behind it; "?"; "l", "lw" and "15w" of a month, "5l" and "5#3"
+// of a week. A range that ends before it begins never comes, or ends the agent with a panic.
 bool IsEntry(const CronField& field, std::string_view text) {
   const auto before = [&](std::size_t count) { return text.substr(0, text.size() - count); };
   if (field.last == 31 && (text == "l" || text == "lw")) return true;

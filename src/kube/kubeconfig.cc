@@ -22,8 +22,8 @@ namespace {
 constexpr const char* kLists[] = {"contexts", "clusters", "users"};
 constexpr char kDirectory[] = "directory of the file";  // added to each entry
 
-// Returns the list's entry with that name that has `member`; null if there is none. As in client-go,
-// the first entry of several files is used.
+// Returns the list's entry with that name that has `member`; null if there is none. As in
+// client-go, the first entry of several files is used.
 const Json* FindEntry(const Json& file, const char* list_name, const std::string& name,
                       const char* member) {
   const Json* list = base::FindMember(file, list_name);
