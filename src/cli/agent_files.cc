@@ -16,11 +16,12 @@
 #include "nomad_harvester/hcl/document.h"
 
 #include "agent_block.h"
+#include "agent_grammar.h"
+#include "agent_schedule.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
-using hcl::Block;
 using hcl::Source;
 
 // The metrics that the agent reads from Nomad itself (plugins/plugin.go, InternalAPMNomad).
@@ -46,34 +47,88 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
   return files;
 }
 
-using Schema = std::vector<hcl::BlockSchema>;
-using ReadContent = std::function<absl::Status(const Source& source, const AgentBlock& content)>;
-
-// `policy_warnings`: set for a policy file, which may call jsonencode; null for other files.
-absl::Status ReadOneFile(const std::string& file, const Schema& schema, const ReadContent& read,
-                         std::vector<std::string>* policy_warnings = nullptr) {
-  NH_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
-  const Source source(file, std::move(text));
-  std::vector<std::size_t> calls;
-  NH_ASSIGN_OR_RETURN(
-      const hcl::Body body,
-      hcl::ReadDocument(source, schema, policy_warnings == nullptr ? nullptr : &calls));
-  if (!calls.empty()) {
-    policy_warnings->push_back(source.Where(calls.front()) +
-                               ": agents up to 0.5.0 do not know jsonencode: they read no policy "
-                               "of this file; write the text itself for them");
-  }
-  return read(source, AgentBlock(source, body, 0));
+// True if the text begins a block job "NAME" on a line of its own, or is the JSON of a job. No file
+// of the agent has such a block.
+bool LooksLikeJob(std::string_view text) {
+  const std::string_view start = base::TrimAsciiSpace(text).substr(0, 20);
+  return text.starts_with("job \"") || text.find("\njob \"") != std::string_view::npos ||
+         (start.starts_with('{') && base::AsciiLower(start).find("\"job\"") != std::string::npos);
 }
 
-// Returns zero if it is missing or empty.
-absl::StatusOr<base::Duration> ReadDuration(const AgentBlock& block, const char* name) {
-  NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
-  if (text.empty()) return base::Duration::zero();
-  auto read = base::ParseGoDuration(text);
-  if (read.ok()) return read;
-  return base::InvalidArgument(block.Where(name) + ": " + name + ": " +
-                               base::Message(read.status()));
+// Adds what the agent does with the file to the first line of the error, unless only this reader
+// refuses it.
+absl::Status WithConsequence(const absl::Status& error, std::string_view consequence) {
+  std::string text = base::Message(error);
+  if (text.find("read here") != std::string::npos) return error;
+  return base::InvalidArgument(text.insert(std::min(text.find('\n'), text.size()),
+                                           " (the agent " + std::string(consequence) + ")"));
+}
+
+// What is particular to the agent's configuration, or to a file of policies.
+struct FileKind {
+  const BlockRule& rule;
+  const char* consequence;  // of a mistake
+  std::vector<std::string_view> of_the_other_kind;
+  const char* advice;
+  bool has_jsonencode;
+};
+
+const FileKind& AgentFile() {
+  static const FileKind kind{AgentFileRule(),
+                             "does not start with this file",
+                             {"scaling"},
+                             "is a policy's: give this file with --policy",
+                             false};
+  return kind;
+}
+
+const FileKind& PolicyFile() {
+  static const FileKind kind{PolicyFileRule(),
+                             "reads no policy of this file",
+                             {"target", "apm", "nomad", "strategy"},
+                             "outside of a policy is the agent's configuration: give this file "
+                             "with --agent-config",
+                             true};
+  return kind;
+}
+
+absl::StatusOr<hcl::Body> ReadBody(const Source& source, const FileKind& kind,
+                                   GrammarNotes* notes) {
+  std::vector<std::size_t> calls;
+  NH_ASSIGN_OR_RETURN(hcl::Body body,
+                      hcl::ReadDocument(source, SchemaOf(kind.rule),
+                                        kind.has_jsonencode ? &calls : nullptr));
+  if (!calls.empty()) {
+    notes->newer.push_back(source.Where(calls.front()) +
+                           ": agents up to 0.5.0 do not know jsonencode: they read no policy of "
+                           "this file; write the text itself for them");
+  }
+  for (const std::string_view type : kind.of_the_other_kind) {
+    for (const hcl::Block& block : body.blocks) {
+      if (block.type != type) continue;
+      return source.Error(block.offset, "a block " + std::string(type) + " " + kind.advice);
+    }
+  }
+  NH_RETURN_IF_ERROR(CheckGrammar(source, body, kind.rule, notes));
+  return body;
+}
+
+using ReadContent = std::function<absl::Status(const AgentBlock& content)>;
+
+absl::Status ReadOneFile(const std::string& file, const FileKind& kind, GrammarNotes* notes,
+                         const ReadContent& read) {
+  NH_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
+  const Source source(file, std::move(text));
+  const auto body = ReadBody(source, kind, notes);
+  if (body.ok() && notes->unknown.empty()) return read(AgentBlock(source, *body));
+  if (LooksLikeJob(source.text())) {
+    return base::InvalidArgument(
+        file +
+        ": is a Nomad job, not a file of the agent: write the data of its template blocks to files "
+        "as the agent sees them, and give those");
+  }
+  return body.ok() ? read(AgentBlock(source, *body))
+                   : WithConsequence(body.status(), kind.consequence);
 }
 
 // The agent's block nomad, with the keys that the plugin receives
@@ -81,29 +136,23 @@ absl::StatusOr<base::Duration> ReadDuration(const AgentBlock& block, const char*
 class NomadBlock {
  public:
   // A later file's values replace an earlier one's, unless they are empty.
-  absl::Status Read(const AgentBlock& block, std::vector<std::string>* warnings) {
-    NH_RETURN_IF_ERROR(block.CheckNames(
-        {"address", "region", "namespace", "token", "http_auth", "ca_cert", "ca_path",
-         "client_cert", "client_key", "tls_server_name", "skip_verify", "block_query_wait_time"},
-        {}, warnings));
+  void Read(const AgentBlock& block) {
     static constexpr std::pair<const char*, const char*> kTexts[] = {
         {"address", "nomad_address"},       {"region", "nomad_region"},
         {"token", "nomad_token"},           {"ca_cert", "nomad_ca-cert"},
         {"ca_path", "nomad_ca-path"},       {"client_cert", "nomad_client-cert"},
         {"client_key", "nomad_client-key"}, {"tls_server_name", "nomad_tls-server-name"}};
-    for (const auto& [name, key] : kTexts) {
-      NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
-      Set(key, text, block.Where(name));
-    }
-    NH_ASSIGN_OR_RETURN(std::string auth, block.Text("http_auth"));
+    for (const auto& [name, key] : kTexts) Set(key, block.Text(name), block.Where(name));
+    std::string auth = block.Text("http_auth");
     // "user:" has no password.
     if (!auth.empty() && auth.find(':') == auth.size() - 1) auth.pop_back();
     Set("nomad_http-auth", auth, block.Where("http_auth"));
-    NH_ASSIGN_OR_RETURN(const bool skip_verify, block.Bool("skip_verify"));
-    Set("nomad_skip-verify", skip_verify ? "true" : "", block.Where("skip_verify"));
-    NH_ASSIGN_OR_RETURN(const std::vector<std::string> namespaces, block.Texts("namespace"));
-    Set("nomad_namespace", NamespaceOf(namespaces), block.Where("namespace"));
-    return ReadWait(block);
+    Set("nomad_skip-verify", block.Bool("skip_verify") ? "true" : "", block.Where("skip_verify"));
+    Set("nomad_namespace", NamespaceOf(block.Texts("namespace")), block.Where("namespace"));
+    constexpr char kWait[] = "block_query_wait_time";
+    const auto wait = base::ParseGoDuration(block.Text(kWait)).value_or(base::Duration::zero());
+    Set("nomad_block-query-wait-time", wait.count() == 0 ? "" : base::FormatGoDuration(wait),
+        block.Where(kWait));
   }
 
   // Adds the keys that `config` lacks, unless its nomad_config_inherit forbids it.
@@ -126,15 +175,6 @@ class NomadBlock {
     keys_.origins[key] = where;
   }
 
-  absl::Status ReadWait(const AgentBlock& block) {
-    constexpr char kName[] = "block_query_wait_time";
-    NH_ASSIGN_OR_RETURN(const base::Duration wait, ReadDuration(block, kName));
-    if (wait.count() != 0) {
-      Set("nomad_block-query-wait-time", base::FormatGoDuration(wait), block.Where(kName));
-    }
-    return absl::OkStatus();
-  }
-
   // If there are several, the agent's client requests all and filters its policies
   // (MergeDefaultWithAgentConfig, and normalizeNamespaces of agent/config/config.go).
   static std::string NamespaceOf(const std::vector<std::string>& given) {
@@ -148,58 +188,73 @@ class NomadBlock {
   FileMap keys_;
 };
 
-absl::StatusOr<AgentPlugin> ReadPlugin(const AgentBlock& block) {
-  NH_RETURN_IF_ERROR(block.CheckNames({"driver", "args", "config"}, {}, nullptr));
-  AgentPlugin plugin;
-  NH_ASSIGN_OR_RETURN(plugin.driver, block.RequiredText("driver"));
-  NH_ASSIGN_OR_RETURN(plugin.config, block.MapOf("config"));
-  return plugin;
-}
-
-// Reads the blocks of one type, "target" or "apm".
-absl::Status ReadPlugins(const AgentBlock& content, const std::string& type,
-                         std::map<std::string, AgentPlugin>* plugins) {
-  std::set<std::string> names;
-  for (const Block* block : content.BlocksOf(type)) {
-    NH_ASSIGN_OR_RETURN(const std::string name, LabelOf(content.source(), *block));
-    if (!names.insert(name).second) {
-      return content.Error(
-          block->offset, "a second " + type + " " + name + "; the agent would use this one alone");
+// Reads the blocks of one type, "target" or "apm". In a file the last one of a name counts
+// (agent/config/config.go, pluginConfigSetMerge).
+void ReadPlugins(const AgentBlock& content, const std::string& type,
+                 std::map<std::string, AgentPlugin>* plugins, std::vector<std::string>* warnings) {
+  std::map<std::string, AgentPlugin> of_file;
+  for (const AgentBlock& block : content.Blocks(type)) {
+    const auto [known, is_new] = of_file.try_emplace(block.label());
+    if (!is_new) {
+      warnings->push_back(block.Where() + ": a second " + type + " " + block.label() +
+                          "; the agent uses this one alone");
     }
-    NH_ASSIGN_OR_RETURN(AgentPlugin plugin, ReadPlugin(content.Inside(*block)));
+    known->second = {.driver = block.Text("driver"), .config = block.Map("config")};
+  }
+  for (auto& [name, plugin] : of_file) {
     const auto [known, is_new] = plugins->try_emplace(name, plugin);
     // The first file's driver is kept (agent/config/config.go, Plugin.merge).
     if (!is_new && !plugin.config.values.empty()) known->second.config = std::move(plugin.config);
   }
-  return absl::OkStatus();
 }
 
-// A later file's value replaces an earlier one's, unless it is empty (agent/config/config.go,
-// Policy.merge).
-absl::Status ReadPolicyDir(const AgentBlock& content, AgentConfig* config) {
-  NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("policy"));
-  if (block == nullptr) return absl::OkStatus();
-  NH_ASSIGN_OR_RETURN(std::string dir, content.Inside(*block).Text("dir"));
-  if (!dir.empty()) config->policy_dir = std::move(dir);
-  return absl::OkStatus();
-}
+// What a later file may override, unless it is empty there (agent/config/config.go, Agent.Merge).
+struct PolicySources {
+  bool file = true;
+  bool nomad = true;
+  std::string where;  // position of the last block source
 
-// Likewise (agent/config/config.go, Agent.Merge).
-absl::Status ReadPluginDir(const AgentBlock& content, AgentConfig* config) {
-  NH_ASSIGN_OR_RETURN(std::string path, content.Text(kPluginDir));
-  if (!path.empty()) {
-    config->plugin_dir = {.path = std::move(path), .where = content.Where(kPluginDir)};
+  absl::Status Read(const AgentBlock& policy) {
+    for (const AgentBlock& source : policy.Blocks("source")) {
+      const bool is_file = source.label() == "file";
+      if (!is_file && source.label() != "nomad") {
+        return source.Error("there is no source \"" + source.label() +
+                            "\"; the sources are \"file\" and \"nomad\"");
+      }
+      (is_file ? file : nomad) = source.Bool("enabled", true);
+      where = source.Where();
+    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+};
+
+// agent/config/config.go, Validate: an empty block is accepted.
+absl::Status RefuseEnterprise(const AgentBlock& content) {
+  const std::optional<AgentBlock> block = content.Block("dynamic_application_sizing");
+  if (!block.has_value()) return absl::OkStatus();
+  const config::StringMap values = block->Map().values;
+  const bool empty = std::all_of(values.begin(), values.end(),
+                                 [](const auto& value) { return value.second.empty(); });
+  if (empty) return absl::OkStatus();
+  return block->Error(
+      "this block is for Nomad Autoscaler Enterprise: another agent does not start with it");
 }
 
-// Reads the agent's reaction to an error: "a" or "b" or nothing.
-absl::Status ReadOnError(const AgentBlock& block, const char* name,
-                         std::vector<std::string>* refusals) {
-  NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
-  if (text.empty() || text == "fail" || text == "ignore") return absl::OkStatus();
+// Returns why the agent would not scale by a policy with this schedule.
+void CheckSchedule(const AgentBlock& parent, std::vector<std::string>* refusals) {
+  const std::optional<AgentBlock> schedule = parent.Block("schedule");
+  if (!schedule.has_value()) return;
+  const auto [argument, why] = ProblemOfSchedule(
+      schedule->Text("start"), schedule->Text("end"), schedule->Text("duration"));
+  if (why.empty()) return;
+  refusals->push_back(schedule->Where(argument) + ": schedule: " + argument + ": " + why);
+}
+
+// The agent's reaction to an error: "fail" or "ignore" or nothing.
+void CheckOnError(const AgentBlock& block, const char* name, std::vector<std::string>* refusals) {
+  const std::string text = block.Text(name);
+  if (text.empty() || text == "fail" || text == "ignore") return;
   refusals->push_back(block.Where(name) + ": " + name + " must be \"fail\" or \"ignore\"");
-  return absl::OkStatus();
 }
 
 // True for 1 according to strconv.Atoi.
@@ -210,77 +265,41 @@ bool IsOne(std::string_view text) {
 }
 
 // Returns the name of a check's strategy; its settings concern only the agent.
-absl::StatusOr<std::string> ReadStrategy(const AgentBlock& check, bool instant,
-                                         std::vector<std::string>* refusals) {
-  NH_ASSIGN_OR_RETURN(const Block* const block, check.OnlyBlock("strategy"));
-  if (block == nullptr) {
-    refusals->push_back(check.Where("strategy") + ": the check has no block strategy");
-    return std::string();
+std::string ReadStrategy(const AgentBlock& check, std::vector<std::string>* refusals) {
+  const std::optional<AgentBlock> block = check.Block("strategy");
+  if (!block.has_value()) {
+    refusals->push_back(check.Where() + ": the check has no block strategy");
+    return "";
   }
-  NH_ASSIGN_OR_RETURN(std::string name, LabelOf(check.source(), *block));
-  const AgentBlock inside = check.Inside(*block);
-  if (name.empty()) refusals->push_back(inside.Where("") + ": the strategy has no name");
+  const std::string& name = block->label();
+  if (name.empty()) refusals->push_back(block->Where() + ": the strategy has no name");
   if (name.starts_with("app-sizing")) {
-    refusals->push_back(inside.Where("") + ": the strategy " + name + " is not for a cluster");
+    refusals->push_back(block->Where() + ": the strategy " + name + " is not for a cluster");
   }
   constexpr char kTrigger[] = "within_bounds_trigger";
-  NH_ASSIGN_OR_RETURN(const std::string trigger, inside.Text(kTrigger));
-  if (instant && name == "threshold" && !IsOne(trigger)) {
-    refusals->push_back(inside.Where(kTrigger) + ": " + kTrigger +
+  const bool instant = check.Text("query_window") == "instant";
+  if (instant && name == "threshold" && !IsOne(block->Text(kTrigger))) {
+    refusals->push_back(block->Where(kTrigger) + ": " + kTrigger +
                         " must be 1 with query_window = \"instant\"");
   }
   return name;
 }
 
-absl::StatusOr<PolicyCheck> ReadCheck(const AgentBlock& block, std::vector<std::string>* refusals) {
-  PolicyCheck check;
-  NH_ASSIGN_OR_RETURN(check.source, block.Text("source"));
+PolicyCheck ReadCheck(const AgentBlock& block, std::vector<std::string>* refusals) {
+  PolicyCheck check{.name = block.label(),
+                    .where = block.Where(),
+                    .source = block.Text("source"),
+                    .strategy = ReadStrategy(block, refusals)};
   // hashicorp/nomad-autoscaler:policy/policy.go, CanonicalizeCheck.
   if (check.source.empty()) check.source = kNomadApm;
-  NH_RETURN_IF_ERROR(block.Text("query").status());
-  NH_ASSIGN_OR_RETURN(const std::string window, block.Text("query_window"));
-  // hashicorp/nomad-autoscaler:sdk/policy.go, Translate.
-  const bool instant = window == "instant";
-  if (!instant) NH_RETURN_IF_ERROR(ReadDuration(block, "query_window").status());
-  NH_RETURN_IF_ERROR(ReadDuration(block, "query_window_offset").status());
-  NH_ASSIGN_OR_RETURN(check.strategy, ReadStrategy(block, instant, refusals));
-  NH_RETURN_IF_ERROR(ReadOnError(block, "on_error", refusals));
+  CheckSchedule(block, refusals);
+  CheckOnError(block, "on_error", refusals);
   return check;
 }
 
-// Reads the content of a policy.
-absl::Status ReadPolicyBody(const AgentBlock& block, std::vector<std::string>* warnings,
-                            FilePolicy* policy) {
-  NH_RETURN_IF_ERROR(block.CheckNames(
-      {"cooldown", "cooldown_on_scale_up", "evaluation_interval", "on_check_error"},
-      {"schedule", "check", "target"}, warnings));
-  for (const Block* const check : block.BlocksOf("check")) {
-    NH_ASSIGN_OR_RETURN(const std::string name, LabelOf(block.source(), *check));
-    NH_ASSIGN_OR_RETURN(PolicyCheck read, ReadCheck(block.Inside(*check), &policy->refusals));
-    read.name = name;
-    read.where = block.source().Where(check->offset);
-    policy->checks.push_back(std::move(read));
-  }
-  if (policy->checks.empty()) {
-    policy->refusals.push_back(block.Where("check") + ": there is no block check");
-  }
-  for (const char* const name : {"cooldown", "cooldown_on_scale_up", "evaluation_interval"}) {
-    NH_RETURN_IF_ERROR(ReadDuration(block, name).status());
-  }
-  NH_RETURN_IF_ERROR(ReadOnError(block, "on_check_error", &policy->refusals));
-  NH_ASSIGN_OR_RETURN(const Block* const target, block.OnlyBlock("target"));
-  if (target == nullptr) return absl::OkStatus();
-  NH_ASSIGN_OR_RETURN(policy->target, LabelOf(block.source(), *target));
-  if (!target->body.blocks.empty()) {
-    return block.Error(target->body.blocks.front().offset, "a target block has arguments only");
-  }
-  NH_ASSIGN_OR_RETURN(policy->config, block.Map(target->body.arguments));
-  return absl::OkStatus();
-}
-
-absl::Status ReadLimits(const AgentBlock& block, FilePolicy* policy) {
-  NH_ASSIGN_OR_RETURN(policy->min, block.Integer("min"));
-  NH_ASSIGN_OR_RETURN(policy->max, block.Integer("max"));
+void CheckLimits(const AgentBlock& block, FilePolicy* policy) {
+  policy->min = block.Integer("min");
+  policy->max = block.Integer("max");
   const std::int64_t max = policy->max;
   if (policy->min < 0) policy->refusals.push_back(block.Where("min") + ": min is negative");
   if (max < 0) policy->refusals.push_back(block.Where("max") + ": max is negative");
@@ -288,62 +307,62 @@ absl::Status ReadLimits(const AgentBlock& block, FilePolicy* policy) {
     policy->refusals.push_back(block.Where("min") + ": min, " + std::to_string(policy->min) +
                                ", is greater than max, " + std::to_string(max));
   }
-  return absl::OkStatus();
 }
 
-absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block, std::vector<std::string>* warnings) {
-  FilePolicy policy;
-  NH_RETURN_IF_ERROR(block.CheckNames({"enabled", "type", "min", "max"}, {"policy"}, warnings));
-  NH_RETURN_IF_ERROR(block.RequiredText("max").status());
-  NH_ASSIGN_OR_RETURN(policy.enabled, block.Bool("enabled"));
-  NH_RETURN_IF_ERROR(ReadLimits(block, &policy));
-  NH_ASSIGN_OR_RETURN(const std::string type, block.Text("type"));
-  if (!type.empty()) policy.type = type;
+absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block) {
+  FilePolicy policy{.name = block.label(),
+                    .where = block.Where(),
+                    .enabled = block.Bool("enabled")};
+  CheckLimits(block, &policy);
+  if (const std::string type = block.Text("type"); !type.empty()) policy.type = type;
   if (policy.type != "cluster" && policy.type != "horizontal") {
     policy.refusals.push_back(block.Where("type") + ": the type of a cluster's policy is " +
                               "\"cluster\"");
   }
-  NH_ASSIGN_OR_RETURN(const Block* const body, block.OnlyBlock("policy"));
-  if (body == nullptr) return block.Error("this block has no block policy");
-  NH_RETURN_IF_ERROR(ReadPolicyBody(block.Inside(*body), warnings, &policy));
+  // The agent follows a null pointer (policy/file/parse.go, decodePolicyDoc; policy/manager.go,
+  // processMessageAndUpdateHandlers).
+  const std::optional<AgentBlock> body = block.Block("policy");
+  if (!body.has_value()) return block.Error("this block has no block policy: the agent crashes");
+  const std::optional<AgentBlock> target = body->Block("target");
+  if (!target.has_value()) {
+    if (policy.enabled) return body->Error("this block has no block target: the agent crashes");
+    return policy;
+  }
+  policy.target = target->label();
+  policy.config = target->Map();
+  for (const AgentBlock& check : body->Blocks("check")) {
+    policy.checks.push_back(ReadCheck(check, &policy.refusals));
+  }
+  if (policy.checks.empty()) policy.refusals.push_back(body->Where() + ": there is no block check");
+  CheckSchedule(*body, &policy.refusals);
+  CheckOnError(*body, "on_check_error", &policy.refusals);
   return policy;
 }
 
 absl::StatusOr<FilePolicies> ReadPolicyFile(const std::string& file) {
   FilePolicies found;
-  const Schema schema = {
-      {"scaling",
-       1,
-       {{"policy", 0, {{"schedule", 0}, {"check", 1, {{"strategy", 1}}}, {"target", 1}}}}}};
-  NH_RETURN_IF_ERROR(ReadOneFile(
-      file, schema,
-      [&](const Source& source, const AgentBlock& content) {
-        for (const char* const type : {"target", "apm", "nomad"}) {
-          const auto blocks = content.BlocksOf(type);
-          if (blocks.empty()) continue;
-          return content.Error(blocks.front()->offset,
-                               "a block " + std::string(type) +
-                                   " outside of a policy is the agent's configuration: give this "
-                                   "file with --agent-config");
-        }
-        NH_RETURN_IF_ERROR(content.CheckNames({}, {"scaling"}, nullptr));
-        for (const Block* block : content.BlocksOf("scaling")) {
-          NH_ASSIGN_OR_RETURN(std::string name, LabelOf(source, *block));
-          NH_ASSIGN_OR_RETURN(FilePolicy policy,
-                              ReadPolicy(content.Inside(*block), &found.warnings));
-          policy.name = std::move(name);
-          policy.where = source.Where(block->offset);
-          if (!policy.target.empty()) found.policies.push_back(std::move(policy));
-        }
-        return absl::OkStatus();
-      },
-      &found.warnings));
+  GrammarNotes notes;
+  NH_RETURN_IF_ERROR(ReadOneFile(file, PolicyFile(), &notes, [&](const AgentBlock& content) {
+    for (const AgentBlock& block : content.Blocks("scaling")) {
+      NH_ASSIGN_OR_RETURN(FilePolicy policy, ReadPolicy(block));
+      // The last one of a name counts (policy/file/parse.go, decodeFile).
+      std::erase_if(found.policies,
+                    [&](const FilePolicy& other) { return other.name == policy.name; });
+      policy.unknown = notes.unknown;
+      if (!policy.target.empty()) found.policies.push_back(std::move(policy));
+    }
+    return absl::OkStatus();
+  }));
+  if (found.policies.empty() && !notes.unknown.empty()) {
+    return base::InvalidArgument(notes.unknown.front());
+  }
+  found.warnings = std::move(notes.newer);
   return found;
 }
 
 }  // namespace
 
-absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
+absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& paths) {
   // Every agent has these (agent/config/config.go, Default).
   AgentConfig config{.targets = {{"nomad-target", {.driver = "nomad-target", .config = {}}}},
                      .apms = {{kNomadApm, {.driver = kNomadApm, .config = {}}}},
@@ -353,33 +372,44 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
                                     {"threshold", {}}},
                      .plugin_dir = {},
                      .policy_dir = "",
+                     .unknown = {},
                      .warnings = {}};
   NomadBlock nomad;
-  const Schema schema = {
-      {"target", 1}, {"apm", 1}, {"strategy", 1}, {"nomad", 0}, {"policy", 0, {{"source", 1}}}};
-  NH_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(path));
+  PolicySources sources;
+  GrammarNotes notes;
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    NH_ASSIGN_OR_RETURN(const std::vector<std::string> found, FilesOf(path));
+    files.insert(files.end(), found.begin(), found.end());
+  }
   for (const std::string& file : files) {
-    NH_RETURN_IF_ERROR(ReadOneFile(file, schema, [&](const Source&, const AgentBlock& content) {
-      if (const auto policies = content.BlocksOf("scaling"); !policies.empty()) {
-        return content.Error(policies.front()->offset,
-                             "a block scaling is a policy's: give this file with --policy");
+    NH_RETURN_IF_ERROR(ReadOneFile(file, AgentFile(), &notes, [&](const AgentBlock& content) {
+      NH_RETURN_IF_ERROR(RefuseEnterprise(content));
+      if (const auto block = content.Block("nomad")) nomad.Read(*block);
+      if (std::string dir = content.Text(kPluginDir); !dir.empty()) {
+        config.plugin_dir = {.path = std::move(dir), .where = content.Where(kPluginDir)};
       }
-      NH_RETURN_IF_ERROR(content.CheckNames(
-          {"log_level", "log_json", "log_include_location", "enable_debug", kPluginDir},
-          {"apm", "dynamic_application_sizing", "high_availability", "http", "nomad", "policy",
-           "policy_eval", "strategy", "target", "telemetry"},
-          &config.warnings));
-      NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("nomad"));
-      if (block != nullptr) {
-        NH_RETURN_IF_ERROR(nomad.Read(content.Inside(*block), &config.warnings));
+      if (const auto block = content.Block("policy")) {
+        if (std::string dir = block->Text("dir"); !dir.empty()) config.policy_dir = std::move(dir);
+        NH_RETURN_IF_ERROR(sources.Read(*block));
       }
-      NH_RETURN_IF_ERROR(ReadPluginDir(content, &config));
-      NH_RETURN_IF_ERROR(ReadPolicyDir(content, &config));
-      NH_RETURN_IF_ERROR(ReadPlugins(content, "apm", &config.apms));
-      NH_RETURN_IF_ERROR(ReadPlugins(content, "strategy", &config.strategies));
-      return ReadPlugins(content, "target", &config.targets);
+      ReadPlugins(content, "apm", &config.apms, &config.warnings);
+      ReadPlugins(content, "strategy", &config.strategies, &config.warnings);
+      ReadPlugins(content, "target", &config.targets, &config.warnings);
+      return absl::OkStatus();
     }));
   }
+  // agent/agent.go, setupPolicyManager.
+  if (!sources.file && !sources.nomad) {
+    return base::InvalidArgument(sources.where +
+                                 ": no source of policies is enabled: the agent does not start");
+  }
+  if (!sources.file) {
+    notes.unknown.push_back(sources.where +
+                            ": the source \"file\" is off: the agent reads no files of policies");
+  }
+  config.unknown = std::move(notes.unknown);
+  config.warnings.insert(config.warnings.end(), notes.newer.begin(), notes.newer.end());
   for (auto& [name, target] : config.targets) nomad.AddTo(&target.config);
   return config;
 }

@@ -41,7 +41,8 @@ struct AgentConfig {
   std::map<std::string, AgentPlugin> strategies;  // by name
   PluginDirectory plugin_dir;
   std::string policy_dir;             // as written; the agent takes it from its directory
-  std::vector<std::string> warnings;  // unknown items, which are not read
+  std::vector<std::string> unknown;   // what agents up to 0.5.0 refuse or do not read
+  std::vector<std::string> warnings;
 };
 
 // A block check "NAME" { source, strategy "NAME", … } of a policy.
@@ -65,8 +66,9 @@ struct FilePolicy {
   std::vector<PolicyCheck> checks;
   // Reasons why the agent would not scale by the policy if it were enabled, with their positions
   // (hashicorp/nomad-autoscaler:policy/policy.go, ValidatePolicy; sdk/policy.go, Validate;
-  // policy/handler.go, loadCheckRunners). Schedules are not checked.
+  // policy/handler.go, loadCheckRunners).
   std::vector<std::string> refusals;
+  std::vector<std::string> unknown;  // names in its file that agents up to 0.5.0 refuse
 };
 
 struct FilePolicies {
@@ -77,8 +79,9 @@ struct FilePolicies {
   std::vector<absl::Status> mistakes;
 };
 
-// `path` is a file, or a directory with files *.hcl and *.json. Errors: see ReadOperatorFiles.
-absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path);
+// A path is a file, or a directory with files *.hcl and *.json; of several, a later one overrides.
+// Errors: see ReadOperatorFiles.
+absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& paths);
 absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path);
 
 }  // namespace nomad_harvester::cli

@@ -207,6 +207,13 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   std::vector<CheckResult> of_systems =
       run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy);
   std::move(of_systems.begin(), of_systems.end(), std::back_inserter(results));
+  for (const std::string& unknown : settings.files.unknown) {
+    results.push_back({.id = "files.agent",
+                       .subject = "the agent's files",
+                       .outcome = CheckOutcome::kFail,
+                       .text = unknown,
+                       .cure = "correct it, unless the agent is newer and knows it"});
+  }
   for (const std::string& refusal : settings.files.refusals) {
     results.push_back({.id = "policy.agent",
                        .subject = "the policy's file",

@@ -157,8 +157,10 @@ CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files) {
   return command
       .add_option("--agent-config", files.agent_config,
                   "The agent's configuration: the target block with driver harvester, and block "
-                  "nomad. Of a directory, its files *.hcl and *.json, as the agent reads them")
-      ->type_name("FILE|DIR");
+                  "nomad. Of a directory, its files *.hcl and *.json, as the agent reads them. May "
+                  "be given several times, as the agent's -config")
+      ->type_name("FILE|DIR")
+      ->allow_extra_args(false);
 }
 
 void AddFileOptions(CLI::App& command, OperatorFiles& files) {

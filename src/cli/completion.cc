@@ -108,7 +108,7 @@ SettingArguments ArgumentsOf(const std::vector<std::string>& words) {
     const bool has_value = equals != std::string::npos;
     if (!has_value && i + 1 == words.size()) break;
     const std::string value = has_value ? words[i].substr(equals + 1) : words[i + 1];
-    if (name == "--agent-config") arguments.files.agent_config = value;
+    if (name == "--agent-config") arguments.files.agent_config.push_back(value);
     if (name == "--policy") arguments.files.policy = value;
     if (name == "--policy-name") arguments.files.policy_name = value;
     if (name == "--set") arguments.pairs.push_back(value);

@@ -24,6 +24,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "command.h"
 #include "init_files.h"
 #include "text.h"
@@ -240,6 +241,17 @@ absl::Status CheckNoneExists(const std::string& dir) {
                                   "; --force replaces them, --dir names another place");
 }
 
+// `paths` is a file, or several with ":" between them.
+std::string AbsolutePaths(const std::string& paths) {
+  std::error_code unreadable;
+  if (std::filesystem::exists(paths, unreadable)) return std::filesystem::absolute(paths);
+  std::vector<std::string> absolute;
+  for (const absl::string_view path : absl::StrSplit(paths, ':', absl::SkipEmpty())) {
+    absolute.push_back(std::filesystem::absolute(std::string(path)));
+  }
+  return absl::StrJoin(absolute, ":");
+}
+
 absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArguments& arguments) {
   const config::PluginConfig& plugin = run.settings.plugin;
   InitChoices choices = {.dir = std::filesystem::absolute(arguments.dir).lexically_normal(),
@@ -249,7 +261,7 @@ absl::StatusOr<InitChoices> ReadChoices(const CommandRun& run, const InitArgumen
   while (choices.dir.size() > 1 && choices.dir.back() == '/') choices.dir.pop_back();
   if (!arguments.force) NH_RETURN_IF_ERROR(CheckNoneExists(choices.dir));
   if (!plugin.harvester.kubeconfig_path.empty()) {
-    choices.kubeconfig = std::filesystem::absolute(plugin.harvester.kubeconfig_path);
+    choices.kubeconfig = AbsolutePaths(plugin.harvester.kubeconfig_path);
   }
   const std::string ns = arguments.ns.empty() ? kDefaultNamespace : arguments.ns;
   NH_ASSIGN_OR_RETURN(

@@ -104,7 +104,7 @@ std::vector<std::string> WarningsOf(const std::vector<absl::Status>& mistakes) {
   warnings.reserve(mistakes.size());
   for (const absl::Status& mistake : mistakes) {
     const std::string text = base::Message(mistake);
-    warnings.push_back(text.substr(0, text.find('\n')) + "; no policy of this file is read");
+    warnings.push_back(text.substr(0, text.find('\n')));
   }
   return warnings;
 }
@@ -189,7 +189,7 @@ absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
     read.ours = OursOf(read.agent);
     if (read.ours.empty()) {
       return base::InvalidArgument(
-          "--agent-config: " + given.agent_config +
+          "--agent-config: " + absl::StrJoin(given.agent_config, ", ") +
           " has no target block with the driver " NOMAD_HARVESTER_PLUGIN_NAME);
     }
   }
@@ -197,7 +197,8 @@ absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
   if (read.files.policy.empty()) return read;
   auto policies = ReadPolicies(read.files.policy);
   if (absl::IsNotFound(policies.status()) && given.policy.empty()) {
-    return base::Annotate(policies.status(), "policy.dir of " + given.agent_config +
+    return base::Annotate(policies.status(), "policy.dir of " +
+                                                 absl::StrJoin(given.agent_config, ", ") +
                                                  " (--policy names another place)");
   }
   NH_ASSIGN_OR_RETURN(read.policies, std::move(policies));
@@ -212,7 +213,8 @@ void AddTo(FileSettings* settings, config::StringMap FileSettings::*map, const F
 // With the policy that read.files choose.
 absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
   const auto& [files, agent, ours, policies] = read;
-  FileSettings settings{.warnings = agent.warnings, .plugin_dir = agent.plugin_dir};
+  FileSettings settings{
+      .warnings = agent.warnings, .unknown = agent.unknown, .plugin_dir = agent.plugin_dir};
   const FilePolicy* policy = nullptr;
   if (!files.policy.empty()) {
     settings.warnings.insert(settings.warnings.end(), policies.warnings.begin(),
@@ -223,6 +225,7 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     AddTo(&settings, &FileSettings::policy, policy->config);
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);
+    settings.unknown.insert(settings.unknown.end(), policy->unknown.begin(), policy->unknown.end());
     settings.pools = PoolsOf(policies, ours);
     if (policy->enabled) {
       settings.limits = {.policy = "policy \"" + policy->name + "\" (" + policy->where + ")",
@@ -237,6 +240,8 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     NH_ASSIGN_OR_RETURN(const std::string target, ChooseTarget(ours, policy));
     AddTo(&settings, &FileSettings::plugin, agent.targets.at(target).config);
   }
+  settings.warnings.insert(settings.warnings.end(), settings.unknown.begin(),
+                           settings.unknown.end());
   return settings;
 }
 

@@ -21,7 +21,7 @@ namespace nomad_harvester::cli {
 
 // Paths of files or directories; empty: not given.
 struct OperatorFiles {
-  std::string agent_config;
+  std::vector<std::string> agent_config;
   std::string policy;
   std::string policy_name;
   // The command needs a policy: if `policy` is empty, read the agent's policy.dir. A policy_name
@@ -56,6 +56,8 @@ struct FileSettings {
   std::vector<MetricQuery> queries;
   // Reasons why the agent would not scale by the policy: those of FilePolicy, and its strategies.
   std::vector<std::string> refusals;
+  // What agents up to 0.5.0 refuse or do not read in these files; each is a warning, too.
+  std::vector<std::string> unknown;
   // Limits of an enabled policy, which the agent enforces. Unset: no such policy.
   std::optional<CountLimits> limits = {};
   PluginDirectory plugin_dir;  // of the agent's configuration

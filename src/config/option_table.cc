@@ -102,7 +102,8 @@ constexpr Option kOptions[] = {
            "created later: if it is missing when the configuration is read, that is a warning.",
            "/etc/nomad-autoscaler/harvester.token"),
     Plugin(kHarvester, "harvester_kubeconfig", kPath, kNone, "HARVESTER_KUBECONFIG",
-           "Path of a kubeconfig. Server, CA, token, token file, client certificate, "
+           "Path of a kubeconfig, or several with `:` between them as in kubectl's `KUBECONFIG`. "
+           "Server, CA, token, token file, client certificate, "
            "`insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`, `username` and "
            "`password` are honoured; an `exec` or `auth-provider` entry is an error, as is a CA "
            "together with `insecure-skip-tls-verify`, unless `harvester_ca_cert` or "

@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_split.h"
 #include "config_reader.h"
 #include "values.h"
 
@@ -85,6 +86,15 @@ ValueOr<std::string> KeyFilePath(const std::string& text) {
     fault->show_value = false;
   }
   return path;
+}
+// One file, or several with ":" between them, of which one must exist, as kubectl's KUBECONFIG.
+ValueOr<std::string> Kubeconfigs(const std::string& text) {
+  ValueOr<std::string> whole = RegularFile(text);
+  if (std::holds_alternative<std::string>(whole)) return whole;
+  for (const absl::string_view path : absl::StrSplit(text, ':', absl::SkipEmpty())) {
+    if (std::holds_alternative<std::string>(RegularFile(std::string(path)))) return text;
+  }
+  return whole;
 }
 ValueOr<std::string> DirectoryPath(const std::string& text) {
   return PathTo(fs::file_type::directory, text);
@@ -159,7 +169,7 @@ void ReadHarvesterSettings(ConfigReader& reader, PluginConfig* config) {
   reader.Read("harvester_url", HttpUrl, &settings->url);
   ReadCredentials(reader, config);
   const bool has_kubeconfig = reader.Find("harvester_kubeconfig").has_value();
-  reader.Read("harvester_kubeconfig", RegularFile, &settings->kubeconfig_path);
+  reader.Read("harvester_kubeconfig", Kubeconfigs, &settings->kubeconfig_path);
   reader.Read("harvester_kubeconfig_context", Text, &settings->kubeconfig_context);
   reader.Read("harvester_ca_cert", RegularFile, &settings->ca_cert_file);
   ReadKeyPairPaths(reader, "harvester_client_cert", "harvester_client_key",

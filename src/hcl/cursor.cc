@@ -46,7 +46,8 @@ std::string_view TakeDigits(std::string_view* text) {
 
 absl::Status Cursor::Level::Reached() const {
   if (cursor_->depth_ <= kMaxDepth) return absl::OkStatus();
-  return cursor_->Error("nested more than " + std::to_string(kMaxDepth) + " levels deep");
+  return cursor_->Error("nested more than " + std::to_string(kMaxDepth) +
+                        " levels deep, which is not read here");
 }
 
 absl::Status Cursor::TakeCharacter(std::string* text) {

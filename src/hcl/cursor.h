@@ -80,7 +80,7 @@ class Cursor {
 
 // The limit for a body or a map, whose names are compared with each other.
 inline constexpr std::size_t kMaxEntries = 1000;
-inline constexpr char kTooMany[] = "there are more than 1000 names";
+inline constexpr char kTooMany[] = "more than 1000 names are not read here";
 
 bool IsDigit(char c);
 // Appends the character as UTF-8; false if there is none: a surrogate, or beyond U+10FFFF.

@@ -21,6 +21,9 @@ class JsonReader {
   explicit JsonReader(const Source& source) : cursor_(source) {}
 
   absl::StatusOr<Body> File(const std::vector<BlockSchema>& blocks) {
+    if (cursor_.LooksAt("\xef\xbb\xbf")) {
+      return cursor_.Error("the file begins with a byte order mark; save it as UTF-8 without one");
+    }
     NH_ASSIGN_OR_RETURN(const Value document, ReadValue());
     SkipSpace();
     if (!cursor_.AtEnd()) return cursor_.Error("the file goes on behind its JSON value");

@@ -63,7 +63,8 @@ bool IsSecretName(std::string_view name) {
 
 Source::Source(std::string name, std::string text)
     : name_(std::move(name)), text_(std::move(text)) {
-  if (text_.starts_with(kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
+  const bool is_json = base::AsciiLower(name_).ends_with(".json");
+  if (!is_json && text_.starts_with(kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
 }
 
 std::string Source::Where(std::size_t offset) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -12,19 +13,24 @@
 #include "nomad_harvester/base/parse.h"
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "yaml.h"
 
 namespace nomad_harvester::kube {
 namespace {
 
-// Returns `member` of the list's entry with that name; null if there is none. As in client-go, the
-// first entry with a name is used.
+constexpr const char* kLists[] = {"contexts", "clusters", "users"};
+constexpr char kDirectory[] = "directory of the file";  // added to each entry
+
+// Returns the list's entry with that name that has `member`; null if there is none. As in
+// client-go, the first entry of several files is used.
 const Json* FindEntry(const Json& file, const char* list_name, const std::string& name,
                       const char* member) {
   const Json* list = base::FindMember(file, list_name);
   if (list == nullptr || !list->is_array()) return nullptr;
   for (const Json& entry : *list) {
-    if (base::GetString(entry, "name") == name) return base::FindMember(entry, member);
+    if (base::GetString(entry, "name") != name) continue;
+    return base::FindMember(entry, member) == nullptr ? nullptr : &entry;
   }
   return nullptr;
 }
@@ -41,15 +47,51 @@ std::string UnknownContext(const Json& file, const std::string& name) {
   return text + (names.empty() ? "" : "; it has: " + absl::StrJoin(names, ", "));
 }
 
-absl::StatusOr<Json> ReadKubeconfig(const std::string& path) {
-  NH_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
-  absl::StatusOr<Json> file = ParseYaml(text);
-  if (!file.ok()) return base::Annotate(file.status(), path + " cannot be parsed");
-  if (base::FindMember(*file, "contexts") == nullptr ||
-      base::FindMember(*file, "clusters") == nullptr) {
-    return base::InvalidArgument(path + " is not a kubeconfig: it has no contexts or no clusters");
+// Adds what a file has and the others before it have not: its entries, its current-context.
+// client-go refuses a file in which a name is no text, or is given twice
+// (kubernetes/client-go:tools/clientcmd/api/v1/conversion.go).
+absl::Status Merge(const Json& file, const std::string& path, Json* merged) {
+  for (const char* const list_name : kLists) {
+    const Json* const list = base::FindMember(file, list_name);
+    if (list == nullptr) continue;
+    Json& all = (*merged)[list_name];
+    if (all.is_null()) all = Json::array();
+    if (!list->is_array()) continue;
+    std::set<std::string> names;
+    for (Json entry : *list) {
+      const std::string name = base::GetString(entry, "name");
+      if (!names.insert(name).second) {
+        return base::InvalidArgument(path + ": " + list_name + ": the name \"" + name +
+                                     "\" is given twice; remove or rename one of them");
+      }
+      if (!entry.is_object()) continue;
+      entry[kDirectory] = std::filesystem::path(path).parent_path().string();
+      all.push_back(std::move(entry));
+    }
   }
-  return file;
+  std::string current = base::GetString(*merged, "current-context");
+  if (current.empty()) current = base::GetString(file, "current-context");
+  (*merged)["current-context"] = std::move(current);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Json> ReadKubeconfig(const std::string& value) {
+  const std::vector<std::string> paths = KubeconfigPaths(value);
+  Json merged;
+  for (const std::string& path : paths) {
+    const absl::StatusOr<std::string> text = base::ReadFile(path);
+    if (absl::IsNotFound(text.status()) && paths.size() > 1) continue;
+    if (!text.ok()) return text.status();
+    if (text->empty()) continue;
+    const absl::StatusOr<Json> file = ParseYaml(*text);
+    if (!file.ok()) return base::Annotate(file.status(), path + " cannot be parsed");
+    NH_RETURN_IF_ERROR(Merge(*file, path, &merged));
+  }
+  if (base::FindMember(merged, "contexts") == nullptr ||
+      base::FindMember(merged, "clusters") == nullptr) {
+    return base::InvalidArgument(value + " is not a kubeconfig: it has no contexts or no clusters");
+  }
+  return merged;
 }
 
 // A cluster or user. Problems are noted with the entry's kind and name.
@@ -76,7 +118,8 @@ class Entry {
     return path.empty() ? "" : (std::filesystem::path(directory_) / path).string();
   }
 
-  // Returns a boolean of YAML 1.2 or JSON.
+  // Returns a boolean of YAML 1.2 or JSON. client-go also takes yes and on for true
+  // (kubernetes-sigs/yaml:goyaml.v2/resolve.go).
   bool Flag(const std::string& member) const {
     const Json* value = base::FindMember(json_, member);
     if (value == nullptr || value->is_null()) return false;
@@ -129,50 +172,60 @@ void RefuseUnsupported(const Json& user, const Entry& entry) {
 
 }  // namespace
 
-std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
+std::vector<std::string> KubeconfigPaths(const std::string& value) {
+  std::error_code unreadable;
+  if (std::filesystem::exists(value, unreadable)) return {value};
+  return absl::StrSplit(base::ToAbsl(value), ':', absl::SkipEmpty());
+}
+
+std::optional<KubeconfigContext> LoadKubeconfig(const std::string& paths,
                                                 const std::string& context_name,
                                                 http::Problems& problems) {
   const auto fail = [&](std::string_view text, std::string_view key = kKubeconfigKey) {
     problems.Add(key, text);
     return std::nullopt;
   };
-  const absl::StatusOr<Json> file = ReadKubeconfig(path);
+  const absl::StatusOr<Json> file = ReadKubeconfig(paths);
   if (!file.ok()) return fail(base::Message(file.status()));
   const std::string name =
       context_name.empty() ? base::GetString(*file, "current-context") : context_name;
   if (name.empty()) {
     return fail("required: the kubeconfig has no current-context", kKubeconfigContextKey);
   }
-  const Json* context = FindEntry(*file, "contexts", name, "context");
-  if (context == nullptr) {
+  const Json* entry = FindEntry(*file, "contexts", name, "context");
+  if (entry == nullptr) {
     return fail(UnknownContext(*file, name),
                 context_name.empty() ? kKubeconfigKey : kKubeconfigContextKey);
   }
-  const auto missing = [&](const char* kind, const std::string& entry) {
-    return fail("context \"" + name + "\" names the " + kind + " \"" + entry +
+  const auto missing = [&](const char* kind, const std::string& wanted) {
+    return fail("context \"" + name + "\" names the " + kind + " \"" + wanted +
                 "\", which the file does not have");
   };
   KubeconfigContext found;
-  found.directory = std::filesystem::path(path).parent_path().string();
-  found.cluster_name = base::GetString(*context, "cluster");
-  found.user_name = base::GetString(*context, "user");
+  found.cluster_name = base::GetString((*entry)["context"], "cluster");
+  found.user_name = base::GetString((*entry)["context"], "user");
   found.user = Json::object();
-  const Json* cluster = FindEntry(*file, "clusters", found.cluster_name, "cluster");
-  if (cluster == nullptr || !cluster->is_object()) return missing("cluster", found.cluster_name);
-  found.cluster = *cluster;
+  entry = FindEntry(*file, "clusters", found.cluster_name, "cluster");
+  if (entry == nullptr || !(*entry)["cluster"].is_object()) {
+    return missing("cluster", found.cluster_name);
+  }
+  found.cluster = (*entry)["cluster"];
+  found.cluster_directory = base::GetString(*entry, kDirectory);
   if (found.user_name.empty()) return found;
-  const Json* user = FindEntry(*file, "users", found.user_name, "user");
-  if (user == nullptr) return missing("user", found.user_name);
-  if (user->is_null()) return found;
-  if (!user->is_object()) return fail("user \"" + found.user_name + "\" must be a map");
-  found.user = *user;
+  entry = FindEntry(*file, "users", found.user_name, "user");
+  if (entry == nullptr) return missing("user", found.user_name);
+  const Json& user = (*entry)["user"];
+  if (user.is_null()) return found;
+  if (!user.is_object()) return fail("user \"" + found.user_name + "\" must be a map");
+  found.user = user;
+  found.user_directory = base::GetString(*entry, kDirectory);
   return found;
 }
 
 ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
                             http::Problems& problems) {
-  const Entry entry(context.cluster, "cluster \"" + context.cluster_name + "\"", context.directory,
-                    problems);
+  const Entry entry(context.cluster, "cluster \"" + context.cluster_name + "\"",
+                    context.cluster_directory, problems);
   const bool skip_verify = entry.Flag("insecure-skip-tls-verify");
   // client-go also refuses this (kubernetes/client-go:transport/transport.go, TLSConfigFor): the CA
   // would have no effect.
@@ -193,7 +246,7 @@ ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
 UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate,
                          http::Problems& problems) {
   const Json& user = context.user;
-  const Entry entry(user, "user \"" + context.user_name + "\"", context.directory, problems);
+  const Entry entry(user, "user \"" + context.user_name + "\"", context.user_directory, problems);
   RefuseUnsupported(user, entry);
 
   UserCredentials credentials;

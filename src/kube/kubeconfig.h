@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/connection_parts.h"
@@ -15,18 +16,25 @@ namespace nomad_harvester::kube {
 inline constexpr char kKubeconfigKey[] = "harvester_kubeconfig";
 inline constexpr char kKubeconfigContextKey[] = "harvester_kubeconfig_context";
 
-// The entries that a context names, as written in the file.
+// The entries that a context names, as written in the file. Directories are the base of relative
+// paths.
 struct KubeconfigContext {
-  std::string directory;  // base of relative paths
+  std::string cluster_directory;
+  std::string user_directory;
   std::string cluster_name;
   std::string user_name;
   Json cluster;  // an object
   Json user;     // an object; empty if the context names no user
 };
 
-// Reads the file (YAML or JSON) and finds the context: `context_name`, or the file's
-// current-context. On problems, returns nullopt and notes them under the two keys above.
-std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
+// The paths of a kubeconfig's value: one file, or several with ":" between them, as in KUBECONFIG.
+std::vector<std::string> KubeconfigPaths(const std::string& value);
+
+// Reads the files (YAML or JSON) and finds the context: `context_name`, or the current-context. Of
+// several files those that are missing are ignored, and the first one with an entry or a
+// current-context counts (kubernetes/client-go:tools/clientcmd/loader.go, Load). On problems,
+// returns nullopt and notes them under the two keys above.
+std::optional<KubeconfigContext> LoadKubeconfig(const std::string& paths,
                                                 const std::string& context_name,
                                                 http::Problems& problems);
 

@@ -6,7 +6,8 @@
 //
 // A line of JSON for each path: {"error": TEXT}, or {"read": …} with
 //   agent    {"NAME": {"driver": …, "config": {…}}, …}, by target
-//   policy   [{"name": …, "enabled": …, "target": …, "config": {…}}, …]
+//   policy   [{"name": …, "enabled": …, "target": …, "config": {…}, "refusals": […]}, …]
+// What agents up to 0.5.0 refuse is an error here.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -21,8 +22,9 @@ namespace {
 using nomad_harvester::base::DumpJson;
 
 nlohmann::json ReadAgent(const std::string& path) {
-  const auto agent = nomad_harvester::cli::ReadAgentConfig(path);
+  const auto agent = nomad_harvester::cli::ReadAgentConfig({path});
   if (!agent.ok()) return {{"error", std::string(agent.status().message())}};
+  if (!agent->unknown.empty()) return {{"error", agent->unknown.front()}};
   nlohmann::json targets = nlohmann::json::object();
   for (const auto& [name, target] : agent->targets) {
     targets[name] = {{"driver", target.driver}, {"config", target.config.values}};
@@ -35,10 +37,12 @@ nlohmann::json ReadPolicies(const std::string& path) {
   if (!read.ok()) return {{"error", std::string(read.status().message())}};
   nlohmann::json policies = nlohmann::json::array();
   for (const auto& policy : read->policies) {
+    if (!policy.unknown.empty()) return {{"error", policy.unknown.front()}};
     policies.push_back({{"name", policy.name},
                         {"enabled", policy.enabled},
                         {"target", policy.target},
-                        {"config", policy.config.values}});
+                        {"config", policy.config.values},
+                        {"refusals", policy.refusals}});
   }
   return {{"read", policies}};
 }

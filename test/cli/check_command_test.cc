@@ -542,6 +542,15 @@ TEST(CheckCommand, fails_for_a_policy_that_the_agent_does_not_take) {
   EXPECT_THAT(world.Ids("fail"), ElementsAre("policy.agent"));
 }
 
+TEST(CheckCommand, fails_for_a_name_that_no_known_agent_reads) {
+  CheckedPool world({}, NewestNomad(), {.unknown = {"agent.hcl:7:1: unknown block quantum_foam"}});
+  EXPECT_EQ(world.Check(), 1);
+  EXPECT_THAT(world.out(),
+              HasSubstr("FAIL     the agent's files: agent.hcl:7:1: unknown block quantum_foam\n"
+                        "         -> correct it, unless the agent is newer and knows it\n"));
+  EXPECT_THAT(world.Ids("fail"), ElementsAre("files.agent"));
+}
+
 MetricQuery QueryOf(const std::string& source, const std::string& driver) {
   return {.policy = "web",
           .from_zero = true,

@@ -378,6 +378,32 @@ TEST_F(Commands, init_without_a_cluster_says_how_to_name_one) {
                                       "--kubeconfig FILE, or set HARVESTER_KUBECONFIG"));
 }
 
+TEST_F(Commands, init_merges_the_kubeconfigs_of_kubectl) {
+  const support::ScopedTempDir tmp;
+  const auto write = [&](const std::string& name, const std::string& server) {
+    return tmp.WriteFile(name, "current-context: m\ncontexts: [{name: m, context: {cluster: c}}]\n"
+                               "clusters: [{name: c, cluster: {server: '" +
+                                   server + "'}}]\n");
+  };
+  const std::string list = tmp.Path("none") + ":" + write("a", "http://127.0.0.1:1") + ":" +
+                           write("b", "http://127.0.0.1:2");
+  EXPECT_THAT(Call({"init", "--dir", tmp.Path("etc")}, {{"KUBECONFIG", list}}).err,
+              AllOf(HasSubstr("http://127.0.0.1:1"), Not(HasSubstr("no such file"))));
+}
+
+TEST_F(Commands, the_agents_configuration_may_be_given_several_times) {
+  const support::ScopedTempDir tmp;
+  const std::string target =
+      tmp.WriteFile("a.hcl",
+                    "target \"harvester\" {\n  driver = \"harvester\"\n  config = {\n    "
+                    "harvester_url = \"http://127.0.0.1:1\"\n  }\n}\n");
+  const std::string wrong = tmp.WriteFile("b.hcl", "nomad {\n  addres = \"x\"\n}\n");
+  EXPECT_THAT(Call({"status", "--agent-config", target, "--agent-config=" + wrong}, {}).err,
+              AllOf(HasSubstr("b.hcl:2:3: unknown argument addres in block nomad; did you mean "
+                              "address? (the agent does not start with this file)"),
+                    Not(HasSubstr("several times"))));
+}
+
 TEST_F(Commands, an_argument_that_is_also_an_option_is_told_once) {
   for (const char* command : {"plan", "scale"}) {
     const std::string help = Call({"help", command}).out;

@@ -75,7 +75,7 @@ class InitCommand : public OperatorTest {
   }
   // The target block of the policy that was written.
   config::StringMap Policy() {
-    const auto files = ReadOperatorFiles({.agent_config = arguments_.dir + "/agent.hcl",
+    const auto files = ReadOperatorFiles({.agent_config = {arguments_.dir + "/agent.hcl"},
                                           .policy = arguments_.dir + "/policies",
                                           .policy_name = "",
                                           .needs_policy = true});
@@ -112,6 +112,14 @@ TEST_F(InitCommand, ends_with_what_must_be_edited_or_where_the_vms_find_nomad) {
   ASSERT_EQ(Init(), kExitOk) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("Edit retry_join in " + arguments_.dir +
                                     "/cloud-init.yaml, which is an example: "));
+}
+
+TEST_F(InitCommand, names_each_file_of_several_kubeconfigs_by_its_whole_path) {
+  settings_.plugin.harvester.kubeconfig_path = "/a/config:b/config";
+  ASSERT_EQ(Init(), kExitOk) << err_.str();
+  EXPECT_THAT(ContentOf(arguments_.dir + "/agent.hcl"),
+              HasSubstr("harvester_kubeconfig = \"/a/config:" +
+                        std::filesystem::current_path().string() + "/b/config\"\n"));
 }
 
 TEST_F(InitCommand, C13_what_it_writes_is_a_dry_run) {

@@ -64,10 +64,10 @@ TEST_F(OperatorFilesTest,
        a_later_file_of_the_agent_names_the_plugins_directory_unless_it_is_empty) {
   const std::string first =
       Write("agent/1.hcl", "plugin_dir = \"/one\"\n" + Target("harvester", ""));
-  EXPECT_EQ(Read({.agent_config = first}).plugin_dir.path, "/one");
+  EXPECT_EQ(Read({.agent_config = {first}}).plugin_dir.path, "/one");
   Write("agent/2.hcl", "log_level = \"info\"\nplugin_dir = \"/two\"\n");
   Write("agent/3.hcl", "plugin_dir = \"\"\n");
-  const PluginDirectory found = Read({.agent_config = dir_.Path("agent")}).plugin_dir;
+  const PluginDirectory found = Read({.agent_config = {dir_.Path("agent")}}).plugin_dir;
   EXPECT_EQ(found.path, "/two");
   EXPECT_EQ(found.where, dir_.Path("agent/2.hcl") + ":2:1");
   EXPECT_EQ(Read({}).plugin_dir.path, "") << "no file was given";
@@ -80,7 +80,7 @@ TEST_F(OperatorFilesTest, without_files_there_are_no_settings) {
 }
 
 TEST_F(OperatorFilesTest, the_examples_are_read) {
-  const FileSettings settings = Read({.agent_config = support::SourcePath("examples/agent.hcl"),
+  const FileSettings settings = Read({.agent_config = {support::SourcePath("examples/agent.hcl")},
                                       .policy = support::SourcePath("examples/policy.hcl")});
   EXPECT_THAT(settings.plugin, Contains(Pair("harvester_url", "https://10.0.0.10:6443")));
   EXPECT_THAT(settings.plugin, Contains(Pair("nomad_address", "http://127.0.0.1:4646")));
@@ -92,7 +92,7 @@ TEST_F(OperatorFilesTest, the_examples_are_read) {
 TEST_F(OperatorFilesTest, values_arrive_as_texts_with_their_places) {
   const std::string agent = Write("agent.hcl", Target("harvester", "max_concurrency = 5"));
   const std::string policy = Write("policy.hcl", Policy("web"));
-  const FileSettings settings = Read({.agent_config = agent, .policy = policy});
+  const FileSettings settings = Read({.agent_config = {agent}, .policy = policy});
   EXPECT_THAT(settings.plugin, ElementsAre(Pair("max_concurrency", "5")));
   EXPECT_THAT(settings.policy,
               UnorderedElementsAre(Pair("node_group_name", "web"), Pair("max_scale_out", "5"),
@@ -107,13 +107,13 @@ TEST_F(OperatorFilesTest, a_policy_chooses_the_target_block_that_it_names) {
   Write("agent/b.hcl", Target("asg", "x = 1", "aws-asg"));
   const std::string agent = dir_.Path("agent");
   const std::string policy = Write("policy.hcl", Policy("web", "west"));
-  EXPECT_THAT(Read({.agent_config = agent, .policy = policy}).plugin,
+  EXPECT_THAT(Read({.agent_config = {agent}, .policy = policy}).plugin,
               ElementsAre(Pair("harvester_url", "https://west")));
-  EXPECT_EQ(Problem({.agent_config = agent}),
+  EXPECT_EQ(Problem({.agent_config = {agent}}),
             "--agent-config: several target blocks have the driver harvester: \"east\", \"west\"; "
             "give --policy too, whose target names one of them");
   EXPECT_EQ(
-      Problem({.agent_config = agent, .policy = Write("asg.hcl", Policy("db", "asg"))}),
+      Problem({.agent_config = {agent}, .policy = Write("asg.hcl", Policy("db", "asg"))}),
       "--policy: " + dir_.Path("asg.hcl") +
           " has no policy with the target \"east\", \"west\"; it has\n  db: target \"asg\", " +
           dir_.Path("asg.hcl") + ":1:1");
@@ -125,14 +125,14 @@ TEST_F(OperatorFilesTest, S5_the_pools_of_all_enabled_policies_of_the_plugin_are
   Write("policies/a.hcl", Policy("web") + Policy("db") + Policy("off", "harvester", "false"));
   Write("policies/b.hcl", Policy("elsewhere", "asg"));
   const FileSettings settings =
-      Read({.agent_config = agent, .policy = dir_.Path("policies"), .policy_name = "web"});
+      Read({.agent_config = {agent}, .policy = dir_.Path("policies"), .policy_name = "web"});
   EXPECT_THAT(settings.pools, ElementsAre(scaling::PoolKey{.ns = "default", .pool = "db"},
                                           scaling::PoolKey{.ns = "default", .pool = "web"}));
 }
 
 TEST_F(OperatorFilesTest, an_agent_without_the_plugin_is_a_problem) {
   const std::string agent = Write("agent.hcl", Target("asg", "x = 1", "aws-asg"));
-  EXPECT_THAT(Problem({.agent_config = agent}),
+  EXPECT_THAT(Problem({.agent_config = {agent}}),
               EndsWith("has no target block with the driver harvester"));
 }
 
@@ -161,7 +161,7 @@ TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
 TEST_F(OperatorFilesTest, a_policy_of_another_target_is_not_read_as_a_pool) {
   const std::string agent = Write("agent.hcl", Target("harvester", ""));
   const std::string policy = Write("policy.hcl", Policy("asg", "aws-asg"));
-  EXPECT_THAT(Problem({.agent_config = agent, .policy = policy, .policy_name = "asg"}),
+  EXPECT_THAT(Problem({.agent_config = {agent}, .policy = policy, .policy_name = "asg"}),
               EndsWith("has the target \"aws-asg\"; the targets of this plugin are \"harvester\""));
 }
 
@@ -179,17 +179,17 @@ TEST_F(OperatorFilesTest, policies_that_are_not_enabled_count_only_if_no_other_d
 TEST_F(OperatorFilesTest, the_block_nomad_is_inherited_unless_the_target_forbids_it) {
   const std::string nomad = "nomad {\n  address = \"http://n\"\n  token = \"t\"\n}\n";
   const FileSettings inherited =
-      Read({.agent_config = Write("a.hcl", nomad + Target("harvester", "nomad_token = \"own\""))});
+      Read({.agent_config = {Write("a.hcl", nomad + Target("harvester", "nomad_token = \"own\""))}});
   EXPECT_THAT(inherited.plugin,
               UnorderedElementsAre(Pair("nomad_address", "http://n"), Pair("nomad_token", "own")));
   EXPECT_EQ(inherited.origins.at("nomad_address"), dir_.Path("a.hcl") + ":2:3");
   const FileSettings own =
       Read({.agent_config =
-                Write("b.hcl", nomad + Target("harvester", "nomad_config_inherit = false"))});
+                {Write("b.hcl", nomad + Target("harvester", "nomad_config_inherit = false"))}});
   EXPECT_THAT(own.plugin, Not(Contains(Key("nomad_address"))));
   const FileSettings unreadable =
       Read({.agent_config =
-                Write("c.hcl", nomad + Target("harvester", "nomad_config_inherit = \"maybe\""))});
+                {Write("c.hcl", nomad + Target("harvester", "nomad_config_inherit = \"maybe\""))}});
   EXPECT_THAT(unreadable.plugin, Not(Contains(Key("nomad_address"))));
 }
 
@@ -198,13 +198,13 @@ TEST_F(OperatorFilesTest, later_files_replace_the_map_of_earlier_ones) {
   Write("agent/b.hcl", Target("harvester", "a = 3"));
   Write("agent/b.hcl~", "not read");
   Write("agent/.#c.hcl", "not read");
-  EXPECT_THAT(Read({.agent_config = dir_.Path("agent")}).plugin, ElementsAre(Pair("a", "3")));
+  EXPECT_THAT(Read({.agent_config = {dir_.Path("agent")}}).plugin, ElementsAre(Pair("a", "3")));
   // One without a map, or without a directory of policies, leaves that of the earlier one.
   Write("policies/web.hcl", Policy("web"));
   Write("agent/c.hcl", "target \"harvester\" {\n  driver = \"harvester\"\n}\npolicy {\n  dir = \"" +
                            dir_.Path("policies") + "\"\n}\n");
   Write("agent/d.hcl", "policy {\n  default_cooldown = \"2m\"\n}\n");
-  const FileSettings merged = Read({.agent_config = dir_.Path("agent"), .needs_policy = true});
+  const FileSettings merged = Read({.agent_config = {dir_.Path("agent")}, .needs_policy = true});
   EXPECT_THAT(merged.plugin, ElementsAre(Pair("a", "3")));
   EXPECT_THAT(merged.policy, Contains(Pair("node_group_name", "web")));
 }
@@ -213,7 +213,7 @@ TEST_F(OperatorFilesTest, a_mistake_in_any_file_of_a_directory_is_a_problem) {
   Write("policies/a.hcl", Policy("web"));
   Write("policies/b.hcl", "scaling \"db\" {\n");
   EXPECT_THAT(Problem({.policy = dir_.Path("policies")}),
-              StartsWith(dir_.Path("policies/b.hcl") + ":1:14: this block is not closed\n"));
+              StartsWith(dir_.Path("policies/b.hcl") + ":1:14: this block is not closed (the agent reads no policy of this file)\n"));
 }
 
 // handleDir of the agent's policy/file/source.go reads the others, and decodeFile no policy of a
@@ -226,26 +226,26 @@ TEST_F(OperatorFilesTest, a_mistake_in_a_file_without_the_named_policy_is_a_warn
   const FileSettings web = Read({.policy = policies, .policy_name = "web"});
   EXPECT_THAT(web.policy, Contains(Pair("node_group_name", "web")));
   EXPECT_THAT(web.warnings,
-              ElementsAre(policies + "/a.hcl:1:14: this block is not closed; no policy of this "
-                                     "file is read",
-                          StartsWith(policies + "/c.hcl:13:3: max: expected a whole number; ")));
+              ElementsAre(policies + "/a.hcl:1:14: this block is not closed (the agent reads no "
+                                     "policy of this file)",
+                          StartsWith(policies + "/c.hcl:13:3: max: expected a whole number (")));
   EXPECT_THAT(
       Problem({.policy = policies, .policy_name = "ci"}),
       AllOf(StartsWith("--policy-name: " + policies + " has no policy \"ci\"; it has\n  web"),
-            HasSubstr("\n" + policies + "/a.hcl:1:14: this block is not closed\n"),
-            HasSubstr("\n" + policies + "/c.hcl:13:3: max: expected a whole number\n"),
+            HasSubstr("\n" + policies + "/a.hcl:1:14: this block is not closed (the agent reads"),
+            HasSubstr("\n" + policies + "/c.hcl:13:3: max: expected a whole number (the agent"),
             HasSubstr("13 |   max = \"many\"")));
   EXPECT_THAT(Problem({.policy = policies + "/c.hcl", .policy_name = "ci"}),
-              StartsWith(policies + "/c.hcl:13:3: max: expected a whole number\n"));
+              StartsWith(policies + "/c.hcl:13:3: max: expected a whole number (the agent"));
 }
 
 TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {
   const std::pair<std::string, std::string> kCases[] = {
       {"target \"h\" {\n}\n", ":1:1: driver is required"},
       {"target {\n}\n", ":1:1: block target has one label"},
-      {Target("h", "") + Target("h", ""), ":7:1: a second target h"},
       {"target \"h\" {\n  driver = \"x\"\n  confg = {}\n}\n",
-       ":3:3: unknown argument confg; did you"},
+       ":3:3: unknown argument confg in block target; did you mean config? (the agent does not "
+       "start with this file)\n"},
       {"target \"h\" {\n  driver = \"x\"\n  config {\n  }\n}\n", ":3:3: config is an argument"},
       {"target \"h\" {\n  driver = \"x\"\n  config = 1\n}\n", ":3:12: config: expected a map"},
       {Target("h", "networks = [\"a\", \"b\"]"), ":4:16: networks: a list is not possible here"},
@@ -254,12 +254,27 @@ TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {
       {"nomad = {}\n", ":1:1: nomad is a block"},
       {"nomad {}\nnomad {}\n", ":2:1: a second block nomad"},
       {"nomad {\n  skip_verify = \"yes\"\n}\n", ":2:3: skip_verify: expected true or false"},
+      {"nomad {\n  skip_verify = 1\n}\n", ":2:3: skip_verify: expected true or false"},
+      {"http {\n  bind_prot = 8080\n}\n",
+       ":2:3: unknown argument bind_prot in block http; did you mean bind_port?"},
+      {"http {\n  bind_port = 80800\n}\n", ":2:3: bind_port: expected a whole number, at least 0 and at most 65535"},
+      {"telemetry {\n  collection_interval = \"1 second\"\n}\n",
+       ":2:3: collection_interval: \"1 second\" is not a duration"},
+      {"log_json = \"yes\"\n", ":1:1: log_json: expected true or false"},
+      {"policy {\n  default_cooldown = \"5 min\"\n}\n", ":2:3: default_cooldown: \"5 min\""},
+      {"policy {\n  source \"consul\" {}\n}\n", ":2:3: there is no source \"consul\""},
+      {"policy_eval {\n  delivery_limit = 0\n}\n", ":2:3: delivery_limit: expected a whole number, at least 1"},
+      {"policy_eval {\n  workers = { cluster = -1 }\n}\n", ":2:15: cluster: expected a whole number"},
+      {"high_availability {\n  enabled = true\n  lock_ttl = 30\n}\n", ":3:3: lock_ttl: \"30\" is"},
+      {"dynamic_application_sizing {\n  job_label = \"x\"\n}\n", ":1:1: this block is for Nomad Au"},
+      {"http \"x\" {\n}\n", ":1:1: block http has no label"},
+      {"target \"h\" {\n  driver = \"x\"\n  args = \"-x\"\n}\n", ":3:10: args: expected a list"},
       {"nomad {\n  block_query_wait_time = \"5\"\n}\n",
        ":2:3: block_query_wait_time: \"5\" is not a duration"},
   };
   for (const auto& [text, problem] : kCases) {
     const std::string path = Write("agent.hcl", text);
-    EXPECT_THAT(Problem({.agent_config = path}), StartsWith(path + problem)) << text;
+    EXPECT_THAT(Problem({.agent_config = {path}}), StartsWith(path + problem)) << text;
   }
 }
 
@@ -280,6 +295,15 @@ TEST_F(OperatorFilesTest, mistakes_in_a_policy_have_their_place) {
        ":5:7: query_window_offset: "},
       {"  max = 5\n  policy {\n    check \"a\" {\n      strategy {}\n    }\n  }",
        ":5:7: block strategy has one label"},
+      {"  max = 5\n  policy {\n    check \"a\" {\n      sorce = \"x\"\n    }\n  }",
+       ":5:7: unknown argument sorce in block check; did you mean source? (the agent reads no policy "
+       "of this file)"},
+      {"  max = 5\n  policy {\n    check \"a\" {\n      strategy \"x\" {\n        config = { a = 1 "
+       "}\n      }\n    }\n  }",
+       ":6:18: config: a map is not possible here"},
+      {"  max = 5\n  policy {\n    schedule {\n    }\n  }", ":4:5: start is required in this block"},
+      {"  max = 5", ":1:1: this block has no block policy: the agent crashes"},
+      {"  enabled = true\n  max = 5\n  policy {}", ":4:3: this block has no block target: the agent"},
   };
   for (const auto& [text, problem] : kCases) {
     const std::string path = Write("policy.hcl", "scaling \"web\" {\n" + text + "\n}\n");
@@ -296,9 +320,9 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
     const std::string path =
         Write("policy.hcl", "scaling \"web\" {\n  enabled = " + enabled + "\n" + arguments +
                                 "  policy {\n" + body + "    target \"harvester\" {}\n  }\n}\n");
-    auto told = Read({.agent_config = Write("agent.hcl", Target("harvester", "") +
+    auto told = Read({.agent_config = {Write("agent.hcl", Target("harvester", "") +
                                                              "strategy \"own\" {\n  driver = "
-                                                             "\"own\"\n}\n"),
+                                                             "\"own\"\n}\n")},
                       .policy = path})
                     .refusals;
     for (std::string& refusal : told) {
@@ -349,6 +373,21 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
   for (const char* trigger : {"2", "\"1.0\"", "\" 1\"", "\"-1\"", "\"++1\"", "\"\""}) {
     EXPECT_TRUE(refused(trigger)) << trigger;
   }
+  const auto of_schedule = [&](const std::string& arguments) {
+    return refusals("  max = 5\n", check + "    schedule {\n" + arguments + "    }\n");
+  };
+  EXPECT_THAT(of_schedule("      start = \"0 7 * * mon-fri\"\n      duration = \"12h\"\n"), IsEmpty());
+  EXPECT_THAT(of_schedule("      start = \"every day\"\n      duration = \"12h\"\n"),
+              ElementsAre(HasSubstr(":9:7: schedule: start: \"every day\" has 2 fields; expected fi")));
+  EXPECT_THAT(of_schedule("      start = \"0 7 * * *\"\n      end = \"0 25 * * *\"\n"),
+              ElementsAre(":10:7: schedule: end: \"25\" is no hour of a cron expression"));
+  // The agent accepts these, and never fires or crashes (cronexpr, Expression.Next).
+  EXPECT_THAT(of_schedule("      start = \"0 22-6 * * *\"\n      duration = \"1h\"\n"),
+              ElementsAre(":9:7: schedule: start: \"22-6\" is no hour of a cron expression"));
+  EXPECT_THAT(of_schedule("      start = \"0 7 * * *\"\n"),
+              ElementsAre(HasSubstr("start: goes with either end or duration, and neither is")));
+  EXPECT_THAT(of_schedule("      start = \"0 7 * * *\"\n      duration = \"0s\"\n"),
+              ElementsAre(HasSubstr("duration: must be greater than zero")));
   EXPECT_THAT(refusals("  max = 3\n  min = 5\n", check, "false"), IsEmpty())
       << "the agent does not look at it";
 }
@@ -380,7 +419,7 @@ TEST_F(OperatorFilesTest, each_check_of_a_policy_comes_with_its_source) {
             "      query_window = \"5m\"\n      strategy \"pass-through\" {}\n    }\n"
             "    check \"b\" {\n      query = \"r\"\n      query_window = \"instant\"\n"
             "      strategy \"pass-through\" {}\n    }\n    target \"harvester\" {}\n  }\n}\n");
-  const FileSettings files = Read({.agent_config = agent, .policy = policy});
+  const FileSettings files = Read({.agent_config = {agent}, .policy = policy});
   ASSERT_EQ(files.queries.size(), 2U);
   const MetricQuery& first = files.queries[0];
   EXPECT_EQ(first.policy, "web");
@@ -421,14 +460,106 @@ TEST_F(OperatorFilesTest, jsonencode_in_a_policy_is_a_warning_because_agents_of_
 TEST_F(OperatorFilesTest, what_only_a_newer_agent_knows_is_a_warning) {
   const std::string path =
       Write("agent.hcl", Target("harvester", "") + "quantum_foam {\n  x = 1\n}\n");
-  EXPECT_THAT(Read({.agent_config = path}).warnings,
-              ElementsAre(path + ":7:1: unknown block quantum_foam; it is not read"));
+  const std::string unknown =
+      path + ":7:1: unknown block quantum_foam: agents up to 0.5.0 refuse this file";
+  const FileSettings read = Read({.agent_config = {path}});
+  EXPECT_THAT(read.warnings, ElementsAre(unknown));
+  EXPECT_THAT(read.unknown, ElementsAre(unknown)) << "fails the check";
+  Write("policies/a.hcl", Policy("web"));
+  Write("policies/b.hcl", Policy("db") + "quantum_foam = 1\n");
+  const std::string policies = dir_.Path("policies");
+  EXPECT_THAT(Read({.policy = policies, .policy_name = "web"}).unknown, IsEmpty());
+  EXPECT_THAT(Read({.policy = policies, .policy_name = "db"}).unknown,
+              ElementsAre(policies + "/b.hcl:12:1: unknown argument quantum_foam: agents up to "
+                                     "0.5.0 refuse this file"));
+}
+
+TEST_F(OperatorFilesTest, what_agent_046_does_not_know_is_a_warning) {
+  const std::string agent = Write(
+      "agent.hcl", "nomad {\n  namespace = [\"a\", \"b\"]\n}\n" + Target("harvester", ""));
+  EXPECT_THAT(Read({.agent_config = {agent}}).warnings,
+              ElementsAre(agent + ":2:15: agent 0.4.6 does not know a list of namespaces and refuses "
+                                  "this file"));
+  const std::string policy =
+      Write("policy.hcl",
+            "scaling \"web\" {\n  max = 5\n  policy {\n    cooldown_on_scale_up = \"1m\"\n"
+            "    schedule {\n      start = \"0 7 * * *\"\n      duration = \"1h\"\n    }\n"
+            "    check \"a\" {\n      query_window = \"instant\"\n    }\n"
+            "    target \"harvester\" {}\n  }\n}\n");
+  const FileSettings read = Read({.policy = policy});
+  EXPECT_THAT(read.warnings, Contains(StartsWith(policy + ":4:5: agent 0.4.6 does not know cool")));
+  EXPECT_THAT(read.warnings, Contains(StartsWith(policy + ":5:5: agent 0.4.6 does not know block")));
+  EXPECT_THAT(read.warnings, Contains(StartsWith(policy + ":10:7: agent 0.4.6 does not know query")));
+  EXPECT_THAT(read.unknown, IsEmpty());
+}
+
+TEST_F(OperatorFilesTest, of_two_targets_of_a_name_in_a_file_the_agent_uses_the_last_alone) {
+  const std::string path =
+      Write("agent.hcl", Target("harvester", "a = 1") + Target("harvester", "b = 1"));
+  const FileSettings read = Read({.agent_config = {path}});
+  EXPECT_THAT(read.plugin, ElementsAre(Pair("b", "1")));
+  EXPECT_THAT(read.warnings, ElementsAre(path + ":7:1: a second target harvester; the agent uses "
+                                                "this one alone"));
+}
+
+TEST_F(OperatorFilesTest, several_configurations_are_merged_in_the_order_given) {
+  const std::string first =
+      Write("z.hcl", "plugin_dir = \"/one\"\n" + Target("harvester", "a = 1"));
+  const std::string second = Write("a/nomad.hcl", "nomad {\n  address = \"http://n\"\n}\n");
+  const std::string third = Write("b.hcl", "plugin_dir = \"/three\"\n");
+  const FileSettings read = Read({.agent_config = {first, dir_.Path("a"), third}});
+  EXPECT_THAT(read.plugin, ElementsAre(Pair("a", "1"), Pair("nomad_address", "http://n")));
+  EXPECT_EQ(read.plugin_dir.path, "/three");
+  EXPECT_EQ(Read({.agent_config = {third, first}}).plugin_dir.path, "/one");
+  EXPECT_THAT(Problem({.agent_config = {second, third}}),
+              StartsWith("--agent-config: " + second + ", " + third + " has no target block"));
+}
+
+TEST_F(OperatorFilesTest, a_job_of_nomad_is_told_from_a_file_of_the_agent) {
+  const std::string kJobs[] = {
+      "# ours\njob \"autoscaler\" {\n  args = [\"${NOMAD_TASK_DIR}/a\"]\n}\n",
+      "variable \"x\" {\n}\njob \"autoscaler\" {\n}\n", "job \"autoscaler\" {\n}\n"};
+  for (const std::string& job : kJobs) {
+    const std::string path = Write("job.hcl", job);
+    for (const OperatorFiles& files :
+         {OperatorFiles{.agent_config = {path}}, OperatorFiles{.policy = path}}) {
+      EXPECT_THAT(Problem(files), StartsWith(path + ": is a Nomad job, not a file of the agent: "));
+    }
+  }
+  const std::string json = Write("job.json", R"({ "Job": {"ID": "autoscaler"} })");
+  EXPECT_THAT(Problem({.agent_config = {json}}), HasSubstr(": is a Nomad job"));
+}
+
+TEST_F(OperatorFilesTest, sources_of_policies_that_are_off_are_told) {
+  const auto with = [&](const std::string& sources) {
+    return Write("agent.hcl", Target("harvester", "") + "policy {\n" + sources + "}\n");
+  };
+  const std::string file = "  source \"file\" {\n    enabled = false\n  }\n";
+  const std::string nomad = "  source \"nomad\" {\n    enabled = false\n  }\n";
+  EXPECT_THAT(Read({.agent_config = {with(nomad)}}).unknown, IsEmpty());
+  EXPECT_THAT(Read({.agent_config = {with(file)}}).unknown,
+              ElementsAre(EndsWith("the source \"file\" is off: the agent reads no files of "
+                                   "policies")));
+  EXPECT_THAT(Problem({.agent_config = {with(file + nomad)}}),
+              EndsWith("no source of policies is enabled: the agent does not start"));
+}
+
+TEST_F(OperatorFilesTest, what_only_the_commands_refuse_is_not_said_of_the_agent) {
+  EXPECT_THAT(Problem({.agent_config = {Write("agent.hcl", Target("harvester", "a = 1 + 2"))}}),
+              AllOf(HasSubstr("is not read here"), Not(HasSubstr("the agent"))));
+}
+
+TEST_F(OperatorFilesTest, a_byte_order_mark_is_refused_in_JSON_alone) {
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(Problem({.agent_config = {Write("a.hcl", mark + Target("harvester", ""))}}), "none");
+  EXPECT_THAT(Problem({.agent_config = {Write("a.json", mark + "{}")}}),
+              HasSubstr("begins with a byte order mark"));
 }
 
 TEST_F(OperatorFilesTest, files_that_are_given_for_each_other_are_told) {
   const std::string agent = Write("agent.hcl", Target("harvester", ""));
   const std::string policy = Write("policy.hcl", Policy("web"));
-  EXPECT_THAT(Problem({.agent_config = policy, .policy = agent}),
+  EXPECT_THAT(Problem({.agent_config = {policy}, .policy = agent}),
               StartsWith(policy + ":1:1: a block scaling is a policy's: give this file with "
                                   "--policy"));
   EXPECT_THAT(Problem({.policy = agent}), AllOf(StartsWith(agent + ":1:1: a block target outside"),
@@ -436,7 +567,7 @@ TEST_F(OperatorFilesTest, files_that_are_given_for_each_other_are_told) {
 }
 
 TEST_F(OperatorFilesTest, files_that_cannot_be_read_are_problems) {
-  EXPECT_THAT(Problem({.agent_config = dir_.Path("none.hcl")}), HasSubstr("none.hcl"));
+  EXPECT_THAT(Problem({.agent_config = {dir_.Path("none.hcl")}}), HasSubstr("none.hcl"));
   Write("empty/a.txt", "");
   EXPECT_THAT(Problem({.policy = dir_.Path("empty")}), EndsWith("has no files *.hcl or *.json"));
   EXPECT_THAT(Problem({.policy = Write("policy.conf", "")}), HasSubstr(".hcl or .json"));
@@ -451,16 +582,16 @@ TEST_F(OperatorFilesTest, without_a_policy_the_agents_directory_is_used_where_on
   const std::string agent =
       Write("agent.hcl", Target("harvester", "harvester_url = \"https://a\"") +
                              "policy {\n  dir = \"" + dir + "\"\n  default_cooldown = \"2m\"\n}\n");
-  EXPECT_THAT(Read({.agent_config = agent}).policy, IsEmpty());
-  EXPECT_THAT(Read({.agent_config = agent, .policy_name = "api"}).policy,
+  EXPECT_THAT(Read({.agent_config = {agent}}).policy, IsEmpty());
+  EXPECT_THAT(Read({.agent_config = {agent}, .policy_name = "api"}).policy,
               Contains(Pair("node_group_name", "api")));
-  EXPECT_THAT(Problem({.agent_config = agent, .needs_policy = true}),
+  EXPECT_THAT(Problem({.agent_config = {agent}, .needs_policy = true}),
               AllOf(HasSubstr("several policies"), HasSubstr("web"), HasSubstr("api")));
   Write("policies/web.hcl", Policy("web"));
-  EXPECT_THAT(Read({.agent_config = agent, .needs_policy = true}).policy,
+  EXPECT_THAT(Read({.agent_config = {agent}, .needs_policy = true}).policy,
               Contains(Pair("node_group_name", "web")));
   const std::string other = Write("other.hcl", Policy("other"));
-  EXPECT_THAT(Read({.agent_config = agent, .policy = other, .needs_policy = true}).policy,
+  EXPECT_THAT(Read({.agent_config = {agent}, .policy = other, .needs_policy = true}).policy,
               Contains(Pair("node_group_name", "other")));
 }
 

@@ -85,6 +85,18 @@ TEST(PluginConfig, a_kubeconfig_replaces_the_url) {
   EXPECT_THAT(config->warnings, IsEmpty());
 }
 
+TEST(PluginConfig, of_several_kubeconfigs_one_must_exist) {
+  const support::ScopedTempDir directory;
+  const std::string path = directory.WriteFile("kubeconfig", "x");
+  for (const std::string& list : {"/no/such:" + path, path + ":/no/such", ":" + path}) {
+    const auto config = ParsePluginConfig({{"harvester_kubeconfig", list}}, {});
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->harvester.kubeconfig_path, list);
+  }
+  EXPECT_THAT(ProblemOf(ParsePluginConfig({{"harvester_kubeconfig", "/no/such:/none"}}, {})),
+              HasSubstr("harvester_kubeconfig: no such file"));
+}
+
 TEST(PluginConfig, a_kubeconfig_that_is_missing_is_one_problem) {
   EXPECT_THAT(ProblemOf(ParsePluginConfig({{"harvester_kubeconfig", "/no/such"}}, {})),
               HasSubstr("harvester_kubeconfig: no such file"));

@@ -5,6 +5,7 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand"
@@ -110,6 +111,9 @@ func agentPolicies(path string) (map[string]filePolicy, error) {
 	}
 	policies := map[string]filePolicy{}
 	for name, policy := range decoded {
+		if policy.Target == nil && policy.Enabled {
+			return nil, errors.New("the agent crashes: " + name + " has no target")
+		}
 		if policy.Target != nil {
 			policies[name] = filePolicy{name, policy.Enabled, policy.Target.Name, policy.Target.Config}
 		}

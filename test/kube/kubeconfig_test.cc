@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_join.h"
 #include "kube/kubeconfig_fixture.h"
 
 namespace nomad_harvester::kube {
@@ -68,13 +70,82 @@ TEST_F(KubeconfigFile, JSON_is_a_kubeconfig_as_well) {
   EXPECT_EQ(TokenOf(connection), "t");
 }
 
-// As in client-go.
-TEST_F(KubeconfigFile, of_two_entries_of_one_name_the_first_counts) {
-  UseKubeconfig(
-      "current-context: m\ncontexts: [{name: m, context: {cluster: c}}]\n"
-      "clusters: [{name: c, cluster: {server: 'https://one'}}, "
-      "{name: c, cluster: {server: 'https://two'}}]\n");
-  EXPECT_EQ(Resolved().curl.base_url, "https://one");
+// As by client-go (tools/clientcmd/api/v1/conversion.go), whether the entries are used or not.
+TEST_F(KubeconfigFile, a_name_that_is_given_twice_is_refused) {
+  const std::string lists[] = {"contexts: [{name: m, context: {cluster: c}}]\n",
+                               "clusters: [{name: c, cluster: {server: 'https://one'}}]\n",
+                               "users: [{name: a}]\n"};
+  for (const std::string& twice : lists) {
+    std::string text = "current-context: m\n";
+    for (const std::string& list : lists) {
+      const std::string entry = list.substr(list.find('{'), list.size() - list.find('{') - 2);
+      text += &list == &twice ? list.substr(0, list.find(']')) + ", " + entry + "]\n" : list;
+    }
+    UseKubeconfig(text);
+    EXPECT_THAT(Problems(),
+                AllOf(HasSubstr("/kubeconfig: " + twice.substr(0, twice.find(':')) +
+                                ": the name \""),
+                      testing::EndsWith("\" is given twice; remove or rename one of them")));
+  }
+}
+
+// kubernetes/client-go:tools/clientcmd/loader.go, Load; compared with 0.33.7.
+class KubeconfigList : public ConnectionFixture {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) const {
+    return dir_.WriteFile(name, text);
+  }
+  // Paths with ":" between them.
+  void Use(const std::vector<std::string>& paths) {
+    options_.kubeconfig_path = absl::StrJoin(paths, ":");
+  }
+
+  const std::string first_ = Write(
+      "a/k",
+      "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n"
+      "clusters: [{name: c, cluster: {server: 'https://a', certificate-authority: ca.pem}}]\n");
+  const std::string second_ = Write(
+      "b/k",
+      "current-context: o\ncontexts: [{name: o, context: {cluster: c, user: u}}, {name: m, "
+      "context: {cluster: gone, user: gone}}]\n"
+      "clusters: [{name: c, cluster: {server: 'https://b', tls-server-name: x}}]\n"
+      "users: [{name: u, user: {tokenFile: token}}]\n");
+};
+
+TEST_F(KubeconfigList, the_first_file_that_has_an_entry_counts) {
+  Write("a/ca.pem", kCaPem);
+  Write("b/token", "t");
+  Use({first_, second_});
+  const Connection connection = Resolved();
+  EXPECT_EQ(connection.curl.base_url, "https://a");
+  EXPECT_EQ(connection.curl.tls.ca_pem, kCaPem) << "relative to its own file";
+  EXPECT_EQ(connection.curl.tls.server_name, "") << "entries are not mixed";
+  EXPECT_EQ(TokenOf(connection), "t") << "of the second file, and relative to it";
+  Use({second_, first_});
+  EXPECT_EQ(Resolved().curl.base_url, "https://b");
+  options_.kubeconfig_context = "m";
+  EXPECT_THAT(Problems(), HasSubstr("context \"m\" names the cluster \"gone\""));
+}
+
+TEST_F(KubeconfigList, files_that_are_missing_or_empty_are_left_out) {
+  Write("b/token", "t");
+  Use({dir_.Path("none"), "", Write("empty", ""), second_});
+  EXPECT_EQ(Resolved().curl.base_url, "https://b");
+  Use({dir_.Path("none"), dir_.Path("nothing")});
+  EXPECT_THAT(Problems(), HasSubstr("is not a kubeconfig: it has no contexts"));
+}
+
+TEST_F(KubeconfigList, a_file_that_cannot_be_read_is_a_problem_of_all) {
+  Use({second_, Write("bad", "a: [\n")});
+  EXPECT_THAT(Problems(), HasSubstr("/bad cannot be parsed"));
+  Use({second_, Write("twice", "users: [{name: a}, {name: a}]\n")});
+  EXPECT_THAT(Problems(), HasSubstr("/twice: users: the name \"a\" is given twice"));
+}
+
+TEST_F(KubeconfigList, a_file_whose_name_has_a_colon_is_one_file) {
+  Write("b/token", "t");
+  Use({Write("x:y/k", Kubeconfig("{server: 'https://x'}", "{token: t}"))});
+  EXPECT_EQ(Resolved().curl.base_url, "https://x");
 }
 
 TEST_F(KubeconfigFile, a_context_may_name_no_user) {

@@ -14,7 +14,8 @@ namespace nomad_harvester::hcl {
 // Immutable; safe for concurrent use. Offsets are bytes from the start of the text.
 class Source {
  public:
-  // `name` is the path shown in messages. A byte order mark is not part of the text.
+  // `name` is the path shown in messages. A byte order mark is not part of
+  // the text, except in JSON, where the agent refuses it.
   Source(std::string name, std::string text);
 
   const std::string& name() const { return name_; }
