@@ -48,7 +48,7 @@ Verb VerbOf(const ReconcileEvent& event) {
       {StepKind::kRecordJoin, {"recorded the join", "record the join"}},
       {StepKind::kRecordReady, {"recorded that it is ready", "record that it is ready"}},
       {StepKind::kRecordCluster,
-       {"recorded its Nomad cluster's keys", "record its Nomad cluster's keys"}},
+       {"recorded its Nomad cluster and node", "record its Nomad cluster and node"}},
       {StepKind::kForgetJoinTimeout, {"cleared its join timeout", "clear its join timeout"}},
       {StepKind::kStart, {"started the VM", "start the VM"}},
       {StepKind::kRenewToken,

@@ -73,10 +73,21 @@ std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
                ? "it belongs to another Nomad cluster than its pool: it is counted, and not touched"
                : "";
   }
-  const bool ambiguous = view.link.state == nodepool::LinkState::kTwoReady ||
+  const bool ambiguous = view.link.state == nodepool::LinkState::kAmbiguous ||
                          view.link.state == nodepool::LinkState::kContradicted;
   if (readable && view.member && ambiguous) {
     return "which node it has is not certain: " + view.link.explanation;
+  }
+  if (readable && view.member && node != nullptr) {
+    for (const std::size_t other : view.link.others) {
+      const nomad::Node& namesake = snapshot.nodes()[other];
+      if (namesake.status != nomad::NodeStatus::kReady || nodepool::IsDeclaredForeign(namesake)) {
+        continue;
+      }
+      return "its node is " + node->id + ", but node " + namesake.id +
+             ", which is ready, has its name too: rename that machine, or give it "
+             "meta.harvester_vm_uuid = \"none\"";
+    }
   }
   switch (vm.state) {
     case VmState::kStopped:
@@ -195,7 +206,7 @@ std::map<std::string, std::int64_t> CountersOf(const scaling::StringMap& meta) {
 }
 
 std::string_view LinkName(nodepool::LinkState state) {
-  constexpr std::array<std::string_view, 4> kNames = {"none", "linked", "two-ready",
+  constexpr std::array<std::string_view, 4> kNames = {"none", "linked", "ambiguous",
                                                       "contradicted"};
   return kNames[static_cast<std::size_t>(state)];
 }

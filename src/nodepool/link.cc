@@ -5,12 +5,15 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/nodepool/readiness.h"
 
+#include "absl/strings/ascii.h"
 #include "value_index.h"
 
 namespace nomad_harvester::nodepool {
@@ -116,6 +119,7 @@ struct Linker::Tables {
       : vms(std::move(v)) {
     for (std::size_t i = 0; i < vms.size(); ++i) {
       names[vms[i].node_attribute].AddVm(FirstLabel(vms[i].name), i);
+      ids.AddVm(vms[i].node_id, i);
       hints[kMetaUuid].AddVm(vms[i].firmware_uuid, i);
       hints[kHostId].AddVm(vms[i].firmware_uuid, i);
       for (const std::string& address : vms[i].addresses) {
@@ -125,12 +129,20 @@ struct Linker::Tables {
     const bool have_addresses = std::any_of(
         vms.begin(), vms.end(), [](const VmIdentityHints& vm) { return !vm.addresses.empty(); });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
+      ids.AddNode(nodes[i].id, i);
       for (auto& [attribute, table] : names) table.AddNode(NameOf(nodes[i], attribute), i);
       if (!nodes[i].full && !have_addresses) continue;  // nothing to compare a stub with
       for (const IdentityHint& hint : ValuesOf(nodes[i])) {
         hints[hint.kind].AddNode(hint.value, i);
       }
     }
+  }
+
+  // Returns the node as which the VM joined, if it is listed.
+  std::optional<std::size_t> RecordedNode(std::size_t vm) const {
+    const ValueIndex::Entry* recorded = ids.Find(vms[vm].node_id);
+    if (recorded == nullptr || recorded->nodes.empty()) return std::nullopt;
+    return recorded->nodes.front();
   }
 
   // Returns the nodes with the VM's name, in the order of the list.
@@ -162,22 +174,73 @@ struct Linker::Tables {
     return known;
   }
 
-  Link LinkOne(std::size_t vm, Indexes named, const NodesNow& nodes) const {
+  // `recorded` is the node as which the VM joined, whatever its name is now.
+  Link LinkOne(std::size_t vm, Indexes named, std::optional<std::size_t> recorded,
+               const NodesNow& nodes) const {
     PreferFull(vm, nodes, &named);
-    if (named.empty()) return {};
-    if (named.size() == 1) return MakeLink(vm, named.front(), named, nodes);
     SortBestFirst(nodes, &named);
-    const Indexes ready = ReadyAmong(named, nodes);
-    if (ready.size() < 2) return MakeLink(vm, named.front(), named, nodes);
-    const Indexes known = IdentifiedAmong(ready, vm, nodes);
-    if (known.size() == 1 && AreFull(ready, known.front(), nodes)) {
-      return MakeLink(vm, known.front(), named, nodes);
+    if (recorded.has_value() && IsDeclaredForeign(nodes[*recorded])) recorded.reset();
+    Indexes candidates = CandidatesAmong(named, recorded, nodes);
+    const auto has_name = [&](std::size_t node) {
+      return std::find(named.begin(), named.end(), node) != named.end();
+    };
+    if (candidates.size() > 1) {
+      const Indexes known = IdentifiedAmong(candidates, vm, nodes);
+      if (known.size() == 1 && has_name(known.front()) &&
+          AreFull(candidates, known.front(), nodes) &&
+          recorded.value_or(known.front()) == known.front()) {
+        return MakeLink(vm, known.front(), named, nodes);
+      }
+      if (recorded.has_value() && IsLost(vm, nodes[*recorded])) {
+        KeepYounger(*recorded, nodes, &candidates);
+      }
     }
+    if (candidates.size() > 1) return MakeAmbiguous(candidates, recorded, nodes);
+    if (candidates.empty()) candidates = named;
+    if (candidates.empty() || !has_name(candidates.front())) return {};
+    return MakeLink(vm, candidates.front(), named, nodes);
+  }
+
+  // Returns the nodes that could be the VM's now: the recorded one, and those with its name. One
+  // that is down could only be if the recorded one is not ready, and it is younger.
+  static Indexes CandidatesAmong(const Indexes& named, std::optional<std::size_t> recorded,
+                                 const NodesNow& nodes) {
+    Indexes candidates;
+    const bool replaceable =
+        recorded.has_value() && nodes[*recorded].status != nomad::NodeStatus::kReady;
+    for (const std::size_t node : named) {
+      if (node == recorded || IsDeclaredForeign(nodes[node])) continue;
+      const bool younger = replaceable && nodes[node].create_index > nodes[*recorded].create_index;
+      if (nodes[node].status != nomad::NodeStatus::kDown || younger) candidates.push_back(node);
+    }
+    if (recorded.has_value()) candidates.push_back(*recorded);
+    return candidates;
+  }
+
+  bool IsLost(std::size_t vm, const nomad::Node& recorded) const {
+    return vms[vm].node_is_lost && recorded.status == nomad::NodeStatus::kDown;
+  }
+
+  // A client that registers anew has a younger node than before.
+  static void KeepYounger(std::size_t recorded, const NodesNow& nodes, Indexes* candidates) {
+    Indexes younger;
+    for (const std::size_t node : *candidates) {
+      if (nodes[node].create_index > nodes[recorded].create_index) younger.push_back(node);
+    }
+    if (!younger.empty()) *candidates = std::move(younger);
+  }
+
+  static Link MakeAmbiguous(const Indexes& candidates, std::optional<std::size_t> recorded,
+                            const NodesNow& nodes) {
     Link link;
-    link.state = LinkState::kTwoReady;
-    link.others = ready;
-    link.explanation = "several ready nodes have the name " + vms[vm].name + ":";
-    for (const std::size_t node : ready) link.explanation += " " + nodes[node].id;
+    link.state = LinkState::kAmbiguous;
+    link.others = candidates;
+    link.explanation = "several nodes could be it:";
+    for (const std::size_t node : candidates) {
+      link.explanation += (node == candidates.front() ? " " : ", ") + nodes[node].id + " (" +
+                          StatusText(nodes[node]) +
+                          (node == recorded ? ", the one it joined as)" : ")");
+    }
     return link;
   }
 
@@ -202,16 +265,6 @@ struct Linker::Tables {
       return std::tie(x_foreign, x_rank, y.create_index, x.id) <
              std::tie(y_foreign, y_rank, x.create_index, y.id);
     });
-  }
-
-  static Indexes ReadyAmong(const Indexes& named, const NodesNow& nodes) {
-    Indexes ready;
-    for (const std::size_t node : named) {
-      if (nodes[node].status == nomad::NodeStatus::kReady && !IsDeclaredForeign(nodes[node])) {
-        ready.push_back(node);
-      }
-    }
-    return ready;
   }
 
   // True if all candidates other than `except` are full, so that their identity hints are known. A
@@ -286,6 +339,7 @@ struct Linker::Tables {
 
   const std::vector<VmIdentityHints> vms;
   std::map<std::string_view, ValueIndex> names{};  // by attribute
+  ValueIndex ids{};                                // of the nodes as which VMs joined
   std::array<ValueIndex, kHintKinds> hints{};
 };
 
@@ -297,7 +351,8 @@ Links Linker::LinkAll(const std::vector<nomad::Node>& nodes) const {
   Links links;
   links.of_vm.reserve(tables_->vms.size());
   for (std::size_t vm = 0; vm < tables_->vms.size(); ++vm) {
-    links.of_vm.push_back(tables_->LinkOne(vm, tables_->NodesNamed(vm), now));
+    links.of_vm.push_back(
+        tables_->LinkOne(vm, tables_->NodesNamed(vm), tables_->RecordedNode(vm), now));
   }
   Tables::RefuseSharedNodes(nodes, &links.of_vm);
   links.node_is_linked.assign(nodes.size(), false);
@@ -318,8 +373,10 @@ Link Linker::LinkWith(std::size_t vm, const std::vector<nomad::Node>& nodes, std
       base::EqualsIgnoreCase(NameOf(*now, hints.node_attribute), name)) {
     named.push_back(index);
   }
+  std::optional<std::size_t> recorded = tables_->RecordedNode(vm);
+  if (now == nullptr && recorded == index) recorded.reset();
   const NodesNow nodes_now(nodes, index, now);
-  Link link = tables_->LinkOne(vm, std::move(named), nodes_now);
+  Link link = tables_->LinkOne(vm, std::move(named), recorded, nodes_now);
   if (link.state == LinkState::kLinked && tables_->IsNamedAfterAnother(nodes_now[link.node], vm)) {
     Tables::Refuse(nodes_now[link.node], &link);
   }
@@ -332,8 +389,17 @@ bool Linker::IsUuidOfAnother(std::string_view uuid, std::size_t vm) const {
 
 std::string ShortHostName(std::string_view name) { return base::AsciiLower(FirstLabel(name)); }
 
+std::string_view MachineUuidOf(const nomad::Node& node) { return Lookup(node.meta, kVmUuid); }
+
+bool HasUuidForm(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return std::equal(text.begin(), text.end(), kForm.begin(), kForm.end(), [](char c, char form) {
+    return form == '-' ? c == '-' : absl::ascii_isxdigit(static_cast<unsigned char>(c));
+  });
+}
+
 bool IsDeclaredForeign(const nomad::Node& node) {
-  return base::EqualsIgnoreCase(Lookup(node.meta, kVmUuid), "none");
+  return base::EqualsIgnoreCase(MachineUuidOf(node), "none");
 }
 
 bool IsProtected(const nomad::Node& node) {

@@ -283,7 +283,13 @@ TEST(Troubles, of_a_vm_are_told_in_words) {
        "it is stuck in its deletion"},
       {"two ready nodes",
        [](World& w) { w.With(Vm("v").Joined()).With(Node("v", "n1")).With(Node("v", "n2")); },
-       "which node it has is not certain: several ready nodes have the name v: n1 n2"},
+       "which node it has is not certain: several nodes could be it: n1 (ready), n2 (ready)"},
+      {"a second ready node that is another machine",
+       [](World& w) {
+         w.With(Vm("v").Joined()).With(Node("v").Meta("harvester_vm_uuid", "fw-v"));
+         w.With(Node("v", "n2").Meta("a", "b"));
+       },
+       "its node is node-v, but node n2, which is ready, has its name too"},
       {"unreadable mark",
        [](World& w) { w.With(Vm("v").Joined().UnreadableMark()).With(Node("v")); },
        "its mark cannot be read"},

@@ -316,6 +316,10 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
     if (seen.vm.Exists()) {
       look.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
+      const Node& own = seen.nodes[seen.vm.joined_node];
+      look.vms.back().node_is_lost = seen.vm.joined != 0 && own.present != 0 &&
+                                     own.power == Power::kDownForLong && seen.vm.running != 0 &&
+                                     seen.vm.held == 0;
       if (Has(view.refused, slot)) look.vms.back().removal_refused_for = std::chrono::minutes(1);
     }
     for (int n = 0; n < kNodesPerVm; ++n) {

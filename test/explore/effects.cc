@@ -182,6 +182,10 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
       vm.recorded_action = act.action;
       vm.recorded_number = act.number;
       break;
+    case ActKind::kRecordCluster:
+      if (vm.joined == 0 || act.node == kNoNode) break;
+      if (slot->nodes[act.node & 1U].power == Power::kReady) vm.joined_node = act.node & 1U;
+      break;
     case ActKind::kRecordJoin:
       vm.joined = 1;
       vm.joined_node = act.node & 1U;

@@ -80,7 +80,7 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kUnmarkedCluster, "address", Violation::kTakenForAnothers},
       {Row::kMarkOfAnother, "restored", Violation::kDeletedByOldMark},
       {Row::kMarkedForeignDrain, "drains", Violation::kMaintenanceIgnored},
-      {Row::kMarkedTwoReady, "joins", Violation::kDeletedWithWork},
+      {Row::kMarkedAmbiguous, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedNotNamed, "crash", Violation::kTooManyRemoved},
       {Row::kMarkedCandidate, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedNeverJoined, "grow", Violation::kRestless},
@@ -124,7 +124,7 @@ const std::vector<Equivalent>& EquivalentRows() {
       {Row::kNomadUnreadable,
        "every removal reads the nodes again, and what is broken is not known"},
       {Row::kGoneNothing, "does nothing, and is the last of its kind"},
-      {Row::kUnmarkedTwoReady, "reports; without it the VM is one that has joined"},
+      {Row::kUnmarkedAmbiguous, "reports; without it the VM is one that has joined"},
       {Row::kUnmarkedRan, "the model waits for nodes: wait_for = \"running\" has no node to lose"},
       {Row::kUnmarkedContradicted, "reports"},
       {Row::kMarkUnreadable, "a mark that names no action is rolled back by the row about names"},
@@ -179,7 +179,7 @@ struct Exchanged {
 TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
   const std::vector<Exchanged> pairs = {
       {Row::kUnmarkedCandidate, Row::kUnmarkedBroken, "joins", Violation::kTakenForBroken},
-      {Row::kMarkedTwoReady, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
+      {Row::kMarkedAmbiguous, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedCandidate, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedCanceled, Row::kMarkedStartDrain, "drains", Violation::kRestless},
       {Row::kMarkedEnabled, Row::kMarkedIdle, "drains", Violation::kDeletedWithWork},

@@ -110,25 +110,25 @@ TEST(IdentityHints, breaks_a_tie_of_two_ready_nodes) {
 
 TEST(IdentityHints, breaks_no_tie_while_the_other_node_is_a_stub_that_may_have_the_same_hint) {
   const auto old_node = One("a").Meta("harvester_vm_uuid", "uuid-1");
-  EXPECT_EQ(LinkOfOne({old_node, NodeBuilder("b").Name("web-1")}).state, LinkState::kTwoReady);
+  EXPECT_EQ(LinkOfOne({old_node, NodeBuilder("b").Name("web-1")}).state, LinkState::kAmbiguous);
   EXPECT_EQ(LinkOfOne({old_node, One("b")}).state, LinkState::kLinked) << "it tells nothing";
 }
 
 TEST(IdentityHints, breaks_no_tie_if_it_identifies_the_vm_on_both_nodes) {
   const Link link =
       LinkOfOne({One("a").Meta("harvester_vm_uuid", "uuid-1"), One("b").Address("10.0.0.1")});
-  EXPECT_EQ(link.state, LinkState::kTwoReady);
+  EXPECT_EQ(link.state, LinkState::kAmbiguous);
 }
 
 TEST(IdentityHints, breaks_no_tie_by_a_value_that_the_copies_share) {
   const Link link = LinkOfOne(
       {One("a").Meta("harvester_vm_uuid", "uuid-1"), One("b").Meta("harvester_vm_uuid", "uuid-1")});
-  EXPECT_EQ(link.state, LinkState::kTwoReady);
+  EXPECT_EQ(link.state, LinkState::kAmbiguous);
 }
 
 TEST(IdentityHints, that_names_another_vm_on_one_of_two_ready_nodes_leaves_the_tie) {
   const Link link = LinkOfOne({One("a").Meta("harvester_vm_uuid", "uuid-2"), One("b")});
-  EXPECT_EQ(link.state, LinkState::kTwoReady);
+  EXPECT_EQ(link.state, LinkState::kAmbiguous);
 }
 
 TEST(IdentityHints, a_contradicted_ready_node_is_not_replaced_by_an_old_down_one) {
@@ -136,6 +136,42 @@ TEST(IdentityHints, a_contradicted_ready_node_is_not_replaced_by_an_old_down_one
       {One("new").Meta("harvester_vm_uuid", "uuid-2"), One("old").Status(NodeStatus::kDown)});
   EXPECT_EQ(link.state, LinkState::kContradicted);
   EXPECT_THAT(link.others, ElementsAre(0U, 1U));
+}
+
+VmIdentityHints OneJoinedAs(std::string node_id) {
+  VmIdentityHints vm = kOne;
+  vm.node_id = std::move(node_id);
+  return vm;
+}
+
+TEST(IdentityHints, C6_that_identify_the_recorded_node_link_to_it_in_any_status) {
+  for (const NodeStatus status : {NodeStatus::kReady, NodeStatus::kDisconnected, NodeStatus::kDown,
+                                  NodeStatus::kInitializing}) {
+    const Link link = LinkNodes({OneJoinedAs("own")},
+                                {One("own").Status(status).Meta("harvester_vm_uuid", "uuid-1"),
+                                 One("other").CreateIndex(9)})
+                          .of_vm[0];
+    EXPECT_EQ(link.state, LinkState::kLinked);
+    EXPECT_EQ(link.node, 0U);
+    EXPECT_THAT(link.others, ElementsAre(1U));
+  }
+}
+
+// A forged node copies what it can, and adds what the real one lacks.
+TEST(IdentityHints, C6_that_identify_another_node_than_the_recorded_one_make_it_ambiguous) {
+  const auto own = One("own").Meta("harvester_vm_uuid", "uuid-1").Address("10.0.0.1");
+  const auto forged = One("forged")
+                          .CreateIndex(9)
+                          .Meta("harvester_vm_uuid", "uuid-1")
+                          .Address("10.0.0.1")
+                          .Attribute("unique.host_id", "uuid-1");
+  EXPECT_EQ(LinkNodes({OneJoinedAs("own")}, {own, forged}).of_vm[0].state, LinkState::kAmbiguous);
+  EXPECT_EQ(
+      LinkNodes({OneJoinedAs("own")}, {own, forged, One("decoy").CreateIndex(10)}).of_vm[0].state,
+      LinkState::kAmbiguous);
+  EXPECT_EQ(LinkNodes({OneJoinedAs("own")}, {One("own"), forged}).of_vm[0].state,
+            LinkState::kAmbiguous)
+      << "user data without the meta";
 }
 
 TEST(IdentityHints, C6_the_others_go_on_when_one_is_contradicted) {

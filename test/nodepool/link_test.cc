@@ -84,7 +84,7 @@ TEST(LinkByName, a_full_node_that_matches_the_attribute_is_preferred_to_a_stub_o
 TEST(LinkByName, where_the_host_name_counts_a_stub_of_the_name_is_a_rival) {
   const Link link = LinkOf(
       Vm("web-1"), {NodeBuilder("stub").Name("web-1"), NodeBuilder("full").HostName("web-1")});
-  EXPECT_EQ(link.state, LinkState::kTwoReady);
+  EXPECT_EQ(link.state, LinkState::kAmbiguous);
 }
 
 TEST(LinkByName, a_vm_without_a_name_links_to_nothing) {
@@ -108,20 +108,24 @@ TEST(LinkAmongSeveral, C6_an_old_down_node_of_the_name_loses_to_the_ready_one) {
   EXPECT_THAT(link.others, ElementsAre(0U));
 }
 
-TEST(LinkAmongSeveral, ready_beats_initializing_and_disconnected_beat_down) {
-  const NodeStatus order[] = {NodeStatus::kReady, NodeStatus::kInitializing, NodeStatus::kDown};
-  for (int better = 0; better < 3; ++better) {
-    for (int worse = better + 1; worse < 3; ++worse) {
-      const Link link = LinkOf(
-          Vm("web-1"), {NodeBuilder("a").HostName("web-1").Status(order[worse]).CreateIndex(9),
-                        NodeBuilder("b").HostName("web-1").Status(order[better]).CreateIndex(1)});
-      EXPECT_EQ(link.node, 1U) << better << worse;
-    }
+TEST(LinkAmongSeveral, C6_any_node_of_the_name_that_is_not_down_beats_one_that_is) {
+  for (const NodeStatus better :
+       {NodeStatus::kReady, NodeStatus::kInitializing, NodeStatus::kDisconnected}) {
+    const Link link = LinkOf(
+        Vm("web-1"), {NodeBuilder("a").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(9),
+                      NodeBuilder("b").HostName("web-1").Status(better).CreateIndex(1)});
+    EXPECT_EQ(link.state, LinkState::kLinked);
+    EXPECT_EQ(link.node, 1U);
   }
-  const Link link = LinkOf(
-      Vm("web-1"), {NodeBuilder("a").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(9),
-                    NodeBuilder("b").HostName("web-1").Status(NodeStatus::kDisconnected)});
-  EXPECT_EQ(link.node, 1U);
+}
+
+TEST(LinkAmongSeveral, C6_a_ready_node_is_not_preferred_to_one_that_may_come_back) {
+  for (const NodeStatus other : {NodeStatus::kInitializing, NodeStatus::kDisconnected}) {
+    const Link link =
+        LinkOf(Vm("web-1"), {NodeBuilder("a").HostName("web-1").Status(other),
+                             NodeBuilder("b").HostName("web-1").Status(NodeStatus::kReady)});
+    EXPECT_EQ(link.state, LinkState::kAmbiguous);
+  }
 }
 
 TEST(LinkAmongSeveral, among_equals_that_are_not_ready_the_younger_wins) {
@@ -139,9 +143,85 @@ TEST(LinkAmongSeveral, C6_two_ready_nodes_are_a_real_tie) {
       LinkOf(Vm("web-1"), {NodeBuilder("a").HostName("web-1").CreateIndex(5),
                            NodeBuilder("b").HostName("web-1").CreateIndex(9),
                            NodeBuilder("c").HostName("web-1").Status(NodeStatus::kDown)});
-  EXPECT_EQ(link.state, LinkState::kTwoReady);
+  EXPECT_EQ(link.state, LinkState::kAmbiguous);
   EXPECT_THAT(link.others, ElementsAre(1U, 0U));
-  EXPECT_THAT(link.explanation, HasSubstr("b a"));
+  EXPECT_EQ(link.explanation, "several nodes could be it: b (ready), a (ready)");
+}
+
+constexpr NodeStatus kNotReady[] = {NodeStatus::kInitializing, NodeStatus::kDisconnected,
+                                    NodeStatus::kDown};
+
+VmIdentityHints JoinedAs(std::string node_id, bool is_lost = false) {
+  VmIdentityHints vm = Vm("web-1");
+  vm.node_id = std::move(node_id);
+  vm.node_is_lost = is_lost;
+  return vm;
+}
+NodeBuilder Web(std::string id, std::uint64_t index) {
+  return NodeBuilder(std::move(id)).HostName("web-1").CreateIndex(index);
+}
+
+TEST(LinkToRecorded, C6_a_vm_does_not_link_to_a_ready_node_while_its_own_is_not_ready) {
+  for (const NodeStatus status : kNotReady) {
+    for (const std::uint64_t other : {1U, 9U}) {
+      const Link link =
+          LinkOf(JoinedAs("own"), {Web("own", 5).Status(status), Web("other", other)});
+      EXPECT_EQ(link.state, LinkState::kAmbiguous);
+      EXPECT_THAT(link.others, ElementsAre(1U, 0U));
+      EXPECT_THAT(link.explanation, HasSubstr("other (ready), own ("));
+      EXPECT_THAT(link.explanation, HasSubstr("the one it joined as"));
+    }
+  }
+}
+
+TEST(LinkToRecorded, C6_it_links_to_its_own_node_in_any_status_while_no_other_could_be_it) {
+  for (const NodeStatus status : kNotReady) {
+    const Link link =
+        LinkOf(JoinedAs("own", true),
+               {Web("own", 5).Status(status), Web("stale", 1).Status(NodeStatus::kDown),
+                Web("metal", 9).Meta("harvester_vm_uuid", "none")});
+    EXPECT_EQ(link.state, LinkState::kLinked);
+    EXPECT_EQ(link.node, 0U);
+  }
+}
+
+TEST(LinkToRecorded, C6_a_node_with_its_name_that_just_went_down_could_be_its_new_one) {
+  const auto younger = Web("new", 9).Status(NodeStatus::kDown);
+  EXPECT_EQ(LinkOf(JoinedAs("own"), {Web("own", 5).Status(NodeStatus::kDown), younger}).state,
+            LinkState::kAmbiguous);
+  EXPECT_EQ(LinkOf(JoinedAs("own"), {Web("own", 5), younger}).node, 0U) << "its own is ready";
+}
+
+TEST(LinkToRecorded, C6_a_second_ready_node_of_its_name_makes_it_ambiguous) {
+  EXPECT_EQ(LinkOf(JoinedAs("own"), {Web("own", 5), Web("other", 9)}).state, LinkState::kAmbiguous);
+}
+
+TEST(LinkToRecorded, C6_a_client_that_registered_anew_is_linked_once_its_old_node_is_lost) {
+  const auto old = Web("own", 5).Status(NodeStatus::kDown);
+  const Link link = LinkOf(JoinedAs("own", true), {old, Web("new", 9)});
+  EXPECT_EQ(link.state, LinkState::kLinked);
+  EXPECT_EQ(link.node, 1U);
+  EXPECT_EQ(LinkOf(JoinedAs("own", true), {old, Web("older", 4)}).state, LinkState::kAmbiguous)
+      << "it was there before the VM joined";
+  EXPECT_EQ(LinkOf(JoinedAs("own", true), {old, Web("new", 9), Web("too", 8)}).state,
+            LinkState::kAmbiguous);
+  EXPECT_EQ(LinkOf(JoinedAs("own", true), {Web("own", 5), Web("new", 9)}).state,
+            LinkState::kAmbiguous)
+      << "it is ready again";
+}
+
+TEST(LinkToRecorded, C6_a_node_is_linked_once_its_own_is_gone_or_says_that_it_is_no_vm) {
+  EXPECT_EQ(LinkOf(JoinedAs("own"), {Web("new", 9)}).state, LinkState::kLinked);
+  const Link link =
+      LinkOf(JoinedAs("own"), {Web("own", 5).Meta("harvester_vm_uuid", "none"), Web("new", 9)});
+  EXPECT_EQ(link.state, LinkState::kLinked);
+  EXPECT_EQ(link.node, 1U);
+}
+
+TEST(LinkToRecorded, C6_a_node_with_its_name_is_not_linked_while_its_own_has_another_name) {
+  const auto renamed = NodeBuilder("own").HostName("localhost").CreateIndex(5);
+  EXPECT_EQ(LinkOf(JoinedAs("own"), {renamed, Web("other", 9)}).state, LinkState::kAmbiguous);
+  EXPECT_EQ(LinkOf(JoinedAs("own"), {renamed}).state, LinkState::kNone);
 }
 
 TEST(LinkMany, each_vm_gets_its_own_node) {

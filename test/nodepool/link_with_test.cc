@@ -118,6 +118,8 @@ class Worlds {
       if (several_ && Chance(3)) vm.node_attribute = "meta.vm";
       if (!Chance(5)) vm.firmware_uuid = "fw-" + std::to_string(several_ ? Below(3) : i);
       if (!Chance(3)) vm.addresses = {"10.0.0." + std::to_string(i)};
+      if (Chance(2)) vm.node_id = "n" + std::to_string(Below(4));
+      vm.node_is_lost = Chance(2);
       world.vms.push_back(std::move(vm));
     }
     const std::size_t nodes = 1 + Below(4);

@@ -95,8 +95,8 @@ TEST(EventText, a_broken_vm_has_missed_its_deadline_or_does_not_start) {
 }
 
 TEST(EventText, what_only_an_operator_can_solve_is_a_warning) {
-  EXPECT_EQ(Story(StepKind::kReport, Row::kUnmarkedTwoReady).reason, "NeedsOperator");
-  EXPECT_TRUE(Story(StepKind::kReport, Row::kUnmarkedTwoReady).warning);
+  EXPECT_EQ(Story(StepKind::kReport, Row::kUnmarkedAmbiguous).reason, "NeedsOperator");
+  EXPECT_TRUE(Story(StepKind::kReport, Row::kUnmarkedAmbiguous).warning);
   EXPECT_EQ(Story(StepKind::kReport, Row::kUnmarkedUnhealthyKept).reason, "Unhealthy");
 }
 

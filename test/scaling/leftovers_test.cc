@@ -70,16 +70,20 @@ TEST_F(SweepTest, C10_vms_are_listed_after_what_may_belong_to_them_and_each_list
                           "get virtualmachines", "delete persistentvolumeclaims"));
 }
 
-TEST_F(SweepTest, C10_a_volume_is_deleted_by_label_or_by_the_name_of_a_vm_that_was_removed) {
+TEST_F(SweepTest, C10_a_volume_is_deleted_by_label_or_if_it_was_seen_on_a_marked_vm) {
   PutClaim(kClaim);
   PutClaim("web-b-disk-0-abcde", "");         // a volume of CDI, of a VM that we removed
+  PutClaim("web-b-disk-1-abcde", "");         // it only has the name of one
   PutClaim("web-c-disk-0-abcde", "");         // of somebody else's
   PutClaim("web-d-disk-0-abcde", "another");  // of another pool
   PutClaim("data");
   PutClaim("web-e-disk-0-abcde");  // being created
-  Sweep({.being_created = {"web-e"}, .deleted = {"web-b"}});
-  EXPECT_THAT(Claims(), testing::UnorderedElementsAre("web-c-disk-0-abcde", "web-d-disk-0-abcde",
-                                                      "data", "web-e-disk-0-abcde"));
+  Sweep({.being_created = {"web-e"},
+         .deleted = {"web-b"},
+         .seen_claims = {{"web-b-disk-0-abcde", "web-b"}}});
+  EXPECT_THAT(Claims(),
+              testing::UnorderedElementsAre("web-c-disk-0-abcde", "web-d-disk-0-abcde", "data",
+                                            "web-e-disk-0-abcde", "web-b-disk-1-abcde"));
 }
 
 // A clone of the volume or of its labels is somebody's data.

@@ -322,9 +322,33 @@ TEST(NextStep, a_node_that_was_ineligible_before_is_recorded_without_enabling) {
               StepKind::kRecordRolledBack, Row::kUnmarkedRecord);
 }
 
+TEST(NextStep, C6_a_client_that_registered_anew_is_recorded) {
+  const Step step = World().With(Vm("a").Joined("gone")).With(Node("a")).StepOf("a");
+  EXPECT_STEP(step, StepKind::kRecordCluster, Row::kUnmarkedCluster);
+  EXPECT_EQ(step.value, "node-a");
+  EXPECT_NE(step.reason.find("before it was gone"), std::string::npos) << step.reason;
+  EXPECT_EQ(World().With(Vm("a").Joined("gone")).With(Node("a").Down()).StepOf("a").kind,
+            StepKind::kNothing);
+}
+
+TEST(NextStep, C6_a_vm_whose_node_is_away_while_another_has_its_name_is_not_touched) {
+  for (const auto status : {nomad::NodeStatus::kDown, nomad::NodeStatus::kDisconnected,
+                            nomad::NodeStatus::kInitializing}) {
+    for (const bool marked : {false, true}) {
+      Vm vm = Vm("a").Joined();
+      if (marked) vm.Marked();
+      Node own("a");
+      own.Status(status);
+      World world;
+      world.With(vm).With(own).With(Node("a", "forged").Index(900)).Idle("a");
+      EXPECT_EQ(world.StepOf("a").row, marked ? Row::kMarkedAmbiguous : Row::kUnmarkedAmbiguous);
+    }
+  }
+}
+
 TEST(NextStep, C6_two_ready_nodes_of_one_name_are_reported) {
   EXPECT_STEP(World().With(Vm("a")).With(Node("a", "n1")).With(Node("a", "n2")).StepOf("a"),
-              StepKind::kReport, Row::kUnmarkedTwoReady);
+              StepKind::kReport, Row::kUnmarkedAmbiguous);
 }
 
 TEST(NextStep, a_young_vm_is_waited_for) {
@@ -510,7 +534,7 @@ TEST(NextStep, C6_a_marked_vm_with_two_ready_nodes_is_rolled_back) {
                   .With(Node("a", "n1"))
                   .With(Node("a", "n2"))
                   .StepOf("a"),
-              StepKind::kRollBack, Row::kMarkedTwoReady);
+              StepKind::kRollBack, Row::kMarkedAmbiguous);
 }
 
 TEST(NextStep, C11_a_mark_that_the_lease_does_not_name_is_rolled_back) {

@@ -176,6 +176,24 @@ TEST_F(ObserverMemoryTest, C5_a_node_is_down_since_it_was_first_observed_down) {
   EXPECT_EQ(Observe(seconds(90), Down()).vms[0].node_down_for, seconds(90));
 }
 
+TEST_F(ObserverMemoryTest, C6_a_client_that_registered_anew_is_linked_after_two_minutes) {
+  const auto look_at = [&](base::Duration time, bool runs) {
+    World world;
+    world.With(Vm("a").Joined("old"))
+        .With(Node("a", "old").Down())
+        .With(Node("a", "new").Index(900));
+    world.Raw().vms[0].vm.Change().instance_exists = runs;
+    return Observe(time, std::move(world)).vms[0].link;
+  };
+  EXPECT_EQ(look_at(seconds(0), true).state, nodepool::LinkState::kAmbiguous);
+  EXPECT_EQ(look_at(seconds(119), true).state, nodepool::LinkState::kAmbiguous);
+  EXPECT_EQ(look_at(seconds(121), false).state, nodepool::LinkState::kAmbiguous)
+      << "no client runs without a guest";
+  const nodepool::Link link = look_at(seconds(122), true);
+  EXPECT_EQ(link.state, nodepool::LinkState::kLinked);
+  EXPECT_EQ(link.node, 1U);
+}
+
 TEST_F(ObserverMemoryTest, C5_after_a_recovery_the_down_time_starts_again) {
   Observe(seconds(0), Down());
   EXPECT_EQ(Observe(seconds(60), Down(false)).vms[0].node_down_for, base::Duration::zero());

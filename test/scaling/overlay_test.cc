@@ -106,7 +106,7 @@ TEST(OverlaySetNode, C6_a_node_that_became_ready_again_makes_a_tie) {
   world.With(Vm("a").Joined()).With(Node("a", "old").Down()).With(Node("a", "new"));
   Again again(world);
   again.a.SetNode("old", Node("a", "old").Get());
-  EXPECT_EQ(again.a.view().link.state, LinkState::kTwoReady);
+  EXPECT_EQ(again.a.view().link.state, LinkState::kAmbiguous);
   EXPECT_EQ(again.a.node(), nullptr);
 }
 
@@ -205,6 +205,8 @@ TEST(OverlayCandidate, C6_a_node_that_was_read_again_is_judged_as_it_is_now) {
       {"of another pool", Node("x").Class("db").Get()},
       {"declared foreign", Node("x").Meta("harvester_vm_uuid", "none").Get()},
       {"another VM by its uuid", Node("x").Meta("harvester_vm_uuid", "FW-B").Get()},
+      {"another namespace's VM by its uuid",
+       Node("x").Meta("harvester_vm_uuid", "6fa46a4c-18b7-4d0f-9e8b-2f6f1c1d8a11").Get()},
   };
   for (const auto& [what, node] : no_candidates) {
     World world;
@@ -219,6 +221,16 @@ TEST(OverlayCandidate, C6_a_node_that_was_read_again_is_judged_as_it_is_now) {
   EXPECT_EQ(IdOf(again.a.Candidate()), "node-x") << "its uuid is this VM's";
   again.a.SetNode("node-x", std::nullopt);
   EXPECT_EQ(IdOf(again.a.Candidate()), "none") << "gone";
+}
+
+TEST(OverlayCandidate, C6_a_uuid_that_several_nodes_have_names_none_of_them) {
+  World world;
+  world.With(Vm("a"));
+  for (const char* name : {"x", "y"}) {
+    world.With(Node(name).Meta("harvester_vm_uuid", "6fa46a4c-18b7-4d0f-9e8b-2f6f1c1d8a11"));
+  }
+  const Again again(world);
+  EXPECT_EQ(IdOf(again.a.Candidate()), "node-x");
 }
 
 TEST(OverlayCandidate, C6_its_own_node_under_another_name_could_still_be_it) {

@@ -19,12 +19,14 @@ struct VmIdentityHints {
   std::string firmware_uuid{};           // lower case; empty: unknown
   std::vector<std::string> addresses{};  // of its instance; empty: unknown
   std::string node_attribute{};          // "unique.hostname" or "meta.KEY"
+  std::string node_id{};                 // of the node as which it joined; empty: none
+  bool node_is_lost = false;             // that node has been down for two minutes; its guest runs
 };
 
 enum class LinkState {
   kNone,          // no node has the VM's name
-  kLinked,        // exactly one does, or one ranks above the others
-  kTwoReady,      // two or more ready nodes do: a tie
+  kLinked,        // one node is its node
+  kAmbiguous,     // several nodes could be its node
   kContradicted,  // by an identity hint the node is another VM, or it is declared
                   // foreign, or it has the names of several VMs
 };
@@ -33,7 +35,7 @@ struct Link {
   LinkState state = LinkState::kNone;
   // kLinked: the node. Index into the node list.
   std::size_t node = 0;
-  // kTwoReady: the ready nodes. kContradicted: all nodes with that name. kLinked: the other nodes
+  // kAmbiguous: those nodes. kContradicted: all nodes with that name. kLinked: the other nodes
   // with that name.
   std::vector<std::size_t> others{};
   // For reports: the identity hints and their values.
@@ -50,12 +52,17 @@ struct Links {
 // way, links provisionally, even if node_attribute is not "unique.hostname" (until the node has
 // been read in full). Identity hints (meta.harvester_vm_uuid, an address, unique.host_id)
 // contradict a link only if they identify exactly one *other* VM of the list; a value that matches
-// no VM, or that several nodes share, is ignored. Among nodes with the same name, ready ranks above
-// initializing and disconnected, which rank above down; then the higher create index wins. Two
-// ready nodes are a tie, unless an identity hint identifies this VM on exactly one of them and the
-// others are full, so that their hints are known as well. If node_attribute is not unique.hostname,
-// full nodes with the name are preferred to stubs. A node that is declared foreign never links: it
-// is ignored if another node has the name, and gives kContradicted if none does.
+// no VM, or that several nodes share, is ignored.
+//
+// The candidates are the node as which the VM joined (`node_id`), whatever its status and name, and
+// the nodes with its name that are not down, or are younger than that node, which is not ready. If
+// there are several, the VM links to none of them, with two exceptions. An identity hint identifies
+// the VM on exactly one of them, the others are full, so that their hints are known as well, and it
+// is the one as which the VM joined, if that is listed. Or `node_is_lost`, and a single candidate
+// is younger than that node: the client registered anew. Without a candidate, the VM links to the
+// youngest node with its name that is down. If node_attribute is not unique.hostname, full nodes
+// with the name are preferred to stubs. A node that is declared foreign never links: it is ignored
+// if another node has the name, and gives kContradicted if none does.
 //
 // Immutable, cheap to copy, thread-safe. Keeps the tables of names and hints but not the nodes:
 // callers must pass the list from which it was made.
@@ -82,6 +89,10 @@ class Linker {
 // Returns the first label of a host name in lower case, for comparing names of nodes and VMs.
 std::string ShortHostName(std::string_view name);
 
+// Returns meta.harvester_vm_uuid: the firmware UUID of the node's machine, by its user data.
+std::string_view MachineUuidOf(const nomad::Node& node);
+// True for 32 hexadecimal digits in five groups.
+bool HasUuidForm(std::string_view text);
 // True for a node that operators declare not to be a VM of the plugin: meta.harvester_vm_uuid =
 // "none".
 bool IsDeclaredForeign(const nomad::Node& node);

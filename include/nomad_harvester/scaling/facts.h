@@ -109,6 +109,7 @@ struct Facts {
   bool not_needed = false;       // the old VM stays
   // Its record of the Nomad cluster lacks a key that the cluster has meanwhile added.
   bool record_cluster = false;
+  bool record_node = false;  // it has joined as another node
   // Its node is ready, and the metadata that the policy asks for differs from the published
   // metadata.
   bool publish = false;
@@ -116,7 +117,7 @@ struct Facts {
   bool unpublish = false;
 
   // The VM's link.
-  bool two_ready = false;
+  bool ambiguous = false;
   bool contradicted = false;
   bool no_node = false;  // no node has its name
   const nomad::Node* candidate = nullptr;

@@ -96,6 +96,7 @@ class ObserverMemory {
   static void ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* known, VmView* view);
   void ApplyNode(base::MonoTime now, const Look& look, OfVm* known, VmView* view)
       NH_REQUIRES(mutex_);
+  void ApplyLostNodes(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
   void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
 
   PendingReasons pending_reasons_;
@@ -206,8 +207,8 @@ bool ListIsOlderThanVms(const Look& look);
 void CheckIndex(Look* look);
 
 // Stubs that must be read in full before the links can be trusted (rule C6): pool members whose
-// Name is not a VM's, nodes that could be a VM which seems broken, and ready nodes that share a
-// VM's name. Returns indexes into look.nodes(). O(VMs + nodes).
+// Name is not a VM's, nodes that could be a VM which seems broken, and candidates of a VM that has
+// several. Returns indexes into look.nodes(). O(VMs + nodes).
 std::vector<std::size_t> NodesToReadInFull(const Look& look);
 
 }  // namespace nomad_harvester::scaling

@@ -19,17 +19,18 @@ namespace nomad_harvester::scaling {
 enum class StepKind {
   kNothing,
   kWait,
-  kCancelDrain,        // cancel a drain of ours; `mark_eligible` says whether to enable the node
-  kEnable,             // eligibility endpoint
-  kRecordRolledBack,   // annotation rolled-back = `value`
-  kReport,             // nothing can be done; `reason` says why
-  kMarkBroken,         // mark it with an action of its own
-  kMarkUnhealthy,      // the same, once the Lease's action names the VM
-  kMarkReplaced,       // likewise, once its replacement has taken its place
-  kKeepReplaced,       // annotation removal-undone: it stays, and its successor counts too
-  kRecordJoin,         // one PATCH: nomad-node-id, joined-at, and ready-at
-  kRecordReady,        // ready-at
-  kRecordCluster,      // nomad-cluster: the keys of the Nomad cluster
+  kCancelDrain,       // cancel a drain of ours; `mark_eligible` says whether to enable the node
+  kEnable,            // eligibility endpoint
+  kRecordRolledBack,  // annotation rolled-back = `value`
+  kReport,            // nothing can be done; `reason` says why
+  kMarkBroken,        // mark it with an action of its own
+  kMarkUnhealthy,     // the same, once the Lease's action names the VM
+  kMarkReplaced,      // likewise, once its replacement has taken its place
+  kKeepReplaced,      // annotation removal-undone: it stays, and its successor counts too
+  kRecordJoin,        // one PATCH: nomad-node-id, joined-at, and ready-at
+  kRecordReady,       // ready-at
+  // nomad-cluster: the keys of the Nomad cluster; and nomad-node-id, if `value` has the node's ID
+  kRecordCluster,
   kForgetJoinTimeout,  // wait_for = "running": the instance has run, so join-timeout is dropped
   kStart,              // start a VM that waited for its predecessor's end: set its run strategy
   kRenewToken,         // a new introduction token, while the VM has not booted
@@ -54,7 +55,7 @@ enum class Row {
   kUnmarkedDraining,
   kUnmarkedDrained,
   kUnmarkedRecord,
-  kUnmarkedTwoReady,
+  kUnmarkedAmbiguous,
   kUnmarkedRan,
   kUnmarkedCandidate,
   kUnmarkedStays,
@@ -80,7 +81,7 @@ enum class Row {
   kMarkUnreadable,
   kMarkOfAnother,
   kMarkedForeignDrain,
-  kMarkedTwoReady,
+  kMarkedAmbiguous,
   kMarkedNotNamed,
   kMarkedCanceled,
   kMarkedTakenBack,

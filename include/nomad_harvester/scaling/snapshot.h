@@ -100,6 +100,9 @@ struct VmView {
   base::Duration node_down_for{};
   // Likewise since the drain of its mark has been complete on that node.
   base::Duration node_drained_for{};
+  // The node as which it joined has likewise been down for kDownForGood, while its guest ran: its
+  // client may have registered anew (rule C6).
+  bool node_is_lost = false;
   // Whether KubeVirt runs an instance of the VM, and its addresses; unset if the instances were not
   // read.
   std::optional<bool> instance_runs;
@@ -307,6 +310,8 @@ class NodeSet {
   bool IsLinked(std::size_t node) const { return is_linked_[node]; }
   // Ready nodes that are linked to no VM of the namespace.
   const std::vector<std::size_t>& unlinked_ready() const { return unlinked_ready_; }
+  // True if several of them have this meta.harvester_vm_uuid.
+  bool IsSharedUuid(std::string_view uuid) const;
 
  private:
   const NodeList nodes_;
@@ -315,6 +320,8 @@ class NodeSet {
   Drained drained_;
   std::vector<OrphanedNode> orphaned_nodes_;
   std::vector<std::size_t> unlinked_ready_;
+  // How many of them have each meta.harvester_vm_uuid.
+  absl::flat_hash_map<std::string_view, int, std::hash<std::string_view>> uuids_;
 };
 
 class Snapshot {

@@ -21,7 +21,11 @@ constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
 // A Scale does not wait for VMs of earlier actions, but keeps their names for the background.
 void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
   for (const auto& [view, step] : decisions.all()) {
-    if (view->member && view->vm->has_mark) marked_.insert(view->vm->name);
+    if (!view->member || !view->vm->has_mark) continue;
+    marked_.insert(view->vm->name);
+    for (std::string& claim : harvester::ClaimsThatGoWith(view->vm)) {
+      deps_.backlog.seen_claims.insert_or_assign(std::move(claim), view->vm->name);
+    }
   }
   const auto gone = [&](const std::string& vm) {
     deps_.backlog.gone_since.try_emplace(vm, now);
@@ -57,7 +61,7 @@ bool DeletedVms::IsSweepDue(const Tracker* tracker) const {
 
 // Every sweep looks for leftovers of gone VMs, and for Secrets that the Lease names.
 SweepScope DeletedVms::Scope() const {
-  SweepScope scope;
+  SweepScope scope{.seen_claims = deps_.backlog.seen_claims};
   for (const auto& [vm, since] : deps_.backlog.gone_since) scope.deleted.insert(vm);
   if (const auto action = deps_.lease.record().action; action.has_value()) {
     scope.named_by_action = action->names;
@@ -115,6 +119,9 @@ Effect DeletedVms::Sweep(const runtime::Context& context, const PoolSnapshot& sn
   for (const auto& [vm, leftover] : backlog.leftovers) backlog.gone_since.try_emplace(vm, now);
   std::erase_if(backlog.gone_since,
                 [&](const auto& entry) { return !backlog.leftovers.contains(entry.first); });
+  std::erase_if(backlog.seen_claims, [&](const auto& entry) {
+    return !backlog.leftovers.contains(entry.second) && !marked_.contains(entry.second);
+  });
   if (!swept->unowned.ok()) return {Verdict::kRefused, swept->unowned};
   return effect;
 }

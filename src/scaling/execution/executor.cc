@@ -217,7 +217,8 @@ class Act {
       case StepKind::kForgetJoinTimeout:
         return Annotate({{harvester::kJoinTimeoutAnnotation, std::string("none")}});
       case StepKind::kRecordCluster:
-        return Annotate(WithCluster({}));
+        if (step.value.empty()) return Annotate(WithCluster({}));
+        return Annotate(WithCluster({{harvester::kNodeIdAnnotation, step.value}}));
       case StepKind::kMarkBroken:
         return MarkWith(MarkReason::kBroken, step);
       case StepKind::kMarkUnhealthy:

@@ -43,8 +43,8 @@ class Sweep {
  private:
   // The VM for which a claim was made, if the plugin created it.
   std::optional<std::string> VmOfClaim(const Claim& claim) const {
-    for (const std::string& name : scope_.deleted) {
-      if (harvester::IsClaimNameOf(claim.name, name)) return name;
+    if (const auto seen = scope_.seen_claims.find(claim.name); seen != scope_.seen_claims.end()) {
+      return seen->second;
     }
     if (claim.pool != deps_.key.pool) return std::nullopt;
     const std::size_t disk = claim.name.rfind("-disk-");

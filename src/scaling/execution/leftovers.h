@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 #define NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -21,9 +22,11 @@ struct SweepScope {
   std::set<std::string> named_by_action;
   // Only report what would be changed.
   bool dry_run = false;
-  // VMs that this process deleted. Claims that follow the naming pattern belong to them, with or
-  // without the label.
+  // VMs that this process deleted, or that the Lease names and that are gone.
   std::set<std::string> deleted;
+  // The VM of each claim that this process saw in the spec of a marked VM. Claims of CDI images
+  // have no label.
+  std::map<std::string, std::string> seen_claims{};
 };
 
 struct SweepResult {

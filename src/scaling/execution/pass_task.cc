@@ -48,7 +48,9 @@ class StepTask final : public PassTask {
   const Decisions::Entry* intent() const override { return &entry_; }
   bool removes() const override { return IsRemoval(entry_.step.kind); }
   bool joins() const override { return IsJoin(entry_.step.kind); }
-  bool is_silent() const override { return entry_.step.kind == StepKind::kRecordCluster; }
+  bool is_silent() const override {
+    return entry_.step.kind == StepKind::kRecordCluster && entry_.step.value.empty();
+  }
   std::vector<log::Field> fields() const override {
     return {{"row", RowName(entry_.step.row)}, {"why", entry_.step.reason}};
   }

@@ -42,6 +42,8 @@ struct PoolBacklog {
   std::map<std::string, base::MonoTime> zone_failures;
   // Times at which VMs with leftovers disappeared.
   std::map<std::string, base::MonoTime> gone_since;
+  // The VM of each claim that goes with a VM that was observed as marked.
+  std::map<std::string, std::string> seen_claims;
 };
 
 }  // namespace nomad_harvester::scaling

@@ -107,7 +107,7 @@ bool AwaitsIdle(const VmView& view, const Look& look) {
 
 std::vector<std::size_t> NodesToReadInFull(const Look& look) {
   const std::vector<nomad::Node>& nodes = look.nodes();
-  // Names of VMs, and how many ready nodes have them.
+  // Names of VMs, and how many nodes that are not down have them.
   absl::flat_hash_map<std::string_view, int, std::hash<std::string_view>> names;
   std::uint64_t oldest_wanting = UINT64_MAX;
   for (const VmView& view : look.vms) {
@@ -127,12 +127,12 @@ std::vector<std::size_t> NodesToReadInFull(const Look& look) {
                        [&](const nodepool::PoolIdentity& i) { return i.Contains(node); });
   };
   std::vector<std::size_t> wanted;
-  std::vector<std::pair<std::size_t, std::string_view>> named;  // ready, and has a VM's name
+  std::vector<std::pair<std::size_t, std::string_view>> named;  // not down, and has a VM's name
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const nomad::Node& node = nodes[i];
     const bool is_ready = node.status == nomad::NodeStatus::kReady;
     if (const auto name = names.find(nodepool::ShortHostName(node.name)); name != names.end()) {
-      if (!is_ready) continue;
+      if (node.status == nomad::NodeStatus::kDown) continue;
       ++name->second;
       named.emplace_back(i, name->first);
     } else if (!node.full) {
@@ -140,11 +140,18 @@ std::vector<std::size_t> NodesToReadInFull(const Look& look) {
       if (could_be_wanted || is_of_some_pool(node)) wanted.push_back(i);
     }
   }
-  // If two ready nodes have a VM's name, both must be read in full to identify the VM's node.
+  // Only in full they show which of several is the VM's.
   for (const auto& [i, name] : named) {
     if (!nodes[i].full && names[name] > 1) wanted.push_back(i);
   }
+  for (const VmView& view : look.vms) {
+    if (view.link.state != nodepool::LinkState::kAmbiguous) continue;
+    for (const std::size_t i : view.link.others) {
+      if (!nodes[i].full) wanted.push_back(i);
+    }
+  }
   std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   return wanted;
 }
 

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nodepool/readiness.h"
+#include "nomad_harvester/scaling/facts.h"
 #include "nomad_harvester/scaling/observer.h"
 
 namespace nomad_harvester::scaling {
@@ -81,6 +83,24 @@ void ObserverMemory::ApplyNode(base::MonoTime now, const Look& look, OfVm* known
     view->node_down_for = For(&down_since_[node->id], *node, now);
   }
   ApplyDrain(now, node, known, view);
+}
+
+void ObserverMemory::ApplyLostNodes(base::MonoTime now, Look* look) {
+  std::unordered_map<std::string_view, const nomad::Node*> down;
+  for (const nomad::Node& node : look->nodes()) {
+    if (node.status == nomad::NodeStatus::kDown) down.emplace(node.id, &node);
+  }
+  if (down.empty()) return;
+  bool any = false;
+  for (VmView& view : look->vms) {
+    const auto node = down.find(view.vm->joined_node_id);
+    if (node == down.end() || !view.member) continue;
+    const base::Duration down_for = For(&down_since_[node->second->id], *node->second, now);
+    view.node_is_lost = down_for >= kDownForGood && MayHaveInstance(view) &&
+                        !harvester::IsPausedOrMigrating(view.vm);
+    any |= view.node_is_lost;
+  }
+  if (any) Link(look);
 }
 
 void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* known,
@@ -166,6 +186,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   }
   if (!look->nomad_readable) unreadable_since_ = now;
 
+  ApplyLostNodes(now, look);
   for (VmView& view : look->vms) {
     const auto [entry, is_new] = of_vm_.try_emplace(view.vm->uid);
     OfVm& known = entry->second;

@@ -347,9 +347,12 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
       facts.node != nullptr && WhyNotReady(view, *facts.node, seen.snapshot()).empty();
   facts.is_ready = can_tell && facts.recovered;
   facts.record_cluster = ShouldRecordCluster(view.vm, facts.node != nullptr, look);
+  facts.record_node = facts.joined && facts.node != nullptr &&
+                      facts.node->status == NodeStatus::kReady &&
+                      facts.node->id != view.vm->joined_node_id;
   facts.is_protected = view.vm->protect.HoldsAt(seen.now()) ||
                        (facts.node != nullptr && nodepool::IsProtected(*facts.node));
-  facts.two_ready = view.link.state == LinkState::kTwoReady;
+  facts.ambiguous = view.link.state == LinkState::kAmbiguous;
   facts.contradicted = view.link.state == LinkState::kContradicted;
   facts.no_node = view.link.state == LinkState::kNone;
   facts.marked = view.vm->has_mark;

@@ -246,11 +246,11 @@ constexpr std::array<Rule, 57> kTable = {{
     {Row::kUnmarkedRecord, "unmarked-record", "no mark",
      "its own node: such a drain complete and undone, not recorded", "write rolled-back",
      [](const Facts& f) { return !f.marked && f.undone != nullptr; }, RecordRolledBack},
-    {Row::kUnmarkedTwoReady, "unmarked-two-ready", "no mark", "two ready nodes have its name",
-     "report", [](const Facts& f) { return !f.marked && f.two_ready; },
+    {Row::kUnmarkedAmbiguous, "unmarked-ambiguous", "no mark", "several nodes could be its node",
+     "report", [](const Facts& f) { return !f.marked && f.ambiguous; },
      [](const Facts& f) {
        return MakeStep(StepKind::kReport,
-                       "two ready nodes have its name: " + ViewOf(f).link.explanation);
+                       "which node it has is not certain: " + ViewOf(f).link.explanation);
      }},
     {Row::kUnmarkedRan, "unmarked-ran",
      "no mark, never ready; its instance has run, which is what wait_for asks",
@@ -340,12 +340,19 @@ constexpr std::array<Rule, 57> kTable = {{
      [](const Facts& f) { return !f.marked && !f.joined && f.contradicted; },
      [](const Facts& f) { return MakeStep(StepKind::kReport, ViewOf(f).link.explanation); }},
     {Row::kUnmarkedCluster, "unmarked-cluster",
-     "no mark; its record of the Nomad cluster lacks a key that the cluster has",
-     "links, or none and the record has a key of the cluster", "record the cluster's keys",
-     [](const Facts& f) { return !f.marked && f.record_cluster; },
+     "no mark; its record of the Nomad cluster lacks a key that the cluster has, or it joined as "
+     "another node",
+     "links, or none and the record has a key of the cluster; in the second case ready",
+     "record the cluster's keys and the node",
+     [](const Facts& f) { return !f.marked && (f.record_cluster || f.record_node); },
      [](const Facts& f) {
-       return MakeStep(StepKind::kRecordCluster, "its record of the Nomad cluster is not current",
-                       f.node);
+       Step step = MakeStep(StepKind::kRecordCluster,
+                            "its record of the Nomad cluster is not current", f.node);
+       if (!f.record_node) return step;
+       step.value = f.node->id;
+       step.reason = "its client has registered anew, as " + Named(*f.node) + "; before it was " +
+                     ViewOf(f).vm->joined_node_id;
+       return step;
      }},
     {Row::kUnmarkedTokenEnds, "unmarked-token-ends",
      "no mark, never joined; it has not booted, and half of its introduction token's time is over",
@@ -450,9 +457,9 @@ constexpr std::array<Rule, 57> kTable = {{
        return MakeStep(StepKind::kRollBack,
                        Named(*f.node) + " is drained by another client: maintenance", f.node);
      }},
-    {Row::kMarkedTwoReady, "marked-two-ready", "marked",
-     "two ready nodes have its name, or its node is another VM by an identity hint",
-     "roll back, report", [](const Facts& f) { return f.two_ready || f.contradicted; },
+    {Row::kMarkedAmbiguous, "marked-ambiguous", "marked",
+     "several nodes could be its node, or its node is another VM by an identity hint",
+     "roll back, report", [](const Facts& f) { return f.ambiguous || f.contradicted; },
      [](const Facts& f) { return MakeStep(StepKind::kRollBack, ViewOf(f).link.explanation); }},
     {Row::kMarkedNotNamed, "marked-not-named",
      "marked, not for being broken, and not in names of the Lease's action", "any", "roll back",

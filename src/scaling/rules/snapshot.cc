@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/readiness.h"
 
@@ -26,7 +27,9 @@ std::vector<nodepool::VmIdentityHints> HintsOf(const Look& look) {
     hints.push_back({.name = vm.name,
                      .firmware_uuid = vm.firmware_uuid,
                      .addresses = view.addresses,
-                     .node_attribute = attribute});
+                     .node_attribute = attribute,
+                     .node_id = view.member ? vm.joined_node_id : "",
+                     .node_is_lost = view.node_is_lost});
   }
   return hints;
 }
@@ -223,7 +226,10 @@ NodeSet::NodeSet(const Look& look, const Snapshot& vms)
       is_linked_(look.node_is_linked) {
   for (std::size_t i = 0; i < all().size(); ++i) {
     const nomad::Node& node = all()[i];
-    if (!is_linked_[i] && node.status == nomad::NodeStatus::kReady) unlinked_ready_.push_back(i);
+    if (!is_linked_[i] && node.status == nomad::NodeStatus::kReady) {
+      unlinked_ready_.push_back(i);
+      ++uuids_[nodepool::MachineUuidOf(node)];
+    }
     if (!node.last_drain.has_value()) continue;
     const auto mark = nodepool::ParseDrainMark(node);
     if (!mark.has_value()) continue;
@@ -246,6 +252,11 @@ std::optional<std::size_t> NodeSet::Find(std::string_view id) const {
                                   [id](const nomad::Node& node) { return node.id == id; });
   if (found == all().end()) return std::nullopt;
   return static_cast<std::size_t>(found - all().begin());
+}
+
+bool NodeSet::IsSharedUuid(std::string_view uuid) const {
+  const auto found = uuids_.find(uuid);
+  return found != uuids_.end() && found->second > 1;
 }
 
 std::span<const NodeSet::Drained::value_type> NodeSet::DrainedFor(std::size_t vm) const {
@@ -388,9 +399,14 @@ bool Overlay::CouldBeIt(const nomad::Node& node) const {
       (record.has_value() && IdentityOf(*record).Contains(node)) ||
       (snapshot_.policy.has_value() && IdentityOf(*snapshot_.policy).Contains(node));
   if (!of_pool || nodepool::IsDeclaredForeign(node)) return false;
-  const auto hint = node.meta.find("harvester_vm_uuid");
-  if (hint == node.meta.end() || hint->second.empty()) return true;
-  return !nodes_->linker().IsUuidOfAnother(hint->second, snapshot_.seen->IndexOf(base_));
+  const std::string_view uuid = nodepool::MachineUuidOf(node);
+  if (uuid.empty()) return true;
+  if (nodes_->linker().IsUuidOfAnother(uuid, snapshot_.seen->IndexOf(base_))) return false;
+  // One that several nodes have, such as that of the machine on which the image was made, names
+  // none of them.
+  const std::string& own = view().vm->firmware_uuid;
+  return own.empty() || !nodepool::HasUuidForm(uuid) || base::EqualsIgnoreCase(uuid, own) ||
+         nodes_->IsSharedUuid(uuid);
 }
 
 const nomad::Node* Overlay::Candidate() const {

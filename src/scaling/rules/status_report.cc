@@ -331,7 +331,7 @@ bool NeedsResumption(const Decisions& decisions, bool paused) {
       return true;
     if (IsAct(step.kind) && !(paused && IsUpkeep(step.kind))) return true;
     someone_lacks_a_node = someone_lacks_a_node || view->link.state == nodepool::LinkState::kNone ||
-                           view->link.state == nodepool::LinkState::kTwoReady;
+                           view->link.state == nodepool::LinkState::kAmbiguous;
   }
   if (!look.nomad_readable) return false;
   if (someone_lacks_a_node && !NodesToReadInFull(look).empty()) return true;

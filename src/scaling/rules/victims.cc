@@ -64,7 +64,7 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
   if (view.vm->protect.HoldsAt(snapshot.now())) return "protected by its annotation";
   if (IsOtherCluster(view.vm, snapshot.look())) return "it belongs to another Nomad cluster";
   if (IsOtherNomad(view.vm, snapshot.look())) return "made for another Nomad region";
-  if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
+  if (view.link.state == LinkState::kAmbiguous || view.link.state == LinkState::kContradicted) {
     return view.link.explanation;
   }
   for (const std::string& claim : view.vm->claim_names) {
