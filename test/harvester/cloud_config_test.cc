@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/vm_spec.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/status_matchers.h"
