@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -187,6 +188,15 @@ CheckResult ResultOf(const PluginDirectory& plugin_dir) {
   if ((file.permissions() & kAnyone) == fs::perms::none) {
     return result(CheckOutcome::kWarn, executable.string() + " may be executed by nobody",
                   "chmod 755 " + executable.string());
+  }
+  std::ifstream stream(executable, std::ios::binary);
+  std::string begin(4, '\0');
+  if (stream &&
+      !(stream.read(begin.data(), 4) && begin == "\x7f"
+                                                 "ELF") &&
+      !begin.starts_with("#!")) {
+    return result(CheckOutcome::kWarn, executable.string() + " is not an executable of Linux",
+                  kPutThere);
   }
   return result(CheckOutcome::kPass, "has the executable " NOMAD_HARVESTER_PLUGIN_NAME, "");
 }

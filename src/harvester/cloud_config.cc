@@ -133,6 +133,20 @@ bool IsCloudConfig(std::string_view text) {
   return text.size() == kMark.size() || text[kMark.size()] != '-';
 }
 
+bool IsRunByCloudInit(std::string_view text) {
+  constexpr std::string_view kPrefixes[] = {
+      "#!", "#include", "#cloud-config", "#part-handler", "#cloud-boothook", "## template: jinja"};
+  constexpr std::string_view kGzip = "\x1f\x8b";
+  constexpr std::size_t kMimeHeaderBytes = 4096;
+  if (text.starts_with(kGzip)) return true;
+  const std::string head = base::AsciiLower(text.substr(0, kMimeHeaderBytes));
+  if (head.find("mime-version:") != std::string::npos) return true;
+  const std::string_view begin = base::TrimAsciiSpace(text);
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes), [&](std::string_view prefix) {
+    return base::EqualsIgnoreCase(begin.substr(0, prefix.size()), prefix);
+  });
+}
+
 absl::StatusOr<std::string> AddAuthorizedKeys(const std::string& text,
                                               const std::vector<std::string>& keys) {
   NH_ASSIGN_OR_RETURN(const CloudConfigOutline outline, ReadOutline(text));

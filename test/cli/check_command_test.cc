@@ -384,6 +384,30 @@ INSTANTIATE_TEST_SUITE_P(
                            .object = "the namespace is full",
                            .cure = "change what Harvester names"},
         BrokenPrecondition{
+            .name = "an_admission_webhook_that_answers_403",
+            .breaks =
+                [](simulator::Cluster& cluster) {
+                  cluster.SetFaultHook([](const simulator::RequestInfo& request) {
+                    const bool creates =
+                        request.resource == "virtualmachines" && request.verb == "create";
+                    return creates ? simulator::Fault::Answer(
+                                         403,
+                                         R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"
+                                         R"("reason":"Forbidden","code":403,"message":)"
+                                         R"("admission webhook \"policy.example\" denied the )"
+                                         R"(request: label team is missing"})")
+                                   : simulator::Fault::None();
+                  });
+                },
+            .id = "harvester.dry_run",
+            .object = "label team is missing",
+            .cure = "change what Harvester names"},
+        BrokenPrecondition{.name = "user_data_with_a_misspelt_header",
+                           .values = {{"user_data", "#cloudconfig\nhostname: x\n"}},
+                           .id = "harvester.templates",
+                           .object = "user_data: cloud-init does not run it",
+                           .cure = "where the agent runs"},
+        BrokenPrecondition{
             .name = "no_room",
             .breaks = [](simulator::Cluster& cluster) { cluster.PutObject(Quota("4", "4")); },
             .id = "harvester.quota",
@@ -521,6 +545,11 @@ TEST(CheckCommand, looks_for_the_plugin_where_the_agents_file_says_it_is) {
                              " may be executed by nobody\n         -> chmod 755 " + executable +
                              "\n");
   std::filesystem::permissions(executable, std::filesystem::perms::owner_all);
+  EXPECT_EQ(line(there),
+            "warn     " + where + executable + " is not an executable of Linux" + cure);
+  dir.WriteFile("harvester",
+                "\x7f"
+                "ELF");
   EXPECT_EQ(line(there), "ok       " + where + "has the executable harvester\n");
   std::filesystem::remove(executable);
   std::filesystem::create_directory(executable);

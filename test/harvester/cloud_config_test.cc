@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/vm_spec.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/status_matchers.h"
@@ -32,6 +34,22 @@ TEST(IsCloudConfig, is_what_cloud_init_takes_for_one) {
   for (const char* text : {"", "#cloud", "# cloud-config", "a: 1", "#!/bin/sh\n#cloud-config",
                            "#cloud-config-archive", "#cloud-config-jsonp"}) {
     EXPECT_FALSE(IsCloudConfig(text)) << text;
+  }
+}
+
+TEST(IsRunByCloudInit, knows_the_headers_of_cloud_init) {
+  for (const char* text :
+       {"#cloud-config\n", "\n #Cloud-Config", "#!/bin/sh\n", "#include\nhttp://x",
+        "#include-once\n", "#part-handler\n", "#cloud-boothook\n", "#cloud-config-archive\n",
+        "#cloud-config-jsonp\n", "## template: jinja\n#cloud-config\n", "\x1f\x8b\x08",
+        "Content-Type: multipart/mixed; boundary=\"=\"\nMIME-Version: 1.0\n"}) {
+    EXPECT_TRUE(IsRunByCloudInit(text)) << text;
+  }
+  for (const char* text :
+       {"#cloudconfig\n", "# cloud-config\n", "# made by us\n#cloud-config\n",
+        "\xEF\xBB\xBF#cloud-config\n", "I2Nsb3VkLWNvbmZpZwo=", "variant: flatcar\nversion: 1.0.0\n",
+        R"({"ignition":{"version":"3.4.0"}})", "hostname: x\n"}) {
+    EXPECT_FALSE(IsRunByCloudInit(text)) << text;
   }
 }
 

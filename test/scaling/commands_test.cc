@@ -63,6 +63,19 @@ TEST_F(CommandsTest, L10_a_pause_is_one_patch_of_a_lease_that_exists_and_a_resum
   EXPECT_EQ(LeaseAnnotation("note"), "kept");
 }
 
+TEST_F(CommandsTest, L10_a_pause_or_a_resume_whose_answer_was_lost_reads_the_Lease_again) {
+  AnnotateLease("note", "kept");
+  Next("patch leases", simulator::Fault::DropReply());
+  EXPECT_THAT(Pause(Hold{.always = true}), IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("patch leases", "get leases"));
+  EXPECT_EQ(Paused(), "true");
+  Next("patch leases", simulator::Fault::DropReply());
+  EXPECT_THAT(Resume(), IsOkAndHolds(WasHeld::kYes));
+  EXPECT_EQ(Paused(), "");
+  Next("patch leases", simulator::Fault::Drop());
+  EXPECT_FALSE(Pause(Hold{.always = true}).ok()) << "it was not written";
+}
+
 TEST_F(CommandsTest, L10_a_resume_of_a_pool_that_is_not_paused_writes_nothing_and_says_so) {
   AnnotateLease("note", "kept");
   EXPECT_THAT(Resume(), IsOkAndHolds(WasHeld::kNo));

@@ -149,6 +149,12 @@ absl::StatusOr<std::string> RenderTemplate(const std::string& source,
 // True if the template uses this variable.
 bool UsesVariable(const std::string& source, std::string_view name);
 
+// True if cloud-init runs the text: it begins with a known prefix, is a MIME message or is
+// compressed. Any other user data is ignored with a warning in the VM
+// (canonical/cloud-init:cloudinit/handlers/__init__.py, INCLUSION_TYPES_MAP;
+// canonical/cloud-init:cloudinit/user_data.py, convert_string).
+bool IsRunByCloudInit(std::string_view text);
+
 // Builds the user data of a VM: the rendered template, checked to be YAML if it begins with
 // #cloud-config, with the public keys merged into ssh_authorized_keys. Keys require #cloud-config
 // or no template (INVALID_ARGUMENT). An empty source gives "#cloud-config\n".

@@ -90,7 +90,26 @@ void SetClass(const std::string& id, const absl::Status& status,
 absl::Status CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
                             const CreationSources& sources) {
   policy.disk_bytes.reset();
-  return PlanCreation(deps, policy, WithoutProblems(sources), 0, "").status();
+  NH_ASSIGN_OR_RETURN(const CreationPlan plan,
+                      PlanCreation(deps, policy, WithoutProblems(sources), 0, ""));
+  const std::string& text = plan.user_data.text;
+  // What a variable at the beginning becomes is not known here.
+  if (text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text)) {
+    return absl::OkStatus();
+  }
+  return base::InvalidArgument(plan.user_data.key +
+                               ": cloud-init does not run it: it must begin with #cloud-config, "
+                               "#! or another header of cloud-init, without anything before it");
+}
+
+// True for a 403 by access control; an admission webhook or policy answers 403 with other words
+// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/
+// errors.go, `is forbidden: User "x" cannot create resource ...`).
+bool LacksRight(const absl::Status& status) {
+  const auto error = kube::GetKubeError(status);
+  return error.has_value() && error->http_status == 403 &&
+         error->message.find("is forbidden: User ") != std::string::npos &&
+         error->message.find(" cannot ") != std::string::npos;
 }
 
 void CheckImage(const config::PoolPolicy& policy, const absl::StatusOr<harvester::Image>& image,
@@ -321,7 +340,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     if (admitted.ok()) {
       lines->Set("harvester.dry_run", CheckOutcome::kPass,
                  "Harvester would accept one; nothing was stored");
-    } else if (kube::IsForbidden(admitted)) {
+    } else if (LacksRight(admitted)) {
       lines->Set("harvester.dry_run", CheckOutcome::kSkipped, "the token may not create VMs");
     } else if (!kube::IsNotFound(admitted)) {
       lines->Set("harvester.dry_run", CheckOutcome::kFail, base::Message(admitted),

@@ -34,16 +34,28 @@ absl::Status CheckStored(const kube::Observed& reply, const std::string& name,
                            "written is not known; repeat it, and check harvester_url");
 }
 
+// Returns whether the Lease has what was written. A write whose answer was lost or says nothing
+// about it may have been done, so the Lease is read again.
+absl::Status CheckWritten(const runtime::Context& context, const kube::KubeClient& client,
+                          const PoolKey& key, const absl::StatusOr<kube::Observed>& reply,
+                          const char* annotation, const std::optional<std::string>& text) {
+  const std::string name = harvester::LeaseName(key.pool);
+  if (reply.ok()) return CheckStored(*reply, name, annotation, text);
+  if (kube::IsRefused(reply.status()) || kube::IsNotFound(reply.status())) return reply.status();
+  const auto now = client.Get(context, kube::kLeases, key.ns, name);
+  const bool written = now.ok() && CheckStored(*now, name, annotation, text).ok();
+  return written ? absl::OkStatus() : reply.status();
+}
+
 }  // namespace
 
 absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClient& client,
                           const PoolKey& key, const char* annotation,
                           const std::optional<std::string>& text) {
   const std::string name = harvester::LeaseName(key.pool);
-  NH_ASSIGN_OR_RETURN(const kube::Observed reply,
-                      client.MergePatch(context, kube::kLeases, key.ns, name,
-                                        kube::LeasePatch({.annotations = {{annotation, text}}})));
-  return CheckStored(reply, name, annotation, text);
+  const auto reply = client.MergePatch(context, kube::kLeases, key.ns, name,
+                                       kube::LeasePatch({.annotations = {{annotation, text}}}));
+  return CheckWritten(context, client, key, reply, annotation, text);
 }
 
 namespace {
@@ -81,13 +93,12 @@ absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const P
   }
   kube::Lease lease{.name = harvester::LeaseName(key.pool), .ns = key.ns};
   lease.annotations[harvester::kLeasePausedAnnotation] = text;
-  NH_ASSIGN_OR_RETURN(
-      const kube::Observed created,
-      clients_.kube->Create(
-          context, kube::kLeases, key.ns,
-          kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
-                                    {harvester::kPoolLabel, key.pool}})));
-  NH_RETURN_IF_ERROR(CheckStored(created, lease.name, harvester::kLeasePausedAnnotation, text));
+  const auto created = clients_.kube->Create(
+      context, kube::kLeases, key.ns,
+      kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
+                                {harvester::kPoolLabel, key.pool}}));
+  NH_RETURN_IF_ERROR(
+      CheckWritten(context, *clients_.kube, key, created, harvester::kLeasePausedAnnotation, text));
   return false;
 }
 
