@@ -261,6 +261,7 @@ TEST_F(TrackerMakeTest, L2_a_token_that_cannot_be_replaced_leaves_a_creation_to_
   World world = World().With(Vm("a").Age(minutes(10)).Stopped().InstanceRuns(false));
   world.Policy().intro_token = config::IntroToken::kRequired;
   world.Raw().vms[0].vm.Change().printable_status = "Provisioning";
+  world.Raw().vms[0].known_for = minutes(2);
   RefuseForAMinute(StepKind::kRenewToken);
   See(world);
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);

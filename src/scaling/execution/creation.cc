@@ -351,8 +351,8 @@ absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& con
   return harvester::IntroToken{.jwt = made.jwt, .expires = now + made.lifetime};
 }
 
-base::WallTime TokenCheckTime(base::WallTime made, base::WallTime expires) {
-  return made + std::max<base::Duration>((expires - made) / 2, std::chrono::seconds(30));
+base::Duration TokenCheckAfter(base::Duration lifetime) {
+  return std::max<base::Duration>(lifetime / 2, std::chrono::seconds(30));
 }
 
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
@@ -421,7 +421,8 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   NH_ASSIGN_OR_RETURN(const auto vm, deps.vms.CreateVm(context, objects.vm));
   created.uid = vm.value.uid;
   if (created.secret.token_expires.has_value()) {
-    deps.memory.RecordTokenOf(created.uid, TokenCheckTime(now, *created.secret.token_expires));
+    deps.memory.RecordTokenOf(
+        created.uid, deps.clock.Now() + TokenCheckAfter(*created.secret.token_expires - now));
   }
   return created;
 }

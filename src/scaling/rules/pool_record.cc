@@ -79,7 +79,7 @@ PoolRecord RecordAfter(PoolRecord record, const RunSummary& run) {
   }
   if (run.last_event.has_value() || run.created) {
     record.last_event = std::max(record.last_event.value_or(base::WallTime{}),
-                                 run.last_event.value_or(run.last.event_time()));
+                                 run.last_event.value_or(run.last.earlier_now()));
   }
   return record;
 }

@@ -233,7 +233,7 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
   if (!view.member) return VmState::kUnmanaged;
   if (harvester::IsTerminating(vm)) {
-    return IsStuckInDeletion(vm, snapshot.now()) ? VmState::kStuck : VmState::kDeleting;
+    return IsStuckInDeletion(view, snapshot.now()) ? VmState::kStuck : VmState::kDeleting;
   }
   if (vm.has_mark) return VmState::kDraining;
   if (IsBroken(view, snapshot)) return VmState::kBroken;
@@ -323,7 +323,7 @@ bool NeedsResumption(const Decisions& decisions, bool paused) {
   bool someone_lacks_a_node = false;
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member) continue;
-    if (IsStuckInDeletion(view->vm, look.now) && !IsAct(step.kind)) continue;
+    if (IsStuckInDeletion(*view, look.now) && !IsAct(step.kind)) continue;
     if (view->vm->has_mark && !IsOtherNomad(view->vm, look)) return true;
     // The name must never be used again, so it must leave the Lease before an operator can delete
     // the VM.

@@ -247,7 +247,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
   outcome->leftovers_limit = view.vm->termination_grace + kLeftoversMargin;
   if (harvester::IsTerminating(view.vm)) {
     outcome->begun = true;
-    if (IsStuckInDeletion(view.vm, snapshot.now())) Fail(Stuck(view.vm), outcome);
+    if (IsStuckInDeletion(view, snapshot.now())) Fail(Stuck(view.vm), outcome);
     return;
   }
   const Step& step = entry->step;
@@ -452,7 +452,7 @@ bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::Mo
     const bool acts = IsAct(entry->step.kind) && !IsDeferred(entry->step.kind);
     if (!acts && !entry->view->vm->has_mark) continue;
     const bool stays = WaitsForNodes(entry->step, now) ||
-                       IsStuckInDeletion(entry->view->vm, decisions.snapshot().now()) ||
+                       IsStuckInDeletion(*entry->view, decisions.snapshot().now()) ||
                        !RemovalRefused(*entry, retries, now).ok() ||
                        !RefusedForGood(*entry, retries, now).ok();
     if (!stays) return false;
