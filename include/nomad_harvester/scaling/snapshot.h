@@ -185,8 +185,7 @@ struct Look {
   std::string pool;
   // The nodes that the caller's policy selects, used to link a VM that has no record of its own.
   std::optional<harvester::NodesRecord> policy_nodes;
-  // replace_unhealthy_after of that policy; unset: it replaces no VM.
-  std::optional<base::Duration> replace_unhealthy_after;
+  SharedPolicy policy;
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
   std::string own_node_id;
@@ -500,7 +499,12 @@ base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
 inline constexpr base::Duration kMaintenanceLimit = std::chrono::hours(2);
 // How long an unhealthy VM stays unmarked while its replacement does not exist (rule C17).
 inline constexpr base::Duration kReplacementWait = std::chrono::seconds(60);
-// LooksUnhealthy for at least replace_unhealthy_after, respecting kMaintenanceLimit.
+// How long a VM that was ready may be not ready: replace_unhealthy_after. One with the annotation
+// `replaces` at most join_timeout, which decides until it has taken its place (rule R5). Unset:
+// for ever.
+std::optional<base::Duration> UnhealthyLimit(const harvester::VirtualMachine& vm,
+                                             const config::PoolPolicy& policy, bool is_pending);
+// LooksUnhealthy for at least UnhealthyLimit, respecting kMaintenanceLimit.
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
 // True for a member of the observed pool.

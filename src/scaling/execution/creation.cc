@@ -420,6 +420,9 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   }
   NH_ASSIGN_OR_RETURN(const auto vm, deps.vms.CreateVm(context, objects.vm));
   created.uid = vm.value.uid;
+  if (vm.value.replaces.has_value() && !creation.replaces.has_value()) {
+    created.replacement = vm.value;
+  }
   if (created.secret.token_expires.has_value()) {
     deps.memory.RecordTokenOf(
         created.uid, deps.clock.Now() + TokenCheckAfter(*created.secret.token_expires - now));
@@ -431,6 +434,14 @@ absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDepe
                                  const CreationPlan& plan, const PlannedCreation& creation,
                                  const std::string& action_id, const PoolSnapshot& snapshot) {
   NH_ASSIGN_OR_RETURN(CreatedVm created, CreateVm(context, deps, plan, creation, snapshot.now()));
+  if (created.replacement.has_value()) {
+    NH_RETURN_IF_ERROR(EndReplacement(context, deps, *created.replacement, /*is_removed=*/false,
+                                      snapshot.policy->join_timeout, snapshot.now()));
+    deps.logger.Info("A Scale takes over a VM that was made to replace another one",
+                     {{"vm", creation.name},
+                      {"replaces", created.replacement->replaces->vm},
+                      {"action_id", action_id}});
+  }
   deps.Tell(EventOfCreation(creation.name, created.uid, snapshot, creation.action_id,
                             deps.agents_reason));
   deps.metrics().Created(creation.action_id != action_id);

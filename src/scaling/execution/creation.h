@@ -109,6 +109,8 @@ struct CreatedVm {
   harvester::VmIdentity identity;
   std::string uid;
   harvester::CloudInitSecret secret;
+  // The VM, if it existed already and was made by a replacement that was interrupted.
+  std::optional<harvester::VirtualMachine> replacement{};
 };
 // Makes an introduction token, if the plan has them, then creates the Secret and the VM. Blocks for
 // the requests. `now`: the API server's time. After an error there may be no VM; if the outcome is

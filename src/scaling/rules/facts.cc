@@ -135,7 +135,9 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   // The VM leaves because of its node, so a missing or unready node does not keep it (rule R6).
   const bool is_dead = facts->node == nullptr || facts->node->status != NodeStatus::kReady;
   const bool is_kept = facts->is_protected || facts->kept;
-  if (is_dead && !is_kept && facts->successor->vm->replaces->reason == kUnhealthy) return;
+  const bool for_its_node = facts->successor->vm->replaces->reason == kUnhealthy &&
+                            snapshot.policy->replace_unhealthy_after.has_value();
+  if (is_dead && !is_kept && for_its_node) return;
   const bool goes_first = harvester::WaitsToStart(facts->successor->vm);
   if (goes_first ? StaysBeside(view, *facts->successor)
                  : !harvester::WasReady(facts->successor->vm)) {
@@ -288,7 +290,7 @@ void SetMarked(const Overlay& seen, Facts* facts) {
 }  // namespace
 
 PoolFacts::PoolFacts(const PoolSnapshot& snapshot) {
-  if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) return;
+  if (!snapshot.policy.has_value()) return;
   std::int64_t members = 0;
   std::int64_t leaving = 0;
   std::vector<const VmView*> unhealthy;
@@ -304,7 +306,13 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) {
       const Overlay seen(snapshot, *view);
       const Facts facts = FactsOf(seen, this);
       const bool is_kept = facts.is_protected || facts.kept;
-      if (facts.unhealthy && !is_kept && facts.candidate == nullptr) unhealthy.push_back(view);
+      if (!facts.unhealthy || is_kept || facts.candidate != nullptr) continue;
+      // One that does not count takes no place of max_unhealthy.
+      if (IsPendingReplacement(*view, snapshot)) {
+        may_replace.insert(view->vm->uid);
+      } else {
+        unhealthy.push_back(view);
+      }
     }
   }
   std::sort(unhealthy.begin(), unhealthy.end(),

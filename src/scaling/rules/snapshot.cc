@@ -57,7 +57,7 @@ Look LookFor(const std::string& region, const std::string& pool, const SharedPol
   look.pool = pool;
   if (!policy.has_value()) return look;
   look.policy_nodes = NodesRecordOf(*policy, region);
-  look.replace_unhealthy_after = policy->replace_unhealthy_after;
+  look.policy = policy;
   return look;
 }
 
@@ -494,13 +494,21 @@ bool IsStuckInDeletion(const VmView& view, base::WallTime now) {
          now >= EndByTwoClocks(*view.vm->deleted_at + limit, limit, view.deleting_for, now);
 }
 
-bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
-  if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) {
-    return false;
+std::optional<base::Duration> UnhealthyLimit(const harvester::VirtualMachine& vm,
+                                             const config::PoolPolicy& policy, bool is_pending) {
+  std::optional<base::Duration> limit = policy.replace_unhealthy_after;
+  if (is_pending) limit = std::min(limit.value_or(policy.join_timeout), policy.join_timeout);
+  if (limit.has_value() && harvester::IsInMaintenance(vm)) {
+    limit = std::max(*limit, kMaintenanceLimit);
   }
-  base::Duration limit = *snapshot.policy->replace_unhealthy_after;
-  if (harvester::IsInMaintenance(view.vm)) limit = std::max(limit, kMaintenanceLimit);
-  return view.unhealthy_for >= limit && MayBeUnhealthy(view, snapshot.look()) &&
+  return limit;
+}
+
+bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
+  if (!snapshot.policy.has_value()) return false;
+  const auto limit =
+      UnhealthyLimit(view.vm, *snapshot.policy, IsPendingReplacement(view, snapshot));
+  return limit.has_value() && view.unhealthy_for >= *limit && MayBeUnhealthy(view, snapshot.look()) &&
          IsUnhealthyNode(view, node);
 }
 

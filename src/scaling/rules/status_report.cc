@@ -67,13 +67,21 @@ bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
   return !StillInitializes(*node, snapshot);
 }
 
+// True for a VM that is to take the place of another one and was ready, but is not any more.
+bool WasReadyInPending(const VmView& view, const PoolSnapshot& snapshot) {
+  return IsPendingReplacement(view, snapshot) && LooksUnhealthy(view, snapshot.look());
+}
+
 Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
   Tally tally;
   for (const VmView* view : snapshot.vms()) {
     const harvester::VirtualMachine& vm = view->vm;
     tally.In(StateOf(*view, snapshot)).push_back(vm.name);
-    if (!Counts(*view, snapshot)) continue;
-    ++tally.count;
+    if (Counts(*view, snapshot)) {
+      ++tally.count;
+    } else if (!WasReadyInPending(*view, snapshot)) {
+      continue;
+    }
     const bool in_maintenance = harvester::IsInMaintenance(vm);
     if (harvester::HasJoined(vm) && harvester::IsStopped(vm) && !in_maintenance) {
       tally.stopped.push_back(vm.name);
@@ -237,9 +245,8 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   }
   if (vm.has_mark) return VmState::kDraining;
   if (IsBroken(view, snapshot)) return VmState::kBroken;
-  if (IsPendingReplacement(view, snapshot) || harvester::WaitsToStart(vm)) {
-    return VmState::kReplacement;
-  }
+  const bool is_pending = IsPendingReplacement(view, snapshot) || harvester::WaitsToStart(vm);
+  if (is_pending && !WasReadyInPending(view, snapshot)) return VmState::kReplacement;
   const bool joined = harvester::HasJoined(vm);
   if (WaitsToBeReady(view, snapshot)) return joined ? VmState::kRegistered : VmState::kPending;
   if (!joined) return VmState::kCreated;

@@ -143,6 +143,12 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
     return;
   }
   const VmView& view = *entry->view;
+  if (IsPendingReplacement(view, snapshot) && !view.vm->has_mark) {
+    // It was made by a replacement that this Scale has interrupted, and does not count. The creation
+    // is repeated, which takes it over (rule R4).
+    outcome->begun = false;
+    return;
+  }
   outcome->begun = true;
   if (outcome->state == OutcomeState::kDone) return;
   if (view.vm->has_mark || harvester::IsTerminating(view.vm)) {
