@@ -390,10 +390,31 @@ TEST_F(CreationTest, C10_a_secret_is_kept_while_its_vm_exists_or_that_cannot_be_
   EXPECT_EQ(cluster_.Secrets().size(), 1U);
 }
 
+TEST_F(CreationTest, R4_a_vm_that_an_interrupted_replacement_made_is_taken_over) {
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  Look look;
+  look.now = clock_.WallNow();
+  const PoolSnapshot snapshot{.key = Deps().key,
+                              .seen = std::make_shared<const Snapshot>(std::move(look)),
+                              .policy = policy_};
+  CreationPlan replacing = *plan;
+  replacing.halted = true;
+  PlannedCreation creation{.name = "web-a", .action_id = "act"};
+  creation.replaces = harvester::Replaces{
+      .vm = "web-old", .uid = "uid-old", .reason = "drifted", .start = "RerunOnFailure"};
+  ASSERT_THAT(MakeVm(context(), Deps(), replacing, creation, "act", snapshot), IsOk());
+  EXPECT_EQ(cluster_.Vm("web-a")["spec"]["runStrategy"], "Halted");
+  creation.replaces.reset();
+  ASSERT_THAT(MakeVm(context(), Deps(), *plan, creation, "act", snapshot), IsOk());
+  const nlohmann::json vm = cluster_.Vm("web-a");
+  EXPECT_FALSE(vm["metadata"]["annotations"].contains(harvester::kReplacesAnnotation));
+  EXPECT_EQ(vm["spec"]["runStrategy"], "RerunOnFailure");
+}
+
 TEST_F(CreationTest, L7_an_introduction_token_is_looked_after_at_half_its_time_and_not_more_often) {
-  const base::WallTime made = clock_.WallNow();
-  EXPECT_EQ(TokenCheckTime(made, made + std::chrono::minutes(30)), made + std::chrono::minutes(15));
-  EXPECT_EQ(TokenCheckTime(made, made + std::chrono::seconds(10)), made + std::chrono::seconds(30))
+  EXPECT_EQ(TokenCheckAfter(std::chrono::minutes(30)), std::chrono::minutes(15));
+  EXPECT_EQ(TokenCheckAfter(std::chrono::seconds(10)), std::chrono::seconds(30))
       << "Nomad cuts its tokens to seconds";
 }
 

@@ -15,6 +15,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 using nomad::NodeStatus;
+using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
@@ -246,6 +247,7 @@ World WithHolds(const Node& node) {
 
 TEST(MarkedHeld, C18_waits_after_its_drain_and_says_for_what_and_until_when) {
   World world = WithHolds(Node("a").Drained("a"));
+  world.Raw().vms[0].held_for = seconds(60);
   const Step step = world.StepOf("a");
   EXPECT_EQ(RowName(step.row), "marked-idle");
   EXPECT_EQ(step.kind, StepKind::kWait);
@@ -254,7 +256,8 @@ TEST(MarkedHeld, C18_waits_after_its_drain_and_says_for_what_and_until_when) {
 }
 
 TEST(MarkedHeld, C18_goes_with_a_warning_once_hold_timeout_has_passed_since_its_drain) {
-  World world = WithHolds(Node("a").Drained("a").DrainEnded(kNow - seconds(30)));
+  World world = WithHolds(Node("a").Drained("a"));
+  world.Raw().vms[0].held_for = seconds(30);
   world.Policy().hold_timeout = seconds(31);
   EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
   world.Policy().hold_timeout = seconds(30);
@@ -264,13 +267,31 @@ TEST(MarkedHeld, C18_goes_with_a_warning_once_hold_timeout_has_passed_since_its_
   EXPECT_THAT(step.reason, HasSubstr("still held by licence, vpn"));
 }
 
+TEST(MarkedHeld, C18_not_before_this_process_has_observed_the_hold_for_hold_timeout) {
+  for (const base::Duration off :
+       std::vector<base::Duration>{-hours(1), -seconds(3), seconds(3), hours(1)}) {
+    World world = WithHolds(Node("a").Drained("a").DrainEnded(kNow + off));
+    world.Raw().vms[0].vm.Change().mark->marked_at = kNow - hours(2);
+    world.Policy().hold_timeout = minutes(15);
+    world.Raw().vms[0].held_for = minutes(15) - seconds(1);
+    EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
+    EXPECT_THAT(world.StepOf("a").reason, HasSubstr("until 2026-03-01T12:"));
+    world.Raw().now += hours(1);
+    EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait) << "the API server's clock";
+    world.Raw().vms[0].held_for = minutes(15);
+    EXPECT_EQ(world.StepOf("a").kind, StepKind::kDelete);
+  }
+}
+
 TEST(MarkedHeld, C18_also_without_its_node_and_however_wrong_nomads_clock_is) {
   World down = WithHolds(Node("a").Down());
+  down.Raw().vms[0].held_for = hours(1);
   down.Raw().vms[0].instance_runs = false;
   EXPECT_EQ(down.StepOf("a").kind, StepKind::kWait);
   down.Policy().hold_timeout = seconds(60);
   EXPECT_EQ(down.StepOf("a").kind, StepKind::kDelete) << "a minute after its mark";
   World wrong = WithHolds(Node("a").Drained("a").DrainEnded(kNow + minutes(500)));
+  wrong.Raw().vms[0].held_for = hours(1);
   wrong.Policy().hold_timeout = seconds(60);
   EXPECT_EQ(wrong.StepOf("a").kind, StepKind::kDelete);
 }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -77,6 +79,84 @@ TEST_F(ObserverMemoryTest, C15_a_join_deadline_has_passed_only_by_two_clocks) {
   EXPECT_FALSE(is_past(seconds(0), kNow + minutes(14) - seconds(1)));
   EXPECT_FALSE(is_past(minutes(15) - seconds(1), kNow)) << "this machine's clock stands still";
   EXPECT_TRUE(is_past(minutes(15), kNow)) << "and this process has known the VM for its time";
+}
+
+// What the clock of the API server that answers, and this machine's, are off.
+struct WrongClock {
+  const char* what;
+  base::Duration server;
+  base::Duration own;
+};
+
+TEST_F(ObserverMemoryTest, C9_a_reply_with_a_wrong_date_does_not_move_the_clock) {
+  for (const WrongClock& wrong : std::vector<WrongClock>{{"right", {}, {}},
+                                                         {"server ahead", hours(1), {}},
+                                                         {"server behind", -hours(1), {}},
+                                                         {"own ahead", {}, hours(1)},
+                                                         {"own behind", {}, -hours(1)}}) {
+    ObserverMemory memory;
+    const auto observe = [&](base::Duration time, base::Duration server, base::Duration own) {
+      World world;
+      world.With(Vm("a"));
+      Look look = std::move(world.Linked());
+      look.now = kNow + time + server;
+      look.own_now = kNow + time + own;
+      memory.Apply(base::MonoTime(hours(5)) + time, &look);
+      return look.now - kNow;
+    };
+    EXPECT_EQ(observe({}, {}, wrong.own), seconds(0)) << wrong.what;
+    EXPECT_EQ(observe(seconds(10), wrong.server, wrong.own), seconds(10)) << wrong.what;
+    EXPECT_EQ(observe(seconds(20), {}, wrong.own), seconds(20)) << wrong.what;
+  }
+}
+
+TEST_F(ObserverMemoryTest, C9_a_clock_that_is_wrong_all_the_time_is_used_as_it_is) {
+  const auto observe = [&](base::Duration time) {
+    World world;
+    world.Raw().own_now = kNow + time - hours(1);
+    return Observe(time, std::move(world)).now - kNow;
+  };
+  EXPECT_EQ(observe(seconds(0)), seconds(0));
+  EXPECT_EQ(observe(hours(9)), hours(9));
+}
+
+TEST_F(ObserverMemoryTest,
+       C15_a_new_vm_is_not_past_its_deadline_because_its_creation_has_a_wrong_time) {
+  Observe(seconds(0), World());
+  const auto is_past = [&](base::Duration time) {
+    World world;
+    world.With(Vm("a").Age(hours(1)));  // made by an API server whose clock is an hour behind
+    world.Raw().own_now = kNow + time;
+    const Look look = Observe(time, std::move(world));
+    return IsPastJoinDeadline(look.vms[0], look);
+  };
+  EXPECT_FALSE(is_past(seconds(2)));
+  EXPECT_FALSE(is_past(minutes(14)));
+  EXPECT_TRUE(is_past(minutes(15) + seconds(2)));
+}
+
+TEST_F(ObserverMemoryTest, C18_the_time_of_a_hold_begins_with_its_first_observation) {
+  const auto held = [&](base::Duration time, bool is_held) {
+    World world;
+    world.With(Vm("a"));
+    const Look look = Observe(time, std::move(world));
+    std::set<std::string> uids;
+    if (is_held) uids.insert("uid-a");
+    memory_.RecordAwaiting(base::MonoTime(hours(5)) + time, {}, uids);
+    return look.vms[0].held_for;
+  };
+  EXPECT_EQ(held(seconds(0), true), seconds(0));
+  EXPECT_EQ(held(seconds(9), true), seconds(9));
+  EXPECT_EQ(held(seconds(12), false), seconds(12));
+  EXPECT_EQ(held(seconds(15), true), seconds(0));
+}
+
+TEST_F(ObserverMemoryTest,
+       C3_the_objects_time_does_not_count_if_the_failure_began_under_observation) {
+  EXPECT_FALSE(Fails(seconds(0), "Starting"));
+  const std::string cpu = "0/3 nodes are available: Insufficient cpu";
+  EXPECT_FALSE(Fails(seconds(1), "ErrorUnschedulable", cpu, kNow - hours(1)));
+  EXPECT_TRUE(Fails(seconds(61), "ErrorUnschedulable", cpu, kNow - hours(1)));
 }
 
 TEST_F(ObserverMemoryTest, C3_a_failing_status_counts_after_sixty_seconds) {

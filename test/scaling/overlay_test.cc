@@ -258,18 +258,16 @@ TEST(OverlayCandidate, the_list_that_was_read_again_has_the_candidates) {
   EXPECT_EQ(IdOf(again.a.Candidate()), "node-x");
 }
 
-TEST(OverlaySetVm, the_vm_as_it_is_now_decides_at_the_time_of_its_reply) {
+TEST(OverlaySetVm, C9_the_vm_as_it_is_now_decides_at_the_time_of_the_observation) {
   World world = TwoVms();
   Again again(world);
   harvester::VirtualMachine vm = again.a.view().vm;
   vm.protect.always = true;
-  again.a.SetVm(vm, kNow + std::chrono::seconds(3));
+  again.a.SetVm(vm);
   EXPECT_TRUE(again.a.view().vm->protect.always);
-  EXPECT_EQ(again.a.now(), kNow + std::chrono::seconds(3));
+  EXPECT_EQ(again.a.now(), kNow);
   EXPECT_EQ(IdOf(again.a.node()), "node-a") << "its link stays";
   EXPECT_FALSE(again.snapshot.seen->FindVm("a")->vm->protect.always);
-  again.a.SetVm(vm, std::nullopt);
-  EXPECT_EQ(again.a.now(), kNow + std::chrono::seconds(3)) << "a reply without a date has no time";
 }
 
 TEST(OverlaySetVm, what_is_read_of_the_instance_and_the_marks_node_is_kept) {
@@ -277,7 +275,7 @@ TEST(OverlaySetVm, what_is_read_of_the_instance_and_the_marks_node_is_kept) {
   Again again(world);
   again.a.SetInstance(false);
   again.a.SetMarksNodeGone(true);
-  again.a.SetVm(again.a.view().vm, std::nullopt);
+  again.a.SetVm(again.a.view().vm);
   EXPECT_EQ(again.a.view().instance_runs, std::optional<bool>(false));
   EXPECT_TRUE(again.a.view().node_gone);
 }

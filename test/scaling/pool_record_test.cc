@@ -48,6 +48,18 @@ TEST(RecordBefore, an_unhealthy_vm_is_named_before_it_is_marked) {
   EXPECT_EQ(named.action->id, "act");
 }
 
+TEST(RecordBefore, R5_a_new_vm_that_was_ready_and_is_lost_stops_the_roll_out) {
+  World world;
+  world.With(Vm("a").Joined()).With(Node("a")).With(Vm("b").Joined().Replaces("a", "drifted"));
+  const PoolSnapshot snapshot = world.Snapshot();
+  const auto before = [&](std::size_t vm) {
+    return RecordBefore({}, snapshot, {{&snapshot.look().vms[vm], StepKind::kMarkUnhealthy}}, "id");
+  };
+  ASSERT_TRUE(before(1).replacement.has_value());
+  EXPECT_EQ(before(1).replacement->vm, "b");
+  EXPECT_FALSE(before(0).replacement.has_value());
+}
+
 TEST(RecordBefore, C11_without_an_action_a_new_one_names_no_vm_that_is_marked_already) {
   World world;
   world.With(Vm("a").Joined()).With(Vm("b").Joined()).With(Vm("m").Joined().Marked());

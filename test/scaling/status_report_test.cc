@@ -201,6 +201,31 @@ TEST(StatusReport, R3_a_swap_blocks_and_is_expected) {
   EXPECT_TRUE(report.expected) << report.reason;
 }
 
+TEST(StatusReport, R3_a_new_vm_whose_node_lacks_a_driver_does_not_block) {
+  World world = PoolOf({"old"});
+  world.Policy().ready_drivers = {"docker"};
+  world.With(Vm("new").Age(minutes(2)).Registered().Replaces("old", "drifted"));
+  world.With(Node("new").Driver("docker", false));
+  EXPECT_READY(Report(world));
+  world.Nodes().pop_back();
+  world.With(Node("new").Driver("docker", true));
+  EXPECT_FALSE(Report(world).status.ready) << "until that is recorded";
+}
+
+TEST(StatusReport, R5_a_new_vm_that_was_ready_and_is_lost_is_told_and_does_not_count) {
+  World world = PoolOf({"old"});
+  world.With(Vm("new").Joined().Stopped().Replaces("old", "drifted")).With(Node("new").Down());
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 1);
+  EXPECT_EQ(report.warning, "stopped: new; without a Nomad node: new");
+  EXPECT_EQ(Counter(report, "lost"), "1");
+  World unready = PoolOf({"old"});
+  unready.With(Vm("new").Joined().Replaces("old", "drifted"));
+  unready.With(Node("new").Status(NodeStatus::kDisconnected));
+  EXPECT_EQ(Counter(Report(unready), "unready"), "1");
+}
+
 TEST(StatusReport, C15_while_nomad_cannot_be_read_nothing_is_broken_or_lost_and_nothing_is_ready) {
   World world;
   world.With(Vm("late")).NomadUnreadable();

@@ -257,10 +257,25 @@ TEST_F(TrackerMakeTest, L1_each_creation_has_its_own_outcome) {
   EXPECT_THAT(Failures(), ElementsAre("create"));
 }
 
+TEST_F(TrackerMakeTest, R4_a_vm_of_an_interrupted_replacement_is_not_delivered_and_is_taken_over) {
+  Track(ToCreate({"a"}));
+  World pending = World().With(Vm("old").Joined()).With(Node("old"));
+  pending.With(Vm("a").Joined().Replaces("old", "drifted")).With(Node("a"));
+  tracker_->RecordMake("a", {.verdict = Verdict::kFailed, .status = base::Unavailable("lost")});
+  See(pending);
+  EXPECT_EQ(StateOf("a"), OutcomeState::kPending) << "it does not count, although it is ready";
+  EXPECT_THAT(tracker_->ToMake(), ElementsAre("a"));
+  tracker_->RecordMake("a", {.verdict = Verdict::kDone});
+  pending.Raw().vms.back().vm.Change().replaces.reset();
+  See(pending);
+  EXPECT_EQ(StateOf("a"), OutcomeState::kDone);
+}
+
 TEST_F(TrackerMakeTest, L2_a_token_that_cannot_be_replaced_leaves_a_creation_to_its_deadline) {
   World world = World().With(Vm("a").Age(minutes(10)).Stopped().InstanceRuns(false));
   world.Policy().intro_token = config::IntroToken::kRequired;
   world.Raw().vms[0].vm.Change().printable_status = "Provisioning";
+  world.Raw().vms[0].known_for = minutes(2);
   RefuseForAMinute(StepKind::kRenewToken);
   See(world);
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);

@@ -97,6 +97,33 @@ TEST(Unhealthy, R6_one_that_something_keeps_once_its_successor_is_ready_stays_be
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedOther) << "also after a restart";
 }
 
+TEST(Unhealthy,
+     R5_a_new_vm_that_was_ready_and_is_lost_goes_after_join_timeout_whatever_the_policy_says) {
+  World world;
+  world.Policy().join_timeout = minutes(5);
+  world.With(Vm("a").Joined()).With(Node("a"));
+  world.With(Vm("b").Joined().Stopped().InstanceRuns(false).Replaces("a", "drifted"));
+  world.With(Node("b").Down());
+  MakeSick(world, minutes(5) - std::chrono::seconds(1));
+  EXPECT_EQ(world.StepOf("b").row, Row::kUnmarkedOther);
+  MakeSick(world, minutes(5));
+  const Step step = world.StepOf("b");
+  EXPECT_EQ(step.kind, StepKind::kMarkUnhealthy) << step.reason;
+  EXPECT_THAT(step.reason, testing::HasSubstr("was not ready for 5m0s"));
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedOther) << "the old one stays";
+  world.Nodes().pop_back();
+  EXPECT_EQ(world.StepOf("b").kind, StepKind::kMarkUnhealthy) << "its node is gone";
+}
+
+TEST(Unhealthy,
+     R6_a_dead_vm_whose_successor_is_ready_leaves_if_the_policy_no_longer_replaces_such_vms) {
+  World world;
+  AddSick(world, "a").With(Vm("b").Joined().Replaces("a", "unhealthy")).With(Node("b"));
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkReplaced) << world.StepOf("a").reason;
+  world.Nodes().erase(world.Nodes().begin());
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedStays) << world.StepOf("a").reason;
+}
+
 TEST(Unhealthy, no_vm_is_replaced_unless_the_policy_asks_for_it) {
   World world;
   EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kNothing);

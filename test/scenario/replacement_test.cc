@@ -330,6 +330,36 @@ TEST_F(Replacement, R5_one_that_is_not_ready_in_time_goes_and_stops_the_others) 
   h_.CheckAtRest(3);
 }
 
+TEST_F(Replacement, R5_a_new_vm_that_is_lost_before_the_swap_goes_and_stops_the_others) {
+  h_.policy["join_timeout"] = "5m";
+  MakePool(2);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string fresh = Pending();
+  // The node is gone in the moment in which it is ready.
+  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    const bool marks =
+        request.verb == "patch" && request.body.find("scale-in") != std::string::npos;
+    if (marks && request.body.find("unhealthy") == std::string::npos) return Fault::Drop();
+    return Fault::None();
+  });
+  for (int i = 0; i < 300 && AnnotationOf(h_.cluster.Vm(fresh), Key("ready-at")).empty(); ++i) {
+    h_.Tick(seconds(1));
+  }
+  ASSERT_TRUE(h_.cluster.StopVm(fresh));
+  h_.Tick(seconds(40));
+  h_.cluster.SetFaultHook(nullptr);
+  EXPECT_EQ(h_.Status()->meta.at("harvester.lost"), "1") << h_.Transcript();
+  for (int i = 0; i < 120; ++i) {
+    h_.Tick(seconds(10));
+    EXPECT_EQ(h_.Status()->count, 2);
+  }
+  EXPECT_EQ(Old(), 2U) << h_.Transcript();
+  EXPECT_THAT(h_.VmNames(), Not(Contains(fresh)));
+  EXPECT_FALSE(AnnotationOf(h_.Leases().at(0), Key("replacement")).empty());
+  h_.CheckAtRest(2);
+}
+
 TEST_F(Replacement, R5_a_vm_that_somebody_asked_to_replace_is_tried_once_with_a_template) {
   h_.policy["join_timeout"] = "5m";
   h_.policy["wait_for"] = "created";

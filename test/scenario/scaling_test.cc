@@ -767,6 +767,39 @@ TEST(DeletionHolds, C18_a_drained_vm_waits_until_a_program_has_taken_back_what_i
   h.CheckAtRest(0);
 }
 
+// The clocks of the API servers against Nomad's and the plugin's, and for how long.
+struct Skew {
+  const char* what;
+  std::vector<base::Duration> servers;
+  base::Duration lasts;
+};
+
+TEST(DeletionHolds, C18_no_single_wrong_clock_ends_a_hold_early) {
+  using std::chrono::hours;
+  using std::chrono::seconds;
+  const base::Duration always = hours(9);
+  for (const Skew& skew : std::vector<Skew>{{"Nomad 3 s ahead", {-seconds(3)}, always},
+                                            {"Nomad an hour ahead", {-hours(1)}, always},
+                                            {"Nomad an hour behind", {hours(1)}, always},
+                                            {"a few replies an hour ahead", {hours(1)}, seconds(9)},
+                                            {"a server ahead", {{}, hours(1), {}}, always},
+                                            {"a server behind", {{}, -hours(1), {}}, always}}) {
+    SCOPED_TRACE(skew.what);
+    Harness h;
+    h.policy["deletion_holds"] = "vpn";
+    h.policy["hold_timeout"] = "20m";
+    ASSERT_TRUE(h.Scale(1).ok());
+    const bool later = skew.lasts < always;
+    h.clock.After(later ? std::chrono::minutes(10) : base::Duration(),
+                  [&] { h.cluster.SetClockSkews(skew.servers); });
+    h.clock.After(std::chrono::minutes(10) + skew.lasts, [&] { h.cluster.SetClockSkews({}); });
+    const base::MonoTime began = h.clock.Now();
+    ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
+    EXPECT_GE(h.clock.Now() - began, std::chrono::minutes(20));
+    EXPECT_LE(h.clock.Now() - began, std::chrono::minutes(21));
+  }
+}
+
 TEST(DeletionHolds, C18_a_vm_that_nobody_releases_goes_after_hold_timeout_with_a_warning) {
   Harness h;
   h.policy["deletion_holds"] = "vpn";

@@ -140,9 +140,9 @@ struct Facts {
   // A scale-in removal whose drain or deletion has been refused for 60 s, while its mark can still
   // be removed (rule L3).
   bool removal_refused = false;
-  // Past the drain's deadline and grace by the API server's clock and, if the drain is running, by
-  // this process' clock. A removal for a reason other than scale-in is not late while its drain can
-  // still be posted (rule L3).
+  // Past the drain's deadline and grace by the API server's clock and, if the drain is running,
+  // also by this process' observation. A removal for a reason other than scale-in is not late while
+  // its drain can still be posted (rule L3).
   bool late = false;
   // A scale-in that is 10 s past its timed deadline although none of our drains was ever posted
   // (rule C9).
@@ -179,8 +179,8 @@ bool AwaitsPurge(const OrphanedNode& gone, const PoolSnapshot& snapshot);
 // True if a drain posted now would take effect: the client receives it, or has nothing to stop.
 bool CanDrain(const nomad::Node& node);
 
-// True if drain_deadline + grace has passed.
-bool IsLate(const harvester::Mark& mark, base::WallTime now);
+// drain_deadline + grace; unset: the drain has no deadline.
+std::optional<base::WallTime> LateAt(const harvester::Mark& mark);
 
 }  // namespace nomad_harvester::scaling
 

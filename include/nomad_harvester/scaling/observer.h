@@ -28,11 +28,13 @@ class NomadReads;
 // State of one pool kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
  public:
-  // Fills in what the look and its VMs have from earlier observations. The look must be linked.
+  // Fills in what the look and its VMs have from earlier observations, and corrects the look's
+  // `now` if the API server's clock differs from what this process expects: then two of three
+  // decide, that clock, this machine's, and the last `now` and what has passed since. The look must
+  // be linked.
   void Apply(base::MonoTime now, Look* look);
-  // Records when the introduction token of a VM must next be renewed or checked, by the API
-  // server's clock.
-  void RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
+  // Records when the introduction token of a VM must next be renewed or checked.
+  void RecordTokenOf(const std::string& vm_uid, base::MonoTime look_after_at);
   // The ids of the nodes that must not be read in full yet, because an earlier read failed, and why
   // it failed. The wait doubles from a second to a minute.
   std::map<std::string, std::string> UnreadUntil(base::MonoTime now) const;
@@ -50,9 +52,11 @@ class ObserverMemory {
   // Returns the previous value.
   bool SetAllocationsUnread(bool unread);
   PendingReasons& pending_reasons() { return pending_reasons_; }
-  // Records the VMs, by uid, that are unhealthy and would be marked if their replacement existed
-  // (VmView::awaited_for). Drops the others.
-  void RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids);
+  // Records the VMs, by uid, for which only one thing is missing: of the unhealthy ones their
+  // replacement (VmView::awaited_for), of the held ones the end of their holds (held_for). Drops
+  // the others.
+  void RecordAwaiting(base::MonoTime now, const std::set<std::string>& unhealthy,
+                      const std::set<std::string>& held);
   // Sets VmView::stays_unrecorded of the VMs with these uids from now on.
   void RecordStaying(const std::set<std::string>& uids);
 
@@ -86,25 +90,32 @@ class ObserverMemory {
     std::optional<DrainSince> drain_known{};
     std::optional<NodeSince> drained{};
     std::optional<base::MonoTime> awaiting_since{};
+    std::optional<base::MonoTime> held_since{};
+    std::optional<base::MonoTime> deleting_since{};
+    bool seen_new = false;
     bool stays = false;
   };
   static base::Duration For(std::optional<NodeSince>* known, const nomad::Node& node,
                             base::MonoTime now);
-  static void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, OfVm* known,
-                                VmView* view);
+  // `seeds`: the object's own time counts, because this process has just begun to observe it.
+  static void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, bool seeds,
+                                OfVm* known, VmView* view);
   static void ApplyDrain(base::MonoTime now, const nomad::Node* node, OfVm* known, VmView* view);
   static void ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* known, VmView* view);
   void ApplyNode(base::MonoTime now, const Look& look, OfVm* known, VmView* view)
       NH_REQUIRES(mutex_);
   void ApplyLostNodes(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
   void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
+  void CorrectNow(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
 
   PendingReasons pending_reasons_;
   mutable base::Mutex mutex_;
   // By VM uid: of every VM of the last look.
   std::unordered_map<std::string, OfVm> of_vm_ NH_GUARDED_BY(mutex_);
   // By VM uid: RecordTokenOf may come before a look has the VM.
-  std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);
+  std::map<std::string, base::MonoTime> tokens_ NH_GUARDED_BY(mutex_);
+  // The `now` of the last look, and when that was.
+  std::optional<std::pair<base::WallTime, base::MonoTime>> last_now_ NH_GUARDED_BY(mutex_);
   std::map<std::string, std::optional<NodeSince>> down_since_ NH_GUARDED_BY(mutex_);  // by node ID
   std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);    // by node ID
   std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);

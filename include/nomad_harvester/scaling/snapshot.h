@@ -120,6 +120,11 @@ struct VmView {
   // not count towards the join deadline (rule C15).
   base::Duration known_for{};
   base::Duration nomad_unreadable_for{};
+  // This process has also observed the namespace before the VM existed.
+  bool seen_new = false;
+  // How long this process has observed it in deletion; of one that was in deletion before: for
+  // ever.
+  base::Duration deleting_for = base::Duration::max();
   // For how long this process has known the drain of its mark, whether it runs or is complete.
   base::Duration drain_known_for{};
   // How long this process has observed LooksUnhealthy, without interruption.
@@ -127,9 +132,11 @@ struct VmView {
   // How long this process has known that the VM is unhealthy and waits only for its replacement
   // (ObserverMemory::RecordAwaiting).
   base::Duration awaited_for{};
-  // When the introduction token of a VM that has not booted must next be renewed or checked
+  // Likewise that only its holds keep the VM from being deleted (rule C18).
+  base::Duration held_for{};
+  // How long until the introduction token of a VM that has not booted must be renewed or checked
   // (kRenewToken); unset: unknown to this process.
-  std::optional<base::WallTime> token_check_at;
+  std::optional<base::Duration> token_check_in;
   // Set once the failing status has lasted for 60 s, or immediately for a halt by the quota (rule
   // C3).
   std::optional<harvester::StartFailure> start_failure;
@@ -164,8 +171,8 @@ struct AllocationList {
 using NodeList = std::shared_ptr<const std::vector<nomad::Node>>;
 
 struct Look {
-  // The API server's clock when the VMs were read, and this machine's clock. The latter is used for
-  // join deadlines and times of events, because the clock of one API server may be wrong.
+  // The API server's clock when the VMs were read, and this machine's clock. The former is what
+  // most clocks say (ObserverMemory::Apply), because the clock of one API server may be wrong.
   base::WallTime now{};
   base::WallTime own_now = base::WallTime::max();
   // The uid of the namespace, which identifies the Harvester cluster. Empty: unknown, for example
@@ -181,8 +188,7 @@ struct Look {
   std::string pool;
   // The nodes that the caller's policy selects, used to link a VM that has no record of its own.
   std::optional<harvester::NodesRecord> policy_nodes;
-  // replace_unhealthy_after of that policy; unset: it replaces no VM.
-  std::optional<base::Duration> replace_unhealthy_after;
+  SharedPolicy policy;
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
   std::string own_node_id;
@@ -255,8 +261,15 @@ bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look);
 bool MayHaveInstance(const VmView& view);
 // The time by which the VM must be ready; nothing: it has no deadline (rule C15).
 std::optional<base::WallTime> JoinDeadline(const VmView& view);
-// True if JoinDeadline has passed by two clocks: the API server's, and either this machine's or the
-// time for which this process has known the VM.
+// The clocks of API servers may differ by this much.
+inline constexpr base::Duration kUsualSkew = std::chrono::minutes(1);
+// When a time-out ends: not before `end` by the API server's clock, of which `now` is the present
+// time, and not before this process has observed it for `limit`. So no single wrong clock ends it
+// early, such as that of Nomad or of the API server that wrote its beginning (rule C9).
+base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Duration observed_for,
+                              base::WallTime now);
+// True if JoinDeadline has passed by two clocks: the API server's, and the time for which this
+// process has known the VM, or this machine's if the VM is older than that.
 bool IsPastJoinDeadline(const VmView& view, const Look& look);
 // True for a member that was ready, or that has joined and has no deadline, if its node is
 // currently not ready or no longer exists. Never while Nomad is unreadable, for a VM in another
@@ -391,9 +404,9 @@ struct PoolSnapshot {
 
   const Look& look() const { return seen->look(); }
   base::WallTime now() const { return look().now; }
-  // The time that the agent is given for an action based on this Look. The agent compares it with
-  // this machine's clock, so a wrong API server clock must not put it into the future.
-  base::WallTime event_time() const { return std::min(look().now, look().own_now); }
+  // The earlier of the API server's clock and this machine's: for times that people write, which
+  // must have passed by both, and for those that the agent compares with this machine's clock.
+  base::WallTime earlier_now() const { return std::min(look().now, look().own_now); }
   const std::vector<nomad::Node>& nodes() const { return seen->nodes().all(); }
   // The VMs that carry the pool's label, members or not.
   const std::vector<const VmView*>& vms() const { return seen->VmsOfPool(key.pool); }
@@ -413,7 +426,7 @@ class Overlay {
   Overlay& operator=(const Overlay&) = delete;
 
   // Objects that were read again. Each replaces the earlier state.
-  void SetVm(harvester::VirtualMachine vm, std::optional<base::WallTime> now);
+  void SetVm(harvester::VirtualMachine vm);
   void SetInstance(bool runs);
   // Result of GET by ID of the mark's node.
   void SetMarksNodeGone(bool gone);
@@ -426,7 +439,7 @@ class Overlay {
 
   const PoolSnapshot& snapshot() const { return snapshot_; }
   const VmView& view() const { return vm_.has_value() ? *vm_ : base_; }
-  base::WallTime now() const { return now_.value_or(snapshot_.now()); }
+  base::WallTime now() const { return snapshot_.now(); }
   // The node that the VM links to; null unless the link is unambiguous.
   const nomad::Node* node() const;
   std::vector<const nomad::Node*> NodesDrainedForIt() const;
@@ -446,7 +459,6 @@ class Overlay {
   const PoolSnapshot& snapshot_;
   const VmView& base_;
   std::optional<VmView> vm_;
-  std::optional<base::WallTime> now_;
   const NodeSet* nodes_;
   std::unique_ptr<const NodeSet> read_nodes_;
   // The VM's link according to the list alone, before a single node was read after it.
@@ -487,14 +499,19 @@ bool StaysBeside(const VmView& old, const VmView& successor);
 std::int64_t CountOf(const PoolSnapshot& snapshot);
 // True for a terminating VM whose guest's grace period ended more than ten minutes ago. An operator
 // must check it, because its finalizers are Harvester's to remove (rule S2).
-bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now);
+bool IsStuckInDeletion(const VmView& view, base::WallTime now);
 // How long a VM may be terminating before it is stuck.
 base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
 // A VM that Harvester stopped for its host's maintenance does not count as unhealthy for this long.
 inline constexpr base::Duration kMaintenanceLimit = std::chrono::hours(2);
 // How long an unhealthy VM stays unmarked while its replacement does not exist (rule C17).
 inline constexpr base::Duration kReplacementWait = std::chrono::seconds(60);
-// LooksUnhealthy for at least replace_unhealthy_after, respecting kMaintenanceLimit.
+// How long a VM that was ready may be not ready: replace_unhealthy_after. One with the annotation
+// `replaces` at most join_timeout, which decides until it has taken its place (rule R5). Unset:
+// for ever.
+std::optional<base::Duration> UnhealthyLimit(const harvester::VirtualMachine& vm,
+                                             const config::PoolPolicy& policy, bool is_pending);
+// LooksUnhealthy for at least UnhealthyLimit, respecting kMaintenanceLimit.
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
 // True for a member of the observed pool.

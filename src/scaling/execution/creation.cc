@@ -376,8 +376,8 @@ absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& con
   return harvester::IntroToken{.jwt = made.jwt, .expires = now + made.lifetime};
 }
 
-base::WallTime TokenCheckTime(base::WallTime made, base::WallTime expires) {
-  return made + std::max<base::Duration>((expires - made) / 2, std::chrono::seconds(30));
+base::Duration TokenCheckAfter(base::Duration lifetime) {
+  return std::max<base::Duration>(lifetime / 2, std::chrono::seconds(30));
 }
 
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
@@ -446,8 +446,12 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   }
   NH_ASSIGN_OR_RETURN(const auto vm, deps.vms.CreateVm(context, objects.vm));
   created.uid = vm.value.uid;
+  if (vm.value.replaces.has_value() && !creation.replaces.has_value()) {
+    created.replacement = vm.value;
+  }
   if (created.secret.token_expires.has_value()) {
-    deps.memory.RecordTokenOf(created.uid, TokenCheckTime(now, *created.secret.token_expires));
+    deps.memory.RecordTokenOf(
+        created.uid, deps.clock.Now() + TokenCheckAfter(*created.secret.token_expires - now));
   }
   return created;
 }
@@ -456,6 +460,14 @@ absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDepe
                                  const CreationPlan& plan, const PlannedCreation& creation,
                                  const std::string& action_id, const PoolSnapshot& snapshot) {
   NH_ASSIGN_OR_RETURN(CreatedVm created, CreateVm(context, deps, plan, creation, snapshot.now()));
+  if (created.replacement.has_value()) {
+    NH_RETURN_IF_ERROR(EndReplacement(context, deps, *created.replacement, /*is_removed=*/false,
+                                      snapshot.policy->join_timeout, snapshot.now()));
+    deps.logger.Info("A Scale takes over a VM that was made to replace another one",
+                     {{"vm", creation.name},
+                      {"replaces", created.replacement->replaces->vm},
+                      {"action_id", action_id}});
+  }
   deps.Tell(EventOfCreation(creation.name, created.uid, snapshot, creation.action_id,
                             deps.agents_reason));
   deps.metrics().Created(creation.action_id != action_id);

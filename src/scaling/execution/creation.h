@@ -78,9 +78,8 @@ absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& con
                                                      const std::optional<std::string>& node_pool,
                                                      base::WallTime now);
 
-// Returns the time at which half of a token's lifetime has passed, but at least half a minute from
-// `made`.
-base::WallTime TokenCheckTime(base::WallTime made, base::WallTime expires);
+// Returns half of a token's lifetime, but at least half a minute.
+base::Duration TokenCheckAfter(base::Duration lifetime);
 
 // Sends one VM to the API server as a dry run, to learn whether it would be refused (rule C2).
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
@@ -112,6 +111,8 @@ struct CreatedVm {
   harvester::VmIdentity identity;
   std::string uid;
   harvester::CloudInitSecret secret;
+  // The VM, if it existed already and was made by a replacement that was interrupted.
+  std::optional<harvester::VirtualMachine> replacement{};
 };
 // Makes an introduction token, if the plan has them, then creates the Secret and the VM. Blocks for
 // the requests. `now`: the API server's time. After an error there may be no VM; if the outcome is

@@ -192,7 +192,7 @@ class Act {
       return base::FailedPrecondition("VM " + seen_.view().vm->name +
                                       " was replaced by another one");
     }
-    seen_.SetVm(std::move(vm->value), vm->server_time);
+    seen_.SetVm(std::move(vm->value));
     return absl::OkStatus();
   }
 
@@ -302,14 +302,16 @@ class Act {
     const harvester::VirtualMachine& vm = seen_.view().vm;
     const auto secret = deps_.vms.GetSecret(context_, harvester::SecretName(vm.name));
     if (!secret.ok() && !kube::IsNotFound(secret.status())) return EffectOf(secret.status());
+    const base::MonoTime now = deps_.clock.Now();
     if (!secret.ok() || !secret->token_expires.has_value()) {
-      deps_.memory.RecordTokenOf(vm.uid, base::WallTime::max());
+      deps_.memory.RecordTokenOf(vm.uid, base::MonoTime::max());
       return kNotWanted;
     }
-    const bool known = seen_.view().token_check_at.has_value();
-    if (const base::WallTime at = *secret->token_expires - kTokenForABoot;
-        !known && seen_.now() < at) {
-      deps_.memory.RecordTokenOf(vm.uid, at);
+    const bool known = seen_.view().token_check_in.has_value();
+    // No token lives longer than it was made for, whatever clock wrote when it ends.
+    const base::Duration left = *secret->token_expires - seen_.now();
+    if (!known && left > kTokenForABoot && left <= kIntroTokenFor) {
+      deps_.memory.RecordTokenOf(vm.uid, now + (left - kTokenForABoot));
       return kNotWanted;
     }
     const auto token =
@@ -318,7 +320,7 @@ class Act {
     if (!token.ok()) return EffectOf(token.status());
     absl::Status replaced = deps_.vms.ReplaceIntroToken(context_, *secret, *token);
     if (replaced.ok()) {
-      deps_.memory.RecordTokenOf(vm.uid, TokenCheckTime(seen_.now(), token->expires));
+      deps_.memory.RecordTokenOf(vm.uid, now + TokenCheckAfter(token->expires - seen_.now()));
     }
     return EffectOf(std::move(replaced));
   }
@@ -417,7 +419,7 @@ class Act {
   // new observation. The mark is set whether or not the drain starts, and the loop continues from
   // there.
   void BeginDrain(harvester::VirtualMachine marked) {
-    seen_.SetVm(std::move(marked), std::nullopt);
+    seen_.SetVm(std::move(marked));
     const Step step = Decide(FactsOf(seen_, nullptr));
     if (step.kind != StepKind::kStartDrain) return;
     const Effect drained = Run(nullptr, step);

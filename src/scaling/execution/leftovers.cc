@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/leftovers.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -35,7 +36,8 @@ class Sweep {
       vms_[vm.name] = &vm;
     }
     for (const Claim& claim : claims) HandleClaim(claim);
-    const base::WallTime now = secrets.server_time.value_or(context_.clock().WallNow());
+    const base::WallTime own_now = context_.clock().WallNow();
+    const base::WallTime now = std::min(secrets.server_time.value_or(own_now), own_now);
     for (const CloudInitSecret& secret : secrets.value) HandleSecret(secret, now);
     return result_;
   }

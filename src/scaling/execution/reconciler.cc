@@ -115,6 +115,19 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
   }
 }
 
+namespace {
+
+// The VMs, by uid, that only their holds keep from being deleted (rule C18).
+std::set<std::string> HeldVms(const Decisions& decisions) {
+  std::set<std::string> uids;
+  for (const auto& [view, step] : decisions.all()) {
+    if (step.is_held) uids.insert(view->vm->uid);
+  }
+  return uids;
+}
+
+}  // namespace
+
 const char* Reconciler::ReasonToWait(StepKind kind) const {
   if (!IsRemoval(kind) && !IsUpkeep(kind)) return nullptr;
   // A Scale that is running when the pool is paused finishes first.
@@ -222,7 +235,7 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
   if (effect.verdict == Verdict::kDone) {
     ++pass->effects;
     if (task.joins()) ++pass->joins;
-    if (!task.is_silent()) run_.last_event = run_.snapshot().event_time();
+    if (!task.is_silent()) run_.last_event = run_.snapshot().earlier_now();
     if (attempt.is_news) {
       deps_.logger.Info("A step that was refused or failed has succeeded",
                         {{"vm", task.vm()}, {"step", task.key().first}});
@@ -299,7 +312,8 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
     return base::Unavailable(std::move(problem));
   }
   const Decisions& decisions = run_.last.emplace(*std::move(look));
-  deps_.memory.RecordAwaiting(deps_.clock.Now(), AwaitingReplacement(decisions));
+  deps_.memory.RecordAwaiting(deps_.clock.Now(), AwaitingReplacement(decisions),
+                              HeldVms(decisions));
   PoolBacklog& backlog = deps_.backlog;
   const base::MonoTime now = deps_.clock.Now();
   deps_.metrics().Observed(decisions.snapshot());
@@ -376,7 +390,7 @@ bool Reconciler::IsInProgress(base::MonoTime now) const {
   const PoolSnapshot& snapshot = run_.snapshot();
   for (const auto& [view, step] : run_.last->all()) {
     if (!view->member || IsOtherNomad(view->vm, snapshot.look())) continue;
-    if (!view->vm->has_mark || IsStuckInDeletion(view->vm, snapshot.now())) continue;
+    if (!view->vm->has_mark || IsStuckInDeletion(*view, snapshot.now())) continue;
     if (step.kind == StepKind::kWait) return true;
   }
   return run_.gone.IsCleanUpInProgress(now);

@@ -90,8 +90,9 @@ bool AwaitsIdle(const VmView& view, const Look& look) {
   if (!view.vm->has_mark) {
     if (node->status != nomad::NodeStatus::kDisconnected) return false;
     const bool is_broken = !harvester::WasReady(view.vm) && IsPastJoinDeadline(view, look);
-    return is_broken || (look.replace_unhealthy_after.has_value() &&
-                         view.unhealthy_for >= *look.replace_unhealthy_after);
+    if (is_broken || !look.policy.has_value()) return is_broken;
+    const auto limit = UnhealthyLimit(view.vm, *look.policy, view.vm->replaces.has_value());
+    return limit.has_value() && view.unhealthy_for >= *limit;
   }
   if (!view.vm->mark.has_value()) return false;
   const harvester::MarkReason reason = view.vm->mark->reason;

@@ -24,8 +24,8 @@ constexpr base::Duration kMaxRetryOfRead = std::chrono::minutes(1);
 
 }  // namespace
 
-void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, OfVm* known,
-                                       VmView* view) {
+void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, bool seeds,
+                                       OfVm* known, VmView* view) {
   const harvester::VirtualMachine& vm = view->vm;
   std::optional<harvester::StartFailure> failure;
   if (!harvester::HasJoined(vm)) failure = harvester::FindStartFailure(vm, view->pod_message);
@@ -35,7 +35,8 @@ void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_n
   }
   if (!known->failing_since.has_value()) {
     // The object's time may be earlier than the start of this process.
-    const base::WallTime since = failure->since.value_or(wall_now);
+    const base::WallTime since =
+        seeds ? std::max(failure->since.value_or(wall_now), vm.created_at) : wall_now;
     known->failing_since = now - std::max<base::Duration>(wall_now - since, {});
   }
   if (failure->only_at_join_timeout) {
@@ -122,14 +123,19 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* 
   view->unhealthy_for = now - unhealthy.since;
 }
 
-void ObserverMemory::RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids) {
+void ObserverMemory::RecordAwaiting(base::MonoTime now, const std::set<std::string>& unhealthy,
+                                    const std::set<std::string>& held) {
+  const auto record = [now](bool waits, std::optional<base::MonoTime>* since) {
+    if (!waits) {
+      since->reset();
+    } else if (!since->has_value()) {
+      *since = now;
+    }
+  };
   const base::MutexLock lock(mutex_);
   for (auto& [uid, known] : of_vm_) {
-    if (!uids.contains(uid)) {
-      known.awaiting_since.reset();
-    } else if (!known.awaiting_since.has_value()) {
-      known.awaiting_since = now;
-    }
+    record(unhealthy.contains(uid), &known.awaiting_since);
+    record(held.contains(uid), &known.held_since);
   }
 }
 
@@ -150,7 +156,20 @@ void ObserverMemory::ApplyInitializing(base::MonoTime now, Look* look) {
   initializing_since_ = std::move(since);
 }
 
-void ObserverMemory::RecordTokenOf(const std::string& vm_uid, base::WallTime look_after_at) {
+void ObserverMemory::CorrectNow(base::MonoTime now, Look* look) {
+  const bool is_first = !last_now_.has_value();
+  if (!is_first) {
+    const base::WallTime expected = last_now_->first + (now - last_now_->second);
+    const base::Duration off = look->now - expected;
+    if (off > kUsualSkew || off < -kUsualSkew) {
+      const auto [low, high] = std::minmax(look->now, expected);
+      look->now = std::clamp(look->own_now, low, high);
+    }
+  }
+  last_now_.emplace(look->now, now);
+}
+
+void ObserverMemory::RecordTokenOf(const std::string& vm_uid, base::MonoTime look_after_at) {
   base::MutexLock lock(mutex_);
   tokens_[vm_uid] = look_after_at;
 }
@@ -177,6 +196,8 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   // duration would restart.
   pending_reasons_.ApplyPods(look);
   base::MutexLock lock(mutex_);
+  const bool is_first = !last_now_.has_value();
+  CorrectNow(now, look);
   look->harvester = harvester_.value_or("");
   look->own_node_id = own_node_;
   look->own_node_problem = own_node_problem_;
@@ -190,16 +211,23 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   for (VmView& view : look->vms) {
     const auto [entry, is_new] = of_vm_.try_emplace(view.vm->uid);
     OfVm& known = entry->second;
-    if (is_new) known = {.known_since = now, .unreadable_before = unreadable_total_};
+    if (is_new) {
+      known = {.known_since = now, .unreadable_before = unreadable_total_, .seen_new = !is_first};
+    }
     view.known_for = now - known.known_since;
+    view.seen_new = known.seen_new;
+    const bool deleting = harvester::IsTerminating(view.vm);
+    if (deleting && !is_new && !known.deleting_since.has_value()) known.deleting_since = now;
+    if (known.deleting_since.has_value()) view.deleting_for = now - *known.deleting_since;
     view.nomad_unreadable_for = unreadable_total_ - known.unreadable_before;
-    ApplyStartFailure(now, look->now, &known, &view);
+    ApplyStartFailure(now, std::min(look->now, look->own_now), is_new, &known, &view);
     ApplyNode(now, *look, &known, &view);
     ApplyUnhealthy(now, *look, &known, &view);
     if (known.awaiting_since.has_value()) view.awaited_for = now - *known.awaiting_since;
+    if (known.held_since.has_value()) view.held_for = now - *known.held_since;
     view.stays_unrecorded = known.stays;
     const auto token = tokens_.find(view.vm->uid);
-    if (token != tokens_.end()) view.token_check_at = token->second;
+    if (token != tokens_.end()) view.token_check_in = token->second - now;
   }
   if (of_vm_.size() > look->vms.size()) {  // it has every VM of the look, so some are gone
     std::unordered_set<std::string_view> uids;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/scaling/snapshot.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -43,6 +44,10 @@ constexpr std::array<std::string_view, 3> kCreationCauses = {cause::kCreate, cau
 absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, base::WallTime now) {
   const auto entry = back_off.find(std::string(cause));
   if (entry == back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
+  // A time that is further away was written by a wrong clock.
+  if (entry->second.retry_at - now > WaitRangeOf(cause).longest + kUsualSkew) {
+    return absl::OkStatus();
+  }
   return absl::Status(absl::StatusCode::kResourceExhausted,
                       std::string(WaitRangeOf(cause).what) + " failed " +
                           std::to_string(entry->second.failures) +

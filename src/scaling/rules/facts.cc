@@ -20,8 +20,8 @@ using nomad::NodeStatus;
 // up to 20 s of Lease.
 constexpr base::Duration kBeginningMargin = std::chrono::seconds(10);
 
-// How long after a VM's creation a process that does not know its introduction token checks that
-// token, which costs one read.
+// After this time a process that does not know a VM's introduction token checks that token, which
+// costs one read.
 constexpr base::Duration kUnknownToken = std::chrono::minutes(2);
 
 // True if Nomad reports the drain as complete; the absence of a drain is not enough.
@@ -61,7 +61,7 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   if (facts.waits_to_start ? !facts.may_start : harvester::IsStopped(view.vm)) return false;
   // It starts without a token: servers that only warn accept it nevertheless.
   if (facts.waits_to_start && view.token_refused_for >= kRefusedForGood) return false;
-  return seen.now() >= view.token_check_at.value_or(view.vm->created_at + kUnknownToken);
+  return view.token_check_in.value_or(kUnknownToken - view.known_for) <= base::Duration::zero();
 }
 
 // Compares the VM's host with its annotation, which repeats the node's metadata, so that no node is
@@ -135,7 +135,9 @@ void SetSuccessor(const Overlay& seen, Facts* facts) {
   // The VM leaves because of its node, so a missing or unready node does not keep it (rule R6).
   const bool is_dead = facts->node == nullptr || facts->node->status != NodeStatus::kReady;
   const bool is_kept = facts->is_protected || facts->kept;
-  if (is_dead && !is_kept && facts->successor->vm->replaces->reason == kUnhealthy) return;
+  const bool for_its_node = facts->successor->vm->replaces->reason == kUnhealthy &&
+                            snapshot.policy->replace_unhealthy_after.has_value();
+  if (is_dead && !is_kept && for_its_node) return;
   const bool goes_first = harvester::WaitsToStart(facts->successor->vm);
   if (goes_first ? StaysBeside(view, *facts->successor)
                  : !harvester::WasReady(facts->successor->vm)) {
@@ -239,20 +241,6 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
                       !node.draining && nodepool::IsIdle(*allocations, false);
 }
 
-// The time since which a marked VM could be deleted, as far as it is recorded.
-base::WallTime DeletableSince(const harvester::Mark& mark, const Node* node, const Facts& facts,
-                              base::WallTime now) {
-  if (node == nullptr || !facts.ours) return mark.marked_at;
-  if (!facts.complete) {  // forced
-    const bool timed = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt;
-    return timed ? mark.drain_deadline.at + mark.grace : mark.marked_at;
-  }
-  const std::optional<base::WallTime> ended = node->last_drain->updated_at;
-  // Nomad's clock may be wrong.
-  const bool is_usable = ended.has_value() && *ended >= mark.marked_at && *ended <= now;
-  return is_usable ? *ended : mark.marked_at;
-}
-
 // How long this process must have known a drain before the drain can be late, because the API
 // server's clock may be wrong. Once Nomad says that the drain is complete, this is only the grace.
 base::Duration TimeToWatch(const harvester::Mark& mark, bool complete) {
@@ -279,26 +267,30 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   facts->removal_refused = IsElective(mark.reason) && view.removal_refused_for >= kRefusedForGood &&
                            !view.unmarking_refused && facts->node != nullptr &&
                            facts->node->status != NodeStatus::kDown;
-  facts->late = IsLate(mark, seen.now());
   facts->force = mark.force;
   if (facts->node != nullptr) SetMarksNode(seen, mark, *facts->node, facts);
   if (!view.vm->holds.empty()) {
-    facts->held_until =
-        DeletableSince(mark, facts->node, *facts, seen.now()) +
-        (snapshot.policy.has_value() ? snapshot.policy->hold_timeout : config::kHoldTimeout);
+    const base::Duration limit =
+        snapshot.policy.has_value() ? snapshot.policy->hold_timeout : config::kHoldTimeout;
+    facts->held_until = EndByTwoClocks(mark.marked_at + limit, limit, view.held_for, seen.now());
   }
-  if (facts->node == nullptr) return;
-  const bool runs = facts->ours && (facts->node->draining || facts->complete);
-  if (runs && view.drain_known_for < TimeToWatch(mark, facts->complete)) facts->late = false;
+  std::optional<base::WallTime> late_at = LateAt(mark);
+  const bool runs =
+      facts->node != nullptr && facts->ours && (facts->node->draining || facts->complete);
+  if (runs && late_at.has_value()) {
+    late_at = EndByTwoClocks(*late_at, TimeToWatch(mark, facts->complete), view.drain_known_for,
+                             seen.now());
+  }
+  facts->late = late_at.has_value() && seen.now() >= *late_at;
   // A broken or unhealthy VM is useless: its removal does not end because its drain is refused or
   // its node is away (rule L3).
-  if (!IsElective(mark.reason) && !facts->ours) facts->late = false;
+  if (facts->node != nullptr && !IsElective(mark.reason) && !facts->ours) facts->late = false;
 }
 
 }  // namespace
 
 PoolFacts::PoolFacts(const PoolSnapshot& snapshot) {
-  if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) return;
+  if (!snapshot.policy.has_value()) return;
   std::int64_t members = 0;
   std::int64_t leaving = 0;
   std::vector<const VmView*> unhealthy;
@@ -314,7 +306,13 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) {
       const Overlay seen(snapshot, *view);
       const Facts facts = FactsOf(seen, this);
       const bool is_kept = facts.is_protected || facts.kept;
-      if (facts.unhealthy && !is_kept && facts.candidate == nullptr) unhealthy.push_back(view);
+      if (!facts.unhealthy || is_kept || facts.candidate != nullptr) continue;
+      // One that does not count takes no place of max_unhealthy.
+      if (IsPendingReplacement(*view, snapshot)) {
+        may_replace.insert(view->vm->uid);
+      } else {
+        unhealthy.push_back(view);
+      }
     }
   }
   std::sort(unhealthy.begin(), unhealthy.end(),
@@ -350,7 +348,7 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.record_node = facts.joined && facts.node != nullptr &&
                       facts.node->status == NodeStatus::kReady &&
                       facts.node->id != view.vm->joined_node_id;
-  facts.is_protected = view.vm->protect.HoldsAt(seen.now()) ||
+  facts.is_protected = view.vm->protect.HoldsAt(seen.snapshot().earlier_now()) ||
                        (facts.node != nullptr && nodepool::IsProtected(*facts.node));
   facts.ambiguous = view.link.state == LinkState::kAmbiguous;
   facts.contradicted = view.link.state == LinkState::kContradicted;
@@ -394,16 +392,16 @@ bool CanDrain(const Node& node) {
   return node.status == NodeStatus::kReady || node.status == NodeStatus::kInitializing;
 }
 
-bool IsLate(const harvester::Mark& mark, base::WallTime now) {
+std::optional<base::WallTime> LateAt(const harvester::Mark& mark) {
   switch (mark.drain_deadline.kind) {
     case harvester::DrainDeadline::Kind::kNone:
-      return false;
+      break;
     case harvester::DrainDeadline::Kind::kNow:
-      return now >= mark.marked_at + mark.grace;
+      return mark.marked_at + mark.grace;
     case harvester::DrainDeadline::Kind::kAt:
-      return now >= mark.drain_deadline.at + mark.grace;
+      return mark.drain_deadline.at + mark.grace;
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace nomad_harvester::scaling

@@ -54,7 +54,10 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
   for (const Intent& intent : intents) {
     const auto& replaces = intent.view->vm->replaces;
     const bool rolls = replaces.has_value() && replaces->reason != kUnhealthy;
-    if (intent.kind == StepKind::kMarkBroken && rolls) {
+    const bool fails = intent.kind == StepKind::kMarkBroken ||
+                       (intent.kind == StepKind::kMarkUnhealthy &&
+                        IsPendingReplacement(*intent.view, snapshot));
+    if (fails && rolls) {
       record.replacement = StopOf(intent, snapshot.now());
     }
     if (!LeadsToRemoval(intent.kind)) continue;
@@ -79,7 +82,7 @@ PoolRecord RecordAfter(PoolRecord record, const RunSummary& run) {
   }
   if (run.last_event.has_value() || run.created) {
     record.last_event = std::max(record.last_event.value_or(base::WallTime{}),
-                                 run.last_event.value_or(run.last.event_time()));
+                                 run.last_event.value_or(run.last.earlier_now()));
   }
   return record;
 }

@@ -332,7 +332,8 @@ std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
 std::string DescribeSwap(const PoolSnapshot& snapshot) {
   const auto takes_work = [&](const VmView& view) {
     const nomad::Node* node = LinkedNode(view, snapshot);
-    return node != nullptr && node->status == nomad::NodeStatus::kReady && node->eligible;
+    return node != nullptr && node->status == nomad::NodeStatus::kReady && node->eligible &&
+           WhyNotReady(view, *node, snapshot).empty();
   };
   for (const VmView* view : snapshot.vms()) {
     const harvester::VirtualMachine& vm = view->vm;
@@ -365,8 +366,9 @@ std::vector<const VmView*> ReplacementsToCount(const PoolSnapshot& snapshot, std
   if (desired < counted) return pending;
   std::int64_t wanted = desired - counted;
   if (snapshot.policy->max_scale_out) wanted = std::min(wanted, *snapshot.policy->max_scale_out);
-  std::stable_partition(pending.begin(), pending.end(),
-                        [](const VmView* view) { return harvester::WasReady(view->vm); });
+  std::stable_partition(pending.begin(), pending.end(), [&](const VmView* view) {
+    return harvester::WasReady(view->vm) && !LooksUnhealthy(*view, snapshot.look());
+  });
   if (std::cmp_less(wanted, pending.size())) pending.resize(static_cast<std::size_t>(wanted));
   return pending;
 }

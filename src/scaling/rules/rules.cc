@@ -48,11 +48,14 @@ std::string CauseOfBroken(const Facts& facts) {
 }
 
 std::string CauseOfUnhealthy(const Facts& facts) {
-  const config::PoolPolicy& policy = *facts.seen->snapshot().policy;
-  const std::string disk_fault = harvester::DiskFault(ViewOf(facts).vm);
+  const VmView& view = ViewOf(facts);
+  const PoolSnapshot& snapshot = facts.seen->snapshot();
+  const auto limit =
+      UnhealthyLimit(view.vm, *snapshot.policy, IsPendingReplacement(view, snapshot));
+  const std::string disk_fault = harvester::DiskFault(view.vm);
   return (facts.node == nullptr ? std::string("its node is gone")
                                 : Named(*facts.node) + " is " + nodepool::StatusText(*facts.node)) +
-         ", and was not ready for " + base::FormatGoDuration(*policy.replace_unhealthy_after) +
+         ", and was not ready for " + base::FormatGoDuration(*limit) +
          (disk_fault.empty() ? "" : "; its guest is paused: " + disk_fault);
 }
 

@@ -60,7 +60,7 @@ Look LookFor(const std::string& region, const std::string& pool, const SharedPol
   look.pool = pool;
   if (!policy.has_value()) return look;
   look.policy_nodes = NodesRecordOf(*policy, region);
-  look.replace_unhealthy_after = policy->replace_unhealthy_after;
+  look.policy = policy;
   return look;
 }
 
@@ -171,10 +171,25 @@ std::optional<base::WallTime> JoinDeadline(const VmView& view) {
   return view.vm->created_at + view.vm->join_timeout->limit + view.nomad_unreadable_for;
 }
 
+base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Duration observed_for,
+                              base::WallTime now) {
+  return std::max<base::WallTime>(end, now + (limit - observed_for));
+}
+
+namespace {
+
+// A process may see a new VM this much later than it was created.
+constexpr base::Duration kSeenWithin = std::chrono::minutes(1);
+
+}  // namespace
+
 bool IsPastJoinDeadline(const VmView& view, const Look& look) {
   const std::optional<base::WallTime> deadline = JoinDeadline(view);
   if (!deadline.has_value() || look.now < *deadline) return false;
-  return look.own_now >= *deadline || view.known_for >= *deadline - view.vm->created_at;
+  base::Duration limit = *deadline - view.vm->created_at;
+  if (view.seen_new) limit -= kSeenWithin;
+  const bool by_own_clock = !view.seen_new && look.own_now >= *deadline;
+  return by_own_clock || look.now >= EndByTwoClocks(*deadline, limit, view.known_for, look.now);
 }
 
 bool IsReadable(const VmView& view, const Look& look) {
@@ -330,11 +345,10 @@ VmView& Overlay::MutableView() {
   return *vm_;
 }
 
-void Overlay::SetVm(harvester::VirtualMachine vm, std::optional<base::WallTime> now) {
+void Overlay::SetVm(harvester::VirtualMachine vm) {
   VmView& view = MutableView();
   view.vm = std::move(vm);
   view.member = harvester::IsMember(view.vm);
-  if (now.has_value()) now_ = now;
 }
 
 void Overlay::SetInstance(bool runs) { MutableView().instance_runs = runs; }
@@ -490,17 +504,27 @@ base::Duration DeletionTimeout(const harvester::VirtualMachine& vm) {
   return vm.termination_grace + std::chrono::minutes(10);
 }
 
-bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now) {
-  return vm.deleted_at.has_value() && now - *vm.deleted_at >= DeletionTimeout(vm);
+bool IsStuckInDeletion(const VmView& view, base::WallTime now) {
+  const base::Duration limit = DeletionTimeout(view.vm);
+  return view.vm->deleted_at.has_value() &&
+         now >= EndByTwoClocks(*view.vm->deleted_at + limit, limit, view.deleting_for, now);
+}
+
+std::optional<base::Duration> UnhealthyLimit(const harvester::VirtualMachine& vm,
+                                             const config::PoolPolicy& policy, bool is_pending) {
+  std::optional<base::Duration> limit = policy.replace_unhealthy_after;
+  if (is_pending) limit = std::min(limit.value_or(policy.join_timeout), policy.join_timeout);
+  if (limit.has_value() && harvester::IsInMaintenance(vm)) {
+    limit = std::max(*limit, kMaintenanceLimit);
+  }
+  return limit;
 }
 
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
-  if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) {
-    return false;
-  }
-  base::Duration limit = *snapshot.policy->replace_unhealthy_after;
-  if (harvester::IsInMaintenance(view.vm)) limit = std::max(limit, kMaintenanceLimit);
-  return view.unhealthy_for >= limit && MayBeUnhealthy(view, snapshot.look()) &&
+  if (!snapshot.policy.has_value()) return false;
+  const auto limit =
+      UnhealthyLimit(view.vm, *snapshot.policy, IsPendingReplacement(view, snapshot));
+  return limit.has_value() && view.unhealthy_for >= *limit && MayBeUnhealthy(view, snapshot.look()) &&
          IsUnhealthyNode(view, node);
 }
 

@@ -67,13 +67,21 @@ bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
   return !StillInitializes(*node, snapshot);
 }
 
+// True for a VM that is to take the place of another one and was ready, but is not any more.
+bool WasReadyInPending(const VmView& view, const PoolSnapshot& snapshot) {
+  return IsPendingReplacement(view, snapshot) && LooksUnhealthy(view, snapshot.look());
+}
+
 Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
   Tally tally;
   for (const VmView* view : snapshot.vms()) {
     const harvester::VirtualMachine& vm = view->vm;
     tally.In(StateOf(*view, snapshot)).push_back(vm.name);
-    if (!Counts(*view, snapshot)) continue;
-    ++tally.count;
+    if (Counts(*view, snapshot)) {
+      ++tally.count;
+    } else if (!WasReadyInPending(*view, snapshot)) {
+      continue;
+    }
     const bool in_maintenance = harvester::IsInMaintenance(vm);
     if (harvester::HasJoined(vm) && harvester::IsStopped(vm) && !in_maintenance) {
       tally.stopped.push_back(vm.name);
@@ -233,13 +241,12 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
   if (!view.member) return VmState::kUnmanaged;
   if (harvester::IsTerminating(vm)) {
-    return IsStuckInDeletion(vm, snapshot.now()) ? VmState::kStuck : VmState::kDeleting;
+    return IsStuckInDeletion(view, snapshot.now()) ? VmState::kStuck : VmState::kDeleting;
   }
   if (vm.has_mark) return VmState::kDraining;
   if (IsBroken(view, snapshot)) return VmState::kBroken;
-  if (IsPendingReplacement(view, snapshot) || harvester::WaitsToStart(vm)) {
-    return VmState::kReplacement;
-  }
+  const bool is_pending = IsPendingReplacement(view, snapshot) || harvester::WaitsToStart(vm);
+  if (is_pending && !WasReadyInPending(view, snapshot)) return VmState::kReplacement;
   const bool joined = harvester::HasJoined(vm);
   if (WaitsToBeReady(view, snapshot)) return joined ? VmState::kRegistered : VmState::kPending;
   if (!joined) return VmState::kCreated;
@@ -323,7 +330,7 @@ bool NeedsResumption(const Decisions& decisions, bool paused) {
   bool someone_lacks_a_node = false;
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member) continue;
-    if (IsStuckInDeletion(view->vm, look.now) && !IsAct(step.kind)) continue;
+    if (IsStuckInDeletion(*view, look.now) && !IsAct(step.kind)) continue;
     if (view->vm->has_mark && !IsOtherNomad(view->vm, look)) return true;
     // The name must never be used again, so it must leave the Lease before an operator can delete
     // the VM.

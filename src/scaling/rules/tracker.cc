@@ -143,6 +143,12 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
     return;
   }
   const VmView& view = *entry->view;
+  if (IsPendingReplacement(view, snapshot) && !view.vm->has_mark) {
+    // It was made by a replacement that this Scale has interrupted, and does not count. The creation
+    // is repeated, which takes it over (rule R4).
+    outcome->begun = false;
+    return;
+  }
   outcome->begun = true;
   if (outcome->state == OutcomeState::kDone) return;
   if (view.vm->has_mark || harvester::IsTerminating(view.vm)) {
@@ -247,7 +253,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
   outcome->leftovers_limit = view.vm->termination_grace + kLeftoversMargin;
   if (harvester::IsTerminating(view.vm)) {
     outcome->begun = true;
-    if (IsStuckInDeletion(view.vm, snapshot.now())) Fail(Stuck(view.vm), outcome);
+    if (IsStuckInDeletion(view, snapshot.now())) Fail(Stuck(view.vm), outcome);
     return;
   }
   const Step& step = entry->step;
@@ -452,7 +458,7 @@ bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::Mo
     const bool acts = IsAct(entry->step.kind) && !IsDeferred(entry->step.kind);
     if (!acts && !entry->view->vm->has_mark) continue;
     const bool stays = WaitsForNodes(entry->step, now) ||
-                       IsStuckInDeletion(entry->view->vm, decisions.snapshot().now()) ||
+                       IsStuckInDeletion(*entry->view, decisions.snapshot().now()) ||
                        !RemovalRefused(*entry, retries, now).ok() ||
                        !RefusedForGood(*entry, retries, now).ok();
     if (!stays) return false;

@@ -61,7 +61,7 @@ std::string ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapsho
 }  // namespace
 
 std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot) {
-  if (view.vm->protect.HoldsAt(snapshot.now())) return "protected by its annotation";
+  if (view.vm->protect.HoldsAt(snapshot.earlier_now())) return "protected by its annotation";
   if (IsOtherCluster(view.vm, snapshot.look())) return "it belongs to another Nomad cluster";
   if (IsOtherNomad(view.vm, snapshot.look())) return "made for another Nomad region";
   if (view.link.state == LinkState::kAmbiguous || view.link.state == LinkState::kContradicted) {
