@@ -44,10 +44,8 @@ TEST(TemplateParts, C8_identifiers_that_are_rendered_are_a_part_and_others_are_n
 }
 
 TEST(TemplateParts, C8_identifiers_that_an_older_release_did_not_record_are_no_drift) {
-  EXPECT_THAT(DriftedParts(R"({"cpu": "1"})", R"({"cpu": "1", "nodes": "2"})"),
-              testing::IsEmpty());
-  EXPECT_THAT(DriftedParts(R"({"cpu": "1", "nodes": "2"})", R"({"cpu": "1"})"),
-              testing::IsEmpty());
+  EXPECT_THAT(DriftedParts(R"({"cpu": "1"})", R"({"cpu": "1", "nodes": "2"})"), testing::IsEmpty());
+  EXPECT_THAT(DriftedParts(R"({"cpu": "1", "nodes": "2"})", R"({"cpu": "1"})"), testing::IsEmpty());
 }
 
 // A change of this value makes every VM of every pool look drifted, unless its version changes,

@@ -156,7 +156,8 @@ TEST(Halt, L2_one_that_is_undone_backs_off_and_holds_up_no_growth) {
   ASSERT_TRUE(h.Scale(2).ok());
   ASSERT_TRUE(h.cluster.HangDeletion(h.VmNames()[0]));
   h.policy["scale_timeout"] = "3m";
-  Trouble ignored(h, {.verb = "patch", .resource = "virtualmachines", .aspect = "other"}, Ignored());
+  Trouble ignored(h, {.verb = "patch", .resource = "virtualmachines", .aspect = "other"},
+                  Ignored());
   EXPECT_FALSE(h.Scale(0).ok());
   h.Tick(minutes(2));
   ASSERT_GT(ignored.answers(), 0) << h.Transcript();

@@ -256,8 +256,8 @@ TEST_F(Replacement, R2_what_refuses_the_new_vm_is_logged_once_and_on_the_lease) 
   ChangeTemplate();
   h_.cluster.SetFaultHook([](const simulator::RequestInfo& request) {
     const bool tries = request.verb == "try" && request.resource == "virtualmachines";
-    return tries ? simulator::Fault::Answer(
-                       400, R"({"kind": "Status", "status": "Failure", "code": 400,
+    return tries ? simulator::Fault::Answer(400,
+                                            R"({"kind": "Status", "status": "Failure", "code": 400,
                                 "reason": "BadRequest", "message":
                                 "admission webhook \"x\" denied the request: too large"})")
                  : simulator::Fault::None();
@@ -266,8 +266,8 @@ TEST_F(Replacement, R2_what_refuses_the_new_vm_is_logged_once_and_on_the_lease) 
   EXPECT_EQ(Old(), 2U);
   EXPECT_EQ(h_.log->Count("Replacement is blocked", log::Level::kWarn), 1U) << h_.Transcript();
   const auto error = [&] { return AnnotationOf(h_.Leases().at(0), Key("last-error")); };
-  EXPECT_THAT(error(), ::testing::AllOf(HasSubstr("the replacement of VM web-"),
-                                        HasSubstr("too large")));
+  EXPECT_THAT(error(),
+              ::testing::AllOf(HasSubstr("the replacement of VM web-"), HasSubstr("too large")));
   h_.cluster.SetFaultHook(nullptr);
   h_.Tick(minutes(30));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
@@ -365,8 +365,7 @@ TEST_F(Replacement, R4_a_scale_in_that_could_remove_only_the_new_vm_is_refused) 
   const std::string pending = Pending();
   for (int i = 0; i < 10; ++i) {
     const absl::Status refused = h_.Scale(2);
-    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition)
-        << refused << h_.Transcript();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused << h_.Transcript();
     h_.Tick(seconds(3));
   }
   EXPECT_THAT(h_.VmNames(), Contains(pending)) << "no VM is made again";

@@ -57,8 +57,8 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
   const bool has_stopped = HasStopped(deps.lease.record(), memory->current_template);
   const bool waits_for_operator = has_stopped || next.hold == Replaceable::Hold::kFlips;
   deps.logger.Log(waits_for_operator || refused ? log::Level::kWarn
-                  : boots                        ? log::Level::kDebug
-                                                 : log::Level::kInfo,
+                  : boots                       ? log::Level::kDebug
+                                                : log::Level::kInfo,
                   "Replacement is blocked",
                   {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
 }

@@ -471,11 +471,10 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
     if (pending.empty()) return stuck;
     for (const VmView* view : pending) {
       const harvester::VirtualMachine& vm = view->vm;
-      const Effect counted =
-          written.contains(vm.name)
-              ? WithoutEffect()
-              : EffectOf(EndReplacement(context, deps_, vm, is_removed(vm.name),
-                                                  policy_.join_timeout, snapshot->now()));
+      const Effect counted = written.contains(vm.name)
+                                 ? WithoutEffect()
+                                 : EffectOf(EndReplacement(context, deps_, vm, is_removed(vm.name),
+                                                           policy_.join_timeout, snapshot->now()));
       if (counted.verdict == Verdict::kDone) {
         written.insert(vm.name);
         deps_.logger.Info(

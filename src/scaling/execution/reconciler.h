@@ -125,7 +125,7 @@ class Reconciler {
   const PoolDependencies& deps_ = run_.deps;
   const SharedPolicy policy_;
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
-  base::MonoTime observed_at_{};                     // when the last Look began
+  base::MonoTime observed_at_{};                    // when the last Look began
   Observer::BlockingWait next_wait_;
   int idle_passes_ = 0;
   base::MonoTime paced_until_{};  // the time that the passes so far take at one per kPause

@@ -170,11 +170,11 @@ constexpr base::Duration kProvenFor = std::chrono::hours(1);
 bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapshot) {
   const std::string made_of = TemplateIdOf(fresh);
   return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
-           const std::optional<base::WallTime>& ready_at = view->vm->ready_at;
-           return IsPoolMember(*view, snapshot) && ready_at.has_value() &&
-                  snapshot.now() - *ready_at < kProvenFor &&
-                  IsSameTemplate(TemplateIdOf(view->vm), made_of);
-         });
+    const std::optional<base::WallTime>& ready_at = view->vm->ready_at;
+    return IsPoolMember(*view, snapshot) && ready_at.has_value() &&
+           snapshot.now() - *ready_at < kProvenFor &&
+           IsSameTemplate(TemplateIdOf(view->vm), made_of);
+  });
 }
 
 // Says why no further VM may be replaced in addition to the current ones; empty: one may.

@@ -31,9 +31,7 @@ Effect EffectOf(absl::Status status) {
   return {.verdict = verdict, .status = std::move(status)};
 }
 
-Effect WithoutEffect() {
-  return {.verdict = Verdict::kRefused, .status = kube::WithoutEffect("")};
-}
+Effect WithoutEffect() { return {.verdict = Verdict::kRefused, .status = kube::WithoutEffect("")}; }
 
 const Retries::Trouble* Retries::Find(const Key& key) const {
   const auto found = troubles_.find(key);
@@ -125,8 +123,7 @@ base::Duration Retries::RefusedAgainFor(const Key& key) const {
 
 base::Duration Retries::FailingFor(const Key& key, base::MonoTime now) const {
   const Trouble* trouble = Find(key);
-  return trouble == nullptr || trouble->last.ok() ? base::Duration{}
-                                                  : now - trouble->failing_since;
+  return trouble == nullptr || trouble->last.ok() ? base::Duration{} : now - trouble->failing_since;
 }
 
 absl::Status Retries::LastOf(const Key& key) const {
