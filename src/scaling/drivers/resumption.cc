@@ -20,6 +20,8 @@ constexpr base::Duration kTemplateGoodFor = std::chrono::minutes(10);
 constexpr base::Duration kTemplateReadLimit = std::chrono::seconds(10);
 // How long the Lease is held while the loop only waits for drains and deletions (rule S5).
 constexpr base::Duration kHeldWhileWaiting = std::chrono::seconds(10);
+// How long no other replacement is tried beside drains after one that did not begin.
+constexpr base::Duration kDeclinedFor = std::chrono::minutes(1);
 // The prefix of the error of a replacement, also on the Lease.
 constexpr char kReplacementOf[] = "the replacement of VM ";
 // The maximum number of VMs with nodes to read in search of one that may be replaced.
@@ -92,7 +94,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     memory->template_read_at = deps.clock.Now();  // a failure is tried again as late
   }
   auto [vms, rests] = QueueFor(snapshot, deps, *memory);
-  const std::optional<harvester::ErrorRecord>& last = deps.lease.record().last_error;
+  const std::optional<harvester::ErrorRecord> last = deps.lease.record().last_error;
   const bool was_refused = last.has_value() && last->text.starts_with(kReplacementOf);
   if (vms.empty()) {
     if (was_refused) loop.RecordOutcome("", absl::OkStatus());
@@ -138,14 +140,14 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   return absl::OkStatus();
 }
 
-}  // namespace
-
-namespace {
-
 // What one hold of the Lease does. Returns true if the loop then only waits, and must go on.
+// `replaces`: whether a replacement should begin meanwhile; `may_begin`: as in ResumePool;
+// `declined_at`: when none began although one should.
 bool ResumeUnderLease(const LeaseHold& hold, const PoolDependencies& deps,
                       const SharedPolicy& policy, ScaleMemory* memory,
-                      const std::function<bool()>& may_begin, Reconciler& loop, Resumed* resumed) {
+                      const std::function<bool(const PoolSnapshot&)>& replaces,
+                      const std::function<bool()>& may_begin, Reconciler& loop,
+                      std::optional<base::MonoTime>* declined_at, Resumed* resumed) {
   const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
   if (memory != nullptr && policy.has_value() && EvacuatesHosts(*policy)) {
     // Usually a Status reads the hosts, but it may be long ago.
@@ -154,23 +156,16 @@ bool ResumeUnderLease(const LeaseHold& hold, const PoolDependencies& deps,
   }
   const bool may_replace = memory != nullptr && policy.has_value();
   const bool several = may_replace && MostAtATime(*policy) > 1;
-  // A drain takes long; another replacement may begin meanwhile, and the loop continues afterwards.
-  // Replacing an unhealthy VM waits for no drain.
-  bool may_leave = may_replace;
   bool only_waits = false;
   std::shared_ptr<const Snapshot> used;  // the snapshot in which the last one began
   for (bool again = true; again;) {
     bool has_left = false;
-    resumed->outcome = loop.RunResumption(
-        hold.context(), [&](const PoolSnapshot& snapshot, base::Duration waited) {
-          if (may_leave && may_begin()) {
-            const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
-            has_left = !queue.vms.empty() && queue.rests.empty() &&
-                       (several || queue.vms[0].is_unhealthy());
-          }
-          only_waits = !has_left && waited >= kHeldWhileWaiting;
-          return has_left || only_waits;
-        });
+    resumed->outcome = loop.RunResumption(hold.context(),
+                                          [&](const PoolSnapshot& snapshot, base::Duration waited) {
+                                            has_left = replaces(snapshot);
+                                            only_waits = !has_left && waited >= kHeldWhileWaiting;
+                                            return has_left || only_waits;
+                                          });
     // Trouble with another object does not delay it (rule L1).
     const bool is_seen = loop.last().has_value() && hold.context().Check().ok();
     if (!is_seen || !may_replace || only_waits) break;
@@ -182,7 +177,7 @@ bool ResumeUnderLease(const LeaseHold& hold, const PoolDependencies& deps,
         ReplaceNext(hold.context(), deps, *policy, loop, memory, may_begin(), &begun));
     resumed->replacing = OpenReplacements(loop.last()->snapshot());
     if (begun.acted) resumed->replacing += "one that has just begun\n";
-    may_leave = begun.acted;
+    if (has_left && !begun.acted) *declined_at = deps.clock.Now();
     again = has_left || (begun.acted && (several || begun.is_unhealthy));
   }
   if (!only_waits || !resumed->outcome.ok()) return false;
@@ -197,11 +192,22 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
                    const std::function<bool()>& may_begin) {
   Resumed resumed;
   Reconciler loop(deps, policy);
+  std::optional<base::MonoTime> declined_at;
+  // A drain takes long; another replacement may begin meanwhile, and the loop continues afterwards.
+  // Replacing an unhealthy VM waits for no drain.
+  const auto replaces = [&](const PoolSnapshot& snapshot) {
+    if (memory == nullptr || !policy.has_value() || !may_begin()) return false;
+    if (declined_at.has_value() && deps.clock.Now() - *declined_at < kDeclinedFor) return false;
+    const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
+    return !queue.vms.empty() && queue.rests.empty() &&
+           (MostAtATime(*policy) > 1 || queue.vms[0].is_unhealthy());
+  };
   for (bool waits = true; waits;) {
     const auto hold = LeaseHold::Acquire(deps.lease, context, LeaseUser::kResumption);
     resumed.lease = hold.status();
     if (!hold.ok()) return resumed;
-    waits = ResumeUnderLease(**hold, deps, policy, memory, may_begin, loop, &resumed);
+    waits = ResumeUnderLease(**hold, deps, policy, memory, replaces, may_begin, loop, &declined_at,
+                             &resumed);
     resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
     resumed.last_event = loop.last_event();
     resumed.last = loop.last();
@@ -211,7 +217,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
       waits = false;
     }
     if (!waits) break;
-    resumed.outcome = loop.AwaitWork(context);
+    resumed.outcome = loop.AwaitWork(context, replaces);
     resumed.interrupted = context.cancel_reason() != runtime::CancelReason::kNone;
     waits = resumed.outcome.ok();
   }

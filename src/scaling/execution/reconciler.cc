@@ -420,7 +420,7 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
     }
     const bool rests = pass->readable && !effective && pass->conflicts == 0 && trouble.ok();
     const base::MonoTime now = deps_.clock.Now();
-    if (!rests || run_.gone.IsSweepDue(nullptr) || publications_.any()) acted_at = now;
+    if (!rests || run_.gone.IsCleanUpInProgress(now) || publications_.any()) acted_at = now;
     if (rests && in_progress && may_leave && may_leave(run_.snapshot(), now - acted_at)) {
       return absl::OkStatus();
     }
@@ -435,7 +435,8 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
   }
 }
 
-absl::Status Reconciler::AwaitWork(const runtime::Context& context) {
+absl::Status Reconciler::AwaitWork(const runtime::Context& context,
+                                   const std::function<bool(const PoolSnapshot&)>& may_end) {
   for (;;) {
     const base::MonoTime now = deps_.clock.Now();
     NH_RETURN_IF_ERROR(Wait(context, {.began = now, .readable = true}));
@@ -447,10 +448,10 @@ absl::Status Reconciler::AwaitWork(const runtime::Context& context) {
     std::vector<const Decisions::Entry*> publications;
     const bool has_tasks = !TasksOf(decisions, deps_.clock.Now(), &publications, &pass).empty();
     run_.gone.Observe(decisions, deps_.clock.Now());
-    const bool only_waits = !has_tasks && publications.empty() && !run_.gone.IsSweepDue(nullptr) &&
-                            decisions.snapshot().look().nomad_readable &&
-                            IsInProgress(deps_.clock.Now());
-    if (!only_waits) return absl::OkStatus();
+    const bool only_waits =
+        !has_tasks && publications.empty() && decisions.snapshot().look().nomad_readable &&
+        IsInProgress(deps_.clock.Now()) && !run_.gone.IsCleanUpInProgress(deps_.clock.Now());
+    if (!only_waits || may_end(decisions.snapshot())) return absl::OkStatus();
   }
 }
 

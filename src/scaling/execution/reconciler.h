@@ -60,8 +60,9 @@ class Reconciler {
   // true, it returns OK and must be called again.
   using MayLeave = std::function<bool(const PoolSnapshot&, base::Duration waited)>;
   absl::Status RunResumption(const runtime::Context& context, const MayLeave& may_leave = nullptr);
-  // Waits, without the Lease, until RunResumption has something to do. Only reads.
-  absl::Status AwaitWork(const runtime::Context& context);
+  // Waits, without the Lease, until RunResumption has something to do, or `may_end`. Only reads.
+  absl::Status AwaitWork(const runtime::Context& context,
+                         const std::function<bool(const PoolSnapshot&)>& may_end);
   // Reports, as events, the first actions that RunResumption would take. Only reads.
   absl::Status Preview(const runtime::Context& context);
 
