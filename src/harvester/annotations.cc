@@ -247,6 +247,7 @@ constexpr auto kMembersOfReplaces = [](auto& members, auto& replaces) {
   members.Text("reason", replaces.reason);
   members.Optional("start", replaces.start);
   members.Optional("was", replaces.was);
+  members.Optional("had", replaces.had);
   members.Optional("flips", replaces.flips);
   members.Unknown(replaces.unknown_members);
 };

@@ -38,6 +38,19 @@ const base::JsonFields<PodRecord>& PodFields() {
 constexpr char kPodSelector[] = "kubevirt.io=virt-launcher";
 constexpr char kVmOfPod[] = "kubevirt.io/domain";
 
+// True if the object has the run strategy and our annotations as the merge patch sets them.
+bool Shows(const json& object, const json& patch) {
+  const json* has = base::FindPath(object, {"metadata", "annotations"});
+  for (const auto& [key, value] : base::FindPath(patch, {"metadata", "annotations"})->items()) {
+    if (key == kRemovedClaimsAnnotation) continue;  // Harvester's own
+    const json* found = has == nullptr ? nullptr : base::FindMember(*has, key);
+    if (value.is_null() ? found != nullptr : found == nullptr || *found != value) return false;
+  }
+  const json* wanted = base::FindPath(patch, {"spec", "runStrategy"});
+  const json* found = base::FindPath(object, {"spec", "runStrategy"});
+  return wanted == nullptr || (found != nullptr && *found == *wanted);
+}
+
 Timestamped<VirtualMachine> TimestampedVm(const kube::Observed& observed) {
   return {ParseVirtualMachine(observed.object), observed.server_time};
 }
@@ -138,6 +151,10 @@ absl::StatusOr<VirtualMachine> VmStore::Annotate(
   if (run_strategy.has_value()) patch["spec"]["runStrategy"] = *run_strategy;
   NH_ASSIGN_OR_RETURN(const kube::Observed observed,
                       client_->MergePatch(context, kube::kVirtualMachines, ns_, name, patch));
+  // A webhook may have undone the write, and the reply then shows it.
+  if (!Shows(observed.object, patch)) {
+    return kube::WithoutEffect("annotating VirtualMachine " + name + ": ");
+  }
   return ParseVirtualMachine(observed.object);
 }
 

@@ -146,11 +146,15 @@ CodeRow RowOf(int http_status) {
           Refusal::kNo};
 }
 
+// The reason in the payload of WithoutEffect; no server sends it.
+constexpr char kWithoutEffect[] = "WithoutEffect";
+
 bool Refuses(const KubeError& error) {
   // A webhook that could not be called has decided nothing, even if another webhook reports that in
   // its own denial (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/util/webhook/error.go).
   if (Contains(error.message, "failed calling webhook")) return false;
   if (IsDenial(error) || IsQuotaRefusal(error) || IsPlainGoRefusal(error)) return true;
+  if (error.reason == kWithoutEffect) return true;
   if (error.http_status == 404) return error.creating && NamesMissingObject(error);
   const Refusal refusal = RowOf(error.http_status).refusal;
   return refusal == Refusal::kYes || (refusal == Refusal::kOfKubernetes && error.is_status);
@@ -209,6 +213,16 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
                         {"is_status", error.is_status},
                         {"creating", method == http::Method::kPost}};
   base::SetPayload(kPayloadUrl, base::DumpJson(payload), &status);
+  return status;
+}
+
+absl::Status WithoutEffect(const std::string& purpose) {
+  absl::Status status = base::FailedPrecondition(
+      purpose +
+      "accepted without effect: nothing has changed; look for a webhook or a program that undoes "
+      "or ignores the write");
+  base::SetPayload(kPayloadUrl, base::DumpJson({{"status", 200}, {"reason", kWithoutEffect}}),
+                   &status);
   return status;
 }
 

@@ -54,7 +54,7 @@ std::string TemplatePartOf(std::string_view member) {
 
 const std::set<std::string, std::less<>>& TemplatePartNames() {
   static const auto* const kAll = [] {
-    auto* all = new std::set<std::string, std::less<>>();
+    auto* all = new std::set<std::string, std::less<>>({std::string(kNodesPart)});
     for (const auto& [name, part] : kParts) all->emplace(part);
     for (const MachineField& field : MachineFields()) all->emplace(PartOf(field));
     return all;

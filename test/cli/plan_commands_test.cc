@@ -263,6 +263,18 @@ TEST_F(PlanCommands, R1_plan_reads_what_new_vms_are_made_of_to_know_which_have_d
   EXPECT_THAT(out_.str(), HasSubstr("\nREPLACE\nwaits: which VMs have drifted is not known: "));
 }
 
+TEST_F(PlanCommands, R2_plan_says_what_refuses_the_new_vm_of_a_replacement) {
+  Configure({"expire_after=1h"});
+  ASSERT_EQ(ScaleTo(1), 0);
+  clock_.Advance(std::chrono::hours(1));
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    const bool tries = request.verb == "try" && request.resource == "virtualmachines";
+    return tries ? simulator::Fault::Answer(403) : simulator::Fault::None();
+  });
+  EXPECT_THAT(PlanOf(1)["replacement_rests"].get<std::string>(),
+              HasSubstr("Harvester would refuse the VM"));
+}
+
 TEST_F(PlanCommands, plan_of_a_scale_in_says_who_goes_who_is_next_and_who_is_passed_over) {
   ASSERT_EQ(ScaleTo(4), 0) << err_.str();
   const std::set<std::string> names = VmNames();

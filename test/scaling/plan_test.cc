@@ -69,6 +69,17 @@ TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
   EXPECT_EQ(plan->remove.size(), 1U);
 }
 
+TEST(PlanScale, R4_a_scale_in_that_would_not_lower_the_count_is_refused) {
+  World world = IdlePoolOf({"a"});
+  world.With(Vm("b").Joined().Protected()).With(Node("b"));
+  PlanInputs inputs = world.Inputs();
+  EXPECT_TRUE(PlanScale(world.Snapshot(), 0, inputs).ok());
+  inputs.newly_counted = 1;
+  const auto refused = PlanScale(world.Snapshot(), 0, inputs);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(), HasSubstr("would not lower the count"));
+}
+
 TEST(PlanScale, C3_more_vms_than_the_lease_can_name_are_refused_unless_growth_is_capped) {
   World world;
   const auto huge = PlanScale(world.Snapshot(), std::int64_t{1} << 62, {});

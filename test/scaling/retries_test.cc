@@ -110,6 +110,43 @@ TEST_F(RetriesTest, a_success_ends_the_wait_and_the_next_failure_begins_anew) {
   }
 }
 
+TEST_F(RetriesTest, L2_what_was_accepted_and_is_asked_for_again_is_refused_until_a_read_shows_it) {
+  for (int i = 0; i < 70; ++i) {
+    const base::MonoTime observed = kStart + seconds(i);
+    if (retries_.WasAccepted(kDrain, observed)) retries_.Record(kDrain, WithoutEffect(), observed);
+    if (retries_.MayTry(kDrain, observed)) Record({.verdict = Verdict::kDone}, seconds(i));
+  }
+  EXPECT_TRUE(retries_.IsRefusedForGood(kDrain, kStart + seconds(70)));
+  EXPECT_THAT(retries_.LastOf(kDrain).ToString(), HasSubstr("accepted without effect"));
+  EXPECT_TRUE(retries_.LacksEffect(kDrain));
+}
+
+TEST_F(RetriesTest, L2_an_acceptance_is_judged_by_an_observation_that_began_after_it) {
+  Record({.verdict = Verdict::kDone}, seconds(1));
+  EXPECT_FALSE(retries_.WasAccepted(kDrain, kStart));
+  retries_.ConfirmAccepted(kStart, false);
+  EXPECT_TRUE(retries_.WasAccepted(kDrain, kStart + seconds(2)));
+  retries_.ConfirmAccepted(kStart + seconds(2), false);
+  EXPECT_FALSE(retries_.WasAccepted(kDrain, kStart + seconds(3))) << "it had its effect";
+}
+
+TEST_F(RetriesTest, L3_what_was_given_up_stays_so_when_it_is_not_asked_for) {
+  Record({.verdict = Verdict::kDone}, seconds(0));
+  Record(WithoutEffect(), seconds(0));
+  Record({.verdict = Verdict::kDone}, seconds(61));
+  retries_.ConfirmAccepted(kStart + seconds(62), false);
+  EXPECT_TRUE(retries_.IsRefusedForGood(kDrain, kStart + seconds(62)));
+}
+
+TEST_F(RetriesTest, L2_an_effect_after_all_ends_the_trouble) {
+  Record({.verdict = Verdict::kDone}, seconds(0));
+  Record(WithoutEffect(), seconds(0));
+  Record({.verdict = Verdict::kDone}, seconds(2));
+  retries_.ConfirmAccepted(kStart + seconds(3), false);
+  EXPECT_FALSE(retries_.LacksEffect(kDrain));
+  EXPECT_THAT(retries_.LastOf(kDrain), IsOk());
+}
+
 TEST_F(RetriesTest, R6_a_single_refusal_has_not_lasted_however_long_ago_it_was) {
   Record(Refusal(), seconds(0));
   EXPECT_EQ(RefusedFor(seconds(90)), seconds(90));

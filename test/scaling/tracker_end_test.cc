@@ -154,6 +154,15 @@ TEST_F(TrackerEndTest, C12_one_removal_that_succeeded_clears_the_back_off_of_rem
   EXPECT_THAT(run.failures, IsEmpty());
 }
 
+TEST_F(TrackerEndTest, R4_the_removal_of_a_vm_that_did_not_count_is_no_success) {
+  tracker_ = std::make_unique<Tracker>(
+      Tracker::Options{.action_id = "act", .uncounted = {"a"}, .logger = {}}, ToRemove({"a", "b"}));
+  tracker_->RecordMark("b", Refusal("denied"), true);
+  See(World().With(Vm("b").Joined()).With(Node("b")));  // a is gone
+  EXPECT_FALSE(Summary().removed);
+  EXPECT_THAT(Failures(), ElementsAre("refused"));
+}
+
 TEST_F(TrackerEndTest, C12_an_action_of_which_every_removal_was_refused_has_a_cause_of_its_own) {
   Track(ToRemove({"a", "b"}));
   tracker_->RecordMark("a", Refusal("denied"), true);

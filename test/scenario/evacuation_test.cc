@@ -164,18 +164,6 @@ TEST_F(Evacuation, R7_without_the_right_to_list_hosts_one_warning_says_so) {
   EXPECT_EQ(h_.log->Count("on_host_maintenance", log::Level::kWarn), 1U) << h_.Transcript();
 }
 
-TEST_F(Evacuation, R7_a_host_is_left_without_a_status) {
-  MakePool(2);
-  PinAll();
-  h_.Tick(minutes(1));
-  ASSERT_TRUE(h_.cluster.PutObject(Host("rack1-a", true)));
-  for (int i = 0; i < 2400 && h_.VmNames() == before_; ++i) {
-    h_.clock.Advance(seconds(1));
-    h_.process().RunBackground();
-  }
-  EXPECT_NE(h_.VmNames(), before_) << h_.Transcript();
-}
-
 // Devices have no other host to go to: the new VM never starts, and the old one stays.
 TEST_F(Evacuation, R5_without_room_elsewhere_it_stops_after_one_new_vm) {
   h_.policy["join_timeout"] = "3m";

@@ -115,6 +115,79 @@ TEST(Delete, L3_a_vm_whose_deletion_is_refused_is_rolled_back_alone_and_goes_las
   h.CheckAtRest(1);
 }
 
+// A webhook or a program that answers 200 and does nothing.
+TEST(Delete, L3_a_vm_whose_deletion_is_accepted_and_ignored_is_rolled_back_alone) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  Trouble ignored(h, kDeleteVm, Ignored());
+  ignored.LimitToFirstVm();
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_FALSE(in.outcome.ok());
+  EXPECT_THAT(in.outcome.ToString(), HasSubstr(ignored.vm()));
+  EXPECT_THAT(in.outcome.ToString(), HasSubstr("accepted without effect"));
+  EXPECT_LE(in.lasted, minutes(3));
+  EXPECT_LE(ignored.answers(), 8) << "L2: it backs off";
+  EXPECT_EQ(h.VmNames().size(), 2U) << "the other victim is removed";
+  h.WaitUntilReady();
+  ExpectRolledBackAfterRefusal(h, ignored.vm());
+  ignored.End();
+  EXPECT_TRUE(h.Scale(1).ok());
+  h.CheckAtRest(1);
+}
+
+TEST(Drain, L3_a_vm_whose_drain_is_accepted_and_ignored_is_rolled_back_alone) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.RunJob(3);
+  Trouble ignored(h, kDrain, Ignored());
+  ignored.LimitToFirstVm();
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_THAT(in.outcome.ToString(), HasSubstr("accepted without effect"));
+  EXPECT_LE(in.lasted, minutes(3));
+  EXPECT_LE(ignored.answers(), 9) << "L2: it backs off";
+  EXPECT_EQ(h.VmNames().size(), 2U) << "the other victim is removed";
+  h.WaitUntilReady();
+  ExpectRolledBackAfterRefusal(h, ignored.vm());
+}
+
+// A webhook keeps the run strategy of a VM that is being deleted.
+TEST(Halt, L2_one_that_is_undone_backs_off_and_holds_up_no_growth) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  ASSERT_TRUE(h.cluster.HangDeletion(h.VmNames()[0]));
+  h.policy["scale_timeout"] = "3m";
+  Trouble ignored(h, {.verb = "patch", .resource = "virtualmachines", .aspect = "other"},
+                  Ignored());
+  EXPECT_FALSE(h.Scale(0).ok());
+  h.Tick(minutes(2));
+  ASSERT_GT(ignored.answers(), 0) << h.Transcript();
+  const Scaled out = ScaleMeasured(h, 1);
+  EXPECT_TRUE(out.outcome.ok()) << out.outcome << h.Transcript();
+  EXPECT_LE(out.lasted, minutes(1)) << "L1";
+  const int before = ignored.answers();
+  EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << "L7";
+  EXPECT_LE(ignored.answers() - before, 25) << "one in a round";
+}
+
+TEST(Unmark, C14_an_un_marking_that_is_undone_counts_as_standing_and_holds_nobody_else) {
+  Harness h;
+  const std::string marked = h.LeaveOneDraining();
+  Trouble ignored(h, kUnmark, Ignored());
+  ASSERT_TRUE(h.cluster.CancelDrain(h.NodeOf(marked), true));
+  h.Tick(minutes(2));
+  EXPECT_GT(ignored.answers(), 0) << "it is due to be rolled back";
+  const Scaled out = ScaleMeasured(h, 3);
+  EXPECT_TRUE(out.outcome.ok()) << out.outcome << "\n" << h.Transcript();
+  EXPECT_LE(out.lasted, minutes(2));
+  EXPECT_LE(out.requests, 200);
+  EXPECT_EQ(h.VmNames().size(), 3U);
+  EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << "L7";
+  h.HangDrains(false);
+  ignored.End();
+  h.Converge(3);
+  h.CheckAtRest(3);
+}
+
 TEST(Drain, L3_a_vm_whose_drain_is_refused_is_rolled_back_alone) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());

@@ -86,30 +86,42 @@ void Refuse(const Scenario& scenario, const Act& act, const Answer& answer) {
 
 class RefusalSweep : public Sweep {};
 
+struct Refusal {
+  Act act;
+  Answer answer;
+};
+
+void VisitSome(const Scenario& scenario, const std::string& sweep,
+               const std::vector<Refusal>& refusals) {
+  const auto points = static_cast<int>(refusals.size());
+  const std::vector<int> chosen = Choose(points, 1);
+  for (const int point : chosen) {
+    const Refusal& refusal = refusals.at(static_cast<std::size_t>(point - 1));
+    Refuse(scenario, refusal.act, refusal.answer);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  ReportVisits(sweep, scenario, chosen.size(), points);
+}
+
 TEST_P(RefusalSweep, I6_one_act_that_is_refused_for_ever_costs_nothing_else) {
   const Scenario& scenario = GetParam();
-  const std::vector<Act> acts = ActsOf(scenario);
-  std::size_t visited = 0;
-  int points = 0;
-  for (const Act& act : acts) points += static_cast<int>(RefusalsOf(act).size());
-  for (const int point : Choose(points, 1)) {
-    int number = point - 1;
-    for (const Act& act : acts) {
-      const std::vector<Answer> answers = RefusalsOf(act);
-      if (number < static_cast<int>(answers.size())) {
-        Refuse(scenario, act, answers.at(static_cast<std::size_t>(number)));
-        ++visited;
-        break;
-      }
-      number -= static_cast<int>(answers.size());
-    }
-    if (HasFatalFailure()) return;
-  }
-  ReportVisits("refusal", scenario, visited, points);
+  std::vector<Refusal> refusals;
   std::set<std::string> kinds;
-  for (const Act& act : acts) kinds.insert(act.Kind());
+  for (const Act& act : ActsOf(scenario)) {
+    for (const Answer& answer : RefusalsOf(act)) refusals.push_back({act, answer});
+    kinds.insert(act.Kind());
+  }
+  VisitSome(scenario, "refusal", refusals);
   std::printf("[ acts     ] %s: %s\n", scenario.name.c_str(),
               testing::PrintToString(kinds).c_str());
+}
+
+TEST_P(RefusalSweep, I6_one_act_that_is_accepted_and_ignored_for_ever_costs_nothing_else) {
+  std::vector<Refusal> refusals;
+  for (const Act& act : ActsOf(GetParam())) {
+    if (MayBeIgnored(act)) refusals.push_back({act, Ignored()});
+  }
+  if (!refusals.empty()) VisitSome(GetParam(), "ignored", refusals);
 }
 
 NOMAD_HARVESTER_INSTANTIATE_SWEEP(RefusalSweep);

@@ -209,28 +209,69 @@ TEST_F(Replacement, R2_one_that_has_begun_goes_on_when_the_window_closes) {
   h_.CheckAtRest(2);
 }
 
-TEST_F(Replacement, R2_a_window_that_opens_without_a_status_is_not_missed) {
-  MakePool(2);
-  h_.policy["replacement_window"] = "33 2 * * * 2m";
-  ChangeTemplate();
-  h_.Tick(minutes(1));
-  for (int i = 0; i < 300 && Pending().empty(); ++i) {
-    h_.clock.Advance(seconds(30));
-    h_.process().RunBackground();
-  }
-  EXPECT_NE(Pending(), "") << h_.Transcript();
-  EXPECT_THAT(base::FormatRfc3339(h_.clock.WallNow()), ::testing::StartsWith("2026-01-01T02:33:"));
-}
-
-TEST_F(Replacement, R2_it_goes_on_without_a_status) {
-  MakePool(2);
+// An agent that is no leader any more asks for no Status.
+TEST_F(Replacement, R2_none_begins_without_a_status_within_two_intervals) {
+  MakePool(3);
   ChangeTemplate();
   AwaitPending();
-  for (int i = 0; i < 120; ++i) {
-    h_.clock.Advance(seconds(30));
-    h_.process().RunBackground();
-  }
+  const auto without_status = [&](base::Duration duration) {
+    for (const base::MonoTime until = h_.clock.Now() + duration; h_.clock.Now() < until;) {
+      h_.clock.Advance(seconds(30));
+      h_.process().RunBackground();
+    }
+  };
+  without_status(minutes(90));
+  EXPECT_EQ(Old(), 2U) << "what has begun is finished\n" << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 3U);
+  EXPECT_THAT(h_.log->Text(), HasSubstr("the agent has stopped asking for a Status"));
+  h_.Tick(minutes(30));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
+}
+
+// Another process' Scale need not wait for the end of a drain.
+TEST_F(Replacement, S5_the_lease_is_not_held_while_a_drain_is_only_waited_for) {
+  h_.policy["node_drain_deadline"] = "1h";
+  MakePool(2);
+  h_.RunJob(2);
+  h_.HangDrains();
+  ChangeTemplate();
+  AwaitPending();
+  const auto holder = [&] {
+    return base::GetString(h_.Leases().at(0).at("spec"), "holderIdentity");
+  };
+  int held = 0;
+  int free = 0;
+  h_.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "nodes" && !h_.Leases().empty()) ++(holder().empty() ? free : held);
+    return simulator::Fault::None();
+  });
+  h_.Tick(minutes(90));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  EXPECT_GT(free, 10 * held) << "the drains last until their deadline";
+  h_.CheckAtRest(2);
+}
+
+TEST_F(Replacement, R2_what_refuses_the_new_vm_is_logged_once_and_on_the_lease) {
+  MakePool(2);
+  ChangeTemplate();
+  h_.cluster.SetFaultHook([](const simulator::RequestInfo& request) {
+    const bool tries = request.verb == "try" && request.resource == "virtualmachines";
+    return tries ? simulator::Fault::Answer(400,
+                                            R"({"kind": "Status", "status": "Failure", "code": 400,
+                                "reason": "BadRequest", "message":
+                                "admission webhook \"x\" denied the request: too large"})")
+                 : simulator::Fault::None();
+  });
+  h_.Tick(minutes(30));
+  EXPECT_EQ(Old(), 2U);
+  EXPECT_EQ(h_.log->Count("Replacement is blocked", log::Level::kWarn), 1U) << h_.Transcript();
+  const auto error = [&] { return AnnotationOf(h_.Leases().at(0), Key("last-error")); };
+  EXPECT_THAT(error(),
+              ::testing::AllOf(HasSubstr("the replacement of VM web-"), HasSubstr("too large")));
+  h_.cluster.SetFaultHook(nullptr);
+  h_.Tick(minutes(30));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  EXPECT_EQ(error(), "");
 }
 
 // Answers Forbidden to what the predicate says, until the test ends.
@@ -313,6 +354,24 @@ TEST_F(Replacement, R4_a_scale_in_takes_the_new_vm_while_it_is_not_ready) {
   EXPECT_THAT(h_.VmNames(), Not(Contains(unready)));
 }
 
+// Six of six VMs are busy, so that only the new one could go: it would be made again at once.
+TEST_F(Replacement, R4_a_scale_in_that_could_remove_only_the_new_vm_is_refused) {
+  h_.policy["node_selector_strategy"] = "empty";
+  MakePool(3);
+  h_.RunJob(3);
+  h_.cluster.NeverJoin(1);
+  ChangeTemplate();
+  AwaitPending();
+  const std::string pending = Pending();
+  for (int i = 0; i < 10; ++i) {
+    const absl::Status refused = h_.Scale(2);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused << h_.Transcript();
+    h_.Tick(seconds(3));
+  }
+  EXPECT_THAT(h_.VmNames(), Contains(pending)) << "no VM is made again";
+  EXPECT_EQ(h_.VmNames().size(), 4U);
+}
+
 TEST_F(Replacement, R5_one_that_is_not_ready_in_time_goes_and_stops_the_others) {
   h_.policy["join_timeout"] = "5m";
   MakePool(3);
@@ -389,6 +448,30 @@ TEST_F(Replacement, R1_a_place_that_two_policies_fight_over_rests_after_a_few_ro
   }
   EXPECT_EQ(made.size(), 5U) << h_.Transcript();
   EXPECT_THAT(h_.log->Text(), HasSubstr("two policies of this pool describe different VMs"));
+}
+
+TEST_F(Replacement, R1_a_place_that_three_policies_fight_over_rests_after_a_few_rounds) {
+  MakePool(1);
+  std::set<std::string> made = old_;
+  const std::string first = h_.policy["memory_request"];
+  for (int round = 1; round < 15; ++round) {
+    h_.policy["memory_request"] = round % 3 == 0 ? first : round % 3 == 1 ? "24Gi" : "28Gi";
+    h_.Tick(minutes(25));
+    for (const std::string& vm : h_.VmNames()) made.insert(vm);
+    EXPECT_EQ(h_.Status()->count, 1) << h_.Transcript();
+  }
+  EXPECT_EQ(made.size(), 6U) << h_.Transcript();
+  EXPECT_THAT(h_.log->Text(), HasSubstr("policies of this pool describe different VMs"));
+}
+
+TEST_F(Replacement, C8_a_pool_rolls_to_another_node_class_that_its_user_data_is_rendered_from) {
+  MakePool(2);
+  h_.policy["node_class"] = "batch";
+  h_.Tick(minutes(40));
+  EXPECT_EQ(Old(), 0U) << h_.Transcript();
+  for (const json& node : h_.Nodes()) {
+    EXPECT_TRUE(node.at("Status") != "ready" || node.at("NodeClass") == "batch") << node;
+  }
 }
 
 TEST_F(Replacement, R2_none_begins_without_a_lease) {
@@ -515,7 +598,7 @@ TEST_F(Replacement, R5_another_template_is_tried_again) {
   h_.Tick(minutes(60));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
   // That of the stop: what boots afterwards is normal.
-  EXPECT_EQ(h_.log->Count("A replacement rests", log::Level::kWarn), 1U) << h_.Transcript();
+  EXPECT_EQ(h_.log->Count("Replacement is blocked", log::Level::kWarn), 1U) << h_.Transcript();
 }
 
 TEST_F(Replacement, R6_a_vm_that_is_protected_meanwhile_stays_and_the_new_one_counts_by_itself) {

@@ -139,6 +139,11 @@ Answer DeniedAs500() {
           }};
 }
 
+bool MayBeIgnored(const Act& act) {
+  return act.system == System::kNomad || act.verb == "delete" ||
+         (act.verb == "patch" && act.resource == "virtualmachines");
+}
+
 // hashicorp/nomad:command/agent/http.go, decodeBody.
 Answer BadRequest() {
   return {"400", [](const RequestInfo&) { return Fault::Answer(400, "Request body is empty"); }};
@@ -183,6 +188,14 @@ Answer ServerError() {
           }};
 }
 
+Answer Ignored() {
+  return {"200 without effect", [](const RequestInfo& request) {
+            return Fault::Answer(200, request.system == System::kNomad
+                                          ? R"({"NodeModifyIndex": 1, "EvalIDs": []})"
+                                          : R"({"kind": "Status", "status": "Success"})");
+          }};
+}
+
 Trouble::Trouble(Harness& h, Act kind, Answer answer)
     : h_(h), kind_(std::move(kind)), answer_(std::move(answer)) {
   h_.invariants.ExpectRefusals();
@@ -202,7 +215,12 @@ Fault Trouble::OnRequest(const RequestInfo& request) {
     begun_ = h_.clock.Now();
     vm_ = act.vm;
   }
-  return answer_.fault(request);
+  Fault fault = answer_.fault(request);
+  // The reply to a patch that is ignored has the object as it is.
+  if (fault.status == 200 && request.verb == "patch") {
+    fault.body = base::DumpJson(h_.cluster.Vm(request.name));
+  }
+  return fault;
 }
 
 }  // namespace nomad_harvester::scenario

@@ -70,6 +70,10 @@ Answer NoAnswer();     // the request is lost
 Answer Conflict();     // 409; of Nomad and of a creation as Unavailable
 Answer ServerError();  // 500 without a known text
 
+// Accepted, and ignored: a webhook that undoes the write, or a DELETE that nothing carries out.
+Answer Ignored();
+bool MayBeIgnored(const Act& act);
+
 // While it exists, the acts of a kind are answered so. It replaces the fault hook.
 class Trouble {
  public:

@@ -144,14 +144,16 @@ struct Replaces {
   // The new VM is Halted, and starts with this run strategy once the old one is gone (rule R8).
   // Empty: it was started on creation.
   std::string start = {};
-  // The hash of the other VM's spec (annotation `template`); empty: it has none.
+  // What the other VM was made of; empty: unknown.
   std::string was = {};
-  // How often in a row the place has changed back to its previous spec.
+  // What the place was made of before that, and until when (RFC 3339), within the last day.
+  std::map<std::string, std::string> had = {};
+  // How often in a row the place has changed back to one of these.
   std::int64_t flips = 0;
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const Replaces&, const Replaces&) = default;
 };
-// {"vm": …, "uid": …, "reason": …, "start": …, "was": …, "flips": …}
+// {"vm": …, "uid": …, "reason": …, "start": …, "was": …, "had": {…: …}, "flips": …}
 std::string ToAnnotation(const Replaces& replaces);
 absl::StatusOr<Replaces> ParseReplaces(std::string_view text);
 

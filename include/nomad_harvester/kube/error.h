@@ -42,6 +42,7 @@ bool IsForbidden(const absl::Status& status);  // 403 that is not a quota
 //   `admission webhook "…" denied the request`  yes, whatever the status: the webhook chooses it
 //   500 that ToStatus recognises as quota, MAC address or network  yes: only Harvester writes these
 //       texts
+//   200  made by WithoutEffect: yes
 //   404  of a create, if IsNotFound: yes, the namespace does not exist; else no
 //   anything else  as the table kCodes of error.cc says
 bool IsRefused(const absl::Status& status);
@@ -58,6 +59,9 @@ bool IsRefused(const absl::Status& status);
 // that of the request.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
                       http::Method method = http::Method::kGet);
+// The status of a write that was accepted although a later read shows no change, as when a webhook
+// undoes it. It is a refusal (rule L2).
+absl::Status WithoutEffect(const std::string& purpose);
 // For RetryOptions::permanently_refused: true for replies that IsRefused counts as refusals. Among
 // the replies that would be retried, these are a webhook's denial, quota, MAC address and network.
 bool IsPermanentRefusal(const http::HttpResponse& response);

@@ -75,10 +75,6 @@ struct ReplacementQueue {
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                                      const CurrentTemplate& current);
 
-// How long replacement_window stays closed; nullopt: no VM waits for it.
-std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
-                                               const CurrentTemplate& current);
-
 // True if replacement has stopped because a new VM of the same template was not ready in time (rule
 // R5).
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current);
@@ -102,8 +98,6 @@ bool ReplacesDrifted(const config::PoolPolicy& policy);
 bool EvacuatesHosts(const config::PoolPolicy& policy);
 // Builds VmView::why_to_leave_host for a VM that cannot migrate off a cordoned host.
 std::string WhyToLeave(const std::string& host);
-// True if the policy asks for replacements without an operator's request.
-bool ReplacesByItself(const config::PoolPolicy& policy);
 
 // Names the VMs that are being replaced while both nodes take work: the metrics of the nodes then
 // show more capacity than the count (rule R3). Empty: none.

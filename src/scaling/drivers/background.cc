@@ -133,10 +133,9 @@ void Background::OnAlarm(const std::shared_ptr<Pool>& pool) {
     const base::MutexLock lock(pool->mutex);
     PoolState& state = pool->state;
     const base::MonoTime now = options_.clock->Now();
-    const bool is_asked_for = now - state.asked_at < kAskedWithin || state.replaces;
-    const bool opens = state.window_opens.has_value() && now >= *state.window_opens;
-    if (!is_asked_for || state.queued || !(opens || state.rounds.IsDue(now))) return;
-    // Each Status looks for due replacements; the alarm serves pools for which none arrives.
+    const bool is_asked_for = now - state.asked_at < kAskedWithin;
+    if (!is_asked_for || state.queued || !state.rounds.IsDue(now)) return;
+    // Each Status looks for due work; the alarm serves pools for which none arrives.
     if (state.inspected && now - state.asked_at < Rounds::kShortest) return;
     state.queued = true;
     if (!state.inspected) work = state.rounds.work();
@@ -214,8 +213,12 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
     memory = pool.state.scale;
   }
   pool.memory.SetOwnNode(session.OwnNode(context));
-  const Resumed resumed =
-      ResumePool(context, session.DependenciesFor(pool, *access, *access->lease), policy, &memory);
+  const auto may_begin = [&] {
+    base::MutexLock lock(pool.mutex);
+    return pool.state.asks.AreCurrent(options_.clock->Now());
+  };
+  const Resumed resumed = ResumePool(
+      context, session.DependenciesFor(pool, *access, *access->lease), policy, &memory, may_begin);
   const bool acquired = resumed.lease.ok();
   const bool done = acquired && resumed.outcome.ok();
   const bool interrupted = acquired ? resumed.interrupted : context.Done();
@@ -228,9 +231,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   }
   // A paused pool needs no alarm: a Status notices the end of the pause.
   bool paused = false;
-  std::optional<base::Duration> opens;
   if (resumed.last.has_value()) {
-    opens = UntilWindowOpens(resumed.last->snapshot(), memory.current_template);
     if (work.empty()) work = WorkOf(*resumed.last);
     // The replacement may take forever if an operator has stopped the new VM (rule L7).
     if (work.empty()) work = resumed.replacing;
@@ -250,20 +251,10 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
     state.rounds.Unfinished(std::move(work), now);
   }
   state.scale = memory;
-  // Outside of a policy's schedule the agent asks for no Status, and VMs are replaced nevertheless.
-  state.replaces = policy.has_value() && !policy->dry_run &&
-                   (!resumed.replacing.empty() || ReplacesByItself(*policy));
-  state.window_opens.reset();
-  if (opens.has_value()) state.window_opens = now + *opens;
-  if (paused || root_.Done()) return std::nullopt;
-  base::MonoTime next = state.rounds.NextAfter(now);
-  if (done) {
-    if (!state.replaces) return std::nullopt;
-    if (resumed.replacing.empty()) next = now + Rounds::kLongest;
-  } else if (next - state.asked_at >= kAskedWithin && !state.replaces) {
-    return std::nullopt;
-  }
-  return std::min(next, state.window_opens.value_or(next));
+  if (paused || root_.Done() || (done && resumed.replacing.empty())) return std::nullopt;
+  const base::MonoTime next = state.rounds.NextAfter(now);
+  if (next - state.asked_at >= kAskedWithin) return std::nullopt;
+  return next;
 }
 
 }  // namespace nomad_harvester::scaling

@@ -2,6 +2,7 @@
 #include "drivers/resumption.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,6 +18,12 @@ namespace {
 // The maximum age of the known template of new VMs.
 constexpr base::Duration kTemplateGoodFor = std::chrono::minutes(10);
 constexpr base::Duration kTemplateReadLimit = std::chrono::seconds(10);
+// How long the Lease is held while the loop only waits for drains and deletions (rule S5).
+constexpr base::Duration kHeldWhileWaiting = std::chrono::seconds(10);
+// How long no other replacement is tried beside drains after one that did not begin.
+constexpr base::Duration kDeclinedFor = std::chrono::minutes(1);
+// The prefix of the error of a replacement, also on the Lease.
+constexpr char kReplacementOf[] = "the replacement of VM ";
 // The maximum number of VMs with nodes to read in search of one that may be replaced.
 constexpr std::size_t kMaxTried = 64;
 
@@ -40,8 +47,9 @@ absl::Status RecordFailedReplacement(const runtime::Context& context, const Pool
 }
 
 // Logs once why nothing is replaced now. Waiting for a new VM to boot or start is normal.
+// `refused`: Harvester refuses the new VM.
 void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::string& rests,
-             const PoolSnapshot& snapshot, ScaleMemory* memory) {
+             const PoolSnapshot& snapshot, bool refused, ScaleMemory* memory) {
   if (std::exchange(memory->replacement_rests, rests) == rests || rests.empty()) return;
   const bool boots =
       std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [](const VmView* view) {
@@ -50,10 +58,10 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
       });
   const bool has_stopped = HasStopped(deps.lease.record(), memory->current_template);
   const bool waits_for_operator = has_stopped || next.hold == Replaceable::Hold::kFlips;
-  deps.logger.Log(waits_for_operator ? log::Level::kWarn
-                  : boots            ? log::Level::kDebug
-                                     : log::Level::kInfo,
-                  "A replacement rests",
+  deps.logger.Log(waits_for_operator || refused ? log::Level::kWarn
+                  : boots                       ? log::Level::kDebug
+                                                : log::Level::kInfo,
+                  "Replacement is blocked",
                   {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
 }
 
@@ -77,7 +85,7 @@ struct Begun {
 // Replaces the first VM that may be replaced.
 absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
-                         Begun* begun) {
+                         bool may_begin, Begun* begun) {
   const PoolSnapshot& snapshot = loop.last()->snapshot();
   if (!deps.lease.used()) return absl::OkStatus();  // rule R2
   if (TemplateIsDue(snapshot, deps.lease.record(), *memory, deps.clock.Now())) {
@@ -85,10 +93,18 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
                           &memory->current_template);
     memory->template_read_at = deps.clock.Now();  // a failure is tried again as late
   }
-  const auto [vms, rests] = QueueFor(snapshot, deps, *memory);
-  if (vms.empty()) return absl::OkStatus();
-  LogRest(deps, vms[0], rests, snapshot, memory);
-  if (!rests.empty()) return absl::OkStatus();
+  auto [vms, rests] = QueueFor(snapshot, deps, *memory);
+  const std::optional<harvester::ErrorRecord> last = deps.lease.record().last_error;
+  const bool was_refused = last.has_value() && last->text.starts_with(kReplacementOf);
+  if (vms.empty()) {
+    if (was_refused) loop.RecordOutcome("", absl::OkStatus());
+    return absl::OkStatus();
+  }
+  if (rests.empty() && !may_begin) rests = "the agent has stopped asking for a Status";
+  if (!rests.empty()) {
+    LogRest(deps, vms[0], rests, snapshot, false, memory);
+    return absl::OkStatus();
+  }
   if (const auto closed = loop.TakeClosedRecord(); closed.has_value()) {
     NH_RETURN_IF_ERROR(deps.lease.Store(context, *closed, ""));
   }
@@ -108,65 +124,102 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
       continue;
     }
     NH_RETURN_IF_ERROR(fits);
-    absl::Status replaced = call.Replace(context, snapshot, vms[i]);
+    const absl::Status replaced =
+        base::Annotate(call.Replace(context, snapshot, vms[i]), kReplacementOf + name);
     *begun = {.acted = call.facts().acted, .is_unhealthy = vms[i].is_unhealthy()};
-    if (!replaced.ok() && call.facts().acted && !context.Done()) {
+    if (context.Done()) return replaced;
+    if (!replaced.ok() && begun->acted) {
       NH_RETURN_IF_ERROR(RecordFailedReplacement(context, deps, snapshot));
     }
-    return base::Annotate(replaced, "the replacement of VM " + name);
+    // What refuses it is seen by `status` only there (rule R2).
+    if (!replaced.ok() || was_refused) loop.RecordOutcome("", replaced);
+    LogRest(deps, vms[i], replaced.ok() ? "" : base::Message(replaced), snapshot, true, memory);
+    return replaced;
   }
-  LogRest(deps, vms[0], base::Message(kept), snapshot, memory);
+  LogRest(deps, vms[0], base::Message(kept), snapshot, false, memory);
   return absl::OkStatus();
+}
+
+// What one hold of the Lease does. Returns true if the loop then only waits, and must go on.
+// `replaces`: whether a replacement should begin meanwhile; `may_begin`: as in ResumePool;
+// `declined_at`: when none began although one should.
+bool ResumeUnderLease(const LeaseHold& hold, const PoolDependencies& deps,
+                      const SharedPolicy& policy, ScaleMemory* memory,
+                      const std::function<bool(const PoolSnapshot&)>& replaces,
+                      const std::function<bool()>& may_begin, Reconciler& loop,
+                      std::optional<base::MonoTime>* declined_at, Resumed* resumed) {
+  const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
+  if (memory != nullptr && policy.has_value() && EvacuatesHosts(*policy)) {
+    // Usually a Status reads the hosts, but it may be long ago.
+    deps.hosts.List(hold.context().WithTimeout(kHostsLimit), deps.key.ns);
+    deps.hosts.ListCordoned(hold.context().WithTimeout(kHostsLimit));
+  }
+  const bool may_replace = memory != nullptr && policy.has_value();
+  const bool several = may_replace && MostAtATime(*policy) > 1;
+  bool only_waits = false;
+  std::shared_ptr<const Snapshot> used;  // the snapshot in which the last one began
+  for (bool again = true; again;) {
+    bool has_left = false;
+    resumed->outcome = loop.RunResumption(hold.context(),
+                                          [&](const PoolSnapshot& snapshot, base::Duration waited) {
+                                            has_left = replaces(snapshot);
+                                            only_waits = !has_left && waited >= kHeldWhileWaiting;
+                                            return has_left || only_waits;
+                                          });
+    // Trouble with another object does not delay it (rule L1).
+    const bool is_seen = loop.last().has_value() && hold.context().Check().ok();
+    if (!is_seen || !may_replace || only_waits) break;
+    // If the pool has not been readable since, the last Look does not contain the new VM.
+    if (loop.last()->snapshot().seen == used) break;
+    used = loop.last()->snapshot().seen;
+    Begun begun;
+    resumed->outcome.Update(
+        ReplaceNext(hold.context(), deps, *policy, loop, memory, may_begin(), &begun));
+    resumed->replacing = OpenReplacements(loop.last()->snapshot());
+    if (begun.acted) resumed->replacing += "one that has just begun\n";
+    if (has_left && !begun.acted) *declined_at = deps.clock.Now();
+    again = has_left || (begun.acted && (several || begun.is_unhealthy));
+  }
+  if (!only_waits || !resumed->outcome.ok()) return false;
+  loop.CloseRecord(nullptr);
+  return true;
 }
 
 }  // namespace
 
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   const SharedPolicy& policy, ScaleMemory* memory) {
+                   const SharedPolicy& policy, ScaleMemory* memory,
+                   const std::function<bool()>& may_begin) {
   Resumed resumed;
-  const auto hold = LeaseHold::Acquire(deps.lease, context, LeaseUser::kResumption);
-  resumed.lease = hold.status();
-  if (!hold.ok()) return resumed;
-  const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
-  if (memory != nullptr && policy.has_value() && EvacuatesHosts(*policy)) {
-    // Usually a Status reads the hosts, but there may be none.
-    deps.hosts.List((*hold)->context().WithTimeout(kHostsLimit), deps.key.ns);
-    deps.hosts.ListCordoned((*hold)->context().WithTimeout(kHostsLimit));
-  }
   Reconciler loop(deps, policy);
-  const bool may_replace = memory != nullptr && policy.has_value();
-  const bool several = may_replace && MostAtATime(*policy) > 1;
+  std::optional<base::MonoTime> declined_at;
   // A drain takes long; another replacement may begin meanwhile, and the loop continues afterwards.
   // Replacing an unhealthy VM waits for no drain.
-  bool may_leave = may_replace;
-  std::shared_ptr<const Snapshot> used;  // the snapshot in which the last one began
-  for (bool again = true; again;) {
-    bool has_left = false;
-    resumed.outcome = loop.RunResumption((*hold)->context(), [&](const PoolSnapshot& snapshot) {
-      if (!may_leave) return false;
-      const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
-      has_left =
-          !queue.vms.empty() && queue.rests.empty() && (several || queue.vms[0].is_unhealthy());
-      return has_left;
-    });
-    // Trouble with another object does not delay it (rule L1).
-    const bool is_seen = loop.last().has_value() && (*hold)->context().Check().ok();
-    if (!is_seen || !may_replace) break;
-    // If the pool has not been readable since, the last Look does not contain the new VM.
-    if (loop.last()->snapshot().seen == used) break;
-    used = loop.last()->snapshot().seen;
-    Begun begun;
-    resumed.outcome.Update(ReplaceNext((*hold)->context(), deps, *policy, loop, memory, &begun));
-    resumed.replacing = OpenReplacements(loop.last()->snapshot());
-    if (begun.acted) resumed.replacing += "one that has just begun\n";
-    may_leave = begun.acted;
-    again = has_left || (begun.acted && (several || begun.is_unhealthy));
-  }
-  resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
-  resumed.last_event = loop.last_event();
-  resumed.last = loop.last();
-  if (!(*hold)->Release(loop.closed_record()) && resumed.outcome.ok()) {
-    resumed.outcome = base::Unavailable("the action on the pool's Lease could not be closed");
+  const auto replaces = [&](const PoolSnapshot& snapshot) {
+    if (memory == nullptr || !policy.has_value() || !may_begin()) return false;
+    if (declined_at.has_value() && deps.clock.Now() - *declined_at < kDeclinedFor) return false;
+    const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
+    return !queue.vms.empty() && queue.rests.empty() &&
+           (MostAtATime(*policy) > 1 || queue.vms[0].is_unhealthy());
+  };
+  for (bool waits = true; waits;) {
+    const auto hold = LeaseHold::Acquire(deps.lease, context, LeaseUser::kResumption);
+    resumed.lease = hold.status();
+    if (!hold.ok()) return resumed;
+    waits = ResumeUnderLease(**hold, deps, policy, memory, replaces, may_begin, loop, &declined_at,
+                             &resumed);
+    resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
+    resumed.last_event = loop.last_event();
+    resumed.last = loop.last();
+    const auto closed = loop.TakeClosedRecord();
+    if (!(*hold)->Release(closed.has_value() ? &*closed : nullptr) && resumed.outcome.ok()) {
+      resumed.outcome = base::Unavailable("the action on the pool's Lease could not be closed");
+      waits = false;
+    }
+    if (!waits) break;
+    resumed.outcome = loop.AwaitWork(context, replaces);
+    resumed.interrupted = context.cancel_reason() != runtime::CancelReason::kNone;
+    waits = resumed.outcome.ok();
   }
   return resumed;
 }

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_RESUMPTION_H_
 #define NOMAD_HARVESTER_SCALING_RESUMPTION_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -23,10 +24,12 @@ struct Resumed {
 };
 
 // Acquires the pool's Lease, runs the loop until no work is left for now, starts the replacement of
-// a VM if one is due, and releases the Lease. `memory`: state shared by the pool's calls; null:
-// replace nothing.
+// a VM if one is due, and releases the Lease. While it only waits, it releases the Lease, too.
+// `memory`: state shared by the pool's calls; null: replace nothing. `may_begin`: false while the
+// agent asks for no Status (rule R2).
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   const SharedPolicy& policy, ScaleMemory* memory);
+                   const SharedPolicy& policy, ScaleMemory* memory,
+                   const std::function<bool()>& may_begin);
 
 // The replacement work that a Status finds, as a text that changes with the work; empty: none.
 std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& record,

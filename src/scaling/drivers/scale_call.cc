@@ -421,6 +421,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
                    .despite_mass_loss = request_.mass_loss_over,
+                   .uncounted = planned->to_count,
                    .logger = deps_.logger},
                   plan);
   const absl::Status ended = reconciler_.RunScale(
@@ -460,6 +461,7 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
                        [&](const PlannedRemoval& removal) { return removal.vm == vm; });
   };
   std::set<std::string> stuck;
+  std::set<std::string> written;
   // KubeVirt and Harvester update a booting VM continuously, so conflicts are normal.
   for (int attempt = 1;; ++attempt) {
     std::vector<const VmView*> pending = PendingReplacements(*snapshot);
@@ -469,20 +471,23 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
     if (pending.empty()) return stuck;
     for (const VmView* view : pending) {
       const harvester::VirtualMachine& vm = view->vm;
-      const absl::Status counted = EndReplacement(context, deps_, vm, is_removed(vm.name),
-                                                  policy_.join_timeout, snapshot->now());
-      if (counted.ok()) {
+      const Effect counted = written.contains(vm.name)
+                                 ? WithoutEffect()
+                                 : EffectOf(EndReplacement(context, deps_, vm, is_removed(vm.name),
+                                                           policy_.join_timeout, snapshot->now()));
+      if (counted.verdict == Verdict::kDone) {
+        written.insert(vm.name);
         deps_.logger.Info(
             "A Scale goes first: a VM that was to replace another one counts by itself",
             {{"vm", vm.name}, {"replaces", vm.replaces->vm}, {"action_id", action_id_}});
-      } else if (!kube::IsConflict(counted) || attempt == kMaxConflicts) {
+      } else if (counted.verdict != Verdict::kConflict || attempt == kMaxConflicts) {
         // An unanswered write may still take effect, so no other plan may depend on it.
-        if (EffectOf(counted).verdict != Verdict::kRefused) return counted;
+        if (counted.verdict != Verdict::kRefused) return counted.status;
         stuck.insert(vm.name);
         deps_.logger.Warn(
             "A VM that is to replace another one cannot be written; the Scale goes on "
             "without it",
-            {{"vm", vm.name}, {"error", counted}, {"action_id", action_id_}});
+            {{"vm", vm.name}, {"error", counted.status}, {"action_id", action_id_}});
       }
     }
     NH_ASSIGN_OR_RETURN(*snapshot, ObserveWithNomad(context));
@@ -511,9 +516,9 @@ absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const Poo
   return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
 }
 
-absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
-                                const Replaceable& old) {
-  const harvester::VirtualMachine& vm = old.vm->vm;
+absl::StatusOr<ScalePlan> ScaleCall::PlanReplacement(const runtime::Context& context,
+                                                     const PoolSnapshot& snapshot,
+                                                     const harvester::VirtualMachine& vm) {
   const std::int64_t count = CountOf(snapshot);
   ScalePlan plan{.direction = Direction::kOut, .from = count, .desired = count, .to = count};
   plan.create = PlanCreations(snapshot, 1);
@@ -525,6 +530,20 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   }
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(deferred_);
+  plan.to = count;  // a quota may have reduced it
+  return plan;
+}
+
+absl::Status ScaleCall::CheckReplacement(const runtime::Context& context,
+                                         const PoolSnapshot& snapshot, const Replaceable& old) {
+  NH_RETURN_IF_ERROR(CheckReplaced(context, snapshot, old));
+  return PlanReplacement(context, snapshot, old.vm->vm).status();
+}
+
+absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                const Replaceable& old) {
+  const harvester::VirtualMachine& vm = old.vm->vm;
+  NH_ASSIGN_OR_RETURN(ScalePlan plan, PlanReplacement(context, snapshot, vm));
   // The template was just read, and the old VM may already match it.
   const ReplacementQueue queue =
       QueueOfReplacements(snapshot, deps_.lease.record(), memory_->current_template);
@@ -534,7 +553,6 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   if (!is_wanted) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckTokens(context));
   plan.create[0].replaces = ReplacesOf(old, memory_->current_template, snapshot.now());
-  plan.from = plan.to = count;
   harvester::VmSpec& vm_spec = creation_->vm_spec;
   if (request_.old_goes_first) {
     plan.create[0].replaces->start = policy::NameOf(vm_spec.run_strategy);
@@ -593,6 +611,10 @@ void ScaleCall::ProposeReplacements(const runtime::Context& context, const PoolS
     proposal->to_replace.push_back({each.vm->vm->name, each.reason});
   }
   proposal->replacement_rests = rests;
+  if (!rests.empty()) return;
+  ScaleCall call(deps_, policy_, {.old_goes_first = OldGoesFirst(policy_)}, memory_);
+  const absl::Status refused = call.CheckReplacement(context, snapshot, vms[0]);
+  if (!refused.ok()) proposal->replacement_rests = base::Message(refused);
 }
 
 absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {

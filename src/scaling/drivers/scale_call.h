@@ -67,6 +67,9 @@ class ScaleCall {
   // volumes. FAILED_PRECONDITION: something does.
   absl::Status CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
                              const Replaceable& old) const;
+  // OK if nothing keeps that VM and nothing refuses a new one in its place. Only reads.
+  absl::Status CheckReplacement(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                const Replaceable& old);
   // Creates the VM that replaces `old`, without waiting for it. Requires the pool's Lease, and a
   // snapshot for which ReplacementBlockedReason is empty.
   absl::Status Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -121,6 +124,10 @@ class ScaleCall {
   absl::StatusOr<std::set<std::string>> EndReplacements(const runtime::Context& context,
                                                         const Planned& planned,
                                                         PoolSnapshot* snapshot);
+  // Plans the creation of the VM that replaces `vm`, and checks it.
+  absl::StatusOr<ScalePlan> PlanReplacement(const runtime::Context& context,
+                                            const PoolSnapshot& snapshot,
+                                            const harvester::VirtualMachine& vm);
   absl::Status CheckPaused(base::WallTime now) const;
   void RecordPolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,

@@ -205,7 +205,6 @@ absl::Status Service::Configure(const StringMap& values) {
     base::MutexLock lock(pool->mutex);
     pool->state.inspected = false;
     pool->state.rounds.Finished();
-    pool->state.replaces = false;  // until a Status names the policy again
   }
   return absl::OkStatus();
 }
@@ -375,6 +374,10 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   NH_ASSIGN_OR_RETURN(const SharedPolicy policy, std::move(parsed));
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
+  {
+    base::MutexLock lock(pool->mutex);
+    pool->state.asks.Add(options_.clock->Now());
+  }
   WarnOfFiles(*pool, *policy);
   const PoolMetrics metrics(session->clients().metrics_sink.get(), pool->key);
   base::Duration budget =

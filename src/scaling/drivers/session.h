@@ -63,13 +63,30 @@ class Rounds {
   std::optional<base::MonoTime> next_;
 };
 
+// When the agent asks for a Status. One that is no leader any more stops asking.
+class Asks {
+ public:
+  void Add(base::MonoTime now) {
+    if (last_.has_value()) interval_ = std::max<base::Duration>(now - *last_, kShortest);
+    last_ = now;
+  }
+  // True if the last two Status that were due have not both failed to come (rule R2).
+  bool AreCurrent(base::MonoTime now) const {
+    return last_.has_value() && now - *last_ <= 2 * interval_;
+  }
+
+ private:
+  static constexpr base::Duration kShortest = std::chrono::seconds(30);
+  std::optional<base::MonoTime> last_;
+  base::Duration interval_ = kShortest;
+};
+
 // State shared by a pool's calls and its background work.
 struct PoolState {
   SharedPolicy policy;
   base::MonoTime asked_at{};  // the last Status or Scale
   ScaleMemory scale;
-  bool replaces = false;                       // VMs are replaced even without a Status (rule R2)
-  std::optional<base::MonoTime> window_opens;  // end of the wait for replacement_window
+  Asks asks;
   // True if a resumption has finished since the process started and since the last Scale that left
   // work.
   bool inspected = false;

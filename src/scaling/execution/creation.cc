@@ -217,9 +217,11 @@ harvester::VmSpec SpecOf(const config::PoolPolicy& policy) {
   return vm_spec;
 }
 
+// Always the same for a pool, so that a refusal that quotes the name repeats its text (rule T1).
 harvester::VmIdentity SampleIdentity(const PoolDependencies& deps,
                                      const config::PoolPolicy& policy) {
-  return IdentityFor(NewVmName(policy, deps.random), NewActionId(deps.random));
+  const std::string hash = base::StableHash("sample/" + deps.key.ToString());
+  return IdentityFor(policy.name_prefix + "-" + hash.substr(0, kRandomLength), hash);
 }
 
 // Sets the images of the template's disks, and the sizes that follow from them.

@@ -39,6 +39,7 @@ class Sweep {
     const base::WallTime own_now = context_.clock().WallNow();
     const base::WallTime now = std::min(secrets.server_time.value_or(own_now), own_now);
     for (const CloudInitSecret& secret : secrets.value) HandleSecret(secret, now);
+    if (!scope_.dry_run) deps_.backlog.retries.ConfirmAccepted(began_, /*of_sweep=*/true);
     return result_;
   }
 
@@ -120,8 +121,11 @@ class Sweep {
   template <typename Act>
   void Do(const Retries::Key& key, ReconcileEvent::Kind kind, const std::string& vm, Act act) {
     const base::MonoTime now = context_.clock().Now();
-    if (!scope_.dry_run && !deps_.backlog.retries.MayTry(key, now)) return;
-    const Effect effect = scope_.dry_run ? Effect{} : EffectOf(act());
+    const bool ineffective = !scope_.dry_run && deps_.backlog.retries.WasAccepted(key, began_);
+    if (!scope_.dry_run && !ineffective && !deps_.backlog.retries.MayTry(key, now)) return;
+    const Effect effect = scope_.dry_run ? Effect{}
+                          : ineffective  ? WithoutEffect()
+                                         : EffectOf(act());
     const bool worth_a_line = deps_.backlog.retries.Record(key, effect, now);
     if (worth_a_line || effect.status.ok()) {
       deps_.Notify({.kind = kind, .vm = vm, .object = key.second, .outcome = effect.status});
@@ -138,6 +142,7 @@ class Sweep {
   const runtime::Context& context_;
   const PoolDependencies& deps_;
   const SweepScope& scope_;
+  const base::MonoTime began_ = context_.clock().Now();
   // Valid while Run holds the VM list.
   std::map<std::string_view, const VmInBrief*> vms_;
   std::set<std::string_view> used_claims_;

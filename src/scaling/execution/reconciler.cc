@@ -52,6 +52,7 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
       deps_.observer().Observe(context,
                                LookFor(deps_.clients.config->nomad.region, deps_.key.pool, policy_),
                                std::move(blocking)));
+  observed_at_ = began;
   // A running drain was accepted, even if no reply said so.
   for (const VmView& view : look.vms) {
     const nomad::Node* node = LinkedNode(view, look);
@@ -92,6 +93,7 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
     const base::MonoTime now = deps_.clock.Now();
     Settled settled{.snapshot = decisions.snapshot()};
     PassTasks tasks;
+    Pass pass;
     bool due = false;
     for (const Decisions::Entry& entry : decisions.all()) {
       if (!IsRepair(entry.step.kind)) continue;
@@ -104,11 +106,11 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
         continue;
       }
       due = true;
-      if (retries.MayTry(key, now)) tasks.push_back(MakeStepTask(entry));
+      std::unique_ptr<PassTask> task = MakeStepTask(entry);
+      if (MayRun(*task, now, &pass)) tasks.push_back(std::move(task));
     }
     if (!due) return settled;
     NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
-    Pass pass;
     CarryOut(context, tasks, &pass);
     NH_RETURN_IF_ERROR(context.Check());
     NH_RETURN_IF_ERROR(context.Sleep(pass.effects > 0 ? kPause : kFirstWait));
@@ -143,13 +145,19 @@ const char* Reconciler::ReasonToWait(StepKind kind) const {
              : nullptr;
 }
 
+bool Reconciler::MayRun(const PassTask& task, base::MonoTime now, Pass* pass) {
+  const Retries& retries = deps_.backlog.retries;
+  if (retries.WasAccepted(task.key(), observed_at_)) Conclude(task, WithoutEffect(), pass);
+  return retries.MayTry(task.key(), now);
+}
+
 // The tasks that are due now, without those that wait for their next attempt.
 PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
-                              std::vector<const Decisions::Entry*>* publications) {
+                              std::vector<const Decisions::Entry*>* publications, Pass* pass) {
   PassTasks tasks;
   publications->clear();
   const auto add = [&](std::unique_ptr<PassTask> task) {
-    if (deps_.backlog.retries.MayTry(task->key(), now)) tasks.push_back(std::move(task));
+    if (MayRun(*task, now, pass)) tasks.push_back(std::move(task));
   };
   std::set<std::string> to_mark;
   if (run_.action.has_value()) to_mark = run_.action->tracker.ToMark(decisions);
@@ -163,7 +171,7 @@ PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
     // Only one write per VM: a victim's mark precedes anything else to be recorded on it.
     if (!IsAct(step.kind) || to_mark.contains(entry.view->vm->name)) continue;
     if (IsDeferred(step.kind)) {
-      publications->push_back(&entry);
+      if (MayRun(*MakeStepTask(entry), now, pass)) publications->push_back(&entry);
     } else {
       add(MakeStepTask(entry));
     }
@@ -229,6 +237,7 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
   PoolBacklog& backlog = deps_.backlog;
   Attempt attempt{.effect = effect, .ended = deps_.clock.Now()};
   attempt.is_news = backlog.retries.Record(task.key(), effect, attempt.ended);
+  if (effect.verdict == Verdict::kDone && backlog.retries.LacksEffect(task.key())) return;
   attempt.refused_for_good = backlog.retries.IsRefusedForGood(task.key(), attempt.ended);
   deps_.metrics().Troubled(effect.verdict);
   pass->Add(effect);
@@ -323,7 +332,8 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   }
   Pass pass{.began = now, .readable = decisions.snapshot().look().nomad_readable};
   std::vector<const Decisions::Entry*> publications;
-  const PassTasks tasks = TasksOf(decisions, now, &publications);
+  const PassTasks tasks = TasksOf(decisions, now, &publications, &pass);
+  deps_.backlog.retries.ConfirmAccepted(observed_at_, /*of_sweep=*/false);
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
   publications_.Start(context, publications, decisions.snapshot().seen, now);
   CarryOut(context, tasks, &pass);
@@ -399,6 +409,7 @@ bool Reconciler::IsInProgress(base::MonoTime now) const {
 absl::Status Reconciler::RunResumption(const runtime::Context& context, const MayLeave& may_leave) {
   const absl::Cleanup end = [this] { publications_.End(); };
   run_.gone.RequestSweep();
+  base::MonoTime acted_at = deps_.clock.Now();
   for (int fruitless = 0;;) {
     const auto pass = RunPass(context, std::nullopt);
     NH_RETURN_IF_ERROR(context.Check());
@@ -422,7 +433,11 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
       continue;
     }
     const bool rests = pass->readable && !effective && pass->conflicts == 0 && trouble.ok();
-    if (rests && in_progress && may_leave && may_leave(run_.snapshot())) return absl::OkStatus();
+    const base::MonoTime now = deps_.clock.Now();
+    if (!rests || run_.gone.IsCleanUpInProgress(now) || publications_.any()) acted_at = now;
+    if (rests && in_progress && may_leave && may_leave(run_.snapshot(), now - acted_at)) {
+      return absl::OkStatus();
+    }
     if (rests && !in_progress) {
       if (const char* why = ReasonRemovalWaits(); why != nullptr) {
         return base::Unavailable(std::string(why) + ": nothing is removed");
@@ -431,6 +446,26 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
       return WaitingForAttempts();
     }
     NH_RETURN_IF_ERROR(Wait(context, *pass));
+  }
+}
+
+absl::Status Reconciler::AwaitWork(const runtime::Context& context,
+                                   const std::function<bool(const PoolSnapshot&)>& may_end) {
+  for (;;) {
+    const base::MonoTime now = deps_.clock.Now();
+    NH_RETURN_IF_ERROR(Wait(context, {.began = now, .readable = true}));
+    auto look = Look(context, next_wait_);
+    NH_RETURN_IF_ERROR(context.Check());
+    if (!look.ok()) return absl::OkStatus();  // RunResumption deals with it
+    const Decisions& decisions = run_.last.emplace(*std::move(look));
+    Pass pass;
+    std::vector<const Decisions::Entry*> publications;
+    const bool has_tasks = !TasksOf(decisions, deps_.clock.Now(), &publications, &pass).empty();
+    run_.gone.Observe(decisions, deps_.clock.Now());
+    const bool only_waits =
+        !has_tasks && publications.empty() && decisions.snapshot().look().nomad_readable &&
+        IsInProgress(deps_.clock.Now()) && !run_.gone.IsCleanUpInProgress(deps_.clock.Now());
+    if (!only_waits || may_end(decisions.snapshot())) return absl::OkStatus();
   }
 }
 
@@ -459,7 +494,7 @@ void Reconciler::CloseRecord(const Tracker* tracker) {
   if (!run_.last.has_value()) return;
   RunSummary run{
       .last = run_.snapshot(), .last_event = run_.last_event, .remembered = deps_.lease.used()};
-  run.failures = run_.failures;
+  run.failures = std::exchange(run_.failures, {});
   run.created = run_.replaced;
   if (tracker != nullptr) {
     tracker->AddTo(&run);

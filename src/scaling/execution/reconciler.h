@@ -56,10 +56,13 @@ class Reconciler {
   // Runs until no work is left in this pool for now: finishes marks, rolls back drains, records
   // joins, removes broken VMs, sweeps, purges. Ends early if a system does not reply, or if all
   // remaining work is refused or fails; the caller then starts the next round (rule L7).
-  // `may_leave` is asked while it only waits for drains and deletions; if true, it returns OK and
-  // must be called again.
-  using MayLeave = std::function<bool(const PoolSnapshot&)>;
+  // `may_leave` is asked while it only waits for drains and deletions, and told for how long; if
+  // true, it returns OK and must be called again.
+  using MayLeave = std::function<bool(const PoolSnapshot&, base::Duration waited)>;
   absl::Status RunResumption(const runtime::Context& context, const MayLeave& may_leave = nullptr);
+  // Waits, without the Lease, until RunResumption has something to do, or `may_end`. Only reads.
+  absl::Status AwaitWork(const runtime::Context& context,
+                         const std::function<bool(const PoolSnapshot&)>& may_end);
   // Reports, as events, the first actions that RunResumption would take. Only reads.
   absl::Status Preview(const runtime::Context& context);
 
@@ -104,7 +107,10 @@ class Reconciler {
   const char* ReasonRemovalWaits() const;
   // `publications` receives the entries with a step for which the pass does not wait.
   PassTasks TasksOf(const Decisions& decisions, base::MonoTime now,
-                    std::vector<const Decisions::Entry*>* publications);
+                    std::vector<const Decisions::Entry*>* publications, Pass* pass);
+  // Returns whether the task may run now. The observation asks for it: if it was accepted before,
+  // it is refused.
+  bool MayRun(const PassTask& task, base::MonoTime now, Pass* pass);
   absl::Status WriteAhead(const runtime::Context& context, const PassTasks& tasks);
   void CarryOut(const runtime::Context& context, const PassTasks& tasks, Pass* pass);
   void OwnSecrets(const runtime::Context& context, const PassTasks& tasks);
@@ -120,6 +126,7 @@ class Reconciler {
   const PoolDependencies& deps_ = run_.deps;
   const SharedPolicy policy_;
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
+  base::MonoTime observed_at_{};                    // when the last Look began
   Observer::BlockingWait next_wait_;
   int idle_passes_ = 0;
   base::MonoTime paced_until_{};  // the time that the passes so far take at one per kPause

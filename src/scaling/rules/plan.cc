@@ -95,6 +95,9 @@ std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
 absl::Status NoVictims(const ScalePlan& plan) {
   std::string text = "no VM of the pool may be removed";
   for (const SkippedVm& passed : plan.passed_over) text += "; " + passed.vm + ": " + passed.reason;
+  for (const PlannedRemoval& removal : plan.remove) {
+    text += "; " + removal.vm + ": without another one its removal would not lower the count";
+  }
   return base::FailedPrecondition(text);
 }
 
@@ -178,7 +181,8 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
       if (view != nullptr && view->vm->has_mark) plan.passed_over.push_back({vm, why});
     }
     plan.missing_victims = static_cast<std::int64_t>(count - plan.remove.size());
-    if (plan.remove.empty()) return NoVictims(plan);
+    // The new VMs of replacements count only in this plan: removing as many is no progress (R4).
+    if (std::cmp_less_equal(plan.remove.size(), inputs.newly_counted)) return NoVictims(plan);
   }
   plan.capped = plan.to != desired;
   return plan;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -54,12 +55,29 @@ bool AwaitsReplacement(const VmView& view, const PoolSnapshot& snapshot,
 constexpr std::int64_t kMaxFlips = 4;
 constexpr base::Duration kFlipsWithin = std::chrono::hours(24);
 
-// How often in a row the place has changed back, if the new VM is made from `current`.
+// What the place was made of before `vm`, and until when, within the last day.
+std::map<std::string, std::string> FormerTemplates(const harvester::VirtualMachine& vm,
+                                                   base::WallTime now) {
+  if (!vm.replaces.has_value()) return {};
+  std::map<std::string, std::string> former = vm.replaces->had;
+  if (!vm.replaces->was.empty()) former[vm.replaces->was] = base::FormatRfc3339(vm.created_at);
+  std::erase_if(former, [&](const auto& entry) {
+    const auto until = base::ParseRfc3339(entry.second);
+    return !until.ok() || now - *until >= kFlipsWithin;
+  });
+  return former;
+}
+
+// How often in a row the place has changed back to what it was within the last day, if the new VM
+// is made from `current`.
 std::int64_t FlipsWith(const CurrentTemplate& current, const harvester::VirtualMachine& old,
                        base::WallTime now) {
-  const std::optional<harvester::Replaces>& replaces = old.replaces;
-  if (!replaces.has_value() || current.hash.empty() || replaces->was != current.hash) return 0;
-  return now - old.created_at < kFlipsWithin ? replaces->flips + 1 : 0;
+  const std::string id = TemplateIdOf(current);
+  const auto former = FormerTemplates(old, now);
+  const bool changes_back = std::any_of(former.begin(), former.end(), [&](const auto& entry) {
+    return IsSameTemplate(entry.first, id);
+  });
+  return changes_back ? old.replaces->flips + 1 : 0;
 }
 
 // Whether, why and how urgently the VM is to be replaced, whatever keeps it.
@@ -150,13 +168,13 @@ constexpr base::Duration kProvenFor = std::chrono::hours(1);
 
 // True if a VM of the same spec became ready recently.
 bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapshot) {
-  const std::string hash = TemplateHashOf(fresh);
-  return !hash.empty() &&
-         std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
-           const std::optional<base::WallTime>& ready_at = view->vm->ready_at;
-           return IsPoolMember(*view, snapshot) && ready_at.has_value() &&
-                  snapshot.now() - *ready_at < kProvenFor && TemplateHashOf(view->vm) == hash;
-         });
+  const std::string made_of = TemplateIdOf(fresh);
+  return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
+    const std::optional<base::WallTime>& ready_at = view->vm->ready_at;
+    return IsPoolMember(*view, snapshot) && ready_at.has_value() &&
+           snapshot.now() - *ready_at < kProvenFor &&
+           IsSameTemplate(TemplateIdOf(view->vm), made_of);
+  });
 }
 
 // Says why no further VM may be replaced in addition to the current ones; empty: one may.
@@ -211,11 +229,6 @@ bool EvacuatesHosts(const config::PoolPolicy& policy) {
 
 std::string WhyToLeave(const std::string& host) { return kForHost + host + " is cordoned"; }
 
-bool ReplacesByItself(const config::PoolPolicy& policy) {
-  return ReplacesDrifted(policy) || EvacuatesHosts(policy) ||
-         (!policy.dry_run && policy.expire_after.has_value());
-}
-
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
                                       const CurrentTemplate& current) {
   std::vector<Replaceable> vms;
@@ -263,7 +276,8 @@ std::set<std::string> AwaitingReplacement(const Decisions& decisions) {
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current) {
   // Unknown after a start whose first read failed.
   return record.replacement.has_value() &&
-         (current.hash.empty() || record.replacement->template_hash == current.hash);
+         (current.hash.empty() ||
+          IsSameTemplate(record.replacement->template_hash, TemplateIdOf(current)));
 }
 
 std::string WhyItStopped(const harvester::StoppedReplacement& stopped) {
@@ -315,18 +329,9 @@ harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& cu
   return {.vm = vm.name,
           .uid = vm.uid,
           .reason = old.reason,
-          .was = TemplateHashOf(vm),
+          .was = TemplateIdOf(vm),
+          .had = FormerTemplates(vm, now),
           .flips = FlipsWith(current, vm, now)};
-}
-
-std::optional<base::Duration> UntilWindowOpens(const PoolSnapshot& snapshot,
-                                               const CurrentTemplate& current) {
-  const std::vector<Replaceable> vms = VmsToReplace(snapshot, current);
-  const bool waits = std::any_of(vms.begin(), vms.end(), [](const Replaceable& vm) {
-    return vm.hold == Replaceable::Hold::kWindow;
-  });
-  if (!waits) return std::nullopt;
-  return snapshot.policy->replacement_window->OpenFrom(snapshot.now()) - snapshot.now();
 }
 
 std::string DescribeSwap(const PoolSnapshot& snapshot) {

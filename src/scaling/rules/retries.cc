@@ -2,6 +2,7 @@
 #include "rules/retries.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "nomad_harvester/kube/error.h"
@@ -14,6 +15,11 @@ namespace {
 constexpr base::Duration kFirstRetry = std::chrono::seconds(1);
 constexpr base::Duration kMaxRetry = std::chrono::seconds(60);
 
+// Work for which only a sweep observes whether it is still wanted.
+bool IsCleanUp(std::string_view what) {
+  return what == kDeleteClaim || what == kDeleteSecret || what == kSetSecretOwner;
+}
+
 }  // namespace
 
 Effect EffectOf(absl::Status status) {
@@ -24,6 +30,8 @@ Effect EffectOf(absl::Status status) {
                                                                                 : Verdict::kFailed;
   return {.verdict = verdict, .status = std::move(status)};
 }
+
+Effect WithoutEffect() { return {.verdict = Verdict::kRefused, .status = kube::WithoutEffect("")}; }
 
 const Retries::Trouble* Retries::Find(const Key& key) const {
   const auto found = troubles_.find(key);
@@ -37,7 +45,17 @@ bool Retries::MayTry(const Key& key, base::MonoTime now) const {
 
 bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
   switch (effect.verdict) {
-    case Verdict::kDone:
+    case Verdict::kDone: {
+      Trouble& trouble = troubles_[key];
+      // Only the next observation tells. After a long pause the work is another one.
+      if (trouble.without_effect && now - trouble.next <= kMaxRetry) {
+        trouble.accepted = now;
+        return false;
+      }
+      const bool logged = trouble.logged;
+      trouble = {.accepted = now};
+      return logged;
+    }
     case Verdict::kNotWanted: {
       const Trouble* trouble = Find(key);
       const bool logged = trouble != nullptr && trouble->logged;
@@ -52,9 +70,10 @@ bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
     case Verdict::kFailed:
       break;
   }
-  const auto [entry, begins] = troubles_.try_emplace(key);
-  Trouble& trouble = entry->second;
+  Trouble& trouble = troubles_[key];
+  const bool begins = trouble.last.ok();
   if (begins) trouble.failing_since = now;
+  trouble.without_effect = std::exchange(trouble.accepted, std::nullopt).has_value();
   const bool refusal_begins =
       effect.verdict == Verdict::kRefused && !trouble.refused_since.has_value();
   if (refusal_begins) trouble.refused_since = now;
@@ -67,6 +86,27 @@ bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
   trouble.last = effect.status;
   if (effect.verdict == Verdict::kConflict) return false;
   return !std::exchange(trouble.logged, true) || refusal_begins || trouble.wait != before;
+}
+
+bool Retries::WasAccepted(const Key& key, base::MonoTime observed) const {
+  const Trouble* trouble = Find(key);
+  return trouble != nullptr && trouble->accepted.has_value() && *trouble->accepted <= observed;
+}
+
+bool Retries::LacksEffect(const Key& key) const {
+  const Trouble* trouble = Find(key);
+  return trouble != nullptr && trouble->without_effect;
+}
+
+void Retries::ConfirmAccepted(base::MonoTime observed, bool of_sweep) {
+  for (auto entry = troubles_.begin(); entry != troubles_.end();) {
+    auto& [key, trouble] = *entry;
+    const bool confirmed = IsCleanUp(key.first) == of_sweep && WasAccepted(key, observed);
+    if (confirmed) trouble.accepted.reset();
+    // The rules may have given up what is refused for good: that must not bring it back.
+    const bool ends = confirmed && !IsRefusedForGood(key, observed);
+    entry = ends ? troubles_.erase(entry) : std::next(entry);
+  }
 }
 
 base::Duration Retries::RefusedFor(const Key& key, base::MonoTime now) const {
@@ -83,7 +123,7 @@ base::Duration Retries::RefusedAgainFor(const Key& key) const {
 
 base::Duration Retries::FailingFor(const Key& key, base::MonoTime now) const {
   const Trouble* trouble = Find(key);
-  return trouble == nullptr ? base::Duration{} : now - trouble->failing_since;
+  return trouble == nullptr || trouble->last.ok() ? base::Duration{} : now - trouble->failing_since;
 }
 
 absl::Status Retries::LastOf(const Key& key) const {
@@ -102,8 +142,7 @@ std::optional<base::MonoTime> Retries::NextAttempt(base::MonoTime after) const {
 void Retries::KeepOnly(const std::set<std::string>& objects, bool and_clean_up) {
   std::erase_if(troubles_, [&](const auto& entry) {
     const auto& [what, object] = entry.first;
-    const bool clean_up = what == kDeleteClaim || what == kDeleteSecret || what == kSetSecretOwner;
-    return !objects.contains(object) && !(clean_up && and_clean_up);
+    return !objects.contains(object) && !(IsCleanUp(what) && and_clean_up);
   });
 }
 

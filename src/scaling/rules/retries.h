@@ -35,6 +35,8 @@ struct Effect {
 };
 // Classifies the status of a request by the errors of both systems.
 Effect EffectOf(absl::Status status);
+// Of a step that was accepted although the next observation still asks for it (rule L2).
+Effect WithoutEffect();
 
 // Keys of Retries for work that is not a step of the rules.
 inline constexpr std::string_view kMark = "mark";
@@ -57,6 +59,15 @@ class Retries {
   // Records the effect of an attempt. True if it is worth a log line: the trouble has begun, has
   // doubled its wait, or (for a success) has ended.
   bool Record(const Key& key, const Effect& effect, base::MonoTime now);
+
+  // True if the last attempt was accepted before an observation that began at `observed`. If that
+  // observation still asks for the work, the write had no effect: record kWithoutEffect (rule L2).
+  bool WasAccepted(const Key& key, base::MonoTime observed) const;
+  // True if the last attempts were accepted without effect; another acceptance proves nothing.
+  bool LacksEffect(const Key& key) const;
+  // The observation no longer asks for the other work that was accepted before it: that had its
+  // effect. A sweep observes the clean-up, every other observation the rest.
+  void ConfirmAccepted(base::MonoTime observed, bool of_sweep);
 
   // Drops the object's failures: the next one counts as the first.
   void Forget(const Key& key) { troubles_.erase(key); }
@@ -92,8 +103,11 @@ class Retries {
     base::MonoTime failing_since{};
     base::Duration wait{};
     base::MonoTime next{};
-    absl::Status last;
+    absl::Status last;    // OK: the work has not failed
     bool logged = false;  // conflicts alone are not worth a line
+    // When the last attempt was accepted, until an observation shows whether it had an effect.
+    std::optional<base::MonoTime> accepted;
+    bool without_effect = false;  // `last` is WithoutEffect
   };
   const Trouble* Find(const Key& key) const;
 

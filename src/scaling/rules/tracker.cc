@@ -491,7 +491,7 @@ void Tracker::AddTo(RunSummary* run) const {
         break;
       }
       case Goal::kRemove:
-        run->removed = run->removed || done;
+        run->removed = run->removed || (done && !options_.uncounted.contains(vm));
         removal_failed = removal_failed || failed;
         removal_pending = removal_pending || outcome.state == OutcomeState::kPending;
         all_refused = all_refused && (!failed || outcome.refused);

@@ -71,6 +71,8 @@ class Tracker {
     bool until_accepted = false;
     // Removals continue despite mass loss, because that has lasted long enough (rule C15).
     bool despite_mass_loss = false;
+    // VMs that did not count until this Scale: removing them is no success (rule R4).
+    std::set<std::string> uncounted{};
     log::Logger logger;
   };
   Tracker(Options options, const ScalePlan& plan);
