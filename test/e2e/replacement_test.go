@@ -49,7 +49,7 @@ func TestARollOutOfABrokenImageStopsAtItsFirstVM(t *testing.T) {
 	s.Fail(harness.Faults{HungGuests: true})
 	agent = s.StartAgent(t)
 	roll := askToReplaceAll(t, s)
-	awaitNewLine(t, agent, "A replacement rests", "it has stopped, because VM ", " was not ready in time: ")
+	awaitNewLine(t, agent, "Replacement is blocked", "it has stopped, because VM ", " was not ready in time: ")
 	roll.lookFor(80 * time.Second) // for longer than the back-off of a first failure
 	if made, old := vmsMade(s), roll.left(); made != vms+1 || old != vms || roll.least != vms {
 		t.Errorf("%d VMs were made, %d old ones are left, and %d nodes were eligible, want %d, %d and %d",

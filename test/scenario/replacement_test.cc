@@ -485,7 +485,7 @@ TEST_F(Replacement, R5_another_template_is_tried_again) {
   h_.Tick(minutes(60));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
   // That of the stop: what boots afterwards is normal.
-  EXPECT_EQ(h_.log->Count("A replacement rests", log::Level::kWarn), 1U) << h_.Transcript();
+  EXPECT_EQ(h_.log->Count("Replacement is blocked", log::Level::kWarn), 1U) << h_.Transcript();
 }
 
 TEST_F(Replacement, R6_a_vm_that_is_protected_meanwhile_stays_and_the_new_one_counts_by_itself) {

@@ -53,6 +53,9 @@ class ObserverMemory {
   // Records the VMs, by uid, that are unhealthy and would be marked if their replacement existed
   // (VmView::awaited_for). Drops the others.
   void RecordAwaiting(base::MonoTime now, const std::set<std::string>& uids);
+  // True once a minute for each VM: what holds its drain should be read. RecordDrainWork sets it.
+  bool TakeDrainWorkIsDue(base::MonoTime now, const std::string& uid);
+  void RecordDrainWork(const std::string& uid, std::string held_by);
   // Sets VmView::stays_unrecorded of the VMs with these uids from now on.
   void RecordStaying(const std::set<std::string>& uids);
 
@@ -85,6 +88,8 @@ class ObserverMemory {
     std::optional<UnhealthySince> unhealthy{};
     std::optional<DrainSince> drain_known{};
     std::optional<NodeSince> drained{};
+    base::MonoTime drain_work_next = base::MonoTime::min();
+    std::string drain_held_by{};
     std::optional<base::MonoTime> awaiting_since{};
     bool stays = false;
   };
@@ -163,6 +168,7 @@ class Observer {
   void ReadHarvester(const runtime::Context& context) const;
   void ReadDetails(const runtime::Context& context, Look* look);
   void ReadNodesOfMarked(const runtime::Context& context, Look* look);
+  void ReadDrainWork(const runtime::Context& context, Look* look) const;
 
   const nomad::NomadClient& nomad_;
   NomadReads& reads_;

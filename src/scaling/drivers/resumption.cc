@@ -53,7 +53,7 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
   deps.logger.Log(waits_for_operator ? log::Level::kWarn
                   : boots            ? log::Level::kDebug
                                      : log::Level::kInfo,
-                  "A replacement rests",
+                  "Replacement is blocked",
                   {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
 }
 
