@@ -194,6 +194,12 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
                          .width = TerminalOf(STDERR_FILENO, environment).width,
                          .program = called.empty() ? kCommand : called};
   const ErrorWriter errors("", style, std::cerr);
+  if (arguments.empty() && environment.contains(plugin::kCookieKey)) {
+    return errors.Refuse(
+        plugin::kCookieKey + std::string(" does not have the value that the Nomad Autoscaler's "
+                                         "agent sets: unset it to use the commands"),
+        kExitFailure);
+  }
   CheckedOutput output;
   int exit_code = kExitOk;
   // Without a command it prints the help, as kubectl does.

@@ -35,31 +35,6 @@ struct Verb {
 
 Verb VerbOf(const ReconcileEvent& event) {
   using Kind = ReconcileEvent::Kind;
-  static constexpr std::pair<StepKind, Verb> kSteps[] = {
-      {StepKind::kCancelDrain, {"cancelled the drain of its node", "cancel the drain of its node"}},
-      {StepKind::kEnable, {"made its node eligible again", "make its node eligible again"}},
-      {StepKind::kRecordRolledBack, {"recorded the roll-back", "record the roll-back"}},
-      {StepKind::kMarkBroken, {"marked the VM as broken", "mark the VM as broken, and remove it"}},
-      {StepKind::kMarkUnhealthy,
-       {"marked the VM as unhealthy", "mark the VM as unhealthy, and remove it"}},
-      {StepKind::kMarkReplaced,
-       {"marked the VM as replaced", "mark the VM as replaced, and remove it"}},
-      {StepKind::kKeepReplaced, {"recorded that it stays", "record that it stays"}},
-      {StepKind::kRecordJoin, {"recorded the join", "record the join"}},
-      {StepKind::kRecordReady, {"recorded that it is ready", "record that it is ready"}},
-      {StepKind::kRecordCluster,
-       {"recorded its Nomad cluster and node", "record its Nomad cluster and node"}},
-      {StepKind::kForgetJoinTimeout, {"cleared its join timeout", "clear its join timeout"}},
-      {StepKind::kStart, {"started the VM", "start the VM"}},
-      {StepKind::kRenewToken,
-       {"replaced its introduction token", "replace its introduction token"}},
-      {StepKind::kPublishHost, {"published its host", "publish its host"}},
-      {StepKind::kUnpublishHost, {"unset its published host", "unset its published host"}},
-      {StepKind::kRollBack, {"removed the mark", "remove the mark"}},
-      {StepKind::kStartDrain, {"started the drain of its node", "start the drain of its node"}},
-      {StepKind::kDelete, {"deleted the VM", "delete the VM"}},
-      {StepKind::kHalt, {"set its run strategy to Halted", "set its run strategy to Halted"}},
-  };
   static constexpr std::pair<Kind, Verb> kOthers[] = {
       {Kind::kPurge, {"purged node", "purge node"}},
       {Kind::kDeleteClaim, {"deleted volume", "delete volume"}},
@@ -69,10 +44,8 @@ Verb VerbOf(const ReconcileEvent& event) {
   for (const auto& [kind, verb] : kOthers) {
     if (kind == event.kind) return verb;
   }
-  for (const auto& [kind, verb] : kSteps) {
-    if (kind == event.step.kind) return verb;
-  }
-  return {StepName(event.step.kind), StepName(event.step.kind)};
+  const scaling::StepSpec& spec = scaling::SpecOf(event.step.kind);
+  return {spec.past, spec.infinitive};
 }
 
 std::string_view WhyOf(const ReconcileEvent& event) {

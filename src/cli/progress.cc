@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/scaling/service.h"
 
+#include "absl/strings/str_join.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -65,11 +66,13 @@ void Progress::Write(const log::Record& record) {
       IsAlreadyShown(record)) {
     return;
   }
-  std::string line = vm.empty() ? "" : vm + ": ";
-  line += waits ? "waits" : is_step ? FieldText(record, "step") : record.message;
-  for (const char* const key : {"what", "why", "left", "error", "holder", "until"}) {
-    if (const std::string text = FieldText(record, key); !text.empty()) line += ": " + text;
+  std::vector<std::string> parts = {vm, !is_step ? record.message : waits ? "waits" : ""};
+  for (const char* const key :
+       {"what", "why", "by", "running", "left", "error", "holder", "until"}) {
+    if (!waits || key != std::string_view("what")) parts.push_back(FieldText(record, key));
   }
+  std::erase(parts, "");
+  std::string line = absl::StrJoin(parts, ": ");
   const base::MutexLock lock(mutex_);
   if (!vm.empty()) line += Count(record, vm);
   Print(is_trouble ? run_.err : run_.out, line);
@@ -105,8 +108,12 @@ std::string Progress::Count(const log::Record& record, const std::string& vm) {
     at_work_.insert(vm);
   }
   if (!ends) return "";
-  ++done_;
-  return " (" + std::to_string(done_) + " of " + std::to_string(std::max(done_, expected_)) + ")";
+  done_.insert(vm);
+  return " (" + DoneOfExpected() + ")";
+}
+
+std::string Progress::DoneOfExpected() const {
+  return std::to_string(done_.size()) + " of " + std::to_string(std::max(done_.size(), expected_));
 }
 
 void Progress::Print(std::ostream& to, const std::string& text) {
@@ -120,8 +127,7 @@ void Progress::Heartbeat() {
   const base::MutexLock lock(mutex_);
   const bool on_terminal = run_.terminal.redraws;
   if (!on_terminal && clock_.Now() - last_line_ < kBeatElsewhere) return;
-  std::string text =
-      std::to_string(done_) + " of " + std::to_string(std::max(done_, expected_)) + " done";
+  std::string text = DoneOfExpected() + " done";
   if (!at_work_.empty()) {
     text += ", at work on " + FirstFew({at_work_.begin(), at_work_.end()});
   }

@@ -42,6 +42,7 @@ class Progress final : public log::Sink {
   bool IsAlreadyShown(const log::Record& record) const;
   // Counts what the record says about a VM; returns " (2 of 5)" if the VM is done.
   std::string Count(const log::Record& record, const std::string& vm) NH_REQUIRES(mutex_);
+  std::string DoneOfExpected() const NH_REQUIRES(mutex_);  // "2 of 5"
   void Print(std::ostream& to, const std::string& text) NH_REQUIRES(mutex_);
   void Heartbeat();
 
@@ -52,7 +53,7 @@ class Progress final : public log::Sink {
   std::vector<std::string> said_;
 
   base::Mutex mutex_;
-  std::size_t done_ NH_GUARDED_BY(mutex_) = 0;
+  std::set<std::string> done_ NH_GUARDED_BY(mutex_);     // VMs
   std::set<std::string> at_work_ NH_GUARDED_BY(mutex_);  // VMs
   base::MonoTime last_line_ NH_GUARDED_BY(mutex_);
   bool has_beat_ NH_GUARDED_BY(mutex_) = false;  // it is the terminal's last line

@@ -134,14 +134,6 @@ std::string ShortId(std::string_view id) {
   return std::string(id.substr(0, kLength));
 }
 
-std::string FirstFew(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 5;
-  const std::vector<std::string> first(
-      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
-  return absl::StrJoin(first, ", ") +
-         (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
-}
-
 std::string Table(const Rows& rows, std::size_t width) {
   Rows cells = rows;
   std::vector<std::size_t> widths;

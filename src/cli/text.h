@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "nomad_harvester/base/text.h"
+
 #include "nlohmann/json_fwd.hpp"
 
 namespace nomad_harvester::cli {
@@ -33,8 +35,7 @@ std::string ToYaml(const nlohmann::ordered_json& document);
 // Returns enough of a node's ID for people to identify it.
 std::string ShortId(std::string_view id);
 
-// "a, b": at most five, and the number of omitted ones.
-std::string FirstFew(const std::vector<std::string>& names);
+using base::FirstFew;
 
 // Columns are two spaces apart; the last one is not padded, and an empty cell is a "-". The first
 // row is the heading. Each line ends with a newline.

@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 
 namespace nomad_harvester::log {
 namespace {
@@ -70,7 +71,7 @@ void Logger::Log(Level level, std::string_view message, const std::vector<Field>
   for (const Field& field : fields) Put(&record.fields, field);
   for (Field& field : record.fields) {
     if (auto* text = std::get_if<std::string>(&field.value)) {
-      *text = base::WithoutSecrets(std::move(*text));
+      *text = base::OneLine(base::WithoutSecrets(std::move(*text)));
     }
   }
   sink_->Write(record);

@@ -2,6 +2,9 @@
 #include "nomad_harvester/nodepool/drain.h"
 
 #include <algorithm>
+#include <set>
+
+#include "nomad_harvester/base/text.h"
 
 namespace nomad_harvester::nodepool {
 namespace {
@@ -92,6 +95,15 @@ bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_syste
                        if (ignore_lost && is_lost) return true;
                        return !IsLive(allocation) && allocation.all_tasks_dead;
                      });
+}
+
+std::string WorkOn(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
+  std::set<std::string> work;
+  for (const nomad::Allocation& allocation : allocations) {
+    if (ignore_system && allocation.job_type == "system") continue;
+    if (!allocation.work.empty()) work.insert(allocation.work);
+  }
+  return base::FirstFew({work.begin(), work.end()});
 }
 
 bool WantsToRun(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {

@@ -1,7 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/nodepool/full_node_cache.h"
 
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/nodepool/link.h"
+
 namespace nomad_harvester::nodepool {
+namespace {
+
+constexpr std::string_view kMeta = "meta.";
+// A longer value is no host name, UUID or address; what is cut off does not make it one.
+constexpr std::size_t kMaxValue = 256;
+
+}  // namespace
+
+void FullNodeCache::Need(const std::string& attribute) {
+  const base::MutexLock lock(mutex_);
+  if (IsReadOfNodes(attribute) || !needed_.insert(attribute).second) return;
+  entries_.clear();
+  ++version_;
+}
+
+void FullNodeCache::Reduce(nomad::Node* full) const {
+  const base::MutexLock lock(mutex_);
+  ReduceLocked(full);
+}
+
+void FullNodeCache::ReduceLocked(nomad::Node* full) const {
+  const auto keep = [&](std::string_view prefix, std::map<std::string, std::string>* values) {
+    std::erase_if(*values, [&](const auto& entry) {
+      const std::string name = std::string(prefix) + entry.first;
+      return !IsReadOfNodes(name) && !needed_.contains(name);
+    });
+    for (auto& [name, value] : *values) {
+      if (value.size() > kMaxValue) value = value.substr(0, kMaxValue);
+    }
+  };
+  keep("", &full->attributes);
+  keep(kMeta, &full->meta);
+}
 
 bool FullNodeCache::Complete(nomad::Node* stub) const {
   if (stub->full) return true;
@@ -16,8 +54,10 @@ bool FullNodeCache::Complete(nomad::Node* stub) const {
 
 void FullNodeCache::Remember(const nomad::Node& full) {
   if (!full.full) return;
-  Entry known{full.modify_index, full.attributes, full.meta};
+  nomad::Node reduced{.attributes = full.attributes, .meta = full.meta};
   const base::MutexLock lock(mutex_);
+  ReduceLocked(&reduced);
+  Entry known{full.modify_index, std::move(reduced.attributes), std::move(reduced.meta)};
   Entry& entry = entries_[full.id];
   if (entry == known) return;
   entry = std::move(known);

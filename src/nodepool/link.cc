@@ -387,6 +387,13 @@ bool Linker::IsUuidOfAnother(std::string_view uuid, std::size_t vm) const {
   return IsAnother(tables_->hints[kMetaUuid].Find(uuid), vm);
 }
 
+bool IsReadOfNodes(std::string_view attribute) {
+  constexpr std::array<std::string_view, 5> kNames = {kHostName, "unique.network.ip-address",
+                                                      "unique.host_id", "meta.harvester_vm_uuid",
+                                                      "meta.harvester_protect"};
+  return std::find(kNames.begin(), kNames.end(), attribute) != kNames.end();
+}
+
 std::string ShortHostName(std::string_view name) { return base::AsciiLower(FirstLabel(name)); }
 
 std::string_view MachineUuidOf(const nomad::Node& node) { return Lookup(node.meta, kVmUuid); }

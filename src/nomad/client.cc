@@ -208,7 +208,7 @@ absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::NodeAllocations(
   return List<Allocation>(
       Caller(*transport_, context, options_),
       {std::move(path), "list the allocations of Nomad node " + id, kNeedsNodeRead},
-      AllocationFields(), &FinishAllocation);
+      AllocationFields(), &FinishNodeAllocation);
 }
 
 absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::ListAllocations(

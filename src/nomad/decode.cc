@@ -9,6 +9,8 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_join.h"
+
 namespace nomad_harvester::nomad {
 namespace {
 
@@ -183,10 +185,16 @@ const base::JsonFields<AllocationRecord>& AllocationFields() {
       {"Resources.CPU", [](Record& r, const JsonEvent& e) { r.deprecated.cpu_shares = Amount(e); }},
       {"Resources.MemoryMB",
        [](Record& r, const JsonEvent& e) { r.deprecated.memory_mb = Amount(e); }},
+      {"JobID", &SetText<&Record::job, Record>},
       {"TaskStates.*",
-       [](Record& r, const JsonEvent& e) { r.tasks_alive += e.kind != Kind::kEnd ? 1 : 0; }},
+       [](Record& r, const JsonEvent& e) {
+         if (e.kind != Kind::kEnd) r.tasks_alive.emplace_back(e.name);
+       }},
       {"TaskStates.*.State",
-       [](Record& r, const JsonEvent& e) { r.tasks_alive -= e.text == "dead" ? 1 : 0; }},
+       [](Record& r, const JsonEvent& e) {
+         const bool dead = e.text == "dead" && !r.tasks_alive.empty();
+         if (dead && r.tasks_alive.back() == e.name) r.tasks_alive.pop_back();
+       }},
       {"CreateIndex", &SetIndex<&Record::create_index, Record>},
   });
   return *kFields;
@@ -207,7 +215,17 @@ absl::Status FinishAllocation(AllocationRecord& record) {
     record.cpu_shares = record.deprecated.cpu_shares;
     record.memory_mb = record.deprecated.memory_mb;
   }
-  record.all_tasks_dead = record.tasks_alive == 0;
+  record.all_tasks_dead = record.tasks_alive.empty();
+  return absl::OkStatus();
+}
+
+absl::Status FinishNodeAllocation(AllocationRecord& record) {
+  NH_RETURN_IF_ERROR(FinishAllocation(record));
+  const bool runs = record.client_status == ClientStatus::kPending ||
+                    record.client_status == ClientStatus::kRunning;
+  if (!runs && record.all_tasks_dead) return absl::OkStatus();
+  record.work = "job " + record.job;
+  if (!record.all_tasks_dead) record.work += " (" + absl::StrJoin(record.tasks_alive, ", ") + ")";
   return absl::OkStatus();
 }
 

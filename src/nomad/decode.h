@@ -19,7 +19,8 @@ const base::JsonFields<Node>& NodeStubFields();
 struct AllocationRecord : Allocation {
   NodeResources deprecated;  // counts if the tasks have no resources
   bool has_task_resources = false;
-  int tasks_alive = 0;
+  std::string job{};
+  std::vector<std::string> tasks_alive{};
 };
 const base::JsonFields<AllocationRecord>& AllocationFields();
 
@@ -27,6 +28,8 @@ const base::JsonFields<AllocationRecord>& AllocationFields();
 // member: nothing can be decided about an object that cannot be identified.
 absl::Status FinishNode(Node& node);
 absl::Status FinishAllocation(AllocationRecord& record);
+// For the list of one node, which also sets `work`.
+absl::Status FinishNodeAllocation(AllocationRecord& record);
 // For a list without task states.
 absl::Status FinishPlacement(AllocationRecord& record);
 

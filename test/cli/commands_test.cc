@@ -234,12 +234,13 @@ TEST_F(Commands, the_version_is_an_option_too) {
   EXPECT_EQ(outcome.out, Call({"version"}).out);
 }
 
-TEST_F(Commands, a_wrong_cookie_counts_as_missing) {
+TEST_F(Commands, P1_a_wrong_cookie_is_an_error_and_no_request_for_help) {
   for (const char* cookie : {"", "x", "E082FA04D587A6525D683666FA253D6AFDA00F20C122C54A"}) {
     const Outcome outcome = Call({}, {{plugin::kCookieKey, cookie}});
-    EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.out, HasSubstr("plugin_dir"));
-    EXPECT_THAT(outcome.out, Not(HasSubstr("|grpc|"))) << "no handshake";
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.out, IsEmpty()) << "no handshake";
+    EXPECT_THAT(outcome.err, HasSubstr(plugin::kCookieKey));
+    EXPECT_EQ(Call({"version"}, {{plugin::kCookieKey, cookie}}).exit_code, 0);
   }
 }
 

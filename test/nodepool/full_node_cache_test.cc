@@ -14,7 +14,7 @@ nomad::Node Full(std::uint64_t modify_index = 70) {
       .CreateIndex(7)
       .ModifyIndex(modify_index)
       .HostName("web-1")
-      .Meta("rack", "r1");
+      .Meta("harvester_vm_uuid", "r1");
 }
 nomad::Node Stub(std::uint64_t modify_index = 70) {
   return NodeBuilder("n1").CreateIndex(7).ModifyIndex(modify_index).Name("web-1");
@@ -28,8 +28,31 @@ TEST(FullNodeCache, completes_a_stub_with_what_it_remembers) {
   ASSERT_TRUE(cache.Complete(&stub));
   EXPECT_TRUE(stub.full);
   EXPECT_EQ(stub.attributes.at("unique.hostname"), "web-1");
-  EXPECT_EQ(stub.meta.at("rack"), "r1");
+  EXPECT_EQ(stub.meta.at("harvester_vm_uuid"), "r1");
   EXPECT_FALSE(stub.eligible) << "what changes comes from the list";
+}
+
+TEST(FullNodeCache, I7_keeps_only_what_the_rules_read_of_a_node) {
+  FullNodeCache cache;
+  cache.Need("meta.machine");
+  nomad::Node full = Full();
+  for (int i = 0; i < 1000; ++i) full.meta["key-" + std::to_string(i)] = std::string(400, 'x');
+  full.meta["machine"] = "web-1";
+  full.attributes["os.name"] = "debian";
+  full.attributes["unique.host_id"] = std::string(100'000, 'x');
+  cache.Remember(full);
+  nomad::Node stub = Stub();
+  ASSERT_TRUE(cache.Complete(&stub));
+  std::size_t bytes = 0;
+  for (const auto* values : {&stub.attributes, &stub.meta}) {
+    for (const auto& [key, value] : *values) bytes += key.size() + value.size();
+  }
+  EXPECT_LT(bytes, 500U);
+  EXPECT_EQ(stub.meta.at("machine"), "web-1");
+  EXPECT_EQ(stub.meta.at("harvester_vm_uuid"), "r1");
+  cache.Need("meta.other");
+  nomad::Node again = Stub();
+  EXPECT_FALSE(cache.Complete(&again)) << "it was kept without that";
 }
 
 TEST(FullNodeCache, leaves_a_stub_alone_that_it_does_not_know) {
@@ -72,11 +95,11 @@ TEST(FullNodeCache, a_later_reading_replaces_an_earlier_one) {
   FullNodeCache cache;
   cache.Remember(Full());
   nomad::Node changed = Full();
-  changed.meta["rack"] = "r2";
+  changed.meta["harvester_vm_uuid"] = "r2";
   cache.Remember(changed);
   nomad::Node stub = Stub();
   ASSERT_TRUE(cache.Complete(&stub));
-  EXPECT_EQ(stub.meta.at("rack"), "r2");
+  EXPECT_EQ(stub.meta.at("harvester_vm_uuid"), "r2");
 }
 
 TEST(FullNodeCache, does_not_remember_a_stub) {
@@ -90,9 +113,9 @@ TEST(FullNodeCache, leaves_a_node_that_is_full_as_it_is) {
   FullNodeCache cache;
   cache.Remember(Full());
   nomad::Node fresh = Full();
-  fresh.meta["rack"] = "r3";
+  fresh.meta["harvester_vm_uuid"] = "r3";
   EXPECT_TRUE(cache.Complete(&fresh));
-  EXPECT_EQ(fresh.meta.at("rack"), "r3");
+  EXPECT_EQ(fresh.meta.at("harvester_vm_uuid"), "r3");
 }
 
 TEST(FullNodeCache, forgets_nodes_that_a_list_no_longer_names) {

@@ -114,11 +114,11 @@ TEST(EventText, T1_creation_and_choice_say_from_to_and_the_agents_reason) {
 }
 
 TEST(EventText, L3_a_refusal_says_what_was_refused_and_by_what_error) {
-  const VmEvent event =
-      EventOfRefusal(View().vm, "delete", absl::PermissionDeniedError("not allowed"));
+  const VmEvent event = EventOfRefusal(View().vm, "delete", "delete the VM",
+                                       absl::PermissionDeniedError("not allowed"));
   EXPECT_EQ(event.reason, "RemovalRefused");
   EXPECT_TRUE(event.warning);
-  EXPECT_THAT(event.note, HasSubstr("delete is refused"));
+  EXPECT_THAT(event.note, HasSubstr("refused to delete the VM"));
   EXPECT_THAT(event.note, HasSubstr("not allowed"));
 }
 

@@ -257,7 +257,7 @@ TEST_F(ObserverTest, L1_a_node_that_cannot_be_read_in_full_concerns_only_vms_tha
   EXPECT_EQ(look.vms.at(0).unread_node, "") << "it has its node";
   EXPECT_THAT(look.vms.at(1).unread_node, HasSubstr("younger"));
   const std::string told = sink_->Text();
-  EXPECT_THAT(told.substr(before.size()), HasSubstr("Could not read a node in full"));
+  EXPECT_THAT(told.substr(before.size()), HasSubstr("Could not read a node;"));
   Look();
   EXPECT_EQ(sink_->Text(), told) << "once";
 }
@@ -294,6 +294,18 @@ TEST_F(ObserverTest, L1_an_outage_of_the_list_of_allocations_is_no_reason_to_ask
   Always("list allocations", Fault::Answer(503, "no leader"));
   EXPECT_THAT(Look().allocations, IsEmpty());
   EXPECT_EQ(Count("list node-allocations"), 0U);
+}
+
+TEST_F(ObserverTest, C6_one_look_reads_some_of_many_nodes_and_the_next_ones_read_the_rest) {
+  AddVm("web-a");
+  for (int i = 0; i < 100; ++i) AddStranger();
+  const auto unread = [](const scaling::Look& look) { return NodesToReadInFull(look).size(); };
+  EXPECT_EQ(unread(Look()), 36U);
+  EXPECT_EQ(Count("get node"), 64U);
+  // A node that registers again and again keeps no other waiting.
+  cluster_.ReRegister(AddStranger(), [](simulator::NodeSpec& node) { node.meta["rack"] = "7"; });
+  EXPECT_EQ(unread(Look()), 0U);
+  EXPECT_EQ(Count("get node"), 37U);
 }
 
 TEST_F(ObserverTest, L1_of_many_nodes_that_cannot_be_read_in_full_only_a_few_are_tried) {
@@ -358,8 +370,7 @@ TEST_F(ObserverTest, L1_a_node_that_cannot_be_read_keeps_no_vm_whose_own_node_is
 TEST_F(ObserverTest, L2_a_node_that_was_read_meanwhile_is_a_new_trouble_when_it_cannot_be_again) {
   AddVm("web-a");
   const std::string stranger = AddStranger();
-  constexpr char kTold[] =
-      "WARN Could not read a node in full; VMs without a node that could be it wait";
+  constexpr char kTold[] = "WARN Could not read a node; VMs that may own it are left alone";
   Always("get node", Failed());
   for (int i = 0; i < 60; ++i) {
     Look();

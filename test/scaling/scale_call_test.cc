@@ -463,7 +463,7 @@ TEST_F(ScaleCallTest, what_is_not_as_in_the_template_is_one_warning_of_a_growth)
            {"spec", {{"runStrategy", "Halted"}, {"template", {{"spec", guest}}}}}}}}}});
   policy_.vm_template = config::TemplateRef{.name = {"default", "worker"}, .version = {}};
   EXPECT_THAT(Scale(1, [&] { Prefetch(); }), IsOk());
-  EXPECT_EQ(Logged("WARN The VMs are not in every way like their template"), 1U);
+  EXPECT_EQ(Logged("WARN Parts of the VM template are not used"), 1U);
   EXPECT_EQ(cluster_.Vms().size(), 1U);
 }
 

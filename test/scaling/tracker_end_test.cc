@@ -112,6 +112,17 @@ TEST_F(TrackerEndTest, C3_a_partial_failure_names_each_vm_with_its_own_reason) {
                        "\nc: failed: the template has no disk"));
 }
 
+TEST_F(TrackerEndTest, T1_one_failure_of_many_vms_is_one_line_with_a_count) {
+  Track(ToCreate({"vm-1", "vm-2", "vm-3", "vm-4", "vm-5", "vm-6"}));
+  for (int i = 1; i <= 6; ++i) {
+    const std::string vm = "vm-" + std::to_string(i);
+    tracker_->RecordMake(vm, EffectOf(absl::InvalidArgumentError("VM " + vm + " has no disk")));
+  }
+  EXPECT_EQ(base::Message(tracker_->FinalStatus(absl::OkStatus())),
+            "6 of 6 VMs failed:\n6 VMs (vm-1, vm-2, vm-3, vm-4, vm-5 and 1 more): failed: VM vm-1 "
+            "has no disk");
+}
+
 TEST_F(TrackerEndTest, if_every_vm_failed_with_one_code_the_call_has_it) {
   Track(ToCreate({"a", "b"}));
   for (const char* vm : {"a", "b"}) {
@@ -119,7 +130,7 @@ TEST_F(TrackerEndTest, if_every_vm_failed_with_one_code_the_call_has_it) {
   }
   EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "2 of 2 VMs failed:\na: failed: no disk\nb: failed: no disk"));
+                       "2 of 2 VMs failed:\n2 VMs (a, b): failed: no disk"));
 }
 
 TEST_F(TrackerEndTest, C11_the_code_for_busy_is_never_that_of_a_failed_vm) {

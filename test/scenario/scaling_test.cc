@@ -338,6 +338,24 @@ TEST(ScaleIn, C4_a_cancelled_drain_is_rolled_back_alone) {
   h.CheckAtRest(1);
 }
 
+TEST(ScaleIn, C9_work_that_holds_a_drain_is_named_and_its_forced_end_is_a_warning) {
+  Harness h;
+  h.policy["node_drain_deadline"] = "3m";
+  h.policy["drain_grace"] = "30s";
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.RunJob(1);
+  h.HangDrains();
+  EXPECT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  const std::string log = h.log->Text();
+  EXPECT_THAT(log, HasSubstr("A drain waits for running work"));
+  EXPECT_EQ(h.log->Count("A drain waits for running work"), 1U) << "once per change";
+  EXPECT_EQ(h.log->Count("Deleted a VM although its drain had not ended", log::Level::kWarn), 1U)
+      << log;
+  EXPECT_THAT(log, HasSubstr("running=\"job "));
+  EXPECT_THAT(log, HasSubstr("lost=\"job "));
+  EXPECT_THAT(log, testing::Not(HasSubstr(" step=")));
+}
+
 TEST(ScaleIn, C9_without_force_work_that_outlives_the_deadline_keeps_its_vm) {
   Harness h;
   h.policy["node_drain_deadline"] = "1m";

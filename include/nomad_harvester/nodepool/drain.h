@@ -40,6 +40,9 @@ std::string RollbackMarker(const nomad::Node& node);
 // Likewise for a node whose mark was already parsed.
 std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark);
 
+// Names what holds a drain: "job web (server), job db". Empty: nothing.
+std::string WorkOn(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
+
 // True if pending or running, as last reported by its client.
 bool IsLive(const nomad::Allocation& allocation);
 // True if no allocation is pending or running and every task is dead, poststop tasks included.

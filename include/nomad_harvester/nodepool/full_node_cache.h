@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,16 @@ namespace nomad_harvester::nodepool {
 // and eligibility, but not with a heartbeat that changes nothing (nomad/node_endpoint.go,
 // UpdateStatus). Thread-safe; blocks only on its mutex. Bounded: Keep drops entries of nodes that
 // are no longer listed.
+//
+// Of a node it keeps only what the rules read, so that what other machines register costs no
+// memory: the host name and the identity hints, protection, and the attributes given to Need.
 class FullNodeCache {
  public:
+  // Keeps this attribute, "unique.hostname" or "meta.KEY", from now on. A new one empties the
+  // cache.
+  void Need(const std::string& attribute);
+  // Removes from the node what the rules do not read.
+  void Reduce(nomad::Node* full) const;
   // If the cache has this version of the node, adds attributes and meta to the stub and sets
   // `full`.
   bool Complete(nomad::Node* stub) const;
@@ -43,7 +52,10 @@ class FullNodeCache {
     // NOLINTNEXTLINE(modernize-use-nullptr)
     friend bool operator==(const Entry&, const Entry&) = default;
   };
+  void ReduceLocked(nomad::Node* full) const NH_REQUIRES(mutex_);
+
   mutable base::Mutex mutex_;
+  std::set<std::string> needed_ NH_GUARDED_BY(mutex_);
   std::map<std::string, Entry> entries_ NH_GUARDED_BY(mutex_);
   std::uint64_t version_ NH_GUARDED_BY(mutex_) = 0;
 };

@@ -47,6 +47,10 @@ struct Links {
   std::vector<bool> node_is_linked{};  // per node: a link in any state names it
 };
 
+// True for the attributes ("unique.hostname") and meta ("meta.harvester_vm_uuid") that the rules
+// read of every node, besides its VM's node_attribute.
+bool IsReadOfNodes(std::string_view attribute);
+
 // Links every VM. A full node matches by the VM's node_attribute: its value up to the first dot
 // equals the VM's name, ignoring case. A stub has no attributes; its Name, compared in the same
 // way, links provisionally, even if node_attribute is not "unique.hostname" (until the node has

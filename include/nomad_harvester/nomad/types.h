@@ -84,6 +84,8 @@ struct Allocation {
   std::int64_t memory_mb = 0;
   // Every task's state is "dead". Also true when no task state is known.
   bool all_tasks_dead = true;
+  // What runs, for people: "job web (server, proxy)". Only in the list of one node's allocations.
+  std::string work{};
   std::uint64_t create_index = 0;
 };
 

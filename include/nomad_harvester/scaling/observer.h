@@ -57,6 +57,9 @@ class ObserverMemory {
   // the others.
   void RecordAwaiting(base::MonoTime now, const std::set<std::string>& unhealthy,
                       const std::set<std::string>& held);
+  // True once a minute for each VM: what holds its drain should be read. RecordDrainWork sets it.
+  bool TakeDrainWorkIsDue(base::MonoTime now, const std::string& uid);
+  void RecordDrainWork(const std::string& uid, std::string held_by);
   // Sets VmView::stays_unrecorded of the VMs with these uids from now on.
   void RecordStaying(const std::set<std::string>& uids);
 
@@ -89,6 +92,8 @@ class ObserverMemory {
     std::optional<UnhealthySince> unhealthy{};
     std::optional<DrainSince> drain_known{};
     std::optional<NodeSince> drained{};
+    base::MonoTime drain_work_next = base::MonoTime::min();
+    std::string drain_held_by{};
     std::optional<base::MonoTime> awaiting_since{};
     std::optional<base::MonoTime> held_since{};
     std::optional<base::MonoTime> deleting_since{};
@@ -175,6 +180,7 @@ class Observer {
   void ReadHarvester(const runtime::Context& context) const;
   void ReadDetails(const runtime::Context& context, Look* look);
   void ReadNodesOfMarked(const runtime::Context& context, Look* look);
+  void ReadDrainWork(const runtime::Context& context, Look* look) const;
 
   const nomad::NomadClient& nomad_;
   NomadReads& reads_;

@@ -127,6 +127,8 @@ struct VmView {
   base::Duration deleting_for = base::Duration::max();
   // For how long this process has known the drain of its mark, whether it runs or is complete.
   base::Duration drain_known_for{};
+  // What holds that drain, once it has lasted for a minute: "job web (server)". Empty: not known.
+  std::string drain_held_by{};
   // How long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
   // How long this process has known that the VM is unhealthy and waits only for its replacement

@@ -42,7 +42,9 @@ enum class Recheck {
 
 struct StepSpec {
   StepKind kind;
-  std::string_view name;  // in logs: "start-drain"
+  std::string_view name;        // "start-drain"
+  std::string_view infinitive;  // in logs: "start the drain of its node"
+  std::string_view past;        // "started the drain of its node"
   StepCategory category;
   Recheck recheck;
   // The step is deferred: the loop's passes do not wait for it, because it must not delay or fail

@@ -181,7 +181,7 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
 void ScaleCall::WarnOfCreations() {
   if (!creation_->template_notes.empty()) {
     deps_.logger.Warn(
-        "The VMs are not in every way like their template",
+        "Parts of the VM template are not used",
         {{"action_id", action_id_},
          {"vm_template", policy_.vm_template->name.ns + "/" + policy_.vm_template->name.name},
          {"left_out", absl::StrJoin(creation_->template_notes, "; ")}});

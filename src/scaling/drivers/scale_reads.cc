@@ -143,7 +143,7 @@ std::set<std::string> ScaleReads::ReadCordonedHosts(const runtime::Context& cont
   const auto hosts =
       harvester::ListHosts(context.WithTimeout(kCordonedLimit), *deps_.clients.kube_urgent);
   if (!hosts.ok()) {
-    deps_.logger.Debug("Which hosts are cordoned is not known", {{"error", hosts.status()}});
+    deps_.logger.Debug("Could not list cordoned hosts", {{"error", hosts.status()}});
     return cordoned;
   }
   for (const harvester::Host& host : *hosts) {

@@ -18,6 +18,10 @@ constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
 
 }  // namespace
 
+void LogReplaced(const PoolDependencies& deps, const std::string& old, const std::string& by) {
+  deps.logger.Info("Replaced VM " + old + " by " + by);
+}
+
 // A Scale does not wait for VMs of earlier actions, but keeps their names for the background.
 void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
   for (const auto& [view, step] : decisions.all()) {
@@ -33,7 +37,13 @@ void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
   };
   std::erase_if(marked_, [&](const std::string& vm) {
     const Decisions::Entry* entry = decisions.Find(vm);
-    if (entry == nullptr) gone(vm);
+    if (entry == nullptr) {
+      gone(vm);
+      for (const VmView* by : decisions.snapshot().vms()) {
+        const bool replaces = by->vm->replaces.has_value() && by->vm->replaces->vm == vm;
+        if (replaces && harvester::WasReady(by->vm)) LogReplaced(deps_, vm, by->vm->name);
+      }
+    }
     return entry == nullptr || !entry->view->vm->has_mark;
   });
   for (const OrphanedNode& node : decisions.to_purge()) gone(std::string(node.mark.vm));

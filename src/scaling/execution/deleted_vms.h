@@ -15,6 +15,9 @@
 
 namespace nomad_harvester::scaling {
 
+// Logs the end of a replacement: the old VM is gone, and the new one was ready.
+void LogReplaced(const PoolDependencies& deps, const std::string& old, const std::string& by);
+
 // Belongs to one run of the loop, and only that uses it. The pool's backlog, which outlives the
 // run, keeps the VMs with leftovers and when they disappeared.
 class DeletedVms {

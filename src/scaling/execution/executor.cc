@@ -241,7 +241,7 @@ class Act {
       case StepKind::kStartDrain:
         return StartDrain(step);
       case StepKind::kDelete:
-        return Delete();
+        return Delete(step);
       case StepKind::kHalt:
         return EffectOf(
             deps_.vms.Annotate(context_, vm.name, vm.resource_version, {}, harvester::kHalted)
@@ -268,7 +268,7 @@ class Act {
   // Also deletes the volumes that the VM's spec currently names (rule C4). Harvester's annotation
   // names the same ones, unless volumes were restored or detached. Harvester would wait forever for
   // a volume of another VM.
-  Effect Delete() {
+  Effect Delete(const Step& step) {
     const harvester::VirtualMachine& vm = seen_.view().vm;
     const std::set<std::string>& shared = seen_.snapshot().seen->shared_claims();
     std::vector<std::string> claims = harvester::ClaimsThatGoWith(vm);
@@ -282,9 +282,25 @@ class Act {
       if (!named.ok()) return EffectOf(named.status());
       version = named->resource_version;
     }
+    const std::string lost = step.row == Row::kMarkedLateForced ? WorkLost(step) : "";
     Effect deleted = EffectOf(deps_.vms.DeleteVm(context_, vm.name, vm.uid, version));
-    if (deleted.verdict == Verdict::kDone) WarnOfVolumesThatStay(vm, claims);
+    if (deleted.verdict != Verdict::kDone) return deleted;
+    WarnOfVolumesThatStay(vm, claims);
+    if (!lost.empty()) {
+      deps_.logger.Warn(
+          "Deleted a VM although its drain had not ended",
+          {{"vm", vm.name}, {"node_id", step.node_id}, {"why", step.reason}, {"lost", lost}});
+    }
     return deleted;
+  }
+
+  // Names what still runs on the node of a VM that is deleted by force. An error does not keep the
+  // VM.
+  std::string WorkLost(const Step& step) const {
+    const auto running = deps_.nomad().NodeAllocations(context_, step.node_id);
+    if (!running.ok()) return "not known: " + base::Message(running.status());
+    std::string work = nodepool::WorkOn(running->value, seen_.view().vm->mark->ignore_system);
+    return work.empty() ? "nothing that ran" : work;
   }
 
   void WarnOfVolumesThatStay(const harvester::VirtualMachine& vm,
@@ -293,7 +309,7 @@ class Act {
     for (const std::string& claim : going) staying.erase(claim);
     for (const std::string& claim : seen_.snapshot().seen->shared_claims()) staying.erase(claim);
     if (staying.empty()) return;
-    deps_.logger.Warn("Deleted a VM, but volumes stay that it was not made with",
+    deps_.logger.Warn("Deleted a VM; volumes attached later were kept",
                       {{"vm", vm.name}, {"volumes", absl::StrJoin(staying, ", ")}});
   }
 

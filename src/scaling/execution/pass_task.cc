@@ -13,10 +13,10 @@ bool IsTrouble(const Attempt& attempt) {
 }
 
 // Posts the Event of a refused removal.
-void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm, std::string_view step,
+void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm, const PassTask& task,
                  const Run& run) {
   if (!attempt.is_news || attempt.effect.verdict != Verdict::kRefused) return;
-  run.deps.Tell(EventOfRefusal(vm, step, attempt.effect.status));
+  run.deps.Tell(EventOfRefusal(vm, task.key().first, task.what(), attempt.effect.status));
 }
 
 class StepTask final : public PassTask {
@@ -34,14 +34,19 @@ class StepTask final : public PassTask {
       run->deps.Notify({.vm = vm(), .step = entry_.step});
       if (entry_.step.kind == StepKind::kMarkBroken) CountBroken(attempt, run);
       const bool ready = entry_.step.kind == StepKind::kRecordReady || entry_.step.node_is_ready;
-      run->replaced |= joins() && ready && entry_.view->vm->replaces.has_value();
+      const std::optional<harvester::Replaces>& replaces = entry_.view->vm->replaces;
+      run->replaced |= joins() && ready && replaces.has_value();
+      if (joins() && ready && replaces.has_value() &&
+          run->snapshot().seen->FindVmByUid(replaces->uid) == nullptr) {
+        LogReplaced(run->deps, replaces->vm, vm());
+      }
       if (joins() && run->action.has_value()) {
         run->action->tracker.RecordJoined(vm(), entry_.step.node_id, ready);
       }
     } else if (attempt.is_news && IsTrouble(attempt)) {
       run->deps.Notify({.vm = vm(), .step = entry_.step, .outcome = attempt.effect.status});
     }
-    if (removes()) TellRefusal(attempt, *entry_.view->vm, key().first, *run);
+    if (removes()) TellRefusal(attempt, *entry_.view->vm, *this, *run);
     if (joins()) run->deps.backlog.zone_failures.erase(entry_.view->vm->zone);
   }
 
@@ -51,9 +56,8 @@ class StepTask final : public PassTask {
   bool is_silent() const override {
     return entry_.step.kind == StepKind::kRecordCluster && entry_.step.value.empty();
   }
-  std::vector<log::Field> fields() const override {
-    return {{"row", RowName(entry_.step.row)}, {"why", entry_.step.reason}};
-  }
+  std::string_view what() const override { return SpecOf(entry_.step.kind).infinitive; }
+  std::string_view why() const override { return entry_.step.reason; }
 
  private:
   void CountBroken(const Attempt& attempt, Run* run) const {
@@ -88,10 +92,11 @@ class MarkTask final : public PassTask {
       run->deps.logger.Info("Marked a VM for removal",
                             {{"vm", vm()}, {"action_id", tracker.action_id()}});
     }
-    TellRefusal(attempt, *entry_.view->vm, key().first, *run);
+    TellRefusal(attempt, *entry_.view->vm, *this, *run);
     tracker.RecordMark(vm(), attempt.effect, attempt.refused_for_good);
   }
 
+  std::string_view what() const override { return "mark the VM for removal"; }
   bool removes() const override { return true; }
 
  private:
@@ -126,6 +131,7 @@ class CreationTask final : public PassTask {
     if (tracker.outcomes().at(vm()).state == OutcomeState::kFailed) run->gone.RequestSweep();
   }
 
+  std::string_view what() const override { return "create the VM"; }
   const CreatedVm* created() const override { return created_.has_value() ? &*created_ : nullptr; }
 
  private:
@@ -152,6 +158,8 @@ class PurgeTask final : public PassTask {
                       .object = gone_.node->id,
                       .outcome = attempt.effect.status});
   }
+
+  std::string_view what() const override { return SpecOf(StepKind::kPurge).infinitive; }
 
  private:
   const OrphanedNode& gone_;

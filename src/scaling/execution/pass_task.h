@@ -82,8 +82,10 @@ class PassTask {
   virtual bool joins() const { return false; }
   // True if the agent need not wait for the task's change.
   virtual bool is_silent() const { return false; }
-  // Additional fields of the log line about its failure, besides VM, key and error.
-  virtual std::vector<log::Field> fields() const { return {}; }
+  // What the task does, in the log: "delete the VM".
+  virtual std::string_view what() const = 0;
+  // Why it does so; empty: not said.
+  virtual std::string_view why() const { return {}; }
   // The VM that the task created; null: none.
   virtual const CreatedVm* created() const { return nullptr; }
 

@@ -167,13 +167,12 @@ void Publications::AwaitRunning() {
 void Publications::Log(const Ended& ended) const {
   if (ended.effect.status.ok()) {
     deps_.logger.Info("A step that was refused or failed has succeeded",
-                      {{"vm", ended.vm}, {"step", ended.key.first}});
+                      {{"vm", ended.vm}, {"what", SpecOf(ended.step.kind).infinitive}});
     return;
   }
   deps_.Notify({.vm = ended.vm, .step = ended.step, .outcome = ended.effect.status});
   deps_.logger.Warn("A VM's host could not be published; trying again later",
                     {{"vm", ended.vm},
-                     {"step", ended.key.first},
                      {"why", ended.step.reason},
                      {"node_id", ended.step.node_id},
                      {"error", ended.effect.status}});

@@ -6,6 +6,7 @@
 
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/replacement.h"
 
@@ -214,7 +215,14 @@ void Reconciler::CarryOut(const runtime::Context& context, const PassTasks& task
     if (!started[i].ok()) effects[i] = {Verdict::kCancelled, started[i]};
   }
   OwnSecrets(context, tasks);
-  for (std::size_t i = 0; i < tasks.size(); ++i) Conclude(*tasks[i], effects[i], pass);
+  std::vector<Trouble> troubles;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const bool is_news = Conclude(*tasks[i], effects[i], pass);
+    const bool failed =
+        effects[i].verdict == Verdict::kRefused || effects[i].verdict == Verdict::kFailed;
+    if (is_news && failed) troubles.push_back({tasks[i].get(), &effects[i]});
+  }
+  LogTroubles(troubles);
 }
 
 // Called when all VMs boot. A sweep handles Secrets that get no owner now.
@@ -233,7 +241,8 @@ void Reconciler::OwnSecrets(const runtime::Context& context, const PassTasks& ta
   }
 }
 
-void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass) {
+// True if the effect is news, which is logged.
+bool Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass) {
   PoolBacklog& backlog = deps_.backlog;
   Attempt attempt{.effect = effect, .ended = deps_.clock.Now()};
   attempt.is_news = backlog.retries.Record(task.key(), effect, attempt.ended);
@@ -247,7 +256,7 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
     if (!task.is_silent()) run_.last_event = run_.snapshot().earlier_now();
     if (attempt.is_news) {
       deps_.logger.Info("A step that was refused or failed has succeeded",
-                        {{"vm", task.vm()}, {"step", task.key().first}});
+                        {{"vm", task.vm()}, {"what", task.what()}});
     }
   }
   if (effect.verdict == Verdict::kRefused && task.removes()) {
@@ -255,12 +264,18 @@ void Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
     ++refusals.count;
     refusals.last = attempt.ended;
   }
-  if (attempt.is_news) LogTrouble(task, effect);
   task.Conclude(attempt, &run_);
+  return attempt.is_news;
 }
 
 // Logs a decision once per change.
 void Reconciler::LogDecision(const Step& step, const VmView& view) {
+  if (step.kind == StepKind::kWait && !view.drain_held_by.empty() &&
+      std::exchange(held_by_[view.vm->name], view.drain_held_by) != view.drain_held_by) {
+    deps_.logger.Info(
+        "A drain waits for running work",
+        {{"vm", view.vm->name}, {"running", view.drain_held_by}, {"node_id", step.node_id}});
+  }
   std::string logged(RowName(step.row));
   logged += StepName(step.kind);  // the kind changes when a row waits for a hold
   if (last_logged_[view.vm->name] == logged) return;
@@ -273,16 +288,17 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   // A Scale logs the joins of its own VMs itself.
   const bool told = IsJoin(step.kind) && run_.action.has_value();
   if (!told) {
+    std::vector<log::Field> fields = {{"vm", view.vm->name}};
+    if (!reported) fields.emplace_back("what", SpecOf(step.kind).infinitive);
+    if (level == log::Level::kDebug) fields.emplace_back("row", RowName(step.row));
+    fields.insert(fields.end(), {{"why", step.reason},
+                                 {"node_id", step.node_id},
+                                 {"action_id", ActionOf(step, view, run_.snapshot())}});
     deps_.logger.Log(level,
                      reported  ? "A VM needs an operator"
                      : overdue ? "A VM is deleted although it is held"
                                : "Next step",
-                     {{"vm", view.vm->name},
-                      {"step", StepName(step.kind)},
-                      {"row", RowName(step.row)},
-                      {"why", step.reason},
-                      {"node_id", step.node_id},
-                      {"action_id", ActionOf(step, view, run_.snapshot())}});
+                     fields);
   }
   // An act is reported once it is done. A VM that has yet to join is not worth a log line.
   if (reported &&
@@ -294,17 +310,30 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   }
 }
 
-void Reconciler::LogTrouble(const PassTask& task, const Effect& effect) {
-  const bool refused = effect.verdict == Verdict::kRefused;
-  if (!refused && effect.verdict != Verdict::kFailed) return;
-  std::vector<log::Field> fields = {{"vm", task.vm()}, {"step", task.key().first}};
-  for (log::Field& field : task.fields()) fields.push_back(std::move(field));
-  if (run_.action.has_value()) fields.emplace_back("action_id", run_.action->tracker.action_id());
-  fields.emplace_back("error", effect.status);
-  deps_.logger.Log(
-      log::Level::kWarn,
-      refused ? "A step is refused; trying again later" : "A step failed; trying again later",
-      fields);
+// Logs equal failures of several VMs in one line.
+void Reconciler::LogTroubles(const std::vector<Trouble>& troubles) const {
+  std::map<std::string, std::vector<const Trouble*>> alike;
+  for (const Trouble& trouble : troubles) {
+    const std::string error =
+        base::WithoutName(trouble.effect->status.ToString(), trouble.task->vm());
+    alike[std::string(trouble.task->what()) + "\n" + error].push_back(&trouble);
+  }
+  for (const auto& [key, same] : alike) {
+    const PassTask& task = *same[0]->task;
+    const Effect& effect = *same[0]->effect;
+    std::vector<std::string> vms;
+    for (const Trouble* trouble : same) vms.push_back(trouble->task->vm());
+    std::vector<log::Field> fields = {{"vm", base::FirstFew(vms)}};
+    if (vms.size() > 1) fields.emplace_back("vms", vms.size());
+    fields.emplace_back("what", task.what());
+    if (vms.size() == 1 && !task.why().empty()) fields.emplace_back("why", task.why());
+    if (run_.action.has_value()) fields.emplace_back("action_id", run_.action->tracker.action_id());
+    fields.emplace_back("error", effect.status);
+    deps_.logger.Log(log::Level::kWarn,
+                     effect.verdict == Verdict::kRefused ? "A step is refused; trying again later"
+                                                         : "A step failed; trying again later",
+                     fields);
+  }
 }
 
 absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& context,

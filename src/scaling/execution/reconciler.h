@@ -114,19 +114,24 @@ class Reconciler {
   absl::Status WriteAhead(const runtime::Context& context, const PassTasks& tasks);
   void CarryOut(const runtime::Context& context, const PassTasks& tasks, Pass* pass);
   void OwnSecrets(const runtime::Context& context, const PassTasks& tasks);
-  void Conclude(const PassTask& task, const Effect& effect, Pass* pass);
+  bool Conclude(const PassTask& task, const Effect& effect, Pass* pass);
   absl::StatusOr<Pass> RunPass(const runtime::Context& context, std::optional<PoolSnapshot> look);
   bool IsInProgress(base::MonoTime now) const;
   absl::Status WaitingForAttempts() const;
   absl::Status Wait(const runtime::Context& context, const Pass& pass);
   void LogDecision(const Step& step, const VmView& view);
-  void LogTrouble(const PassTask& task, const Effect& effect);
+  struct Trouble {
+    const PassTask* task;
+    const Effect* effect;
+  };
+  void LogTroubles(const std::vector<Trouble>& troubles) const;
 
   Run run_;
   const PoolDependencies& deps_ = run_.deps;
   const SharedPolicy policy_;
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
   base::MonoTime observed_at_{};                    // when the last Look began
+  std::map<std::string, std::string> held_by_;      // VM → what was logged to hold its drain
   Observer::BlockingWait next_wait_;
   int idle_passes_ = 0;
   base::MonoTime paced_until_{};  // the time that the passes so far take at one per kPause

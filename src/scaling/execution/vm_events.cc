@@ -207,8 +207,7 @@ void VmEvents::RecordSent(const Next& next, const absl::Status& outcome) {
         {{"vm", next.pending.event.vm}, {"reason", next.pending.event.reason}, {"error", outcome}});
   }
   if (dropped > 0) {
-    logger.Debug("More Kubernetes Events came than may be sent: the oldest are lost",
-                 {{"count", dropped}});
+    logger.Debug("Event rate limit reached; oldest Events dropped", {{"count", dropped}});
   }
 }
 

@@ -184,7 +184,9 @@ absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::C
                                                                 const nomad::NomadClient& client,
                                                                 const std::string& id) {
   auto node = client.GetNode(context, id);
-  if (node.ok()) cache_.Remember(node->value);
+  if (!node.ok()) return node;
+  cache_.Reduce(&node->value);
+  cache_.Remember(node->value);
   return node;
 }
 

@@ -24,6 +24,13 @@ namespace {
 // which reading stops.
 constexpr std::size_t kNodesAtOnce = 4;
 constexpr int kMaxFailures = 3;
+// The most nodes that one look reads in full, so that nodes of others delay a pool, but cost
+// neither memory nor a look (rule C6).
+constexpr std::size_t kMaxFullReads = 64;
+
+// What holds a drain is read once it has lasted this long, and for a few VMs in each look.
+constexpr base::Duration kSlowDrain = std::chrono::minutes(1);
+constexpr std::size_t kMaxDrainsAtOnce = 4;
 
 // Returns the identifiers of the members of the VMs' pools and of the policy's pool.
 std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
@@ -102,6 +109,29 @@ bool AwaitsIdle(const VmView& view, const Look& look) {
   const bool cut_off =
       !harvester::IsElective(reason) && node->status == nomad::NodeStatus::kDisconnected;
   return never_ready || cut_off || nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
+}
+
+// Nodes recorded by our VMs come first, then those with the name of one, then the others. Of
+// equals those that have not changed for longest come first: a node that registers again and again
+// keeps no other waiting.
+void OrderReads(const Look& look, std::vector<std::size_t>* wanted) {
+  std::set<std::string_view> recorded;
+  std::set<std::string_view> names;
+  for (const VmView& view : look.vms) {
+    recorded.insert(view.vm->joined_node_id);
+    names.insert(view.vm->name);
+  }
+  const auto rank = [&](std::size_t i) {
+    const nomad::Node& node = look.nodes()[i];
+    const int group = recorded.contains(node.id)                           ? 0
+                      : names.contains(nodepool::ShortHostName(node.name)) ? 1
+                                                                           : 2;
+    return std::make_pair(group, node.modify_index);
+  };
+  std::vector<std::pair<std::pair<int, std::uint64_t>, std::size_t>> ranked;
+  for (const std::size_t i : *wanted) ranked.emplace_back(rank(i), i);
+  std::sort(ranked.begin(), ranked.end());
+  for (std::size_t i = 0; i < ranked.size(); ++i) (*wanted)[i] = ranked[i].second;
 }
 
 }  // namespace
@@ -268,10 +298,18 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
 }
 
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
-  const std::vector<std::size_t> wanted = NodesToReadInFull(*look);
+  std::vector<std::size_t> wanted = NodesToReadInFull(*look);
+  OrderReads(*look, &wanted);
+  for (const VmView& view : look->vms) {
+    if (view.member && view.vm->nodes.has_value()) {
+      reads_.NeedAttribute(view.vm->nodes->node_attribute);
+    }
+  }
+  if (look->policy_nodes.has_value()) reads_.NeedAttribute(look->policy_nodes->node_attribute);
   const std::map<std::string, std::string> waiting = memory_.UnreadUntil(context.clock().Now());
   std::vector<nomad::Node> full(wanted.size());
   std::atomic<int> failures = 0;
+  std::atomic<std::size_t> reads = 0;
   const std::vector<absl::Status> read = runtime::ForEachBounded(
       context, executor_, wanted.size(), kNodesAtOnce, [&](std::size_t i) -> absl::Status {
         const nomad::Node& stub = look->nodes()[wanted[i]];
@@ -279,6 +317,9 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
         const auto failed = waiting.find(stub.id);
         if (failed != waiting.end()) return absl::AbortedError(failed->second);
         if (failures >= kMaxFailures) return absl::AbortedError("others could not be read");
+        if (reads.fetch_add(1) >= kMaxFullReads) {
+          return absl::AbortedError("many other nodes are read before it");
+        }
         auto node = reads_.GetFullNode(context, nomad_, stub);
         if (absl::IsNotFound(node.status())) return absl::OkStatus();
         if (!node.ok()) ++failures;
@@ -429,6 +470,24 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
   }
 }
 
+// Reads what holds drains that have lasted for a minute. Nothing depends on it.
+void Observer::ReadDrainWork(const runtime::Context& context, Look* look) const {
+  std::size_t left = kMaxDrainsAtOnce;
+  for (VmView& view : look->vms) {
+    const std::optional<harvester::Mark>& mark = view.vm->mark;
+    const nomad::Node* node = LinkedNode(view, *look);
+    if (!view.member || !mark.has_value() || node == nullptr) continue;
+    if (!nodepool::IsDrainOf(*node, mark->action, view.vm->uid)) continue;
+    if (look->now - mark->marked_at < kSlowDrain || left == 0) continue;
+    if (!memory_.TakeDrainWorkIsDue(context.clock().Now(), view.vm->uid)) continue;
+    --left;
+    const auto allocations = nomad_.NodeAllocations(context, node->id);
+    if (!allocations.ok()) continue;
+    view.drain_held_by = nodepool::WorkOn(allocations->value, mark->ignore_system);
+    memory_.RecordDrainWork(view.vm->uid, view.drain_held_by);
+  }
+}
+
 void Observer::ReadDetails(const runtime::Context& context, Look* look) {
   CompleteNodes(context, look);
   if (!look->nomad_readable) return;
@@ -436,6 +495,7 @@ void Observer::ReadDetails(const runtime::Context& context, Look* look) {
     return SetUnreadable(ended, look);
   }
   ReadNodesOfMarked(context, look);
+  ReadDrainWork(context, look);
 }
 
 absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look base,

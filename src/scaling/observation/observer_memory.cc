@@ -15,6 +15,8 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
+// How often to read what holds a drain.
+constexpr base::Duration kDrainWorkInterval = std::chrono::minutes(1);
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 // More time than this between two observations of a changing node is a gap.
 constexpr base::Duration kMaxGap = std::chrono::minutes(2);
@@ -65,8 +67,10 @@ void ObserverMemory::ApplyDrain(base::MonoTime now, const nomad::Node* node, OfV
       !nodepool::IsDrainOf(*node, mark->action, view->vm->uid)) {
     known->drain_known.reset();
     known->drained.reset();
+    known->drain_held_by.clear();
     return;
   }
+  view->drain_held_by = known->drain_held_by;
   if (!known->drain_known.has_value() || known->drain_known->action != mark->action) {
     known->drain_known = DrainSince{mark->action, now};
   }
@@ -137,6 +141,19 @@ void ObserverMemory::RecordAwaiting(base::MonoTime now, const std::set<std::stri
     record(unhealthy.contains(uid), &known.awaiting_since);
     record(held.contains(uid), &known.held_since);
   }
+}
+
+bool ObserverMemory::TakeDrainWorkIsDue(base::MonoTime now, const std::string& uid) {
+  const base::MutexLock lock(mutex_);
+  base::MonoTime& next = of_vm_[uid].drain_work_next;
+  if (now < next) return false;
+  next = now + kDrainWorkInterval;
+  return true;
+}
+
+void ObserverMemory::RecordDrainWork(const std::string& uid, std::string held_by) {
+  const base::MutexLock lock(mutex_);
+  of_vm_[uid].drain_held_by = std::move(held_by);
 }
 
 void ObserverMemory::RecordStaying(const std::set<std::string>& uids) {
@@ -273,7 +290,7 @@ void ObserverMemory::RecordUnread(base::MonoTime now,
     }
   }
   for (const std::string& id : begun) {
-    logger.Warn("Could not read a node in full; VMs without a node that could be it wait",
+    logger.Warn("Could not read a node; VMs that may own it are left alone",
                 {{"node_id", id}, {"error", failed.at(id)}});
   }
 }

@@ -129,13 +129,13 @@ VmEvent EventOfChoice(const std::string& vm, const std::string& uid, const PoolS
 }
 
 VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
-                       const absl::Status& refusal) {
+                       std::string_view what, const absl::Status& refusal) {
   return {
       .vm = vm.name,
       .uid = vm.uid,
       .reason = "RemovalRefused",
       .action = std::string(step),
-      .note = std::string(step) + " is refused, and tried again later: " + base::Message(refusal),
+      .note = "refused to " + std::string(what) + "; trying again later: " + base::Message(refusal),
       .warning = true};
 }
 

@@ -34,9 +34,9 @@ harvester::VmEvent EventOfChoice(const std::string& vm, const std::string& uid,
                                  const PoolSnapshot& snapshot, const std::string& action_id,
                                  const std::string& reason);
 
-// The Event for a refused step of a removal. `step`: its name in the log.
+// The Event for a refused step of a removal. `what`: what it does, as in the log.
 harvester::VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
-                                  const absl::Status& refusal);
+                                  std::string_view what, const absl::Status& refusal);
 
 }  // namespace nomad_harvester::scaling
 

@@ -132,11 +132,14 @@ Step MarkBroken(const Facts& facts) {
 
 Step WaitForNode(const Facts& facts) {
   const Node& node = *facts.node;
-  return MakeStep(StepKind::kWait,
-                  node.draining    ? Named(node) + " drains"
-                  : facts.complete ? "tasks on " + Named(node) + " are still stopping"
-                                   : Named(node) + " is not ready",
-                  &node);
+  const std::string& held_by = ViewOf(facts).drain_held_by;
+  Step step = MakeStep(StepKind::kWait,
+                       node.draining    ? Named(node) + " drains"
+                       : facts.complete ? "tasks on " + Named(node) + " are still stopping"
+                                        : Named(node) + " is not ready",
+                       &node);
+  if (!held_by.empty()) step.reason += "; still running: " + held_by;
+  return step;
 }
 
 std::string UntilWhen(const harvester::DrainDeadline& deadline, base::WallTime now) {

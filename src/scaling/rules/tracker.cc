@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/step_spec.h"
@@ -229,9 +230,10 @@ void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, bas
     outcome->left = left->second.what;
     options_.logger.Warn("Removed a VM, but something is left of it; the background goes on",
                          {{"vm", vm}, {"left", outcome->left}, {"action_id", outcome->action}});
+  } else {
+    options_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", outcome->action}});
   }
   outcome->state = OutcomeState::kDone;
-  options_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", outcome->action}});
 }
 
 void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Decisions& decisions,
@@ -339,7 +341,7 @@ void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
 }
 
 bool Tracker::Replace(const std::string& vm, const std::string& why) {
-  options_.logger.Info("A victim is not suitable any more",
+  options_.logger.Info("VM can no longer be removed; choosing another",
                        {{"vm", vm}, {"why", why}, {"action_id", options_.action_id}});
   passed_over_.push_back({vm, why});
   if (reserve_.empty()) return false;
@@ -513,30 +515,53 @@ std::set<std::string> Tracker::FailedVms() const {
 }
 
 absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
-  std::string lines;
+  struct Line {
+    std::vector<std::string> vms{};
+    std::string text{};
+  };
+  std::vector<Line> grouped;  // VMs with the same outcome share a line
   absl::Status first_failure;
   bool all_alike = true;
   int failed = 0;
   int done = 0;
   int pending = 0;
   for (const auto& [vm, outcome] : outcomes_) {
-    lines += "\n" + vm + ": ";
+    std::string text;
     switch (outcome.state) {
       case OutcomeState::kDone:
         ++done;
-        lines += "done";
+        text = "done";
         break;
       case OutcomeState::kPending:
         ++pending;
-        lines += "unfinished" + (outcome.text.empty() ? std::string() : ", " + outcome.text);
+        text = "unfinished" + (outcome.text.empty() ? std::string() : ", " + outcome.text);
         break;
       case OutcomeState::kFailed:
         ++failed;
         if (first_failure.ok()) first_failure = outcome.error;
         all_alike = all_alike && outcome.error.code() == first_failure.code();
-        lines += "failed: " + base::Message(outcome.error);
+        text = "failed: " + base::Message(outcome.error);
         break;
     }
+    const auto key = [](const std::string& of, const std::string& name, const std::string& node) {
+      return base::WithoutName(base::WithoutName(of, name), node);
+    };
+    const auto same = std::find_if(grouped.begin(), grouped.end(), [&](const Line& line) {
+      const std::string& first = line.vms.front();
+      return key(line.text, first, outcomes_.at(first).node_id) == key(text, vm, outcome.node_id);
+    });
+    if (same == grouped.end()) {
+      grouped.push_back({.vms = {vm}, .text = std::move(text)});
+    } else {
+      same->vms.push_back(vm);
+    }
+  }
+  std::string lines;
+  for (const auto& [vms, text] : grouped) {
+    lines += "\n" +
+             (vms.size() == 1 ? vms[0]
+                              : std::to_string(vms.size()) + " VMs (" + base::FirstFew(vms) + ")") +
+             ": " + text;
   }
   if (!ended.ok()) return base::MakeStatus(ended.code(), base::Message(ended) + lines);
   if (failed == 0 && pending == 0) return absl::OkStatus();
