@@ -95,9 +95,8 @@ const FileKind& PolicyFile() {
 absl::StatusOr<hcl::Body> ReadBody(const Source& source, const FileKind& kind,
                                    GrammarNotes* notes) {
   std::vector<std::size_t> calls;
-  NH_ASSIGN_OR_RETURN(hcl::Body body,
-                      hcl::ReadDocument(source, SchemaOf(kind.rule),
-                                        kind.has_jsonencode ? &calls : nullptr));
+  NH_ASSIGN_OR_RETURN(hcl::Body body, hcl::ReadDocument(source, SchemaOf(kind.rule),
+                                                        kind.has_jsonencode ? &calls : nullptr));
   if (!calls.empty()) {
     notes->newer.push_back(source.Where(calls.front()) +
                            ": agents up to 0.5.0 do not know jsonencode: they read no policy of "
@@ -244,8 +243,8 @@ absl::Status RefuseEnterprise(const AgentBlock& content) {
 void CheckSchedule(const AgentBlock& parent, std::vector<std::string>* refusals) {
   const std::optional<AgentBlock> schedule = parent.Block("schedule");
   if (!schedule.has_value()) return;
-  const auto [argument, why] = ProblemOfSchedule(
-      schedule->Text("start"), schedule->Text("end"), schedule->Text("duration"));
+  const auto [argument, why] =
+      ProblemOfSchedule(schedule->Text("start"), schedule->Text("end"), schedule->Text("duration"));
   if (why.empty()) return;
   refusals->push_back(schedule->Where(argument) + ": schedule: " + argument + ": " + why);
 }
@@ -310,9 +309,8 @@ void CheckLimits(const AgentBlock& block, FilePolicy* policy) {
 }
 
 absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block) {
-  FilePolicy policy{.name = block.label(),
-                    .where = block.Where(),
-                    .enabled = block.Bool("enabled")};
+  FilePolicy policy{
+      .name = block.label(), .where = block.Where(), .enabled = block.Bool("enabled")};
   CheckLimits(block, &policy);
   if (const std::string type = block.Text("type"); !type.empty()) policy.type = type;
   if (policy.type != "cluster" && policy.type != "horizontal") {

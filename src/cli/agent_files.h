@@ -40,8 +40,8 @@ struct AgentConfig {
   std::map<std::string, AgentPlugin> apms;        // sources of the policies' checks, by name
   std::map<std::string, AgentPlugin> strategies;  // by name
   PluginDirectory plugin_dir;
-  std::string policy_dir;             // as written; the agent takes it from its directory
-  std::vector<std::string> unknown;   // what agents up to 0.5.0 refuse or do not read
+  std::string policy_dir;            // as written; the agent takes it from its directory
+  std::vector<std::string> unknown;  // what agents up to 0.5.0 refuse or do not read
   std::vector<std::string> warnings;
 };
 

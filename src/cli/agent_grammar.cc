@@ -20,12 +20,11 @@ using hcl::Value;
 
 // hashicorp/nomad-autoscaler:agent/config/config.go, Plugin.
 BlockRule PluginRule(std::string_view type) {
-  return {.type = type,
-          .repeat = kMany,
-          .labels = 1,
-          .arguments = {{kText, {"driver"}, kRequired},
-                        {kTexts, {"args"}},
-                        {kTextMap, {"config"}}}};
+  return {
+      .type = type,
+      .repeat = kMany,
+      .labels = 1,
+      .arguments = {{kText, {"driver"}, kRequired}, {kTexts, {"args"}}, {kTextMap, {"config"}}}};
 }
 
 // hashicorp/nomad-autoscaler:sdk/policy.go, ScalingPolicySchedule. What a schedule may hold is
@@ -143,15 +142,14 @@ class Walker {
                            block.type + " is an argument: write " + block.type + " = …");
     }
     if (repeated && known->repeat == kOnce) {
-      return source_.Error(block.offset,
-                           "a second block " + block.type + "; there is one at most");
+      return source_.Error(block.offset, "a second block " + block.type + "; there is one at most");
     }
     if (block.labels.size() != static_cast<std::size_t>(known->labels)) {
-      return source_.Error(block.offset,
-                           "block " + block.type +
-                               (known->labels == 0 ? " has no label: " + block.type + " {"
-                                                   : " has one label, its name: " + block.type +
-                                                         " \"NAME\" {"));
+      return source_.Error(
+          block.offset,
+          "block " + block.type +
+              (known->labels == 0 ? " has no label: " + block.type + " {"
+                                  : " has one label, its name: " + block.type + " \"NAME\" {"));
     }
     NoteIfNewer(known->since, "block " + block.type, block.offset);
     return Check(block.body, *known, block.offset);
@@ -200,9 +198,7 @@ class Walker {
                                            : fail(base::Message(duration.status()));
     }
     // net.Listen, and PolicyEval.validate.
-    const std::int64_t least = type == kLimit                      ? 1
-                               : type == kPort || type == kCounts ? 0
-                                                                  : kLeast;
+    const std::int64_t least = type == kLimit ? 1 : type == kPort || type == kCounts ? 0 : kLeast;
     const std::int64_t most = type == kPort ? 65535 : kMost;
     const auto number = IntegerOf(value);
     if (number.has_value() && *number >= least && *number <= most) return absl::OkStatus();
@@ -276,18 +272,17 @@ const BlockRule& AgentFileRule() {
                          {kDuration, {"ack_timeout"}},
                          {kCounts, {"workers"}}}},
           {.type = "telemetry",
-           .arguments = {{kDuration, {"prometheus_retention_time", "collection_interval"}},
-                         {kBool,
-                          {"prometheus_metrics", "disable_hostname", "enable_hostname_label"}},
-                         {kTexts, {"dogstatsd_tags"}},
-                         {kText,
-                          {"statsite_address", "statsd_address", "dogstatsd_address",
-                           "circonus_api_token", "circonus_api_app", "circonus_api_url",
-                           "circonus_submission_interval", "circonus_submission_url",
-                           "circonus_check_id", "circonus_check_force_metric_activation",
-                           "circonus_check_instance_id", "circonus_check_search_tag",
-                           "circonus_check_tags", "circonus_check_display_name",
-                           "circonus_broker_id", "circonus_broker_select_tag"}}}},
+           .arguments =
+               {{kDuration, {"prometheus_retention_time", "collection_interval"}},
+                {kBool, {"prometheus_metrics", "disable_hostname", "enable_hostname_label"}},
+                {kTexts, {"dogstatsd_tags"}},
+                {kText,
+                 {"statsite_address", "statsd_address", "dogstatsd_address", "circonus_api_token",
+                  "circonus_api_app", "circonus_api_url", "circonus_submission_interval",
+                  "circonus_submission_url", "circonus_check_id",
+                  "circonus_check_force_metric_activation", "circonus_check_instance_id",
+                  "circonus_check_search_tag", "circonus_check_tags", "circonus_check_display_name",
+                  "circonus_broker_id", "circonus_broker_select_tag"}}}},
           {.type = "high_availability",
            .arguments = {{kBool, {"enabled"}, kNullable},
                          {kText, {"lock_namespace", "lock_path"}},

@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 #include "nomad_harvester/config/plugin_config.h"
-#include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/http/metrics_endpoint.h"
+#include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 #include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/runtime/random.h"

@@ -157,11 +157,9 @@ class Server::Impl::Connection : public std::enable_shared_from_this<Connection>
     parser_->header_limit(static_cast<std::uint32_t>(server_.options_.header_bytes));
     parser_->body_limit(server_.options_.body_bytes);
     stream_.expires_after(server_.options_.time_limit);
-    beast::http::async_read(
-        stream_, buffer_, *parser_,
-        [self = this->shared_from_this()](const error_code& error, std::size_t) {
-          self->Handle(error);
-        });
+    beast::http::async_read(stream_, buffer_, *parser_,
+                            [self = this->shared_from_this()](
+                                const error_code& error, std::size_t) { self->Handle(error); });
   }
 
   // Ends what is waited for.

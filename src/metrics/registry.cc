@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/metrics/registry.h"
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -13,7 +15,6 @@
 #include <prometheus/text_serializer.h>
 
 #include "nomad_harvester/base/secret.h"
-#include "nomad_harvester/metrics/registry.h"
 #include "nomad_harvester/metrics/table.h"
 
 namespace nomad_harvester::metrics {

@@ -389,7 +389,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](simulator::Cluster& cluster) {
                   cluster.SetFaultHook([](const simulator::RequestInfo& request) {
                     const bool creates =
-                        request.resource == "virtualmachines" && request.verb == "create";
+                        request.resource == "virtualmachines" && request.verb == "try";
                     return creates ? simulator::Fault::Answer(
                                          403,
                                          R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"

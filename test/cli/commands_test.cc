@@ -382,9 +382,10 @@ TEST_F(Commands, init_without_a_cluster_says_how_to_name_one) {
 TEST_F(Commands, init_merges_the_kubeconfigs_of_kubectl) {
   const support::ScopedTempDir tmp;
   const auto write = [&](const std::string& name, const std::string& server) {
-    return tmp.WriteFile(name, "current-context: m\ncontexts: [{name: m, context: {cluster: c}}]\n"
-                               "clusters: [{name: c, cluster: {server: '" +
-                                   server + "'}}]\n");
+    return tmp.WriteFile(name,
+                         "current-context: m\ncontexts: [{name: m, context: {cluster: c}}]\n"
+                         "clusters: [{name: c, cluster: {server: '" +
+                             server + "'}}]\n");
   };
   const std::string list = tmp.Path("none") + ":" + write("a", "http://127.0.0.1:1") + ":" +
                            write("b", "http://127.0.0.1:2");

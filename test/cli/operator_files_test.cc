@@ -178,18 +178,18 @@ TEST_F(OperatorFilesTest, policies_that_are_not_enabled_count_only_if_no_other_d
 
 TEST_F(OperatorFilesTest, the_block_nomad_is_inherited_unless_the_target_forbids_it) {
   const std::string nomad = "nomad {\n  address = \"http://n\"\n  token = \"t\"\n}\n";
-  const FileSettings inherited =
-      Read({.agent_config = {Write("a.hcl", nomad + Target("harvester", "nomad_token = \"own\""))}});
+  const FileSettings inherited = Read(
+      {.agent_config = {Write("a.hcl", nomad + Target("harvester", "nomad_token = \"own\""))}});
   EXPECT_THAT(inherited.plugin,
               UnorderedElementsAre(Pair("nomad_address", "http://n"), Pair("nomad_token", "own")));
   EXPECT_EQ(inherited.origins.at("nomad_address"), dir_.Path("a.hcl") + ":2:3");
   const FileSettings own =
-      Read({.agent_config =
-                {Write("b.hcl", nomad + Target("harvester", "nomad_config_inherit = false"))}});
+      Read({.agent_config = {
+                Write("b.hcl", nomad + Target("harvester", "nomad_config_inherit = false"))}});
   EXPECT_THAT(own.plugin, Not(Contains(Key("nomad_address"))));
   const FileSettings unreadable =
-      Read({.agent_config =
-                {Write("c.hcl", nomad + Target("harvester", "nomad_config_inherit = \"maybe\""))}});
+      Read({.agent_config = {
+                Write("c.hcl", nomad + Target("harvester", "nomad_config_inherit = \"maybe\""))}});
   EXPECT_THAT(unreadable.plugin, Not(Contains(Key("nomad_address"))));
 }
 
@@ -212,8 +212,10 @@ TEST_F(OperatorFilesTest, later_files_replace_the_map_of_earlier_ones) {
 TEST_F(OperatorFilesTest, a_mistake_in_any_file_of_a_directory_is_a_problem) {
   Write("policies/a.hcl", Policy("web"));
   Write("policies/b.hcl", "scaling \"db\" {\n");
-  EXPECT_THAT(Problem({.policy = dir_.Path("policies")}),
-              StartsWith(dir_.Path("policies/b.hcl") + ":1:14: this block is not closed (the agent reads no policy of this file)\n"));
+  EXPECT_THAT(
+      Problem({.policy = dir_.Path("policies")}),
+      StartsWith(dir_.Path("policies/b.hcl") +
+                 ":1:14: this block is not closed (the agent reads no policy of this file)\n"));
 }
 
 // handleDir of the agent's policy/file/source.go reads the others, and decodeFile no policy of a
@@ -257,16 +259,20 @@ TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {
       {"nomad {\n  skip_verify = 1\n}\n", ":2:3: skip_verify: expected true or false"},
       {"http {\n  bind_prot = 8080\n}\n",
        ":2:3: unknown argument bind_prot in block http; did you mean bind_port?"},
-      {"http {\n  bind_port = 80800\n}\n", ":2:3: bind_port: expected a whole number, at least 0 and at most 65535"},
+      {"http {\n  bind_port = 80800\n}\n",
+       ":2:3: bind_port: expected a whole number, at least 0 and at most 65535"},
       {"telemetry {\n  collection_interval = \"1 second\"\n}\n",
        ":2:3: collection_interval: \"1 second\" is not a duration"},
       {"log_json = \"yes\"\n", ":1:1: log_json: expected true or false"},
       {"policy {\n  default_cooldown = \"5 min\"\n}\n", ":2:3: default_cooldown: \"5 min\""},
       {"policy {\n  source \"consul\" {}\n}\n", ":2:3: there is no source \"consul\""},
-      {"policy_eval {\n  delivery_limit = 0\n}\n", ":2:3: delivery_limit: expected a whole number, at least 1"},
-      {"policy_eval {\n  workers = { cluster = -1 }\n}\n", ":2:15: cluster: expected a whole number"},
+      {"policy_eval {\n  delivery_limit = 0\n}\n",
+       ":2:3: delivery_limit: expected a whole number, at least 1"},
+      {"policy_eval {\n  workers = { cluster = -1 }\n}\n",
+       ":2:15: cluster: expected a whole number"},
       {"high_availability {\n  enabled = true\n  lock_ttl = 30\n}\n", ":3:3: lock_ttl: \"30\" is"},
-      {"dynamic_application_sizing {\n  job_label = \"x\"\n}\n", ":1:1: this block is for Nomad Au"},
+      {"dynamic_application_sizing {\n  job_label = \"x\"\n}\n",
+       ":1:1: this block is for Nomad Au"},
       {"http \"x\" {\n}\n", ":1:1: block http has no label"},
       {"target \"h\" {\n  driver = \"x\"\n  args = \"-x\"\n}\n", ":3:10: args: expected a list"},
       {"nomad {\n  block_query_wait_time = \"5\"\n}\n",
@@ -296,14 +302,17 @@ TEST_F(OperatorFilesTest, mistakes_in_a_policy_have_their_place) {
       {"  max = 5\n  policy {\n    check \"a\" {\n      strategy {}\n    }\n  }",
        ":5:7: block strategy has one label"},
       {"  max = 5\n  policy {\n    check \"a\" {\n      sorce = \"x\"\n    }\n  }",
-       ":5:7: unknown argument sorce in block check; did you mean source? (the agent reads no policy "
+       ":5:7: unknown argument sorce in block check; did you mean source? (the agent reads no "
+       "policy "
        "of this file)"},
       {"  max = 5\n  policy {\n    check \"a\" {\n      strategy \"x\" {\n        config = { a = 1 "
        "}\n      }\n    }\n  }",
        ":6:18: config: a map is not possible here"},
-      {"  max = 5\n  policy {\n    schedule {\n    }\n  }", ":4:5: start is required in this block"},
+      {"  max = 5\n  policy {\n    schedule {\n    }\n  }",
+       ":4:5: start is required in this block"},
       {"  max = 5", ":1:1: this block has no block policy: the agent crashes"},
-      {"  enabled = true\n  max = 5\n  policy {}", ":4:3: this block has no block target: the agent"},
+      {"  enabled = true\n  max = 5\n  policy {}",
+       ":4:3: this block has no block target: the agent"},
   };
   for (const auto& [text, problem] : kCases) {
     const std::string path = Write("policy.hcl", "scaling \"web\" {\n" + text + "\n}\n");
@@ -321,8 +330,8 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
         Write("policy.hcl", "scaling \"web\" {\n  enabled = " + enabled + "\n" + arguments +
                                 "  policy {\n" + body + "    target \"harvester\" {}\n  }\n}\n");
     auto told = Read({.agent_config = {Write("agent.hcl", Target("harvester", "") +
-                                                             "strategy \"own\" {\n  driver = "
-                                                             "\"own\"\n}\n")},
+                                                              "strategy \"own\" {\n  driver = "
+                                                              "\"own\"\n}\n")},
                       .policy = path})
                     .refusals;
     for (std::string& refusal : told) {
@@ -376,9 +385,11 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
   const auto of_schedule = [&](const std::string& arguments) {
     return refusals("  max = 5\n", check + "    schedule {\n" + arguments + "    }\n");
   };
-  EXPECT_THAT(of_schedule("      start = \"0 7 * * mon-fri\"\n      duration = \"12h\"\n"), IsEmpty());
-  EXPECT_THAT(of_schedule("      start = \"every day\"\n      duration = \"12h\"\n"),
-              ElementsAre(HasSubstr(":9:7: schedule: start: \"every day\" has 2 fields; expected fi")));
+  EXPECT_THAT(of_schedule("      start = \"0 7 * * mon-fri\"\n      duration = \"12h\"\n"),
+              IsEmpty());
+  EXPECT_THAT(
+      of_schedule("      start = \"every day\"\n      duration = \"12h\"\n"),
+      ElementsAre(HasSubstr(":9:7: schedule: start: \"every day\" has 2 fields; expected fi")));
   EXPECT_THAT(of_schedule("      start = \"0 7 * * *\"\n      end = \"0 25 * * *\"\n"),
               ElementsAre(":10:7: schedule: end: \"25\" is no hour of a cron expression"));
   // The agent accepts these, and never fires or crashes (cronexpr, Expression.Next).
@@ -475,11 +486,12 @@ TEST_F(OperatorFilesTest, what_only_a_newer_agent_knows_is_a_warning) {
 }
 
 TEST_F(OperatorFilesTest, what_agent_046_does_not_know_is_a_warning) {
-  const std::string agent = Write(
-      "agent.hcl", "nomad {\n  namespace = [\"a\", \"b\"]\n}\n" + Target("harvester", ""));
-  EXPECT_THAT(Read({.agent_config = {agent}}).warnings,
-              ElementsAre(agent + ":2:15: agent 0.4.6 does not know a list of namespaces and refuses "
-                                  "this file"));
+  const std::string agent =
+      Write("agent.hcl", "nomad {\n  namespace = [\"a\", \"b\"]\n}\n" + Target("harvester", ""));
+  EXPECT_THAT(
+      Read({.agent_config = {agent}}).warnings,
+      ElementsAre(agent + ":2:15: agent 0.4.6 does not know a list of namespaces and refuses "
+                          "this file"));
   const std::string policy =
       Write("policy.hcl",
             "scaling \"web\" {\n  max = 5\n  policy {\n    cooldown_on_scale_up = \"1m\"\n"
@@ -488,8 +500,10 @@ TEST_F(OperatorFilesTest, what_agent_046_does_not_know_is_a_warning) {
             "    target \"harvester\" {}\n  }\n}\n");
   const FileSettings read = Read({.policy = policy});
   EXPECT_THAT(read.warnings, Contains(StartsWith(policy + ":4:5: agent 0.4.6 does not know cool")));
-  EXPECT_THAT(read.warnings, Contains(StartsWith(policy + ":5:5: agent 0.4.6 does not know block")));
-  EXPECT_THAT(read.warnings, Contains(StartsWith(policy + ":10:7: agent 0.4.6 does not know query")));
+  EXPECT_THAT(read.warnings,
+              Contains(StartsWith(policy + ":5:5: agent 0.4.6 does not know block")));
+  EXPECT_THAT(read.warnings,
+              Contains(StartsWith(policy + ":10:7: agent 0.4.6 does not know query")));
   EXPECT_THAT(read.unknown, IsEmpty());
 }
 

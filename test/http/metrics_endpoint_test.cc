@@ -86,9 +86,9 @@ class MetricsEndpointTest : public testing::Test {
   std::unique_ptr<MetricsEndpoint> Make() {
     return std::make_unique<MetricsEndpoint>(
         MetricsEndpoint::Options{.clock = clock_.get(),
-                          .logger = log::Logger(log_, log::Level::kInfo),
-                          .build = {.version = "1.2.3", .commit = "abc"},
-                          .retry = std::chrono::milliseconds(5)});
+                                 .logger = log::Logger(log_, log::Level::kInfo),
+                                 .build = {.version = "1.2.3", .commit = "abc"},
+                                 .retry = std::chrono::milliseconds(5)});
   }
   // Waits until it listens.
   static int PortOf(const MetricsEndpoint& endpoint) {
@@ -164,7 +164,8 @@ TEST_F(MetricsEndpointTest, T2_a_port_in_use_is_one_warning_and_is_served_once_i
 }
 
 // What its ended connections leave for a minute.
-TEST_F(MetricsEndpointTest, T2_the_port_of_a_server_that_has_just_ended_is_served_without_a_warning) {
+TEST_F(MetricsEndpointTest,
+       T2_the_port_of_a_server_that_has_just_ended_is_served_without_a_warning) {
   auto first = Make();
   first->Serve(kAnyPort);
   const int port = PortOf(*first);
@@ -285,8 +286,7 @@ TEST_F(MetricsEndpointTest, T2_ranges_are_ignored) {
   const int port = PortOf(*endpoint);
   std::string ranges = "bytes=0-";
   while (ranges.size() < 8000) ranges += ",0-";
-  const std::string reply =
-      Ask(port, "GET /metrics HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n");
+  const std::string reply = Ask(port, "GET /metrics HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n");
   EXPECT_EQ(reply, Scrape(port));
 }
 
@@ -381,7 +381,8 @@ TEST_F(MetricsEndpointTest, T2_telling_and_reading_at_once_is_safe) {
       threads.emplace_back([&sink] {
         for (int n = 0; n < 500; ++n) {
           sink->Add(metrics::Metric::kErrors, {"config"}, 1);
-          sink->Observe(metrics::Metric::kApiRequest, {"nomad", "get", "200"}, std::chrono::milliseconds(n));
+          sink->Observe(metrics::Metric::kApiRequest, {"nomad", "get", "200"},
+                        std::chrono::milliseconds(n));
         }
       });
     }

@@ -82,10 +82,10 @@ TEST_F(KubeconfigFile, a_name_that_is_given_twice_is_refused) {
       text += &list == &twice ? list.substr(0, list.find(']')) + ", " + entry + "]\n" : list;
     }
     UseKubeconfig(text);
-    EXPECT_THAT(Problems(),
-                AllOf(HasSubstr("/kubeconfig: " + twice.substr(0, twice.find(':')) +
-                                ": the name \""),
-                      testing::EndsWith("\" is given twice; remove or rename one of them")));
+    EXPECT_THAT(
+        Problems(),
+        AllOf(HasSubstr("/kubeconfig: " + twice.substr(0, twice.find(':')) + ": the name \""),
+              testing::EndsWith("\" is given twice; remove or rename one of them")));
   }
 }
 
@@ -104,12 +104,12 @@ class KubeconfigList : public ConnectionFixture {
       "a/k",
       "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n"
       "clusters: [{name: c, cluster: {server: 'https://a', certificate-authority: ca.pem}}]\n");
-  const std::string second_ = Write(
-      "b/k",
-      "current-context: o\ncontexts: [{name: o, context: {cluster: c, user: u}}, {name: m, "
-      "context: {cluster: gone, user: gone}}]\n"
-      "clusters: [{name: c, cluster: {server: 'https://b', tls-server-name: x}}]\n"
-      "users: [{name: u, user: {tokenFile: token}}]\n");
+  const std::string second_ =
+      Write("b/k",
+            "current-context: o\ncontexts: [{name: o, context: {cluster: c, user: u}}, {name: m, "
+            "context: {cluster: gone, user: gone}}]\n"
+            "clusters: [{name: c, cluster: {server: 'https://b', tls-server-name: x}}]\n"
+            "users: [{name: u, user: {tokenFile: token}}]\n");
 };
 
 TEST_F(KubeconfigList, the_first_file_that_has_an_entry_counts) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/metrics/registry.h"
+
 #include <memory>
 #include <set>
 #include <string>
@@ -7,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/secret.h"
-#include "nomad_harvester/metrics/registry.h"
 #include "nomad_harvester/metrics/table.h"
 
 namespace nomad_harvester::metrics {

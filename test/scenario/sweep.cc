@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 
+#include "absl/strings/numbers.h"
 #include "trouble.h"
 
 namespace nomad_harvester::scenario {
@@ -52,14 +54,47 @@ void SetReachable(Harness& h, simulator::System system, bool reachable) {
   }
 }
 
-bool IsFullSweep() {
+namespace {
+
+// NOMAD_HARVESTER_SWEEP: every `step`th point from `first` on; nothing without the variable.
+struct Part {
+  int first = 0;
+  int step = 1;
+};
+
+std::optional<Part> AskedFor() {
   const char* value = std::getenv("NOMAD_HARVESTER_SWEEP");
-  return value != nullptr && std::string_view(value) == "full";
+  if (value == nullptr) return std::nullopt;
+  const std::string_view text = value;
+  if (text == "full") return Part{};
+  const std::size_t slash = text.find('/');
+  Part part;
+  if (slash == std::string_view::npos || !absl::SimpleAtoi(text.substr(0, slash), &part.first) ||
+      !absl::SimpleAtoi(text.substr(slash + 1), &part.step) || part.step < 1 || part.first < 0 ||
+      part.first >= part.step) {
+    std::fprintf(stderr, "NOMAD_HARVESTER_SWEEP is full or K/N with 0 <= K < N, not \"%s\"\n",
+                 value);
+    std::exit(EXIT_FAILURE);
+  }
+  return part;
+}
+
+}  // namespace
+
+bool IsFullSweep() {
+  const std::optional<Part> part = AskedFor();
+  return part.has_value() && part->step == 1;
 }
 
 std::vector<int> Choose(int points, int limit, int shift) {
-  const int wanted = IsFullSweep() ? points : std::min(points, limit);
   std::vector<int> chosen;
+  if (const std::optional<Part> part = AskedFor()) {
+    // At least one point of each scenario, because a sweep that visits nothing proves nothing.
+    for (int i = part->first; i < points; i += part->step) chosen.push_back(1 + i);
+    if (chosen.empty() && points > 0) chosen.push_back(points);
+    return chosen;
+  }
+  const int wanted = std::min(points, limit);
   for (int i = 0; i < wanted; ++i) {
     // The middles of `wanted` equal parts, moved by a third of a part for each shift.
     const int sixths = 6 * i + 3 + 2 * shift;

@@ -54,9 +54,9 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
   for (const Intent& intent : intents) {
     const auto& replaces = intent.view->vm->replaces;
     const bool rolls = replaces.has_value() && replaces->reason != kUnhealthy;
-    const bool fails = intent.kind == StepKind::kMarkBroken ||
-                       (intent.kind == StepKind::kMarkUnhealthy &&
-                        IsPendingReplacement(*intent.view, snapshot));
+    const bool fails =
+        intent.kind == StepKind::kMarkBroken ||
+        (intent.kind == StepKind::kMarkUnhealthy && IsPendingReplacement(*intent.view, snapshot));
     if (fails && rolls) {
       record.replacement = StopOf(intent, snapshot.now());
     }

@@ -524,8 +524,8 @@ bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot
   if (!snapshot.policy.has_value()) return false;
   const auto limit =
       UnhealthyLimit(view.vm, *snapshot.policy, IsPendingReplacement(view, snapshot));
-  return limit.has_value() && view.unhealthy_for >= *limit && MayBeUnhealthy(view, snapshot.look()) &&
-         IsUnhealthyNode(view, node);
+  return limit.has_value() && view.unhealthy_for >= *limit &&
+         MayBeUnhealthy(view, snapshot.look()) && IsUnhealthyNode(view, node);
 }
 
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {

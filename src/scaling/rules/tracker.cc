@@ -145,8 +145,8 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   }
   const VmView& view = *entry->view;
   if (IsPendingReplacement(view, snapshot) && !view.vm->has_mark) {
-    // It was made by a replacement that this Scale has interrupted, and does not count. The creation
-    // is repeated, which takes it over (rule R4).
+    // It was made by a replacement that this Scale has interrupted, and does not count. The
+    // creation is repeated, which takes it over (rule R4).
     outcome->begun = false;
     return;
   }
