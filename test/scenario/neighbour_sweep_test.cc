@@ -286,9 +286,9 @@ void DecideOtherwise(const Scenario& scenario, int effect, int effects, First fi
 
 std::vector<int> ChooseSome(int points, int shift) {
   std::vector<int> chosen = Choose(points, 1, shift);
-  if (!IsFullSweep() || points < kStride) return chosen;
-  std::erase_if(chosen, [&](int point) { return point % kStride != shift % kStride; });
-  return chosen;
+  std::vector<int> some = chosen;
+  std::erase_if(some, [&](int point) { return point % kStride != shift % kStride; });
+  return some.empty() ? chosen : some;
 }
 
 // The other one, by turns.

@@ -148,7 +148,10 @@ const char* Reconciler::ReasonToWait(StepKind kind) const {
 
 bool Reconciler::MayRun(const PassTask& task, base::MonoTime now, Pass* pass) {
   const Retries& retries = deps_.backlog.retries;
-  if (retries.WasAccepted(task.key(), observed_at_)) Conclude(task, WithoutEffect(), pass);
+  if (retries.WasAccepted(task.key(), observed_at_)) {
+    const Effect effect = WithoutEffect();
+    if (Conclude(task, effect, pass)) LogTroubles({{&task, &effect}});
+  }
   return retries.MayTry(task.key(), now);
 }
 
@@ -246,7 +249,7 @@ bool Reconciler::Conclude(const PassTask& task, const Effect& effect, Pass* pass
   PoolBacklog& backlog = deps_.backlog;
   Attempt attempt{.effect = effect, .ended = deps_.clock.Now()};
   attempt.is_news = backlog.retries.Record(task.key(), effect, attempt.ended);
-  if (effect.verdict == Verdict::kDone && backlog.retries.LacksEffect(task.key())) return;
+  if (effect.verdict == Verdict::kDone && backlog.retries.LacksEffect(task.key())) return false;
   attempt.refused_for_good = backlog.retries.IsRefusedForGood(task.key(), attempt.ended);
   deps_.metrics().Troubled(effect.verdict);
   pass->Add(effect);
