@@ -58,8 +58,8 @@ namespace {
 
 // NOMAD_HARVESTER_SWEEP: every `step`th point from `first` on; nothing without the variable.
 struct Part {
-  int first = 0;
-  int step = 1;
+  std::int64_t first = 0;
+  std::int64_t step = 1;
 };
 
 std::optional<Part> AskedFor() {
@@ -67,16 +67,15 @@ std::optional<Part> AskedFor() {
   if (value == nullptr) return std::nullopt;
   const std::string_view text = value;
   if (text == "full") return Part{};
-  const std::size_t slash = text.find('/');
-  Part part;
-  if (slash == std::string_view::npos || !absl::SimpleAtoi(text.substr(0, slash), &part.first) ||
-      !absl::SimpleAtoi(text.substr(slash + 1), &part.step) || part.step < 1 || part.first < 0 ||
-      part.first >= part.step) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto first = base::ParseInt(text.substr(0, slash));
+  const auto step = base::ParseInt(text.substr(std::min(slash + 1, text.size())));
+  if (!first.ok() || !step.ok() || *first < 0 || *first >= *step) {
     std::fprintf(stderr, "NOMAD_HARVESTER_SWEEP is full or K/N with 0 <= K < N, not \"%s\"\n",
                  value);
     std::exit(EXIT_FAILURE);
   }
-  return part;
+  return Part{*first, *step};
 }
 
 }  // namespace
@@ -90,7 +89,9 @@ std::vector<int> Choose(int points, int limit, int shift) {
   std::vector<int> chosen;
   if (const std::optional<Part> part = AskedFor()) {
     // At least one point of each scenario, because a sweep that visits nothing proves nothing.
-    for (int i = part->first; i < points; i += part->step) chosen.push_back(1 + i);
+    for (std::int64_t i = part->first; i < points; i += part->step) {
+      chosen.push_back(static_cast<int>(i) + 1);
+    }
     if (chosen.empty() && points > 0) chosen.push_back(points);
     return chosen;
   }

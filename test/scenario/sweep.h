@@ -33,8 +33,8 @@ class Points {
 int Measure(const Scenario& scenario, Points::Of of, const Interleaving& interleaving = {});
 
 // At most `limit` of the points 1 to `points`, spread evenly: the same ones in every run, and
-// others for another `shift`. NOMAD_HARVESTER_SWEEP in the environment asks for more: "full" for all
-// of them, "K/N" for every Nth, beginning with the Kth (counted from 0).
+// others for another `shift`. NOMAD_HARVESTER_SWEEP in the environment asks for more: "full" for
+// all of them, "K/N" for every Nth, beginning with the Kth (counted from 0).
 std::vector<int> Choose(int points, int limit, int shift = 0);
 bool IsFullSweep();
 
