@@ -375,7 +375,7 @@ TEST(StatusTable, C18_a_drained_vm_that_is_held_says_by_what_and_until_when) {
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a").Drained("web-a")).Idle("web-a");
   world.Raw().vms[0].vm.Change().holds = {"vpn"};
   EXPECT_THAT(TableOf(world), HasSubstr("is drained, and it is held by vpn, until "
-                                        "2026-03-01T12:14:00Z at the latest"));
+                                        "2026-03-01T12:15:00Z at the latest"));
 }
 
 TEST(StatusTable, C17_a_vm_that_has_registered_says_since_when_and_why_it_is_not_ready) {

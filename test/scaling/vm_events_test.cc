@@ -175,13 +175,13 @@ TEST_F(VmEventsTest, one_pools_burst_does_not_hold_up_another_pool) {
   EXPECT_LE(std::find(vms.begin(), vms.end(), "other") - vms.begin(), 1);
 }
 
-TEST_F(VmEventsTest, what_waits_is_bounded_and_the_oldest_are_lost) {
+TEST_F(VmEventsTest, what_waits_is_bounded_and_the_oldest_are_dropped) {
   const std::size_t most = VmEvents::kMaxPending;
   for (std::size_t i = 0; i < most + 5; ++i) Post("vm-" + std::to_string(i));
   executor_.RunAll();
   EXPECT_EQ(Sent(), most);
   EXPECT_EQ(VmsOfSent().front(), "vm-5");
-  EXPECT_THAT(log_->Text(), HasSubstr("the oldest are lost"));
+  EXPECT_THAT(log_->Text(), HasSubstr("oldest Events dropped"));
 }
 
 TEST_F(VmEventsTest, a_failure_is_not_repeated_and_hits_its_event_alone) {

@@ -209,7 +209,8 @@ TEST_F(Capacity, L8_sixty_pools_that_drain_leave_room_for_every_status_lease_and
   for (int look = 0; look < 10; ++look) {
     calls_.context().Sleep(seconds(2)).IgnoreError();
     const auto [held, oldest] = HeldLeases();
-    EXPECT_EQ(held, kPools);
+    // The background holds no Lease while a drain is only waited for (S5).
+    EXPECT_GE(held, kOpenScales);
     EXPECT_LE(oldest, seconds(5));
   }
   const base::MonoTime begun = clock_.Now();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -11,7 +12,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "absl/strings/numbers.h"
+#include "nomad_harvester/base/parse.h"
+
 #include "trouble.h"
 
 namespace nomad_harvester::scenario {

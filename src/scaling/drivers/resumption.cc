@@ -82,6 +82,12 @@ struct Begun {
   bool is_unhealthy = false;  // the old VM is, so it is marked next
 };
 
+absl::Status StoreClosedRecord(const runtime::Context& context, const PoolDependencies& deps,
+                               Reconciler& loop) {
+  const auto closed = loop.TakeClosedRecord();
+  return closed.has_value() ? deps.lease.Store(context, *closed, "") : absl::OkStatus();
+}
+
 // Replaces the first VM that may be replaced.
 absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
@@ -105,9 +111,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     LogRest(deps, vms[0], rests, snapshot, false, memory);
     return absl::OkStatus();
   }
-  if (const auto closed = loop.TakeClosedRecord(); closed.has_value()) {
-    NH_RETURN_IF_ERROR(deps.lease.Store(context, *closed, ""));
-  }
+  NH_RETURN_IF_ERROR(StoreClosedRecord(context, deps, loop));
   absl::Status kept;
   for (std::size_t i = 0; i < vms.size() && i < kMaxTried; ++i) {
     // The others wait until the pool is at rest.
@@ -124,16 +128,20 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
       continue;
     }
     NH_RETURN_IF_ERROR(fits);
-    const absl::Status replaced =
+    absl::Status replaced =
         base::Annotate(call.Replace(context, snapshot, vms[i]), kReplacementOf + name);
     *begun = {.acted = call.facts().acted, .is_unhealthy = vms[i].is_unhealthy()};
     if (context.Done()) return replaced;
     if (!replaced.ok() && begun->acted) {
       NH_RETURN_IF_ERROR(RecordFailedReplacement(context, deps, snapshot));
     }
-    // What refuses it is seen by `status` only there (rule R2).
-    if (!replaced.ok() || was_refused) loop.RecordOutcome("", replaced);
     LogRest(deps, vms[i], replaced.ok() ? "" : base::Message(replaced), snapshot, true, memory);
+    // What refuses it is seen by `status` only there (rule R2). It is stored before the loop names
+    // further VMs on the Lease.
+    if (!replaced.ok() || was_refused) {
+      loop.RecordOutcome("", replaced);
+      replaced.Update(StoreClosedRecord(context, deps, loop));
+    }
     return replaced;
   }
   LogRest(deps, vms[0], base::Message(kept), snapshot, false, memory);
