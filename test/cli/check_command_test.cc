@@ -209,6 +209,18 @@ TEST(CheckCommand, C15_a_nomad_whose_index_is_below_that_of_a_vm_is_another_one)
               HasSubstr("is below 1000000, at which VM web-a was made"));
 }
 
+TEST(CheckCommand, C15_nodes_that_cannot_be_listed_are_no_reason_to_adopt_the_pool) {
+  CheckedPool world;
+  ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(7, simulator::kFirstNomadKey)));
+  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
+    const bool lists = request.system == simulator::System::kNomad && request.verb == "list" &&
+                       request.resource == "nodes";
+    return lists ? simulator::Fault::Answer(403, "Permission denied") : simulator::Fault::None();
+  });
+  EXPECT_EQ(world.Check(), 1);
+  EXPECT_THAT(world.out(), Not(HasSubstr("nomad-harvester adopt")));
+}
+
 TEST(CheckCommand, VMs_that_cannot_be_listed_fail_though_the_review_grants_the_right) {
   CheckedPool world;
   world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {

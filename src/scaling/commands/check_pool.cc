@@ -154,6 +154,8 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
     return;
   }
   for (const VmView& view : snapshot.look().vms) {
+    // Without a list of nodes there is no index: its failure has a line of its own.
+    if (!nomad.nodes.has_value()) break;
     if (CheckListIndex(view, snapshot.look(), nomad.index).ok()) continue;
     lines->Set(kCluster, CheckOutcome::kFail,
                "its index " + std::to_string(nomad.index) + " is below " +
