@@ -252,8 +252,8 @@ func (l *load) leases() map[string]lease {
 	return held
 }
 
-// No Lease expires, is released or changes hands.
-// Those of the open Scales: the background holds none while a drain is only waited for (S5).
+// No Lease of an open Scale expires, is released or changes hands. The background holds none while a drain is only
+// waited for (S5).
 func (l *load) watchLeases(before map[string]lease, done <-chan struct{}) {
 	l.t.Helper()
 	for pool := openScales; pool < loadPools; pool++ {
