@@ -108,7 +108,8 @@ void AddPemLines(std::string_view pem, std::set<std::string>* forms) {
   for (const absl::string_view part : absl::StrSplit(ToAbsl(pem), '\n')) {
     const std::string_view line = TrimAsciiSpace(ToStd(part));
     if (line.starts_with(kPemDashes)) {
-      is_body = line.starts_with(kPemBegin);
+      // A file of a key may have certificates, too, which are public.
+      is_body = line.starts_with(kPemBegin) && line.ends_with("PRIVATE KEY-----");
     } else if (is_body && line.size() >= kMinPemLine) {
       forms->emplace(line);
     }

@@ -106,6 +106,7 @@ class Server::Impl {
   void Run() {
     for (;;) {
       try {
+        if (!accepting_) Accept();
         io_.run();
         return;
       } catch (const std::exception&) {  // no memory: the connection that needed it is closed
@@ -115,14 +116,20 @@ class Server::Impl {
 
   void Accept() {
     acceptor_.async_accept([this](const error_code& error, Tcp::socket socket) {
+      accepting_ = false;
       if (error) {
         accept_again_.expires_after(kAcceptAgain);
-        accept_again_.async_wait([this](const error_code&) { Accept(); });
+        accept_again_.async_wait([this](const error_code&) {
+          accepting_ = false;
+          Accept();
+        });
+        accepting_ = true;
         return;
       }
       Accept();
       Serve(std::move(socket));
     });
+    accepting_ = true;
   }
   void Serve(Tcp::socket socket);
 
@@ -132,6 +139,7 @@ class Server::Impl {
   Tcp::acceptor acceptor_{io_};
   asio::steady_timer accept_again_{io_};
   std::optional<asio::thread_pool> handlers_;
+  bool accepting_ = false;  // or waiting to accept again
   int port_ = 0;
   std::thread thread_;
 };
@@ -184,17 +192,25 @@ class Server::Impl::Connection : public std::enable_shared_from_this<Connection>
     for (const auto& field : message) {
       request.headers.Add(Text(field.name_string()), Text(field.value()));
     }
-    if (!server_.handlers_) return Write(server_.options_.handler(request));
+    if (!server_.handlers_) return Write(Answer(request));
     handling_ = true;
     asio::post(*server_.handlers_,
                [self = this->shared_from_this(), request = std::move(request)]() mutable {
-                 auto reply = self->server_.options_.handler(request);
+                 auto reply = self->Answer(request);
                  asio::io_context& io = self->server_.io_;
                  asio::post(io, [self = std::move(self), reply = std::move(reply)]() mutable {
                    self->handling_ = false;
                    self->Write(std::move(reply));
                  });
                });
+  }
+
+  absl::StatusOr<HttpResponse> Answer(const HttpRequest& request) const {
+    try {
+      return server_.options_.handler(request);
+    } catch (const std::exception& e) {
+      return base::Internal(e.what());
+    }
   }
 
   void Refuse(int status) {
@@ -254,9 +270,13 @@ void Server::Impl::Serve(Tcp::socket socket) {
 absl::StatusOr<std::unique_ptr<Server>> Server::Listen(const std::string& address,
                                                        ServerOptions options) {
   NH_ASSIGN_OR_RETURN(const Tcp::endpoint endpoint, EndpointOf(address));
-  auto impl = std::make_unique<Impl>(std::move(options));
-  NH_RETURN_IF_ERROR(impl->Start(endpoint));
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  try {
+    auto impl = std::make_unique<Impl>(std::move(options));
+    NH_RETURN_IF_ERROR(impl->Start(endpoint));
+    return std::unique_ptr<Server>(new Server(std::move(impl)));
+  } catch (const std::exception& e) {  // no descriptor, thread or memory
+    return base::Unavailable(e.what());
+  }
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

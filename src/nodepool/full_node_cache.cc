@@ -15,11 +15,13 @@ constexpr std::size_t kMaxValue = 256;
 
 }  // namespace
 
-void FullNodeCache::Need(const std::string& attribute) {
+bool FullNodeCache::Need(const std::string& attribute) {
   const base::MutexLock lock(mutex_);
-  if (IsReadOfNodes(attribute) || !needed_.insert(attribute).second) return;
+  if (IsReadOfNodes(attribute) || !needed_.insert(attribute).second) return false;
+  const bool had_entries = !entries_.empty();
   entries_.clear();
   ++version_;
+  return had_entries;
 }
 
 void FullNodeCache::Reduce(nomad::Node* full) const {

@@ -27,8 +27,8 @@ namespace nomad_harvester::nodepool {
 class FullNodeCache {
  public:
   // Keeps this attribute, "unique.hostname" or "meta.KEY", from now on. A new one empties the
-  // cache.
-  void Need(const std::string& attribute);
+  // cache. Returns true if that dropped nodes, which a list may have been completed by.
+  bool Need(const std::string& attribute);
   // Removes from the node what the rules do not read.
   void Reduce(nomad::Node* full) const;
   // If the cache has this version of the node, adds attributes and meta to the stub and sets

@@ -171,6 +171,8 @@ class Observer {
 
  private:
   void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);
+  // Returns true if nodes were kept without an attribute that is needed now.
+  bool NeedAttributes(const Look& look) const;
   void CompleteNodes(const runtime::Context& context, Look* look);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
   // Reads the allocations of nodes that must be idle, if there are any: in one list, or node by

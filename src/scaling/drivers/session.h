@@ -67,7 +67,9 @@ class Rounds {
 class Asks {
  public:
   void Add(base::MonoTime now) {
-    if (last_.has_value()) interval_ = std::max<base::Duration>(now - *last_, kShortest);
+    if (last_.has_value()) {
+      interval_ = std::clamp<base::Duration>(now - *last_, kShortest, kLongest);
+    }
     last_ = now;
   }
   // True if the last two Status that were due have not both failed to come (rule R2).
@@ -77,6 +79,7 @@ class Asks {
 
  private:
   static constexpr base::Duration kShortest = std::chrono::seconds(30);
+  static constexpr base::Duration kLongest = std::chrono::minutes(10);
   std::optional<base::MonoTime> last_;
   base::Duration interval_ = kShortest;
 };

@@ -25,7 +25,12 @@ void LogReplaced(const PoolDependencies& deps, const std::string& old, const std
 // A Scale does not wait for VMs of earlier actions, but keeps their names for the background.
 void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
   for (const auto& [view, step] : decisions.all()) {
-    if (!view->member || !view->vm->has_mark) continue;
+    if (!view->member) continue;
+    if (!view->vm->has_mark) {
+      std::erase_if(deps_.backlog.seen_claims,
+                    [&](const auto& seen) { return seen.second == view->vm->name; });
+      continue;
+    }
     marked_.insert(view->vm->name);
     for (std::string& claim : harvester::ClaimsThatGoWith(view->vm)) {
       deps_.backlog.seen_claims.insert_or_assign(std::move(claim), view->vm->name);

@@ -297,7 +297,9 @@ class Act {
   // Names what still runs on the node of a VM that is deleted by force. An error does not keep the
   // VM.
   std::string WorkLost(const Step& step) const {
-    const auto running = deps_.nomad().NodeAllocations(context_, step.node_id);
+    // The reads on which the deletion depends must not grow old meanwhile (rule C5).
+    const auto running =
+        deps_.nomad().NodeAllocations(context_.WithTimeout(std::chrono::seconds(1)), step.node_id);
     if (!running.ok()) return "not known: " + base::Message(running.status());
     std::string work = nodepool::WorkOn(running->value, seen_.view().vm->mark->ignore_system);
     return work.empty() ? "nothing that ran" : work;

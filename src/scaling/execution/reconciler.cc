@@ -490,6 +490,8 @@ absl::Status Reconciler::AwaitWork(const runtime::Context& context,
     NH_RETURN_IF_ERROR(context.Check());
     if (!look.ok()) return absl::OkStatus();  // RunResumption deals with it
     const Decisions& decisions = run_.last.emplace(*std::move(look));
+    deps_.memory.RecordAwaiting(deps_.clock.Now(), AwaitingReplacement(decisions),
+                                HeldVms(decisions));
     Pass pass;
     std::vector<const Decisions::Entry*> publications;
     const bool has_tasks = !TasksOf(decisions, deps_.clock.Now(), &publications, &pass).empty();
@@ -527,7 +529,7 @@ void Reconciler::CloseRecord(const Tracker* tracker) {
   RunSummary run{
       .last = run_.snapshot(), .last_event = run_.last_event, .remembered = deps_.lease.used()};
   run.failures = std::exchange(run_.failures, {});
-  run.created = run_.replaced;
+  run.created = std::exchange(run_.replaced, false);
   if (tracker != nullptr) {
     tracker->AddTo(&run);
     deps_.backlog.counted.merge(tracker->FailedVms());
@@ -537,7 +539,8 @@ void Reconciler::CloseRecord(const Tracker* tracker) {
   PoolRecord after = RecordAfter(before, run);
   if (after != before) closed_record_ = std::move(after);
   // A Scale records its own outcome.
-  if (tracker == nullptr && !run_.broken.empty()) RecordOutcome("", base::Internal(run_.broken));
+  const std::string broken = std::exchange(run_.broken, {});
+  if (tracker == nullptr && !broken.empty()) RecordOutcome("", base::Internal(broken));
 }
 
 void Reconciler::RecordOutcome(const std::string& action_id, const absl::Status& outcome) {

@@ -185,8 +185,8 @@ absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::C
                                                                 const std::string& id) {
   auto node = client.GetNode(context, id);
   if (!node.ok()) return node;
-  cache_.Reduce(&node->value);
   cache_.Remember(node->value);
+  cache_.Reduce(&node->value);
   return node;
 }
 

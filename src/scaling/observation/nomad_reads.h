@@ -86,7 +86,7 @@ class NomadReads {
   // Like Cluster, but reads now. For decisions that rest on this Nomad not knowing a node.
   absl::StatusOr<std::string> ReadCluster(const runtime::Context& context);
   // See nodepool::FullNodeCache.
-  void NeedAttribute(const std::string& attribute) { cache_.Need(attribute); }
+  bool NeedAttribute(const std::string& attribute) { return cache_.Need(attribute); }
   // Reads a node in full with `client`, and caches it.
   absl::StatusOr<nomad::Indexed<nomad::Node>> GetNode(const runtime::Context& context,
                                                       const nomad::NomadClient& client,

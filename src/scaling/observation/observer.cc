@@ -31,6 +31,7 @@ constexpr std::size_t kMaxFullReads = 64;
 // What holds a drain is read once it has lasted this long, and for a few VMs in each look.
 constexpr base::Duration kSlowDrain = std::chrono::minutes(1);
 constexpr std::size_t kMaxDrainsAtOnce = 4;
+constexpr base::Duration kDrainWorkLimit = std::chrono::seconds(2);  // of all of them
 
 // Returns the identifiers of the members of the VMs' pools and of the policy's pool.
 std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
@@ -297,15 +298,19 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
   TakeNodes(nodes, nodes.ok() ? reads_.Cluster(limited) : nodes.status(), look);
 }
 
+bool Observer::NeedAttributes(const Look& look) const {
+  bool is_new =
+      look.policy_nodes.has_value() && reads_.NeedAttribute(look.policy_nodes->node_attribute);
+  for (const VmView& view : look.vms) {
+    if (!view.member || !view.vm->nodes.has_value()) continue;
+    is_new = reads_.NeedAttribute(view.vm->nodes->node_attribute) || is_new;
+  }
+  return is_new && look.nomad_readable;
+}
+
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
   std::vector<std::size_t> wanted = NodesToReadInFull(*look);
   OrderReads(*look, &wanted);
-  for (const VmView& view : look->vms) {
-    if (view.member && view.vm->nodes.has_value()) {
-      reads_.NeedAttribute(view.vm->nodes->node_attribute);
-    }
-  }
-  if (look->policy_nodes.has_value()) reads_.NeedAttribute(look->policy_nodes->node_attribute);
   const std::map<std::string, std::string> waiting = memory_.UnreadUntil(context.clock().Now());
   std::vector<nomad::Node> full(wanted.size());
   std::atomic<int> failures = 0;
@@ -473,6 +478,7 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
 // Reads what holds drains that have lasted for a minute. Nothing depends on it.
 void Observer::ReadDrainWork(const runtime::Context& context, Look* look) const {
   std::size_t left = kMaxDrainsAtOnce;
+  const runtime::Context limited = context.WithTimeout(kDrainWorkLimit);
   for (VmView& view : look->vms) {
     const std::optional<harvester::Mark>& mark = view.vm->mark;
     const nomad::Node* node = LinkedNode(view, *look);
@@ -481,7 +487,7 @@ void Observer::ReadDrainWork(const runtime::Context& context, Look* look) const 
     if (look->now - mark->marked_at < kSlowDrain || left == 0) continue;
     if (!memory_.TakeDrainWorkIsDue(context.clock().Now(), view.vm->uid)) continue;
     --left;
-    const auto allocations = nomad_.NodeAllocations(context, node->id);
+    const auto allocations = nomad_.NodeAllocations(limited, node->id);
     if (!allocations.ok()) continue;
     view.drain_held_by = nodepool::WorkOn(allocations->value, mark->ignore_system);
     memory_.RecordDrainWork(view.vm->uid, view.drain_held_by);
@@ -510,7 +516,8 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
   look.now = lists.vms.server_time.value_or(look.own_now);
   SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(lists.vms.value)),
          &look);
-  if (ListIsOlderThanVms(look)) {
+  // What was kept of a node may lack an attribute that is needed now.
+  if (NeedAttributes(look) || ListIsOlderThanVms(look)) {
     ReadNodes(context, {.after_index = 0, .wait = {}, .nodes_limit = blocking.nodes_limit}, &look);
   }
   CheckIndex(&look);

@@ -61,7 +61,10 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   if (facts.waits_to_start ? !facts.may_start : harvester::IsStopped(view.vm)) return false;
   // It starts without a token: servers that only warn accept it nevertheless.
   if (facts.waits_to_start && view.token_refused_for >= kRefusedForGood) return false;
-  return view.token_check_in.value_or(kUnknownToken - view.known_for) <= base::Duration::zero();
+  // A VM that is about to start may have waited for longer than its token lasts.
+  const base::Duration unknown =
+      facts.waits_to_start ? base::Duration::zero() : kUnknownToken - view.known_for;
+  return view.token_check_in.value_or(unknown) <= base::Duration::zero();
 }
 
 // Compares the VM's host with its annotation, which repeats the node's metadata, so that no node is
