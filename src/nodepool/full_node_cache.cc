@@ -30,10 +30,11 @@ void FullNodeCache::Reduce(nomad::Node* full) const {
 }
 
 void FullNodeCache::ReduceLocked(nomad::Node* full) const {
+  const std::set<std::string>& needed = needed_;
   const auto keep = [&](std::string_view prefix, std::map<std::string, std::string>* values) {
     std::erase_if(*values, [&](const auto& entry) {
       const std::string name = std::string(prefix) + entry.first;
-      return !IsReadOfNodes(name) && !needed_.contains(name);
+      return !IsReadOfNodes(name) && !needed.contains(name);
     });
     for (auto& [name, value] : *values) {
       if (value.size() > kMaxValue) value = value.substr(0, kMaxValue);

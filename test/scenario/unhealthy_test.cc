@@ -134,6 +134,10 @@ TEST_F(DeadVms, R2_an_unhealthy_vm_does_not_wait_for_a_drain_of_another_one) {
     if (!IsMarked(vm)) dead = NameOf(vm);
   }
   h_.clock.After(minutes(5), [&] { h_.cluster.StopVm(dead); });
+  // The agent goes on asking while the background waits for the drain.
+  for (int second = 10; second < 900; second += 10) {
+    h_.clock.After(seconds(second), [&] { h_.Status().status().IgnoreError(); });
+  }
   Watch(minutes(15));
   EXPECT_EQ(least_, 5) << h_.Transcript();
 }

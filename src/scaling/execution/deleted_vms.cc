@@ -27,8 +27,9 @@ void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member) continue;
     if (!view->vm->has_mark) {
+      const std::string& name = view->vm->name;
       std::erase_if(deps_.backlog.seen_claims,
-                    [&](const auto& seen) { return seen.second == view->vm->name; });
+                    [&](const auto& seen) { return seen.second == name; });
       continue;
     }
     marked_.insert(view->vm->name);

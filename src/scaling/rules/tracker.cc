@@ -546,9 +546,10 @@ absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
     const auto key = [](const std::string& of, const std::string& name, const std::string& node) {
       return base::WithoutName(base::WithoutName(of, name), node);
     };
+    const std::string own_key = key(text, vm, outcome.node_id);
     const auto same = std::find_if(grouped.begin(), grouped.end(), [&](const Line& line) {
       const std::string& first = line.vms.front();
-      return key(line.text, first, outcomes_.at(first).node_id) == key(text, vm, outcome.node_id);
+      return key(line.text, first, outcomes_.at(first).node_id) == own_key;
     });
     if (same == grouped.end()) {
       grouped.push_back({.vms = {vm}, .text = std::move(text)});
