@@ -9,6 +9,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
 
 namespace nomad_harvester::cli {
 namespace {
