@@ -13,6 +13,18 @@ constexpr std::string_view kMeta = "meta.";
 // A longer value is no host name, UUID or address; what is cut off does not make it one.
 constexpr std::size_t kMaxValue = 256;
 
+// Drops the values whose names, after `prefix`, nothing reads.
+void KeepValues(std::string_view prefix, const std::set<std::string>& needed,
+                std::map<std::string, std::string>* values) {
+  std::erase_if(*values, [&](const auto& entry) {
+    const std::string name = std::string(prefix) + entry.first;
+    return !IsReadOfNodes(name) && !needed.contains(name);
+  });
+  for (auto& [name, value] : *values) {
+    if (value.size() > kMaxValue) value = value.substr(0, kMaxValue);
+  }
+}
+
 }  // namespace
 
 bool FullNodeCache::Need(const std::string& attribute) {
@@ -30,18 +42,8 @@ void FullNodeCache::Reduce(nomad::Node* full) const {
 }
 
 void FullNodeCache::ReduceLocked(nomad::Node* full) const {
-  const std::set<std::string>& needed = needed_;
-  const auto keep = [&](std::string_view prefix, std::map<std::string, std::string>* values) {
-    std::erase_if(*values, [&](const auto& entry) {
-      const std::string name = std::string(prefix) + entry.first;
-      return !IsReadOfNodes(name) && !needed.contains(name);
-    });
-    for (auto& [name, value] : *values) {
-      if (value.size() > kMaxValue) value = value.substr(0, kMaxValue);
-    }
-  };
-  keep("", &full->attributes);
-  keep(kMeta, &full->meta);
+  KeepValues("", needed_, &full->attributes);
+  KeepValues(kMeta, needed_, &full->meta);
 }
 
 bool FullNodeCache::Complete(nomad::Node* stub) const {
