@@ -16,7 +16,7 @@ std::string ValueOf(const harvester::VirtualMachine& vm, const char* annotation)
 
 constexpr char kBeforeNodes = '/';
 
-std::string IdOf(std::string hash, const std::string& parts) {
+std::string IdOf(const std::string& hash, const std::string& parts) {
   const std::string nodes = hash.empty() ? "" : harvester::NodesPartOf(parts);
   return nodes.empty() ? hash : hash + kBeforeNodes + nodes;
 }
