@@ -74,22 +74,22 @@ struct FileKind {
 };
 
 const FileKind& AgentFile() {
-  static const FileKind kind{AgentFileRule(),
-                             "does not start with this file",
-                             {"scaling"},
-                             "is a policy's: give this file with --policy",
-                             false};
-  return kind;
+  static const FileKind kKind{AgentFileRule(),
+                              "does not start with this file",
+                              {"scaling"},
+                              "is a policy's: give this file with --policy",
+                              false};
+  return kKind;
 }
 
 const FileKind& PolicyFile() {
-  static const FileKind kind{PolicyFileRule(),
-                             "reads no policy of this file",
-                             {"target", "apm", "nomad", "strategy"},
-                             "outside of a policy is the agent's configuration: give this file "
-                             "with --agent-config",
-                             true};
-  return kind;
+  static const FileKind kKind{PolicyFileRule(),
+                              "reads no policy of this file",
+                              {"target", "apm", "nomad", "strategy"},
+                              "outside of a policy is the agent's configuration: give this file "
+                              "with --agent-config",
+                              true};
+  return kKind;
 }
 
 absl::StatusOr<hcl::Body> ReadBody(const Source& source, const FileKind& kind,

@@ -244,7 +244,7 @@ class Walker {
 // hashicorp/nomad-autoscaler:agent/config/config.go: Agent and the types that it names, parseFile
 // for durations, Validate for what only Nomad Autoscaler Enterprise has.
 const BlockRule& AgentFileRule() {
-  static const BlockRule rule{
+  static const BlockRule kRule{
       .arguments = {{kText, {"log_level", "plugin_dir"}},
                     {kBool, {"log_json", "log_include_location", "enable_debug"}}},
       .blocks = {
@@ -291,13 +291,13 @@ const BlockRule& AgentFileRule() {
           PluginRule("apm"),
           PluginRule("target"),
           PluginRule("strategy")}};
-  return rule;
+  return kRule;
 }
 
 // hashicorp/nomad-autoscaler:sdk/policy.go, FileDecodeScalingPolicies and the types that it names;
 // policy/file/parse.go, decodePolicyDoc, for durations.
 const BlockRule& PolicyFileRule() {
-  static const BlockRule rule{
+  static const BlockRule kRule{
       .blocks = {
           {.type = "scaling",
            .repeat = kMany,
@@ -321,7 +321,7 @@ const BlockRule& PolicyFileRule() {
                             .blocks = {ScheduleRule(),
                                        {.type = "strategy", .labels = 1, .other_texts = true}}},
                            {.type = "target", .labels = 1, .other_texts = true}}}}}}};
-  return rule;
+  return kRule;
 }
 
 std::vector<hcl::BlockSchema> SchemaOf(const BlockRule& rule) {
