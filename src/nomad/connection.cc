@@ -72,9 +72,10 @@ class Resolver {
     http::TlsOptions& tls = connection_.curl.tls;
     tls.client_cert_pem =
         ReadPem(options_.client_cert, http::PemKind::kCertificate, "nomad_client-cert");
+    // No credential in the sense of CredentialIn(): Nomad's clients may have the same key, and it
+    // grants nothing without a token.
     tls.client_key_pem =
-        base::Secret(ReadPem(options_.client_key, http::PemKind::kPrivateKey, "nomad_client-key"),
-                     "nomad_client-key");
+        base::Secret(ReadPem(options_.client_key, http::PemKind::kPrivateKey, "nomad_client-key"));
   }
 
   // The file takes precedence over the directory, as in Nomad's own client

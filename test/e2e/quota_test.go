@@ -57,7 +57,7 @@ func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t 
 		}
 		return nil
 	})
-	if lines := fmt.Sprint(agent.PluginLines(t)); !strings.Contains(lines, "terminating-held") {
+	if lines := fmt.Sprint(agent.PluginLines(t)); !strings.Contains(lines, "set its run strategy to Halted") {
 		t.Error("the plugin did not halt it: the quota did not hold it")
 	}
 }
