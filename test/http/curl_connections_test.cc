@@ -237,7 +237,7 @@ TEST_F(CurlConnections, a_socket_that_is_not_there_is_UNAVAILABLE_and_named) {
 
 TEST_F(CurlConnections, a_socket_ignores_proxies_and_sends_a_Host_that_Nomad_takes) {
   const support::ScopedTempDir dir;
-  ServerOptions options;
+  LoopbackOptions options;
   options.unix_path = dir.Path("nomad.sock");
   LoopbackServer server(ServerReply(), options);
   environment_.Set("http_proxy", "http://127.0.0.1:" + std::to_string(ClosedPort()));

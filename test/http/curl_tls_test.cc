@@ -34,7 +34,7 @@ class CurlTls : public CurlTest {
   absl::StatusOr<HttpResponse> Send() { return Make(options_)->Send(context_, Get("/")); }
 
   const TestCa ca_;
-  ServerOptions server_options_;
+  LoopbackOptions server_options_;
   std::unique_ptr<LoopbackServer> server_;
   CurlOptions options_;
 };
@@ -211,7 +211,7 @@ TEST_F(CurlTls, versions_before_1_2_are_refused) {
 }
 
 TEST_F(CurlTls, a_server_that_speaks_no_TLS_is_FAILED_PRECONDITION) {
-  ServerOptions speaks_first;
+  LoopbackOptions speaks_first;
   speaks_first.greeting = "HTTP/1.1 400 Bad Request\r\n\r\n";
   const LoopbackServer plain(ServerReply(), speaks_first);
   options_.base_url = "https://" + plain.authority();

@@ -149,7 +149,7 @@ class LoopbackServer::Connection {
   std::string buffer_;
 };
 
-LoopbackServer::LoopbackServer(Handler handler, const ServerOptions& options)
+LoopbackServer::LoopbackServer(Handler handler, const LoopbackOptions& options)
     : handler_(std::move(handler)),
       close_on_accept_(options.close_on_accept),
       greeting_(options.greeting) {
@@ -158,7 +158,7 @@ LoopbackServer::LoopbackServer(Handler handler, const ServerOptions& options)
   acceptor_ = std::jthread([this] { AcceptLoop(); });
 }
 
-LoopbackServer::LoopbackServer(ServerReply reply, const ServerOptions& options)
+LoopbackServer::LoopbackServer(ServerReply reply, const LoopbackOptions& options)
     : LoopbackServer([reply = std::move(reply)](const ServerRequest&) { return reply; }, options) {}
 
 LoopbackServer::~LoopbackServer() {
@@ -173,7 +173,7 @@ LoopbackServer::~LoopbackServer() {
   close(listener_);
 }
 
-void LoopbackServer::Listen(const ServerOptions& options) {
+void LoopbackServer::Listen(const LoopbackOptions& options) {
   if (options.unix_path.empty()) {
     listener_ = BindLoopback(&port_);
     url_ = (options.tls ? "https://" : "http://") + authority();
@@ -187,7 +187,7 @@ void LoopbackServer::Listen(const ServerOptions& options) {
   Require(listen(listener_, 64) == 0, "listen");
 }
 
-void LoopbackServer::SetUpTls(const ServerOptions& options) {
+void LoopbackServer::SetUpTls(const LoopbackOptions& options) {
   tls_ = std::shared_ptr<void>(SSL_CTX_new(TLS_server_method()), FreeContext());
   auto* const context = static_cast<SSL_CTX*>(tls_.get());
   const Bio certificate_bio = ReadOnly(options.tls->certificate);

@@ -45,7 +45,7 @@ struct ServerReply {
   bool silent = false;
 };
 
-struct ServerOptions {
+struct LoopbackOptions {
   std::string unix_path;  // empty: TCP on 127.0.0.1
   std::optional<PemPair> tls;
   std::string client_ca_pem;    // not empty: a client certificate of this CA is required
@@ -60,8 +60,8 @@ class LoopbackServer {
   // May block (a slow server), but must return before the server is destroyed.
   using Handler = std::function<ServerReply(const ServerRequest&)>;
 
-  explicit LoopbackServer(Handler handler, const ServerOptions& options = {});
-  explicit LoopbackServer(ServerReply reply, const ServerOptions& options = {});
+  explicit LoopbackServer(Handler handler, const LoopbackOptions& options = {});
+  explicit LoopbackServer(ServerReply reply, const LoopbackOptions& options = {});
   ~LoopbackServer();
   LoopbackServer(const LoopbackServer&) = delete;
   LoopbackServer& operator=(const LoopbackServer&) = delete;
@@ -87,8 +87,8 @@ class LoopbackServer {
   class Connection;
   struct FreeContext;
 
-  void Listen(const ServerOptions& options);
-  void SetUpTls(const ServerOptions& options);
+  void Listen(const LoopbackOptions& options);
+  void SetUpTls(const LoopbackOptions& options);
   void AcceptLoop();
   void Serve(int fd, int number);
   void Exchange(Connection& connection, int number);

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::Optional;
 
 struct Tcp {
-  static ServerOptions Server() { return {}; }
+  static LoopbackOptions Server() { return {}; }
   static CurlOptions Client(const LoopbackServer& server) {
     CurlOptions options;
     options.base_url = server.url();
@@ -30,10 +30,10 @@ struct Tcp {
 };
 
 struct Unix {
-  static ServerOptions Server() {
+  static LoopbackOptions Server() {
     static const support::ScopedTempDir dir;
     static int count = 0;
-    ServerOptions options;
+    LoopbackOptions options;
     options.unix_path = dir.Path("s" + std::to_string(++count));
     return options;
   }
@@ -45,8 +45,8 @@ struct Tls {
     static const TestCa ca;
     return ca;
   }
-  static ServerOptions Server() {
-    ServerOptions options;
+  static LoopbackOptions Server() {
+    LoopbackOptions options;
     options.tls = Ca().Issue("IP:127.0.0.1");
     return options;
   }

@@ -41,7 +41,7 @@ class KubeServer : public ConnectionFixture {
 
   // Over TLS.
   std::unique_ptr<http::LoopbackServer> Serve() const {
-    http::ServerOptions options;
+    http::LoopbackOptions options;
     options.tls = ca_.Issue("IP:127.0.0.1");
     return std::make_unique<http::LoopbackServer>(Reply(), options);
   }
@@ -89,7 +89,7 @@ TEST_F(KubeServer, a_kubeconfigs_token_is_sent_over_TLS_that_its_CA_vouches_for)
 }
 
 TEST_F(KubeServer, a_server_of_another_CA_gets_nothing) {
-  http::ServerOptions foreign;
+  http::LoopbackOptions foreign;
   foreign.tls = http::TestCa("other").Issue("IP:127.0.0.1");
   const http::LoopbackServer server(Reply(), foreign);
   UseKubeconfig(Kubeconfig(Cluster(server.url()), "{token: sesame}"));
