@@ -28,9 +28,6 @@ set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config hcl http 
 # inlined there (scripts/check-unused).
 set(NOMAD_HARVESTER_MODULE_OPTIONS "" CACHE STRING "Further options to compile modules with")
 
-# For scripts/mutants, which changes one file after the other and runs what it compiles once.
-set(NOMAD_HARVESTER_SEPARATE "" CACHE STRING "Modules whose files are neither joined nor optimized")
-
 function(_nomad_harvester_public_headers module source_dir)
   set(root ${CMAKE_BINARY_DIR}/include/${module})
   file(MAKE_DIRECTORY ${root}/nomad_harvester)
@@ -58,10 +55,6 @@ function(nomad_harvester_add_module name)
 
   add_library(harvester_${name} STATIC ${arg_SOURCES})
   target_compile_options(harvester_${name} PRIVATE ${NOMAD_HARVESTER_MODULE_OPTIONS})
-  if(name IN_LIST NOMAD_HARVESTER_SEPARATE)
-    set_target_properties(harvester_${name} PROPERTIES UNITY_BUILD OFF)
-    target_compile_options(harvester_${name} PRIVATE -O0 -U_FORTIFY_SOURCE)
-  endif()
   target_include_directories(harvester_${name}
     PUBLIC ${NOMAD_HARVESTER_INCLUDE_ROOT}
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
