@@ -60,10 +60,8 @@ void ReadOurAnnotations(VirtualMachine& vm) {
     vm.mark = base::ToOptional(ParseMark(mark->second));
   }
   vm.rolled_back = ValueOf(vm.annotations, kRolledBackAnnotation);
-  for (const char* key : {kRemovalUndoneAnnotation, kRemovalRefusedAnnotation}) {
-    if (vm.removal_undone.has_value()) break;
-    vm.removal_undone = base::ToOptional(ParseUndoneRemoval(ValueOf(vm.annotations, key)));
-  }
+  vm.removal_undone =
+      base::ToOptional(ParseUndoneRemoval(ValueOf(vm.annotations, kRemovalUndoneAnnotation)));
   if (const auto published = vm.annotations.find(kPublishedHostAnnotation);
       published != vm.annotations.end()) {
     vm.has_published_host = true;

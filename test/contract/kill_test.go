@@ -21,8 +21,7 @@ import (
 )
 
 // The executable, killed with SIGKILL at random moments of scale-outs and scale-ins, against the
-// simulated cluster on a socket. A new process gets only Status calls, as from the agent. It is of the
-// same version here, and of another one in upgrade_test.go.
+// simulated cluster on a socket. A new process gets only Status calls, as from the agent.
 //
 // HARVESTER_KILL_SEED determines the moments. Number of kills: kills_test.go, kills_long_test.go.
 
@@ -33,45 +32,17 @@ const convergence = 3 * time.Minute
 func TestC10_kills_at_random_moments_leave_nothing_behind(t *testing.T) {
 	seed := int64(environmentNumber(t, "HARVESTER_KILL_SEED", 1))
 	t.Logf("%d pools, %d kills in each, HARVESTER_KILL_SEED=%d", killedPools, killsPerPool, seed)
-	this := &version{name: "this version", binary: realPlugin}
-	runPools(t, killedPools, func(i int) *killedPool {
-		return &killedPool{random: rand.New(rand.NewSource(seed + int64(i))), versions: []*version{this}}
-	}, func(pool *killedPool) error { return pool.run(killsPerPool) })
-	this.check(t, killedPools*killsPerPool)
-}
-
-// An executable, and what its policies have beside the common keys.
-type version struct {
-	name, binary string
-	policy       []string // keys, each with its value
-	killed       atomic.Int32
-	inScale      atomic.Int32 // of these, while a Scale was open
-}
-
-func (v *version) check(t *testing.T, kills int32) {
-	t.Helper()
-	t.Logf("%d kills of %s, %d of them while a Scale was open", v.killed.Load(), v.name, v.inScale.Load())
-	if v.killed.Load() != kills && !t.Failed() {
-		t.Errorf("%d kills of %s, want %d", v.killed.Load(), v.name, kills)
-	}
-	if v.inScale.Load() == 0 {
-		t.Errorf("no kill of %s met an open Scale", v.name)
-	}
-}
-
-// Runs the pools side by side, each with a simulated cluster of its own.
-func runPools(t *testing.T, count int, pool func(i int) *killedPool, run func(*killedPool) error) {
-	t.Helper()
+	var inScale atomic.Int32 // kills while a Scale was open
 	var pools sync.WaitGroup
-	for i := range count {
+	for i := range killedPools {
 		pools.Add(1)
 		go func() {
 			defer pools.Done()
-			p := pool(i)
+			p := &killedPool{random: rand.New(rand.NewSource(seed + int64(i))), inScale: &inScale}
 			err := p.start()
 			defer p.stop()
 			if err == nil {
-				err = run(p)
+				err = p.run(killsPerPool)
 			}
 			if err != nil {
 				t.Errorf("pool %d: %v\n%s", i, err, p.transcript())
@@ -79,6 +50,10 @@ func runPools(t *testing.T, count int, pool func(i int) *killedPool, run func(*k
 		}()
 	}
 	pools.Wait()
+	t.Logf("%d kills while a Scale was open", inScale.Load())
+	if inScale.Load() == 0 {
+		t.Error("no kill met an open Scale")
+	}
 }
 
 func environmentNumber(t *testing.T, name string, otherwise int) int {
@@ -94,15 +69,14 @@ func environmentNumber(t *testing.T, name string, otherwise int) int {
 	return number
 }
 
-// One simulated cluster with one pool, and the versions that take turns in scaling it.
+// One simulated cluster with one pool.
 type killedPool struct {
-	random   *rand.Rand
-	versions []*version
-	options  []string // of the simulated cluster
-	cluster  *simulatedCluster
-	tmp      string
-	logs     lockedBuffer
-	events   []string
+	random  *rand.Rand
+	inScale *atomic.Int32
+	cluster *simulatedCluster
+	tmp     string
+	logs    lockedBuffer
+	events  []string
 }
 
 func (p *killedPool) logf(format string, args ...any) {
@@ -118,7 +92,7 @@ func (p *killedPool) start() error {
 	if p.tmp, err = os.MkdirTemp("", "kill"); err != nil {
 		return err
 	}
-	if p.cluster, err = startCluster(append([]string{"--fast"}, p.options...)...); err != nil {
+	if p.cluster, err = startCluster("--fast"); err != nil {
 		return err
 	}
 	return p.runJob()
@@ -131,28 +105,25 @@ func (p *killedPool) stop() {
 	os.RemoveAll(p.tmp)
 }
 
-// Each version is killed in its turn, and the next one goes on with the pool.
 func (p *killedPool) run(kills int) error {
 	count := int64(0)
-	for i := range kills {
+	for range kills {
 		wanted := (count + 1 + p.random.Int63n(4)) % 5
-		if err := p.killInScale(p.turn(i), wanted); err != nil {
+		if err := p.killInScale(wanted); err != nil {
 			return err
 		}
 		var err error
-		if count, err = p.converge(p.turn(i + 1)); err != nil {
+		if count, err = p.converge(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *killedPool) turn(i int) *version { return p.versions[i%len(p.versions)] }
-
 // Scales, and kills the process within a second and a half: of the call, or, while the pool's Lease is that
 // of a process that was killed before, of the moment when the Scale has it.
-func (p *killedPool) killInScale(v *version, wanted int64) error {
-	client, plugin, err := p.startPlugin(v)
+func (p *killedPool) killInScale(wanted int64) error {
+	client, plugin, err := p.startPlugin()
 	if err != nil {
 		return err
 	}
@@ -163,8 +134,8 @@ func (p *killedPool) killInScale(v *version, wanted int64) error {
 	moment := time.Duration(p.random.Int63n(int64(1500 * time.Millisecond)))
 	open := true
 	result := make(chan error, 1)
-	p.logf("%s: Scale to %d", v.name, wanted)
-	go func() { result <- p.scaleUntilNotBusy(plugin, v, wanted) }()
+	p.logf("Scale to %d", wanted)
+	go func() { result <- p.scaleUntilNotBusy(plugin, wanted) }()
 	if dead != "" {
 		open, err = p.waitForLease(dead, result)
 		if err != nil {
@@ -183,18 +154,17 @@ func (p *killedPool) killInScale(v *version, wanted int64) error {
 	if err := p.kill(client); err != nil {
 		return err
 	}
-	v.killed.Add(1)
 	if open {
 		<-result
-		v.inScale.Add(1)
+		p.inScale.Add(1)
 	}
 	return nil
 }
 
 // As the agent, at each tick while the pool is busy.
-func (p *killedPool) scaleUntilNotBusy(plugin target.Target, v *version, wanted int64) error {
+func (p *killedPool) scaleUntilNotBusy(plugin target.Target, wanted int64) error {
 	for until := time.Now().Add(convergence); ; time.Sleep(500 * time.Millisecond) {
-		err := plugin.Scale(sdk.ScalingAction{Count: wanted, Reason: "kill test"}, p.policy(v))
+		err := plugin.Scale(sdk.ScalingAction{Count: wanted, Reason: "kill test"}, p.policy())
 		var busy *sdk.TargetScalingNoOpError
 		if !errors.As(err, &busy) || time.Now().After(until) {
 			return err
@@ -250,15 +220,15 @@ func (p *killedPool) kill(client *goplugin.Client) error {
 }
 
 // Starts a new process and calls Status until the pool is ready. Then no leftovers may exist.
-func (p *killedPool) converge(v *version) (int64, error) {
-	client, plugin, err := p.startPlugin(v)
+func (p *killedPool) converge() (int64, error) {
+	client, plugin, err := p.startPlugin()
 	if err != nil {
 		return 0, err
 	}
 	defer client.Kill()
 	until := time.Now().Add(convergence)
 	for {
-		seen, err := plugin.Status(p.policy(v))
+		seen, err := plugin.Status(p.policy())
 		if err != nil {
 			return 0, fmt.Errorf("Status: %w", err)
 		}
@@ -268,12 +238,12 @@ func (p *killedPool) converge(v *version) (int64, error) {
 				return 0, err
 			}
 			if len(left) == 0 {
-				p.logf("%s: ready with %d", v.name, seen.Count)
+				p.logf("ready with %d", seen.Count)
 				return seen.Count, nil
 			}
 		}
 		if time.Now().After(until) {
-			return 0, fmt.Errorf("%s does not bring it to rest: ready %v, left %v", v.name, seen.Ready, left)
+			return 0, fmt.Errorf("it does not come to rest: ready %v, left %v", seen.Ready, left)
 		}
 		time.Sleep(500 * time.Millisecond) // the agent's tick
 	}
@@ -281,15 +251,15 @@ func (p *killedPool) converge(v *version) (int64, error) {
 
 // The wait for the terminated process' Lease uses up most of the drain deadline, and sometimes all
 // of it: then the drain does not begin, and the removal is rolled back after the grace period.
-func (p *killedPool) policy(v *version) map[string]string {
-	return completePolicy(append([]string{"networks", "default/vlan10", "namespace", "nomad", "image",
-		"default/ubuntu-24.04", "node_purge", "true", "node_drain_deadline", "25s", "drain_grace", "10s", "user_data",
-		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n" +
-			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}, v.policy...)...)
+func (p *killedPool) policy() map[string]string {
+	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image", "default/ubuntu-24.04",
+		"node_purge", "true", "node_drain_deadline", "25s", "drain_grace", "10s", "user_data",
+		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"+
+			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n")
 }
 
-func (p *killedPool) startPlugin(v *version) (*goplugin.Client, target.Target, error) {
-	config := clientConfig(v.binary)
+func (p *killedPool) startPlugin() (*goplugin.Client, target.Target, error) {
+	config := clientConfig(realPlugin)
 	config.Cmd.Env = []string{"TMPDIR=" + p.tmp}
 	config.SkipHostEnv = true
 	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: &p.logs})

@@ -27,7 +27,6 @@ TEST(Keys, are_spelled_as_the_documentation_says) {
   EXPECT_STREQ(kRolledBackAnnotation, "nomad-harvester-autoscaler/rolled-back");
   EXPECT_STREQ(kRemovalUndoneAnnotation, "nomad-harvester-autoscaler/removal-undone");
   EXPECT_STREQ(kNomadClusterAnnotation, "nomad-harvester-autoscaler/nomad-cluster");
-  EXPECT_STREQ(kRemovalRefusedAnnotation, "nomad-harvester-autoscaler/removal-refused");
   EXPECT_STREQ(kProtectAnnotation, "nomad-harvester-autoscaler/protect");
   EXPECT_STREQ(kDeleteFirstAnnotation, "nomad-harvester-autoscaler/delete-first");
   EXPECT_STREQ(kLeaseActionAnnotation, "nomad-harvester-autoscaler/action");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves a simulated Harvester and Nomad until its standard input ends, for the comparison with the
 // real servers' responses (test/e2e/cmd/fidelity) and for tests of the executable. Prints both
-// URLs, one per line. With --fast machines take tenths of seconds; with --introduction Nomad's
-// servers are of 1.11 and make introduction tokens, with --strict-introduction they require them.
+// URLs, one per line. With --fast machines take tenths of seconds.
 #include <iostream>
 #include <set>
 #include <string_view>
@@ -15,7 +14,6 @@
 
 int main(int argc, char** argv) {
   using nomad_harvester::simulator::Cluster;
-  using nomad_harvester::simulator::Introduction;
   using nomad_harvester::simulator::Options;
   using nomad_harvester::simulator::SimulatorServer;
   const auto clock = nomad_harvester::runtime::MakeSystemClock();
@@ -28,8 +26,6 @@ int main(int argc, char** argv) {
   options.networks = {"default/vlan10"};
   options.client.drivers = {{"mock_driver", {}}};  // as the real clients of that comparison have
   const std::set<std::string_view> given(argv + 1, argv + argc);
-  if (given.contains("--introduction")) options.introduction = Introduction::kWarn;
-  if (given.contains("--strict-introduction")) options.introduction = Introduction::kStrict;
   if (given.contains("--fast")) {
     options.boot_time = std::chrono::milliseconds(400);
     options.join_time = std::chrono::milliseconds(200);

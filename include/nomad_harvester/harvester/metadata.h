@@ -46,8 +46,6 @@ inline constexpr char kNotReadyYet[] = "not-yet";
 inline constexpr char kScaleInAnnotation[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kRolledBackAnnotation[] = "nomad-harvester-autoscaler/rolled-back";
 inline constexpr char kRemovalUndoneAnnotation[] = "nomad-harvester-autoscaler/removal-undone";
-// Release 0.1 wrote this annotation, a time, instead of removal-undone.
-inline constexpr char kRemovalRefusedAnnotation[] = "nomad-harvester-autoscaler/removal-refused";
 inline constexpr char kPublishedHostAnnotation[] = "nomad-harvester-autoscaler/published-host";
 inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect";
 // An operator's reason for requesting the VM's replacement.
@@ -177,8 +175,7 @@ struct LeaseAction {
   std::int64_t to = 0;
   std::set<std::string> names;                // VMs that it creates or marks
   std::map<std::string, std::string> create;  // name → action id of VMs still to be created
-  // VMs to take back (rule L6). Written only if there are any, because an earlier release does not
-  // know this member and would copy it into its own later actions.
+  // VMs to take back (rule L6). Written only if there are any.
   std::set<std::string> back = {};
   std::string unknown_members;
   friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
