@@ -91,6 +91,21 @@ void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
   }
 }
 
+// The node identifiers from which the cloud-init data is rendered, and their values.
+json IdentifiersIn(const TemplateSources& sources, const NodesRecord& nodes) {
+  json used = json::object();
+  const auto add = [&](const char* name, const std::string& value) {
+    if (UsesVariable(sources.user_data, name) || UsesVariable(sources.network_data, name)) {
+      used[name] = value;
+    }
+  };
+  add("node_class", nodes.node_class.value_or(""));
+  add("datacenter", nodes.datacenter.value_or(""));
+  add("node_pool", nodes.node_pool.value_or(""));
+  add("nomad_region", nodes.region);
+  return used;
+}
+
 // Members are sorted by name, so the document's text is canonical.
 json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
   // Names every member, so that adding one does not compile until somebody decides whether it
@@ -124,23 +139,8 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
                    {"template_version", sources.template_version},
                    {"keys", sources.public_keys}};
   AddUnlessDefault(vm_spec, &document);
+  if (json used = IdentifiersIn(sources, nodes); !used.empty()) document["nodes"] = std::move(used);
   return document;
-}
-
-// The node identifiers from which the cloud-init data is rendered, and their values. Not in the
-// hash, so that a new release finds no drift in the VMs of an older one.
-json IdentifiersIn(const TemplateSources& sources, const NodesRecord& nodes) {
-  json used = json::object();
-  const auto add = [&](const char* name, const std::string& value) {
-    if (UsesVariable(sources.user_data, name) || UsesVariable(sources.network_data, name)) {
-      used[name] = value;
-    }
-  };
-  add("node_class", nodes.node_class.value_or(""));
-  add("datacenter", nodes.datacenter.value_or(""));
-  add("node_pool", nodes.node_pool.value_or(""));
-  add("nomad_region", nodes.region);
-  return used;
 }
 
 // Enough to distinguish two texts written by an operator.
@@ -171,9 +171,6 @@ std::string TemplateParts(const TemplateSources& sources, const VmSpec& vm_spec)
   json parts = json::object();
   for (const auto& [member, value] : document.items())
     parts[policy::TemplatePartOf(member)][member] = value;
-  if (json used = IdentifiersIn(sources, vm_spec.nodes); !used.empty()) {
-    parts[policy::kNodesPart] = std::move(used);
-  }
   for (json& part : parts) part = base::StableHash(base::DumpJson(part)).substr(0, kPartHash);
   return base::DumpJson(parts);
 }
@@ -188,19 +185,11 @@ std::vector<std::string> DriftedParts(std::string_view stored, std::string_view 
   for (const auto& [part, hash] : all) {
     const auto was = before.find(part);
     const auto is = now.find(part);
-    const bool unknown = part == policy::kNodesPart && (was == before.end() || is == now.end());
-    if (unknown) continue;
     if (was == before.end() || is == now.end() || was->second != is->second) {
       drifted.push_back(part);
     }
   }
   return drifted;
-}
-
-std::string NodesPartOf(std::string_view parts) {
-  const std::map<std::string, std::string> all = ReadParts(parts);
-  const auto found = all.find(std::string(policy::kNodesPart));
-  return found == all.end() ? "" : found->second;
 }
 
 bool IsDrift(std::string_view stored, std::string_view wanted) {

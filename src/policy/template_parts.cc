@@ -28,6 +28,7 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"network_data", "network_data"},
     {"networks", "networks"},
     {"node_selector", "placement"},
+    {"nodes", "nodes"},
     {"run_strategy", "run_strategy"},
     {"storage_class", "image"},
     {"tags", "tags"},
@@ -54,7 +55,7 @@ std::string TemplatePartOf(std::string_view member) {
 
 const std::set<std::string, std::less<>>& TemplatePartNames() {
   static const auto* const kAll = [] {
-    auto* all = new std::set<std::string, std::less<>>({std::string(kNodesPart)});
+    auto* all = new std::set<std::string, std::less<>>();
     for (const auto& [name, part] : kParts) all->emplace(part);
     for (const MachineField& field : MachineFields()) all->emplace(PartOf(field));
     return all;

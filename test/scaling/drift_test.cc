@@ -77,25 +77,6 @@ TEST(Drift, C8_parts_that_the_policy_ignores_are_none) {
   EXPECT_THAT(Order(world), ElementsAre(HasSubstr("young"), HasSubstr("new"), HasSubstr("old")));
 }
 
-TEST(Drift, C8_other_node_identifiers_are_drift_if_both_are_known) {
-  constexpr char kWeb[] = R"({"cpu":"1","nodes":"web"})";
-  constexpr char kApi[] = R"({"cpu":"1","nodes":"api"})";
-  const Vm web = Vm("a").Joined().MadeOf("v2:new", kWeb);
-  const Vm older = Vm("b").Joined().MadeOf("v2:new", R"({"cpu":"1"})");
-  World world;
-  world.With(web).With(older);
-  const auto drift = [&](std::size_t vm, const char* parts) {
-    return DriftOf(world.Raw().vms[vm].vm, {.hash = "v2:new", .parts = parts}, {});
-  };
-  EXPECT_THAT(drift(0, kApi), Optional(ElementsAre("nodes")));
-  EXPECT_EQ(drift(0, kWeb), std::nullopt);
-  EXPECT_EQ(drift(1, kApi), std::nullopt) << "made by an older release";
-  EXPECT_TRUE(IsSameTemplate(TemplateIdOf(world.Raw().vms[1].vm),
-                             TemplateIdOf(CurrentTemplate{.hash = "v2:new", .parts = kApi})));
-  EXPECT_FALSE(IsSameTemplate(TemplateIdOf(world.Raw().vms[0].vm),
-                              TemplateIdOf(CurrentTemplate{.hash = "v2:new", .parts = kApi})));
-}
-
 TEST(Drift, C8_a_vm_whose_parts_are_not_known_has_drifted_whatever_is_ignored) {
   const VmView view = Vm("old").MadeOf("v2:old", "").View();
   EXPECT_THAT(DriftOf(view.vm, {.hash = "v2:new", .parts = kNewParts}, {"image", "tags"}),

@@ -32,12 +32,8 @@ std::string TemplateHash(const TemplateSources& sources, const VmSpec& vm_spec);
 std::string TemplateParts(const TemplateSources& sources, const VmSpec& vm_spec);
 
 // The parts that differ between two such values, sorted. Empty if either is absent or unreadable,
-// so that the parts are unknown. Does not compare versions. The part `nodes` (the identifiers that
-// the cloud-init data is rendered from) is in no hash: it differs only if both values have it,
-// because VMs of older releases do not record it.
+// so that the parts are unknown. Does not compare versions.
 std::vector<std::string> DriftedParts(std::string_view stored, std::string_view wanted);
-// The hash of that part; empty: none.
-std::string NodesPartOf(std::string_view parts);
 
 // True if a VM with the annotation `stored` was created from another template than `wanted`, a
 // result of TemplateHash. False if either is empty, or if their versions differ, because then they

@@ -10,9 +10,6 @@
 
 namespace nomad_harvester::policy {
 
-// The part that is not in the hash: the node identifiers that the cloud-init data is rendered from.
-inline constexpr std::string_view kNodesPart = "nodes";
-
 // Returns the part to which a member of the hashed document belongs, by the name that operators
 // know: "data_disks" belongs to "disks".
 std::string TemplatePartOf(std::string_view member);

@@ -18,12 +18,10 @@ struct CurrentTemplate {
   std::string parts;  // harvester::TemplateParts
 };
 
-// Identifies the template from which the VM was made, or new VMs are: the hash, and after a slash
-// that of the node identifiers, unless they are unknown. Empty: unknown.
-std::string TemplateIdOf(const harvester::VirtualMachine& vm);
-std::string TemplateIdOf(const CurrentTemplate& current);
-// True if both are known, and what is known of both is the same.
-bool IsSameTemplate(const std::string& one, const std::string& other);
+// The hash of the template from which the VM was made. Empty: unknown.
+std::string TemplateHashOf(const harvester::VirtualMachine& vm);
+// True if both are known and equal.
+bool IsSameTemplate(const std::string& hash, const std::string& other);
 
 // Returns the parts of the template in which the VM differs, sorted, without those that the policy
 // ignores; an empty list if the VM differs but the parts are not known. nullopt: the VM does not

@@ -14,43 +14,22 @@ std::string ValueOf(const harvester::VirtualMachine& vm, const char* annotation)
   return found == vm.annotations.end() ? std::string() : found->second;
 }
 
-constexpr char kBeforeNodes = '/';
-
-std::string IdOf(const std::string& hash, const std::string& parts) {
-  const std::string nodes = hash.empty() ? "" : harvester::NodesPartOf(parts);
-  return nodes.empty() ? hash : hash + kBeforeNodes + nodes;
-}
-
 }  // namespace
 
-std::string TemplateIdOf(const harvester::VirtualMachine& vm) {
-  return IdOf(ValueOf(vm, harvester::kTemplateHashAnnotation),
-              ValueOf(vm, harvester::kTemplatePartsAnnotation));
+std::string TemplateHashOf(const harvester::VirtualMachine& vm) {
+  return ValueOf(vm, harvester::kTemplateHashAnnotation);
 }
 
-std::string TemplateIdOf(const CurrentTemplate& current) {
-  return IdOf(current.hash, current.parts);
-}
-
-bool IsSameTemplate(const std::string& one, const std::string& other) {
-  if (one.empty() || other.empty()) return false;
-  const std::size_t end = one.find(kBeforeNodes);
-  const std::size_t other_end = other.find(kBeforeNodes);
-  const bool known = end != std::string::npos && other_end != std::string::npos;
-  return known ? one == other : one.substr(0, end) == other.substr(0, other_end);
+bool IsSameTemplate(const std::string& hash, const std::string& other) {
+  return !hash.empty() && hash == other;
 }
 
 std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine& vm,
                                                 const CurrentTemplate& current,
                                                 const std::vector<std::string>& ignored) {
-  const std::string stored = ValueOf(vm, harvester::kTemplateHashAnnotation);
-  const std::string stored_parts = ValueOf(vm, harvester::kTemplatePartsAnnotation);
-  const bool is_same = stored == current.hash;
-  if (is_same ? stored_parts == current.parts : !harvester::IsDrift(stored, current.hash)) {
-    return std::nullopt;
-  }
-  std::vector<std::string> parts = harvester::DriftedParts(stored_parts, current.parts);
-  if (is_same && parts.empty()) return std::nullopt;
+  if (!harvester::IsDrift(TemplateHashOf(vm), current.hash)) return std::nullopt;
+  std::vector<std::string> parts =
+      harvester::DriftedParts(ValueOf(vm, harvester::kTemplatePartsAnnotation), current.parts);
   const bool known = !parts.empty();
   std::erase_if(parts, [&](const std::string& part) {
     return std::find(ignored.begin(), ignored.end(), part) != ignored.end();
@@ -62,7 +41,7 @@ std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine&
 bool IsMixed(const PoolSnapshot& snapshot) {
   std::set<std::string> hashes;
   for (const VmView* view : snapshot.vms()) {
-    if (view->member) hashes.insert(TemplateIdOf(view->vm));
+    if (view->member) hashes.insert(TemplateHashOf(view->vm));
   }
   return hashes.size() > 1;
 }

@@ -41,7 +41,7 @@ void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
 
 harvester::StoppedReplacement StopOf(const Intent& intent, base::WallTime now) {
   const harvester::VirtualMachine& vm = intent.view->vm;
-  return {.at = now, .vm = vm.name, .template_hash = TemplateIdOf(vm), .why = intent.why};
+  return {.at = now, .vm = vm.name, .template_hash = TemplateHashOf(vm), .why = intent.why};
 }
 
 }  // namespace

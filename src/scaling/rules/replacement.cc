@@ -72,10 +72,9 @@ std::map<std::string, std::string> FormerTemplates(const harvester::VirtualMachi
 // is made from `current`.
 std::int64_t FlipsWith(const CurrentTemplate& current, const harvester::VirtualMachine& old,
                        base::WallTime now) {
-  const std::string id = TemplateIdOf(current);
   const auto former = FormerTemplates(old, now);
   const bool changes_back = std::any_of(former.begin(), former.end(), [&](const auto& entry) {
-    return IsSameTemplate(entry.first, id);
+    return IsSameTemplate(entry.first, current.hash);
   });
   return changes_back ? old.replaces->flips + 1 : 0;
 }
@@ -168,12 +167,12 @@ constexpr base::Duration kProvenFor = std::chrono::hours(1);
 
 // True if a VM of the same spec became ready recently.
 bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapshot) {
-  const std::string made_of = TemplateIdOf(fresh);
+  const std::string made_of = TemplateHashOf(fresh);
   return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
     const std::optional<base::WallTime>& ready_at = view->vm->ready_at;
     return IsPoolMember(*view, snapshot) && ready_at.has_value() &&
            snapshot.now() - *ready_at < kProvenFor &&
-           IsSameTemplate(TemplateIdOf(view->vm), made_of);
+           IsSameTemplate(TemplateHashOf(view->vm), made_of);
   });
 }
 
@@ -276,8 +275,7 @@ std::set<std::string> AwaitingReplacement(const Decisions& decisions) {
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current) {
   // Unknown after a start whose first read failed.
   return record.replacement.has_value() &&
-         (current.hash.empty() ||
-          IsSameTemplate(record.replacement->template_hash, TemplateIdOf(current)));
+         (current.hash.empty() || IsSameTemplate(record.replacement->template_hash, current.hash));
 }
 
 std::string WhyItStopped(const harvester::StoppedReplacement& stopped) {
@@ -329,7 +327,7 @@ harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& cu
   return {.vm = vm.name,
           .uid = vm.uid,
           .reason = old.reason,
-          .was = TemplateIdOf(vm),
+          .was = TemplateHashOf(vm),
           .had = FormerTemplates(vm, now),
           .flips = FlipsWith(current, vm, now)};
 }
