@@ -455,7 +455,6 @@ class Overlay {
  private:
   VmView& MutableView();
   const nomad::Node* At(std::size_t index) const;  // null: it no longer exists
-  void LinkAgain();
   bool CouldBeIt(const nomad::Node& node) const;
 
   const PoolSnapshot& snapshot_;
