@@ -36,16 +36,6 @@ bool FullNodeCache::Need(const std::string& attribute) {
   return had_entries;
 }
 
-void FullNodeCache::Reduce(nomad::Node* full) const {
-  const base::MutexLock lock(mutex_);
-  ReduceLocked(full);
-}
-
-void FullNodeCache::ReduceLocked(nomad::Node* full) const {
-  KeepValues("", needed_, &full->attributes);
-  KeepValues(kMeta, needed_, &full->meta);
-}
-
 bool FullNodeCache::Complete(nomad::Node* stub) const {
   if (stub->full) return true;
   const base::MutexLock lock(mutex_);
@@ -57,16 +47,17 @@ bool FullNodeCache::Complete(nomad::Node* stub) const {
   return true;
 }
 
-void FullNodeCache::Remember(const nomad::Node& full) {
-  if (!full.full) return;
-  nomad::Node reduced{.attributes = full.attributes, .meta = full.meta};
+nomad::Node FullNodeCache::Remember(nomad::Node full) {
   const base::MutexLock lock(mutex_);
-  ReduceLocked(&reduced);
-  Entry known{full.modify_index, std::move(reduced.attributes), std::move(reduced.meta)};
+  KeepValues("", needed_, &full.attributes);
+  KeepValues(kMeta, needed_, &full.meta);
+  if (!full.full) return full;
+  Entry known{full.modify_index, full.attributes, full.meta};
   Entry& entry = entries_[full.id];
-  if (entry == known) return;
+  if (entry == known) return full;
   entry = std::move(known);
   ++version_;
+  return full;
 }
 
 std::uint64_t FullNodeCache::version() const {

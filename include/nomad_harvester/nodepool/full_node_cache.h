@@ -29,14 +29,12 @@ class FullNodeCache {
   // Keeps this attribute, "unique.hostname" or "meta.KEY", from now on. A new one empties the
   // cache. Returns true if that dropped nodes, which a list may have been completed by.
   bool Need(const std::string& attribute);
-  // Removes from the node what the rules do not read.
-  void Reduce(nomad::Node* full) const;
   // If the cache has this version of the node, adds attributes and meta to the stub and sets
   // `full`.
   bool Complete(nomad::Node* stub) const;
-  // Replaces the cached entry, even with the same index, because an index may recur after Nomad's
-  // state was restored.
-  void Remember(const nomad::Node& full);
+  // Returns the node without what the rules do not read. If it is full, replaces the cached entry,
+  // even with the same index, because an index may recur after Nomad's state was restored.
+  nomad::Node Remember(nomad::Node full);
   // Grows whenever Complete might add more than before.
   std::uint64_t version() const;
   // Drops entries of nodes that are not in `listed` or are there in a newer version. An entry newer
@@ -52,7 +50,6 @@ class FullNodeCache {
     // NOLINTNEXTLINE(modernize-use-nullptr)
     friend bool operator==(const Entry&, const Entry&) = default;
   };
-  void ReduceLocked(nomad::Node* full) const NH_REQUIRES(mutex_);
 
   mutable base::Mutex mutex_;
   std::set<std::string> needed_ NH_GUARDED_BY(mutex_);

@@ -183,10 +183,8 @@ absl::StatusOr<nomad::Indexed<NodeList>> NomadReads::Held(const SharedList<Nodes
 absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::Context& context,
                                                                 const nomad::NomadClient& client,
                                                                 const std::string& id) {
-  auto node = client.GetNode(context, id);
-  if (!node.ok()) return node;
-  cache_.Remember(node->value);
-  cache_.Reduce(&node->value);
+  NH_ASSIGN_OR_RETURN(auto node, client.GetNode(context, id));
+  node.value = cache_.Remember(std::move(node.value));
   return node;
 }
 
