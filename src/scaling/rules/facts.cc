@@ -203,8 +203,9 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
       !IsPendingReplacement(view, snapshot) && view.awaited_for < kReplacementWait;
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
-  facts->may_replace =
-      (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm->uid);
+  facts->may_replace = pool != nullptr
+                           ? pool->may_replace.contains(view.vm->uid)
+                           : PoolFacts(snapshot).may_replace.contains(view.vm->uid);
 }
 
 void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& node,
