@@ -38,13 +38,13 @@ class Dispatcher::Call final : public grpc::ServerUnaryReactor, public OpenRpc {
 
   runtime::Context context() const { return cancel_.context(); }
 
-  void Answer(const grpc::Status& status, const std::function<void()>& fill_response) {
+  // `conclude` must not throw.
+  void Answer(const std::function<grpc::Status()>& conclude) {
     if (answered_.exchange(true)) return;
-    fill_response();
-    Finish(status);
+    Finish(conclude());
   }
   void End(const grpc::Status& status) override {
-    Answer(status, [] {});
+    Answer([&] { return status; });
   }
 
   void OnCancel() override { cancel_.Cancel(runtime::CancelReason::kClient); }
@@ -91,24 +91,27 @@ grpc::ServerUnaryReactor* Dispatcher::Start(const grpc::CallbackServerContext& r
   return reactor;
 }
 
-absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context) const {
-  // While the call was queued, the caller may have cancelled it or its deadline may have passed.
-  NH_RETURN_IF_ERROR(context.Check());
+absl::Status Dispatcher::Catch(const std::string& method,
+                               const std::function<absl::Status()>& act) const {
   try {
-    return work.run(context);
+    return act();
   } catch (const std::exception& error) {
-    logger_.Error("Unexpected exception", {{"method", work.method}, {"error", error.what()}});
-    return base::Internal("unexpected exception in " + work.method + ": " + error.what());
+    logger_.Error("Unexpected exception", {{"method", method}, {"error", error.what()}});
+    return base::Internal("unexpected exception in " + method + ": " + error.what());
   } catch (...) {
-    logger_.Error("Unexpected exception", {{"method", work.method}, {"error", "of unknown type"}});
-    return base::Internal("unexpected exception of unknown type in " + work.method);
+    logger_.Error("Unexpected exception", {{"method", method}, {"error", "of unknown type"}});
+    return base::Internal("unexpected exception of unknown type in " + method);
   }
 }
 
 void Dispatcher::RunAndAnswer(const Work& work, Call& call) const {
   const runtime::Context context = call.context();
   const base::MonoTime begin = context.clock().Now();
-  const absl::Status status = Run(work, context);
+  const absl::Status status = Catch(work.method, [&] {
+    // While the call was queued, the caller may have cancelled it or its deadline may have passed.
+    NH_RETURN_IF_ERROR(context.Check());
+    return work.run(context);
+  });
   if (MakeErrorText(base::ToStd(status.message())).shortened) {
     logger_.Warn("The reply carries only a part of this error",
                  {{"method", work.method}, {"error", status}});
@@ -116,11 +119,13 @@ void Dispatcher::RunAndAnswer(const Work& work, Call& call) const {
   logger_.Debug("Call ended", {{"method", work.method},
                                {"status", absl::StatusCodeToString(status.code())},
                                {"duration", context.clock().Now() - begin}});
-  if (status.ok()) {
-    call.Answer(grpc::Status::OK, work.fill_response);
-  } else {
-    call.End(StatusToGrpc(status, work.aborted));
-  }
+  call.Answer([&] {
+    if (!status.ok()) return StatusToGrpc(status, work.aborted);
+    return StatusToGrpc(Catch(work.method, [&] {
+      work.fill_response();
+      return absl::OkStatus();
+    }));
+  });
 }
 
 void Dispatcher::Stop() {

@@ -42,7 +42,7 @@ struct Work {
   // Runs on a worker thread and may throw.
   std::function<absl::Status(const runtime::Context&)> run;
   // Runs after `run` has succeeded, and only if the call has not ended, because gRPC owns the
-  // response.
+  // response. May throw.
   std::function<void()> fill_response = [] {};
 };
 
@@ -61,7 +61,8 @@ class Dispatcher {
  private:
   class Call;
 
-  absl::Status Run(const Work& work, const runtime::Context& context) const;
+  // An exception becomes an error (rule P2).
+  absl::Status Catch(const std::string& method, const std::function<absl::Status()>& act) const;
   void RunAndAnswer(const Work& work, Call& call) const;
 
   const runtime::Context root_;
