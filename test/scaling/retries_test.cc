@@ -130,6 +130,18 @@ TEST_F(RetriesTest, L2_an_acceptance_is_judged_by_an_observation_that_began_afte
   EXPECT_FALSE(retries_.WasAccepted(kDrain, kStart + seconds(3))) << "it had its effect";
 }
 
+TEST_F(RetriesTest, L2_another_node_or_value_of_the_same_step_is_another_write) {
+  const Retries::Key first("cancel-drain", "uid-a", "node-1");
+  const Retries::Key second("cancel-drain", "uid-a", "node-2");
+  Record({.verdict = Verdict::kDone}, seconds(0), first);
+  EXPECT_TRUE(retries_.WasAccepted(first, kStart + seconds(1)));
+  EXPECT_FALSE(retries_.WasAccepted(second, kStart + seconds(1)));
+  Record(WithoutEffect(), seconds(1), first);
+  EXPECT_FALSE(MayTry(seconds(1), second)) << "a step of one object has one pace";
+  Record({.verdict = Verdict::kDone}, seconds(2), second);
+  EXPECT_FALSE(retries_.LacksEffect(second)) << "it is an effect like any other";
+}
+
 TEST_F(RetriesTest, L3_what_was_given_up_stays_so_when_it_is_not_asked_for) {
   Record({.verdict = Verdict::kDone}, seconds(0));
   Record(WithoutEffect(), seconds(0));
@@ -323,7 +335,7 @@ TEST_F(RetriesTest, L4_troubles_of_claims_and_secrets_are_kept_while_there_are_l
   Record(Refusal(), seconds(0), {"purge", "node-a"});
   retries_.KeepOnly({}, true);
   for (const Retries::Key& key : clean_up) {
-    EXPECT_EQ(RefusedFor(seconds(30), key), seconds(30)) << key.first;
+    EXPECT_EQ(RefusedFor(seconds(30), key), seconds(30)) << key.what;
   }
   EXPECT_EQ(RefusedFor(seconds(30), {"purge", "node-a"}), seconds(0));
   retries_.KeepOnly({}, false);

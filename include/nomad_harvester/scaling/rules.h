@@ -112,7 +112,7 @@ struct Step {
   // kStartDrain: the node was ineligible for a reason other than a drain of ours.
   bool was_ineligible = false;
   bool node_is_ready = false;  // kRecordJoin
-  std::string value{};         // kRecordRolledBack
+  std::string value{};         // kRecordRolledBack, kRecordCluster; kPublishHost: host and zone
   std::string reason{};        // for people
   // kWait: the VM could be deleted if it were not held (rule C18). kDelete: its hold has timed out.
   bool is_held = false;

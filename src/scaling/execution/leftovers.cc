@@ -128,11 +128,11 @@ class Sweep {
                                          : EffectOf(act());
     const bool worth_a_line = deps_.backlog.retries.Record(key, effect, now);
     if (worth_a_line || effect.status.ok()) {
-      deps_.Notify({.kind = kind, .vm = vm, .object = key.second, .outcome = effect.status});
+      deps_.Notify({.kind = kind, .vm = vm, .object = key.object, .outcome = effect.status});
     }
     if (!worth_a_line || effect.status.ok()) return;
     deps_.logger.Warn("Could not clean up after a VM; trying again later",
-                      {{"vm", vm}, {"object", key.second}, {"error", effect.status}});
+                      {{"vm", vm}, {"object", key.object}, {"error", effect.status}});
   }
 
   void AddLeft(const std::string& vm, const Retries::Key& key, const std::string& what) {

@@ -16,7 +16,7 @@ bool IsTrouble(const Attempt& attempt) {
 void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm, const PassTask& task,
                  const Run& run) {
   if (!attempt.is_news || attempt.effect.verdict != Verdict::kRefused) return;
-  run.deps.Tell(EventOfRefusal(vm, task.key().first, task.what(), attempt.effect.status));
+  run.deps.Tell(EventOfRefusal(vm, task.key().what, task.what(), attempt.effect.status));
 }
 
 class StepTask final : public PassTask {
@@ -177,7 +177,8 @@ PoolSnapshot Run::WithRecord(PoolSnapshot seen) const {
 }
 
 Retries::Key KeyOfStep(const Decisions::Entry& entry) {
-  return {StepName(entry.step.kind), entry.view->vm->uid};
+  const Step& step = entry.step;
+  return {StepName(step.kind), entry.view->vm->uid, step.node_id + " " + step.value};
 }
 
 std::unique_ptr<PassTask> MakeStepTask(const Decisions::Entry& entry) {

@@ -10,6 +10,7 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/cleanup/cleanup.h"
+#include "execution/pass_task.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -100,7 +101,7 @@ void Publications::Start(const runtime::Context& context,
   wait_ = false;
   if (!reading_.has_value()) reading_.emplace(context);
   for (const Decisions::Entry* entry : due) {
-    Retries::Key key(StepName(entry->step.kind), entry->view->vm->uid);
+    Retries::Key key = KeyOfStep(*entry);
     if (begun_.contains(key) || !deps_.backlog.retries.MayTry(key, now)) continue;
     const std::shared_ptr<void> turn = deps_.hosts.BeginPublication();
     wait_ = turn == nullptr;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr base::Duration kFirstRetry = std::chrono::seconds(1);
 constexpr base::Duration kMaxRetry = std::chrono::seconds(60);
+constexpr base::MonoTime kNever = base::MonoTime::max();
 
 // Work for which only a sweep observes whether it is still wanted.
 bool IsCleanUp(std::string_view what) {
@@ -48,12 +49,12 @@ bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
     case Verdict::kDone: {
       Trouble& trouble = troubles_[key];
       // Only the next observation tells. After a long pause the work is another one.
-      if (trouble.without_effect && now - trouble.next <= kMaxRetry) {
+      if (LacksEffect(key) && now - trouble.next <= kMaxRetry) {
         trouble.accepted = now;
         return false;
       }
       const bool logged = trouble.logged;
-      trouble = {.accepted = now};
+      trouble = {.accepted = now, .write = key.write};
       return logged;
     }
     case Verdict::kNotWanted: {
@@ -73,7 +74,8 @@ bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
   Trouble& trouble = troubles_[key];
   const bool begins = trouble.last.ok();
   if (begins) trouble.failing_since = now;
-  trouble.without_effect = std::exchange(trouble.accepted, std::nullopt).has_value();
+  const bool was_accepted = std::exchange(trouble.accepted, std::nullopt).has_value();
+  trouble.without_effect = was_accepted && trouble.write == key.write;
   const bool refusal_begins =
       effect.verdict == Verdict::kRefused && !trouble.refused_since.has_value();
   if (refusal_begins) trouble.refused_since = now;
@@ -90,18 +92,20 @@ bool Retries::Record(const Key& key, const Effect& effect, base::MonoTime now) {
 
 bool Retries::WasAccepted(const Key& key, base::MonoTime observed) const {
   const Trouble* trouble = Find(key);
-  return trouble != nullptr && trouble->accepted.has_value() && *trouble->accepted <= observed;
+  return trouble != nullptr && trouble->accepted.has_value() && *trouble->accepted <= observed &&
+         trouble->write == key.write;
 }
 
 bool Retries::LacksEffect(const Key& key) const {
   const Trouble* trouble = Find(key);
-  return trouble != nullptr && trouble->without_effect;
+  return trouble != nullptr && trouble->without_effect && trouble->write == key.write;
 }
 
 void Retries::ConfirmAccepted(base::MonoTime observed, bool of_sweep) {
   for (auto entry = troubles_.begin(); entry != troubles_.end();) {
     auto& [key, trouble] = *entry;
-    const bool confirmed = IsCleanUp(key.first) == of_sweep && WasAccepted(key, observed);
+    const bool confirmed =
+        IsCleanUp(key.what) == of_sweep && trouble.accepted.value_or(kNever) <= observed;
     if (confirmed) trouble.accepted.reset();
     // The rules may have given up what is refused for good: that must not bring it back.
     const bool ends = confirmed && !IsRefusedForGood(key, observed);
@@ -141,8 +145,8 @@ std::optional<base::MonoTime> Retries::NextAttempt(base::MonoTime after) const {
 
 void Retries::KeepOnly(const std::set<std::string>& objects, bool and_clean_up) {
   std::erase_if(troubles_, [&](const auto& entry) {
-    const auto& [what, object] = entry.first;
-    return !objects.contains(object) && !(IsCleanUp(what) && and_clean_up);
+    const Key& key = entry.first;
+    return !objects.contains(key.object) && !(IsCleanUp(key.what) && and_clean_up);
   });
 }
 

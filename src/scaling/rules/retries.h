@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "nomad_harvester/base/time.h"
@@ -49,8 +50,19 @@ inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
 // time.
 class Retries {
  public:
-  // The kind of work ("start-drain"), and its object: the VM's uid, the name of a claim, …
-  using Key = std::pair<std::string_view, std::string>;
+  struct Key {
+    Key(std::string_view kind, std::string of, std::string node_and_value = {})
+        : what(kind), object(std::move(of)), write(std::move(node_and_value)) {}
+    friend bool operator<(const Key& a, const Key& b) {
+      return std::tie(a.what, a.object) < std::tie(b.what, b.object);
+    }
+
+    std::string_view what;  // the kind of work: "start-drain"
+    std::string object;     // the VM's uid, the name of a claim, …
+    // The node and the value of a step. Not compared: another write waits for its next attempt and
+    // is refused like this one, but it is not asked for again because this one had no effect.
+    std::string write;
+  };
 
   explicit Retries(runtime::Random& random) : random_(random) {}
 
@@ -107,6 +119,7 @@ class Retries {
     bool logged = false;  // conflicts alone are not worth a line
     // When the last attempt was accepted, until an observation shows whether it had an effect.
     std::optional<base::MonoTime> accepted;
+    std::string write{};          // what was accepted then
     bool without_effect = false;  // `last` is WithoutEffect
   };
   const Trouble* Find(const Key& key) const;

@@ -429,7 +429,10 @@ constexpr std::array<Rule, 57> kTable = {{
      "write the node's metadata, then published-host",
      [](const Facts& f) { return !f.marked && f.joined && f.publish; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kPublishHost, "it runs on host " + ViewOf(f).host, f.node);
+       const VmView& view = ViewOf(f);
+       Step step = MakeStep(StepKind::kPublishHost, "it runs on host " + view.host, f.node);
+       step.value = view.host + " " + view.host_zone.value_or("");
+       return step;
      }},
     {Row::kUnmarkedUnpublish, "unmarked-unpublish",
      "no mark, joined; has published-host, which the policy no longer asks for", "ready",
