@@ -282,27 +282,18 @@ class Act {
       if (!named.ok()) return EffectOf(named.status());
       version = named->resource_version;
     }
-    const std::string lost = step.row == Row::kMarkedLateForced ? WorkLost(step) : "";
     Effect deleted = EffectOf(deps_.vms.DeleteVm(context_, vm.name, vm.uid, version));
     if (deleted.verdict != Verdict::kDone) return deleted;
     WarnOfVolumesThatStay(vm, claims);
-    if (!lost.empty()) {
-      deps_.logger.Warn(
-          "Deleted a VM although its drain had not ended",
-          {{"vm", vm.name}, {"node_id", step.node_id}, {"why", step.reason}, {"lost", lost}});
+    if (step.row == Row::kMarkedLateForced) {
+      const std::string& lost = seen_.view().drain_held_by;
+      deps_.logger.Warn("Deleted a VM although its drain had not ended",
+                        {{"vm", vm.name},
+                         {"node_id", step.node_id},
+                         {"why", step.reason},
+                         {"lost", lost.empty() ? "not known" : lost}});
     }
     return deleted;
-  }
-
-  // Names what still runs on the node of a VM that is deleted by force. An error does not keep the
-  // VM.
-  std::string WorkLost(const Step& step) const {
-    // The reads on which the deletion depends must not grow old meanwhile (rule C5).
-    const auto running =
-        deps_.nomad().NodeAllocations(context_.WithTimeout(std::chrono::seconds(1)), step.node_id);
-    if (!running.ok()) return "not known: " + base::Message(running.status());
-    std::string work = nodepool::WorkOn(running->value, seen_.view().vm->mark->ignore_system);
-    return work.empty() ? "nothing that ran" : work;
   }
 
   void WarnOfVolumesThatStay(const harvester::VirtualMachine& vm,

@@ -13,6 +13,7 @@
 #include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nomad/error.h"
+#include "nomad_harvester/scaling/facts.h"
 
 #include "absl/container/flat_hash_map.h"
 #include "observation/nomad_reads.h"
@@ -475,7 +476,7 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
   }
 }
 
-// Reads what holds drains that have lasted for a minute. Nothing depends on it.
+// Reads what holds drains that are slow or late. Nothing depends on it.
 void Observer::ReadDrainWork(const runtime::Context& context, Look* look) const {
   std::size_t left = kMaxDrainsAtOnce;
   const runtime::Context limited = context.WithTimeout(kDrainWorkLimit);
@@ -484,7 +485,8 @@ void Observer::ReadDrainWork(const runtime::Context& context, Look* look) const 
     const nomad::Node* node = LinkedNode(view, *look);
     if (!view.member || !mark.has_value() || node == nullptr) continue;
     if (!nodepool::IsDrainOf(*node, mark->action, view.vm->uid)) continue;
-    if (look->now - mark->marked_at < kSlowDrain || left == 0) continue;
+    const base::WallTime due = mark->marked_at + kSlowDrain;
+    if (look->now < std::min(due, LateAt(*mark).value_or(due)) || left == 0) continue;
     if (!memory_.TakeDrainWorkIsDue(context.clock().Now(), view.vm->uid)) continue;
     --left;
     const auto allocations = nomad_.NodeAllocations(limited, node->id);
