@@ -810,6 +810,22 @@ TEST(NextStep, C9_a_drain_that_runs_is_late_only_if_two_clocks_say_so) {
   EXPECT_EQ(none.StepOf("a").row, Row::kMarkedLate) << "there is no drain to end early";
 }
 
+TEST(NextStep, C9_a_date_that_is_ahead_at_the_first_look_gives_up_no_removal) {
+  const auto row = [](base::Duration known, base::Duration own_behind) {
+    World world;
+    world.With(Vm("a").Joined().Marked().Late()).With(Node("a"));
+    harvester::Mark& mark = *world.Raw().vms[0].vm.Change().mark;
+    mark.marked_at = mark.drain_deadline.at - std::chrono::minutes(15);
+    world.Raw().vms[0].known_for = known;
+    world.Raw().own_now = kNow - own_behind;
+    return world.StepOf("a").row;
+  };
+  const base::Duration hour = std::chrono::hours(1);
+  EXPECT_EQ(row({}, {}), Row::kMarkedLate) << "both clocks say so";
+  EXPECT_EQ(row({}, hour), Row::kMarkedStartDrain) << "one of them is wrong";
+  EXPECT_EQ(row(hour, hour), Row::kMarkedLate) << "this machine's: that only delays";
+}
+
 TEST(NextStep, C9_a_drain_at_once_is_late_when_its_grace_has_passed) {
   harvester::Mark mark{.marked_at = kNow};
   mark.drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNow};

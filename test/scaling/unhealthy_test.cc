@@ -356,6 +356,18 @@ TEST(Unhealthy, C9_a_cancelled_drain_is_respected_whatever_nomads_clock_says) {
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthyKept);
 }
 
+TEST(Unhealthy, C9_a_date_that_is_ahead_at_the_first_look_ends_no_hour_of_a_cancelled_drain) {
+  World world = OneSick(Node("a").Initializing().DrainCancelled("a"));
+  world.Nodes()[0].last_drain->updated_at = kNow - minutes(61);
+  const Row ends = world.StepOf("a").row;
+  EXPECT_NE(ends, Row::kUnmarkedUnhealthyKept);
+  world.Raw().own_now = kNow - minutes(2);
+  world.Raw().vms[0].known_for = minutes(0);
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthyKept);
+  world.Raw().vms[0].known_for = minutes(60);
+  EXPECT_EQ(world.StepOf("a").row, ends);
+}
+
 TEST(Unhealthy, C17_only_what_would_be_replaced_takes_a_place_of_max_unhealthy) {
   World world = Replacing({.value = 1});
   world.With(Vm("a").Joined()).With(Node("a").Down());

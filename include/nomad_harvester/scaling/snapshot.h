@@ -270,6 +270,10 @@ inline constexpr base::Duration kUsualSkew = std::chrono::minutes(1);
 // early, such as that of Nomad or of the API server that wrote its beginning (rule C9).
 base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Duration observed_for,
                               base::WallTime now);
+// True if `end` has passed by the API server's clock, and by this machine's or because this process
+// has known the VM for `limit`. For what may have begun before this process: a wrong Date of its
+// first look ends nothing, and a wrong clock of its machine only delays the end (rule C9).
+bool HasPassed(base::WallTime end, base::Duration limit, const VmView& view, const Look& look);
 // True if JoinDeadline has passed by two clocks: the API server's, and the time for which this
 // process has known the VM, or this machine's if the VM is older than that.
 bool IsPastJoinDeadline(const VmView& view, const Look& look);

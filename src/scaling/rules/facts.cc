@@ -100,13 +100,16 @@ bool IsOnKeptNode(const Node* node, const PoolSnapshot& snapshot) {
 }
 
 // True if an operator, or our own roll-back, cancelled the VM's drain within the last hour.
-bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) {
+bool IsCanceledLately(const VmView& view, const Node* node, const Look& look) {
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
   if (drain.status != DrainStatus::kCanceled) return false;
   // Nomad's clock may be wrong. The time written by the roll-back is Harvester's.
-  return (drain.updated_at.has_value() && now - *drain.updated_at < kVictimCooldown) ||
-         WasRecentlyRolledBack(view.vm, now);
+  const auto is_recent = [&](base::WallTime since) {
+    return !HasPassed(since + kVictimCooldown, kVictimCooldown, view, look);
+  };
+  return (drain.updated_at.has_value() && is_recent(*drain.updated_at)) ||
+         (view.vm->removal_undone.has_value() && is_recent(view.vm->removal_undone->at));
 }
 
 // True if somebody else drains the node: a mark would be rolled back at once, and set again.
@@ -190,7 +193,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   SetWaiting(seen, facts);
   facts->token_ends = policy.intro_token != config::IntroToken::kOff && TokenEnds(seen, *facts);
   facts->maintained = IsMaintained(facts->node);
-  facts->canceled_lately = IsCanceledLately(view, facts->node, seen.now());
+  facts->canceled_lately = IsCanceledLately(view, facts->node, snapshot.look());
   facts->kept =
       facts->maintained || facts->canceled_lately || facts->may_come_back || facts->unproven;
   const bool by_policy =
@@ -203,9 +206,8 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
       !IsPendingReplacement(view, snapshot) && view.awaited_for < kReplacementWait;
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
-  facts->may_replace = pool != nullptr
-                           ? pool->may_replace.contains(view.vm->uid)
-                           : PoolFacts(snapshot).may_replace.contains(view.vm->uid);
+  facts->may_replace = pool != nullptr ? pool->may_replace.contains(view.vm->uid)
+                                       : PoolFacts(snapshot).may_replace.contains(view.vm->uid);
 }
 
 void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& node,
@@ -227,7 +229,8 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
       of_vm && IsComplete(node) && !drain->was_ineligible && !IsRecorded(view, node, *drain);
   facts->ineligible_by_others = !node.eligible && !by_us;
   const bool due = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt &&
-                   seen.now() >= mark.drain_deadline.at + kBeginningMargin;
+                   HasPassed(mark.drain_deadline.at + kBeginningMargin,
+                             mark.drain_deadline.at - mark.marked_at, view, seen.snapshot().look());
   facts->never_begun = due && !facts->ours && CanDrain(node) && IsElective(mark.reason);
   const Allocations* allocations = seen.AllocationsOf(node.id);
   if (allocations == nullptr) return;
@@ -278,14 +281,15 @@ void SetMarked(const Overlay& seen, Facts* facts) {
         snapshot.policy.has_value() ? snapshot.policy->hold_timeout : config::kHoldTimeout;
     facts->held_until = EndByTwoClocks(mark.marked_at + limit, limit, view.held_for, seen.now());
   }
-  std::optional<base::WallTime> late_at = LateAt(mark);
+  const std::optional<base::WallTime> late_at = LateAt(mark);
   const bool runs =
       facts->node != nullptr && facts->ours && (facts->node->draining || facts->complete);
-  if (runs && late_at.has_value()) {
-    late_at = EndByTwoClocks(*late_at, TimeToWatch(mark, facts->complete), view.drain_known_for,
-                             seen.now());
+  if (late_at.has_value()) {
+    const base::Duration limit = TimeToWatch(mark, facts->complete);
+    facts->late =
+        runs ? seen.now() >= EndByTwoClocks(*late_at, limit, view.drain_known_for, seen.now())
+             : HasPassed(*late_at, limit, view, snapshot.look());
   }
-  facts->late = late_at.has_value() && seen.now() >= *late_at;
   // A broken or unhealthy VM is useless: its removal does not end because its drain is refused or
   // its node is away (rule L3).
   if (facts->node != nullptr && !IsElective(mark.reason) && !facts->ours) facts->late = false;

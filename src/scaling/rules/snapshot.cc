@@ -176,6 +176,10 @@ base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Du
   return std::max<base::WallTime>(end, now + (limit - observed_for));
 }
 
+bool HasPassed(base::WallTime end, base::Duration limit, const VmView& view, const Look& look) {
+  return look.now >= end && (look.own_now >= end || view.known_for >= limit);
+}
+
 namespace {
 
 // A process may see a new VM this much later than it was created.
@@ -185,11 +189,10 @@ constexpr base::Duration kSeenWithin = std::chrono::minutes(1);
 
 bool IsPastJoinDeadline(const VmView& view, const Look& look) {
   const std::optional<base::WallTime> deadline = JoinDeadline(view);
-  if (!deadline.has_value() || look.now < *deadline) return false;
-  base::Duration limit = *deadline - view.vm->created_at;
-  if (view.seen_new) limit -= kSeenWithin;
-  const bool by_own_clock = !view.seen_new && look.own_now >= *deadline;
-  return by_own_clock || look.now >= EndByTwoClocks(*deadline, limit, view.known_for, look.now);
+  if (!deadline.has_value()) return false;
+  const base::Duration limit = *deadline - view.vm->created_at;
+  if (!view.seen_new) return HasPassed(*deadline, limit, view, look);
+  return look.now >= EndByTwoClocks(*deadline, limit - kSeenWithin, view.known_for, look.now);
 }
 
 bool IsReadable(const VmView& view, const Look& look) {
