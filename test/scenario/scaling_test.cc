@@ -818,6 +818,23 @@ TEST(DeletionHolds, C18_no_single_wrong_clock_ends_a_hold_early) {
   }
 }
 
+TEST(DeletionHolds, C18_a_wrong_date_at_the_first_look_of_a_process_ends_no_hold) {
+  Harness h;
+  h.policy["deletion_holds"] = "vpn";
+  h.policy["hold_timeout"] = "20m";
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.policy["scale_timeout"] = "3m";
+  h.Scale(0).IgnoreError();
+  h.cluster.SetClockSkews({std::chrono::hours(1)});
+  h.Restart();
+  const base::MonoTime began = h.clock.Now();
+  h.clock.After(std::chrono::seconds(9), [&] { h.cluster.SetClockSkews({}); });
+  while (!h.VmNames().empty()) h.Tick(std::chrono::seconds(10));
+  EXPECT_GE(h.clock.Now() - began, std::chrono::minutes(20)) << h.Transcript();
+  EXPECT_LE(h.clock.Now() - began, std::chrono::minutes(23)) << h.Transcript();
+  h.CheckAtRest(0);
+}
+
 TEST(DeletionHolds, C18_a_vm_that_nobody_releases_goes_after_hold_timeout_with_a_warning) {
   Harness h;
   h.policy["deletion_holds"] = "vpn";
