@@ -151,7 +151,7 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 std::optional<std::string> NearestName(std::string_view name,
                                        const std::vector<std::string>& candidates) {
   std::optional<std::string> nearest;
-  std::size_t best = std::clamp<std::size_t>(name.size() / 3, 1, 4) + 1;
+  std::size_t best = std::min<std::size_t>(name.size() / 3, 2) + 1;
   for (const std::string& candidate : candidates) {
     const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});
     if (longer - shorter >= best) continue;  // the distance is at least that

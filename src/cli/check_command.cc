@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,8 +15,12 @@
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/http/base_url.h"
 #include "nomad_harvester/scaling/check.h"
+#include "nomad_harvester/scaling/clients.h"
 
+#include "absl/strings/str_join.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "terminal.h"
@@ -201,6 +206,69 @@ CheckResult ResultOf(const PluginDirectory& plugin_dir) {
   return result(CheckOutcome::kPass, "has the executable " NOMAD_HARVESTER_PLUGIN_NAME, "");
 }
 
+// The URL of the Harvester that a target's block names; of a block from which none is known, a text
+// that no other target has.
+std::string HarvesterOf(const SharedPool::User& user, const config::StringMap& environment) {
+  config::StringMap connection;
+  for (const auto& [key, value] : user.plugin) {
+    if (key == "harvester_url" || key.starts_with("harvester_kubeconfig")) connection[key] = value;
+  }
+  const auto config = config::ParsePluginConfig(connection, environment);
+  if (config.ok()) {
+    const auto harvester = scaling::HarvesterConnection(*config);
+    if (harvester.ok()) {
+      const auto url = http::ParseBaseUrl(harvester->curl.base_url);
+      if (url.ok()) return url->is_socket() ? url->Text() : url->Url();
+    }
+  }
+  return "target " + user.target;
+}
+
+// Two policies of one Harvester's pool overwrite each other's count (rule L11).
+std::vector<CheckResult> ResultsOf(const SharedPool& pool, const config::StringMap& environment) {
+  std::map<std::string, std::vector<std::string>> policies;  // by Harvester
+  for (const SharedPool::User& user : pool.users) {
+    policies[HarvesterOf(user, environment)].push_back(user.policy);
+  }
+  std::vector<CheckResult> results;
+  for (const auto& [harvester, of_pool] : policies) {
+    if (of_pool.size() < 2) continue;
+    results.push_back({.id = "policy.pool",
+                       .subject = "policies of pool " + pool.key.ToString(),
+                       .outcome = CheckOutcome::kFail,
+                       .text = absl::StrJoin(of_pool, " and ") +
+                               " scale the same pool: they overwrite each other's count",
+                       .cure = "let one policy have it: set enabled = false in the others, or "
+                               "another node_group_name"});
+  }
+  return results;
+}
+
+// Looks for names that only examples have in what the files and --set say. The templates in the
+// policy are looked at where they are rendered.
+std::vector<CheckResult> PlaceholdersOf(const Settings& settings) {
+  std::vector<CheckResult> results;
+  const auto look = [&](const FileMap& given) {
+    for (const auto& [key, value] : given.values) {
+      const std::string name = scaling::PlaceholderIn(value);
+      if (name.empty() || key == "user_data" || key == "network_data") continue;
+      const auto origin = given.origins.find(key);
+      results.push_back(
+          {.id = "files.placeholder",
+           .subject = key + (origin == given.origins.end() ? "" : " (" + origin->second + ")"),
+           .outcome = CheckOutcome::kWarn,
+           .text = name + " is a name that only examples have",
+           .cure = "write your own there"});
+    }
+  };
+  look({.values = settings.plugin_block, .origins = settings.origins});
+  look({.values = settings.policy_block, .origins = settings.origins});
+  for (const MetricQuery& query : settings.files.queries) {
+    if (query.apm.has_value()) look(query.apm->config);
+  }
+  return results;
+}
+
 std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   const Settings& settings = run.settings;
   std::vector<CheckResult> results;
@@ -214,9 +282,10 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   if (const PluginDirectory& dir = settings.files.plugin_dir; !dir.path.empty()) {
     results.push_back(ResultOf(dir));
   }
-  std::vector<CheckResult> of_systems =
-      run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy);
-  std::move(of_systems.begin(), of_systems.end(), std::back_inserter(results));
+  const auto add = [&](std::vector<CheckResult> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(results));
+  };
+  add(run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy));
   for (const std::string& unknown : settings.files.unknown) {
     results.push_back({.id = "files.agent",
                        .subject = "the agent's files",
@@ -231,6 +300,10 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
                        .text = refusal,
                        .cure = "correct it: the agent does not scale by this policy"});
   }
+  for (const SharedPool& pool : settings.files.shared_pools) {
+    add(ResultsOf(pool, settings.environment));
+  }
+  add(PlaceholdersOf(settings));
   for (const MetricQuery& query : settings.files.queries) results.push_back(ResultOf(query));
   return results;
 }

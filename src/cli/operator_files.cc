@@ -2,9 +2,13 @@
 #include "operator_files.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
@@ -141,18 +145,65 @@ std::vector<std::string> RefusalsOf(const FilePolicy& policy, const OperatorFile
   return refusals;
 }
 
+std::string TextOf(const FilePolicy& policy) {
+  return "policy \"" + policy.name + "\" (" + policy.where + ")";
+}
+
+// The pool of a policy that is enabled and reaches this plugin.
+std::optional<scaling::PoolKey> PoolOf(const FilePolicy& policy, const TargetNames& ours) {
+  if (!policy.enabled || !ours.contains(policy.target)) return std::nullopt;
+  const config::StringMap& values = policy.config.values;
+  const auto name = values.find("node_group_name");
+  if (name == values.end()) return std::nullopt;
+  const auto ns = values.find("namespace");
+  return scaling::PoolKey{.ns = ns != values.end() ? ns->second : config::PoolPolicy().ns,
+                          .pool = name->second};
+}
+
 std::set<scaling::PoolKey> PoolsOf(const FilePolicies& read, const TargetNames& ours) {
   std::set<scaling::PoolKey> pools;
   for (const FilePolicy& policy : read.policies) {
-    if (!policy.enabled || !ours.contains(policy.target)) continue;
-    const config::StringMap& values = policy.config.values;
-    const auto name = values.find("node_group_name");
-    if (name == values.end()) continue;
-    const auto ns = values.find("namespace");
-    pools.insert(
-        {.ns = ns != values.end() ? ns->second : config::PoolPolicy().ns, .pool = name->second});
+    if (auto pool = PoolOf(policy, ours)) pools.insert(*std::move(pool));
   }
   return pools;
+}
+
+std::vector<SharedPool> SharedPoolsOf(const std::vector<FilePolicy>& policies,
+                                      const TargetNames& ours, const AgentConfig& agent) {
+  std::map<scaling::PoolKey, std::vector<SharedPool::User>> users;
+  for (const FilePolicy& policy : policies) {
+    const auto pool = PoolOf(policy, ours);
+    if (!pool.has_value()) continue;
+    const auto target = agent.targets.find(policy.target);
+    users[*pool].push_back({.policy = TextOf(policy),
+                            .target = policy.target,
+                            .plugin = target == agent.targets.end()
+                                          ? config::StringMap()
+                                          : target->second.config.values});
+  }
+  std::vector<SharedPool> shared;
+  for (auto& [key, of_pool] : users) {
+    if (of_pool.size() > 1) shared.push_back({.key = key, .users = std::move(of_pool)});
+  }
+  return shared;
+}
+
+// Returns the policies of the other files in the agent's policy.dir, if `file` is there.
+std::vector<FilePolicy> NeighboursOf(const std::string& file, const AgentConfig& agent) {
+  const std::filesystem::path path(file);
+  const std::filesystem::path dir(agent.policy_dir);
+  std::error_code unreadable;
+  if (dir.empty() || std::filesystem::is_directory(path, unreadable) ||
+      !std::filesystem::equivalent(path.has_parent_path() ? path.parent_path() : ".", dir,
+                                   unreadable)) {
+    return {};
+  }
+  auto all = ReadPolicies(agent.policy_dir);
+  if (!all.ok()) return {};
+  const std::string own = (dir / path.filename()).string() + ":";
+  std::erase_if(all->policies,
+                [&](const FilePolicy& policy) { return policy.where.starts_with(own); });
+  return std::move(all->policies);
 }
 
 absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePolicy* policy) {
@@ -227,10 +278,11 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     settings.refusals = RefusalsOf(*policy, files, agent);
     settings.unknown.insert(settings.unknown.end(), policy->unknown.begin(), policy->unknown.end());
     settings.pools = PoolsOf(policies, ours);
+    std::vector<FilePolicy> of_agent = NeighboursOf(files.policy, agent);
+    of_agent.insert(of_agent.begin(), policies.policies.begin(), policies.policies.end());
+    settings.shared_pools = SharedPoolsOf(of_agent, ours, agent);
     if (policy->enabled) {
-      settings.limits = {.policy = "policy \"" + policy->name + "\" (" + policy->where + ")",
-                         .min = policy->min,
-                         .max = policy->max};
+      settings.limits = {.policy = TextOf(*policy), .min = policy->min, .max = policy->max};
     } else {
       settings.warnings.push_back(policy->where + ": policy \"" + policy->name +
                                   "\" is not enabled: the agent does not scale its pool");

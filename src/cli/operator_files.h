@@ -46,6 +46,17 @@ struct CountLimits {
   std::int64_t max = 0;
 };
 
+// A pool that several enabled policies of the files scale.
+struct SharedPool {
+  struct User {
+    std::string policy;  // "policy "web" (web.hcl:1:1)"
+    std::string target;
+    config::StringMap plugin;  // of the target's block
+  };
+  scaling::PoolKey key;
+  std::vector<User> users;
+};
+
 // What the agent would pass to the plugin, and the queries that it would send before.
 struct FileSettings {
   config::StringMap plugin;
@@ -63,6 +74,8 @@ struct FileSettings {
   PluginDirectory plugin_dir;  // of the agent's configuration
   // The pools of all policies that were read, are enabled and reach this plugin.
   std::set<scaling::PoolKey> pools;
+  // Whether the targets of its policies are of one Harvester is not known here.
+  std::vector<SharedPool> shared_pools;
 };
 
 // Reads as the agent does (hashicorp/nomad-autoscaler:agent/config/config.go, Load;
@@ -76,7 +89,9 @@ struct FileSettings {
 //
 // INVALID_ARGUMENT with every problem of the choice, one line each, or the first mistake in a file,
 // with its line. In a directory of policies a mistake is only a warning if policy_name is in
-// another file, because the agent also reads the others. NOT_FOUND, PERMISSION_DENIED,
+// another file, because the agent also reads the others. A policy whose file is in the agent's
+// policy.dir may share its pool with those of the other files there, whose mistakes do not matter.
+// NOT_FOUND, PERMISSION_DENIED,
 // RESOURCE_EXHAUSTED (base::kMaxConfigFileBytes) for files. Blocks only on the file system.
 absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given);
 

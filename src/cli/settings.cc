@@ -254,6 +254,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.plugin_block = PluginBlockOf(given.plugin, files.plugin);
   settings.environment = EnvironmentUnder(given.plugin, environment);
   settings.files = files;
+  settings.origins = origins;
   settings.policy_block = Merged(given.policy, files.policy);
   if (use == PolicyUse::kChecked) TakeMissingCas(origins, &settings);
   auto plugin = config::ParsePluginConfig(settings.plugin_block, settings.environment);

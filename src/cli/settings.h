@@ -32,7 +32,8 @@ struct Settings {
   // Both blocks as the agent would send them.
   config::StringMap plugin_block;
   config::StringMap policy_block;
-  FileSettings files;  // as they were given
+  FileSettings files;                          // as they were given
+  std::map<std::string, std::string> origins;  // of the blocks' keys that come from files
   // With PolicyUse::kChecked: keys of CAs whose file or directory does not exist, and why, with the
   // position. The plugin refuses them; here the system is contacted as if they were not given.
   std::vector<std::pair<std::string, std::string>> missing_cas = {};

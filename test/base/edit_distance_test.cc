@@ -63,10 +63,13 @@ TEST(NearestName, Suggests_nothing_if_no_name_is_near) {
   EXPECT_EQ(NearestName("x", {}), std::nullopt);
   // Two changes in four letters are too many.
   EXPECT_EQ(NearestName("mage", {"tags"}), std::nullopt);
-  // At most four changes, regardless of the length of the name.
-  EXPECT_EQ(NearestName("abcdefghijklmnopqrst", {"vwxyzfghijklmnopqrst"}), std::nullopt);
-  EXPECT_THAT(NearestName("abcdefghijklmnopqrst", {"vwxyefghijklmnopqrst"}),
-              Optional(Eq("vwxyefghijklmnopqrst")));
+  // At most two changes, regardless of the length of the name.
+  EXPECT_EQ(NearestName("abcdefghijklmnopqrst", {"vwxdefghijklmnopqrst"}), std::nullopt);
+  EXPECT_THAT(NearestName("abcdefghijklmnopqrst", {"vwcdefghijklmnopqrst"}),
+              Optional(Eq("vwcdefghijklmnopqrst")));
+  // One change of two letters leaves half of another word.
+  EXPECT_EQ(NearestName("ip", {"id"}), std::nullopt);
+  EXPECT_THAT(NearestName("mix", {"max", "min"}), Optional(Eq("max")));
 }
 
 TEST(NearestName, The_nearest_wins_and_of_equals_the_first) {

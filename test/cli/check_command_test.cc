@@ -5,8 +5,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -34,6 +36,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
 
 using Values = std::map<std::string, std::string>;
 
@@ -217,9 +221,14 @@ TEST(CheckCommand, C15_nodes_that_cannot_be_listed_are_no_reason_to_adopt_the_po
                        request.resource == "nodes";
     return lists ? simulator::Fault::Answer(403, "Permission denied") : simulator::Fault::None();
   });
-  world.Check();
-  EXPECT_THAT(world.out(), AllOf(HasSubstr("may not read Nomad's nodes"),
-                                 Not(HasSubstr("nomad-harvester adopt"))));
+  const std::vector<json> failed = world.Lines("fail");
+  ASSERT_EQ(failed.size(), 1U) << world.out();
+  EXPECT_EQ(failed[0]["id"], "nomad.nodes");
+  EXPECT_THAT(failed[0]["text"].get<std::string>(),
+              AllOf(HasSubstr("list Nomad nodes: Permission denied (HTTP 403)"),
+                    HasSubstr("though the token's policies grant node:write")));
+  EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr("let the path /v1/nodes through"));
+  EXPECT_THAT(world.out(), Not(HasSubstr("nomad-harvester adopt")));
 }
 
 TEST(CheckCommand, VMs_that_cannot_be_listed_fail_though_the_review_grants_the_right) {
@@ -233,6 +242,199 @@ TEST(CheckCommand, VMs_that_cannot_be_listed_fail_though_the_review_grants_the_r
   EXPECT_EQ(failed[0]["id"], "harvester.rights.status");
   EXPECT_EQ(failed[0]["subject"], "list of VMs");
   EXPECT_THAT(failed[0]["text"].get<std::string>(), HasSubstr("403"));
+}
+
+// A request of the check, and how it is answered.
+using Refused = std::tuple<simulator::System, std::string, std::string, int>;
+
+// Refuses each request of a check in turn, though the reviews grant its right.
+TEST(CheckCommand, fails_for_each_read_that_is_refused_though_the_right_is_granted) {
+  using enum simulator::System;
+  // What a healthy pool need not have, or what another read proves.
+  const std::set<Refused> may_fail = {
+      {kHarvester, "get", "namespaces", 403}, {kHarvester, "get", "namespaces", 404},
+      {kHarvester, "get", "namespaces", 500}, {kHarvester, "get", "settings", 403},
+      {kHarvester, "get", "leases", 404},     {kNomad, "get", "jwks.json", 403},
+      {kNomad, "get", "jwks.json", 404},      {kNomad, "get", "agent", 403},
+      {kNomad, "get", "node-pool", 403},      {kNomad, "get", "node-pool", 404}};
+  const Values policy = {{"data_disks", "1Gi@harvester-longhorn"},
+                         {"priority_class", "system-node-critical"},
+                         {"node_pool", "default"}};
+  std::set<std::tuple<simulator::System, std::string, std::string>> requests;
+  CheckedPool healthy(policy);
+  healthy.cluster().SetFaultHook([&](const simulator::RequestInfo& request) {
+    requests.insert({request.system, request.verb, request.resource});
+    return simulator::Fault::None();
+  });
+  ASSERT_EQ(healthy.Check(), 0) << healthy.out();
+  ASSERT_GT(requests.size(), 15U);
+  for (const auto& [system, verb, resource] : requests) {
+    for (const int status : {403, 404, 500}) {
+      const Refused refused = {system, verb, resource, status};
+      CheckedPool world(policy);
+      world.cluster().SetFaultHook([&refused](const simulator::RequestInfo& request) {
+        const bool is_it = request.system == std::get<0>(refused) &&
+                           request.verb == std::get<1>(refused) &&
+                           request.resource == std::get<2>(refused);
+        return is_it ? simulator::Fault::Answer(std::get<3>(refused), "no")
+                     : simulator::Fault::None();
+      });
+      EXPECT_EQ(world.Check(), may_fail.contains(refused) ? 0 : 1)
+          << verb << " " << resource << " " << status << "\n"
+          << world.out();
+    }
+  }
+}
+
+TEST(CheckCommand, L10_warns_of_a_paused_pool_and_tells_how_to_resume_it) {
+  const auto pause = [](const std::string& value) {
+    CheckedPool world;
+    EXPECT_TRUE(world.cluster().PutObject(
+        {{"apiVersion", "coordination.k8s.io/v1"},
+         {"kind", "Lease"},
+         {"metadata",
+          {{"namespace", "nomad"},
+           {"name", "nomad-harvester-autoscaler-web"},
+           {"annotations", {{"nomad-harvester-autoscaler/paused", value}}}}}}));
+    const std::vector<json> warned = world.Lines("warn");
+    if (warned.empty()) return std::string();
+    EXPECT_EQ(warned.size(), 1U) << world.out();
+    EXPECT_EQ(warned[0]["id"], "pool.paused");
+    EXPECT_EQ(warned[0]["cure"], "nomad-harvester resume, with the options of this command");
+    return warned[0]["subject"].get<std::string>() + ": " + warned[0]["text"].get<std::string>();
+  };
+  EXPECT_THAT(pause("true"), StartsWith("pool nomad/web: it is paused until somebody resumes it, "
+                                        "by the annotation nomad-harvester-autoscaler/paused"));
+  EXPECT_THAT(pause("2100-01-01T06:00:00Z"),
+              StartsWith("pool nomad/web: it is paused until 2100-01-01T06:00:00Z, by"));
+  EXPECT_EQ(pause("2001-01-01T06:00:00Z"), "") << "it is over";
+  EXPECT_EQ(pause("false"), "");
+}
+
+TEST(CheckCommand, names_the_host_names_that_only_examples_have) {
+  EXPECT_EQ(scaling::PlaceholderIn("retry_join = [\"nomad.example.org\"]"), "nomad.example.org");
+  EXPECT_EQ(scaling::PlaceholderIn("https://Vault.Example.COM:8200"), "Vault.Example.COM");
+  EXPECT_EQ(scaling::PlaceholderIn("ops@example.net."), "example.net");
+  EXPECT_EQ(scaling::PlaceholderIn("example.o and a.b.example.com"), "a.b.example.com");
+  for (const char* somebodys : {"myexample.org", "my-example.org", "example.org.cn", "example.orgs",
+                                "example.organisation", "example", "example.", ""}) {
+    EXPECT_EQ(scaling::PlaceholderIn(somebodys), "") << somebodys;
+  }
+}
+
+TEST(CheckCommand, warns_of_names_of_the_examples_in_user_data) {
+  const support::ScopedTempDir dir;
+  const std::string file =
+      dir.WriteFile("cloud-init.yaml",
+                    "#cloud-config\n# See https://example.com.\nwrite_files:\n- content: |\n    "
+                    "retry_join = [\"nomad.example.org\"]\n");
+  CheckedPool world({{"user_data_file", file}});
+  EXPECT_EQ(world.Check(), 0);
+  EXPECT_THAT(
+      world.out(),
+      HasSubstr("ok       cloud-init templates: they render\nwarn     user_data_file " + file +
+                ": line 5: nomad.example.org: a name that only examples have, and no "
+                "server answers to\n         -> write the names or addresses of your own "
+                "servers there\n"));
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("harvester.templates"));
+}
+
+TEST(CheckCommand, warns_of_names_of_the_examples_in_the_files_of_the_agent) {
+  MetricQuery query{.policy = "web",
+                    .check = {.name = "load", .source = "prom", .strategy = "target-value"},
+                    .apm = AgentPlugin{.driver = "prometheus",
+                                       .config = {.values = {{"address", "http://p.example.com"}},
+                                                  .origins = {{"address", "agent.hcl:19:5"}}}},
+                    .apms_are_known = true};
+  CheckedPool world({}, NewestNomad(),
+                    {.policy = {{"annotations", "example.org/owner=data"}},
+                     .origins = {{"annotations", "web.hcl:9:7"}},
+                     .queries = {query}});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("files.placeholder", "files.placeholder"));
+  EXPECT_EQ(world.Check(), 0);
+  EXPECT_THAT(world.out(), HasSubstr("warn     annotations (web.hcl:9:7): example.org is a name"));
+  EXPECT_THAT(world.out(), HasSubstr("warn     address (agent.hcl:19:5): p.example.com is a name "
+                                     "that only examples have\n         -> write your own there"));
+}
+
+class CheckOfFiles : public testing::Test {
+ protected:
+  static std::string Policy(const std::string& name, const std::string& pool,
+                            const std::string& target = "harvester",
+                            const std::string& enabled = "true") {
+    return "scaling \"" + name + "\" {\n  enabled = " + enabled +
+           "\n  max = 5\n  policy {\n    check \"a\" {\n      strategy \"fixed-value\" {}\n    "
+           "}\n    target \"" +
+           target + "\" {\n      node_group_name = \"" + pool +
+           "\"\n      namespace = \"nomad\"\n    }\n  }\n}\n";
+  }
+  static std::string Target(const std::string& name, const std::string& url) {
+    return "target \"" + name +
+           "\" {\n  driver = \"harvester\"\n  config = {\n    "
+           "harvester_url = \"" +
+           url + "\"\n  }\n}\n";
+  }
+  std::string Agent(const std::string& more = "") const {
+    return dir_.WriteFile("agent.hcl", "policy {\n  dir = \"" + dir_.Path("policies") + "\"\n}\n" +
+                                           Target("harvester", "http://127.0.0.1:6443") + more);
+  }
+  // The lines about policies that share a pool.
+  static std::vector<std::string> Shared(const OperatorFiles& given) {
+    const auto files = ReadOperatorFiles(given);
+    EXPECT_TRUE(files.ok()) << files.status();
+    CheckedPool world({}, NewestNomad(), *files);
+    std::vector<std::string> texts;
+    for (const json& line : world.Lines("fail")) {
+      EXPECT_EQ(line["id"], "policy.pool");
+      EXPECT_THAT(line["cure"].get<std::string>(), HasSubstr("set enabled = false"));
+      texts.push_back(line["subject"].get<std::string>() + ": " + line["text"].get<std::string>());
+    }
+    return texts;
+  }
+
+  const support::ScopedTempDir dir_;
+};
+
+TEST_F(CheckOfFiles, L11_two_policies_of_one_pool_fail_in_one_file_and_in_several) {
+  const std::string agent = Agent();
+  const std::string web = dir_.WriteFile("policies/web.hcl", Policy("web", "web"));
+  EXPECT_THAT(Shared({.agent_config = {agent}, .policy = web}), IsEmpty());
+  const std::string both =
+      dir_.WriteFile("both.hcl", Policy("day", "web") + Policy("night", "web"));
+  EXPECT_THAT(Shared({.agent_config = {agent}, .policy = both, .policy_name = "day"}),
+              ElementsAre("policies of pool nomad/web: policy \"day\" (" + both +
+                          ":1:1) and policy \"night\" (" + both +
+                          ":14:1) scale the same pool: they overwrite each other's count"));
+  const std::string other = dir_.WriteFile("policies/other.hcl", Policy("other", "web"));
+  const std::string text = "policies of pool nomad/web: policy \"other\" (" + other +
+                           ":1:1) and policy \"web\" (" + web +
+                           ":1:1) scale the same pool: they overwrite each other's count";
+  const std::string dir = dir_.Path("policies");
+  EXPECT_THAT(Shared({.agent_config = {agent}, .policy_name = "web", .needs_policy = true}),
+              ElementsAre(text));
+  EXPECT_THAT(Shared({.policy = dir, .policy_name = "web"}), ElementsAre(text));
+  // The agent reads the other files of the directory, too.
+  EXPECT_THAT(Shared({.agent_config = {agent}, .policy = web}), SizeIs(1));
+  dir_.WriteFile("policies/broken.hcl", "scaling {");
+  EXPECT_THAT(Shared({.agent_config = {agent}, .policy = web}), SizeIs(1));
+  // A file from elsewhere may be the next version of one that is there.
+  EXPECT_THAT(
+      Shared({.agent_config = {agent}, .policy = dir_.WriteFile("web.hcl", Policy("web", "web"))}),
+      IsEmpty());
+}
+
+TEST_F(CheckOfFiles, L11_a_pool_is_of_one_harvester_and_of_policies_that_are_enabled) {
+  const std::string agent = Agent(Target("same", "HTTP://127.0.0.1:6443/") +
+                                  Target("elsewhere", "https://10.0.0.20:6443"));
+  const auto shared = [&](const std::string& second) {
+    const std::string file = dir_.WriteFile("both.hcl", Policy("web", "web") + second);
+    return Shared({.agent_config = {agent}, .policy = file, .policy_name = "web"}).size();
+  };
+  EXPECT_EQ(shared(Policy("b", "web")), 1U);
+  EXPECT_EQ(shared(Policy("b", "web", "same")), 1U);
+  EXPECT_EQ(shared(Policy("b", "web", "elsewhere")), 0U);
+  EXPECT_EQ(shared(Policy("b", "web", "harvester", "false")), 0U);
+  EXPECT_EQ(shared(Policy("b", "db")), 0U);
 }
 
 TEST(CheckCommand, C15_a_nomad_that_does_not_tell_its_keys_may_be_the_pools) {
@@ -251,8 +453,10 @@ TEST(CheckCommand, C15_a_nomad_that_does_not_tell_its_keys_may_be_the_pools) {
 TEST(CheckCommand, an_error_of_the_system_itself_is_no_wrong_address) {
   CheckedPool world;
   world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "nodes" ? simulator::Fault::Answer(500, "No cluster leader")
-                                       : simulator::Fault::None();
+    const bool is_nomads =
+        request.system == simulator::System::kNomad && request.resource == "nodes";
+    return is_nomads ? simulator::Fault::Answer(500, "No cluster leader")
+                     : simulator::Fault::None();
   });
   EXPECT_THAT(world.Ids("fail"), ElementsAre("nomad.address"));
   EXPECT_THAT(world.out(), AllOf(HasSubstr("No cluster leader"), HasSubstr("nomad server members"),

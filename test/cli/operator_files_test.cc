@@ -3,14 +3,18 @@
 // matter of test/contract/agent_files_test.go.
 #include "operator_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "agent_grammar.h"
 #include "support/scoped_temp_dir.h"
 #include "support/source_tree.h"
 
@@ -239,6 +243,39 @@ TEST_F(OperatorFilesTest, a_mistake_in_a_file_without_the_named_policy_is_a_warn
             HasSubstr("13 |   max = \"many\"")));
   EXPECT_THAT(Problem({.policy = policies + "/c.hcl", .policy_name = "ci"}),
               StartsWith(policies + "/c.hcl:13:3: max: expected a whole number (the agent"));
+}
+
+// The next agent's names are like those of this one: none may be taken for a typing error.
+void ExpectNamesApart(const BlockRule& rule) {
+  std::vector<std::string> names;
+  for (const ArgumentRule& argument : rule.arguments) {
+    names.insert(names.end(), argument.names.begin(), argument.names.end());
+  }
+  for (const BlockRule& block : rule.blocks) {
+    names.emplace_back(block.type);
+    ExpectNamesApart(block);
+  }
+  for (const std::string& name : names) {
+    std::vector<std::string> others = names;
+    std::erase(others, name);
+    EXPECT_EQ(base::NearestName(name, others), std::nullopt) << name;
+  }
+}
+
+TEST(AgentGrammar, takes_no_name_of_the_agents_for_another_one_misspelt) {
+  ExpectNamesApart(AgentFileRule());
+  ExpectNamesApart(PolicyFileRule());
+}
+
+TEST_F(OperatorFilesTest, a_name_of_a_newer_agent_is_noted_and_no_typing_error) {
+  for (const std::string text :
+       {"telemetry {\n  circonus_api_key = \"x\"\n}\n", "nomad {\n  ca_file = \"x\"\n}\n",
+        "policy {\n  id = \"x\"\n}\n"}) {
+    const std::string agent = Write("agent.hcl", text + Target("harvester", "x = 1"));
+    EXPECT_THAT(Read({.agent_config = {agent}}).unknown,
+                ElementsAre(HasSubstr("agents up to 0.5.0 refuse this file")))
+        << text;
+  }
 }
 
 TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {

@@ -49,7 +49,8 @@ std::string_view TrimAsciiSpace(std::string_view text);
 // Returns the Levenshtein distance, counting a transposition of neighbours as one edit.
 std::size_t EditDistance(std::string_view a, std::string_view b);
 // Returns the candidate nearest to `name`, if it is near enough to be a typing error (distance at
-// most a third of the length, at least 1, at most 4); ties go to the first.
+// most a third of the length, and at most 2); ties go to the first. Two real names may be as near
+// as 3: circonus_api_app and circonus_api_url.
 std::optional<std::string> NearestName(std::string_view name,
                                        const std::vector<std::string>& candidates);
 

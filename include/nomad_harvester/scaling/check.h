@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SCALING_CHECK_H_
 
 #include <string>
+#include <string_view>
 
 namespace nomad_harvester::scaling {
 
@@ -16,7 +17,7 @@ enum class CheckOutcome {
   kFail,     // a Scale would fail, or the VMs that it makes would
   kWarn,     // works, at a cost that the text names
   kUnknown,  // the token lacks the right to read it, or nothing shows it
-  kSkipped,  // something that it depends on has failed
+  kSkipped,  // something that it depends on has failed, as another result says
 };
 
 // Plain data. No text contains a secret of the configuration; texts of other systems are unchanged.
@@ -27,6 +28,10 @@ struct CheckResult {
   std::string text;  // what was seen
   std::string cure;  // what to do; empty: nothing, or the text says it
 };
+
+// Returns the first host name in `text` that only examples have: example.org, example.com or
+// example.net, or a name below one (RFC 2606). Empty: there is none.
+std::string PlaceholderIn(std::string_view text);
 
 }  // namespace nomad_harvester::scaling
 

@@ -2,9 +2,12 @@
 #include "nomad_harvester/scaling/check.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <memory>
 #include <utility>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/base_url.h"
 #include "nomad_harvester/scaling/maintenance.h"
@@ -14,6 +17,47 @@
 #include "execution/read_only.h"
 
 namespace nomad_harvester::scaling {
+
+namespace {
+
+bool IsOfName(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; }
+
+// Nothing was skipped for nothing: if no result is a failure, what was skipped is one.
+void FailIfOnlySkipped(std::vector<CheckResult>* all) {
+  const auto is = [](CheckOutcome outcome) {
+    return [outcome](const CheckResult& result) { return result.outcome == outcome; };
+  };
+  if (std::any_of(all->begin(), all->end(), is(CheckOutcome::kFail))) return;
+  for (CheckResult& result : *all) {
+    if (result.outcome != CheckOutcome::kSkipped) continue;
+    result.outcome = CheckOutcome::kFail;
+    result.text = "it was not checked: " + result.text;
+  }
+}
+
+}  // namespace
+
+std::string PlaceholderIn(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kDomains = {"example.org", "example.com",
+                                                        "example.net"};
+  const std::string lower = base::AsciiLower(text);
+  constexpr std::string_view kStart = "example.";
+  for (std::size_t at = lower.find(kStart); at != std::string::npos;
+       at = lower.find(kStart, at + 1)) {
+    const std::size_t end = at + kDomains.front().size();
+    const std::string_view domain = std::string_view(lower).substr(at, end - at);
+    if (std::find(kDomains.begin(), kDomains.end(), domain) == kDomains.end()) continue;
+    // "myexample.org" and "example.org.cn" are names of somebody.
+    if (at > 0 && (IsOfName(lower[at - 1]) || lower[at - 1] == '_')) continue;
+    const std::string_view rest = std::string_view(lower).substr(end);
+    if (!rest.empty() && (IsOfName(rest[0]) || rest[0] == '_')) continue;
+    if (rest.size() > 1 && rest[0] == '.' && IsOfName(rest[1])) continue;
+    std::size_t begin = at;
+    while (begin > 0 && (IsOfName(lower[begin - 1]) || lower[begin - 1] == '.')) --begin;
+    return std::string(text.substr(begin, end - begin));
+  }
+  return "";
+}
 
 void CheckLines::Expect(std::string id, std::string subject) {
   slots_.push_back({.id = std::move(id), .subject = std::move(subject)});
@@ -36,6 +80,14 @@ void CheckLines::Add(const std::string& id, std::string subject, CheckOutcome ou
                               .outcome = outcome,
                               .text = std::move(text),
                               .cure = std::move(cure)});
+}
+
+bool CheckLines::HasFailure() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
+    return std::any_of(slot.results.begin(), slot.results.end(), [](const CheckResult& result) {
+      return result.outcome == CheckOutcome::kFail;
+    });
+  });
 }
 
 std::vector<CheckResult> CheckLines::Take(const std::string& why_skipped) && {
@@ -109,9 +161,11 @@ std::vector<CheckResult> Maintenance::Check(const runtime::Context& caller,
   RunAll(context, deps,
          {[&] { all = CheckHarvester(context.WithTimeout(harvesters), deps, policy, &harvester); },
           [&] { of_nomad = CheckNomad(context, deps, policy, &nomad); }});
-  const std::vector<CheckResult> of_pool = CheckPool(policy, harvester, nomad);
+  const std::vector<CheckResult> of_pool =
+      CheckPool(policy, harvester, nomad, deps.clock.WallNow());
   all.insert(all.end(), of_nomad.begin(), of_nomad.end());
   all.insert(all.end(), of_pool.begin(), of_pool.end());
+  FailIfOnlySkipped(&all);
   return all;
 }
 

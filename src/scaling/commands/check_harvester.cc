@@ -19,6 +19,7 @@ constexpr char kHarvesterAddress[] = "harvester.address";
 constexpr char kHarvesterToken[] = "harvester.token";
 constexpr char kHarvesterVersion[] = "harvester.version";
 constexpr char kNamespace[] = "harvester.namespace";
+constexpr char kLease[] = "harvester.rights.lease";
 constexpr char kObservation[] = "harvester.rights.status";
 
 // True for 401 and for Kubernetes' own 403: the server checks who asks.
@@ -40,7 +41,7 @@ class HarvesterCheck {
     lines_.Expect(kObservation, "rights to observe");
     lines_.Expect("harvester.rights.growth", "rights to grow");
     lines_.Expect("harvester.rights.removal", "rights to shrink");
-    lines_.Expect("harvester.rights.lease", "rights to the pool's Lease");
+    lines_.Expect(kLease, "rights to the pool's Lease");
     lines_.Expect("harvester.rights.optional", "optional rights");
     ExpectSources(policy, &lines_);
   }
@@ -69,17 +70,25 @@ class HarvesterCheck {
     absl::StatusOr<kube::Observed> setting = absl::UnknownError("not read");
     absl::StatusOr<kube::Observed> ns = absl::UnknownError("not read");
     absl::StatusOr<std::vector<std::string>> foreign = absl::UnknownError("not read");
+    std::vector<Right> missing;
     RunAll(context_, deps_,
            {[&] { reads = ReadForCheck(context_, deps_, policy_); }, [&] { ReadVms(); },
-            [&] { ReadLease(); }, [&] { CheckRights(context_, deps_, policy_, *rules, &lines_); },
+            [&] { ReadLease(); },
+            [&] { missing = CheckRights(context_, deps_, policy_, *rules, &lines_); },
             [&] {
               setting = deps_.clients.kube->Get(context_, kube::kSettings, "", "server-version");
             },
             [&] { ns = deps_.clients.kube->Get(context_, kube::kNamespaces, "", policy_.ns); },
             [&] { foreign = deps_.vms.ListForeignSecrets(context_); }});
-    CheckVms(*rules);
+    CheckRead(kObservation, "list of VMs", vms_problem_, missing, "list", "virtualmachines");
+    CheckRead(kNamespace, "list of Secrets", foreign.status(), missing, "list", "secrets");
+    CheckRead("harvester.upgrade", "list of hosts", reads.hosts.status(), missing, "list", "nodes");
+    if (!lease_problem_.ok()) {
+      lines_.Add(kLease, "the pool's Lease", CheckOutcome::kFail, base::Message(lease_problem_),
+                 kSeeHarvester);
+    }
     CheckVersion(version, setting);
-    const absl::Status admitted = CheckSources(context_, deps_, policy_, reads, &lines_);
+    const absl::Status admitted = CheckSources(context_, deps_, policy_, reads, missing, &lines_);
     CheckNamespace(ns, admitted);
     if (foreign.ok() && !foreign->empty()) WarnOfForeign(*foreign);
     return std::move(lines_).Take("something that it needs has failed");
@@ -145,18 +154,18 @@ class HarvesterCheck {
   }
 
   // Something in between may refuse what the review grants.
-  void CheckVms(const kube::AccessRules& rules) {
-    if (vms_problem_.ok()) return;
-    const bool granted = rules.Allows("list", "kubevirt.io", "virtualmachines");
-    if (kube::IsForbidden(vms_problem_) && !granted) return;  // the line above says so
-    lines_.Add(kObservation, "list of VMs", CheckOutcome::kFail, base::Message(vms_problem_), "");
+  void CheckRead(const char* id, const char* subject, const absl::Status& status,
+                 const std::vector<Right>& missing, const char* verb, const char* resource) {
+    if (status.ok() || IsOfMissingRight(status, missing, verb, resource)) return;
+    lines_.Add(id, subject, CheckOutcome::kFail, TextOfRead(status), kSeeHarvester);
   }
 
-  // An error is ignored here, because the right to read the Lease is reported on its own line.
   void ReadLease() {
-    if (deps_.lease.Refresh(context_).ok()) {
-      facts_->lease_cluster = deps_.lease.record().nomad_cluster;
-    }
+    lease_problem_ = deps_.lease.Refresh(context_);
+    if (!lease_problem_.ok()) return;
+    const PoolRecord record = deps_.lease.record();
+    facts_->lease_cluster = record.nomad_cluster;
+    facts_->paused = record.paused;
   }
 
   void CheckVersion(const absl::StatusOr<kube::Observed>& kubernetes,
@@ -177,8 +186,12 @@ class HarvesterCheck {
                  "let harvester_url name Harvester's own cluster: through Rancher, its ID under "
                  "Virtualization Management");
     } else {
-      lines_.Set(kHarvesterVersion, CheckOutcome::kUnknown,
-                 text + "; Harvester's is not known: " + base::Message(setting.status()));
+      const bool answered = setting.ok() || kube::IsForbidden(setting.status());
+      lines_.Set(kHarvesterVersion, answered ? CheckOutcome::kUnknown : CheckOutcome::kFail,
+                 text + "; Harvester's is not known: " +
+                     (setting.ok() ? "the setting server-version is empty"
+                                   : base::Message(setting.status())),
+                 answered ? "" : kSeeHarvester);
     }
   }
 
@@ -187,6 +200,12 @@ class HarvesterCheck {
     const bool missing = kube::IsForbidden(ns.status()) && kube::IsNotFound(admitted);
     const NamespaceView view =
         missing ? MissingNamespace(policy_.ns) : NamespaceViewOf(ns, policy_.ns);
+    // The namespace is there, so what does not exist is something else.
+    if (ns.ok() && kube::IsNotFound(admitted)) {
+      lines_.Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(admitted),
+                 "this server does not have what Harvester has: see whether KubeVirt runs there, "
+                 "and whether something in between answers instead");
+    }
     if (!view.problem.empty()) {
       lines_.Set(kNamespace, CheckOutcome::kFail, view.problem, view.cure);
     } else if (ns.ok() || admitted.ok()) {
@@ -194,7 +213,7 @@ class HarvesterCheck {
     } else if (kube::IsForbidden(ns.status())) {
       lines_.Set(kNamespace, CheckOutcome::kUnknown, "the token may not read it");
     } else {
-      lines_.Set(kNamespace, CheckOutcome::kFail, base::Message(ns.status()));
+      lines_.Set(kNamespace, CheckOutcome::kFail, base::Message(ns.status()), kSeeHarvester);
     }
   }
 
@@ -216,6 +235,7 @@ class HarvesterCheck {
       HarvesterConnection(*deps_.clients.config).value_or(kube::Connection());
   CheckLines lines_;
   absl::Status vms_problem_;
+  absl::Status lease_problem_;
 };
 
 }  // namespace

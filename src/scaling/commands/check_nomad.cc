@@ -33,6 +33,7 @@ constexpr char kNomadVersion[] = "nomad.version";
 
 constexpr char kSetToken[] = "set the agent's token here, too: NOMAD_TOKEN or nomad_token_file";
 constexpr char kGrantNodeWrite[] = "grant node { policy = \"write\" } to the token";
+constexpr char kSeeLog[] = "see Nomad's log, and nomad server members";
 constexpr char kGrantReadJob[] =
     "grant namespace \"*\" { capabilities = [\"read-job\"] } to the token";
 
@@ -105,7 +106,9 @@ class NomadCheck {
             [&] { servers_ = nomad().ListServers(context_); },
             [&] {
               facts_->region = deps_.clients.config->nomad.region;
-              facts_->cluster = base::ToOptional(nomad().ReadClusterKeys(context_));
+              const auto cluster = nomad().ReadClusterKeys(context_);
+              facts_->cluster_problem = cluster.status();
+              facts_->cluster = base::ToOptional(cluster);
             },
             [&] {
               if (policy_.node_pool.has_value()) {
@@ -126,6 +129,8 @@ class NomadCheck {
     if (nodes.ok()) {
       facts_->index = nodes->index;
       CheckNodes(nodes->value);
+    } else {
+      FailNodes(nodes.status());
     }
     CheckVersion();
     return std::move(lines_).Take("the token may not read Nomad's nodes");
@@ -268,6 +273,18 @@ class NomadCheck {
     }
   }
 
+  // A token that Nomad accepts, and a list that it refuses.
+  void FailNodes(const absl::Status& refused) {
+    const bool granted = rights_.ok() && rights_->node_write == nomad::NodeWrite::kAllowed;
+    lines_.Set(
+        kNodes, CheckOutcome::kFail,
+        base::Message(refused) +
+            (granted ? ", though the token's policies grant node:write, which includes it" : ""),
+        granted ? "let the path /v1/nodes through: something between this machine and "
+                  "Nomad, such as a proxy, refuses it"
+                : ToGrant(kGrantNodeWrite));
+  }
+
   void CheckNodes(const std::vector<nomad::Node>& all) {
     const nodepool::PoolIdentity identity = IdentityOf(policy_);
     std::vector<nomad::Node> members;
@@ -304,7 +321,9 @@ class NomadCheck {
     if (!oldest.has_value()) {
       const std::string why = servers_.ok() ? "the servers do not tell their version"
                                             : base::Message(servers_.status());
-      lines_.Set(kNomadVersion, CheckOutcome::kUnknown, why);
+      const bool failed = !servers_.ok() && !IsDenied(servers_.status());
+      lines_.Set(kNomadVersion, failed ? CheckOutcome::kFail : CheckOutcome::kUnknown, why,
+                 failed ? kSeeLog : "");
       if (wants_tokens) lines_.Set(kIntroTokens, CheckOutcome::kUnknown, why);
       return;
     }

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/scaling/check.h"
 
+#include "absl/status/status.h"
 #include "execution/pool_dependencies.h"
 
 namespace nomad_harvester::scaling {
@@ -29,6 +31,7 @@ class CheckLines {
   void Set(const std::string& id, CheckOutcome outcome, std::string text, std::string cure = "");
   void Add(const std::string& id, std::string subject, CheckOutcome outcome, std::string text,
            std::string cure);
+  bool HasFailure() const;
   // Returns all results. Preconditions without a result are reported as skipped, with this reason.
   std::vector<CheckResult> Take(const std::string& why_skipped) &&;
 
@@ -53,6 +56,7 @@ struct ClockReading {
 struct HarvesterFacts {
   std::optional<std::vector<harvester::VirtualMachine>> vms;  // members of the pool
   std::string lease_cluster;  // Nomad's keys on the pool's Lease; empty: none, or not known
+  harvester::Hold paused;     // of the pool's Lease
   std::optional<ClockReading> clock;
 };
 struct NomadFacts {
@@ -60,6 +64,7 @@ struct NomadFacts {
   std::string region;                             // the configured one; empty: none
   std::uint64_t index = 0;                        // of the list of all nodes
   std::optional<std::string> cluster;             // its keys (nomad::NomadClient::ReadClusterKeys)
+  absl::Status cluster_problem;                   // why they are not known, if they were asked for
   std::optional<ClockReading> clock;
 };
 
@@ -71,7 +76,8 @@ std::vector<CheckResult> CheckNomad(const runtime::Context& context, const PoolD
                                     const config::PoolPolicy& policy, NomadFacts* facts);
 // Compares the policy with the pool's existing VMs and nodes. Sends no request.
 std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
-                                   const HarvesterFacts& harvester, const NomadFacts& nomad);
+                                   const HarvesterFacts& harvester, const NomadFacts& nomad,
+                                   base::WallTime now);
 
 // Describes the connection to an address.
 struct AddressView {

@@ -22,6 +22,7 @@ constexpr char kReadyDrivers[] = "pool.ready_drivers";
 constexpr char kCluster[] = "pool.nomad_cluster";
 constexpr char kClocks[] = "clocks";
 constexpr char kDryRun[] = "pool.dry_run";
+constexpr char kPaused[] = "pool.paused";
 
 // Allows for a Date in whole seconds and the time of the reply.
 constexpr base::Duration kClocksMayDiffer = std::chrono::seconds(30);
@@ -186,6 +187,23 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
   }
 }
 
+// By the API server's time, as a Scale does (rule L10).
+void CheckPause(const PoolKey& pool, const HarvesterFacts& harvester, base::WallTime now,
+                CheckLines* lines) {
+  const harvester::Hold& paused = harvester.paused;
+  if (!paused.HoldsAt(harvester.clock.has_value() ? harvester.clock->server : now)) return;
+  lines->Expect(kPaused, "pool " + pool.ToString());
+  lines->Set(kPaused, CheckOutcome::kWarn,
+             "it is paused " +
+                 (paused.always ? "until somebody resumes it"
+                                : "until " + base::FormatRfc3339(*paused.until)) +
+                 ", by the annotation " + harvester::kLeasePausedAnnotation +
+                 " of its Lease, which "
+                 "nomad-harvester pause or kubectl wrote: every Scale is refused, and no removal "
+                 "goes on",
+             "nomad-harvester resume, with the options of this command");
+}
+
 void CheckClocks(const HarvesterFacts& harvester, const NomadFacts& nomad, CheckLines* lines) {
   std::vector<std::string> known;
   std::vector<std::string> wrong;
@@ -217,7 +235,8 @@ void CheckClocks(const HarvesterFacts& harvester, const NomadFacts& nomad, Check
 }  // namespace
 
 std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
-                                   const HarvesterFacts& harvester, const NomadFacts& nomad) {
+                                   const HarvesterFacts& harvester, const NomadFacts& nomad,
+                                   base::WallTime now) {
   CheckLines lines;
   lines.Expect(kBootTime, "time to join");
   const bool has_tokens = policy.intro_token != config::IntroToken::kOff;
@@ -228,6 +247,7 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
   }
   lines.Expect(kCluster, "Nomad's cluster");
   lines.Expect(kClocks, "clocks");
+  CheckPause({.ns = policy.ns, .pool = policy.pool}, harvester, now, &lines);
   if (policy.dry_run) {
     lines.Expect(kDryRun, "dry-run");
     lines.Set(kDryRun, CheckOutcome::kWarn, kDryRunMeans,
@@ -242,13 +262,17 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
     CheckHostVolumes(policy, *nomad.nodes, &lines);
     if (!policy.ready_drivers.empty()) CheckReadyDrivers(policy, *nomad.nodes, &lines);
   }
-  if (harvester.vms.has_value() && nomad.cluster.has_value()) {
+  if (!nomad.cluster_problem.ok()) {
+    lines.Set(kCluster, CheckOutcome::kFail, base::Message(nomad.cluster_problem),
+              "let /.well-known/jwks.json through, and see Nomad's log: by its keys two Nomad "
+              "clusters are told apart");
+  } else if (harvester.vms.has_value() && nomad.cluster.has_value()) {
     CheckCluster({.ns = policy.ns, .pool = policy.pool}, harvester, nomad, &lines);
   }
   CheckClocks(harvester, nomad, &lines);
   return std::move(lines).Take(!harvester.vms.has_value() && !nomad.nodes.has_value()
                                    ? "the pool's VMs and nodes could not be read"
-                               : harvester.vms.has_value() ? "Nomad's nodes could not be read"
+                               : harvester.vms.has_value() ? "Nomad could not be read"
                                                            : "the pool's VMs could not be read");
 }
 

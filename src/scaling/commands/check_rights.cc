@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The token's rights in Harvester, and the consequence of each missing one.
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/error.h"
 
 #include "absl/strings/str_join.h"
 #include "commands/check_sources.h"
@@ -86,18 +88,38 @@ std::string Texts(const std::vector<Right>& rights) {
 
 }  // namespace
 
-void CheckRights(const runtime::Context& context, const PoolDependencies& deps,
-                 const config::PoolPolicy& policy, const kube::AccessRules& rules,
-                 CheckLines* lines) {
+bool Lacks(const std::vector<Right>& missing, std::string_view verb, std::string_view resource) {
+  return std::any_of(missing.begin(), missing.end(), [&](const Right& right) {
+    return verb == right.verb && resource == right.resource;
+  });
+}
+
+bool IsOfMissingRight(const absl::Status& status, const std::vector<Right>& missing,
+                      std::string_view verb, std::string_view resource) {
+  const bool refused = kube::IsForbidden(status) || absl::IsPermissionDenied(status);
+  return refused && Lacks(missing, verb, resource);
+}
+
+std::string TextOfRead(const absl::Status& status) {
+  return base::Message(status) +
+         (kube::IsForbidden(status) ? ", though the review of rights grants it" : "");
+}
+
+std::vector<Right> CheckRights(const runtime::Context& context, const PoolDependencies& deps,
+                               const config::PoolPolicy& policy, const kube::AccessRules& rules,
+                               CheckLines* lines) {
+  std::vector<Right> all_missing;
   const kube::KubeClient& client = *deps.clients.kube;
   const auto check = [&](const char* id, std::span<const Right> rights, CheckOutcome otherwise,
                          const std::string& costs) {
     const auto missing = MissingRights(context, client, rules, policy.ns, rights);
     if (!missing.ok()) {
-      lines->Set(id, CheckOutcome::kFail, base::Message(missing.status()));
+      all_missing.insert(all_missing.end(), rights.begin(), rights.end());
+      lines->Set(id, CheckOutcome::kFail, base::Message(missing.status()), kSeeHarvester);
     } else if (missing->empty()) {
       lines->Set(id, CheckOutcome::kPass, "granted in namespace " + policy.ns);
     } else {
+      all_missing.insert(all_missing.end(), missing->begin(), missing->end());
       lines->Set(id, otherwise,
                  "the token may not, in namespace " + policy.ns + ": " + Texts(*missing) + costs,
                  kGrant + policy.ns);
@@ -126,15 +148,18 @@ void CheckRights(const runtime::Context& context, const PoolDependencies& deps,
                       optional.of_cluster ? "" : policy.ns, std::span(&optional.right, 1));
     if (missing.ok() && missing->empty()) continue;
     complete = false;
+    all_missing.push_back(optional.right);
     const std::string subject = "optional right: " + RightText(optional.right);
     if (missing.ok()) {
       lines->Add(kOptional, subject, CheckOutcome::kWarn, std::string("missing: ") + optional.loss,
                  optional.of_cluster ? kGrantCluster : kGrant + policy.ns);
     } else {
-      lines->Add(kOptional, subject, CheckOutcome::kUnknown, base::Message(missing.status()), "");
+      lines->Add(kOptional, subject, CheckOutcome::kFail, base::Message(missing.status()),
+                 kSeeHarvester);
     }
   }
   if (complete) lines->Set(kOptional, CheckOutcome::kPass, "all granted");
+  return all_missing;
 }
 
 }  // namespace nomad_harvester::scaling

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/harvester/quota.h"
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
@@ -67,13 +70,18 @@ void SetSource(const std::string& id, const absl::Status& status, const std::str
   }
 }
 
-// An unreadable class is no obstacle: Harvester's own dry run accepts any name.
+// A class that the token may not read is no obstacle: Harvester's own dry run accepts any name.
 void SetClass(const std::string& id, const absl::Status& status,
-              const std::vector<std::string>& unread, const std::string& resource,
+              const std::vector<std::string>& unread, const std::string& resource, bool lacks_right,
               CheckLines* lines) {
   if (!status.ok()) {
     lines->Set(id, CheckOutcome::kFail, base::Message(status),
                "create it, or correct its name: a dry run of a VM does not notice");
+  } else if (!unread.empty() && !lacks_right) {
+    lines->Set(id, CheckOutcome::kFail,
+               "the read of " + absl::StrJoin(unread, ", ") +
+                   " is refused (403), though the review of rights grants get on " + resource,
+               kSeeHarvester);
   } else if (!unread.empty()) {
     lines->Set(id, CheckOutcome::kUnknown,
                "the token may not read " + absl::StrJoin(unread, ", ") +
@@ -86,30 +94,51 @@ void SetClass(const std::string& id, const absl::Status& status,
   }
 }
 
-// Ignores the root disk's size, which is checked with the image.
-absl::Status CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
-                            const CreationSources& sources) {
-  policy.disk_bytes.reset();
-  NH_ASSIGN_OR_RETURN(const CreationPlan plan,
-                      PlanCreation(deps, policy, WithoutProblems(sources), 0, ""));
-  const std::string& text = plan.user_data.text;
-  // What a variable at the beginning becomes is not known here.
-  if (text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text)) {
-    return absl::OkStatus();
+// Warns of host names that only examples have. Cloud-init's and Nomad's comments begin with "#".
+void WarnOfPlaceholders(const TemplateSource& source, const std::string& subject,
+                        CheckLines* lines) {
+  std::vector<std::string> found;
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(source.text, '\n')) {
+    ++number;
+    if (base::TrimAsciiSpace(base::ToStd(line)).starts_with('#')) continue;
+    const std::string name = PlaceholderIn(base::ToStd(line));
+    if (!name.empty()) found.push_back("line " + std::to_string(number) + ": " + name);
   }
-  return base::InvalidArgument(plan.user_data.key +
-                               ": cloud-init does not run it: it must begin with #cloud-config, "
-                               "#! or another header of cloud-init, without anything before it");
+  if (found.empty()) return;
+  lines->Add("harvester.templates", subject, CheckOutcome::kWarn,
+             base::FirstFew(found) + ": a name that only examples have, and no server answers to",
+             "write the names or addresses of your own servers there");
 }
 
-// True for a 403 by access control; an admission webhook or policy answers 403 with other words
-// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/
-// errors.go, `is forbidden: User "x" cannot create resource ...`).
-bool LacksRight(const absl::Status& status) {
-  const auto error = kube::GetKubeError(status);
-  return error.has_value() && error->http_status == 403 &&
-         error->message.find("is forbidden: User ") != std::string::npos &&
-         error->message.find(" cannot ") != std::string::npos;
+// Ignores the root disk's size, which is checked with the image.
+void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
+                    const CreationSources& sources, CheckLines* lines) {
+  constexpr char kId[] = "harvester.templates";
+  policy.disk_bytes.reset();
+  const auto plan = PlanCreation(deps, policy, WithoutProblems(sources), 0, "");
+  if (!plan.ok()) {
+    lines->Set(kId, CheckOutcome::kFail, base::Message(plan.status()),
+               "correct the key or the file that is named; files are read where the agent runs");
+    return;
+  }
+  const std::string& text = plan->user_data.text;
+  // What a variable at the beginning becomes is not known here.
+  if (text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text)) {
+    lines->Set(kId, CheckOutcome::kPass, "they render");
+  } else {
+    lines->Set(kId, CheckOutcome::kFail,
+               plan->user_data.key +
+                   ": cloud-init does not run it: it must begin with #cloud-config, #! or another "
+                   "header of cloud-init, without anything before it",
+               "correct the key or the file that is named; files are read where the agent runs");
+  }
+  const auto subject = [](const std::string& key, const std::optional<std::string>& file) {
+    return key + (file.has_value() ? " " + *file : "");
+  };
+  WarnOfPlaceholders(plan->user_data, subject(plan->user_data.key, policy.user_data_file), lines);
+  WarnOfPlaceholders(plan->network_data, subject(plan->network_data.key, policy.network_data_file),
+                     lines);
 }
 
 void CheckImage(const config::PoolPolicy& policy, const absl::StatusOr<harvester::Image>& image,
@@ -239,12 +268,15 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
 }
 
 void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPlan>& plan,
-                CheckLines* lines) {
+                const std::vector<Right>& missing, CheckLines* lines) {
   constexpr char kId[] = "harvester.quota";
   if (!sources.quotas.ok()) {
-    const bool denied = IsUnread(sources.quotas.status());
-    lines->Set(kId, denied ? CheckOutcome::kUnknown : CheckOutcome::kFail,
-               denied ? "the token may not read quotas" : base::Message(sources.quotas.status()));
+    const absl::Status& problem = sources.quotas.status();
+    if (IsOfMissingRight(problem, missing, "list", "resourcequotas")) {
+      lines->Set(kId, CheckOutcome::kUnknown, "the token may not read quotas");
+    } else {
+      lines->Set(kId, CheckOutcome::kFail, TextOfRead(problem), kSeeHarvester);
+    }
     return;
   }
   if (!plan.ok()) return;
@@ -282,7 +314,7 @@ void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines) {
   }
   lines->Expect("harvester.templates", "cloud-init templates");
   if (!DevicesOf(policy).empty()) lines->Expect("harvester.devices", "devices of hosts");
-  lines->Expect("harvester.dry_run", "dry run of a VM");
+  lines->Expect(kDryRunOfVm, "dry run of a VM");
   lines->Expect("harvester.quota", "quota");
   lines->Expect("harvester.upgrade", "VMs and Harvester's upgrade");
 }
@@ -298,7 +330,7 @@ SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies
 
 absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
                           const config::PoolPolicy& policy, const SourceReads& reads,
-                          CheckLines* lines) {
+                          const std::vector<Right>& missing, CheckLines* lines) {
   const CreationSources& sources = reads.sources;
   if (policy.vm_template.has_value()) {
     absl::Status problem = sources.vm_template.status();
@@ -310,11 +342,11 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
   CheckImage(policy, sources.image, lines);
   if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
     SetClass("harvester.storage_classes", sources.storage_classes, sources.unread_storage,
-             "storageclasses.storage.k8s.io", lines);
+             "storageclasses.storage.k8s.io", Lacks(missing, "get", "storageclasses"), lines);
   }
   if (policy.machine.contains("priority_class")) {
     SetClass("harvester.priority_class", sources.priority_class, sources.unread_priority,
-             "priorityclasses.scheduling.k8s.io", lines);
+             "priorityclasses.scheduling.k8s.io", Lacks(missing, "get", "priorityclasses"), lines);
   }
   SetSource("harvester.networks", sources.networks.status(), "exist",
             "create the VM network in Harvester, or correct the key networks",
@@ -324,30 +356,25 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
               "create the SSH key in Harvester, or correct the key ssh_keys", "keypairs", lines);
   }
   if (!DevicesOf(policy).empty()) CheckDevices(policy, reads, lines);
-  if (sources.vm_template.ok()) {
-    const absl::Status rendered = CheckTemplates(deps, policy, sources);
-    if (rendered.ok()) {
-      lines->Set("harvester.templates", CheckOutcome::kPass, "they render");
-    } else {
-      lines->Set("harvester.templates", CheckOutcome::kFail, base::Message(rendered),
-                 "correct the key or the file that is named; files are read where the agent runs");
-    }
-  }
+  if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, lines);
   const auto plan = PlanCreation(deps, policy, sources, 0, "");
-  absl::Status admitted = plan.status();
+  absl::Status admitted = absl::UnknownError("there was no dry run");
   if (plan.ok()) {
     admitted = DryRunCreation(context, deps, policy, *plan);
     if (admitted.ok()) {
-      lines->Set("harvester.dry_run", CheckOutcome::kPass,
+      lines->Set(kDryRunOfVm, CheckOutcome::kPass,
                  "Harvester would accept one; nothing was stored");
-    } else if (LacksRight(admitted)) {
-      lines->Set("harvester.dry_run", CheckOutcome::kSkipped, "the token may not create VMs");
+    } else if (IsOfMissingRight(admitted, missing, "create", "virtualmachines")) {
+      lines->Set(kDryRunOfVm, CheckOutcome::kSkipped, "the token may not create VMs");
     } else if (!kube::IsNotFound(admitted)) {
-      lines->Set("harvester.dry_run", CheckOutcome::kFail, base::Message(admitted),
+      lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(admitted),
                  "change what Harvester names: the keys of the policy make the VM");
     }
+  } else if (!lines->HasFailure()) {
+    lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(plan.status()),
+               "correct the key that is named");
   }
-  CheckQuota(sources, plan, lines);
+  CheckQuota(sources, plan, missing, lines);
   CheckUpgrade(policy, reads, plan, lines);
   return admitted;
 }
