@@ -71,8 +71,8 @@ std::string EventLine(const ReconcileEvent& event, bool dry_run) {
     const Verb verb = VerbOf(event);
     // Without an answer it may have been done; the next step reads it again (rule L9).
     const bool unknown =
-        absl::IsUnavailable(event.outcome) || absl::IsDeadlineExceeded(event.outcome);
-    const bool in_past = !dry_run && (event.outcome.ok() || unknown);
+        !dry_run && (absl::IsUnavailable(event.outcome) || absl::IsDeadlineExceeded(event.outcome));
+    const bool in_past = unknown || (!dry_run && event.outcome.ok());
     if (unknown) text += "it is not known yet whether it ";
     if (!in_past) text += dry_run ? "would " : "could not ";
     text += in_past ? verb.past : verb.infinitive;
