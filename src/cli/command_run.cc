@@ -19,7 +19,9 @@
 #include "nomad_harvester/plugin/plugin_process.h"
 
 #include "command.h"
+#include "output.h"
 #include "runtime_parts.h"
+#include "system_waits.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -83,7 +85,8 @@ class Connections {
         parts_(log::MakePlainSink(), log::Level::kWarn, environment),
         work_(
             std::make_shared<runtime::CancelSource>(runtime::Context::Background(parts_.clock()))),
-        context_(work_->context()) {}
+        context_(work_->context()),
+        waits_(parts_.clock(), &HasPrinted, std::cerr) {}
 
   // Connects to both systems of the settings. Warns once about their oddities.
   absl::Status Connect(Settings given, PolicyUse use) {
@@ -104,8 +107,9 @@ class Connections {
     for (const std::string& warning : warnings) {
       if (warned_.insert(warning).second) options.logger.Warn(warning);
     }
-    maintenances_.emplace_back(options, scaling::MakeClients(config, *std::move(transports),
-                                                             parts_.random(), options.logger));
+    maintenances_.emplace_back(
+        options, scaling::MakeClients(config, waits_.Limit(*transports, *config), parts_.random(),
+                                      options.logger));
     return absl::OkStatus();
   }
 
@@ -135,6 +139,7 @@ class Connections {
   RuntimeParts parts_;
   const std::shared_ptr<runtime::CancelSource> work_;
   const runtime::Context context_;
+  SystemWaits waits_;
   std::list<Settings> settings_;
   std::list<scaling::Maintenance> maintenances_;
   std::set<std::string> warned_;

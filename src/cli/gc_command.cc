@@ -69,9 +69,13 @@ std::string EventLine(const ReconcileEvent& event, bool dry_run) {
     text += "left alone: " + event.step.reason;
   } else {
     const Verb verb = VerbOf(event);
-    const bool done = !dry_run && event.outcome.ok();
-    if (!done) text += dry_run ? "would " : "could not ";
-    text += done ? verb.past : verb.infinitive;
+    // Without an answer it may have been done; the next step reads it again (rule L9).
+    const bool unknown =
+        !dry_run && (absl::IsUnavailable(event.outcome) || absl::IsDeadlineExceeded(event.outcome));
+    const bool in_past = unknown || (!dry_run && event.outcome.ok());
+    if (unknown) text += "it is not known yet whether it ";
+    if (!in_past) text += dry_run ? "would " : "could not ";
+    text += in_past ? verb.past : verb.infinitive;
     if (!is_step) text += " " + event.object;
     text += ": ";
     text += WhyOf(event);

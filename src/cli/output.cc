@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output.h"
 
+#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
 #include <iostream>
@@ -10,10 +11,18 @@
 #include "nomad_harvester/base/file.h"
 
 namespace nomad_harvester::cli {
+namespace {
+
+std::atomic<bool> has_printed = false;
+
+}  // namespace
+
+bool HasPrinted() { return has_printed; }
 
 CheckedOutput::CheckedOutput() : previous_(std::cout.rdbuf()) {
   std::cout.flush();
   setp(buffer_.begin(), buffer_.end());
+  has_printed = false;
   std::cout.rdbuf(this);
   std::cout.clear();
 }
@@ -40,6 +49,7 @@ CheckedOutput::int_type CheckedOutput::overflow(int_type character) {
 
 int CheckedOutput::sync() {
   std::string_view left(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+  if (!left.empty()) has_printed = true;
   if (error_ == 0) error_ = base::WriteAll(STDOUT_FILENO, &left);
   setp(buffer_.begin(), buffer_.end());
   return error_ == 0 ? 0 : -1;

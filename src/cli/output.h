@@ -31,6 +31,9 @@ class CheckedOutput : public std::streambuf {
   std::streambuf* const previous_;
 };
 
+// Whether anything was written to standard output since CheckedOutput was made. Thread-safe.
+bool HasPrinted();
+
 // Opens closed standard descriptors, so that no connection takes their place, and writing to a
 // closed standard output is an error.
 void OccupyStandardDescriptors();

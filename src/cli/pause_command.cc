@@ -36,12 +36,6 @@ scaling::PoolKey KeyOf(const CommandRun& run) {
   return {.ns = run.settings.policy->ns, .pool = run.settings.policy->pool};
 }
 
-int RefuseLease(const CommandRun& run, const absl::Status& status) {
-  return run.errors.Refuse(
-      base::Annotate(status, "the Lease of pool " + KeyOf(run).ToString() + " was not written"),
-      kExitFailure);
-}
-
 constexpr char kNoLeaseYet[] =
     "Note: no process has scaled it yet; nomad-harvester status names the pools of the namespace\n";
 
@@ -51,7 +45,7 @@ int Pause(const CommandRun& run, const harvester::Hold& hold) {
   if (!mistyped.empty()) return run.errors.Refuse(mistyped, kExitFailure);
   const absl::StatusOr<bool> written =
       run.maintenance.Pause(run.context.WithTimeout(kOperatorBudget), key, hold);
-  if (!written.ok()) return RefuseLease(run, written.status());
+  if (!written.ok()) return run.errors.Refuse(written.status(), kExitFailure);
   run.out << "pool " << key.ToString() << " is paused until "
           << (hold.always ? "nomad-harvester resume" : base::FormatRfc3339(*hold.until)) << "\n"
           << (*written ? "" : kNoLeaseYet);
@@ -61,7 +55,7 @@ int Pause(const CommandRun& run, const harvester::Hold& hold) {
 int Resume(const CommandRun& run) {
   const auto was_paused =
       run.maintenance.Resume(run.context.WithTimeout(kOperatorBudget), KeyOf(run));
-  if (!was_paused.ok()) return RefuseLease(run, was_paused.status());
+  if (!was_paused.ok()) return run.errors.Refuse(was_paused.status(), kExitFailure);
   run.out << "pool " << KeyOf(run).ToString();
   switch (*was_paused) {
     case scaling::WasHeld::kYes:
@@ -79,7 +73,7 @@ int Resume(const CommandRun& run) {
 int ResumeReplacement(const CommandRun& run) {
   const auto had_stopped =
       run.maintenance.ResumeReplacement(run.context.WithTimeout(kOperatorBudget), KeyOf(run));
-  if (!had_stopped.ok()) return RefuseLease(run, had_stopped.status());
+  if (!had_stopped.ok()) return run.errors.Refuse(had_stopped.status(), kExitFailure);
   run.out << "pool " << KeyOf(run).ToString()
           << (*had_stopped == scaling::WasHeld::kYes
                   ? ": the replacement of VMs goes on\n"

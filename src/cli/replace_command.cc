@@ -120,10 +120,17 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
       (reason.has_value() ? "replace " : "keep ") + std::to_string(selected.size()) +
       (selected.size() == 1 ? " VM" : " VMs") + " of pool " + inspection.snapshot.key.ToString();
   if (const int answer = Confirm(run, yes, question); answer != kExitOk) return answer;
+  std::size_t written = 0;
   for (const scaling::VmView* view : selected) {
     const absl::Status asked = run.maintenance.RequestReplacement(
         run.context.WithTimeout(kOperatorBudget), view->vm, reason);
-    if (!asked.ok()) return run.errors.Refuse(asked, kExitFailure);
+    if (!asked.ok()) {
+      return run.errors.Refuse(
+          base::Annotate(asked, "after " + std::to_string(written) + " of " +
+                                    std::to_string(selected.size()) + " VMs were written"),
+          kExitFailure);
+    }
+    ++written;
   }
   return kExitOk;
 }

@@ -13,6 +13,7 @@
 namespace nomad_harvester::http {
 namespace {
 
+constexpr char kFinal[] = "nomad-harvester/final";
 constexpr base::Duration kMaxRetryAfter = std::chrono::seconds(60);
 
 bool IsFaultOfTheServer(int status) {
@@ -166,11 +167,16 @@ bool ShouldRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>&
   const bool idempotent = request.idempotency == Idempotency::kIdempotent;
   // Only UNAVAILABLE may succeed on a retry; other codes are the caller's cancellation or deadline,
   // or permanent.
-  if (!outcome.ok()) return idempotent && absl::IsUnavailable(outcome.status());
+  if (!outcome.ok()) {
+    return idempotent && absl::IsUnavailable(outcome.status()) &&
+           !outcome.status().GetPayload(kFinal).has_value();
+  }
   const bool asks_for_later = outcome->status == 429;
   if (!asks_for_later && !(idempotent && IsFaultOfTheServer(outcome->status))) return false;
   return !permanently_refused || !permanently_refused(*outcome);
 }
+
+void MarkFinal(absl::Status* status) { base::SetPayload(kFinal, "", status); }
 
 std::optional<base::Duration> RetryAfter(const HttpResponse& response) {
   const std::optional<std::string> field = response.headers.Find("Retry-After");

@@ -82,6 +82,18 @@ class Commands : public testing::Test {
   std::array<struct sigaction, kSignals.size()> actions_{};
 };
 
+TEST_F(Commands, L9_of_a_nomad_that_hangs_names_it_and_says_meanwhile_what_is_waited_for) {
+  const support::Listener nomad;
+  const Outcome outcome = Call({"adopt", "--set", "namespace=nomad", "--set", "node_group_name=web",
+                                "--set", "node_class=web"},
+                               {{"HARVESTER_URL", "http://127.0.0.1:1"},
+                                {"HARVESTER_TOKEN", "any"},
+                                {"NOMAD_ADDR", nomad.url()}});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("waits for Nomad at " + nomad.url() + ": "),
+                                 HasSubstr("Nomad at " + nomad.url() + " gave no reply")));
+}
+
 TEST_F(Commands, without_a_cookie_and_a_command_it_prints_its_help) {
   const Outcome outcome = Call({});
   EXPECT_EQ(outcome.exit_code, 0);

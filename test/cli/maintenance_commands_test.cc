@@ -597,7 +597,7 @@ TEST_F(MaintenanceCommands, C15_adopt_needs_a_nomad_that_tells_its_keys_and_can_
     return second ? simulator::Fault::Answer(403, "denied") : simulator::Fault::None();
   });
   EXPECT_EQ(Adopt(), 1);
-  EXPECT_THAT(err_.str(), HasSubstr("after 1 of 2; repeat it"));
+  EXPECT_THAT(err_.str(), HasSubstr("after 1 of 2 VMs were recorded: VM "));
   EXPECT_EQ(Adopt(), 0);
   EXPECT_THAT(out_.str(), HasSubstr("belongs to this Nomad cluster now"));
 }

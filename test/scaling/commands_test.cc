@@ -12,6 +12,7 @@ using std::chrono::seconds;
 using support::IsOk;
 using support::IsOkAndHolds;
 using support::StatusIs;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -74,6 +75,54 @@ TEST_F(CommandsTest, L10_a_pause_or_a_resume_whose_answer_was_lost_reads_the_Lea
   EXPECT_EQ(Paused(), "");
   Next("patch leases", simulator::Fault::Drop());
   EXPECT_FALSE(Pause(Hold{.always = true}).ok()) << "it was not written";
+}
+
+TEST_F(CommandsTest, L9_a_write_without_an_answer_says_what_is_there_or_that_it_is_not_known) {
+  AnnotateLease("note", "kept");
+  Next("patch leases", simulator::Fault::Drop());
+  EXPECT_THAT(Pause(Hold{.always = true}),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("the Lease of pool nomad/web was not written, as a read after it "
+                                 "shows; repeat it")));
+  Next("patch leases", simulator::Fault::DropReply());
+  Next("get leases", Refused());
+  EXPECT_THAT(Pause(Hold{.always = true}),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("whether the Lease of pool nomad/web was written is not "
+                                       "known"),
+                             HasSubstr("nomad-harvester status shows it"))));
+  EXPECT_EQ(Paused(), "true");
+  Next("patch leases", Refused());
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kPermissionDenied,
+                                 HasSubstr("the Lease of pool nomad/web was not written: ")));
+}
+
+TEST_F(CommandsTest, L9_a_replacement_that_was_asked_for_without_an_answer_is_read_again) {
+  AddVm("web-a");
+  const auto read = [this] {
+    return harvester::VmStore(clients_.kube, "nomad").Get(context(), "web-a")->value;
+  };
+  const auto request = [&](const std::optional<std::string>& reason) {
+    const harvester::VirtualMachine vm = read();
+    Forget();
+    return Commands().RequestReplacement(context(), vm, reason);
+  };
+  // Its own repetition finds a conflict with what it has written.
+  Next("patch virtualmachines", simulator::Fault::DropReply());
+  EXPECT_THAT(request("old"), IsOk());
+  EXPECT_EQ(read().replace_request, "old");
+  const harvester::VirtualMachine before = read();
+  EXPECT_THAT(request("older"), IsOk());
+  EXPECT_THAT(Commands().RequestReplacement(context(), before, std::nullopt),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("VM web-a was not written, as a read after it shows; repeat it")))
+      << "somebody else has changed it";
+  EXPECT_EQ(read().replace_request, "older");
+  Always("patch virtualmachines", simulator::Fault::DropReply());
+  Next("get virtualmachines", Refused());
+  EXPECT_THAT(Commands().RequestReplacement(context(), before, std::nullopt),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("whether VM web-a was written is not known")));
 }
 
 TEST_F(CommandsTest, L10_a_resume_of_a_pool_that_is_not_paused_writes_nothing_and_says_so) {

@@ -18,12 +18,15 @@ namespace nomad_harvester::http {
 // True if a request is retried after this outcome. `permanently_refused` recognises a 429 or 5xx
 // that another attempt cannot change (Harvester sends quota and MAC refusals as 500, and a webhook
 // chooses the status of its denial); null: none.
-//   no reply             retried if the request is idempotent
+//   no reply             retried if the request is idempotent, unless MarkFinal was called
 //   429                  retried unless permanently_refused: the server did not act on it
 //   500 502 503 504      retried if idempotent and not permanently_refused
 //   everything else      not retried
 bool ShouldRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
                  const std::function<bool(const HttpResponse&)>& permanently_refused);
+
+// Marks an UNAVAILABLE that ShouldRetry does not retry: the caller has no more time for the server.
+void MarkFinal(absl::Status* status);
 
 // The wait that the server requests in seconds, at most 60 s. nullopt if there is none, or another
 // text: neither Kubernetes nor Nomad sends a date.

@@ -82,19 +82,22 @@ absl::Status Maintenance::Adopt(const runtime::Context& context, const Adoption&
       nodes.index = adoption.index;
       changes[harvester::kNodesAnnotation] = harvester::ToAnnotation(nodes);
     }
-    const auto changed = store.Annotate(context, vm->name, vm->resource_version, changes);
+    const absl::Status changed =
+        AnnotateVm(context, store, *vm, changes, [&](const harvester::VirtualMachine& now) {
+          return now.nomad_cluster == adoption.cluster &&
+                 (!now.nodes.has_value() || now.nodes->index <= adoption.index);
+        });
     if (!changed.ok()) {
-      return base::Annotate(changed.status(), "VM " + vm->name + " could not be written, after " +
-                                                  std::to_string(written) + " of " +
-                                                  std::to_string(adoption.vms.size()) +
-                                                  "; repeat it");
+      return base::Annotate(changed, "after " + std::to_string(written) + " of " +
+                                         std::to_string(adoption.vms.size()) +
+                                         " VMs were recorded");
     }
     ++written;
   }
   if (adoption.lease_cluster.empty()) return absl::OkStatus();
   return base::Annotate(WriteOnLease(context, *clients_.kube, adoption.key,
                                      harvester::kNomadClusterAnnotation, adoption.cluster),
-                        "the VMs are recorded, the pool's Lease may not be; repeat it");
+                        "the VMs are recorded");
 }
 
 }  // namespace nomad_harvester::scaling

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
 #define NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,8 +75,20 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
 // DEADLINE_EXCEEDED if the command's time ended while the Lease was being read. The error names the
 // system that did not answer.
 absl::Status CheckAnswered(const runtime::Context& context, const LeaseView& lease);
-// Writes an annotation of the pool's Lease, or removes it if `text` is unset. One request.
-// NOT_FOUND: there is no Lease. UNAVAILABLE: the reply does not show the written text.
+// Returns what became of a write that ended with `outcome`: `object`, such as "VM web-1". Of a
+// write without a reply, or one whose repetition found a conflict, nobody knows whether it was
+// done, so `is_there` reads the object: whether it has what was to be written. OK: it was written.
+// Errors say that it was not, or that this is not known, and how to see it (rule L9).
+absl::Status Settle(const absl::Status& outcome, const std::string& object,
+                    const std::function<absl::StatusOr<bool>()>& is_there);
+// Writes annotations of a VM, unless it has changed since `vm` was read; then the same. `has_them`
+// says whether the VM that was read again has them.
+absl::Status AnnotateVm(const runtime::Context& context, const harvester::VmStore& store,
+                        const harvester::VirtualMachine& vm,
+                        const harvester::AnnotationChanges& changes,
+                        const std::function<bool(const harvester::VirtualMachine&)>& has_them);
+// Writes an annotation of the pool's Lease, or removes it if `text` is unset. One request, and one
+// more if its outcome is not known. NOT_FOUND: there is no Lease.
 absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClient& client,
                           const PoolKey& key, const char* annotation,
                           const std::optional<std::string>& text);

@@ -17,34 +17,32 @@ namespace nomad_harvester::scaling {
 
 namespace {
 
-// A success proves nothing unless the reply is the Lease with the written text, because a proxy may
-// have answered.
-absl::Status CheckStored(const kube::Observed& reply, const std::string& name,
-                         const char* annotation, const std::optional<std::string>& text) {
-  const absl::StatusOr<kube::Lease> lease = kube::ParseLeaseReply(reply, name);
-  if (lease.ok()) {
-    const auto stored = lease->annotations.find(annotation);
-    const bool is_as_wanted = text.has_value()
-                                  ? stored != lease->annotations.end() && stored->second == *text
-                                  : stored == lease->annotations.end();
-    if (is_as_wanted) return absl::OkStatus();
-  }
-  return base::Unavailable("Lease " + name +
-                           ": the reply is not the Lease with what was written: whether it was "
-                           "written is not known; repeat it, and check harvester_url");
+// True if the reply is the Lease with the written text.
+absl::StatusOr<bool> Shows(const absl::StatusOr<kube::Observed>& reply, const std::string& name,
+                           const char* annotation, const std::optional<std::string>& text) {
+  NH_ASSIGN_OR_RETURN(const kube::Lease lease, kube::ParseLeaseReply(reply, name));
+  const auto stored = lease.annotations.find(annotation);
+  if (!text.has_value()) return stored == lease.annotations.end();
+  return stored != lease.annotations.end() && stored->second == *text;
 }
 
-// Returns whether the Lease has what was written. A write whose answer was lost or says nothing
-// about it may have been done, so the Lease is read again.
+std::string TextOf(const PoolKey& key) { return "the Lease of pool " + key.ToString(); }
+
+// A success proves nothing unless the reply is the Lease with the written text, because a proxy may
+// have answered.
 absl::Status CheckWritten(const runtime::Context& context, const kube::KubeClient& client,
                           const PoolKey& key, const absl::StatusOr<kube::Observed>& reply,
                           const char* annotation, const std::optional<std::string>& text) {
   const std::string name = harvester::LeaseName(key.pool);
-  if (reply.ok()) return CheckStored(*reply, name, annotation, text);
-  if (kube::IsRefused(reply.status()) || kube::IsNotFound(reply.status())) return reply.status();
-  const auto now = client.Get(context, kube::kLeases, key.ns, name);
-  const bool written = now.ok() && CheckStored(*now, name, annotation, text).ok();
-  return written ? absl::OkStatus() : reply.status();
+  absl::Status outcome = reply.status();
+  if (reply.ok() && !Shows(reply, name, annotation, text).value_or(false)) {
+    outcome = base::Unavailable(
+        "the reply is not the Lease with what was written; check "
+        "harvester_url");
+  }
+  return Settle(outcome, TextOf(key), [&] {
+    return Shows(client.Get(context, kube::kLeases, key.ns, name), name, annotation, text);
+  });
 }
 
 }  // namespace
@@ -73,8 +71,11 @@ absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
   const std::string name = harvester::LeaseName(key.pool);
   const auto observed = client.Get(context, kube::kLeases, key.ns, name);
   if (kube::IsNotFound(observed.status())) return WasHeld::kNoLease;
-  NH_ASSIGN_OR_RETURN(const kube::Lease lease, kube::ParseLeaseReply(observed, name));
-  if (!lease.annotations.contains(annotation)) return WasHeld::kNo;
+  const auto lease = kube::ParseLeaseReply(observed, name);
+  if (!lease.ok()) {
+    return base::Annotate(lease.status(), TextOf(key) + " was not written, as it cannot be read");
+  }
+  if (!lease->annotations.contains(annotation)) return WasHeld::kNo;
   NH_RETURN_IF_ERROR(WriteOnLease(context, client, key, annotation, std::nullopt));
   return WasHeld::kYes;
 }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "system_waits.h"
+
+#include <iterator>
+#include <list>
+#include <map>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/http/retry.h"
+
+#include "text.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+std::string AddressOf(const std::string& base_url) {
+  const auto url = http::ParseBaseUrl(base_url);
+  if (!url.ok()) return "an unknown address";
+  return url->is_socket() ? url->Text() : url->Url();
+}
+
+}  // namespace
+
+// What the command waits for; says it once.
+struct SystemWaits::State {
+  using Place = std::list<std::string>::iterator;
+
+  State(std::function<bool()> printed, std::ostream& stream)
+      : has_printed(std::move(printed)), err(stream) {}
+
+  // Call when a request begins; End takes the result.
+  Place Begin(const std::string& what) {
+    Place place;
+    {
+      const base::MutexLock lock(mutex);
+      asked.push_back(what);
+      place = std::prev(asked.end());
+    }
+    TellIfDue();
+    return place;
+  }
+  void End(Place place) {
+    const base::MutexLock lock(mutex);
+    asked.erase(place);
+  }
+  void BecomeDue() {
+    {
+      const base::MutexLock lock(mutex);
+      is_due = true;
+    }
+    TellIfDue();
+  }
+  void TellIfDue() {
+    std::string line;
+    {
+      const base::MutexLock lock(mutex);
+      if (!is_due || told || asked.empty()) return;
+      told = true;
+      line = Printable("waits for " + asked.front()) + "\n";
+    }
+    if (!has_printed()) err << line << std::flush;
+  }
+
+  const std::function<bool()> has_printed;
+  std::ostream& err;
+  base::Mutex mutex;
+  std::list<std::string> asked NH_GUARDED_BY(mutex);  // the requests in flight, the oldest first
+  bool is_due NH_GUARDED_BY(mutex) = false;
+  bool told NH_GUARDED_BY(mutex) = false;
+  std::map<std::string, std::shared_ptr<System>> systems NH_GUARDED_BY(mutex);  // by address
+};
+
+// How long one system has been silent. The time counts while at least one request waits.
+class SystemWaits::System {
+ public:
+  System(std::string name, std::string key, std::string address)
+      : name_(std::move(name)), key_(std::move(key)), address_(std::move(address)) {}
+
+  // "Nomad at http://10.0.0.5:4646: list nodes".
+  std::string Asked(const std::string& purpose) const {
+    return name_ + " at " + address_ + ": " + purpose;
+  }
+
+  // Returns until when a request that begins now may wait, or the error of a system given up.
+  absl::StatusOr<base::MonoTime> Begin(base::MonoTime now, const std::string& purpose) {
+    const base::MutexLock lock(mutex_);
+    if (in_flight_ == 0 && now - ended_at_ >= kAnswerLimit) silent_for_ = base::Duration::zero();
+    const base::Duration silent = SilentFor(now);
+    if (silent >= kAnswerLimit) return GivenUp(first_asked_, "");
+    if (in_flight_++ == 0) waiting_since_ = now;
+    if (silent == base::Duration::zero()) first_asked_ = purpose;
+    return now + (kAnswerLimit - silent);
+  }
+  void End(base::MonoTime now, bool replied) {
+    const base::MutexLock lock(mutex_);
+    silent_for_ = replied ? base::Duration::zero() : SilentFor(now);
+    waiting_since_ = now;
+    ended_at_ = now;
+    --in_flight_;
+  }
+  // The error of a request that has waited until then.
+  absl::Status GivenUp(const http::HttpRequest& request) const {
+    const bool writes = request.effect == http::Effect::kWrite;
+    return GivenUp(request.purpose, writes ? "; whether it was done is not known" : "");
+  }
+
+ private:
+  base::Duration SilentFor(base::MonoTime now) const NH_REQUIRES(mutex_) {
+    return silent_for_ + (in_flight_ == 0 ? base::Duration::zero() : now - waiting_since_);
+  }
+  absl::Status GivenUp(const std::string& asked, const std::string& outcome) const {
+    absl::Status status = base::Unavailable(
+        name_ + " at " + address_ + " gave no reply within " +
+        base::FormatGoDuration(kAnswerLimit) + " to: " + asked + outcome + "; check " + key_ +
+        ", that " + name_ + " runs, and that no firewall or proxy on the way drops packets");
+    http::MarkFinal(&status);
+    return status;
+  }
+
+  const std::string name_;
+  const std::string key_;  // of the address
+  const std::string address_;
+  base::Mutex mutex_;
+  int in_flight_ NH_GUARDED_BY(mutex_) = 0;
+  base::MonoTime waiting_since_ NH_GUARDED_BY(mutex_){};
+  base::MonoTime ended_at_ NH_GUARDED_BY(mutex_){};
+  base::Duration silent_for_ NH_GUARDED_BY(mutex_){};  // before `waiting_since_`
+  std::string first_asked_ NH_GUARDED_BY(mutex_);      // since the last reply
+};
+
+class SystemWaits::LimitedTransport final : public http::HttpTransport {
+ public:
+  LimitedTransport(std::shared_ptr<http::HttpTransport> inner, std::shared_ptr<State> state,
+                   std::shared_ptr<System> system)
+      : inner_(std::move(inner)), state_(std::move(state)), system_(std::move(system)) {}
+
+  absl::StatusOr<http::HttpResponse> Send(const runtime::Context& context,
+                                          const http::HttpRequest& request) override {
+    if (request.server_wait > base::Duration::zero()) return inner_->Send(context, request);
+    NH_ASSIGN_OR_RETURN(const base::MonoTime until,
+                        system_->Begin(context.clock().Now(), request.purpose));
+    const auto place = state_->Begin(system_->Asked(request.purpose));
+    absl::StatusOr<http::HttpResponse> outcome = inner_->Send(context.WithDeadline(until), request);
+    state_->End(place);
+    const base::MonoTime now = context.clock().Now();
+    system_->End(now, outcome.ok());
+    if (outcome.ok() || now < until || absl::IsCancelled(outcome.status())) return outcome;
+    return system_->GivenUp(request);
+  }
+
+ private:
+  const std::shared_ptr<http::HttpTransport> inner_;
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<System> system_;
+};
+
+SystemWaits::SystemWaits(runtime::Clock& clock, std::function<bool()> has_printed,
+                         std::ostream& err)
+    : state_(std::make_shared<State>(std::move(has_printed), err)),
+      timer_(clock.Every(kFirstLineAfter, [state = state_] { state->BecomeDue(); })) {}
+
+std::shared_ptr<http::HttpTransport> SystemWaits::LimitOne(
+    const std::shared_ptr<http::HttpTransport>& inner, const char* name, const char* key,
+    const std::string& base_url) {
+  const std::string address = AddressOf(base_url);
+  const base::MutexLock lock(state_->mutex);
+  std::shared_ptr<System>& system = state_->systems[name + (" " + address)];
+  if (system == nullptr) system = std::make_shared<System>(name, key, address);
+  return std::make_shared<LimitedTransport>(inner, state_, system);
+}
+
+scaling::RawTransports SystemWaits::Limit(const scaling::RawTransports& transports,
+                                          const config::PluginConfig& config) {
+  const auto harvester = scaling::HarvesterConnection(config);
+  const auto nomad = scaling::NomadConnection(config);
+  const char* const harvester_key =
+      config.harvester.kubeconfig_path.empty() ? "harvester_url" : "harvester_kubeconfig";
+  return {.harvester = LimitOne(transports.harvester, "Harvester", harvester_key,
+                                harvester.ok() ? harvester->curl.base_url : ""),
+          .nomad = LimitOne(transports.nomad, "Nomad", "nomad_address",
+                            nomad.ok() ? nomad->curl.base_url : ""),
+          .warnings = transports.warnings};
+}
+
+}  // namespace nomad_harvester::cli
