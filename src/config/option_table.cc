@@ -181,10 +181,6 @@ constexpr Option kOptions[] = {
               "then come from this block, the environment and the defaults.",
               "true"),
 
-    Plugin(kWork, "allow_unverified_read_job", kBool, "false", "",
-           "Allow `least_busy`, `empty` and `empty_ignore_system` although it cannot be verified "
-           "that the token has `read-job`. Nomad hides the allocations that a token may not "
-           "read, so that a busy node may look empty."),
     Plugin(kWork, "request_timeout", kDuration, "10s", "",
            "Limit of one HTTP request; it never outlives the deadline of the agent's call."),
     Plugin(kWork, "max_concurrency", kCount, "10", "",

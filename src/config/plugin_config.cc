@@ -234,7 +234,6 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   PluginConfig config;
   ReadHarvesterSettings(reader, &config);
   ReadNomadSettings(reader, &config);
-  reader.Read("allow_unverified_read_job", Boolean, &config.allow_unverified_read_job);
   reader.Read("request_timeout", PositiveDuration, &config.request_timeout);
   reader.Read("max_concurrency", Concurrency, &config.max_concurrency);
   reader.Read("events", Boolean, &config.events);

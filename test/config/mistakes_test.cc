@@ -28,20 +28,21 @@ TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) 
                             {"request_timeout", "10"},
                             {"max_concurrency", "0"},
                             {"log_level", "loud"},
-                            {"pool_leese", "true"}};
+                            {"metrics_adress", "true"}};
   const auto config = ParsePluginConfig(values, {});
-  EXPECT_THAT(ProblemsOf(config),
-              ElementsAre(StartsWith("harvester_url: must begin with"),
-                          StartsWith("auth_token: given together with auth_token_file"),
-                          StartsWith("harvester_ca_cert: no such file"),
-                          StartsWith("harvester_skip_verify: must be true or false"),
-                          StartsWith("nomad_address: must begin with"),
-                          StartsWith("nomad_client-cert: is not a regular file"),
-                          StartsWith("nomad_client-cert: given without nomad_client-key"),
-                          StartsWith("nomad_skip-verify: must be true or false"),
-                          StartsWith("request_timeout: must be a duration"),
-                          StartsWith("max_concurrency: must be"),
-                          StartsWith("log_level: must be one of"), "pool_lease: unknown key"));
+  EXPECT_THAT(
+      ProblemsOf(config),
+      ElementsAre(StartsWith("harvester_url: must begin with"),
+                  StartsWith("auth_token: given together with auth_token_file"),
+                  StartsWith("harvester_ca_cert: no such file"),
+                  StartsWith("harvester_skip_verify: must be true or false"),
+                  StartsWith("nomad_address: must begin with"),
+                  StartsWith("nomad_client-cert: is not a regular file"),
+                  StartsWith("nomad_client-cert: given without nomad_client-key"),
+                  StartsWith("nomad_skip-verify: must be true or false"),
+                  StartsWith("request_timeout: must be a duration"),
+                  StartsWith("max_concurrency: must be"), StartsWith("log_level: must be one of"),
+                  "metrics_adress: unknown key; did you mean metrics_address?"));
   EXPECT_THAT(base::Message(config.status()), Not(HasSubstr("hunter2")));
 }
 

@@ -53,7 +53,6 @@ struct NomadSettings {
 struct PluginConfig {
   HarvesterSettings harvester;
   NomadSettings nomad;
-  bool allow_unverified_read_job = false;
   base::Duration request_timeout = std::chrono::seconds(10);
   int max_concurrency = 10;
   bool events = true;
