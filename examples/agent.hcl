@@ -50,7 +50,6 @@ target "harvester" {
 
     request_timeout = "10s"
     max_concurrency = "10"
-    pool_lease      = "true"
     log_level       = "debug"
   }
 }

@@ -35,8 +35,7 @@ Json LeaseJson(const scaling::LeaseView& lease) {
   for (const auto& [cause, entry] : record.back_off) {
     back_off[cause] = {{"failures", entry.failures}, {"retry_at", TimeJson(entry.retry_at)}};
   }
-  return {{"used", lease.problem.empty()},
-          {"problem", lease.problem},
+  return {{"problem", lease.problem},
           {"holder", lease.holder},
           {"live", lease.live},
           {"renewed_at", TimeJson(lease.renewed_at)},

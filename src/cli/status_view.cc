@@ -43,7 +43,7 @@ std::string TimeText(const std::optional<base::WallTime>& time) {
 }
 
 std::string LeaseText(const scaling::LeaseView& lease, base::WallTime now) {
-  if (!lease.problem.empty()) return "not used: " + lease.problem;
+  if (!lease.problem.empty()) return "cannot be read: " + lease.problem;
   if (!lease.present) return "none yet";
   if (lease.holder.empty()) return "free";
   std::string text = "held by " + lease.holder;

@@ -181,19 +181,11 @@ constexpr Option kOptions[] = {
               "then come from this block, the environment and the defaults.",
               "true"),
 
-    Plugin(kWork, "allow_unverified_read_job", kBool, "false", "",
-           "Allow `least_busy`, `empty` and `empty_ignore_system` although it cannot be verified "
-           "that the token has `read-job`. Nomad hides the allocations that a token may not "
-           "read, so that a busy node may look empty."),
     Plugin(kWork, "request_timeout", kDuration, "10s", "",
            "Limit of one HTTP request; it never outlives the deadline of the agent's call."),
     Plugin(kWork, "max_concurrency", kCount, "10", "",
            "API requests in flight per pool, 1000 at most. Waiting for a boot or a drain does "
            "not count; the Lease's renewal and the lists of a Status call are not limited."),
-    Plugin(kWork, "pool_lease", kBool, "true", "",
-           "Hold a Lease per pool while scaling, so that two agents never act on one pool at "
-           "once. With `false`, or if the API server's rights review denies the token the Lease "
-           "(one warning is logged), actions exclude each other only within this process."),
     Plugin(
         kWork, "events", kBool, "true", "",
         "Write Kubernetes Events on the VMs: what was done with each of them, and why. No action "

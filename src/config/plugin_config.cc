@@ -234,10 +234,8 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   PluginConfig config;
   ReadHarvesterSettings(reader, &config);
   ReadNomadSettings(reader, &config);
-  reader.Read("allow_unverified_read_job", Boolean, &config.allow_unverified_read_job);
   reader.Read("request_timeout", PositiveDuration, &config.request_timeout);
   reader.Read("max_concurrency", Concurrency, &config.max_concurrency);
-  reader.Read("pool_lease", Boolean, &config.pool_lease);
   reader.Read("events", Boolean, &config.events);
   reader.Read("metrics_address", ListenAddress, &config.metrics_address);
   reader.Read("log_level", LogLevel, &config.log_level);

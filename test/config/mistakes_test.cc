@@ -28,7 +28,7 @@ TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) 
                             {"request_timeout", "10"},
                             {"max_concurrency", "0"},
                             {"log_level", "loud"},
-                            {"pool_leese", "true"}};
+                            {"metrics_adress", "true"}};
   const auto config = ParsePluginConfig(values, {});
   EXPECT_THAT(
       ProblemsOf(config),
@@ -42,7 +42,7 @@ TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) 
                   StartsWith("nomad_skip-verify: must be true or false"),
                   StartsWith("request_timeout: must be a duration"),
                   StartsWith("max_concurrency: must be"), StartsWith("log_level: must be one of"),
-                  "pool_leese: unknown key; did you mean pool_lease?"));
+                  "metrics_adress: unknown key; did you mean metrics_address?"));
   EXPECT_THAT(base::Message(config.status()), Not(HasSubstr("hunter2")));
 }
 

@@ -20,10 +20,8 @@ TEST(PluginConfig, a_url_alone_gives_the_documented_defaults) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->harvester.url, "https://10.0.0.10:6443");
   EXPECT_FALSE(config->harvester.skip_verify);
-  EXPECT_FALSE(config->allow_unverified_read_job);
   EXPECT_EQ(config->request_timeout, std::chrono::seconds(10));
   EXPECT_EQ(config->max_concurrency, 10);
-  EXPECT_TRUE(config->pool_lease);
   EXPECT_TRUE(config->events);
   EXPECT_EQ(config->log_level, "");
   EXPECT_EQ(config->metrics_address, "");
@@ -39,28 +37,22 @@ TEST(PluginConfig, the_defaults_of_the_struct_are_those_of_the_table) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->request_timeout, fresh.request_timeout);
   EXPECT_EQ(config->max_concurrency, fresh.max_concurrency);
-  EXPECT_EQ(config->pool_lease, fresh.pool_lease);
   EXPECT_EQ(config->events, fresh.events);
-  EXPECT_EQ(config->allow_unverified_read_job, fresh.allow_unverified_read_job);
   EXPECT_EQ(config->nomad.block_query_wait, fresh.nomad.block_query_wait);
   EXPECT_EQ(config->nomad.skip_verify, fresh.nomad.skip_verify);
   EXPECT_EQ(config->harvester.skip_verify, fresh.harvester.skip_verify);
 }
 
 TEST(PluginConfig, every_other_key_is_taken_over) {
-  const auto config = ParsePlugin({{"allow_unverified_read_job", "1"},
-                                   {"request_timeout", "3s"},
+  const auto config = ParsePlugin({{"request_timeout", "3s"},
                                    {"max_concurrency", "4"},
-                                   {"pool_lease", "false"},
                                    {"events", "0"},
                                    {"log_level", "warn"},
                                    {"metrics_address", "127.0.0.1:9464"},
                                    {"harvester_tls_server_name", "harvester.local"}});
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_TRUE(config->allow_unverified_read_job);
   EXPECT_EQ(config->request_timeout, std::chrono::seconds(3));
   EXPECT_EQ(config->max_concurrency, 4);
-  EXPECT_FALSE(config->pool_lease);
   EXPECT_FALSE(config->events);
   EXPECT_EQ(config->log_level, "warn");
   EXPECT_EQ(config->metrics_address, "127.0.0.1:9464");

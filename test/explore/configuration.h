@@ -21,7 +21,6 @@ struct Configuration {
   int standing = 2;  // VMs that exist at the start
   int joining = 0;   // of these, the last ones: their guests have yet to register
   int processes = 1;
-  bool lease = true;
   bool force = true;  // the marks' force_after_deadline
   bool purge = false;
   bool keep_broken = false;  // on_join_timeout = "keep"

@@ -297,7 +297,6 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   PoolSnapshot snapshot;
   snapshot.key = {.ns = "default", .pool = "web"};
   snapshot.policy = PolicyOf(view, configuration_);
-  snapshot.lease_used = configuration_.lease;
   snapshot.lease_cluster = TextOf(static_cast<Keys>(view.lease_keys));
   if (view.named != 0 || view.create != 0 || view.back != 0) {
     snapshot.action = harvester::LeaseAction{};

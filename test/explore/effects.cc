@@ -57,8 +57,7 @@ Violation CheckDeletion(const Configuration& configuration, const Slot& slot, co
     const bool drained = NodeNow(slot).drain == DrainState::kComplete;
     if (!drained && vm.running != 0 && IsMassLoss(*state)) return Violation::kDeletedByMassLoss;
   }
-  // Without a Lease two processes may each remove the surplus VMs that they observed (ADR 6).
-  if (!configuration.lease || vm.mark_reason != Reason::kScaleIn) return Violation::kNone;
+  if (vm.mark_reason != Reason::kScaleIn) return Violation::kNone;
   if (vm.old != 0 && HasSuccessor(*state)) return Violation::kNone;  // another one has its place
   if (state->removals_left == 0) return Violation::kTooManyRemoved;
   --state->removals_left;
@@ -84,8 +83,7 @@ Violation ApplyCreate(const Configuration& configuration, const Act& act, Slot* 
   for (const Slot& other : state->slots) {
     if (other.vm.Stands() && other.vm.unmanaged == 0) ++members;
   }
-  return configuration.lease && members > state->ceiling ? Violation::kTooManyCreated
-                                                         : Violation::kNone;
+  return members > state->ceiling ? Violation::kTooManyCreated : Violation::kNone;
 }
 
 // Rule R8: the VM whose place it takes, or its guest, is gone.

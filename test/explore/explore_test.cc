@@ -65,7 +65,7 @@ struct Noticed {
 // Rows whose removal causes that violation; one row may prevent several.
 const std::vector<Noticed>& NeededRows() {
   static const std::vector<Noticed> kRows = {
-      {Row::kOtherNomad, "strays", Violation::kDeletedWithWork},
+      {Row::kOtherNomad, "stranger", Violation::kDeletedWithWork},
       {Row::kTerminating, "crash", Violation::kTooManyRemoved},
       {Row::kNotMember, "marks", Violation::kUnmanagedTouched},
       {Row::kUnmarkedDraining, "crash", Violation::kDrainGoesOn},

@@ -65,8 +65,7 @@ class ProcessSteps {
 
   // No process holds the Lease, or its holder has terminated and no longer renews it: acquires it.
   void ExpandIdle() {
-    const bool other_lives =
-        configuration_.lease && state_.holder != Holder::kNobody && state_.holder != Holder::kDead;
+    const bool other_lives = state_.holder != Holder::kNobody && state_.holder != Holder::kDead;
     if (other_lives && state_.budgets.takeovers == 0) return;
     const bool frozen = other_lives;
     const bool asks_other = state_.AsksOther(static_cast<std::size_t>(p_));
@@ -293,7 +292,7 @@ class ProcessSteps {
       }
       On(&applied.state).RecordReply(i, act, false);
       // If another process acts, too, it sees this one's writes as external changes.
-      const bool alone = configuration_.lease && process_.mode != Mode::kSuperseded;
+      const bool alone = process_.mode != Mode::kSuperseded;
       if (!alone) Excuse(&applied.state.slots[i]);
       Finish(i, drains, &applied.state);
       if (state_.budgets.lost > 0) {

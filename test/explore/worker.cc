@@ -32,7 +32,7 @@ View Worker::CurrentView() const {
 }
 
 void Worker::Acquire(Mode mode) const {
-  if (configuration_.lease) state_.holder = kHolderOf[p_];
+  state_.holder = kHolderOf[p_];
   process_.mode = mode;
   process_.stage = Stage::kNodes;
   process_.readable = 0;
@@ -177,18 +177,17 @@ bool Worker::TakesBack() const {
 }
 
 void Worker::StoreNames() const {
-  if (configuration_.lease && state_.holder != kHolderOf[p_]) return;
+  if (state_.holder != kHolderOf[p_]) return;
   for (Slot& slot : state_.slots) {
     slot.naming.named = ObservationOf(slot).intent.named;
     slot.naming.create = ObservationOf(slot).intent.create;
-    // Without a Lease only the process itself knows what it takes back.
-    if (configuration_.lease) slot.naming.back = ObservationOf(slot).intent.back;
+    slot.naming.back = ObservationOf(slot).intent.back;
   }
 }
 
 void Worker::StoreKeys() const {
   const std::uint8_t keys = CurrentView().keys;
-  if (configuration_.lease && state_.holder == kHolderOf[p_] && keys != 0) state_.lease_keys = keys;
+  if (state_.holder == kHolderOf[p_] && keys != 0) state_.lease_keys = keys;
 }
 
 Bits Worker::TakeActionId() const {

@@ -61,7 +61,6 @@ class Worker {
   // Keeps the names that are yet to be created or are marked, as RecordAfter.
   void CloseRecord() const;
   void StoreNames() const;
-  // Without a Lease nothing says to which cluster the pool belongs.
   void StoreKeys() const;
   Bits TakeActionId() const;
   static Act PurgeOf(const std::array<bool, kNodesPerVm>& purge);

@@ -23,9 +23,9 @@ base::Duration WaitOf(const BackOff& back_off, std::string_view cause) {
   return back_off.at(std::string(cause)).retry_at - kNow;
 }
 
-BackOff After(std::string_view cause, int failures, bool remembered = true) {
+BackOff After(std::string_view cause, int failures) {
   BackOff back_off;
-  for (int i = 0; i < failures; ++i) RecordFailure(&back_off, cause, kNow, remembered);
+  for (int i = 0; i < failures; ++i) RecordFailure(&back_off, cause, kNow);
   return back_off;
 }
 
@@ -37,11 +37,6 @@ TEST(BackOff, C12_the_wait_doubles_from_failure_to_failure_up_to_a_limit) {
   EXPECT_EQ(WaitOf(After(cause::kStart, 100), cause::kStart), hours(1));
   EXPECT_EQ(WaitOf(After(cause::kJoin, 100), cause::kJoin), hours(4));
   EXPECT_EQ(WaitOf(After(cause::kRemove, 100), cause::kRemove), minutes(30));
-}
-
-TEST(BackOff, C12_without_a_lease_it_begins_at_the_second_step) {
-  EXPECT_EQ(WaitOf(After(cause::kCreate, 1, false), cause::kCreate), minutes(1));
-  EXPECT_EQ(WaitOf(After(cause::kCreate, 2, false), cause::kCreate), minutes(2));
 }
 
 // The agent repeats the Scale at every tick: a text with a countdown would be a new WARN each time.
@@ -73,7 +68,7 @@ TEST(BackOff, C12_a_success_clears_its_own_side_only) {
   BackOff back_off;
   for (const std::string_view cause :
        {cause::kCreate, cause::kStart, cause::kJoin, cause::kRemove}) {
-    RecordFailure(&back_off, cause, kNow, true);
+    RecordFailure(&back_off, cause, kNow);
   }
   RecordCreationSuccess(&back_off);
   EXPECT_EQ(back_off.size(), 1U);
@@ -87,7 +82,7 @@ TEST(BackOff, the_circuit_opens_after_three_vms_that_never_started_or_joined) {
   EXPECT_FALSE(CreationCircuitIsOpen(After(cause::kJoin, 2)));
   EXPECT_TRUE(CreationCircuitIsOpen(After(cause::kJoin, 3)));
   BackOff mixed = After(cause::kJoin, 2);
-  RecordFailure(&mixed, cause::kStart, kNow, true);
+  RecordFailure(&mixed, cause::kStart, kNow);
   EXPECT_TRUE(CreationCircuitIsOpen(mixed));
   EXPECT_FALSE(CreationCircuitIsOpen(After(cause::kCreate, 9)))
       << "an API that refuses leaves no VM behind";

@@ -42,12 +42,12 @@ class ServerClock final : public support::ForwardingClock {
 class LeaseFixture : public testing::Test {
  protected:
   // A process, including the retries of its real transport.
-  std::unique_ptr<PoolLease> Process(const std::string& holder = "me", bool enabled = true) {
+  std::unique_ptr<PoolLease> Process(const std::string& holder = "me") {
     const http::RetryOptions retry{.max_attempts = 2, .backoff_base = std::chrono::milliseconds(1)};
     auto client = std::make_shared<const kube::KubeClient>(http::WithRetry(
         cluster_.HarvesterTransport(holder), retry, support::MakeSeededRandom(1), log::Logger()));
     return std::make_unique<PoolLease>(client, PoolKey{.ns = "default", .pool = "web"}, clock_,
-                                       PoolLease::Options{.enabled = enabled, .holder = holder},
+                                       PoolLease::Options{.holder = holder},
                                        log::Logger(sink_, log::Level::kDebug));
   }
   absl::Status Acquire(PoolLease& lease, LeaseUser user = LeaseUser::kScale) {

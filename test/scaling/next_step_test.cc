@@ -542,9 +542,6 @@ TEST(NextStep, C6_a_marked_vm_with_two_ready_nodes_is_rolled_back) {
 TEST(NextStep, C11_a_mark_that_the_lease_does_not_name_is_rolled_back) {
   EXPECT_STEP(World().With(Vm("a").Joined().Marked()).With(Node("a")).NotNamed("a").StepOf("a"),
               StepKind::kRollBack, Row::kMarkedNotNamed);
-  EXPECT_NE(World().With(Vm("a").Joined().Marked()).With(Node("a")).WithoutLease().StepOf("a").row,
-            Row::kMarkedNotNamed)
-      << "without a Lease the row is left out";
 }
 
 TEST(NextStep, a_mark_for_being_broken_need_not_be_named) {

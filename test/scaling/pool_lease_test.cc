@@ -36,7 +36,6 @@ TEST_F(PoolLeaseTest, is_created_where_there_is_none) {
   EXPECT_EQ(Lease().lease_duration_seconds, 20);
   EXPECT_TRUE(Lease().renew_time.has_value());
   EXPECT_TRUE(lease->held());
-  EXPECT_TRUE(lease->used());
   EXPECT_FALSE(lease->record().action.has_value());
   EXPECT_THAT(lease->permit()->Check(), IsOk());
 }
@@ -388,7 +387,6 @@ TEST_F(PoolLeaseTest, every_other_failure_to_acquire_it_is_returned) {
   script_.Always("create", Fault::Answer(422));
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_FALSE(lease->held());
-  EXPECT_TRUE(lease->used());
   EXPECT_FALSE(lease->permit()->Check().ok());
   EXPECT_EQ(Warnings(), 0U) << sink_->Text();
 }
@@ -439,14 +437,12 @@ TEST_F(PoolLeaseTest, S4_refresh_reads_the_record_and_does_not_acquire) {
   ASSERT_THAT(lease->Refresh(context_), IsOk());
   EXPECT_EQ(lease->record().last_event, base::ParseRfc3339("2026-01-01T00:00:03Z").value());
   EXPECT_FALSE(lease->held());
-  EXPECT_TRUE(lease->used());
   EXPECT_EQ(script_.Count("get"), script_.requests().size());
   Remove();
   ASSERT_THAT(lease->Refresh(context_), IsOk());
   EXPECT_EQ(lease->record(), PoolRecord{}) << "it was deleted with its record";
   script_.Always("get", Fault::Answer(500));
   EXPECT_THAT(lease->Refresh(context_), StatusIs(absl::StatusCode::kInternal));
-  EXPECT_TRUE(lease->used());
 }
 
 // As a Status reads it while a Scale begins. An older record would drop the Scale's names from the
@@ -483,14 +479,6 @@ TEST(PoolLeaseOptions, C11_a_write_ends_with_the_request_timeout_but_never_after
   EXPECT_EQ(PoolLease::OptionsOf(config, "me").write_limit, seconds(2));
   config.request_timeout = minutes(1);
   EXPECT_EQ(PoolLease::OptionsOf(config, "me").write_limit, kWriteLimit);
-}
-
-TEST(PoolLeaseOptions, pool_lease_disables_it) {
-  config::PluginConfig config;
-  EXPECT_TRUE(PoolLease::OptionsOf(config, "me").enabled);
-  EXPECT_EQ(PoolLease::OptionsOf(config, "me").holder, "me");
-  config.pool_lease = false;
-  EXPECT_FALSE(PoolLease::OptionsOf(config, "me").enabled);
 }
 
 TEST_F(PoolLeaseTest, one_that_we_released_is_acquired_again_in_one_request) {

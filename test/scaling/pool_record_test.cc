@@ -130,7 +130,7 @@ TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {
   World world;
   const PoolSnapshot last = world.Snapshot();
   PoolRecord record;
-  for (int i = 0; i < 5; ++i) RecordFailure(&record.back_off, cause::kJoin, kNow, true);
+  for (int i = 0; i < 5; ++i) RecordFailure(&record.back_off, cause::kJoin, kNow);
   const PoolRecord after =
       RecordAfter(record, {.last = last, .created = true, .failures = {"join"}});
   EXPECT_EQ(after.back_off.at("join").failures, 1);

@@ -304,15 +304,6 @@ TEST_F(ReconcilerTest, C12_a_failed_join_is_recorded_although_the_look_for_lefto
   EXPECT_NE(LeaseAnnotation(harvester::kLeaseBackOffAnnotation), "");
 }
 
-TEST_F(ReconcilerTest, C12_without_a_lease_the_back_off_begins_at_its_second_step) {
-  cluster_.Forbid("get", "leases");
-  AddBroken("web-a");
-  HoldLease();
-  ASSERT_FALSE(lease_.used());
-  EXPECT_THAT(Resume(), IsOk());
-  EXPECT_EQ(lease_.record().back_off.at("join").failures, 2);
-}
-
 TEST_F(ReconcilerTest, C12_a_vm_that_a_scale_has_counted_is_not_counted_again_when_it_is_marked) {
   cluster_.NeverJoin(1);
   HoldLease({"web-b"});

@@ -29,7 +29,7 @@ using ::testing::IsEmpty;
 
 harvester::BackOff AfterRefusedRemovals(int actions) {
   harvester::BackOff back_off;
-  for (int i = 0; i < actions; ++i) RecordFailure(&back_off, cause::kRefused, kNow, true);
+  for (int i = 0; i < actions; ++i) RecordFailure(&back_off, cause::kRefused, kNow);
   return back_off;
 }
 
@@ -50,7 +50,7 @@ TEST(RefusedRemovals, C12_they_are_remembered_until_a_removal_succeeds) {
   EXPECT_TRUE(RemovalsWereRefused(back_off));
   RecordCreationSuccess(&back_off);
   EXPECT_TRUE(RemovalsWereRefused(back_off)) << "a creation proves nothing";
-  RecordFailure(&back_off, cause::kRemove, kNow, true);
+  RecordFailure(&back_off, cause::kRemove, kNow);
   EXPECT_TRUE(RemovalsWereRefused(back_off)) << "nor does a removal that failed otherwise";
   RecordRemovalSuccess(&back_off);
   EXPECT_FALSE(RemovalsWereRefused(back_off));
@@ -59,7 +59,7 @@ TEST(RefusedRemovals, C12_they_are_remembered_until_a_removal_succeeds) {
 
 TEST(RefusedRemovals, C12_removals_that_failed_otherwise_were_not_refused) {
   harvester::BackOff back_off;
-  RecordFailure(&back_off, cause::kRemove, kNow, true);
+  RecordFailure(&back_off, cause::kRemove, kNow);
   EXPECT_FALSE(RemovalsWereRefused(back_off));
 }
 

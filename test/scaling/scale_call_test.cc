@@ -314,6 +314,15 @@ TEST_F(ScaleCallTest, C2_what_refuses_an_action_does_so_before_its_first_write) 
          Next("list allocations", RefusedByNomad());
        },
        [&] { policy_.selector = policy::SelectorStrategy::kNewestCreateIndex; }},
+      {0, Code::kFailedPrecondition, "does not let its capability read-job be verified",
+       [&] {
+         policy_.selector = policy::SelectorStrategy::kLeastBusy;
+         Always("get acl", RefusedByNomad());
+       },
+       [&] {
+         policy_.selector = policy::SelectorStrategy::kNewestCreateIndex;
+         Always("get acl", Fault::None());
+       }},
       {2, Code::kPermissionDenied, "patch Lease", [&] { Next("patch leases", Refused()); },
        nothing}};
   for (const Case& c : cases) {

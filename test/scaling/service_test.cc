@@ -406,17 +406,6 @@ TEST_F(ServiceTest,
                                  HasSubstr("Nomad cannot be read: read the ids of Nomad's keys")));
 }
 
-TEST_F(ServiceTest, C15_without_a_lease_nothing_is_compared_with_its_record) {
-  AnnotateLease(harvester::kNomadClusterAnnotation, "elsewhere");
-  ASSERT_THAT(Configure({{"pool_lease", "false"}}), IsOk());
-  EXPECT_TRUE(Status()->ready);
-  EXPECT_THAT(Scale(1), IsOk());
-  EXPECT_THAT(Scale(0), IsOk());
-  cluster_.SetNomadKeys({"rebuilt"});
-  clock_.Advance(minutes(6));
-  EXPECT_TRUE(Status()->ready) << "nobody could adopt what only this process knows";
-}
-
 constexpr char kUnclaimedLine[] =
     "WARN A removal is unfinished in a pool for which this agent has no policy: unless another "
     "agent has one, finish it with nomad-harvester gc";
@@ -971,23 +960,52 @@ TEST_F(ServiceTest, C11_a_Lease_that_another_process_holds_costs_no_reads_beside
   EXPECT_EQ(Sent(), (Strings{"get leases"}));
 }
 
-TEST_F(ServiceTest, C11_a_process_that_has_held_the_Lease_needs_it_under_every_configuration) {
-  EXPECT_THAT(Scale(1), IsOk());
-  ASSERT_THAT(Configure(), IsOk());
+constexpr char kLeaseRule[] =
+    "the rule {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, patch]}";
+
+TEST_F(ServiceTest, C11_a_token_that_may_not_use_leases_is_refused_with_the_rule_that_it_needs) {
+  AddVm("web-a");
+  for (const char* verb : {"get", "create"}) {
+    cluster_.Forbid(verb, "leases");
+    for (const int count : {0, 2}) {
+      EXPECT_THAT(Scale(count),
+                  StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(kLeaseRule)))
+          << verb;
+    }
+    cluster_.AllowAll();
+  }
+  EXPECT_THAT(Effects(), testing::Each("create leases"));
+  EXPECT_THAT(Scale(2), IsOk()) << "the right was granted";
   cluster_.Forbid("patch", "leases");
-  Sent();
-  EXPECT_THAT(Scale(2),
-              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("this process has held it")));
-  EXPECT_THAT(Effects(), testing::Not(testing::Contains("create virtualmachines")));
+  EXPECT_THAT(Scale(3), StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(kLeaseRule)));
+  EXPECT_EQ(cluster_.Vms().size(), 2U);
 }
 
-TEST_F(ServiceTest, C11_a_dry_run_needs_no_Lease_that_the_rights_review_denies) {
+TEST_F(ServiceTest, C11_a_status_counts_without_the_right_to_leases_and_logs_the_rule_once) {
+  AddVm("web-a");
+  cluster_.Forbid("get", "leases");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Status()->count, 1);
+  EXPECT_EQ(sink_->Count(kLeaseRule, log::Level::kWarn), 1U) << sink_->Text();
+}
+
+TEST_F(ServiceTest, C11_background_work_without_the_right_to_leases_logs_the_rule_once) {
+  AddVm("web-a");
+  ASSERT_THAT(Status(), IsOk());
+  cluster_.Forbid("patch", "leases");
+  cluster_.Forbid("create", "leases");
+  Mark("web-a");
+  for (int i = 0; i < 3; ++i) {
+    Settle();
+    clock_.Advance(minutes(11));
+  }
+  EXPECT_TRUE(IsMarked("web-a"));
+  EXPECT_EQ(sink_->Count(kLeaseRule, log::Level::kWarn), 1U) << sink_->Text();
+}
+
+TEST_F(ServiceTest, C11_a_dry_run_reads_the_lease_too) {
   cluster_.Forbid("get", "leases");
   values_["dry-run"] = "true";
-  EXPECT_THAT(Scale(1), IsOk());
-  Next("get leases", Refused());
-  cluster_.AllowAll();
-  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(kLeaseRule)));
 }
 
 TEST_F(ServiceTest, C11_a_growth_of_a_pool_that_another_process_holds_costs_one_request) {

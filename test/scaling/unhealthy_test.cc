@@ -74,9 +74,6 @@ TEST(Unhealthy, C17_it_is_marked_once_the_vm_that_takes_its_place_exists) {
 }
 
 TEST(Unhealthy, C17_where_nothing_can_take_its_place_it_is_marked_at_once) {
-  World world = Replacing();
-  AddSick(world, "a").Raw().vms[0].awaited_for = {};
-  EXPECT_EQ(world.WithoutLease().StepOf("a").row, Row::kUnmarkedUnhealthy);
   World collected = Replacing();
   AddSick(collected, "a").Raw().vms[0].awaited_for = {};
   collected.Pool().collected = true;

@@ -246,7 +246,6 @@ class World {
     look_.nomad_readable = true;
     look_.allocations_complete = true;
     pool_.key = {.ns = "default", .pool = "web"};
-    pool_.lease_used = true;
     policy_.emplace();
     policy_->pool = "web";
     policy_->node_class = "web";
@@ -288,11 +287,6 @@ class World {
   }
   World& Region(const std::string& region) { return look_.region = region, *this; }
   World& NotNamed(const std::string& vm) { return pool_.action->names.erase(vm), *this; }
-  World& WithoutLease() {
-    pool_.lease_used = false;
-    pool_.action.reset();
-    return *this;
-  }
   World& WithoutPolicy() { return policy_.reset(), *this; }
   config::PoolPolicy& Policy() { return *policy_; }
   Look& Raw() { return look_; }

@@ -474,16 +474,6 @@ TEST_F(Replacement, C8_a_pool_rolls_to_another_node_class_that_its_user_data_is_
   }
 }
 
-TEST_F(Replacement, R2_none_begins_without_a_lease) {
-  MakePool(2);
-  h_.config["pool_lease"] = "false";
-  h_.Restart();
-  ChangeTemplate();
-  h_.Tick(minutes(30));
-  EXPECT_EQ(h_.VmNames().size(), 2U) << h_.Transcript();
-  EXPECT_EQ(Old(), 2U);
-}
-
 TEST_F(Replacement, R4_a_pool_that_is_paused_leaves_the_new_vm_as_it_is) {
   MakePool(2);
   ChangeTemplate();
@@ -561,17 +551,6 @@ TEST_F(Replacement, L1_the_trouble_of_another_object_stops_no_roll_out) {
   ChangeTemplate();
   h_.Tick(minutes(40));
   EXPECT_EQ(Old(), 0U) << h_.Transcript();
-}
-
-TEST_F(Replacement, L7_a_pool_without_a_lease_is_quiet) {
-  MakePool(2);
-  h_.config["pool_lease"] = "false";
-  h_.Restart();
-  ChangeTemplate();
-  h_.Tick(minutes(5));
-  h_.cluster.ResetCounters();
-  h_.Tick(minutes(30));
-  EXPECT_LE(h_.cluster.RequestCount(), 30 * 6 * 3) << h_.Transcript();
 }
 
 TEST_F(Replacement, C12_one_that_succeeds_ends_the_back_off_of_those_that_failed) {

@@ -53,10 +53,8 @@ struct NomadSettings {
 struct PluginConfig {
   HarvesterSettings harvester;
   NomadSettings nomad;
-  bool allow_unverified_read_job = false;
   base::Duration request_timeout = std::chrono::seconds(10);
   int max_concurrency = 10;
-  bool pool_lease = true;
   bool events = true;
   std::string metrics_address;  // "IP:PORT", "[IPv6]:PORT" or "localhost:PORT"; empty: none
   std::string log_level;        // empty: the default of the command

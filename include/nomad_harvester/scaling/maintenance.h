@@ -146,8 +146,7 @@ class Maintenance {
   // nobody has acted on the pool yet, or that its name is mistyped.
   absl::StatusOr<bool> Pause(const runtime::Context& context, const PoolKey& key,
                              const harvester::Hold& hold) const;
-  // Removes that annotation. At most two requests. Errors: Harvester's, or FAILED_PRECONDITION if
-  // no Lease is used.
+  // Removes that annotation. At most two requests. Errors: Harvester's.
   absl::StatusOr<WasHeld> Resume(const runtime::Context& context, const PoolKey& key) const;
   // Removes the annotation `replacement` of the pool's Lease, so that replacements continue (rule
   // R5). At most two requests.

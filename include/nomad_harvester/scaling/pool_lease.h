@@ -49,6 +49,10 @@ struct PoolRecord {
 // clock (server_time). True in doubt: both times have up to a second of error.
 bool MayBeAlive(const kube::Lease& lease);
 
+// The outcome of a request for the pool's Lease; a 403 with the rule that the token needs (rule
+// C11).
+absl::Status WithLeaseRule(const absl::Status& outcome, const PoolKey& key);
+
 // Builds a pool's Lease for its creation, held by `holder`.
 nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now);
 
@@ -66,15 +70,11 @@ enum class LeaseUser { kScale, kResumption };
 class PoolLease {
  public:
   struct Options {
-    bool enabled = true;
     std::string holder;  // unique to this process: host, pid, random
     base::Duration write_limit = kWriteLimit;
     // Called by Acquire, at most once, when it starts waiting for a holder that no longer renews
     // the Lease. Arguments: the holder, and the latest time at which the Lease will be taken over.
     std::function<void(const std::string& holder, base::WallTime until)> on_wait{};
-    // True if this process has ever held the pool's Lease; it then never acts without one. Shared
-    // by the objects of all configurations.
-    std::shared_ptr<std::atomic<bool>> was_held = std::make_shared<std::atomic<bool>>(false);
   };
   // The options set by the configuration.
   static Options OptionsOf(const config::PluginConfig& config, std::string holder);
@@ -92,9 +92,8 @@ class PoolLease {
   //
   // ABORTED: another live process holds it. If the holder has stopped renewing, Acquire waits until
   // our own clock has seen no renewal for kLeaseDuration, and then acquires the Lease; observations
-  // of the holder are kept between calls. Returns every other failure, except for a 403 that the
-  // API server's access review confirms (ReviewDeniesLease): from then on only this process guards
-  // the pool (one WARN), and used() is false.
+  // of the holder are kept between calls. Every other failure is returned; a 403 says which rule
+  // the token needs, here and from every other request for the Lease.
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
@@ -103,11 +102,9 @@ class PoolLease {
   // it, unless another process is faster. Errors: Acquire's.
   absl::Status WaitUntilFree(const runtime::Context& context, LeaseUser user);
 
-  // True if the Lease has been read since this configuration was set, or if it is not used.
+  // True if the Lease has been read since this configuration was set.
   bool is_known() const;
 
-  // True if a Lease guards the pool; false if it is disabled, or denied by the access review.
-  bool used() const;
   bool held() const;
   // Why the last hold was lost: nobody answered, or another process has the Lease.
   std::string why_lost() const;
@@ -116,8 +113,7 @@ class PoolLease {
 
   // Writes the record and the keys of the Nomad cluster (empty: leave them unchanged). The record's
   // own keys are not written, so that a concurrent nomad-harvester adopt is not overwritten.
-  // Without a Lease the record is kept only in memory, and the keys not at all. After an error the
-  // record may or may not be stored.
+  // After an error the record may or may not be stored.
   absl::Status Store(const runtime::Context& context, const PoolRecord& record,
                      const std::string& nomad_cluster = "");
 
@@ -139,9 +135,8 @@ class PoolLease {
   // plus the limit of one attempt, stays below kLeaseDuration. Outlives the PoolLease.
   std::shared_ptr<const runtime::WritePermit> permit() const;
 
-  // Reads the record without acquiring the Lease, for callers that do not act: used() and record()
-  // then return what Acquire would have found. A missing Lease is no error, nor is one that the
-  // access review denies.
+  // Reads the record without acquiring the Lease, for callers that do not act: record() then
+  // returns what Acquire would have found. A missing Lease is no error.
   absl::Status Refresh(const runtime::Context& context);
 
  private:
@@ -152,7 +147,7 @@ class PoolLease {
   };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
-  // Waits for the Lease and acquires it, unless it is not used. While the resourceVersion of a
+  // Waits for the Lease and acquires it. While the resourceVersion of a
   // Lease that was free still matches, no other process has held it since.
   absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
   absl::Status Create(const runtime::Context& context);
@@ -170,10 +165,6 @@ class PoolLease {
   // with that clock. Early by up to a second plus the reply's travel time; MayBeAlive allows for
   // that.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
-  // Decides after a 403. OK: from now on only this process guards the pool. Otherwise returns the
-  // 403 and why it does not allow that.
-  absl::Status DecideWithoutLease(const runtime::Context& context, const absl::Status& refused);
-  void HoldUnguarded();
   // The Lease as the write left it.
   absl::StatusOr<kube::Lease> Patch(const runtime::Context& context,
                                     const kube::LeaseChange& change) const;
@@ -199,9 +190,7 @@ class PoolLease {
   const std::shared_ptr<LeasePermit> permit_;
 
   mutable base::Mutex mutex_;
-  bool used_ NH_GUARDED_BY(mutex_) = true;
   bool held_ NH_GUARDED_BY(mutex_) = false;
-  absl::Status denied_ NH_GUARDED_BY(mutex_);  // why it is not used; OK once logged
   mutable bool absent_ NH_GUARDED_BY(mutex_) = false;
   bool known_ NH_GUARDED_BY(mutex_) = false;
   std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // counts holds begun, and holds ended by Release

@@ -398,11 +398,9 @@ struct PoolSnapshot {
 
   // The policy of the pool, if the process knows one.
   SharedPolicy policy;
-  // The Lease's action, if a Lease is used. Without one (pool_lease = "false", or forbidden) the
-  // rule about its names is skipped.
-  bool lease_used = false;
+  // The Lease's action.
   std::optional<harvester::LeaseAction> action;
-  // The Nomad cluster that the pool's Lease names; empty: none, or no Lease is used.
+  // The Nomad cluster that the pool's Lease names; empty: none.
   std::string lease_cluster{};
   // An operator is collecting the pool (harvester gc), with a Nomad that may not be the pool's
   // (rule C15).

@@ -56,14 +56,9 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
   const absl::Status missing = base::NotFound("no VM and no Lease of pool " + key.ToString() +
                                               " exists: correct node_group_name or "
                                               "namespace");
-  if (!clients_.config->pool_lease) {
-    if (!exists) return missing;
-    return adoption;
-  }
   const LeaseView lease = ReadLease(context, clients_, key, options_.logger);
   if (!lease.problem.empty()) {
-    return base::Unavailable("the pool's Lease cannot be read: " + lease.problem +
-                             "; if none guards the pool, give --set pool_lease=false");
+    return base::Unavailable("the pool's Lease cannot be read: " + lease.problem);
   }
   if (!exists && !lease.present) return missing;
   if (IsOtherCluster(lease.record.nomad_cluster, look)) {

@@ -219,8 +219,7 @@ class NomadCheck {
   }
 
   void CheckReadJob() {
-    const bool needs = nodepool::NeedsAllocations(policy_.selector) &&
-                       !deps_.clients.config->allow_unverified_read_job;
+    const bool needs = nodepool::NeedsAllocations(policy_.selector);
     const std::string strategy =
         "node_selector_strategy " + std::string(policy::NameOf(policy_.selector));
     nomad::ReadJob read_job = rights_->read_job;

@@ -110,8 +110,7 @@ std::vector<Right> CheckRights(const runtime::Context& context, const PoolDepend
                                CheckLines* lines) {
   std::vector<Right> all_missing;
   const kube::KubeClient& client = *deps.clients.kube;
-  const auto check = [&](const char* id, std::span<const Right> rights, CheckOutcome otherwise,
-                         const std::string& costs) {
+  const auto check = [&](const char* id, std::span<const Right> rights) {
     const auto missing = MissingRights(context, client, rules, policy.ns, rights);
     if (!missing.ok()) {
       all_missing.insert(all_missing.end(), rights.begin(), rights.end());
@@ -120,23 +119,15 @@ std::vector<Right> CheckRights(const runtime::Context& context, const PoolDepend
       lines->Set(id, CheckOutcome::kPass, "granted in namespace " + policy.ns);
     } else {
       all_missing.insert(all_missing.end(), missing->begin(), missing->end());
-      lines->Set(id, otherwise,
-                 "the token may not, in namespace " + policy.ns + ": " + Texts(*missing) + costs,
+      lines->Set(id, CheckOutcome::kFail,
+                 "the token may not, in namespace " + policy.ns + ": " + Texts(*missing),
                  kGrant + policy.ns);
     }
   };
-  check("harvester.rights.status", kStatusRights, CheckOutcome::kFail, "");
-  check("harvester.rights.growth", CreationRights(), CheckOutcome::kFail, "");
-  check("harvester.rights.removal", RemovalRights(), CheckOutcome::kFail, "");
-  if (deps.clients.config->pool_lease) {
-    check("harvester.rights.lease", kLeaseRights, CheckOutcome::kWarn,
-          ": nothing keeps two processes from scaling the pool at once, and what a call intends "
-          "does not survive a kill");
-  } else {
-    lines->Set("harvester.rights.lease", CheckOutcome::kWarn,
-               "pool_lease is \"false\": nothing keeps two processes from scaling the pool at once",
-               "remove pool_lease, unless the token can have no right to Leases");
-  }
+  check("harvester.rights.status", kStatusRights);
+  check("harvester.rights.growth", CreationRights());
+  check("harvester.rights.removal", RemovalRights());
+  check("harvester.rights.lease", kLeaseRights);
   constexpr char kOptional[] = "harvester.rights.optional";
   bool complete = true;
   const kube::AccessRules ask_each{.rules = {}, .incomplete = true};

@@ -26,16 +26,12 @@ namespace nomad_harvester::scaling {
 LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
                     const log::Logger& logger) {
   LeaseView view;
-  if (!clients.config->pool_lease) {
-    view.problem = "switched off by pool_lease";
-    return view;
-  }
   const auto observed =
       clients.kube->Get(context, kube::kLeases, key.ns, harvester::LeaseName(key.pool));
   if (kube::IsNotFound(observed.status())) return view;
   const auto lease = kube::ParseLeaseReply(observed, harvester::LeaseName(key.pool));
   if (!lease.ok()) {
-    view.problem = base::Message(lease.status());
+    view.problem = base::Message(WithLeaseRule(lease.status(), key));
     return view;
   }
   view.present = true;
@@ -213,7 +209,6 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   snapshot.policy = policy;
   inspection.lease = ReadLease(context, clients_, snapshot.key, options_.logger);
   NH_RETURN_IF_ERROR(CheckAnswered(context, inspection.lease));
-  snapshot.lease_used = inspection.lease.problem.empty();
   snapshot.action = inspection.lease.record.action;
   snapshot.lease_cluster = inspection.lease.record.nomad_cluster;
 

@@ -58,12 +58,6 @@ absl::Status WriteOnLease(const runtime::Context& context, const kube::KubeClien
 
 namespace {
 
-absl::Status CheckLeaseUsed(const config::PluginConfig& config) {
-  if (config.pool_lease) return absl::OkStatus();
-  return base::FailedPrecondition(
-      "pool_lease is \"false\": a pool without a Lease cannot be paused");
-}
-
 // Removes the annotation that holds a pool from its Lease.
 absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
                                         const kube::KubeClient& client, const PoolKey& key,
@@ -84,7 +78,6 @@ absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
 
 absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const PoolKey& key,
                                         const harvester::Hold& hold) const {
-  NH_RETURN_IF_ERROR(CheckLeaseUsed(*clients_.config));
   const std::string text = harvester::FormatHold(hold);
   const absl::Status written =
       WriteOnLease(context, *clients_.kube, key, harvester::kLeasePausedAnnotation, text);
@@ -105,7 +98,6 @@ absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const P
 
 absl::StatusOr<WasHeld> Maintenance::Resume(const runtime::Context& context,
                                             const PoolKey& key) const {
-  NH_RETURN_IF_ERROR(CheckLeaseUsed(*clients_.config));
   return RemoveFromLease(context, *clients_.kube, key, harvester::kLeasePausedAnnotation);
 }
 

@@ -73,7 +73,6 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   const PoolRecord record = session->AccessTo(*pool)->lease->record();
   own.action = record.action;
   own.lease_cluster = record.nomad_cluster;
-  own.lease_used = session->AccessTo(*pool)->lease->used();
   if (!OtherClusterProblem(own).empty()) return SetAlarm(pool, std::nullopt);
   bool unfinished = false;
   ScaleMemory memory;
@@ -87,9 +86,7 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   const bool paused = record.paused.HoldsAt(snapshot.now());
   const bool new_keys = !paused && !NewKeysForLease(decisions.snapshot()).empty();
   const std::string replacement =
-      decisions.snapshot().lease_used
-          ? ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now())
-          : "";
+      ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now());
   unfinished |= new_keys || !replacement.empty();
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);
@@ -222,7 +219,9 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   const bool acquired = resumed.lease.ok();
   const bool done = acquired && resumed.outcome.ok();
   const bool interrupted = acquired ? resumed.interrupted : context.Done();
-  if (!acquired) {
+  if (kube::IsForbidden(resumed.lease)) {
+    pools_.WarnOnce(pool, {base::Message(resumed.lease)});
+  } else if (!acquired) {
     logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
   } else {
     // Being interrupted by a Scale is routine.

@@ -42,7 +42,7 @@ bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
 absl::Status RecordFailedReplacement(const runtime::Context& context, const PoolDependencies& deps,
                                      const PoolSnapshot& snapshot) {
   PoolRecord record = deps.lease.record();
-  RecordFailure(&record.back_off, std::string(cause::kCreate), snapshot.now(), deps.lease.used());
+  RecordFailure(&record.back_off, std::string(cause::kCreate), snapshot.now());
   return deps.lease.Store(context, record, "");
 }
 
@@ -69,7 +69,6 @@ void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::s
 // node.
 ReplacementQueue QueueFor(const PoolSnapshot& snapshot, const PoolDependencies& deps,
                           const ScaleMemory& memory) {
-  if (!deps.lease.used()) return {};  // rule R2
   ReplacementQueue queue =
       QueueOfReplacements(snapshot, deps.lease.record(), memory.current_template);
   const absl::Status& problem = snapshot.look().own_node_problem;
@@ -93,7 +92,6 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
                          const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
                          bool may_begin, Begun* begun) {
   const PoolSnapshot& snapshot = loop.last()->snapshot();
-  if (!deps.lease.used()) return absl::OkStatus();  // rule R2
   if (TemplateIsDue(snapshot, deps.lease.record(), *memory, deps.clock.Now())) {
     UpdateCurrentTemplate(context.WithTimeout(kTemplateReadLimit), deps, policy,
                           &memory->current_template);
@@ -156,7 +154,7 @@ bool ResumeUnderLease(const LeaseHold& hold, const PoolDependencies& deps,
                       const std::function<bool(const PoolSnapshot&)>& replaces,
                       const std::function<bool()>& may_begin, Reconciler& loop,
                       std::optional<base::MonoTime>* declined_at, Resumed* resumed) {
-  const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
+  const ShowLeaseHeld shown(deps.metrics());
   if (memory != nullptr && policy.has_value() && EvacuatesHosts(*policy)) {
     // Usually a Status reads the hosts, but it may be long ago.
     deps.hosts.List(hold.context().WithTimeout(kHostsLimit), deps.key.ns);

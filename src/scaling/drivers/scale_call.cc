@@ -122,8 +122,7 @@ absl::Status ScaleCall::EnforceConsent(ScalePlan* plan) const {
 }
 
 absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {
-  if (plan.direction != Direction::kIn || !nodepool::NeedsAllocations(policy_.selector) ||
-      deps_.clients.config->allow_unverified_read_job) {
+  if (plan.direction != Direction::kIn || !nodepool::NeedsAllocations(policy_.selector)) {
     return absl::OkStatus();
   }
   nomad::ReadJob read_job = nomad::ReadJob::kDenied;
@@ -136,8 +135,7 @@ absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const Scal
       " needs to see the allocations of every namespace, but the Nomad token " +
       (read_job == nomad::ReadJob::kDenied ? "lacks the capability read-job"
                                            : "does not let its capability read-job be verified") +
-      "; grant namespace \"*\" { capabilities = [\"read-job\"] }, or set "
-      "allow_unverified_read_job = \"true\" in the plugin block");
+      "; grant namespace \"*\" { capabilities = [\"read-job\"] }");
 }
 
 absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) const {

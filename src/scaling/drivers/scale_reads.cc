@@ -70,7 +70,7 @@ void ScaleReads::Prefetch(const runtime::Context& context) {
     reads.emplace_back(
         [&] { read_.cluster_keys = base::ToOptional(deps_.nodes.ReadCluster(context)); });
   }
-  if (needs_allocations && !deps_.clients.config->allow_unverified_read_job) {
+  if (needs_allocations) {
     reads.emplace_back([&] { read_.read_job.emplace(deps_.nomad().VerifyReadJob(context)); });
   }
   runtime::ForEachBounded(context, deps_.executor, reads.size(), reads.size(), [&](std::size_t i) {

@@ -245,8 +245,11 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
         return nodes.status();
       }};
   if (!access->lease->is_known()) {
-    reads.emplace_back(
-        [&] { return access->lease->Refresh(context.WithTimeout(kFirstLeaseRead)); });
+    reads.emplace_back([&] {
+      const absl::Status read = access->lease->Refresh(context.WithTimeout(kFirstLeaseRead));
+      if (kube::IsForbidden(read)) pools_.WarnOnce(pool, {base::Message(read)});
+      return read;
+    });
   }
   // Each list has its own time limit, so that two slow ones do not add up.
   const auto list_vms = [&] {
@@ -562,7 +565,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
                       AcquireAndPrefetch(guard->context(), *access->lease, call.reads()));
   metrics::Sink* const sink = session->clients().metrics_sink.get();
-  const ShowLeaseHeld shown(PoolMetrics(sink, pool.key), access->lease->used());
+  const ShowLeaseHeld shown(PoolMetrics(sink, pool.key));
   absl::Status outcome = call.Run(hold->context());
   *facts = call.facts();
   if (limited.cancel_reason() == CancelReason::kClient && session->vm_events() != nullptr) {

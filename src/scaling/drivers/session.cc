@@ -87,7 +87,6 @@ HeldList<Session::Vms>& Session::HeldVmsOf(const std::string& ns) {
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {
   PoolLease::Options lease = PoolLease::OptionsOf(*clients_.config, options_.holder);
   const log::Logger logger = PoolLogger(options_, pool);
-  lease.was_held = pool.lease_was_held;
   lease.on_wait = [logger](const std::string& holder, base::WallTime until) {
     logger.Info(kWaitsForLease, {{"holder", holder}, {"until", base::FormatRfc3339(until)}});
   };

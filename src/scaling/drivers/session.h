@@ -114,9 +114,6 @@ struct Pool {
   PoolGate gate;
   ObserverMemory memory;
   PoolBacklog backlog;  // used by the loop that is inside the gate
-  // See PoolLease::Options::was_held.
-  const std::shared_ptr<std::atomic<bool>> lease_was_held =
-      std::make_shared<std::atomic<bool>>(false);
   base::Mutex mutex;
   PoolState state NH_GUARDED_BY(mutex);
 };

@@ -9,7 +9,6 @@ namespace nomad_harvester::scaling {
 absl::Status LeasePermit::Check() const {
   const base::MonoTime now = clock_.Now();
   base::MutexLock lock(mutex_);
-  if (unguarded_) return absl::OkStatus();
   if (!renewed_.has_value()) {
     return base::Unavailable("the pool's Lease is not ours: nothing is written without it");
   }
@@ -44,15 +43,9 @@ void LeasePermit::Renewed(base::MonoTime sent) {
   renewed_ = sent;
 }
 
-void LeasePermit::AllowUnguarded() {
-  base::MutexLock lock(mutex_);
-  unguarded_ = true;
-}
-
 void LeasePermit::Revoke() {
   base::MutexLock lock(mutex_);
   renewed_.reset();
-  unguarded_ = false;
 }
 
 bool LeasePermit::HasRunOut() const {

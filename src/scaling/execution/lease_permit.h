@@ -26,8 +26,6 @@ class LeasePermit final : public runtime::WritePermit {
   // Starts a hold. Abandoned writes of earlier holds no longer count.
   void Acquired(base::MonoTime sent);
   void Renewed(base::MonoTime sent);
-  // Permits every write: no Lease guards the pool.
-  void AllowUnguarded();
   void Revoke();
   // True if the Lease has expired: the last renewal is too old for another one to keep it.
   bool HasRunOut() const;
@@ -40,7 +38,6 @@ class LeasePermit final : public runtime::WritePermit {
   const base::Duration limit_;
   mutable base::Mutex mutex_;
   std::optional<base::MonoTime> renewed_ NH_GUARDED_BY(mutex_);
-  bool unguarded_ NH_GUARDED_BY(mutex_) = false;
   // Mutable, because callers that may only check the permit change the count.
   mutable int open_writes_ NH_GUARDED_BY(mutex_) = 0;
   mutable std::optional<base::MonoTime> abandoned_at_ NH_GUARDED_BY(mutex_);  // the latest

@@ -169,7 +169,6 @@ class PurgeTask final : public PassTask {
 
 PoolSnapshot Run::WithRecord(PoolSnapshot seen) const {
   PoolRecord record = deps.lease.record();
-  seen.lease_used = deps.lease.used();
   seen.action = std::move(record.action);
   seen.lease_cluster = std::move(record.nomad_cluster);
   seen.collected = deps.collects;

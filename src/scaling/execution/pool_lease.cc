@@ -7,7 +7,6 @@
 #include "nomad_harvester/base/status.h"
 
 #include "execution/lease_permit.h"
-#include "execution/rights.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
@@ -67,6 +66,14 @@ bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
 
 }  // namespace
 
+absl::Status WithLeaseRule(const absl::Status& outcome, const PoolKey& key) {
+  if (!kube::IsForbidden(outcome)) return outcome;
+  return base::Annotate(outcome, "pool " + key.ToString() +
+                                     " needs its Lease; the token's Role in namespace " + key.ns +
+                                     " needs the rule {apiGroups: [coordination.k8s.io], "
+                                     "resources: [leases], verbs: [get, create, patch]}");
+}
+
 PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) {
   PoolRecord record{.paused = PauseIn(lease), .nomad_cluster = ClusterIn(lease)};
   const auto read = [&](const char* key, auto parse, auto* field) {
@@ -106,8 +113,7 @@ nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::Wal
 }
 
 PoolLease::Options PoolLease::OptionsOf(const config::PluginConfig& config, std::string holder) {
-  return {.enabled = config.pool_lease,
-          .holder = std::move(holder),
+  return {.holder = std::move(holder),
           .write_limit = std::min(config.request_timeout, kWriteLimit)};
 }
 
@@ -118,20 +124,11 @@ PoolLease::PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key
       clock_(clock),
       options_(std::move(options)),
       logger_(std::move(logger)),
-      permit_(std::make_shared<LeasePermit>(clock, options_.write_limit)) {
-  base::MutexLock lock(mutex_);
-  used_ = options_.enabled;
-  known_ = !options_.enabled;
-}
+      permit_(std::make_shared<LeasePermit>(clock, options_.write_limit)) {}
 
 PoolLease::~PoolLease() { StopRenewal(); }
 
 std::shared_ptr<const runtime::WritePermit> PoolLease::permit() const { return permit_; }
-
-bool PoolLease::used() const {
-  base::MutexLock lock(mutex_);
-  return used_;
-}
 
 bool PoolLease::held() const {
   base::MutexLock lock(mutex_);
@@ -154,7 +151,9 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   const bool absent = absl::IsNotFound(observed.status());
   std::optional<kube::Lease> lease;
   if (!absent) {
-    NH_ASSIGN_OR_RETURN(lease, kube::ParseLeaseReply(observed, harvester::LeaseName(key_.pool)));
+    auto parsed = kube::ParseLeaseReply(observed, harvester::LeaseName(key_.pool));
+    NH_RETURN_IF_ERROR(WithLeaseRule(parsed.status(), key_));
+    lease = *std::move(parsed);
   }
   base::MutexLock lock(mutex_);
   if (lease.has_value()) RecordServerTime(*lease);
@@ -168,11 +167,9 @@ absl::Status PoolLease::Refresh(const runtime::Context& context) {
   std::uint64_t holds = 0;
   {
     base::MutexLock lock(mutex_);
-    if (!used_) return absl::OkStatus();
     holds = holds_;
   }
   auto lease = Read(context);
-  if (kube::IsForbidden(lease.status())) return DecideWithoutLease(context, lease.status());
   NH_RETURN_IF_ERROR(lease);
   PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
   base::MutexLock lock(mutex_);
@@ -183,50 +180,10 @@ absl::Status PoolLease::Refresh(const runtime::Context& context) {
   return absl::OkStatus();
 }
 
-absl::Status PoolLease::DecideWithoutLease(const runtime::Context& context,
-                                           const absl::Status& refused) {
-  absl::Status why;
-  if (!*options_.was_held) why = ReviewDeniesLease(context, *client_, key_, refused);
-  NH_RETURN_IF_ERROR(context.Check());
-  if (why.ok()) {
-    base::MutexLock lock(mutex_);
-    // Checked again, because another call may have acquired it during the review.
-    if (!*options_.was_held) {
-      used_ = false;
-      known_ = true;
-      denied_ = refused;
-      record_ = {};
-      return absl::OkStatus();
-    }
-    why = base::Unavailable("this process has held it");
-  }
-  return base::Annotate(refused, "pool " + key_.ToString() + " needs its Lease (" +
-                                     base::Message(why) +
-                                     "; only pool_lease = \"false\" overrides that)");
-}
-
-void PoolLease::HoldUnguarded() {
-  absl::Status denied;
-  {
-    base::MutexLock lock(mutex_);
-    held_ = true;
-    denied = std::exchange(denied_, absl::OkStatus());
-  }
-  permit_->AllowUnguarded();
-  if (denied.ok()) return;
-  logger_.Warn(
-      "No Lease guards the pool: a second agent could act on it at the same time. Grant get, "
-      "list, create and patch of leases.coordination.k8s.io and restart the agent, or set "
-      "pool_lease = \"false\"",
-      {{"error", denied}});
-}
-
 void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   PoolRecord record = ParsePoolRecord(lease, logger_);
   permit_->Acquired(sent);
   base::MutexLock lock(mutex_);
-  used_ = true;
-  *options_.was_held = true;
   held_ = true;
   known_ = true;
   ++holds_;
@@ -268,9 +225,9 @@ absl::Status PoolLease::Create(const runtime::Context& context) {
                                                 " does not exist: create it, or correct the key "
                                                 "namespace");
   }
-  NH_ASSIGN_OR_RETURN(const kube::Lease held,
-                      kube::ParseLeaseReply(created, harvester::LeaseName(key_.pool)));
-  SetHeld(held, sent);
+  const auto held = kube::ParseLeaseReply(created, harvester::LeaseName(key_.pool));
+  NH_RETURN_IF_ERROR(WithLeaseRule(held.status(), key_));
+  SetHeld(*held, sent);
   return absl::OkStatus();
 }
 
@@ -321,12 +278,11 @@ void PoolLease::TellWait(const kube::Lease& lease) const {
 absl::Status PoolLease::WaitUntilFree(const runtime::Context& context, LeaseUser user) {
   {
     base::MutexLock lock(mutex_);
-    if (!used_ || absent_ || free_.has_value()) return absl::OkStatus();
+    if (absent_ || free_.has_value()) return absl::OkStatus();
   }
   bool told = options_.on_wait == nullptr;
   for (bool first_read = true;; first_read = false) {
     const auto lease = Read(context);
-    if (kube::IsForbidden(lease.status())) return DecideWithoutLease(context, lease.status());
     NH_RETURN_IF_ERROR(lease);
     if (!lease->has_value()) return absl::OkStatus();
     const absl::Status outcome = CheckHolder(**lease, user, first_read);
@@ -348,16 +304,12 @@ absl::Status PoolLease::WaitUntilFree(const runtime::Context& context, LeaseUser
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
                                 std::function<void()> on_lost) {
   NH_RETURN_IF_ERROR(AcquireLease(context, user));
-  if (used()) {
-    StartRenewal(std::move(on_lost));
-  } else {
-    HoldUnguarded();
-  }
+  StartRenewal(std::move(on_lost));
   return absl::OkStatus();
 }
 
 absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser user) {
-  for (int attempt = 1; used(); ++attempt) {
+  for (int attempt = 1;; ++attempt) {
     NH_RETURN_IF_ERROR(WaitUntilFree(context, user));
     std::optional<kube::Lease> free;
     bool absent = false;
@@ -373,7 +325,6 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
     } else if (free.has_value()) {
       outcome = TakeOver(context, *free);
     }
-    if (kube::IsForbidden(outcome)) return DecideWithoutLease(context, outcome);
     // Another process was faster, or our own first attempt took effect, or the Lease was deleted:
     // read it.
     const bool is_outdated = kube::IsConflict(outcome) || kube::IsAlreadyExists(outcome) ||
@@ -381,7 +332,6 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
     if (!is_outdated) return outcome;
     NH_RETURN_IF_ERROR(attempt == 1 ? context.Check() : context.Sleep(kLookInterval));
   }
-  return absl::OkStatus();
 }
 
 void PoolLease::StartRenewal(std::function<void()> on_lost) {
@@ -483,10 +433,6 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
   kube::LeaseChange change;
   {
     base::MutexLock lock(mutex_);
-    if (!used_) {
-      record_ = record;
-      return absl::OkStatus();
-    }
     if (!held_) return base::Unavailable("the pool's Lease is not ours: its record is not written");
     change.resource_version = resource_version_;
   }
@@ -505,8 +451,10 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
 absl::StatusOr<kube::Lease> PoolLease::Patch(const runtime::Context& context,
                                              const kube::LeaseChange& change) const {
   const std::string name = harvester::LeaseName(key_.pool);
-  return kube::ParseLeaseReply(
+  auto patched = kube::ParseLeaseReply(
       client_->MergePatch(context, kube::kLeases, key_.ns, name, kube::LeasePatch(change)), name);
+  if (!patched.ok()) return WithLeaseRule(patched.status(), key_);
+  return patched;
 }
 
 absl::StatusOr<kube::Lease> PoolLease::PatchOurs(const runtime::Context& context,
@@ -539,10 +487,6 @@ bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last)
     const bool was_held = std::exchange(held_, false);
     ++holds_;
     on_lost_ = nullptr;
-    if (!used_) {
-      if (last != nullptr) record_ = *last;
-      return true;
-    }
     if (!was_held) return last == nullptr;
     change.resource_version = resource_version_;
   }

@@ -77,11 +77,11 @@ class PoolMetrics {
   std::string pool_;
 };
 
-// Exports the Lease as held during the scope of a hold. `used`: whether there is a Lease.
+// Exports the Lease as held during the scope of a hold.
 class ShowLeaseHeld {
  public:
-  ShowLeaseHeld(PoolMetrics metrics, bool used) : metrics_(std::move(metrics)) {
-    metrics_.SetLeaseHeld(used);
+  explicit ShowLeaseHeld(PoolMetrics metrics) : metrics_(std::move(metrics)) {
+    metrics_.SetLeaseHeld(true);
   }
   ~ShowLeaseHeld() { metrics_.SetLeaseHeld(false); }
   ShowLeaseHeld(const ShowLeaseHeld&) = delete;

@@ -526,8 +526,7 @@ absl::Status Reconciler::WaitingForAttempts() const {
 
 void Reconciler::CloseRecord(const Tracker* tracker) {
   if (!run_.last.has_value()) return;
-  RunSummary run{
-      .last = run_.snapshot(), .last_event = run_.last_event, .remembered = deps_.lease.used()};
+  RunSummary run{.last = run_.snapshot(), .last_event = run_.last_event};
   run.failures = std::exchange(run_.failures, {});
   run.created = std::exchange(run_.replaced, false);
   if (tracker != nullptr) {

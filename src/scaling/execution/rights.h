@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rights in the VMs' namespace that a Scale requires before it begins (rule C2), and the check
-// whether a pool may act without a Lease (rule C11). Private to module scaling.
+// The rights in the VMs' namespace that a Scale requires before it begins (rule C2). Private to
+// module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_RIGHTS_H_
 #define NOMAD_HARVESTER_SCALING_RIGHTS_H_
 
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "nomad_harvester/kube/access.h"
-#include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/status/statusor.h"
 
@@ -37,12 +36,6 @@ absl::StatusOr<std::vector<Right>> MissingRights(const runtime::Context& context
                                                  const kube::AccessRules& rules,
                                                  const std::string& ns,
                                                  std::span<const Right> rights);
-
-// OK if the API server's access review confirms that the token lacks the right for the request on
-// the pool's Lease that was `refused` with a 403. Otherwise the error says why not, or why that is
-// unknown.
-absl::Status ReviewDeniesLease(const runtime::Context& context, const kube::KubeClient& client,
-                               const PoolKey& key, const absl::Status& refused);
 
 }  // namespace nomad_harvester::scaling
 

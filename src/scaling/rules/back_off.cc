@@ -57,10 +57,8 @@ absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, b
 
 }  // namespace
 
-void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now,
-                   bool remembered) {
+void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now) {
   harvester::BackOffEntry& entry = (*back_off)[std::string(cause)];
-  if (entry.failures == 0 && !remembered) entry.failures = 1;
   ++entry.failures;
   entry.retry_at = now + WaitAfter(WaitRangeOf(cause), entry.failures);
 }

@@ -25,10 +25,8 @@ inline constexpr std::string_view kRefused = "refused";
 }  // namespace cause
 
 // Records another consecutive failure. The wait doubles with each failure, up to the limit of the
-// cause. `remembered` is false if no Lease stores the record: the wait then starts at the second
-// step, because a restart loses it.
-void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now,
-                   bool remembered);
+// cause.
+void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now);
 void RecordCreationSuccess(harvester::BackOff* back_off);
 void RecordRemovalSuccess(harvester::BackOff* back_off);
 

@@ -200,10 +200,10 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
       facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete;
   facts->may_remove_broken = !policy.dry_run && !facts->kept && (by_policy || is_successor);
   SetSuccessor(seen, facts);
-  facts->awaits_replacement =
-      facts->unhealthy && facts->successor == nullptr && snapshot.lease_used &&
-      !snapshot.collected && !WasRecentlyRolledBack(view.vm, seen.now()) &&
-      !IsPendingReplacement(view, snapshot) && view.awaited_for < kReplacementWait;
+  facts->awaits_replacement = facts->unhealthy && facts->successor == nullptr &&
+                              !snapshot.collected && !WasRecentlyRolledBack(view.vm, seen.now()) &&
+                              !IsPendingReplacement(view, snapshot) &&
+                              view.awaited_for < kReplacementWait;
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy || facts->kept) return;
   facts->may_replace = pool != nullptr ? pool->may_replace.contains(view.vm->uid)
@@ -265,7 +265,7 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   facts->of_another = mark.vm_uid != view.vm->uid;
   facts->for_unhealthy = mark.reason == MarkReason::kUnhealthy;
   facts->for_broken = mark.reason == MarkReason::kBroken;
-  facts->named = !snapshot.lease_used || mark.reason == MarkReason::kBroken ||
+  facts->named = mark.reason == MarkReason::kBroken ||
                  (snapshot.action.has_value() && snapshot.action->names.contains(view.vm->name));
   facts->node_gone = view.node_gone;
   facts->taken_back = snapshot.action.has_value() &&

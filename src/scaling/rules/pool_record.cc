@@ -78,7 +78,7 @@ PoolRecord RecordAfter(PoolRecord record, const RunSummary& run) {
   if (run.created) RecordCreationSuccess(&record.back_off);
   if (run.removed) RecordRemovalSuccess(&record.back_off);
   for (const std::string& cause : run.failures) {
-    RecordFailure(&record.back_off, cause, run.last.now(), run.remembered);
+    RecordFailure(&record.back_off, cause, run.last.now());
   }
   if (run.last_event.has_value() || run.created) {
     record.last_event = std::max(record.last_event.value_or(base::WallTime{}),

@@ -39,7 +39,6 @@ struct RunSummary {
   std::set<std::string> failures;  // causes of back_off.h
   std::optional<base::WallTime> last_event;
   std::set<std::string> leftovers;  // VMs that are gone and not cleaned up yet
-  bool remembered = true;           // a Lease stores the record
 };
 // Closes the action: keeps unfinished work, and removes an action without any. A name leaves `back`
 // once its VM is unmarked, or its node is not ready or gone (rule L6).

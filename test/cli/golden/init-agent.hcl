@@ -48,6 +48,5 @@ target "harvester" {
 
     request_timeout = "10s"
     max_concurrency = "10"
-    pool_lease      = "true"
   }
 }

@@ -120,7 +120,7 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 		"auth_token_file":         fmt.Sprintf("%q", s.PluginTokenFile),
 	}
 	if s.MetricsAddress != "" {
-		agentKeys["pool_lease"] = fmt.Sprintf("\"true\"\n    metrics_address = %q", s.MetricsAddress)
+		agentKeys["max_concurrency"] = fmt.Sprintf("\"10\"\n    metrics_address = %q", s.MetricsAddress)
 	}
 	config := fromExample(t, "agent.hcl", dir, agentKeys)
 	overlay := filepath.Join(dir, "overlay.hcl")
