@@ -31,6 +31,7 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNotReady = 3;
+inline constexpr int kExitTrouble = 4;   // ready, and something to look at
 inline constexpr int kExitSignal = 128;  // plus the number of the signal
 
 // Output formats: for people, or for programs. A command may have more.

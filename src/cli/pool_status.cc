@@ -11,6 +11,7 @@
 #include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/replacement.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -106,7 +107,7 @@ std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
     case VmState::kUnmanaged:
       return "it has the pool's label and is no member: a clone, or a restored copy";
     case VmState::kDraining:
-      if (vm.step.is_held) return vm.step.reason;
+      if (vm.step.is_held && vm.step.kind != scaling::StepKind::kWait) return vm.step.reason;
       break;
     case VmState::kDeleting:
     case VmState::kReady:
@@ -125,15 +126,16 @@ std::string ErrorText(const harvester::ErrorRecord& error) {
          ": " + error.text;
 }
 
-void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
+void AddPools(const Inspection& inspection, std::vector<Finding>* troubles) {
   const base::WallTime now = inspection.snapshot.now();
   const scaling::LeaseView& lease = inspection.lease;
   const std::string& reason = inspection.report.reason;
-  // Nothing more can be said about a pool in a namespace that cannot be used.
-  if (inspection.ns.has_value() && !inspection.ns->problem.empty()) return;
   const auto add = [&](const std::string& text) {
     if (reason.find(text) == std::string::npos) troubles->push_back({.text = text, .vms = {}});
   };
+  if (!inspection.nothing_exists.empty()) add(inspection.nothing_exists);
+  // Nothing more can be said about a pool in a namespace that cannot be used.
+  if (inspection.ns.has_value() && !inspection.ns->problem.empty()) return;
   if (lease.record.paused.HoldsAt(now)) {
     add(PausedText(inspection.snapshot.key, lease.record.paused));
   }
@@ -155,7 +157,6 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   for (const auto& [cause, entry] : lease.record.back_off) {
     if (now < entry.retry_at) add(BackOffText(cause, entry, now));
   }
-  if (!inspection.nothing_exists.empty()) add(inspection.nothing_exists);
   if (!inspection.growth_problem.empty()) {
     add("a growth would be refused: " + inspection.growth_problem);
   }
@@ -178,18 +179,47 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   if (!nodes.empty()) add("nodes of the pool without a VM of ours: " + nodes);
 }
 
-std::vector<Trouble> FindTroubles(const PoolStatus& status) {
-  std::vector<Trouble> troubles;
-  AddPools(status.inspection, &troubles);
-  std::map<std::string, std::size_t> by_kind;  // index into troubles
-  for (const VmStatus& vm : status.vms) {
-    std::string text = TroubleOf(vm, status.inspection.snapshot);
-    if (text.empty()) continue;
-    const auto [known, is_new] = by_kind.try_emplace(Kind(text, vm), troubles.size());
-    if (is_new) troubles.push_back({.text = std::move(text), .vms = {}});
-    troubles[known->second].vms.push_back(vm.vm().name);
+// Returns what is done with one VM that is not of the count, and needs nobody; empty: nothing.
+std::string UnderWayOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
+  const harvester::VirtualMachine& object = vm.vm();
+  switch (vm.state) {
+    case VmState::kReplacement:
+      if (!object.replaces.has_value()) return "";
+      return "it takes the place of " + object.replaces->vm + " (" + object.replaces->reason +
+             ") once it is ready";
+    case VmState::kDraining:
+    case VmState::kDeleting:
+      break;
+    default:
+      return "";
   }
-  return troubles;
+  if (!object.mark.has_value()) return object.has_mark ? "" : "it is being deleted";
+  std::string text =
+      "its removal (" + std::string(harvester::MarkReasonName(object.mark->reason)) + ")";
+  for (const VmView* const other : snapshot.vms()) {
+    const auto& replaces = other->vm->replaces;
+    if (!replaces.has_value() || replaces->uid != object.uid) continue;
+    text = "its replacement by " + other->vm->name + " (" + replaces->reason + ")";
+  }
+  if (vm.state == VmState::kDeleting) return text + " is under way: it is being deleted";
+  text += IsRepair(vm.step.kind) ? " is undone: " : " is under way: ";
+  text += vm.step.reason;
+  // How long the plugin has counted is not known here (rule C18).
+  const bool is_estimate = vm.step.is_held && vm.view->held_for > base::Duration::zero();
+  return text + (is_estimate ? "; a restart of the plugin begins that time anew" : "");
+}
+
+// Adds what `find` says of the VMs, one finding for those with the same reason.
+template <typename Find>
+void AddVms(const PoolStatus& status, const Find& find, std::vector<Finding>* findings) {
+  std::map<std::string, std::size_t> by_kind;  // index into findings
+  for (const VmStatus& vm : status.vms) {
+    std::string text = find(vm, status.inspection.snapshot);
+    if (text.empty()) continue;
+    const auto [known, is_new] = by_kind.try_emplace(Kind(text, vm), findings->size());
+    if (is_new) findings->push_back({.text = std::move(text), .vms = {}});
+    (*findings)[known->second].vms.push_back(vm.vm().name);
+  }
 }
 
 // Maps the member "harvester.pending" of Status' meta to "pending".
@@ -254,7 +284,9 @@ PoolStatus DescribePool(Inspection inspection) {
   if (snapshot.look().nomad_readable) status.unlinked = UnlinkedNodes(snapshot);
   std::sort(status.unlinked.begin(), status.unlinked.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
-  status.troubles = FindTroubles(status);
+  AddPools(status.inspection, &status.troubles);
+  AddVms(status, &TroubleOf, &status.troubles);
+  AddVms(status, &UnderWayOf, &status.under_way);
   return status;
 }
 

@@ -19,8 +19,8 @@ namespace nomad_harvester::cli {
 // A VM younger than this is not reported for not having joined.
 inline constexpr base::Duration kJoinsWithin = std::chrono::minutes(5);
 
-// Something for an operator to look at: one reason, however many VMs share it.
-struct Trouble {
+// Something that is true of the pool or of some of its VMs: one reason, however many VMs share it.
+struct Finding {
   std::string text;              // the first VM's, if there are several
   std::vector<std::string> vms;  // sorted; empty: it concerns the pool
 };
@@ -48,8 +48,11 @@ struct VmStatus {
 struct PoolStatus {
   scaling::Inspection inspection;
   base::WallTime time{};
-  // First those of the pool, then the VMs' by name. Does not repeat the report's reason.
-  std::vector<Trouble> troubles{};
+  // What an operator has to look at: first of the pool, then of the VMs by name. Does not repeat
+  // the report's reason.
+  std::vector<Finding> troubles{};
+  // What needs nobody: removals and replacements, by the VMs' names.
+  std::vector<Finding> under_way{};
   std::map<std::string, std::int64_t> counters{};  // Status', such as "pending"
   std::vector<VmStatus> vms{};                     // by name
   std::vector<const nomad::Node*> unlinked{};      // nodes without a VM, by name

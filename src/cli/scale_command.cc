@@ -66,7 +66,7 @@ class Scaling {
                                                 *run_.settings.policy, arguments_.count);
     if (!proposal.ok()) return Fail(proposal.status());
     run_.out << PlanText(*proposal, run_.terminal.width) << std::flush;
-    if (!proposal->refusal.ok()) return Fail(proposal->refusal);
+    if (!proposal->refusal.ok() && !MayRecord(*proposal)) return Fail(proposal->refusal);
     if (run_.settings.policy->dry_run) {
       return run_.errors.Refuse(
           "nothing was done: the policy sets dry-run; give --set dry-run=false to act",
@@ -79,6 +79,13 @@ class Scaling {
   }
 
  private:
+  // A growth that would be refused is tried nevertheless: the refusal is then on the Lease, where
+  // `status` finds it, and a pool without a VM is known to exist.
+  bool MayRecord(const scaling::Proposal& proposal) const {
+    return proposal.plan.direction == scaling::Direction::kOut && proposal.replaced.empty() &&
+           !run_.settings.policy->dry_run;
+  }
+
   int Confirm(const scaling::Proposal& proposal) {
     const std::size_t removals = proposal.plan.remove.size() + proposal.replaced.size();
     if (removals == 0) return kExitOk;
@@ -161,8 +168,16 @@ class Scaling {
              "; nomad-harvester status shows it once that is gone\n";
     }
     const scaling::StatusReport& report = left->report;
+    // A removal that was interrupted does not keep the pool from being ready.
+    std::string others;
+    for (const scaling::VmView* const view : left->snapshot.vms()) {
+      if (Counts(*view, left->snapshot)) continue;
+      others += (others.empty() ? "" : ", ") + view->vm->name + " is " +
+                std::string(VmStateName(StateOf(*view, left->snapshot)));
+    }
     return "now: pool " + left->snapshot.key.ToString() + " has " +
            VmsText(static_cast<std::size_t>(report.status.count)) +
+           (others.empty() ? "" : ", beside which " + Printable(others) + ",") +
            (report.status.ready ? " and is ready"
                                 : " and is not ready: " + Printable(report.reason)) +
            "\n";

@@ -93,7 +93,16 @@ absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
 
 int ExitCodeOf(const PoolStatus& status) {
   if (!status.inspection.snapshot.look().nomad_readable) return kExitFailure;
-  return status.inspection.report.status.ready ? kExitOk : kExitNotReady;
+  if (!status.inspection.report.status.ready) return kExitNotReady;
+  return status.troubles.empty() ? kExitOk : kExitTrouble;
+}
+
+// The exit code of several pools: not read, not ready, trouble, well.
+int Worse(int one, int other) {
+  for (const int code : {kExitFailure, kExitNotReady, kExitTrouble}) {
+    if (one == code || other == code) return code;
+  }
+  return kExitOk;
 }
 
 Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
@@ -126,13 +135,14 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   return look;
 }
 
-// The one-line summary: why the pool is not ready, else its first trouble.
+// The one-line summary: why the pool is not ready, else its first trouble, else what is under way.
 std::string Remark(const PoolStatus& status) {
   const scaling::StatusReport& report = status.inspection.report;
   if (!report.status.ready) return report.reason;
-  if (status.troubles.empty()) return "";
-  const std::size_t more = status.troubles.size() - 1;
-  return status.troubles.front().text +
+  const std::vector<Finding>& said = status.troubles.empty() ? status.under_way : status.troubles;
+  if (said.empty()) return "";
+  const std::size_t more = said.size() - 1;
+  return FindingText(said.front()) +
          (more == 0 ? "" : " (and " + std::to_string(more) + " more: status of this pool)");
 }
 
@@ -163,7 +173,7 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
     whole += StatusTable(status, StatusDetail::kWide, run.terminal.width) + "\n";
     all.state += StateWithoutTimes(status);
     const int exit_code = ExitCodeOf(status);
-    if (exit_code == kExitFailure || all.exit_code == kExitOk) all.exit_code = exit_code;
+    all.exit_code = Worse(all.exit_code, exit_code);
   }
   const Terminal& terminal = runs.front().terminal;
   if (arguments.output == "wide") {
@@ -200,7 +210,9 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
        .description =
            "Show a pool: what is wrong, VMs, nodes, links, marks, and why the agent may not scale "
            "it; or everything about one VM. Only reads.",
-       .exit_codes = "Exit: 0 ready, 3 not ready, 1 cannot be read, 2 usage, 130 interrupted.",
+       .exit_codes =
+           "Exit: 0 ready, 3 not ready, 4 ready with trouble, 1 cannot be read, 2 usage, 130 "
+           "interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ShowStatus(run, *arguments); },
        .is_for_all = [arguments] { return arguments->all; },

@@ -2,6 +2,7 @@
 #include "status_document.h"
 
 #include <utility>
+#include <vector>
 
 #include "nlohmann/json.hpp"
 #include "status_fields.h"
@@ -38,6 +39,7 @@ Json LeaseJson(const scaling::LeaseView& lease) {
   return {{"problem", lease.problem},
           {"holder", lease.holder},
           {"live", lease.live},
+          {"scale_open", lease.scale_open},
           {"renewed_at", TimeJson(lease.renewed_at)},
           {"action", record.action.has_value() ? ActionJson(*record.action) : Json()},
           {"back_off", std::move(back_off)},
@@ -46,6 +48,14 @@ Json LeaseJson(const scaling::LeaseView& lease) {
           {"policy", std::move(policy)},
           {"nomad_cluster", record.nomad_cluster},
           {"last_error", std::move(error)}};
+}
+
+Json FindingsJson(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"text", finding.text}, {"vms", finding.vms}});
+  }
+  return list;
 }
 
 Json VmJson(const VmStatus& vm) {
@@ -98,10 +108,6 @@ Json EventsJson(const scaling::EventsView& events) {
 Json StatusDocument(const PoolStatus& status) {
   const scaling::Inspection& inspection = status.inspection;
   const scaling::StatusReport& report = inspection.report;
-  Json troubles = Json::array();
-  for (const Trouble& trouble : status.troubles) {
-    troubles.push_back({{"text", trouble.text}, {"vms", trouble.vms}});
-  }
   Json vms = Json::array();
   for (const VmStatus& vm : status.vms) vms.push_back(VmJson(vm));
   Json unlinked = Json::array();
@@ -115,7 +121,8 @@ Json StatusDocument(const PoolStatus& status) {
           {"ready", report.status.ready},
           {"reason", report.reason},
           {"warning", report.warning},
-          {"trouble", std::move(troubles)},
+          {"trouble", FindingsJson(status.troubles)},
+          {"under_way", FindingsJson(status.under_way)},
           {"count", report.status.count},
           {"counters", status.counters},
           {"growth_problem", inspection.growth_problem},
@@ -140,6 +147,7 @@ std::string StateWithoutTimes(PoolStatus status, const scaling::EventsView& even
     // These texts say how long Nomad was waited for.
     status.inspection.report.reason.clear();
     status.troubles.clear();
+    status.under_way.clear();
     for (VmStatus& vm : status.vms) vm.step.reason.clear();
   }
   Json document = StatusDocument(status);

@@ -93,7 +93,8 @@ constexpr VmField kFields[] = {
     {.key = "next_step",
      .title = "NEXT STEP",
      .wide = true,
-     .json = [](const VmStatus& vm) -> Json { return StepName(vm.step.kind); }},
+     .json = [](const VmStatus& vm) -> Json { return StepName(vm.step.kind); },
+     .text = [](const VmStatus& vm) { return std::string(SpecOf(vm.step.kind).infinitive); }},
     {.key = "row", .json = [](const VmStatus& vm) -> Json { return RowName(vm.step.row); }},
     {.key = "why", .title = "WHY", .wide = true, .json = [](const VmStatus& vm) -> Json {
        return vm.step.reason;

@@ -77,16 +77,6 @@ std::string ActionText(const harvester::LeaseAction& action, const PoolStatus& s
                              "nomad-harvester gc removes it)");
 }
 
-std::string TroubleText(const Trouble& trouble) {
-  const std::vector<std::string>& vms = trouble.vms;
-  if (vms.empty()) return trouble.text;
-  if (vms.size() == 1) return vms[0] + ": " + trouble.text;
-  // The text is the first VM's, and may name it.
-  const bool is_named = trouble.text.find(vms[0]) != std::string::npos;
-  return std::to_string(vms.size()) + " VMs (" + FirstFew(vms) + ")" +
-         (is_named ? ", such as " + vms[0] : "") + ": " + trouble.text;
-}
-
 std::string UnclaimedText(const scaling::PoolKey& key,
                           const std::vector<scaling::UnfinishedRemoval>& removals) {
   std::vector<std::string> parts;
@@ -151,6 +141,17 @@ std::string DriversText(const nomad::Node& node) {
         (driver.healthy || driver.description.empty() ? "" : ": " + driver.description));
   }
   return absl::StrJoin(texts, "; ");
+}
+
+// A line for each finding that concerns the VM.
+std::string LinesOf(const std::string& label, const std::vector<Finding>& findings,
+                    const std::string& vm) {
+  std::string lines;
+  for (const Finding& finding : findings) {
+    if (std::find(finding.vms.begin(), finding.vms.end(), vm) == finding.vms.end()) continue;
+    lines += Line(label, finding.text);
+  }
+  return lines;
 }
 
 // Says what the pool's action intends for the VM.
@@ -225,18 +226,24 @@ std::string HostText(const scaling::CordonedHost& host, const PoolStatus& status
 
 }  // namespace
 
+std::string FindingText(const Finding& finding) {
+  const std::vector<std::string>& vms = finding.vms;
+  if (vms.empty()) return finding.text;
+  if (vms.size() == 1) return vms[0] + ": " + finding.text;
+  // The text is the first VM's, and may name it.
+  const bool is_named = finding.text.find(vms[0]) != std::string::npos;
+  return std::to_string(vms.size()) + " VMs (" + FirstFew(vms) + ")" +
+         (is_named ? ", such as " + vms[0] : "") + ": " + finding.text;
+}
+
 std::string VmStory(const PoolStatus& status, const VmStatus& vm,
                     const scaling::EventsView& events) {
   const harvester::VirtualMachine& object = vm.vm();
   std::string story = Line("VM", status.inspection.snapshot.key.ns + "/" + object.name);
   story += Line("State",
                 std::string(VmStateName(vm.state)) + (vm.counts ? "" : ", not part of the count"));
-  for (const Trouble& trouble : status.troubles) {
-    const auto& vms = trouble.vms;
-    if (std::find(vms.begin(), vms.end(), object.name) != vms.end()) {
-      story += Line("Trouble", trouble.text);
-    }
-  }
+  story += LinesOf("Trouble", status.troubles, object.name);
+  story += LinesOf("Under way", status.under_way, object.name);
   story += Line("Created", TimeText(object.created_at) + ", " + AgeText(vm.age) + " ago");
   story += LineIf("Registered", TimeText(object.joined_at));
   story += LineIf("Ready", TimeText(object.ready_at));
@@ -259,8 +266,8 @@ std::string VmStory(const PoolStatus& status, const VmStatus& vm,
   if (vm.is_protected) story += Line("Protected", "by its annotation");
   if (object.delete_first) story += Line("Removal", "before others, by its annotation");
   story += LineIf("Drift", DriftText(vm));
-  story += Line("Next step", WithReason(std::string(StepName(vm.step.kind)), vm.step.reason) +
-                                 " (rule " + std::string(RowName(vm.step.row)) + ")");
+  story +=
+      Line("Next step", WithReason(std::string(SpecOf(vm.step.kind).infinitive), vm.step.reason));
   return story + EventLines(events, status.time);
 }
 
@@ -280,7 +287,8 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   std::string text = Line("Pool", inspection.snapshot.key.ToString());
   text += Line("Ready", report.status.ready ? "yes" : "no: " + report.reason);
   text += LineIf("Note", note);
-  for (const Trouble& trouble : status.troubles) text += Line("Trouble", TroubleText(trouble));
+  for (const Finding& each : status.troubles) text += Line("Trouble", FindingText(each));
+  for (const Finding& each : status.under_way) text += Line("Under way", FindingText(each));
   text += Line("Count", std::to_string(report.status.count));
   text += LineIf("Counters", CountersText(status));
   text += LineIf("Drift", report.drift);

@@ -17,6 +17,8 @@ enum class StatusDetail { kUsual, kWide };
 // name, is printed first unless it is empty.
 std::string StatusTable(const PoolStatus& status, StatusDetail detail = StatusDetail::kUsual,
                         std::size_t width = 0, const std::string& note = "");
+// "web-a: its node …", or "3 VMs (web-a, …): …".
+std::string FindingText(const Finding& finding);
 // Status' non-zero counters: "1 pending, 2 lost".
 std::string CountersText(const PoolStatus& status);
 // Describes one VM of the pool in full.

@@ -139,8 +139,8 @@ TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
   EXPECT_EQ(nlohmann::json::parse(out_.str())["count"], 2);
 }
 
-TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_not_ready_and_names_the_pools) {
-  EXPECT_EQ(Status(), 3);
+TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_trouble_and_names_the_pools) {
+  EXPECT_EQ(Status(), 4);
   EXPECT_THAT(out_.str(), HasSubstr("Note:       there is nothing of this name in namespace "
                                     "nomad; there is no pool\n"));
   ASSERT_TRUE(Scale(1).ok());
@@ -152,9 +152,9 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_not_ready_and_nam
               HasSubstr("has no VM web; it is the pool's own name: without it, status"));
   vm_ = "";
   settings_.policy->pool = "wbe";
-  EXPECT_EQ(Status("json"), 3);
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["ready"], false);
-  EXPECT_EQ(Status(), 3);
+  EXPECT_EQ(Status("json"), 4);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["ready"], true) << "as Status tells the agent";
+  EXPECT_EQ(Status(), 4);
   const std::string note = " in namespace nomad; pools here: web\n";
   EXPECT_THAT(out_.str(), HasSubstr(note));
   EXPECT_LT(out_.str().find(note), out_.str().find("Count:")) << "above what else there is";
@@ -168,16 +168,14 @@ TEST_F(MaintenanceCommands, status_and_gc_say_that_a_namespace_does_not_exist) {
   const std::string problem =
       "namespace nmoad: it does not exist; create it: kubectl create namespace nmoad; or correct "
       "the key namespace\n";
-  EXPECT_EQ(Status(), 3);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      no: " + problem), Not(HasSubstr("Note:")),
-                                Not(HasSubstr("Trouble:"))));
+  EXPECT_EQ(Status(), 4);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Trouble:    " + problem), Not(HasSubstr("Note:"))));
   EXPECT_EQ(Gc(), 1);
   EXPECT_EQ(err_.str(), "nomad-harvester gc: " + problem);
   cluster_.Forbid("get", "namespaces");
-  EXPECT_EQ(Status(), 3);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      no: no VM and no Lease of pool web exist in "
-                                          "namespace nmoad; the namespace could not be read\n"),
-                                Not(HasSubstr("Trouble:"))));
+  EXPECT_EQ(Status(), 4);
+  EXPECT_THAT(out_.str(), HasSubstr("Trouble:    pool web has no VM and no Lease in namespace "
+                                    "nmoad; the namespace could not be read\n"));
   EXPECT_EQ(Gc(), 0);
   EXPECT_EQ(out_.str(), "nothing of pool web was found in namespace nmoad\n");
 }
@@ -188,12 +186,11 @@ TEST_F(MaintenanceCommands, status_of_a_pool_that_has_nothing_does_not_read_as_a
     if (request.resource == "namespaces") ++reads;
     return simulator::Fault::None();
   });
-  EXPECT_EQ(Status(), 3);
+  EXPECT_EQ(Status(), 4);
   EXPECT_EQ(reads, 2) << "its uid, and whether it exists";
-  EXPECT_THAT(
-      out_.str(),
-      HasSubstr("Ready:      no: no VM and no Lease of pool web exist in namespace nomad: it "
-                "was never scaled, or its name is wrong\n"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Trouble:    pool web has no VM and no Lease in namespace nomad: "
+                        "no Scale of it has begun, or its name is wrong\n"));
   ASSERT_TRUE(Scale(1).ok());
   ASSERT_TRUE(Scale(0).ok());
   reads = 0;
@@ -370,6 +367,14 @@ TEST_F(MaintenanceCommands, status_of_a_pool_that_is_not_ready_is_3_and_says_why
   cluster_.OperatorDrain(node);
   EXPECT_EQ(Status(), 3);
   EXPECT_THAT(out_.str(), HasSubstr("Ready:      no: "));
+}
+
+TEST_F(MaintenanceCommands, status_of_a_ready_pool_with_trouble_is_4) {
+  ASSERT_TRUE(Scale(1).ok());
+  ASSERT_TRUE(cluster_.EditAnnotation(cluster_.Vms().at(0)["metadata"]["name"],
+                                      "nomad-harvester-autoscaler/scale-in", "unreadable"));
+  EXPECT_EQ(Status(), 4);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      yes\n"), HasSubstr("Trouble:    web-")));
 }
 
 TEST_F(MaintenanceCommands, status_is_1_if_either_system_cannot_be_read) {

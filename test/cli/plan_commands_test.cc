@@ -571,6 +571,17 @@ TEST_F(PlanCommands, a_quota_would_refuse_it) {
   EXPECT_THAT(out_.str(), HasSubstr("no room"));
 }
 
+TEST_F(PlanCommands, a_growth_that_scale_is_refused_is_on_the_lease) {
+  cluster_.SetQuotaExceeded("the quota of the namespace has no room");
+  EXPECT_EQ(Scale({.count = 2}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("no room"));
+  EXPECT_THAT(out_.str(), HasSubstr("now: pool nomad/web has 0 VMs and is ready\n"));
+  EXPECT_THAT(cluster_.Leases()
+                  .at(0)["metadata"]["annotations"]["nomad-harvester-autoscaler/last-error"]
+                  .get<std::string>(),
+              HasSubstr("no room"));
+}
+
 TEST_F(PlanCommands, missing_sources_would_refuse_it) {
   Configure({"image=default/none"});
   EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr("would be refused: image: "), HasSubstr("none")));
@@ -905,6 +916,8 @@ TEST_F(PlanCommands, scale_that_is_interrupted_says_who_goes_on_and_releases_the
   EXPECT_EQ(cluster_.Leases().at(0)["spec"].value("holderIdentity", ""), "");
   EXPECT_THAT(err_.str(), HasSubstr("interrupted; what was begun is finished or undone by"));
   EXPECT_EQ(VmNames().size(), 1U);
+  EXPECT_THAT(out_.str(), HasSubstr("now: pool nomad/web has 0 VMs, beside which " + FirstVm() +
+                                    " is draining, and is ready\n"));
 }
 
 TEST_F(PlanCommands, scale_does_not_serve_the_metrics_of_the_agents_plugin) {

@@ -313,7 +313,7 @@ TEST(Troubles, of_a_vm_are_told_in_words) {
     World world;
     row.arrange(world);
     std::string texts;
-    for (const Trouble& trouble : Describe(world).troubles) {
+    for (const Finding& trouble : Describe(world).troubles) {
       if (!trouble.vms.empty()) texts += trouble.text + "\n";
     }
     if (*row.text == '\0') {
@@ -337,7 +337,7 @@ TEST(Troubles, say_nothing_of_nodes_while_nomad_cannot_be_read) {
 TEST(Troubles, C13_tell_of_a_policy_that_changes_nothing) {
   World world;
   world.Policy().dry_run = true;
-  const std::vector<Trouble> troubles = Describe(world).troubles;
+  const std::vector<Finding> troubles = Describe(world).troubles;
   ASSERT_EQ(troubles.size(), 1U);
   EXPECT_THAT(troubles[0].text, HasSubstr("the policy sets dry-run"));
 }
@@ -374,8 +374,36 @@ TEST(StatusTable, C18_a_drained_vm_that_is_held_says_by_what_and_until_when) {
   World world;
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a").Drained("web-a")).Idle("web-a");
   world.Raw().vms[0].vm.Change().holds = {"vpn"};
-  EXPECT_THAT(TableOf(world), HasSubstr("is drained, and it is held by vpn, until "
-                                        "2026-03-01T12:15:00Z at the latest"));
+  EXPECT_THAT(
+      TableOf(world),
+      AllOf(HasSubstr("Under way:  web-a: its removal (scale-in) is under way: node web-a"),
+            HasSubstr("is drained, and it is held by vpn, until 2026-03-01T12:15:00Z at the "
+                      "latest\n"),
+            Not(HasSubstr("Trouble:"))));
+  world.Raw().vms[0].held_for = minutes(5);
+  EXPECT_THAT(TableOf(world),
+              HasSubstr("until 2026-03-01T12:10:00Z at the latest; a restart of the "
+                        "plugin begins that time anew\n"));
+  world.Raw().vms[0].held_for = minutes(15);
+  EXPECT_THAT(TableOf(world), HasSubstr("Trouble:    web-a: node web-a"));
+}
+
+TEST(StatusTable, R1_a_replacement_names_both_vms) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  world.With(Vm("web-b").Age(minutes(1)).Replaces("web-a", "drifted"));
+  EXPECT_THAT(TableOf(world), AllOf(HasSubstr("Ready:      yes\n"),
+                                    HasSubstr("Under way:  web-b: it takes the place of web-a "
+                                              "(drifted) once it is ready\n"),
+                                    Not(HasSubstr("Trouble:"))));
+}
+
+TEST(VmStory, T1_names_no_row_and_no_step) {
+  World world;
+  world.With(Vm("web-a").Joined().Marked()).With(Node("web-a"));
+  const std::string story = Story(Describe(world), "web-a");
+  EXPECT_THAT(story, AllOf(HasSubstr("Next step:  start the drain of its node: "),
+                           Not(HasSubstr("rule")), Not(HasSubstr("start-drain"))));
 }
 
 TEST(StatusTable, C17_a_vm_that_has_registered_says_since_when_and_why_it_is_not_ready) {

@@ -246,7 +246,7 @@ harvester() {
   case $1 in
     scale) shift; scaled "$@" ;;
     gc) "$HARVESTER_BINARY" "$@" --yes ;;
-    status) "$HARVESTER_BINARY" "$@" || [ $? = 3 ] ;; # a pool that was never scaled
+    status) "$HARVESTER_BINARY" "$@" || [ $? = 4 ] ;; # a pool that was never scaled
     evacuate) "$HARVESTER_BINARY" "$@" 2>evacuate.err || grep -q "there is no host\|is not cordoned" evacuate.err ;; # kubectl does nothing here
     adopt) "$HARVESTER_BINARY" "$@" 2>adopt.err || grep -q "no VM and no Lease" adopt.err ;; # likewise
     dev) simulate "$@" ;;

@@ -295,9 +295,11 @@ class PoolFixture : public testing::Test {
 
  private:
   simulator::Fault Judge(const simulator::RequestInfo& request) {
-    const bool renews = request.resource == "leases" && request.verb == "patch" &&
-                        request.body.find("annotations") == std::string::npos;
-    if (renews) return simulator::Fault::None();
+    const bool renews_or_takes =
+        request.resource == "leases" && request.verb == "patch" &&
+        (request.body.find("annotations") == std::string::npos ||
+         request.body.find(harvester::kLeaseScaleAnnotation) != std::string::npos);
+    if (renews_or_takes) return simulator::Fault::None();
     sent_.push_back(request);
     std::deque<simulator::Fault>& faults = faults_[request.verb + " " + request.resource];
     if (faults.empty()) return simulator::Fault::None();

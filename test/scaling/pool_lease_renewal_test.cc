@@ -246,7 +246,8 @@ TEST_F(LeaseRenewalTest, the_record_is_stored_as_annotations_and_what_is_absent_
   EXPECT_EQ(lease_->record().action, record.action);
   Annotate("kept", "yes");
   ASSERT_THAT(lease_->Store(context_, {}), IsOk());
-  EXPECT_EQ(Lease().annotations, (std::map<std::string, std::string>{{"kept", "yes"}}));
+  EXPECT_EQ(Lease().annotations, (std::map<std::string, std::string>{
+                                     {"kept", "yes"}, {harvester::kLeaseScaleAnnotation, "me"}}));
   EXPECT_EQ(Lease().holder, "me");
 }
 

@@ -137,6 +137,34 @@ TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {
   EXPECT_THAT(RecordAfter(record, {.last = last, .created = true}).back_off, IsEmpty());
 }
 
+TEST(RecordAfter, T1_the_last_error_goes_once_its_action_has_ended_at_its_count) {
+  World world;
+  const PoolSnapshot last = world.With(Vm("a").Joined()).Snapshot();
+  PoolRecord record = RecordOf({"gone"}, {});
+  record.last_error = {.action = "act", .at = kNow, .text = "it took too long"};
+  const auto stays = [&] { return RecordAfter(record, {.last = last}).last_error.has_value(); };
+  EXPECT_TRUE(stays()) << "one VM of three";
+  record.action->to = 1;
+  EXPECT_FALSE(stays());
+  record.last_error->action = "another";
+  EXPECT_TRUE(stays());
+  record.last_error->action = "act";
+  record.action->names = {"left"};
+  EXPECT_TRUE(RecordAfter(record, {.last = last, .leftovers = {"left"}}).last_error.has_value())
+      << "the action is unfinished";
+}
+
+TEST(RecordAfter, T1_the_last_error_goes_once_a_later_new_vm_is_ready) {
+  World world;
+  const PoolSnapshot last = world.With(Vm("a").Joined()).Snapshot();
+  PoolRecord record;
+  record.last_error = {.action = "act", .at = kNow, .text = "no room"};
+  EXPECT_TRUE(RecordAfter(record, {.last = last}).last_error.has_value());
+  EXPECT_FALSE(RecordAfter(record, {.last = last, .created = true}).last_error.has_value());
+  EXPECT_TRUE(RecordAfter(record, {.last = last, .created = true, .failures = {"join"}})
+                  .last_error.has_value());
+}
+
 TEST(RecordAfter, S4_a_clock_that_is_ahead_leads_last_event_into_no_future) {
   World world;
   world.Raw().own_now = kNow - std::chrono::hours(24);

@@ -59,6 +59,8 @@ inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/act
 inline constexpr char kLeaseBackOffAnnotation[] = "nomad-harvester-autoscaler/back-off";
 inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/last-event";
 inline constexpr char kLeaseLastErrorAnnotation[] = "nomad-harvester-autoscaler/last-error";
+// The holder of the Lease, while it holds it for a Scale and not for work in the background.
+inline constexpr char kLeaseScaleAnnotation[] = "nomad-harvester-autoscaler/scale-by";
 inline constexpr char kLeaseReplacementAnnotation[] = "nomad-harvester-autoscaler/replacement";
 inline constexpr char kLeasePausedAnnotation[] = "nomad-harvester-autoscaler/paused";
 inline constexpr char kLeasePolicyAnnotation[] = "nomad-harvester-autoscaler/policy";
@@ -208,7 +210,7 @@ std::string ToAnnotation(const PolicyRecord& policy);
 absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
 
 // The annotation `last-error` of the pool's Lease: why the last action failed or was refused. Kept
-// until an action succeeds.
+// until an action succeeds, a replacement included, or the background has finished that action.
 struct ErrorRecord {
   std::string action{};  // empty: an error of the background work
   base::WallTime at{};

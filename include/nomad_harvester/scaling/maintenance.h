@@ -49,7 +49,8 @@ struct LeaseView {
   bool present = false;
   std::string holder;
   std::optional<base::WallTime> renewed_at;
-  bool live = false;  // its holder renewed it recently
+  bool live = false;        // its holder renewed it recently
+  bool scale_open = false;  // and holds it for a Scale, not for work in the background
   PoolRecord record;
 };
 
@@ -69,8 +70,8 @@ struct CordonedHost {
 struct Inspection {
   PoolSnapshot snapshot;
   LeaseView lease;
-  // The result that Status would report, except for `ns` and `nothing_exists`. While a live process
-  // holds the Lease for an action, a Scale counts as running.
+  // The result that Status reports to the agent, as far as the objects show it: only the plugin
+  // knows for how long it has seen a mass loss or an initializing node.
   StatusReport report;
   // The ids of the policy's nodes without a VM whose metadata says that they are VMs of another
   // namespace or no VMs of the plugin, as far as these nodes were read.
@@ -82,12 +83,11 @@ struct Inspection {
   // All hosts, by name. An error: the hosts, or the VMs' placement, could not be read, and
   // `cordoned_hosts` is empty.
   absl::StatusOr<std::vector<std::string>> hosts = base::Unavailable("not read");
-  // Read only if the pool has neither a VM nor a Lease. A problem of the namespace makes the pool
-  // not ready here. Status does not look for such problems.
+  // Read only if the pool has neither a VM nor a Lease. Status does not look for its problems.
   std::optional<NamespaceView> ns;
-  // Says that the pool may not exist, because it has neither a VM nor a Lease. Such a pool is not
-  // ready here, since its name may be wrong; the plugin's Status calls it ready, so that it can
-  // grow from nothing. Empty: it exists, or its Lease is not known.
+  // Says that the pool has neither a VM nor a Lease: it is ready to grow from nothing, or its name
+  // is wrong. Also says what is wrong with its namespace. Empty: it exists, or its Lease is not
+  // known.
   std::string nothing_exists;
   // Removals in other pools of the namespace that have been unfinished for ten minutes or whose age
   // is not known (rule S5). The policies of these pools are not known.

@@ -53,6 +53,9 @@ bool MayBeAlive(const kube::Lease& lease);
 // C11).
 absl::Status WithLeaseRule(const absl::Status& outcome, const PoolKey& key);
 
+// True if that holder holds the Lease for a Scale, and may be alive.
+bool IsForScale(const kube::Lease& lease);
+
 // Builds a pool's Lease for its creation, held by `holder`.
 nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now);
 
@@ -150,8 +153,8 @@ class PoolLease {
   // Waits for the Lease and acquires it. While the resourceVersion of a
   // Lease that was free still matches, no other process has held it since.
   absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
-  absl::Status Create(const runtime::Context& context);
-  absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
+  absl::Status Create(const runtime::Context& context, LeaseUser user);
+  absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease, LeaseUser user);
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
   // Calls on_wait.

@@ -38,6 +38,7 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   view.holder = lease->holder;
   view.renewed_at = lease->renew_time;
   view.live = MayBeAlive(*lease);
+  view.scale_open = IsForScale(*lease);
   view.record = ParsePoolRecord(*lease, logger);
   return view;
 }
@@ -174,23 +175,32 @@ void ReadHosts(const runtime::Context& context, const Clients& clients,
   inspection->hosts = std::move(names);
 }
 
+// Only the plugin's process knows for how long a VM has been held (rule C18). Here it is the time
+// since Nomad ended the drain.
+void SetHeldFor(Look* look) {
+  for (VmView& view : look->vms) {
+    const harvester::VirtualMachine& vm = view.vm;
+    const bool linked = view.link.state == nodepool::LinkState::kLinked;
+    if (vm.holds.empty() || !vm.mark.has_value() || !linked) continue;
+    const nomad::Node& node = look->nodes()[view.link.node];
+    if (!nodepool::IsDrainOf(node, vm.mark->action, vm.uid)) continue;
+    const nomad::LastDrain& drain = *node.last_drain;
+    if (drain.status != nomad::DrainStatus::kComplete || !drain.updated_at.has_value()) continue;
+    view.held_for = std::max(look->now - *drain.updated_at, base::Duration::zero());
+  }
+}
+
 // Describes a pool that has neither a VM nor a Lease, although its namespace was read.
 void DescribeNothing(Inspection* inspection) {
   const PoolKey& key = inspection->snapshot.key;
-  StatusReport& report = inspection->report;
-  const auto refuse = [&](const std::string& reason) {
-    report.status.ready = false;
-    report.reason = reason;
-  };
   const NamespaceView& ns = *inspection->ns;
   if (!ns.problem.empty()) {
-    refuse("namespace " + key.ns + ": " + ns.problem + "; " + ns.cure);
+    inspection->nothing_exists = "namespace " + key.ns + ": " + ns.problem + "; " + ns.cure;
   } else if (inspection->lease.problem.empty()) {
-    inspection->nothing_exists = "no VM and no Lease of pool " + key.pool + " exist in namespace " +
+    inspection->nothing_exists = "pool " + key.pool + " has no VM and no Lease in namespace " +
                                  key.ns +
-                                 (ns.is_known ? ": it was never scaled, or its name is wrong"
+                                 (ns.is_known ? ": no Scale of it has begun, or its name is wrong"
                                               : "; the namespace could not be read");
-    if (report.status.ready) refuse(inspection->nothing_exists);
   }
 }
 
@@ -224,10 +234,11 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   } else {
     inspection.hosts = known;
   }
+  SetHeldFor(&look);
   snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
 
   StatusInputs inputs;
-  inputs.scale_open = inspection.lease.live && inspection.lease.record.action.has_value();
+  inputs.scale_open = inspection.lease.scale_open;
   inputs.last_event = inspection.lease.record.last_event;
   inputs.paused = inspection.lease.record.paused;
   if (defines_vms) ReadTemplate(context, run.Deps(options_), policy, &inspection);

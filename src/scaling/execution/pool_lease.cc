@@ -102,6 +102,11 @@ bool MayBeAlive(const kube::Lease& lease) {
          *lease.server_time - *lease.renew_time < kLeaseAlive + kDateResolution;
 }
 
+bool IsForScale(const kube::Lease& lease) {
+  const auto scale = lease.annotations.find(harvester::kLeaseScaleAnnotation);
+  return scale != lease.annotations.end() && scale->second == lease.holder && MayBeAlive(lease);
+}
+
 nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now) {
   kube::Lease lease{.name = harvester::LeaseName(key.pool), .ns = key.ns};
   lease.holder = holder;
@@ -216,10 +221,13 @@ base::WallTime PoolLease::ServerNow() const {
   return *server_time_ + (clock_.Now() - server_time_at_);
 }
 
-absl::Status PoolLease::Create(const runtime::Context& context) {
+absl::Status PoolLease::Create(const runtime::Context& context, LeaseUser user) {
   const base::MonoTime sent = clock_.Now();
-  const auto created = client_->Create(context, kube::kLeases, key_.ns,
-                                       NewLease(key_, options_.holder, clock_.WallNow()));
+  nlohmann::json lease = NewLease(key_, options_.holder, clock_.WallNow());
+  if (user == LeaseUser::kScale) {
+    lease["metadata"]["annotations"][harvester::kLeaseScaleAnnotation] = options_.holder;
+  }
+  const auto created = client_->Create(context, kube::kLeases, key_.ns, lease);
   if (kube::IsNotFound(created.status())) {
     return base::Annotate(created.status(), "namespace " + key_.ns +
                                                 " does not exist: create it, or correct the key "
@@ -231,13 +239,19 @@ absl::Status PoolLease::Create(const runtime::Context& context) {
   return absl::OkStatus();
 }
 
-absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Lease& lease) {
+absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Lease& lease,
+                                 LeaseUser user) {
   const base::MonoTime sent = clock_.Now();
   kube::LeaseChange change{.resource_version = lease.resource_version};
   change.holder = options_.holder;
   change.lease_duration_seconds =
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
   change.transitions = lease.transitions + 1;
+  if (user == LeaseUser::kScale) {
+    change.annotations[harvester::kLeaseScaleAnnotation] = options_.holder;
+  } else if (lease.annotations.contains(harvester::kLeaseScaleAnnotation)) {
+    change.annotations[harvester::kLeaseScaleAnnotation] = std::nullopt;
+  }
   change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
   NH_ASSIGN_OR_RETURN(const kube::Lease held, Patch(context, change));
   SetHeld(held, sent);
@@ -321,9 +335,9 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
     }
     absl::Status outcome = absl::NotFoundError("a concurrent Refresh has seen a holder");
     if (absent) {
-      outcome = Create(context);
+      outcome = Create(context, user);
     } else if (free.has_value()) {
-      outcome = TakeOver(context, *free);
+      outcome = TakeOver(context, *free, user);
     }
     // Another process was faster, or our own first attempt took effect, or the Lease was deleted:
     // read it.

@@ -2,6 +2,7 @@
 #include "rules/pool_record.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "nomad_harvester/scaling/drift.h"
@@ -70,10 +71,25 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
   return record;
 }
 
+namespace {
+
+// True if the action that failed has reached its count after all, or another one has succeeded.
+bool IsSettled(const harvester::ErrorRecord& error,
+               const std::optional<harvester::LeaseAction>& finished, const RunSummary& run) {
+  if (run.created && run.failures.empty()) return true;
+  return finished.has_value() && finished->id == error.action && finished->to == CountOf(run.last);
+}
+
+}  // namespace
+
 PoolRecord RecordAfter(PoolRecord record, const RunSummary& run) {
+  std::optional<harvester::LeaseAction> finished;
   if (record.action.has_value()) {
     CloseAction(&*record.action, run);
-    if (record.action->names.empty()) record.action.reset();
+    if (record.action->names.empty()) finished = std::exchange(record.action, std::nullopt);
+  }
+  if (record.last_error.has_value() && IsSettled(*record.last_error, finished, run)) {
+    record.last_error.reset();
   }
   if (run.created) RecordCreationSuccess(&record.back_off);
   if (run.removed) RecordRemovalSuccess(&record.back_off);

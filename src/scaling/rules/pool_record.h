@@ -41,7 +41,8 @@ struct RunSummary {
   std::set<std::string> leftovers;  // VMs that are gone and not cleaned up yet
 };
 // Closes the action: keeps unfinished work, and removes an action without any. A name leaves `back`
-// once its VM is unmarked, or its node is not ready or gone (rule L6).
+// once its VM is unmarked, or its node is not ready or gone (rule L6). The last error goes once the
+// background has brought its action to its count, or a new VM has become ready (rule T1).
 PoolRecord RecordAfter(PoolRecord record, const RunSummary& run);
 
 }  // namespace nomad_harvester::scaling
