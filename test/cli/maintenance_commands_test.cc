@@ -697,7 +697,7 @@ TEST_F(MaintenanceCommands, C15_adopt_does_not_claim_success_for_a_lease_that_it
       {.resource = "leases", .kind = simulator::Refusal::kAnswer, .status = 403, .text = "denied"});
   EXPECT_EQ(Adopt(), 1);
   EXPECT_THAT(err_.str(),
-              HasSubstr("the pool's Lease cannot be read: pool default/web needs its Lease"));
+              HasSubstr("the pool's Lease cannot be read: pool nomad/web needs its Lease"));
 }
 
 TEST_F(MaintenanceCommands, S5_status_lists_what_is_unfinished_in_pools_without_a_policy) {
