@@ -7,6 +7,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "cli/golden.h"
+#include "nlohmann/json.hpp"
 #include "scaling/world.h"
 
 namespace nomad_harvester::cli {
