@@ -9,6 +9,7 @@
 #include "cli/golden.h"
 #include "nlohmann/json.hpp"
 #include "scaling/world.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {

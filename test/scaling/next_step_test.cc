@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/scaling/step_spec.h"
