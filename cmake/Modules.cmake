@@ -69,7 +69,7 @@ endfunction()
 # One executable, one ctest entry: the result of each case goes to a JSON file that scripts/test
 # counts. THREADED: the sources whose cases use several threads; ThreadSanitizer, which would find
 # nothing in the others, runs these alone. SHARDS: the number of entries, each with a part of the
-# cases, that can run in parallel.
+# cases, that can run in parallel. The label "long": before a release only (scripts/test --long).
 function(nomad_harvester_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;SHARDS" "SOURCES;THREADED;USES;LIBS;LABELS")
   if("thread" IN_LIST NOMAD_HARVESTER_SANITIZE)
@@ -86,7 +86,11 @@ function(nomad_harvester_add_test name)
     set(arg_LABELS unit)
   endif()
   add_executable(${name} ${arg_SOURCES})
-  add_dependencies(tests ${name})
+  if("long" IN_LIST arg_LABELS)
+    add_dependencies(long_tests ${name})
+  else()
+    add_dependencies(tests ${name})
+  endif()
   # What is tested is optimized; a test itself need not be, the sweeps aside, which run for minutes: a third of
   # its compilation.
   if(NOT "sweep" IN_LIST arg_LABELS)

@@ -51,6 +51,13 @@ bool IsUnseen(std::string_view character) {
          point == 0xfeff;
 }
 
+// The number of bytes at the front that are ASCII: most texts have no others.
+std::size_t AsciiLength(std::string_view text) {
+  const auto end =
+      std::find_if(text.begin(), text.end(), [](unsigned char c) { return c >= 0x80U; });
+  return static_cast<std::size_t>(end - text.begin());
+}
+
 constexpr int kMaxDepth = 200;
 
 // Counts the brackets outside of strings. The depth is limited for code that walks a value
@@ -172,7 +179,8 @@ std::string ToValidUtf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = Utf8CharacterLength(text);
+    const std::size_t ascii = AsciiLength(text);
+    const std::size_t length = ascii > 0 ? ascii : Utf8CharacterLength(text);
     result.append(length == 0 ? "\ufffd" : text.substr(0, length));
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
@@ -200,11 +208,13 @@ std::string EscapeUnseen(std::string_view text) {
   std::string result;
   const std::string valid = ToValidUtf8(text);
   for (std::string_view left = valid; !left.empty();) {
-    const std::string_view character = left.substr(0, Utf8CharacterLength(left));
+    const std::size_t ascii = AsciiLength(left);
+    const std::string_view character =
+        left.substr(0, ascii > 0 ? ascii : Utf8CharacterLength(left));
     left.remove_prefix(character.size());
-    if (character.size() == 2 && character >= "\xc2\x80" && character <= "\xc2\x9f") {
+    if (ascii == 0 && character.size() == 2 && character >= "\xc2\x80" && character <= "\xc2\x9f") {
       AppendHex(static_cast<unsigned char>(character[1]), &result);
-    } else if (IsUnseen(character)) {
+    } else if (ascii == 0 && IsUnseen(character)) {
       absl::StrAppend(&result, "\\u", absl::Hex(CodePoint(character), absl::kZeroPad4));
     } else {
       result += character;

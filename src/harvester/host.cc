@@ -5,6 +5,7 @@
 
 #include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "nlohmann/json.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "object_fields.h"
 

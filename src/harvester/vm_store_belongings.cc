@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"

@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/choices.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/workers.h"
 
 #include "nlohmann/json.hpp"

@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/harvester/vm_template.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"

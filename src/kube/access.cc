@@ -6,6 +6,9 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/reply_text.h"
+#include "nomad_harvester/kube/observed.h"
+
+#include "nlohmann/json.hpp"
 
 namespace nomad_harvester::kube {
 namespace {

@@ -13,6 +13,7 @@
 #include "nomad_harvester/kube/object.h"
 
 #include "absl/strings/cord.h"
+#include "nlohmann/json.hpp"
 
 namespace nomad_harvester::kube {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
 #include "yaml.h"
 
 namespace nomad_harvester::kube {

@@ -11,6 +11,8 @@
 #include "nomad_harvester/http/connection_parts.h"
 #include "nomad_harvester/kube/object.h"
 
+#include "nlohmann/json.hpp"
+
 namespace nomad_harvester::kube {
 
 inline constexpr char kKubeconfigKey[] = "harvester_kubeconfig";

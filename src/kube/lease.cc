@@ -8,6 +8,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/kube/object.h"
+#include "nomad_harvester/kube/observed.h"
 
 namespace nomad_harvester::kube {
 namespace {

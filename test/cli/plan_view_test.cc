@@ -7,7 +7,9 @@
 #include "nomad_harvester/base/status.h"
 
 #include "cli/golden.h"
+#include "nlohmann/json.hpp"
 #include "scaling/world.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/context.h"
 

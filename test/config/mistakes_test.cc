@@ -96,8 +96,8 @@ TEST(Mistakes, P2_a_map_of_a_thousand_unknown_keys_names_all_of_them) {
   EXPECT_EQ(ProblemsOf(ParsePoolPolicy(values)).size(), 1000U);
 }
 
-TEST(Mistakes, P2_values_of_a_megabyte_do_not_swell_the_error) {
-  const std::string huge(1 << 20, 'x');
+TEST(Mistakes, P2_huge_values_do_not_swell_the_error) {
+  const std::string huge(1 << 16, 'x');
   StringMap policy = MinimalPolicy();
   for (auto& [key, value] : policy) value = huge;
   StringMap plugin = {{"harvester_url", huge},     {"auth_token", huge},

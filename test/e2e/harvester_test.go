@@ -131,13 +131,6 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 	checkRequests(t, s)
 }
 
-func setPolicy(t *testing.T, s *harness.Stack, value string) {
-	t.Helper()
-	if _, err := s.Kube.Patch(settings, "", "vm-force-reset-policy", harness.Object{"value": value}); err != nil {
-		t.Error(err)
-	}
-}
-
 var settings = harness.Resource{Group: "harvesterhci.io", Version: "v1beta1", Plural: "settings"}
 
 var quotas = harness.Resource{Version: "v1", Plural: "resourcequotas"}
@@ -275,39 +268,4 @@ func terminating(s *harness.Stack, resource harness.Resource) error {
 		}
 	}
 	return err
-}
-
-// A host dies with the VMs on it, and stays away. Harvester moves them elsewhere after its policy's times.
-func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
-	s := harness.StartAlone(t)
-	// Harvester waits for 10 s, in place of 180, for a migration away from a host that is down.
-	setPolicy(t, s, `{"enable":true,"period":15,"vmMigrationTimeout":10}`)
-	t.Cleanup(func() { setPolicy(t, s, "") })
-	s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
-	before := uids(t, s)
-	if lost := must1(vmsOn(s, harness.Host(0)))(t); len(lost) == 0 {
-		t.Fatalf("no VM runs on %s", harness.Host(0))
-	}
-	began := time.Now()
-	s.SetHostDown(harness.Host(0), true)
-	harness.Eventually(t, 8*time.Minute, "three VMs run on the other hosts", func() error {
-		if err := s.Settled(3); err != nil {
-			return err
-		}
-		left, err := vmsOn(s, harness.Host(0))
-		if err == nil && len(left) > 0 {
-			err = fmt.Errorf("on the host that died: %v", left)
-		}
-		return err
-	})
-	t.Logf("whole again after %v", time.Since(began).Round(time.Second))
-	if after := uids(t, s); !maps.Equal(before, after) {
-		t.Errorf("the VMs were %v, and are %v", before, after)
-	}
-	s.SetHostDown(harness.Host(0), false)
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
-	checkRequests(t, s)
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "kube/client_fixture.h"
 

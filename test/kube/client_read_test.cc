@@ -3,6 +3,7 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "kube/client_fixture.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/kube/object.h"
 
+#include "nomad_harvester/kube/observed.h"
+
 #include "gtest/gtest.h"
 
 namespace nomad_harvester::kube {

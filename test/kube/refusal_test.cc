@@ -6,6 +6,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/kube/error.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -10,6 +10,8 @@
 #include "nomad_harvester/http/message.h"
 #include "nomad_harvester/kube/object.h"
 
+#include "nlohmann/json.hpp"
+
 namespace nomad_harvester::kube {
 
 // The body of an error response: a metav1.Status.

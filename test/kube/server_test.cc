@@ -6,6 +6,7 @@
 #include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/clock.h"
 
 #include "gmock/gmock.h"

@@ -6,6 +6,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/http/retry.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/random.h"
 
 #include "kube/client_fixture.h"

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/clock.h"
 
 #include "kube/list_names.h"

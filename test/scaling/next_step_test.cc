@@ -2,6 +2,9 @@
 //
 // Every row of the table, in order, and the rows that it must take precedence over.
 
+#include <chrono>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/scaling/step_spec.h"
@@ -13,6 +16,7 @@ namespace {
 
 using nomad::DrainStatus;
 using nomad::NodeStatus;
+using std::chrono::seconds;
 
 #define EXPECT_STEP(step, expected_kind, expected_row)                          \
   do {                                                                          \

@@ -18,6 +18,7 @@ using std::chrono::seconds;
 using support::IsOk;
 using support::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class TrackerEndTest : public TrackerTest {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "nomad_harvester/http/curl_transport.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "simulator_fixture.h"
 #include "support/seeded_random.h"

@@ -11,6 +11,7 @@
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/runtime/random.h"

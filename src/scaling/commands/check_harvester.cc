@@ -8,6 +8,7 @@
 #include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "commands/check_sources.h"
 #include "commands/command_run.h"

@@ -10,6 +10,7 @@
 #include "nomad_harvester/harvester/host.h"
 #include "nomad_harvester/kube/lease.h"
 #include "nomad_harvester/kube/object.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/maintenance.h"

@@ -8,6 +8,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/lease.h"
 #include "nomad_harvester/kube/object.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
 #include "commands/command_run.h"

@@ -15,6 +15,7 @@
 #include "commands/command_run.h"
 #include "execution/creation.h"
 #include "execution/read_only.h"
+#include "execution/vm_objects.h"
 
 namespace nomad_harvester::scaling {
 namespace {

@@ -18,6 +18,7 @@
 
 #include "execution/creation_sources.h"
 #include "execution/template_base.h"
+#include "execution/vm_objects.h"
 #include "nlohmann/json.hpp"
 #include "rules/event_text.h"
 

@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "execution/creation_sources.h"
 #include "execution/pool_dependencies.h"
-#include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
 
@@ -99,11 +98,7 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
 
 // The two objects of one VM, as sent. Without a token, the Secret has a placeholder where the
 // templates use one. Errors name the policy's keys.
-struct VmObjects {
-  nlohmann::json secret;
-  nlohmann::json vm;
-  std::vector<base::Secret> lines;  // as in CloudInit
-};
+struct VmObjects;  // execution/vm_objects.h
 absl::StatusOr<VmObjects> ComposeVm(const CreationPlan& plan, const harvester::VmIdentity& identity,
                                     harvester::IntroToken token = {});
 

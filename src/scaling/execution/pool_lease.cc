@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "execution/lease_permit.h"
 #include "nlohmann/json.hpp"

@@ -6,6 +6,7 @@
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/observed.h"
 
 #include "absl/cleanup/cleanup.h"
 #include "nlohmann/json.hpp"

@@ -2,6 +2,8 @@
 
 // What people do to a pool's VMs and hosts by Harvester's own API.
 
+//go:build long
+
 package e2e
 
 import (
@@ -133,16 +135,6 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 
 // Harvester keeps the volumes that a VM had before, because the snapshot needs them: when the VM goes, so do they and
 // the snapshot.
-// powerOff ends the guest of a VM from within.
-func powerOff(s *harness.Stack, vm string) error {
-	for _, machine := range s.Machines.Running() {
-		if machine.Name == vm {
-			return machine.PowerOff()
-		}
-	}
-	return errors.New("it has no machine")
-}
-
 func TestAVMThatIsRestoredFromASnapshotStaysInItsPoolAndGoesWithoutTrace(t *testing.T) {
 	s := harness.Start(t)
 	s.StartAgent(t)
@@ -197,16 +189,6 @@ func harvesters(kind string) harness.Resource {
 	return harness.ResourceOf(harness.Object{"apiVersion": "harvesterhci.io/v1beta1", "kind": kind})
 }
 
-// uids returns the VMs' uids, by name.
-func uids(t *testing.T, s *harness.Stack) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	for _, vm := range s.VMs(t) {
-		found[vm.Name()] = vm.UID()
-	}
-	return found
-}
-
 // stays checks, while the agent evaluates its policy, that the plugin touches none of the VMs and makes none.
 func stays(t *testing.T, s *harness.Stack, before map[string]string) {
 	t.Helper()
@@ -230,42 +212,6 @@ func nodeOf(t *testing.T, s *harness.Stack, vm string) harness.Object {
 func instanceOf(t *testing.T, s *harness.Stack, vm string) harness.Object {
 	t.Helper()
 	return must1(s.Kube.Get(harness.Instances, s.Namespace, vm))(t)
-}
-
-// running returns nil if KubeVirt says so of a VM.
-func running(kube *harness.Kube, namespace, vm string) error {
-	object, err := kube.Get(harness.VirtualMachines, namespace, vm)
-	if err == nil && (object.Str("status", "printableStatus") != "Running" || !object.Bool("status", "ready")) {
-		err = fmt.Errorf("status %v", object.At("status"))
-	}
-	return err
-}
-
-func awaitStatus(t *testing.T, s *harness.Stack, vm, status string) {
-	t.Helper()
-	harness.Eventually(t, time.Minute, vm+" is "+status, func() error {
-		object, err := s.Kube.Get(harness.VirtualMachines, s.Namespace, vm)
-		if is := object.Str("status", "printableStatus"); err == nil && is != status {
-			err = fmt.Errorf("it is %q", is)
-		}
-		return err
-	})
-}
-
-func awaitNodeStatus(t *testing.T, s *harness.Stack, name, status string) {
-	t.Helper()
-	harness.Eventually(t, time.Minute, "the node "+name+" is "+status, func() error {
-		nodes, err := s.Nomad.List("/v1/nodes")
-		if err != nil {
-			return err
-		}
-		for _, node := range nodes {
-			if node.Str("Name") == name && node.Str("Status") == status {
-				return nil
-			}
-		}
-		return errors.New("it is not")
-	})
 }
 
 // An operator keeps VMs off a host, and empties it with Harvester's maintenance mode, while the pool shrinks.
@@ -383,14 +329,44 @@ func TestVMsThatCannotMigrateLeaveACordonedHostAndThenItsMaintenanceBegins(t *te
 	checkRequests(t, s)
 }
 
-// vmsOn returns the names of the VMs that run on a host.
-func vmsOn(s *harness.Stack, host string) (map[string]bool, error) {
-	instances, err := s.Kube.List(harness.Instances, s.Namespace, "")
-	names := map[string]bool{}
-	for _, instance := range instances {
-		if instance.Str("status", "nodeName") == host {
-			names[instance.Name()] = true
-		}
+// A host dies with the VMs on it, and stays away. Harvester moves them elsewhere after its policy's times.
+func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
+	s := harness.StartAlone(t)
+	// Harvester waits for 10 s, in place of 180, for a migration away from a host that is down.
+	setPolicy(t, s, `{"enable":true,"period":15,"vmMigrationTimeout":10}`)
+	t.Cleanup(func() { setPolicy(t, s, "") })
+	s.StartAgent(t)
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+	before := uids(t, s)
+	if lost := must1(vmsOn(s, harness.Host(0)))(t); len(lost) == 0 {
+		t.Fatalf("no VM runs on %s", harness.Host(0))
 	}
-	return names, err
+	began := time.Now()
+	s.SetHostDown(harness.Host(0), true)
+	harness.Eventually(t, 8*time.Minute, "three VMs run on the other hosts", func() error {
+		if err := s.Settled(3); err != nil {
+			return err
+		}
+		left, err := vmsOn(s, harness.Host(0))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("on the host that died: %v", left)
+		}
+		return err
+	})
+	t.Logf("whole again after %v", time.Since(began).Round(time.Second))
+	if after := uids(t, s); !maps.Equal(before, after) {
+		t.Errorf("the VMs were %v, and are %v", before, after)
+	}
+	s.SetHostDown(harness.Host(0), false)
+	s.Metrics.Want(0)
+	s.AwaitSettled(t, 2*time.Minute, 0)
+	checkRequests(t, s)
+}
+
+func setPolicy(t *testing.T, s *harness.Stack, value string) {
+	t.Helper()
+	if _, err := s.Kube.Patch(settings, "", "vm-force-reset-policy", harness.Object{"value": value}); err != nil {
+		t.Error(err)
+	}
 }
