@@ -12,6 +12,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
+using simulator::Fault;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using support::IsOk;
