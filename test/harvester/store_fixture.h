@@ -9,6 +9,7 @@
 
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/simulator/cluster.h"

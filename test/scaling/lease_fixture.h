@@ -12,6 +12,7 @@
 
 #include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/http/retry.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/simulator/cluster.h"
