@@ -115,8 +115,9 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
        .description =
            "Stop scaling a pool: every Scale is refused and nothing is removed; roll-backs and "
            "clean-ups go on. A Scale that is open ends what it has begun.",
-       .exit_codes = "Exit: 0 paused, 1 the pool's Lease could not be written, 2 usage, 130 "
-                     "interrupted.",
+       .exit_codes =
+           "Exit: 0 paused, 1 the pool's Lease was not written, or that is not known, 2 usage, 130 "
+           "interrupted.",
        .use = PolicyUse::kPool,
        .task = [hold](const CommandRun& run) { return Pause(run, *hold); },
        .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
@@ -132,9 +133,9 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
       app, invocation,
       {.name = "resume",
        .description = "End a pause of a pool, or let the replacement of its VMs go on.",
-       .exit_codes =
-           "Exit: 0 resumed, or not paused; 1 the pool's Lease could not be written, 2 usage, "
-           "130 interrupted.",
+       .exit_codes = "Exit: 0 resumed, or not paused; 1 the pool's Lease was not written, or that "
+                     "is not known, 2 usage, "
+                     "130 interrupted.",
        .use = PolicyUse::kPool,
        .task =
            [replacement](const CommandRun& run) {

@@ -193,16 +193,16 @@ std::string UnderWayOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
     default:
       return "";
   }
-  if (!object.mark.has_value()) return object.has_mark ? "" : "it is being deleted";
+  if (!object.mark.has_value()) return object.has_mark ? "" : "being deleted";
   std::string text =
-      "its removal (" + std::string(harvester::MarkReasonName(object.mark->reason)) + ")";
+      "removal (" + std::string(harvester::MarkReasonName(object.mark->reason)) + ")";
   for (const VmView* const other : snapshot.vms()) {
     const auto& replaces = other->vm->replaces;
     if (!replaces.has_value() || replaces->uid != object.uid) continue;
-    text = "its replacement by " + other->vm->name + " (" + replaces->reason + ")";
+    text = "replacement by " + other->vm->name + " (" + replaces->reason + ")";
   }
-  if (vm.state == VmState::kDeleting) return text + " is under way: it is being deleted";
-  text += IsRepair(vm.step.kind) ? " is undone: " : " is under way: ";
+  if (vm.state == VmState::kDeleting) return text + ": being deleted";
+  text += IsRepair(vm.step.kind) ? " is undone: " : ": ";
   text += vm.step.reason;
   // How long the plugin has counted is not known here (rule C18).
   const bool is_estimate = vm.step.is_held && vm.view->held_for > base::Duration::zero();

@@ -177,10 +177,9 @@ class Scaling {
     }
     return "now: pool " + left->snapshot.key.ToString() + " has " +
            VmsText(static_cast<std::size_t>(report.status.count)) +
-           (others.empty() ? "" : ", beside which " + Printable(others) + ",") +
            (report.status.ready ? " and is ready"
                                 : " and is not ready: " + Printable(report.reason)) +
-           "\n";
+           (others.empty() ? "" : "; not counted: " + Printable(others)) + "\n";
   }
 
   int Fail(const absl::Status& why) {

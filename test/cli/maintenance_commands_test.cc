@@ -257,15 +257,16 @@ TEST_F(MaintenanceCommands, status_for_programs_is_not_folded_on_a_narrow_termin
 TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
   const std::string vm = DieDraining();
   vm_ = vm;
-  EXPECT_EQ(Status(), 0) << err_.str();
-  EXPECT_THAT(out_.str(),
-              AllOf(StartsWith("VM:         nomad/" + vm + "\nState:      draining"),
-                    HasSubstr("\nHost:       "), HasSubstr("\nAddress:    10."),
-                    HasSubstr("\nNode:       " + vm + " ("), HasSubstr("\nMark:       scale-in, "),
-                    HasSubstr("\nLease:      action "), HasSubstr("\nNext step:  delete: node ")));
-  EXPECT_EQ(Status("json"), 0);
+  EXPECT_EQ(Status(), 4) << "the process that holds the Lease was killed";
+  EXPECT_THAT(
+      out_.str(),
+      AllOf(StartsWith("VM:         nomad/" + vm + "\nState:      draining"),
+            HasSubstr("\nHost:       "), HasSubstr("\nAddress:    10."),
+            HasSubstr("\nNode:       " + vm + " ("), HasSubstr("\nMark:       scale-in, "),
+            HasSubstr("\nLease:      action "), HasSubstr("\nNext step:  delete the VM: node ")));
+  EXPECT_EQ(Status("json"), 4);
   EXPECT_EQ(nlohmann::json::parse(out_.str())["name"], vm);
-  EXPECT_EQ(Status("yaml"), 0);
+  EXPECT_EQ(Status("yaml"), 4);
   EXPECT_THAT(out_.str(), StartsWith("name: " + vm + "\n"));
   vm_ = vm.substr(0, vm.size() - 1);
   EXPECT_EQ(Status(), 1);
@@ -628,7 +629,7 @@ TEST_F(MaintenanceCommands, C15_status_names_a_stray_vm_of_another_nomad) {
   ASSERT_TRUE(Scale(2).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
   cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/nomad-cluster", "elsewhere");
-  EXPECT_EQ(Status(), 0);
+  EXPECT_EQ(Status(), 4);
   EXPECT_THAT(out_.str(), ContainsRegex("Trouble:    " + vm +
                                         ": it belongs to another Nomad "
                                         "cluster than its pool"));
@@ -675,10 +676,11 @@ TEST_F(MaintenanceCommands, C15_adopt_gives_an_empty_pool_to_a_nomad_that_was_re
                                 HasSubstr("nomad-harvester adopt")));
   EXPECT_THAT(Scale(1), support::StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_EQ(Adopt(), 0);
-  EXPECT_EQ(Status(), 0);
+  EXPECT_EQ(Status(), 4) << "the last action failed";
   Status("json");
   EXPECT_EQ(nlohmann::json::parse(out_.str())["lease"]["nomad_cluster"], "rebuilt");
   EXPECT_TRUE(Scale(1).ok());
+  EXPECT_EQ(Status(), 0);
 }
 
 TEST_F(MaintenanceCommands, C15_adopt_does_not_claim_success_for_a_lease_that_it_cannot_write) {
@@ -979,12 +981,14 @@ class WholeCommands : public testing::Test {
   std::string err_;
 };
 
-TEST_F(WholeCommands, status_of_a_pool_that_was_never_scaled_is_3) {
-  EXPECT_EQ(Call({"status", "--set", "node_group_name=web", "--set", "node_class=web"}), 3) << err_;
-  EXPECT_THAT(out_, StartsWith("Pool:       default/web\nReady:      no: no VM and no Lease "));
+TEST_F(WholeCommands, status_of_a_pool_that_was_never_scaled_is_4) {
+  EXPECT_EQ(Call({"status", "--set", "node_group_name=web", "--set", "node_class=web"}), 4) << err_;
+  EXPECT_THAT(out_, AllOf(StartsWith("Pool:       default/web\nReady:      yes\n"),
+                          HasSubstr("Trouble:    pool web has no VM and no Lease in namespace "
+                                    "default")));
   EXPECT_EQ(Call({"status", "--output", "json", "--set", "node_group_name=web", "--set",
                   "node_class=web"}),
-            3);
+            4);
   EXPECT_TRUE(nlohmann::json::accept(out_)) << out_;
 }
 
@@ -1056,14 +1060,15 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
            "\"\n    }\n  }\n}\n";
   };
   const std::string file = dir.WriteFile("p.hcl", policy("web", "default") + policy("db", "nomad"));
-  EXPECT_EQ(Call({"status", "--all", "--policy", file}), 3) << err_;
-  EXPECT_THAT(out_, ContainsRegex("^POOL +READY +COUNT +OTHERS +WHY\nnomad/db +no +0 +- +no VM and "
-                                  "no Lease [^\n]*\ndefault/web +yes +1 "));
+  EXPECT_EQ(Call({"status", "--all", "--policy", file}), 4) << err_;
+  EXPECT_THAT(out_,
+              ContainsRegex("^POOL +READY +COUNT +OTHERS +WHY\nnomad/db +yes +0 +- +pool db has no "
+                            "VM and no Lease [^\n]*\ndefault/web +yes +1 "));
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "default", "-o", "json"}), 0) << err_;
   const auto pools = nlohmann::json::parse(out_)["pools"];
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_EQ(pools[0]["vms"].size(), 1U);
-  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 3) << err_;
+  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 4) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("Pool:       nomad/db\n"),
                           HasSubstr("\n\nPool:       default/web\n")));
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "elsewhere"}), 2);
@@ -1119,9 +1124,9 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
     arguments.insert(arguments.end(), files.begin(), files.end());
     return arguments;
   };
-  EXPECT_EQ(Call(with_files({"status"})), 3) << err_;
-  EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      no: no VM and no Lease "));
-  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 3) << err_;
+  EXPECT_EQ(Call(with_files({"status"})), 4) << err_;
+  EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      yes\n"));
+  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 4) << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       default/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until nomad-harvester resume\n"),
@@ -1148,7 +1153,7 @@ TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_leas
   EXPECT_THAT(err_,
               StartsWith("nomad-harvester pause: nothing was paused: no VM and no Lease of pool "
                          "default/wbe exist; the namespace has no pool"));
-  EXPECT_EQ(Call({"status", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 3);
+  EXPECT_EQ(Call({"status", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 4);
   EXPECT_THAT(out_, HasSubstr("Note:       there is nothing of this name"));
 }
 

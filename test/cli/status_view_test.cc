@@ -376,10 +376,11 @@ TEST(StatusTable, C18_a_drained_vm_that_is_held_says_by_what_and_until_when) {
   world.Raw().vms[0].vm.Change().holds = {"vpn"};
   EXPECT_THAT(
       TableOf(world),
-      AllOf(HasSubstr("Under way:  web-a: its removal (scale-in) is under way: node web-a"),
+      AllOf(HasSubstr("Under way:  web-a: removal (scale-in): node web-a"),
             HasSubstr("is drained, and it is held by vpn, until 2026-03-01T12:15:00Z at the "
                       "latest\n"),
             Not(HasSubstr("Trouble:"))));
+  world.Raw().vms[0].vm.Change().mark->marked_at = scaling::kNow - minutes(20);
   world.Raw().vms[0].held_for = minutes(5);
   EXPECT_THAT(TableOf(world),
               HasSubstr("until 2026-03-01T12:10:00Z at the latest; a restart of the "

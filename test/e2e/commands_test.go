@@ -54,7 +54,8 @@ func checkHosts(t *testing.T, s *harness.Stack) {
 	var document struct {
 		VMs []struct{ Name, Host string } `json:"vms"`
 	}
-	if err := json.Unmarshal([]byte(out), &document); err != nil {
+	// Before the document it may have said on stderr what it waited for.
+	if err := json.Unmarshal([]byte(out[max(0, strings.Index(out, "{")):]), &document); err != nil {
 		t.Fatalf("harvester status --output json: %v\n%s", err, out)
 	}
 	if len(document.VMs) != 3 {

@@ -42,7 +42,7 @@ func TestP5TheExecutableRunsInAUserLandOfMusl(t *testing.T) {
 		"--set", "harvester_url="+named(harvester), "--set", "auth_token=any", "--set", "nomad_address="+named(nomad),
 		"--set", "namespace=nomad", "--set", "node_group_name=web", "--set", "node_class=web")
 	// Both systems were read: the pool was never scaled.
-	if !strings.HasPrefix(out, "musl has the name\n") || !strings.Contains(out, "\nReady:      no: no VM and no Lease of pool web exist") {
+	if !strings.HasPrefix(out, "musl has the name\n") || !strings.Contains(out, "\nTrouble:    pool web has no VM and no Lease in namespace nomad") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -48,7 +48,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	s.ActOnVM(t, vm, "pause", nil)
 	awaitStatus(t, s, vm, "Paused")
 	awaitNodeStatus(t, s, vm, "down")
-	if out, code := s.Command(t, "status", "-o", "wide"); code != 0 {
+	if out, code := s.Command(t, "status", "-o", "wide"); code != 4 {
 		t.Errorf("harvester status ends with %d beside a paused VM:\n%s", code, out)
 	}
 	stays(t, s, before)

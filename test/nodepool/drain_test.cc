@@ -2,16 +2,12 @@
 #include "nomad_harvester/nodepool/drain.h"
 
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
 #include "nodepool/builders.h"
-#include "support/source_tree.h"
 
 namespace nomad_harvester::nodepool {
 namespace {
@@ -60,22 +56,6 @@ TEST(DrainMeta, is_read_back_as_it_was_written) {
       EXPECT_EQ(read->was_ineligible, was_ineligible);
     }
   }
-}
-
-// Recorded by test/contract/recorded_test.go.
-TEST(DrainMeta, C10_of_every_earlier_version_is_read_and_written_as_it_was) {
-  std::size_t versions = 0;
-  const std::filesystem::path directory = support::SourcePath("test/recorded");
-  for (const auto& version : std::filesystem::directory_iterator(directory)) {
-    std::ifstream file(version.path() / "drain-of-scale-in.json");
-    const auto meta = nlohmann::json::parse(file).get<std::map<std::string, std::string>>();
-    const nomad::Node node = NodeBuilder("n").Drained(meta);
-    const auto mark = ParseDrainMark(node);
-    ASSERT_TRUE(mark.has_value()) << version.path();
-    EXPECT_EQ(ToMeta(*mark), meta) << version.path();
-    ++versions;
-  }
-  EXPECT_GE(versions, 1U);
 }
 
 TEST(DrainMeta, of_others_is_not_ours) {

@@ -217,6 +217,16 @@ TEST_F(CommandsTest, S3_a_lease_that_is_not_read_is_a_problem_and_not_the_end) {
   EXPECT_THAT(seen->lease.problem, HasSubstr("verbs: [get, create, patch]"));
 }
 
+TEST_F(CommandsTest, C11_without_the_lease_no_mark_is_called_late) {
+  AddVm("web-a");
+  Mark("web-a");
+  Next("get leases", Refused());
+  const auto seen = Inspect();
+  ASSERT_THAT(seen, IsOk());
+  EXPECT_NE(NextStep(*seen->snapshot.seen->FindVm("web-a"), seen->snapshot).row,
+            Row::kMarkedNotNamed);
+}
+
 TEST_F(CommandsTest, S3_an_inspection_that_has_no_time_left_blames_the_system_that_took_it) {
   cluster_.Refuse({.resource = "leases", .kind = simulator::Refusal::kNone, .takes = seconds(60)});
   EXPECT_THAT(Commands().Inspect(context().WithTimeout(seconds(5)), policy_, false),

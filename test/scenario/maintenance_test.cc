@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/kube/object.h"
 
 #include "operator.h"
@@ -61,8 +62,9 @@ TEST(Gc, C15_of_another_nomad_leaves_the_lease_and_the_secrets_of_the_pool_alone
   BuryTheDead(h);
   h.clock.Advance(std::chrono::minutes(20));
   const auto secrets = h.Secrets();
-  const auto annotations = h.Leases().at(0)["metadata"]["annotations"];
+  auto annotations = h.Leases().at(0)["metadata"]["annotations"];
   ASSERT_TRUE(annotations.contains("nomad-harvester-autoscaler/action"));
+  annotations.erase(harvester::kLeaseScaleAnnotation);  // no Scale holds it any more
   h.cluster.SetNomadKeys({"another"});
   Operator person(h);
   const auto done = person.Collect();

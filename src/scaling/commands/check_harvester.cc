@@ -84,7 +84,7 @@ class HarvesterCheck {
     CheckRead(kObservation, "list of VMs", vms_problem_, missing, "list", "virtualmachines");
     CheckRead(kNamespace, "list of Secrets", foreign.status(), missing, "list", "secrets");
     CheckRead("harvester.upgrade", "list of hosts", reads.hosts.status(), missing, "list", "nodes");
-    if (!lease_problem_.ok()) {
+    if (!lease_problem_.ok() && !IsOfMissingRight(lease_problem_, missing, "get", "leases")) {
       lines_.Add(kLease, "the pool's Lease", CheckOutcome::kFail, base::Message(lease_problem_),
                  kSeeHarvester);
     }

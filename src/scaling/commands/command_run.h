@@ -69,7 +69,7 @@ NamespaceView MissingNamespace(const std::string& ns);
 NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
                               const std::string& ns);
 
-// Sends one request, if the configuration uses the Lease.
+// Sends one request.
 LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
                     const log::Logger& logger);
 // DEADLINE_EXCEEDED if the command's time ended while the Lease was being read. The error names the

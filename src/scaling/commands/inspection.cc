@@ -237,6 +237,11 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   }
   SetHeldFor(&look);
   snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
+  if (!inspection.lease.problem.empty()) {
+    // Which VMs the action names is not known: no mark is called late.
+    snapshot.action.emplace();
+    for (const VmView* view : snapshot.vms()) snapshot.action->names.insert(view->vm->name);
+  }
 
   StatusInputs inputs;
   inputs.scale_open = inspection.lease.scale_open;

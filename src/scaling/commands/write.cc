@@ -25,7 +25,10 @@ absl::Status Settle(const absl::Status& outcome, const std::string& object,
     return base::Annotate(outcome, not_written);
   }
   const absl::StatusOr<bool> there = is_there();
-  if (kube::IsNotFound(there.status())) return base::Annotate(there.status(), not_written);
+  if (kube::IsNotFound(there.status())) {
+    return base::MakeStatus(outcome.code(), not_written + ": " + base::Message(outcome) +
+                                                "; a read after it finds no such object");
+  }
   if (!there.ok()) {
     return base::Unavailable("whether " + object +
                              " was written is not known: " + base::Message(outcome) +

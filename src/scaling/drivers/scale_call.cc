@@ -349,7 +349,9 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   // anyway.
   const bool says_nothing =
       absl::IsCancelled(outcome) || (outcome.ok() && !acted_) || told_by_record_;
-  if (!says_nothing) reconciler_.RecordOutcome(action_id_, outcome);
+  // What did not fit is still refused once the rest of the action has ended.
+  const bool is_deferred = !deferred_.ok() && outcome == deferred_;
+  if (!says_nothing) reconciler_.RecordOutcome(is_deferred ? "" : action_id_, outcome);
   return outcome;
 }
 

@@ -291,7 +291,7 @@ class Act {
                         {{"vm", vm.name},
                          {"node_id", step.node_id},
                          {"why", step.reason},
-                         {"lost", lost.empty() ? "not known" : lost}});
+                         {"lost", lost.empty() ? "nothing that is known" : lost}});
     }
     return deleted;
   }
