@@ -130,7 +130,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   app.footer(
       "\"help COMMAND\" prints the help of one.\n"
       "Exit: 0 done, 1 failed, 2 wrong usage, 129, 130 and 143 after SIGHUP, Ctrl-C and SIGTERM "
-      "(dev: 0); status also 3, not ready.");
+      "(dev: 0); status also 3, not ready, and 4, ready with trouble.");
   app.set_version_flag(
       "--version", [] { return std::string(absl::StripSuffix(VersionText(), "\n")); },
       "Print what \"version\" prints");

@@ -104,8 +104,9 @@ int RunReal(const DevArguments& arguments, const config::StringMap& environment,
 
 void AddDevCommand(CLI::App& app, const Invocation& invocation) {
   const auto arguments = std::make_shared<DevArguments>();
-  CLI::App* command = app.add_subcommand(
-      "dev", "Serve the plugin's gRPC services without a host: plain-text log, reflection on");
+  CLI::App* command = app.add_subcommand("dev",
+                                         "Run the plugin without the agent, for a first look and "
+                                         "debugging: plain-text log, reflection");
   command->footer("Exit: 0 stopped, 1 it cannot serve, 2 usage.");
   command
       ->add_option("--listen", arguments->listen,

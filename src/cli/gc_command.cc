@@ -121,7 +121,14 @@ class Gc {
                                   kExitFailure);
       }
       run_.out << "nothing of " << (settings.pool.empty() ? "the plugin" : "pool " + settings.pool)
-               << " was found in namespace " << settings.ns << "\n";
+               << " was found in namespace " << settings.ns;
+      // Nobody named it: the pool may be in another one.
+      const bool is_default = settings.pool.empty() && !settings.policy_block.contains("namespace");
+      run_.out << (is_default
+                       ? ", which is the default: name the pool's with --set namespace=NAME, "
+                         "--policy or --policy-name"
+                       : "")
+               << "\n";
     }
     int worst = kExitOk;
     for (const PoolKey& pool : pools) {

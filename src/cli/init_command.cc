@@ -374,10 +374,10 @@ int WriteInitFiles(const CommandRun& run, const InitArguments& arguments) {
 
 void AddInitCommand(CLI::App& app, const Invocation& invocation) {
   const auto arguments = std::make_shared<InitArguments>();
-  CLI::App* const command = app.add_subcommand(
-      "init",
-      "Write a commented agent.hcl, a policy and user data for a cluster: asks for what is not "
-      "given, of what there is. Reads from Harvester alone.");
+  CLI::App* const command = app.add_subcommand("init",
+                                               "Write a commented agent.hcl, a policy and user "
+                                               "data for a cluster. Prompts for missing values "
+                                               "and offers what exists.");
   command->footer(
       "Exit: 0 written, 1 Harvester cannot be read or a file exists, 2 usage, 130 interrupted.");
   const auto add = [command](const char* name, std::string& value, const char* description,

@@ -114,7 +114,7 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "pause",
        .description =
            "Stop scaling a pool: every Scale is refused and nothing is removed; roll-backs and "
-           "clean-ups go on. A Scale that is open ends what it has begun.",
+           "clean-ups go on. A running Scale finishes first.",
        .exit_codes =
            "Exit: 0 paused, 1 the pool's Lease was not written, or that is not known, 2 usage, 130 "
            "interrupted.",

@@ -218,8 +218,7 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "scale",
        .description =
            "Scale a pool to a count, as the agent would: shows the plan, asks before it removes "
-           "VMs, and prints a line for each thing done and for what a VM waits, and at the end "
-           "what is so now. Ctrl-C stops it.",
+           "VMs, and prints progress and the final state. Ctrl-C stops it.",
        .exit_codes = "Exit: 0 done, or done as far as one action goes, which the output says; 1 "
                      "not or partly done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kWhole,

@@ -339,7 +339,7 @@ class NomadCheck {
       lines_.Set(kNomadVersion, CheckOutcome::kPass, text);
     } else {
       lines_.Set(kNomadVersion, CheckOutcome::kWarn, text + ": " + absl::StrJoin(faults, "; "),
-                 "upgrade Nomad; until then a removal that is taken back has these effects");
+                 "upgrade Nomad; until then, cancelling a drain has these effects");
     }
     if (wants_tokens) CheckIntroTokens(*oldest, text);
   }

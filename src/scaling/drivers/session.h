@@ -50,8 +50,7 @@ class Rounds {
     next_ = now + std::clamp<base::Duration>((now - since_) / 6, kShortest, kLongest);
   }
   void Finished() { next_.reset(); }
-  // Work was finished. Status reads less than the loop and may still see the same work, so the next
-  // round waits nevertheless.
+  // Keeps the interval: Status reads less than the loop, and may report finished work once more.
   void Done(std::string work, base::MonoTime now) {
     if (work.empty()) return Finished();
     Unfinished(std::move(work), now);

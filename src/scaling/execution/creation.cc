@@ -345,7 +345,7 @@ void UpdateCurrentTemplate(const runtime::Context& context, const PoolDependenci
   if (read.ok()) {
     *current = *std::move(read);
   } else {
-    deps.logger.Warn("Could not read what new VMs are made of, by which drifted VMs are known",
+    deps.logger.Warn("Could not read the VM template; drift is unknown",
                      {{"action_id", deps.call}, {"error", read.status()}});
   }
 }

@@ -97,9 +97,8 @@ class Retries {
   base::Duration FailingFor(const Key& key, base::MonoTime now) const;
   // The last error; OK if there is no trouble.
   absl::Status LastOf(const Key& key) const;
-  // The earliest attempt due later than `after`, the time at which everything due was tried. Work
-  // that was due then but not tried is not wanted now, and is no reason for an early Look (rule
-  // L2).
+  // The earliest attempt due later than `after`, the time at which everything due was tried.
+  // Ignores work that was due but skipped (rule L2).
   std::optional<base::MonoTime> NextAttempt(base::MonoTime after) const;
 
   // Drops the failures of objects that are not in the set. With `and_clean_up`, keeps those of
