@@ -136,6 +136,10 @@ void AddPools(const Inspection& inspection, std::vector<Finding>* troubles) {
   if (!inspection.nothing_exists.empty()) add(inspection.nothing_exists);
   // Nothing more can be said about a pool in a namespace that cannot be used.
   if (inspection.ns.has_value() && !inspection.ns->problem.empty()) return;
+  if (!lease.problem.empty()) {
+    add("the pool's Lease cannot be read, so that no Scale can begin and a pause is not seen: " +
+        lease.problem);
+  }
   if (lease.record.paused.HoldsAt(now)) {
     add(PausedText(inspection.snapshot.key, lease.record.paused));
   }

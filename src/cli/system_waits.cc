@@ -103,6 +103,11 @@ class SystemWaits::System {
     ended_at_ = now;
     --in_flight_;
   }
+  // The next request has the whole limit.
+  void Forget() {
+    const base::MutexLock lock(mutex_);
+    silent_for_ = base::Duration::zero();
+  }
   // The error of a request that has waited until then.
   absl::Status GivenUp(const http::HttpRequest& request) const {
     const bool writes = request.effect == http::Effect::kWrite;
@@ -150,6 +155,8 @@ class SystemWaits::LimitedTransport final : public http::HttpTransport {
     const base::MonoTime now = context.clock().Now();
     system_->End(now, outcome.ok());
     if (outcome.ok() || now < until || absl::IsCancelled(outcome.status())) return outcome;
+    // What became of a write is read once more.
+    if (request.effect == http::Effect::kWrite) system_->Forget();
     return system_->GivenUp(request);
   }
 

@@ -87,8 +87,13 @@ bool IsPlainGoRefusal(const KubeError& error) {
 // statuserror.go).
 bool IsDenial(const KubeError& error) {
   const std::string_view text = error.message;
-  const std::size_t begin = text.find("admission webhook \"");
-  return begin != std::string_view::npos && Contains(text.substr(begin), "\" denied the request");
+  for (const char* const kind : {"admission webhook \"", "ValidatingAdmissionPolicy '"}) {
+    const std::size_t begin = text.find(kind);
+    if (begin == std::string_view::npos) continue;
+    const std::string_view rest = text.substr(begin);
+    if (Contains(rest, "\" denied the request") || Contains(rest, " denied request")) return true;
+  }
+  return false;
 }
 
 // True for a metav1.Status about a missing object. Excludes the text for an unknown path, in case
@@ -180,7 +185,9 @@ std::string CureOf(const KubeError& error) {
     return "the credential is unknown to it, or has expired: check auth_token, auth_token_file, "
            "HARVESTER_TOKEN or the kubeconfig; through Rancher it must be a Rancher API key";
   }
-  if (error.http_status == 403 && error.is_status && !IsDenial(error) && !IsQuotaRefusal(error)) {
+  const bool ends = Contains(error.message, "being terminated");
+  if (error.http_status == 403 && error.is_status && !IsDenial(error) && !IsQuotaRefusal(error) &&
+      !ends) {
     return "grant it as in examples/rbac.yaml";
   }
   constexpr char kKey[] = "harvester_url";

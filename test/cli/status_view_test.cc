@@ -184,7 +184,10 @@ TEST(StatusTable, says_in_what_state_the_lease_is_and_which_vms_of_its_action_ar
             HasSubstr("Action:     act, 1 → 3, gone: web-x web-y (if anything is left of them, "
                       "the plugin's Status or nomad-harvester gc removes it)\n")));
   lease.problem = "forbidden";
-  EXPECT_THAT(TableOf(inspection), HasSubstr("Lease:      cannot be read: forbidden\n"));
+  EXPECT_THAT(TableOf(inspection),
+              AllOf(HasSubstr("Lease:      cannot be read: forbidden\n"),
+                    HasSubstr("Trouble:    the pool's Lease cannot be read, so that no Scale can "
+                              "begin and a pause is not seen: forbidden\n")));
 }
 
 TEST(Troubles, are_one_line_for_each_reason_however_many_vms_share_it) {

@@ -101,6 +101,15 @@ TEST_F(SystemWaitsTest, L9_attempts_without_a_reply_share_the_limit) {
   EXPECT_LT(Elapsed(), seconds(10));
 }
 
+TEST_F(SystemWaitsTest, L9_after_a_write_without_a_reply_a_read_has_the_whole_limit) {
+  harvester_->Otherwise(RepliesAfter(hours(1)));
+  Connect();
+  EXPECT_THAT(clients_.kube->MergePatch(context_, kube::kLeases, "default", "web", "{}").status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("gave no reply")));
+  harvester_->Otherwise(RepliesAfter(seconds(5)));
+  EXPECT_THAT(base::Message(AskHarvester()), Not(HasSubstr("gave no reply")));
+}
+
 TEST_F(SystemWaitsTest, L9_a_system_that_answers_slowly_is_waited_for) {
   nomad_->Otherwise(RepliesAfter(seconds(5)));
   Connect();

@@ -236,6 +236,16 @@ TEST_F(PoolLeaseTest, C11_a_success_whose_reply_is_no_lease_holds_nothing) {
   EXPECT_FALSE(taking->permit()->Check().ok());
 }
 
+TEST_F(PoolLeaseTest, L2_an_acquisition_that_a_webhook_undoes_holds_nothing) {
+  Hold("", ServerNow());
+  const auto lease = Process();
+  script_.Next("patch", Fault::Answer(200, Object().dump()));
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("accepted without effect")));
+  EXPECT_FALSE(lease->held());
+  EXPECT_FALSE(lease->permit()->Check().ok());
+}
+
 TEST_F(PoolLeaseTest, C11_a_holder_that_has_not_renewed_for_twenty_seconds_is_replaced) {
   Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();

@@ -155,6 +155,8 @@ class PoolLease {
   absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
   absl::Status Create(const runtime::Context& context, LeaseUser user);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease, LeaseUser user);
+  // OK if the reply to an acquisition names this holder.
+  absl::Status CheckIsOurs(const kube::Lease& reply) const;
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
   // Calls on_wait.

@@ -347,8 +347,8 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   absl::Status outcome = Act(context);
   // A cancelled call did not fail because of the pool. A pause or a back-off is on the Lease
   // anyway.
-  const bool says_nothing =
-      absl::IsCancelled(outcome) || (outcome.ok() && !acted_) || told_by_record_;
+  const bool is_idle = outcome.ok() && !acted_ && !deps_.lease.record().last_error.has_value();
+  const bool says_nothing = absl::IsCancelled(outcome) || is_idle || told_by_record_;
   // What did not fit is still refused once the rest of the action has ended.
   const bool is_deferred = !deferred_.ok() && outcome == deferred_;
   if (!says_nothing) reconciler_.RecordOutcome(is_deferred ? "" : action_id_, outcome);

@@ -74,6 +74,7 @@ absl::Status WithLeaseRule(const absl::Status& outcome, const PoolKey& key) {
   // A webhook's denial, or a namespace that is being terminated.
   const auto error = kube::GetKubeError(outcome);
   if (error.has_value() && (absl::StrContains(error->message, "denied the request") ||
+                            absl::StrContains(error->message, "denied request") ||
                             absl::StrContains(error->message, "being terminated"))) {
     return outcome;
   }
@@ -244,8 +245,16 @@ absl::Status PoolLease::Create(const runtime::Context& context, LeaseUser user) 
   }
   const auto held = kube::ParseLeaseReply(created, harvester::LeaseName(key_.pool));
   NH_RETURN_IF_ERROR(WithLeaseRule(held.status(), key_));
+  NH_RETURN_IF_ERROR(CheckIsOurs(*held));
   SetHeld(*held, sent);
   return absl::OkStatus();
+}
+
+// A webhook may undo the write (rule L2).
+absl::Status PoolLease::CheckIsOurs(const kube::Lease& reply) const {
+  return reply.holder == options_.holder
+             ? absl::OkStatus()
+             : kube::WithoutEffect("acquiring the Lease of pool " + key_.ToString() + ": ");
 }
 
 absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Lease& lease,
@@ -263,6 +272,7 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   }
   change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
   NH_ASSIGN_OR_RETURN(const kube::Lease held, Patch(context, change));
+  NH_RETURN_IF_ERROR(CheckIsOurs(held));
   SetHeld(held, sent);
   return absl::OkStatus();
 }
@@ -421,6 +431,10 @@ bool PoolLease::RenewOnce(const runtime::Context& context) {
     change.renew_time = ServerNow();
   }
   const auto renewed = Patch(context, change);
+  if (renewed.ok() && renewed->holder != options_.holder) {
+    Lose("another process holds it");
+    return false;
+  }
   if (renewed.ok()) {
     permit_->Renewed(sent);
     base::MutexLock lock(mutex_);
