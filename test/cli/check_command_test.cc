@@ -38,6 +38,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 using Values = std::map<std::string, std::string>;
 
@@ -311,13 +312,35 @@ TEST(CheckCommand, L10_warns_of_a_paused_pool_and_tells_how_to_resume_it) {
   EXPECT_EQ(pause("false"), "");
 }
 
+TEST(CheckCommand, L10_a_pause_ends_by_the_time_of_the_api_server) {
+  const auto warned = [](base::Duration until, base::Duration harvester_is_ahead) {
+    CheckedPool world;
+    world.cluster().SetClockSkews({harvester_is_ahead});
+    EXPECT_TRUE(world.cluster().PutObject(
+        {{"apiVersion", "coordination.k8s.io/v1"},
+         {"kind", "Lease"},
+         {"metadata",
+          {{"namespace", "nomad"},
+           {"name", "nomad-harvester-autoscaler-web"},
+           {"annotations",
+            {{"nomad-harvester-autoscaler/paused",
+              base::FormatRfc3339(world.clock().WallNow() + until)}}}}}}));
+    return world.Ids("warn");
+  };
+  const std::chrono::minutes two(2);
+  const std::chrono::minutes five(5);
+  EXPECT_THAT(warned(two, five), ElementsAre("clocks")) << "it is over there";
+  EXPECT_THAT(warned(-two, -five), UnorderedElementsAre("clocks", "pool.paused"));
+}
+
 TEST(CheckCommand, names_the_host_names_that_only_examples_have) {
   EXPECT_EQ(scaling::PlaceholderIn("retry_join = [\"nomad.example.org\"]"), "nomad.example.org");
   EXPECT_EQ(scaling::PlaceholderIn("https://Vault.Example.COM:8200"), "Vault.Example.COM");
   EXPECT_EQ(scaling::PlaceholderIn("ops@example.net."), "example.net");
   EXPECT_EQ(scaling::PlaceholderIn("example.o and a.b.example.com"), "a.b.example.com");
   for (const char* somebodys : {"myexample.org", "my-example.org", "example.org.cn", "example.orgs",
-                                "example.organisation", "example", "example.", ""}) {
+                                "example.organisation", "my_example.org", "example.org_old",
+                                "example.org.c", "example", "example.", ""}) {
     EXPECT_EQ(scaling::PlaceholderIn(somebodys), "") << somebodys;
   }
 }
@@ -355,6 +378,15 @@ TEST(CheckCommand, warns_of_names_of_the_examples_in_the_files_of_the_agent) {
   EXPECT_THAT(world.out(), HasSubstr("warn     annotations (web.hcl:9:7): example.org is a name"));
   EXPECT_THAT(world.out(), HasSubstr("warn     address (agent.hcl:19:5): p.example.com is a name "
                                      "that only examples have\n         -> write your own there"));
+}
+
+TEST(CheckCommand, warns_of_a_name_in_a_template_of_the_policy_once) {
+  const std::string data = "#cloud-config\nhostname: a.example.org\n";
+  const std::string network = "version: 2\nnameservers: [dns.example.org]\n";
+  CheckedPool world({}, NewestNomad(),
+                    {.policy = {{"user_data", data}, {"network_data", network}}});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("harvester.templates", "harvester.templates"))
+      << world.out();
 }
 
 class CheckOfFiles : public testing::Test {
@@ -435,6 +467,23 @@ TEST_F(CheckOfFiles, L11_a_pool_is_of_one_harvester_and_of_policies_that_are_ena
   EXPECT_EQ(shared(Policy("b", "web", "elsewhere")), 0U);
   EXPECT_EQ(shared(Policy("b", "web", "harvester", "false")), 0U);
   EXPECT_EQ(shared(Policy("b", "db")), 0U);
+}
+
+TEST_F(CheckOfFiles, L11_two_targets_with_one_kubeconfig_are_of_one_harvester) {
+  const std::string kubeconfig = dir_.WriteFile(
+      "kubeconfig",
+      "current-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+      "clusters: [{name: c, cluster: {server: 'http://10.0.0.1:6443'}}]\n"
+      "users: [{name: u, user: {token: t}}]\n");
+  const auto target = [&](const std::string& name) {
+    return "target \"" + name +
+           "\" {\n  driver = \"harvester\"\n  config = {\n    harvester_kubeconfig = \"" +
+           kubeconfig + "\"\n  }\n}\n";
+  };
+  const std::string agent = Agent(target("one") + target("two"));
+  const std::string file =
+      dir_.WriteFile("both.hcl", Policy("web", "web", "one") + Policy("b", "web", "two"));
+  EXPECT_THAT(Shared({.agent_config = {agent}, .policy = file, .policy_name = "web"}), SizeIs(1));
 }
 
 TEST(CheckCommand, C15_a_nomad_that_does_not_tell_its_keys_may_be_the_pools) {

@@ -402,6 +402,16 @@ TEST(StatusTable, R1_a_replacement_names_both_vms) {
                                     Not(HasSubstr("Trouble:"))));
 }
 
+TEST(StatusTable, R1_only_the_removal_of_the_replaced_vm_is_called_a_replacement) {
+  World world;
+  world.With(Vm("web-a").Joined().Marked()).With(Node("web-a"));
+  world.With(Vm("web-b").Joined().Replaces("web-a", "drifted")).With(Node("web-b"));
+  world.With(Vm("web-c").Joined().Marked()).With(Node("web-c"));
+  const std::string table = TableOf(world);
+  EXPECT_THAT(table, HasSubstr("Under way:  web-a: replacement by web-b (drifted): "));
+  EXPECT_THAT(table, HasSubstr("Under way:  web-c: removal (scale-in): "));
+}
+
 TEST(VmStory, T1_names_no_row_and_no_step) {
   World world;
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a"));

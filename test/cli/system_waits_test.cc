@@ -119,6 +119,63 @@ TEST_F(SystemWaitsTest, L9_a_system_that_answers_slowly_is_waited_for) {
   EXPECT_EQ(Elapsed(), seconds(20));
 }
 
+TEST_F(SystemWaitsTest, L9_the_error_names_what_was_asked_first_since_the_last_reply) {
+  Connect();
+  clients_.nomad->ReadClusterKeys(context_.WithTimeout(seconds(5))).IgnoreError();
+  const auto servers = [this] { return clients_.nomad->ListServers(context_).status(); };
+  EXPECT_THAT(servers(), StatusIs(absl::StatusCode::kUnavailable, Not(HasSubstr("Nomad's keys"))));
+  EXPECT_EQ(Elapsed(), kAnswerLimit);
+  EXPECT_THAT(servers(), StatusIs(absl::StatusCode::kUnavailable,
+                                  HasSubstr("no reply within 8s to: read the ids of Nomad's keys")))
+      << "nothing is sent";
+  EXPECT_EQ(Elapsed(), kAnswerLimit);
+}
+
+TEST_F(SystemWaitsTest, L9_an_interrupt_as_the_limit_passes_blames_no_system) {
+  nomad_->Otherwise([](const runtime::Context& context, const auto&) {
+    context.Sleep(kAnswerLimit).IgnoreError();
+    return absl::CancelledError("interrupted");
+  });
+  EXPECT_THAT(waits_.Limit({harvester_, nomad_}, *config_).nomad->Send(context_, {}),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("interrupted")));
+}
+
+TEST_F(SystemWaitsTest, L9_a_blocking_query_has_only_its_own_limit) {
+  nomad_->Otherwise(RepliesAfter(seconds(20)));
+  const auto nomad = waits_.Limit({harvester_, nomad_}, *config_).nomad;
+  EXPECT_THAT(nomad->Send(context_, {.server_wait = seconds(25)}), support::IsOk());
+  EXPECT_EQ(Elapsed(), seconds(20));
+}
+
+TEST_F(SystemWaitsTest, L9_whether_a_write_without_a_reply_was_done_is_not_known) {
+  const auto nomad = waits_.Limit({harvester_, nomad_}, *config_).nomad;
+  EXPECT_THAT(nomad->Send(context_, {.effect = http::Effect::kWrite, .purpose = "drain"}),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("to: drain; whether it was done is not known; check")));
+  clock_.Advance(kAnswerLimit);
+  EXPECT_THAT(nomad->Send(context_.WithTimeout(hours(1)), {.purpose = "list nodes"}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("to: list nodes; check")));
+}
+
+TEST_F(SystemWaitsTest, L9_the_error_names_the_key_that_has_the_address) {
+  const auto ask = [this] {
+    const auto harvester = waits_.Limit({nomad_, nomad_}, *config_).harvester;
+    return base::Message(harvester->Send(context_, {.purpose = "list VMs"}).status());
+  };
+  EXPECT_THAT(ask(), HasSubstr("check harvester_url, that Harvester runs"));
+  config_->harvester.kubeconfig_path = "/nowhere";
+  EXPECT_THAT(ask(), HasSubstr("check harvester_kubeconfig, that Harvester runs"));
+}
+
+TEST_F(SystemWaitsTest, L9_another_server_of_the_same_system_has_its_own_limit) {
+  Connect();
+  EXPECT_FALSE(AskNomad().ok());
+  config_->nomad.address = "http://10.0.0.6:4646";
+  nomad_->Otherwise(RepliesAfter(seconds(1)));
+  EXPECT_THAT(waits_.Limit({harvester_, nomad_}, *config_).nomad->Send(context_, {}),
+              support::IsOk());
+}
+
 TEST_F(SystemWaitsTest, L9_a_command_that_has_printed_nothing_says_once_what_it_waits_for) {
   nomad_->Otherwise(RepliesAfter(seconds(5)));
   Connect();

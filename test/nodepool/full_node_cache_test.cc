@@ -102,6 +102,18 @@ TEST(FullNodeCache, a_later_reading_replaces_an_earlier_one) {
   EXPECT_EQ(stub.meta.at("harvester_vm_uuid"), "r2");
 }
 
+TEST(FullNodeCache, C6_only_what_differs_from_what_it_remembers_is_a_new_version) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  const std::uint64_t version = cache.version();
+  cache.Remember(Full());
+  EXPECT_EQ(cache.version(), version);
+  nomad::Node changed = Full();
+  changed.meta["harvester_vm_uuid"] = "r2";
+  cache.Remember(changed);
+  EXPECT_GT(cache.version(), version);
+}
+
 TEST(FullNodeCache, does_not_remember_a_stub) {
   FullNodeCache cache;
   cache.Remember(Stub());

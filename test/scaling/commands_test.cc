@@ -97,6 +97,31 @@ TEST_F(CommandsTest, L9_a_write_without_an_answer_says_what_is_there_or_that_it_
                                  HasSubstr("the Lease of pool nomad/web was not written: ")));
 }
 
+TEST_F(CommandsTest, L9_a_pause_whose_answer_was_lost_is_not_written_if_the_lease_has_another) {
+  const base::WallTime until = clock_.WallNow() + minutes(5);
+  ASSERT_THAT(Pause(Hold{.until = until}), IsOk());
+  Next("patch leases", simulator::Fault::Drop());
+  EXPECT_THAT(Pause(Hold{.always = true}),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("the Lease of pool nomad/web was not written, as a read after it "
+                                 "shows; repeat it")));
+  EXPECT_EQ(Paused(), base::FormatRfc3339(until));
+}
+
+TEST_F(CommandsTest, L9_what_another_vm_of_the_same_name_has_was_not_written) {
+  AddVm("web-a");
+  const auto before = harvester::VmStore(clients_.kube, "nomad").Get(context(), "web-a");
+  ASSERT_THAT(before, IsOk());
+  ASSERT_TRUE(cluster_.DeleteVmByHand("web-a"));
+  clock_.Advance(minutes(5));
+  AddVm("web-a");
+  ASSERT_NE(UidOf("web-a"), before->value.uid);
+  ASSERT_TRUE(cluster_.EditAnnotation("web-a", harvester::kReplaceAnnotation, "old"));
+  EXPECT_THAT(Commands().RequestReplacement(context(), before->value, "old"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("VM web-a was not written, as a read after it shows")));
+}
+
 TEST_F(CommandsTest, L9_a_replacement_that_was_asked_for_without_an_answer_is_read_again) {
   AddVm("web-a");
   const auto read = [this] {

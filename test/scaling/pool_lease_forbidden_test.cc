@@ -16,6 +16,7 @@ using support::IsOk;
 using support::StatusIs;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kPage[] = "<html><head><title>403 Forbidden</title></head></html>";
 
@@ -68,6 +69,23 @@ TEST_F(RefusedLeaseTest, C11_a_lease_that_cannot_be_created_for_a_404_is_an_erro
   EXPECT_THAT(Acquire(*lease),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("check harvester_url")));
   EXPECT_FALSE(lease->held());
+}
+
+TEST_F(RefusedLeaseTest, C11_a_403_that_no_rule_would_end_does_not_name_the_rule) {
+  const auto lease = Process();
+  for (const char* message :
+       {"leases.coordination.k8s.io is forbidden: unable to create new content in namespace "
+        "default because it is being terminated",
+        "admission webhook \"guard.example.org\" denied the request: no"}) {
+    const nlohmann::json status = {{"kind", "Status"},
+                                   {"status", "Failure"},
+                                   {"code", 403},
+                                   {"reason", "Forbidden"},
+                                   {"message", message}};
+    script_.Always("create", Fault::Answer(403, status.dump()));
+    EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kPermissionDenied,
+                                          AllOf(HasSubstr(message), Not(HasSubstr("apiGroups")))));
+  }
 }
 
 TEST_F(RefusedLeaseTest, C11_a_403_of_a_read_alone_does_not_end_the_hold) {

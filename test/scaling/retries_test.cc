@@ -142,6 +142,32 @@ TEST_F(RetriesTest, L2_another_node_or_value_of_the_same_step_is_another_write) 
   EXPECT_FALSE(retries_.LacksEffect(second)) << "it is an effect like any other";
 }
 
+TEST_F(RetriesTest, L2_a_failure_of_another_write_says_nothing_of_the_effect_of_the_first) {
+  const Retries::Key first("cancel-drain", "uid-a", "node-1");
+  const Retries::Key second("cancel-drain", "uid-a", "node-2");
+  Record({.verdict = Verdict::kDone}, seconds(0), first);
+  Record(Failure(), seconds(1), second);
+  EXPECT_FALSE(retries_.LacksEffect(first));
+  EXPECT_FALSE(retries_.LacksEffect(second));
+}
+
+TEST_F(RetriesTest, L2_another_write_that_follows_one_without_effect_is_judged_by_its_own_effect) {
+  const Retries::Key first("cancel-drain", "uid-a", "node-1");
+  const Retries::Key second("cancel-drain", "uid-a", "node-2");
+  Record({.verdict = Verdict::kDone}, seconds(0), first);
+  Record(WithoutEffect(), seconds(1), first);
+  Record({.verdict = Verdict::kDone}, seconds(2), second);
+  EXPECT_TRUE(retries_.WasAccepted(second, kStart + seconds(3)));
+  EXPECT_FALSE(retries_.WasAccepted(first, kStart + seconds(3)));
+}
+
+TEST_F(RetriesTest, L2_an_observation_that_began_as_the_write_was_accepted_shows_its_effect) {
+  Record({.verdict = Verdict::kDone}, seconds(1));
+  EXPECT_TRUE(retries_.WasAccepted(kDrain, kStart + seconds(1)));
+  retries_.ConfirmAccepted(kStart + seconds(1), false);
+  EXPECT_FALSE(retries_.WasAccepted(kDrain, kStart + seconds(2)));
+}
+
 TEST_F(RetriesTest, L3_what_was_given_up_stays_so_when_it_is_not_asked_for) {
   Record({.verdict = Verdict::kDone}, seconds(0));
   Record(WithoutEffect(), seconds(0));
