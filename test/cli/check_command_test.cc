@@ -312,6 +312,23 @@ TEST(CheckCommand, L10_warns_of_a_paused_pool_and_tells_how_to_resume_it) {
   EXPECT_EQ(pause("false"), "");
 }
 
+TEST(CheckCommand, of_the_pool_blames_the_system_that_could_not_be_read) {
+  const auto why = [](const std::string& refused) {
+    CheckedPool world;
+    world.cluster().SetFaultHook([&refused](const simulator::RequestInfo& request) {
+      return request.resource == refused && request.verb == "list" ? simulator::Fault::Answer(403)
+                                                                   : simulator::Fault::None();
+    });
+    std::set<std::string> texts;
+    for (const json& line : world.Lines("skipped")) {
+      if (line["id"].get<std::string>().starts_with("pool.")) texts.insert(line["text"]);
+    }
+    return texts;
+  };
+  EXPECT_THAT(why("nodes"), ElementsAre("Nomad could not be read"));
+  EXPECT_THAT(why("virtualmachines"), ElementsAre("the pool's VMs could not be read"));
+}
+
 TEST(CheckCommand, L10_a_pause_ends_by_the_time_of_the_api_server) {
   const auto warned = [](base::Duration until, base::Duration harvester_is_ahead) {
     CheckedPool world;
