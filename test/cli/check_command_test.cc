@@ -312,6 +312,23 @@ TEST(CheckCommand, L10_warns_of_a_paused_pool_and_tells_how_to_resume_it) {
   EXPECT_EQ(pause("false"), "");
 }
 
+TEST(CheckCommand, of_the_pool_blames_the_system_that_could_not_be_read) {
+  const auto why = [](const std::string& refused) {
+    CheckedPool world;
+    world.cluster().SetFaultHook([&refused](const simulator::RequestInfo& request) {
+      return request.resource == refused && request.verb == "list" ? simulator::Fault::Answer(403)
+                                                                   : simulator::Fault::None();
+    });
+    std::set<std::string> texts;
+    for (const json& line : world.Lines("skipped")) {
+      if (line["id"].get<std::string>().starts_with("pool.")) texts.insert(line["text"]);
+    }
+    return texts;
+  };
+  EXPECT_THAT(why("nodes"), ElementsAre("Nomad could not be read"));
+  EXPECT_THAT(why("virtualmachines"), ElementsAre("the pool's VMs could not be read"));
+}
+
 TEST(CheckCommand, L10_a_pause_ends_by_the_time_of_the_api_server) {
   const auto warned = [](base::Duration until, base::Duration harvester_is_ahead) {
     CheckedPool world;
@@ -338,9 +355,9 @@ TEST(CheckCommand, names_the_host_names_that_only_examples_have) {
   EXPECT_EQ(scaling::PlaceholderIn("https://Vault.Example.COM:8200"), "Vault.Example.COM");
   EXPECT_EQ(scaling::PlaceholderIn("ops@example.net."), "example.net");
   EXPECT_EQ(scaling::PlaceholderIn("example.o and a.b.example.com"), "a.b.example.com");
-  for (const char* somebodys : {"myexample.org", "my-example.org", "example.org.cn", "example.orgs",
-                                "example.organisation", "my_example.org", "example.org_old",
-                                "example.org.c", "example", "example.", ""}) {
+  for (const char* somebodys :
+       {"myexample.org", "my-example.org", "example.org.cn", "example.orgs", "example.organisation",
+        "my_example.org", "example.org_old", "example.org.c", "example", "example.", ""}) {
     EXPECT_EQ(scaling::PlaceholderIn(somebodys), "") << somebodys;
   }
 }
@@ -470,11 +487,11 @@ TEST_F(CheckOfFiles, L11_a_pool_is_of_one_harvester_and_of_policies_that_are_ena
 }
 
 TEST_F(CheckOfFiles, L11_two_targets_with_one_kubeconfig_are_of_one_harvester) {
-  const std::string kubeconfig = dir_.WriteFile(
-      "kubeconfig",
-      "current-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
-      "clusters: [{name: c, cluster: {server: 'http://10.0.0.1:6443'}}]\n"
-      "users: [{name: u, user: {token: t}}]\n");
+  const std::string kubeconfig =
+      dir_.WriteFile("kubeconfig",
+                     "current-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+                     "clusters: [{name: c, cluster: {server: 'http://10.0.0.1:6443'}}]\n"
+                     "users: [{name: u, user: {token: t}}]\n");
   const auto target = [&](const std::string& name) {
     return "target \"" + name +
            "\" {\n  driver = \"harvester\"\n  config = {\n    harvester_kubeconfig = \"" +

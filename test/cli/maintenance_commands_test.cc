@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -572,6 +573,29 @@ TEST_F(MaintenanceCommands, C15_adopt_gives_the_pool_to_a_nomad_that_was_rebuilt
   EXPECT_EQ(Status(), 0);
 }
 
+TEST_F(MaintenanceCommands, L9_adopt_that_got_no_answer_wants_the_index_as_well_as_the_keys) {
+  ASSERT_TRUE(Scale(1).ok());
+  cluster_.RestoreNomad(/*agents_return=*/true);
+  cluster_.SetNomadKeys({"rebuilt"});
+  clock_.Advance(std::chrono::minutes(1));
+  const nlohmann::json metadata = cluster_.Vms().at(0)["metadata"];
+  const std::string vm = metadata["name"];
+  constexpr char kNodes[] = "nomad-harvester-autoscaler/nodes";
+  auto nodes = nlohmann::json::parse(metadata["annotations"][kNodes].get<std::string>());
+  nodes["index"] = 1'000'000;
+  cluster_.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource != "virtualmachines" || request.verb != "patch") {
+      return simulator::Fault::None();
+    }
+    // Somebody else records the keys alone.
+    cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/nomad-cluster", "rebuilt");
+    cluster_.EditAnnotation(vm, kNodes, nodes.dump());
+    return simulator::Fault::Drop();
+  });
+  EXPECT_EQ(Adopt(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("VM " + vm + " was not written, as a read after it shows"));
+}
+
 TEST_F(MaintenanceCommands, C15_adopt_refuses_a_nomad_that_knows_no_node_of_the_pool) {
   ASSERT_TRUE(Scale(2).ok());
   cluster_.RestoreNomad(/*agents_return=*/false);
@@ -1079,6 +1103,24 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   EXPECT_THAT(err_, HasSubstr("--all: shows the pools of all policies; give the agent's files"));
   EXPECT_EQ(Call({"status", "web-1", "--all", "--policy", file}), 2);
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "--policy-name", "web"}), 2);
+}
+
+TEST_F(WholeCommands, status_of_all_is_3_if_one_pool_is_not_ready_and_another_has_trouble) {
+  ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
+  ASSERT_EQ(Call({"pause", "--set", "node_group_name=web"}), 0) << err_;
+  const support::ScopedTempDir dir;
+  std::string policies;
+  for (const auto& [name, ns] : {std::pair("web", "default"), std::pair("db", "nomad")}) {
+    policies += std::string("scaling \"") + name +
+                "\" {\n  enabled = true\n  max = 3\n  policy {\n    target \"harvester\" {\n      "
+                "node_group_name = \"" +
+                name + "\"\n      namespace = \"" + ns + "\"\n      node_class = \"" + name +
+                "\"\n    }\n  }\n}\n";
+  }
+  const std::string file = dir.WriteFile("p.hcl", policies);
+  EXPECT_EQ(Call({"status", "--all", "--policy", file}), 3) << out_ << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("default/web  no"), HasSubstr("nomad/db     yes")));
+  EXPECT_THAT(out_, Not(HasSubstr("more: status of this pool"))) << "it has one trouble";
 }
 
 TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatcher.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,6 +38,64 @@ class ThrowingReply final : public target_proto::TargetPluginService::CallbackSe
  private:
   Dispatcher& dispatcher_;
 };
+
+class OneAnswer final : public target_proto::TargetPluginService::CallbackService {
+ public:
+  OneAnswer(Dispatcher& dispatcher, Work work) : dispatcher_(dispatcher), work_(std::move(work)) {}
+  grpc::ServerUnaryReactor* Scale(grpc::CallbackServerContext* rpc,
+                                  const target_proto::ScaleRequest*,
+                                  target_proto::ScaleResponse*) override {
+    return dispatcher_.Start(*rpc, work_);
+  }
+
+ private:
+  Dispatcher& dispatcher_;
+  const Work work_;
+};
+
+// Returns the code with which the call of a plugin with this root context ends.
+grpc::StatusCode CodeOf(const runtime::Context& root, Work work) {
+  CallRegistry registry;
+  Dispatcher dispatcher(root, registry, log::Logger(), {});
+  OneAnswer service(dispatcher, std::move(work));
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto client = target_proto::TargetPluginService::NewStub(server->InProcessChannel({}));
+  grpc::ClientContext rpc;
+  rpc.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  target_proto::ScaleResponse response;
+  const grpc::Status status = client->Scale(&rpc, {}, &response);
+  server->Shutdown();
+  dispatcher.Stop();
+  return status.error_code();
+}
+
+TEST(Dispatcher, S2_a_busy_pool_is_aborted_for_a_scale_and_for_nothing_else) {
+  const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
+  const auto root = runtime::Context::Background(*clock);
+  Work work;
+  work.method = "Scale";
+  work.run = [](const runtime::Context&) { return absl::AbortedError("busy"); };
+  EXPECT_EQ(CodeOf(root, work), grpc::StatusCode::INTERNAL);
+  work.aborted = Aborted::kPasses;
+  EXPECT_EQ(CodeOf(root, work), grpc::StatusCode::ABORTED);
+}
+
+TEST(Dispatcher, P1_a_call_that_was_cancelled_before_it_began_does_nothing) {
+  const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
+  const runtime::CancelSource ending(runtime::Context::Background(*clock));
+  ending.Cancel(runtime::CancelReason::kShutdown);
+  std::atomic<bool> begun = false;
+  Work work;
+  work.method = "Scale";
+  work.run = [&begun](const runtime::Context&) {
+    begun = true;
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(CodeOf(ending.context(), work), grpc::StatusCode::CANCELLED);
+  EXPECT_FALSE(begun);
+}
 
 TEST(Dispatcher, P2_an_exception_while_the_reply_is_filled_ends_its_call_at_once) {
   const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();

@@ -194,15 +194,6 @@ TEST(MarkedLate, C9_a_drain_that_never_began_is_rolled_back_ten_seconds_after_it
   EXPECT_THAT(step.reason, HasSubstr("did not begin before its deadline"));
 }
 
-TEST(MarkedLate, C9_a_date_that_is_ahead_lets_no_drain_miss_its_beginning) {
-  World world = DeadlinePassedBy(seconds(10), Node("a"));
-  world.Raw().own_now = kNow - std::chrono::hours(1);
-  world.Raw().vms[0].known_for = {};
-  EXPECT_EQ(RowOf(world), "marked-start-drain") << "this machine's clock does not say so";
-  world.Raw().vms[0].known_for = std::chrono::hours(1);
-  EXPECT_EQ(RowOf(world), "marked-late") << "the VM was watched for that time";
-}
-
 TEST(MarkedLate, L3_the_mark_of_a_vm_that_is_of_no_use_stays_until_its_drain_is_accepted) {
   for (const auto reason : {harvester::MarkReason::kBroken, harvester::MarkReason::kUnhealthy}) {
     for (const base::Duration passed : {base::Duration(seconds(10)), base::Duration(minutes(6))}) {

@@ -415,6 +415,17 @@ TEST(NextStep, C15_time_without_nomad_does_not_count_towards_the_deadline) {
   EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
 }
 
+TEST(NextStep, C17_a_vm_that_was_seen_new_is_overdue_a_minute_before_it_was_watched_for_its_time) {
+  World world;
+  world.With(Vm("a"));
+  VmView& view = world.Raw().vms[0];
+  view.seen_new = true;
+  view.known_for = view.vm->join_timeout->limit - std::chrono::seconds(61);
+  EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
+  view.known_for += std::chrono::seconds(1);
+  EXPECT_STEP(world.StepOf("a"), StepKind::kMarkBroken, Row::kUnmarkedBroken);
+}
+
 TEST(NextStep, an_overdue_vm_is_kept_if_the_policy_says_so) {
   World world;
   world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;

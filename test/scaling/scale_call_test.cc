@@ -437,6 +437,16 @@ TEST_F(ScaleCallTest, C2_what_fits_the_quota_is_made_and_quotas_need_not_be_read
   EXPECT_THAT(Scale(3), IsOk());
 }
 
+TEST_F(ScaleCallTest, T1_the_error_of_what_did_not_fit_does_not_go_with_the_end_of_its_action) {
+  PutPodQuota(5, 4);
+  EXPECT_THAT(Scale(3), StatusIs(absl::StatusCode::kResourceExhausted));
+  const PoolRecord* record = call_->closed_record();
+  ASSERT_NE(record, nullptr);
+  ASSERT_TRUE(record->last_error.has_value());
+  EXPECT_THAT(record->last_error->text, HasSubstr("1 of 3 VMs fit the quota"));
+  EXPECT_EQ(record->last_error->action, "");
+}
+
 TEST_F(ScaleCallTest, C2_a_class_that_cannot_be_checked_is_one_warning) {
   policy_.machine["priority_class"] = std::string("low");
   cluster_.Forbid("get", "priorityclasses");
