@@ -361,11 +361,17 @@ TEST_F(ScaleCallTest, C2_the_lease_keeps_why_the_last_action_was_refused_until_o
   EXPECT_EQ(last_error(), refused);
   AnnotateLease(harvester::kLeasePausedAnnotation, "false");
   Store({.last_error = lease_.record().last_error});
-  EXPECT_THAT(Scale(0), IsOk()) << "there is nothing to do";
-  EXPECT_EQ(last_error(), refused);
   cluster_.SetImageReady("default/ubuntu-24.04", true);
   EXPECT_THAT(Scale(1), IsOk());
   EXPECT_EQ(last_error(), "");
+}
+
+TEST_F(ScaleCallTest, T1_a_scale_to_the_present_count_ends_the_last_error) {
+  cluster_.SetImageReady("default/ubuntu-24.04", false);
+  EXPECT_FALSE(Scale(2).ok());
+  EXPECT_NE(LeaseAnnotation(harvester::kLeaseLastErrorAnnotation), "");
+  EXPECT_THAT(Scale(0), IsOk());
+  EXPECT_EQ(LeaseAnnotation(harvester::kLeaseLastErrorAnnotation), "");
 }
 
 TEST_F(ScaleCallTest, C2_rights_that_a_review_does_not_list_are_asked_one_by_one) {
