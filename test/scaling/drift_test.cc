@@ -147,8 +147,7 @@ TEST_F(DriftedPool, C8_without_an_answer_the_scale_in_goes_on_by_the_strategy) {
   ASSERT_THAT(Scale(1), support::IsOk());
   EXPECT_LT(clock_.Now() - began, minutes(1));
   EXPECT_TRUE(cluster_.Vm("web-new").is_null()) << "newest_create_index";
-  EXPECT_EQ(Logged("WARN Could not read the VM template; drift is unknown"),
-            1U);
+  EXPECT_EQ(Logged("WARN Could not read the VM template; drift is unknown"), 1U);
 }
 
 }  // namespace
