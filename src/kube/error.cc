@@ -96,6 +96,11 @@ bool IsDenial(const KubeError& error) {
   return false;
 }
 
+// True for a 403 that no right ends.
+bool HasAnotherCause(const KubeError& error) {
+  return IsDenial(error) || Contains(error.message, "being terminated");
+}
+
 // True for a metav1.Status about a missing object. Excludes the text for an unknown path, in case
 // the API server answers that with a Status
 // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go,
@@ -185,9 +190,8 @@ std::string CureOf(const KubeError& error) {
     return "the credential is unknown to it, or has expired: check auth_token, auth_token_file, "
            "HARVESTER_TOKEN or the kubeconfig; through Rancher it must be a Rancher API key";
   }
-  const bool ends = Contains(error.message, "being terminated");
-  if (error.http_status == 403 && error.is_status && !IsDenial(error) && !IsQuotaRefusal(error) &&
-      !ends) {
+  if (error.http_status == 403 && error.is_status && !IsQuotaRefusal(error) &&
+      !HasAnotherCause(error)) {
     return "grant it as in examples/rbac.yaml";
   }
   constexpr char kKey[] = "harvester_url";
@@ -266,6 +270,11 @@ bool IsConflict(const absl::Status& status) {
 bool IsRefused(const absl::Status& status) {
   const std::optional<KubeError> error = GetKubeError(status);
   return error && Refuses(*error);
+}
+
+bool MayLackRight(const absl::Status& status) {
+  const std::optional<KubeError> error = GetKubeError(status);
+  return IsForbidden(status) && !(error.has_value() && HasAnotherCause(*error));
 }
 
 bool IsPermanentRefusal(const http::HttpResponse& response) {

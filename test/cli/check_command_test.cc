@@ -287,16 +287,20 @@ TEST(CheckCommand, fails_for_each_read_that_is_refused_though_the_right_is_grant
   }
 }
 
+void PutPause(CheckedPool& world, const std::string& value) {
+  EXPECT_TRUE(world.cluster().PutObject(
+      {{"apiVersion", "coordination.k8s.io/v1"},
+       {"kind", "Lease"},
+       {"metadata",
+        {{"namespace", "nomad"},
+         {"name", "nomad-harvester-autoscaler-web"},
+         {"annotations", {{"nomad-harvester-autoscaler/paused", value}}}}}}));
+}
+
 TEST(CheckCommand, L10_warns_of_a_paused_pool_and_tells_how_to_resume_it) {
   const auto pause = [](const std::string& value) {
     CheckedPool world;
-    EXPECT_TRUE(world.cluster().PutObject(
-        {{"apiVersion", "coordination.k8s.io/v1"},
-         {"kind", "Lease"},
-         {"metadata",
-          {{"namespace", "nomad"},
-           {"name", "nomad-harvester-autoscaler-web"},
-           {"annotations", {{"nomad-harvester-autoscaler/paused", value}}}}}}));
+    PutPause(world, value);
     const std::vector<json> warned = world.Lines("warn");
     if (warned.empty()) return std::string();
     EXPECT_EQ(warned.size(), 1U) << world.out();
@@ -333,15 +337,7 @@ TEST(CheckCommand, L10_a_pause_ends_by_the_time_of_the_api_server) {
   const auto warned = [](base::Duration until, base::Duration harvester_is_ahead) {
     CheckedPool world;
     world.cluster().SetClockSkews({harvester_is_ahead});
-    EXPECT_TRUE(world.cluster().PutObject(
-        {{"apiVersion", "coordination.k8s.io/v1"},
-         {"kind", "Lease"},
-         {"metadata",
-          {{"namespace", "nomad"},
-           {"name", "nomad-harvester-autoscaler-web"},
-           {"annotations",
-            {{"nomad-harvester-autoscaler/paused",
-              base::FormatRfc3339(world.clock().WallNow() + until)}}}}}}));
+    PutPause(world, base::FormatRfc3339(world.clock().WallNow() + until));
     return world.Ids("warn");
   };
   const std::chrono::minutes two(2);

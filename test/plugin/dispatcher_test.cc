@@ -22,23 +22,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class ThrowingReply final : public target_proto::TargetPluginService::CallbackService {
- public:
-  explicit ThrowingReply(Dispatcher& dispatcher) : dispatcher_(dispatcher) {}
-  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* rpc,
-                                   const target_proto::StatusRequest*,
-                                   target_proto::StatusResponse*) override {
-    Work work;
-    work.method = "Status";
-    work.run = [](const runtime::Context&) { return absl::OkStatus(); };
-    work.fill_response = [] { throw std::runtime_error("no memory"); };
-    return dispatcher_.Start(*rpc, std::move(work));
-  }
-
- private:
-  Dispatcher& dispatcher_;
-};
-
 class OneAnswer final : public target_proto::TargetPluginService::CallbackService {
  public:
   OneAnswer(Dispatcher& dispatcher, Work work) : dispatcher_(dispatcher), work_(std::move(work)) {}
@@ -53,10 +36,10 @@ class OneAnswer final : public target_proto::TargetPluginService::CallbackServic
   const Work work_;
 };
 
-// Returns the code with which the call of a plugin with this root context ends.
-grpc::StatusCode CodeOf(const runtime::Context& root, Work work) {
+// Returns what the call of a plugin with this root context ends with.
+grpc::Status AnswerTo(const runtime::Context& root, Work work, const log::Logger& logger = {}) {
   CallRegistry registry;
-  Dispatcher dispatcher(root, registry, log::Logger(), {});
+  Dispatcher dispatcher(root, registry, logger, {});
   OneAnswer service(dispatcher, std::move(work));
   grpc::ServerBuilder builder;
   builder.RegisterService(&service);
@@ -68,7 +51,7 @@ grpc::StatusCode CodeOf(const runtime::Context& root, Work work) {
   const grpc::Status status = client->Scale(&rpc, {}, &response);
   server->Shutdown();
   dispatcher.Stop();
-  return status.error_code();
+  return status;
 }
 
 TEST(Dispatcher, S2_a_busy_pool_is_aborted_for_a_scale_and_for_nothing_else) {
@@ -77,9 +60,9 @@ TEST(Dispatcher, S2_a_busy_pool_is_aborted_for_a_scale_and_for_nothing_else) {
   Work work;
   work.method = "Scale";
   work.run = [](const runtime::Context&) { return absl::AbortedError("busy"); };
-  EXPECT_EQ(CodeOf(root, work), grpc::StatusCode::INTERNAL);
+  EXPECT_EQ(AnswerTo(root, work).error_code(), grpc::StatusCode::INTERNAL);
   work.aborted = Aborted::kPasses;
-  EXPECT_EQ(CodeOf(root, work), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(AnswerTo(root, work).error_code(), grpc::StatusCode::ABORTED);
 }
 
 TEST(Dispatcher, P1_a_call_that_was_cancelled_before_it_began_does_nothing) {
@@ -93,30 +76,22 @@ TEST(Dispatcher, P1_a_call_that_was_cancelled_before_it_began_does_nothing) {
     begun = true;
     return absl::OkStatus();
   };
-  EXPECT_EQ(CodeOf(ending.context(), work), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(AnswerTo(ending.context(), work).error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_FALSE(begun);
 }
 
 TEST(Dispatcher, P2_an_exception_while_the_reply_is_filled_ends_its_call_at_once) {
   const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
   const auto sink = std::make_shared<support::RecordingSink>();
-  CallRegistry registry;
-  Dispatcher dispatcher(runtime::Context::Background(*clock), registry,
-                        log::Logger(sink, log::Level::kTrace), {});
-  ThrowingReply service(dispatcher);
-  grpc::ServerBuilder builder;
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const auto client = target_proto::TargetPluginService::NewStub(server->InProcessChannel({}));
-  grpc::ClientContext rpc;
-  rpc.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
-  target_proto::StatusResponse response;
-  const grpc::Status status = client->Status(&rpc, {}, &response);
+  Work work;
+  work.method = "Status";
+  work.run = [](const runtime::Context&) { return absl::OkStatus(); };
+  work.fill_response = [] { throw std::runtime_error("no memory"); };
+  const grpc::Status status =
+      AnswerTo(runtime::Context::Background(*clock), work, log::Logger(sink, log::Level::kTrace));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_THAT(status.error_message(), HasSubstr("unexpected exception in Status: no memory"));
   EXPECT_THAT(sink->Text(), HasSubstr("Unexpected exception"));
-  server->Shutdown();
-  dispatcher.Stop();
 }
 
 }  // namespace

@@ -62,6 +62,9 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
 // The status of a write that was accepted although a later read shows no change, as when a webhook
 // undoes it. It is a refusal (rule L2).
 absl::Status WithoutEffect(const std::string& purpose);
+// True for a 403 that a right may end: neither a denial by an admission webhook or policy, nor a
+// namespace that is being terminated.
+bool MayLackRight(const absl::Status& status);
 // For RetryOptions::permanently_refused: true for replies that IsRefused counts as refusals. Among
 // the replies that would be retried, these are a webhook's denial, quota, MAC address and network.
 bool IsPermanentRefusal(const http::HttpResponse& response);

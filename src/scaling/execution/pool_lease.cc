@@ -8,7 +8,6 @@
 #include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/kube/observed.h"
 
-#include "absl/strings/match.h"
 #include "execution/lease_permit.h"
 #include "nlohmann/json.hpp"
 
@@ -70,14 +69,7 @@ bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
 }  // namespace
 
 absl::Status WithLeaseRule(const absl::Status& outcome, const PoolKey& key) {
-  if (!kube::IsForbidden(outcome)) return outcome;
-  // A webhook's denial, or a namespace that is being terminated.
-  const auto error = kube::GetKubeError(outcome);
-  if (error.has_value() && (absl::StrContains(error->message, "denied the request") ||
-                            absl::StrContains(error->message, "denied request") ||
-                            absl::StrContains(error->message, "being terminated"))) {
-    return outcome;
-  }
+  if (!kube::MayLackRight(outcome)) return outcome;
   return base::Annotate(outcome, "pool " + key.ToString() +
                                      " needs its Lease; the token's Role in namespace " + key.ns +
                                      " needs the rule {apiGroups: [coordination.k8s.io], "
