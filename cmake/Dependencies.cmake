@@ -43,13 +43,13 @@ endif()
 
 # gRPC by its CMake package: pkg-config follows what gRPC, RE2 and Abseil require of each other, which takes seconds
 # on Debian 13, and CMake asks several times. The package would ask it for RE2, unless that target exists.
+find_library(RE2_LIBRARY re2 REQUIRED)
+add_library(re2::re2 UNKNOWN IMPORTED)
+set_target_properties(re2::re2 PROPERTIES IMPORTED_LOCATION ${RE2_LIBRARY})
+set(re2_FOUND TRUE)
 find_package(OpenSSL REQUIRED)
 if(NOMAD_HARVESTER_WITH_GRPC)
   find_package(Protobuf 3.21 REQUIRED)
-  find_library(RE2_LIBRARY re2 REQUIRED)
-  add_library(re2::re2 UNKNOWN IMPORTED)
-  set_target_properties(re2::re2 PROPERTIES IMPORTED_LOCATION ${RE2_LIBRARY})
-  set(re2_FOUND TRUE)
   find_package(gRPC CONFIG REQUIRED)
   find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   add_library(nomad_harvester_grpc INTERFACE)

@@ -10,19 +10,21 @@ set(NOMAD_HARVESTER_MAY_USE_runtime base)
 set(NOMAD_HARVESTER_MAY_USE_log base)
 set(NOMAD_HARVESTER_MAY_USE_metrics base runtime log)
 set(NOMAD_HARVESTER_MAY_USE_policy "")
-set(NOMAD_HARVESTER_MAY_USE_config base policy)
 set(NOMAD_HARVESTER_MAY_USE_hcl base)
 set(NOMAD_HARVESTER_MAY_USE_http base runtime log metrics)
-set(NOMAD_HARVESTER_MAY_USE_kube base runtime log http)
-set(NOMAD_HARVESTER_MAY_USE_nomad base runtime log http)
+set(NOMAD_HARVESTER_MAY_USE_config base policy http)
+set(NOMAD_HARVESTER_MAY_USE_kube base runtime log http config)
+set(NOMAD_HARVESTER_MAY_USE_nomad base runtime log http config)
 set(NOMAD_HARVESTER_MAY_USE_harvester base policy runtime log http kube)
 set(NOMAD_HARVESTER_MAY_USE_nodepool base policy runtime log http nomad)
 set(NOMAD_HARVESTER_MAY_USE_scaling base policy runtime log metrics config http kube nomad harvester
+    nodepool demand)
+set(NOMAD_HARVESTER_MAY_USE_demand base policy runtime log metrics http config kube nomad harvester
     nodepool)
 set(NOMAD_HARVESTER_MAY_USE_simulator base runtime log http)
-set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config scaling)
+set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config demand scaling)
 set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config hcl http kube nomad harvester
-    nodepool scaling plugin simulator)
+    nodepool demand scaling plugin simulator)
 
 # For the preset asan: its tests spend their time in the modules, and its build in the tests. Nothing may be
 # inlined there (scripts/check-unused).

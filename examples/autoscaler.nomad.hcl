@@ -103,13 +103,19 @@ job "autoscaler" {
           high_availability {
             enabled = true
           }
+
+          # The source of the policy's check.
+          apm "demand" {
+            driver = "harvester"
+            args   = ["apm"]
+          }
         EOF
       }
 
       # The plugin's own templates have the same braces as Nomad's.
       template {
         destination     = "local/etc/policies/policy.hcl"
-        data            = file("policy.hcl")
+        data            = file("policy-demand.hcl")
         left_delimiter  = "[["
         right_delimiter = "]]"
       }
@@ -122,7 +128,7 @@ job "autoscaler" {
 
       resources {
         cpu    = 200
-        memory = 128
+        memory = 256
       }
     }
   }

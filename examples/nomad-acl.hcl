@@ -13,9 +13,9 @@ namespace "*" {
   # The agent: the scaling policies of jobs, and their counts. Nothing of it is for a pool of VMs.
   policy = "scale"
 
-  # The plugin: the allocations of every namespace. Nomad hides those that the token may not read, so
-  # that a busy node would look empty.
-  capabilities = ["read-job"]
+  # The plugin: the allocations of every namespace, and for its APM the jobs. Nomad hides those that
+  # the token may not read, so that a busy node would look empty.
+  capabilities = ["read-job", "list-jobs"]
 
   # Two agents of which one is active (high_availability): their lock, a variable. Not in a block of
   # its namespace: of several blocks that match, Nomad uses the closest alone, and allocations of that

@@ -71,9 +71,8 @@ scaling "batch-workers" {
       labels      = "team=data,environment=production"
       tags        = "nomad-pool=batch"
 
-      # Scaling out: a VM is delivered once its Nomad node is ready; a VM that is not ready after ten
-      # minutes is removed. At most five VMs are created per action.
-      wait_for        = "nomad"
+      # Scaling out: the pool is ready again once the Nomad node of each new VM is; a VM that is not
+      # ready after ten minutes is removed. At most five VMs are created per action.
       join_timeout    = "10m"
       on_join_timeout = "delete"
       max_scale_out   = "5"
@@ -88,8 +87,9 @@ scaling "batch-workers" {
       node_purge                    = "true"
       max_scale_in                  = "2"
 
-      # Limit of one action; unfinished work then continues in the background.
-      scale_timeout = "1h"
+      # Remove only VMs whose work has a place on the pool's other nodes. By default, the log tells
+      # which work may wait.
+      # scale_in_fit = "require"
 
       # "true": log the plan, and change nothing. Set "false" once you agree with the plans in the
       # agent's log, and restart the agent.

@@ -67,6 +67,7 @@ packages_of() {
       echo prometheus-cpp-dev         # counts, and writes Prometheus' format
       echo libgtest-dev libgmock-dev  # tests
       echo zsh fish groff-base        # tests: what reads completion scripts and manual pages
+      echo curl                       # tests: the documents submit work with it
       echo util-linux                 # setarch, for ThreadSanitizer
       ;;
     static)
@@ -83,6 +84,11 @@ packages_of() {
       ;;
     arm64)
       echo g++-aarch64-linux-gnu      # compiles for arm64
+      ;;
+    guest)
+      echo qemu-system-x86 qemu-utils ovmf  # a machine, in emulation, its disks and UEFI
+      echo xorriso                    # the volume with the user data
+      echo debootstrap fdisk mtools   # the disk that it boots from
       ;;
     release)
       echo qemu-user-static           # runs the executable for arm64
@@ -162,6 +168,38 @@ debian_source() {
         "Upgrade the packages of $package on this machine (apt-get install --only-upgrade), then build again"
     dpkg-source --no-check -x ./*.dsc source >/dev/null
   )
+}
+
+# package_source SUITE: where this machine takes that suite from.
+package_source() {
+  # shellcheck disable=SC2016  # apt-get expands
+  apt-get indextargets --format '$(REPO_URI) $(RELEASE)' | awk -v suite="$1" '$2 == suite { print $1; exit }'
+}
+
+# debian_root SUITE DIRECTORY PACKAGE,...: makes the root of a release with these packages, from where this machine
+# takes its own.
+debian_root() {
+  local suite=$1 chroot=$2 here mirror security path
+  # shellcheck source=/dev/null
+  here=$(source /etc/os-release && echo "$VERSION_CODENAME")
+  mirror=$(package_source "$here")
+  security=$(package_source "$here-security")
+  [[ -n $mirror ]] || die "apt has no source of $here on this machine"
+  debootstrap --variant=minbase --include="$3" "$suite" "$chroot" "$mirror"
+  {
+    echo "deb $mirror $suite main"
+    echo "deb $mirror $suite-updates main"
+    [[ -z $security ]] || echo "deb $security $suite-security main"
+  } >"$chroot/etc/apt/sources.list"
+  # The root can be made again: nothing in it needs to survive a crash of the machine.
+  echo force-unsafe-io >"$chroot/etc/dpkg/dpkg.cfg.d/unsafe-io"
+  # Certificates and settings such as a proxy, so that apt works as on this machine. Links in the root are replaced:
+  # they lead out of it.
+  for path in /etc/apt/apt.conf.d /etc/ssl/certs /usr/local/share/ca-certificates; do
+    [[ -e $path ]] || continue
+    mkdir -p "$chroot$path"
+    cp -L --recursive --remove-destination "$path/." "$chroot$path/"
+  done
 }
 
 jobs_count() { nproc; }

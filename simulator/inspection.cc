@@ -59,14 +59,16 @@ void Cluster::SetIntroduction(Introduction introduction) {
   impl_->world.options.introduction = introduction;
 }
 
-void Cluster::Forbid(const std::string& verb, const std::string& resource) {
+void Cluster::Forbid(const std::string& verb, const std::string& resource, bool cluster_wide) {
   base::MutexLock lock(impl_->mutex);
-  impl_->kube_api.forbidden.insert({verb, resource});
+  KubeApi& api = impl_->kube_api;
+  (cluster_wide ? api.forbidden_cluster_wide : api.forbidden).insert({verb, resource});
 }
 
 void Cluster::AllowAll() {
   base::MutexLock lock(impl_->mutex);
   impl_->kube_api.forbidden.clear();
+  impl_->kube_api.forbidden_cluster_wide.clear();
 }
 
 void Cluster::SetRulesIncomplete(bool incomplete) {
@@ -82,6 +84,12 @@ void Cluster::SetNomadKeys(std::vector<std::string> ids, const std::string& noma
 void Cluster::DenyReadJob(bool read_job_denied) {
   base::MutexLock lock(impl_->mutex);
   impl_->nomads.first().api.read_job_denied = read_job_denied;
+  impl_->nomads.first().api.acl = true;
+}
+
+void Cluster::DenyListJobs(bool list_jobs_denied) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->nomads.first().api.list_jobs_denied = list_jobs_denied;
   impl_->nomads.first().api.acl = true;
 }
 

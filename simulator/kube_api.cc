@@ -73,8 +73,10 @@ KubeCall ParseKubeCall(const http::HttpRequest& request) {
   return call;
 }
 
-bool KubeApi::IsForbidden(const std::string& verb, const std::string& resource) const {
-  return forbidden.count({verb, resource}) != 0 || forbidden.count({verb, ""}) != 0;
+bool KubeApi::IsForbidden(const std::string& verb, const std::string& resource,
+                          const std::string& ns) const {
+  return forbidden.contains({verb, resource}) || forbidden.contains({verb, ""}) ||
+         (ns.empty() && forbidden_cluster_wide.contains({verb, resource}));
 }
 
 http::HttpResponse KubeApi::Handle(const http::HttpRequest& request) {
@@ -92,7 +94,7 @@ http::HttpResponse KubeApi::Handle(const http::HttpRequest& request) {
     if (auto found = reads ? Discover(call.target) : std::nullopt) return *std::move(found);
     return TextReply(404, "404 page not found\n");
   }
-  if (IsForbidden(call.verb, std::string(call.def->plural))) {
+  if (IsForbidden(call.verb, std::string(call.def->plural), call.ns)) {
     return Forbidden(*call.def, call.ns, call.name, call.verb);
   }
   return Dispatch(call, request);

@@ -39,20 +39,25 @@ class KubeApi {
 
   // Verb and plural; an empty plural means all resources.
   std::set<std::pair<std::string, std::string>> forbidden;
+  std::set<std::pair<std::string, std::string>> forbidden_cluster_wide;  // allowed in a namespace
   std::optional<std::string> quota_exceeded;
   bool rules_incomplete = false;
 
  private:
-  bool IsForbidden(const std::string& verb, const std::string& resource) const;
+  // An empty namespace: all of them, or the resource has none.
+  bool IsForbidden(const std::string& verb, const std::string& resource,
+                   const std::string& ns) const;
   http::HttpResponse Dispatch(const KubeCall& call, const http::HttpRequest& request);
 
   // kube_review.cc
   http::HttpResponse Review(const KubeCall& call, const http::HttpRequest& request) const;
-  Json AccessRules() const;
+  Json AccessRules(const std::string& ns) const;
 
   // kube_read.cc
-  http::HttpResponse Get(const KubeCall& call) const;
+  http::HttpResponse Get(const KubeCall& call);
   http::HttpResponse List(const KubeCall& call, bool metadata_only);
+  // The stored objects; of pods also those of instances that have a host, which are made here.
+  const KubeStore::Objects& Objects(const ResourceDef& def);
   // Of an object, as an element of a list.
   struct ItemTexts {
     Object object;
@@ -88,6 +93,8 @@ class KubeApi {
   KubeStore& store_;
   // Of the objects that were listed last: a list is asked for more often than its objects change.
   std::map<std::pair<const ResourceDef*, KubeStore::Key>, ItemTexts> texts_;
+  KubeStore::Objects pods_;
+  std::map<KubeStore::Key, std::pair<Object, Object>> launcher_pods_;  // with their instances
 };
 
 // kube_discovery.cc: the answer to a GET of what kubectl asks first; nullopt: the path is another.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // GET of objects, and paginated lists.
-#include <charconv>
+#include <map>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
@@ -10,6 +12,7 @@
 
 #include "kube_api.h"
 #include "kube_reply.h"
+#include "pod_requests.h"
 #include "selector.h"
 
 namespace nomad_harvester::simulator {
@@ -74,10 +77,28 @@ http::HttpResponse Expired(const Position& position) {
 
 }  // namespace
 
-http::HttpResponse KubeApi::Get(const KubeCall& call) const {
-  const Object object = store_.Find(*call.def, call.ns, call.name);
-  if (object == nullptr) return NotFound(*call.def, call.name);
-  return JsonReply(200, *object);
+const KubeStore::Objects& KubeApi::Objects(const ResourceDef& def) {
+  if (&def != &kPods) return store_.All(def);
+  pods_ = store_.All(kPods);
+  std::map<KubeStore::Key, std::pair<Object, Object>> made;
+  for (const auto& [key, instance] : store_.All(kInstances)) {
+    if (base::TextAt(*instance, {"status", "nodeName"}).empty()) continue;
+    const auto before = launcher_pods_.find(key);
+    const bool is_current = before != launcher_pods_.end() && before->second.first == instance;
+    const Object pod =
+        is_current ? before->second.second : std::make_shared<const Json>(LauncherPod(*instance));
+    made[key] = {instance, pod};
+    pods_.emplace(KubeStore::Key{key.first, NameOf(*pod)}, pod);
+  }
+  launcher_pods_ = std::move(made);
+  return pods_;
+}
+
+http::HttpResponse KubeApi::Get(const KubeCall& call) {
+  const KubeStore::Objects& objects = Objects(*call.def);
+  const auto object = objects.find({call.ns, call.name});
+  if (object == objects.end()) return NotFound(*call.def, call.name);
+  return JsonReply(200, *object->second);
 }
 
 http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
@@ -89,7 +110,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
   const std::int64_t limit = base::ParseInt(call.target.Query("limit")).value_or(0);
 
   Position position{store_.revision(), {}};
-  const KubeStore::Objects* objects = &store_.All(*call.def);
+  const KubeStore::Objects* objects = &Objects(*call.def);
   const std::string token = call.target.Query("continue");
   if (!token.empty()) {
     const auto decoded = Decode(token);
@@ -128,7 +149,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
 
   Json metadata = {{"resourceVersion", std::to_string(position.revision)}};
   if (remaining > 0) {
-    if (token.empty()) store_.Keep(*call.def);
+    if (token.empty()) store_.Keep(*call.def, *objects);
     metadata["continue"] = Encode(next);
     if (labels->empty() && fields->empty()) metadata["remainingItemCount"] = remaining;
   } else if (call.def->custom && !metadata_only) {

@@ -19,7 +19,7 @@ Json Attributes(const Json& question) {
 
 // If nothing is forbidden, one rule grants everything, as for cluster-admin; otherwise each
 // resource has a rule with its remaining verbs.
-Json KubeApi::AccessRules() const {
+Json KubeApi::AccessRules(const std::string& ns) const {
   Json rules = Json::array();
   const auto add = [&rules](Json verbs, std::string_view group, std::string_view resource) {
     rules.push_back({{"verbs", std::move(verbs)},
@@ -34,7 +34,7 @@ Json KubeApi::AccessRules() const {
   for (std::size_t i = 0; (def = ResourceAt(i)) != nullptr; ++i) {
     Json verbs = Json::array();
     for (const char* verb : kVerbs) {
-      if (!IsForbidden(verb, std::string(def->plural))) verbs.push_back(verb);
+      if (!IsForbidden(verb, std::string(def->plural), ns)) verbs.push_back(verb);
     }
     if (!verbs.empty()) add(verbs, def->group, def->plural);
   }
@@ -48,12 +48,14 @@ http::HttpResponse KubeApi::Review(const KubeCall& call, const http::HttpRequest
   if (call.review == "selfsubjectaccessreviews") {
     const Json attributes = Attributes(answer);
     const bool allowed =
-        !IsForbidden(base::GetString(attributes, "verb"), base::GetString(attributes, "resource"));
+        !IsForbidden(base::GetString(attributes, "verb"), base::GetString(attributes, "resource"),
+                     base::GetString(attributes, "namespace"));
     answer["status"] = {{"allowed", allowed}};
     return JsonReply(201, answer);
   }
   if (call.review == "selfsubjectrulesreviews") {
-    answer["status"] = {{"resourceRules", rules_incomplete ? Json::array() : AccessRules()},
+    const std::string ns = base::TextAt(answer, {"spec", "namespace"});
+    answer["status"] = {{"resourceRules", rules_incomplete ? Json::array() : AccessRules(ns)},
                         {"nonResourceRules", Json::array()},
                         {"incomplete", rules_incomplete}};
     // kubernetes/kubernetes:staging/src/k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go,

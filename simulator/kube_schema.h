@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/http/message.h"
-
 #include "kube_reply.h"
 #include "kube_types.h"
 #include "nlohmann/json_fwd.hpp"

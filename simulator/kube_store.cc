@@ -111,10 +111,10 @@ void KubeStore::Erase(const ResourceDef& def, const std::string& ns, const std::
   Changed(def, before, nullptr);
 }
 
-void KubeStore::Keep(const ResourceDef& def) {
+void KubeStore::Keep(const ResourceDef& def, const Objects& objects) {
   std::erase_if(kept_, [this](const Snapshot& old) { return old.until <= world_.now(); });
   if (Kept(def, revision_) != nullptr) return;
-  kept_.push_back({&def, revision_, world_.now() + kHistory, All(def)});
+  kept_.push_back({&def, revision_, world_.now() + kHistory, objects});
 }
 
 const KubeStore::Objects* KubeStore::Kept(const ResourceDef& def, std::int64_t revision) const {

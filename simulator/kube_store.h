@@ -57,10 +57,10 @@ class KubeStore {
   void Erase(const ResourceDef& def, const std::string& ns, const std::string& name);
 
   std::int64_t revision() const { return revision_; }
-  // Keeps the present objects for the next pages; etcd keeps history for five minutes
+  // Keeps the objects, the present ones, for the next pages; etcd keeps history for five minutes
   // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/options/etcd.go,
   // DefaultCompactInterval).
-  void Keep(const ResourceDef& def);
+  void Keep(const ResourceDef& def, const Objects& objects);
   // Null: the revision was not kept.
   const Objects* Kept(const ResourceDef& def, std::int64_t revision) const;
 

@@ -6,6 +6,7 @@
 #include "kube_api.h"
 #include "kube_reply.h"
 #include "kube_schema.h"
+#include "pod_requests.h"
 #include "templates.h"
 
 namespace nomad_harvester::simulator {
@@ -117,6 +118,7 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
   if (&def == &kVms) {
     // The status is a subresource: a POST ignores it.
     object.erase("status");
+    SetRequests(object);
     if (const auto denied = AdmitVm(object, true)) return *denied;
   }
   if (&def == &kTemplateVersions) {
@@ -224,6 +226,12 @@ http::HttpResponse KubeApi::Update(const KubeCall& call, const Object& current, 
     return Invalid(def, call.name, changes);
   }
   if (&def == &kVms) {
+    const auto limits_of = [](const Json& vm) {
+      const Json* const limits =
+          base::FindPath(vm, {"spec", "template", "spec", "domain", "resources", "limits"});
+      return limits == nullptr ? Json() : *limits;
+    };
+    if (limits_of(wanted) != limits_of(*current)) SetRequests(wanted);
     if (const auto denied = AdmitVm(wanted, false)) return *denied;
   }
   if (call.dry_run) return WithWarning(JsonReply(200, wanted), pruned.warning);

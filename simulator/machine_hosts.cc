@@ -1,42 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
 // On which host a guest runs: Kubernetes' scheduler, and live migration.
-#include <limits>
+#include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/simulator/cluster.h"
 
+#include "kube_scheduler.h"
 #include "machines.h"
+#include "pod_requests.h"
 
 namespace nomad_harvester::simulator {
 namespace {
 
 constexpr base::Duration kMigrationTime = std::chrono::seconds(2);
+constexpr char kUnschedulable[] = "ErrorUnschedulable";
+constexpr char kFirstAttempt[] =
+    "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
 
-bool IsCordoned(const Json& host) {
-  const Json* spec = base::FindMember(host, "spec");
-  return spec != nullptr && base::GetBool(*spec, "unschedulable");
-}
+std::string HostOf(const Json& instance) { return base::TextAt(instance, {"status", "nodeName"}); }
 
-std::string HostOf(const Json& instance) {
-  const Json* host = base::FindPath(instance, {"status", "nodeName"});
-  return host != nullptr && host->is_string() ? host->get<std::string>() : "";
+// Where the guest or the pod takes room; empty: it has no host, or it has ended.
+std::string HostUsedBy(const ResourceDef& def, const Object& object) {
+  if (object == nullptr) return "";
+  const std::string phase = base::TextAt(*object, {"status", "phase"});
+  if (phase == "Succeeded" || phase == "Failed") return "";
+  return &def == &kPods ? base::TextAt(*object, {"spec", "nodeName"}) : HostOf(*object);
 }
 
 }  // namespace
 
-// The one with the fewest guests that is not cordoned; if all are, the first.
-std::string Machines::NextHost() const {
-  std::map<std::string, int> guests;
-  for (const auto& [key, instance] : store_.All(kInstances)) ++guests[HostOf(*instance)];
-  std::string next;
-  int fewest = std::numeric_limits<int>::max();
-  for (const auto& [key, host] : store_.All(kHosts)) {
-    if (next.empty()) next = NameOf(*host);
-    if (IsCordoned(*host) || guests[NameOf(*host)] >= fewest) continue;
-    fewest = guests[NameOf(*host)];
-    next = NameOf(*host);
+bool Machines::CountLoad(const ResourceDef& def, const Object& before, const Object& after) {
+  if (&def != &kInstances && &def != &kPods) return false;
+  const std::string uid = UidOf(after != nullptr ? *after : *before);
+  const std::string host = HostUsedBy(def, after);
+  const auto counted = loads_.find(uid);
+  const bool was_counted = counted != loads_.end();
+  if (host == (was_counted ? counted->second.host : "")) return false;
+  if (was_counted) {
+    Requests& used = used_[counted->second.host];
+    for (const auto& [resource, amount] : counted->second.requests) used[resource] -= amount;
+    loads_.erase(counted);
   }
-  return next;
+  if (!host.empty()) {
+    const Json pod = &def == &kPods ? *after : LauncherPod(*after);
+    Load load{.host = host,
+              .ns = NamespaceOf(pod),
+              .labels = pod["metadata"].value("labels", Json::object()),
+              .requests = RequestsOf(pod)};
+    for (const auto& [resource, amount] : load.requests) used_[host][resource] += amount;
+    loads_.emplace(uid, std::move(load));
+  }
+  return was_counted;
+}
+
+bool Machines::IsAvoided(const std::string& host, const Json& instance) const {
+  const std::vector<Json> avoided = LabelsToAvoid(instance);
+  if (avoided.empty()) return false;
+  return std::any_of(loads_.begin(), loads_.end(), [&](const auto& entry) {
+    const Load& load = entry.second;
+    if (load.host != host || load.ns != NamespaceOf(instance)) return false;
+    return std::any_of(avoided.begin(), avoided.end(),
+                       [&](const Json& labels) { return HasLabels(load.labels, labels); });
+  });
+}
+
+// kubernetes/kubernetes:pkg/scheduler/framework/types.go, FitError.
+absl::StatusOr<std::string> Machines::FindHost(const Json& instance) const {
+  const Requests wanted = RequestsOf(LauncherPod(instance));
+  static const Requests kNone;
+  const auto used_on = [this](const std::string& host) -> const Requests& {
+    const auto found = used_.find(host);
+    return found == used_.end() ? kNone : found->second;
+  };
+  const auto pods_on = [&](const std::string& host) {
+    const auto pods = used_on(host).find("pods");
+    return pods == used_on(host).end() ? 0 : pods->second;
+  };
+  std::string best;
+  std::map<std::string, int> reasons;
+  for (const auto& [key, host] : store_.All(kHosts)) {
+    const std::string name = NameOf(*host);
+    std::vector<std::string> against = ReasonsAgainst(*host, instance, used_on(name), wanted);
+    if (against.empty() && IsAvoided(name, instance)) {
+      against.emplace_back("node(s) didn't match pod anti-affinity rules");
+    }
+    for (const std::string& reason : against) ++reasons[reason];
+    if (!against.empty()) continue;
+    if (best.empty() || pods_on(name) < pods_on(best)) best = name;
+  }
+  if (!best.empty()) return best;
+  std::string message = "0/" + std::to_string(store_.All(kHosts).size()) + " nodes are available: ";
+  const char* separator = "";
+  for (const auto& [reason, hosts] : reasons) {
+    message += std::exchange(separator, ", ") + std::to_string(hosts) + " " + reason;
+  }
+  return base::Unavailable(message + ".");
+}
+
+bool Machines::FindAndBind(const Json& instance, const std::string& uid) {
+  if (!HostOf(instance).empty()) return true;
+  const auto host = FindHost(instance);
+  if (!host.ok()) {
+    AwaitHost(uid, std::string(host.status().message()));
+    return false;
+  }
+  const Machine& machine = machines_.at(uid);
+  Mutate(kInstances, machine.ns, machine.name,
+         [&host](Json& bound) { bound["status"]["nodeName"] = *host; });
+  return true;
+}
+
+// KubeVirt's condition keeps the message of the first attempt, and the pod has the present one
+// (kubevirt/kubevirt:pkg/controller/conditions.go, UpdateCondition).
+void Machines::AwaitHost(const std::string& uid, const std::string& message) {
+  Machine& machine = machines_.at(uid);
+  if (!std::exchange(machine.waits_for_host, true)) {
+    Show(machine, kUnschedulable, true);
+    Mutate(kVms, machine.ns, machine.name, [this](Json& vm) {
+      SetCondition(vm, "PodScheduled", "False", "Unschedulable", kFirstAttempt, world_.wall());
+    });
+    Emit(EventKind::kVmFailing, *VmOf(uid), std::string(kUnschedulable) + ": " + message);
+  }
+  Json pod = UnscheduledPod(machine.ns, machine.name, message);
+  RemovePod(machine);
+  store_.Stamp(kPods, pod);
+  store_.Insert(kPods, std::move(pod));
+}
+
+void Machines::RemovePod(const Machine& machine) {
+  store_.Erase(kPods, machine.ns, "virt-launcher-" + machine.name);
+}
+
+// A host may have room now for what waits.
+void Machines::RetryAwaiting() {
+  for (auto& [uid, machine] : machines_) {
+    if (!machine.waits_for_host) continue;
+    const Object instance = store_.Find(kInstances, machine.ns, machine.name);
+    if (instance == nullptr || machine.ending) continue;
+    if (!FindAndBind(*instance, uid)) continue;
+    machine.waits_for_host = false;
+    RemovePod(machine);
+    Show(machine, "Starting", true);
+    Mutate(kVms, machine.ns, machine.name,
+           [this](Json& vm) { SetCondition(vm, "PodScheduled", "True", "", "", world_.wall()); });
+    for (const char* phase : {"Scheduling", "Scheduled"}) SetPhase(uid, machine.boot, phase);
+    world_.After(world_.options.boot_time,
+                 [this, vm = uid, boot = machine.boot] { Run(vm, boot); });
+  }
 }
 
 // The instance keeps its old host until the guest has moved

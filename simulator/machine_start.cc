@@ -116,7 +116,9 @@ void Machines::Boot(const std::string& uid) {
   if (boot == 1) {
     // Its first attempt to get a host comes before its claims are bound, and fails.
     world_.After(step, [this, uid, boot] { ShowStart(uid, boot, "ErrorUnschedulable"); });
-    world_.After(step * 2, [this, uid, boot] { ShowStart(uid, boot, "Starting"); });
+    world_.After(step * 2, [this, uid, boot] { Schedule(uid, boot); });
+  } else {
+    Schedule(uid, boot);
   }
   const base::Duration time = world_.options.boot_time;
   world_.After(time / 4, [this, uid, boot] { SetPhase(uid, boot, "Scheduling"); });
@@ -125,12 +127,28 @@ void Machines::Boot(const std::string& uid) {
   world_.After(time - passed, [this, uid, boot] { Run(uid, boot); });
 }
 
-void Machines::ShowStart(const std::string& uid, std::uint64_t boot, const char* printable_status) {
+Machines::Machine* Machines::Booting(const std::string& uid, std::uint64_t boot) {
   const auto found = machines_.find(uid);
-  if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
-  const Object instance = store_.Find(kInstances, found->second.ns, found->second.name);
+  const bool boots =
+      found != machines_.end() && found->second.boot == boot && !found->second.ending;
+  return boots ? &found->second : nullptr;
+}
+
+void Machines::Schedule(const std::string& uid, std::uint64_t boot) {
+  const Machine* const machine = Booting(uid, boot);
+  if (machine == nullptr) return;
+  const Object instance = store_.Find(kInstances, machine->ns, machine->name);
+  if (instance == nullptr) return;
+  if (!FindAndBind(*instance, uid)) return;
+  ShowStart(uid, boot, "Starting");
+}
+
+void Machines::ShowStart(const std::string& uid, std::uint64_t boot, const char* printable_status) {
+  Machine* const machine = Booting(uid, boot);
+  if (machine == nullptr) return;
+  const Object instance = store_.Find(kInstances, machine->ns, machine->name);
   if (instance == nullptr || (*instance)["status"]["phase"] == "Running") return;
-  Show(found->second, printable_status, true);
+  Show(*machine, printable_status, true);
 }
 
 void Machines::Fail(Machine& machine) {
@@ -153,39 +171,40 @@ void Machines::Fail(Machine& machine) {
 }
 
 void Machines::SetPhase(const std::string& uid, std::uint64_t boot, const char* phase) {
-  const auto found = machines_.find(uid);
-  if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
-  Mutate(kInstances, found->second.ns, found->second.name, [&](Json& instance) {
+  const Machine* const machine = Booting(uid, boot);
+  if (machine == nullptr || machine->waits_for_host) return;
+  Mutate(kInstances, machine->ns, machine->name, [&](Json& instance) {
     // A guest that boots faster than the controllers react runs already.
     if (instance["status"]["phase"] != "Running") EnterPhase(instance, phase, world_.wall());
   });
 }
 
 void Machines::Run(const std::string& uid, std::uint64_t boot) {
-  const auto found = machines_.find(uid);
-  if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
-  Machine& machine = found->second;
+  Machine* const booting = Booting(uid, boot);
+  if (booting == nullptr) return;
+  Machine& machine = *booting;
   const Object vm = VmOf(uid);
-  if (vm == nullptr || !Starts(*vm)) return;
+  const Object instance = store_.Find(kInstances, machine.ns, machine.name);
+  if (vm == nullptr || !Starts(*vm) || instance == nullptr || machine.waits_for_host) return;
+  if ((*instance)["status"]["phase"] == "Running") return;
+  // A guest that boots faster than the controllers react has no host yet.
+  if (!FindAndBind(*instance, uid)) return;
   // Its pod cannot mount a missing Secret.
   machine.waits_for_secret = !UserDataOf(store_, *vm).has_value();
   if (machine.waits_for_secret) return;
   if (machine.address.empty()) machine.address = nomads_.first().state.NextAddress();
   const std::string address = machine.address;
-  const std::string host = NextHost();
-  const bool runs = Mutate(kInstances, machine.ns, machine.name, [&](Json& instance) {
-    const std::string mac = "52:54:00:" + UidOf(instance).substr(0, 2) + ":" +
-                            UidOf(instance).substr(2, 2) + ":" + UidOf(instance).substr(4, 2);
-    EnterPhase(instance, "Running", world_.wall());
-    instance["status"]["nodeName"] = host;
-    instance["status"]["interfaces"] = Json::array({{{"name", "nic-0"},
-                                                     {"mac", mac},
-                                                     {"ipAddress", address},
-                                                     {"ipAddresses", Json::array({address})},
-                                                     {"infoSource", "domain, guest-agent"}}});
-    SetCondition(instance, "Ready", "True", "", "", world_.wall());
+  Mutate(kInstances, machine.ns, machine.name, [&](Json& running) {
+    const std::string mac = "52:54:00:" + UidOf(running).substr(0, 2) + ":" +
+                            UidOf(running).substr(2, 2) + ":" + UidOf(running).substr(4, 2);
+    EnterPhase(running, "Running", world_.wall());
+    running["status"]["interfaces"] = Json::array({{{"name", "nic-0"},
+                                                    {"mac", mac},
+                                                    {"ipAddress", address},
+                                                    {"ipAddresses", Json::array({address})},
+                                                    {"infoSource", "domain, guest-agent"}}});
+    SetCondition(running, "Ready", "True", "", "", world_.wall());
   });
-  if (!runs) return;
   Mutate(kVms, machine.ns, machine.name, [this](Json& object) {
     object["status"]["ready"] = true;
     object["status"]["printableStatus"] = "Running";

@@ -32,6 +32,8 @@ void Machines::EndInstance(const std::string& uid) {
   const auto found = machines_.find(uid);
   if (found == machines_.end()) return;
   store_.Erase(kInstances, found->second.ns, found->second.name);
+  RemovePod(found->second);
+  found->second.waits_for_host = false;
   ++found->second.boot;
   LoseClient(found->second);
 }

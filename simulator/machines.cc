@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machines.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
@@ -108,8 +109,14 @@ void Machines::Pause(const std::string& uid, bool paused) {
 void Machines::OnChange(const ResourceDef& def, const Object& before, const Object& after) {
   if (&def == &kVms) OnVmChange(before, after);
   if (&def == &kSecrets) OnSecretChange(before, after);
+  const bool instance_ends = &def == &kInstances && after == nullptr;
+  const bool makes_room = CountLoad(def, before, after) || &def == &kHosts;
+  if (makes_room && std::any_of(machines_.begin(), machines_.end(),
+                                [](const auto& entry) { return entry.second.waits_for_host; })) {
+    world_.After(world_.options.reaction_time, [this] { RetryAwaiting(); });
+  }
   const bool claim_ends = &def == &kClaims && after != nullptr && IsTerminating(*after);
-  if (claim_ends || (&def == &kInstances && after == nullptr)) {
+  if (claim_ends || instance_ends) {
     world_.After(world_.options.reaction_time, [this] { ReleaseClaims(); });
   }
 }
@@ -143,6 +150,7 @@ void Machines::OnVmChange(const Object& before, const Object& after) {
       const auto found = machines_.find(uid);
       if (found == machines_.end()) return;
       LoseClient(found->second);
+      RemovePod(found->second);
       machines_.erase(found);
     });
     // The garbage collector deletes what the VM owned.

@@ -12,8 +12,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "kube_store.h"
 #include "nomads.h"
+#include "pod_requests.h"
 #include "world.h"
 
 namespace nomad_harvester::simulator {
@@ -23,7 +25,7 @@ class Machines {
   Machines(World& world, KubeStore& store, Nomads& nomads)
       : world_(world), store_(store), nomads_(nomads) {}
 
-  // Called for every change of the store. Only schedules reactions; changes nothing itself.
+  // Called for every change of the store. Only counts, and schedules reactions; changes no object.
   void OnChange(const ResourceDef& def, const Object& before, const Object& after);
 
   void NeverJoin(int next_vms) { never_join_ += next_vms; }
@@ -59,12 +61,20 @@ class Machines {
     std::optional<Failure> failure;
     ClientBehaviour client;
     bool waits_for_secret = false;
+    bool waits_for_host = false;
     bool hangs = false;
     bool ending = false;     // it is being deleted
     std::uint64_t boot = 0;  // number of the start; actions of an earlier one are ignored
     std::string address;
     std::string node_id;
     NomadState* nomad = nullptr;  // that of its node
+  };
+  // A pod on a host.
+  struct Load {
+    std::string host;
+    std::string ns;
+    Json labels;
+    Requests requests;
   };
   using Mutation = std::function<void(Json&)>;
 
@@ -87,13 +97,27 @@ class Machines {
   void AddFinalizer(const Machine& machine, const char* finalizer);
   void ShowStart(const std::string& uid, std::uint64_t boot, const char* printable_status);
   void Boot(const std::string& uid);
+  // Null: this boot of the machine is over, or it ends.
+  Machine* Booting(const std::string& uid, std::uint64_t boot);
+  void Schedule(const std::string& uid, std::uint64_t boot);
   void Fail(Machine& machine);
   void SetPhase(const std::string& uid, std::uint64_t boot, const char* phase);
   void Run(const std::string& uid, std::uint64_t boot);
   void Join(const std::string& uid, std::uint64_t boot);
 
   // machine_hosts.cc
-  std::string NextHost() const;
+  // Counts what an instance or a pod requests of its host. True if it has left one.
+  bool CountLoad(const ResourceDef& def, const Object& before, const Object& after);
+  // Whether a pod runs there beside which the instance must not run.
+  bool IsAvoided(const std::string& host, const Json& instance) const;
+  // The emptiest host that takes the instance. Unavailable, with the scheduler's message: none
+  // does.
+  absl::StatusOr<std::string> FindHost(const Json& instance) const;
+  // Gives the instance of the machine a host unless it has one. False: it waits for one.
+  bool FindAndBind(const Json& instance, const std::string& uid);
+  void AwaitHost(const std::string& uid, const std::string& message);
+  void RetryAwaiting();
+  void RemovePod(const Machine& machine);
 
   // machine_claims.cc
   void MakeClaims(Machine& machine, const Json& vm);
@@ -115,6 +139,8 @@ class Machines {
   KubeStore& store_;
   Nomads& nomads_;
   std::map<std::string, Machine> machines_;
+  std::map<std::string, Load> loads_;     // pods on hosts, by uid; those of instances by theirs
+  std::map<std::string, Requests> used_;  // by host: what its pods request together
   std::map<std::pair<std::string, std::string>, std::string> guest_names_;
   std::set<std::string> hanging_claims_;
   bool keep_claims_ = false;

@@ -60,7 +60,7 @@ NomadCall ParseNomadCall(const http::HttpRequest& request) {
       call.id = segments[3];
     }
   } else if (segments[1] == "job") {
-    call.resource = "jobs";
+    call.resource = call.write ? "jobs" : "job";
   } else if (IsIntroduction(segments)) {
     call.resource = "introduction";
   } else if (segments[1] == "client" && call.id == "metadata") {
@@ -128,6 +128,9 @@ NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& re
   if (call.resource == "node-allocations") return NodeAllocations(call);
   if (call.resource == "allocations") return Allocations(call.target);
   if (call.resource == "allocation") return Allocation(call);
+  if (call.resource == "jobs" && !call.write) return Jobs(call.target);
+  if (call.resource == "job") return Job(call);
+  if (call.resource == "evaluations" && !call.write) return Evaluations(call.target);
   if (call.resource == "drain") return Drain(call, request.body);
   if (call.resource == "eligibility") return Eligibility(call, request.body);
   if (call.resource == "purge") return Purge(call);

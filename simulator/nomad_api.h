@@ -46,6 +46,7 @@ class NomadApi {
   NomadReply Handle(const http::HttpRequest& request);
 
   bool read_job_denied = false;
+  bool list_jobs_denied = false;
   bool node_write_denied = false;
   bool acl = false;
   std::vector<std::string> keys = {kFirstNomadKey};
@@ -65,6 +66,9 @@ class NomadApi {
   NomadReply Metadata(const NomadCall& call, http::Method method, const std::string& body);
   NomadReply RegisterJob(const std::string& body);
   NomadReply StopJob(const NomadCall& call);
+  NomadReply Jobs(const Target& target) const;
+  NomadReply Job(const NomadCall& call) const;
+  NomadReply Evaluations(const Target& target) const;
   NomadReply Acl(const NomadCall& call) const;
   NomadReply NodePool(const NomadCall& call) const;
   NomadReply Members() const;

@@ -97,7 +97,7 @@ void NomadState::CommitLatePlans(const NomadNode& node) {
 void NomadState::CommitLate(const JobSpec& job, const std::string& node_id) {
   const NomadNode* node = FindNode(node_id);
   if (node == nullptr || node->status != "ready") return;
-  jobs_.try_emplace(job.id, Job{job, false});
+  jobs_.try_emplace(job.id, NomadJob{.spec = job, .modify_index = index_});
   Place(job, *node);
   // A drainer that watches the job sees it.
   world_.After(world_.options.reaction_time, [this, node_id] { DrainStep(node_id); });

@@ -59,14 +59,15 @@ Json DriversJson(const NomadNode& node) {
   return drivers;
 }
 
-Json NodeResourcesJson() {
-  return {
-      {"Cpu",
-       {{"CpuShares", 4000}, {"TotalCpuCores", 2}, {"ReservableCpuCores", Json::array({0, 1})}}},
-      {"Memory", {{"MemoryMB", 4096}, {"MemoryMaxMB", 0}}},
-      {"Disk", {{"DiskMB", 20000}}},
-      {"Networks", Json::array()},
-      {"Devices", nullptr}};
+Json NodeResourcesJson(const NodeSpec& spec) {
+  return {{"Cpu",
+           {{"CpuShares", spec.cpu},
+            {"TotalCpuCores", 2},
+            {"ReservableCpuCores", Json::array({0, 1})}}},
+          {"Memory", {{"MemoryMB", spec.memory_mb}, {"MemoryMaxMB", 0}}},
+          {"Disk", {{"DiskMB", 20000}}},
+          {"Networks", Json::array()},
+          {"Devices", nullptr}};
 }
 
 Json ReservedResourcesJson() {
@@ -128,11 +129,11 @@ Json CommonAllocation(const NomadAllocation& allocation) {
   const std::int64_t created = allocation.created_at.time_since_epoch().count();
   return {{"ID", allocation.id},
           {"Namespace", allocation.job.ns},
-          {"Name", allocation.job_id + ".group[0]"},
+          {"Name", allocation.job_id + "." + allocation.job.group + "[0]"},
           {"NodeID", allocation.node_id},
           {"NodeName", allocation.node_name},
           {"JobID", allocation.job_id},
-          {"TaskGroup", "group"},
+          {"TaskGroup", allocation.job.group},
           {"ClientStatus", allocation.client_status},
           {"DesiredStatus", allocation.desired},
           {"CreateIndex", allocation.create_index},
@@ -155,7 +156,7 @@ Json NodeJson(const NomadNode& node) {
   }
   json["Attributes"]["unique.network.ip-address"] = node.address;
   json["Meta"] = node.spec.meta;
-  json["NodeResources"] = NodeResourcesJson();
+  json["NodeResources"] = NodeResourcesJson(node.spec);
   json["ReservedResources"] = ReservedResourcesJson();
   json["DrainStrategy"] = DrainStrategyJson(node);
   json["StatusUpdatedAt"] =
@@ -170,7 +171,7 @@ Json NodeStub(const NomadNode& node, bool resources, bool os) {
   json["Version"] = kVersion;
   if (os) json["Attributes"] = {{"os.name", "ubuntu"}};
   if (resources) {
-    json["NodeResources"] = NodeResourcesJson();
+    json["NodeResources"] = NodeResourcesJson(node.spec);
     json["ReservedResources"] = ReservedResourcesJson();
   }
   return json;
@@ -194,6 +195,86 @@ Json AllocationStub(const NomadAllocation& allocation, bool resources, bool task
   if (resources) json["AllocatedResources"] = AllocatedResources(allocation);
   json["TaskStates"] = task_states ? TaskStates(allocation) : Json(nullptr);
   return json;
+}
+
+// A dead job is not told from a running one, unless it was stopped.
+Json JobStub(const NomadJob& job) {
+  const JobSpec& spec = job.spec;
+  return {{"ID", spec.id},
+          {"Name", spec.id},
+          {"Namespace", spec.ns},
+          {"Type", spec.type},
+          {"Priority", 50},
+          {"Datacenters", Json::array({spec.datacenter.empty() ? "*" : spec.datacenter})},
+          {"NodePool", spec.node_pool.empty() ? "all" : spec.node_pool},
+          {"Stop", job.stopped},
+          {"Status", job.stopped      ? "dead"
+                     : job.queued > 0 ? "pending"
+                                      : "running"},
+          {"JobSummary", {{"Summary", {{spec.group, {{"Queued", job.queued}}}}}}},
+          {"CreateIndex", job.modify_index},
+          {"ModifyIndex", job.modify_index},
+          {"JobModifyIndex", job.modify_index}};
+}
+
+Json JobJson(const NomadJob& job) {
+  const JobSpec& spec = job.spec;
+  Json json = JobStub(job);
+  json.erase("JobSummary");
+  Json constraints = Json::array();
+  for (const auto& [left, right] : {std::pair("${node.unique.name}", spec.node_name),
+                                    std::pair("${node.class}", spec.node_class)}) {
+    if (right.empty()) continue;
+    constraints.push_back({{"LTarget", left}, {"RTarget", right}, {"Operand", "="}});
+  }
+  json["Constraints"] = constraints.empty() ? Json(nullptr) : constraints;
+  json["Version"] = 0;
+  const Json main = {{"Name", "main"},
+                     {"Driver", spec.driver},
+                     {"Resources",
+                      {{"CPU", spec.cpu},
+                       {"Cores", 0},
+                       {"MemoryMB", spec.memory_mb},
+                       {"MemoryMaxMB", 0},
+                       {"Networks", nullptr},
+                       {"Devices", nullptr}}},
+                     {"Constraints", nullptr},
+                     {"Lifecycle", nullptr}};
+  json["TaskGroups"] = Json::array({{{"Name", spec.group},
+                                     {"Count", spec.count},
+                                     {"Constraints", nullptr},
+                                     {"EphemeralDisk", {{"SizeMB", 300}}},
+                                     {"Networks", nullptr},
+                                     {"Volumes", nullptr},
+                                     {"Tasks", Json::array({main})}}});
+  return json;
+}
+
+Json EvaluationJson(const NomadJob& job, const NomadEvaluation& evaluation) {
+  int exhausted = 0;
+  for (const auto& [dimension, nodes] : evaluation.exhausted) exhausted += nodes;
+  int filtered = 0;
+  for (const auto& [constraint, nodes] : evaluation.filtered) filtered += nodes;
+  const auto or_null = [](const std::map<std::string, int>& nodes) {
+    return nodes.empty() ? Json(nullptr) : Json(nodes);
+  };
+  Json metric = {{"NodesEvaluated", filtered + exhausted},
+                 {"NodesFiltered", filtered},
+                 {"NodesExhausted", exhausted},
+                 {"ConstraintFiltered", or_null(evaluation.filtered)},
+                 {"DimensionExhausted", or_null(evaluation.exhausted)},
+                 {"CoalescedFailures", evaluation.unplaced - 1}};
+  return {{"ID", evaluation.id},
+          {"Namespace", job.spec.ns},
+          {"JobID", job.spec.id},
+          {"Type", job.spec.type},
+          {"Priority", 50},
+          {"Status", "blocked"},
+          {"StatusDescription", "created to place remaining allocations"},
+          {"FailedTGAllocs", {{job.spec.group, std::move(metric)}}},
+          {"JobModifyIndex", job.modify_index},
+          {"CreateIndex", evaluation.create_index},
+          {"ModifyIndex", evaluation.create_index}};
 }
 
 }  // namespace nomad_harvester::simulator

@@ -18,6 +18,12 @@ nlohmann::json NodeStub(const NomadNode& node, bool resources, bool os);
 nlohmann::json AllocationJson(const NomadAllocation& allocation);
 nlohmann::json AllocationStub(const NomadAllocation& allocation, bool resources, bool task_states);
 
+// GET /v1/job/:id, and elements of GET /v1/jobs and GET /v1/evaluations
+// (hashicorp/nomad:nomad/structs/structs.go, Job, JobListStub, Evaluation).
+nlohmann::json JobJson(const NomadJob& job);
+nlohmann::json JobStub(const NomadJob& job);
+nlohmann::json EvaluationJson(const NomadJob& job, const NomadEvaluation& evaluation);
+
 }  // namespace nomad_harvester::simulator
 
 #endif  // NOMAD_HARVESTER_SIMULATOR_NOMAD_JSON_H_

@@ -69,6 +69,12 @@ NomadReply Page(const Target& target, std::uint64_t index, const std::vector<con
   return reply;
 }
 
+// Whether the request is about this namespace.
+bool IsIn(const Target& target, const std::string& ns) {
+  const std::string wanted = target.Query("namespace");
+  return wanted == "*" || ns == (wanted.empty() ? "default" : wanted);
+}
+
 bool Flag(const Target& target, const std::string& key) {
   return base::ParseGoBool(target.Query(key)).value_or(false);
 }
@@ -124,11 +130,8 @@ NomadReply NomadApi::NodeAllocations(const NomadCall& call) const {
 NomadReply NomadApi::Allocations(const Target& target) const {
   if (read_job_denied) return {TextReply(403, "Permission denied"), 0};
   std::vector<const NomadAllocation*> allocations;
-  const std::string ns = target.Query("namespace");
   for (const auto& [id, allocation] : state_.allocations()) {
-    if (ns == "*" || allocation.job.ns == (ns.empty() ? "default" : ns)) {
-      allocations.push_back(&allocation);
-    }
+    if (IsIn(target, allocation.job.ns)) allocations.push_back(&allocation);
   }
   const auto hides = [&target](const char* key) { return target.Query(key) == "false"; };
   return Page(
@@ -139,6 +142,42 @@ NomadReply NomadApi::Allocations(const Target& target) const {
         return base::DumpJson(
             AllocationStub(allocation, Flag(target, "resources"), !hides("task_states")));
       });
+}
+
+NomadReply NomadApi::Jobs(const Target& target) const {
+  if (read_job_denied) return {TextReply(403, "Permission denied"), 0};
+  std::vector<const NomadJob*> jobs;
+  for (const auto& [id, job] : state_.jobs()) {
+    // hashicorp/nomad:nomad/job_endpoint.go, List: without the right the list is empty.
+    if (!list_jobs_denied && IsIn(target, job.spec.ns)) jobs.push_back(&job);
+  }
+  return Page(
+      target, state_.jobs_index(), jobs, [](const NomadJob& job) { return job.spec.id; },
+      [](const NomadJob& job) { return base::DumpJson(JobStub(job)); });
+}
+
+NomadReply NomadApi::Job(const NomadCall& call) const {
+  const auto found = state_.jobs().find(call.id);
+  if (found == state_.jobs().end() || !IsIn(call.target, found->second.spec.ns)) {
+    return {TextReply(404, "job not found"), std::max<std::uint64_t>(1, state_.jobs_index())};
+  }
+  if (read_job_denied) return {TextReply(403, "Permission denied"), 0};
+  return Indexed(found->second.modify_index, JobJson(found->second));
+}
+
+// Only blocked ones are kept.
+NomadReply NomadApi::Evaluations(const Target& target) const {
+  if (read_job_denied) return {TextReply(403, "Permission denied"), 0};
+  std::vector<const NomadJob*> blocked;
+  for (const auto& [id, job] : state_.jobs()) {
+    if (job.blocked && IsIn(target, job.spec.ns)) blocked.push_back(&job);
+  }
+  std::sort(blocked.begin(), blocked.end(),
+            [](const NomadJob* a, const NomadJob* b) { return a->blocked->id < b->blocked->id; });
+  return Page(
+      target, state_.evaluations_index(), blocked,
+      [](const NomadJob& job) { return job.blocked->id; },
+      [](const NomadJob& job) { return base::DumpJson(EvaluationJson(job, *job.blocked)); });
 }
 
 // Only a missing allocation is 404. One that the token may not read is an error without a code, and
@@ -170,8 +209,9 @@ NomadReply NomadApi::Acl(const NomadCall& call) const {
   if (call.id == "policy" && segments.size() == 4 && segments[3] == "nomad-autoscaler") {
     Json namespaces = Json::array();
     if (!read_job_denied) {
-      namespaces.push_back(
-          {{"Name", "*"}, {"Policy", ""}, {"Capabilities", Json::array({"read-job"})}});
+      Json capabilities = Json::array({"read-job"});
+      if (!list_jobs_denied) capabilities.push_back("list-jobs");
+      namespaces.push_back({{"Name", "*"}, {"Policy", ""}, {"Capabilities", capabilities}});
     }
     return Indexed(7, {{"Name", "nomad-autoscaler"},
                        {"Description", ""},

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs and allocations: placement and end.
+#include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "nomad_json.h"
@@ -31,8 +34,8 @@ void NomadState::EmitAllocation(EventKind kind, const NomadAllocation& allocatio
 }
 
 void NomadState::RunJob(const JobSpec& job) {
-  jobs_[job.id] = Job{job, false};
-  ++index_;
+  jobs_index_ = ++index_;
+  jobs_[job.id] = NomadJob{.spec = job, .modify_index = index_};
   Schedule();
 }
 
@@ -40,7 +43,8 @@ bool NomadState::StopJob(const std::string& id) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return false;
   found->second.stopped = true;
-  ++index_;
+  jobs_index_ = found->second.modify_index = ++index_;
+  SetQueued(found->second, 0);
   for (auto& [key, allocation] : allocations_) {
     if (allocation.job_id == id && !allocation.Terminal()) Stop(allocation);
   }
@@ -64,7 +68,7 @@ void NomadState::Hang(const std::string& node_id, bool hang) {
 }
 
 void NomadState::Schedule() {
-  for (const auto& [id, job] : jobs_) {
+  for (auto& [id, job] : jobs_) {
     if (job.stopped) continue;
     if (job.spec.type == "system") {
       ScheduleSystemJob(job);
@@ -74,10 +78,10 @@ void NomadState::Schedule() {
   }
 }
 
-// Places missing allocations as far as there is room; the others stay a blocked evaluation until a
-// node becomes eligible. Batch work that a drain's deadline stopped is not run again, lost batch
+// Places missing allocations as far as there is room; the others stay a blocked evaluation until
+// there is more. Batch work that a drain's deadline stopped is not run again, lost batch
 // work is.
-void NomadState::ScheduleJob(const Job& job) {
+void NomadState::ScheduleJob(NomadJob& job) {
   int have = 0;
   for (const auto& [id, allocation] : allocations_) {
     if (allocation.job_id != job.spec.id || allocation.client_status == "lost") continue;
@@ -86,12 +90,40 @@ void NomadState::ScheduleJob(const Job& job) {
   }
   for (; have < job.spec.count; ++have) {
     const NomadNode* node = LeastLoaded(job.spec);
-    if (node == nullptr) return;
+    if (node == nullptr) break;
     Place(job.spec, *node);
   }
+  SetQueued(job, std::max(0, job.spec.count - have));
 }
 
-void NomadState::ScheduleSystemJob(const Job& job) {
+// hashicorp/nomad:scheduler/generic_sched.go, Process: an evaluation that is blocked again keeps
+// its ID and its counts.
+void NomadState::SetQueued(NomadJob& job, int queued) {
+  if (job.queued != queued) jobs_index_ = ++index_;
+  job.queued = queued;
+  if (queued == 0 ? !job.blocked : job.blocked && queued <= job.blocked->unplaced) return;
+  evaluations_index_ = ++index_;
+  if (queued == 0) {
+    job.blocked.reset();
+    return;
+  }
+  NomadEvaluation blocked{.id = world_.NextUuid(),
+                          .unplaced = queued,
+                          .filtered = {},
+                          .exhausted = {},
+                          .create_index = index_};
+  for (const auto& [id, node] : nodes_) {
+    if (!TakesWork(node) || !IsAmongNodesOf(job.spec, node)) continue;
+    if (const std::string unmet = Unmet(node, job.spec); !unmet.empty()) {
+      ++blocked.filtered[unmet];
+    } else {
+      ++blocked.exhausted[std::string(Lacking(node, LoadOf(node), job.spec))];
+    }
+  }
+  job.blocked = std::move(blocked);
+}
+
+void NomadState::ScheduleSystemJob(const NomadJob& job) {
   std::set<std::string> covered;
   for (const auto& [id, allocation] : allocations_) {
     if (allocation.job_id == job.spec.id && allocation.desired == "run" && !allocation.Terminal()) {
@@ -99,7 +131,8 @@ void NomadState::ScheduleSystemJob(const Job& job) {
     }
   }
   for (const auto& [id, node] : nodes_) {
-    if (covered.count(id) == 0 && CanPlace(node, job.spec)) Place(job.spec, node);
+    if (covered.count(id) != 0 || !CanPlace(node, job.spec)) continue;
+    if (Lacking(node, LoadOf(node), job.spec).empty()) Place(job.spec, node);
   }
 }
 
@@ -108,13 +141,43 @@ bool NomadState::TakesWork(const NomadNode& node) {
   return node.eligible && !node.drain && node.status == "ready";
 }
 
-// hashicorp/nomad:scheduler/feasible/feasible.go, DriverChecker. A driver that fails later stops no
-// work.
-bool NomadState::CanPlace(const NomadNode& node, const JobSpec& job) {
-  if (!TakesWork(node) || (!job.node_name.empty() && job.node_name != node.spec.name)) return false;
-  if (job.driver.empty()) return true;
+bool NomadState::IsAmongNodesOf(const JobSpec& job, const NomadNode& node) {
+  return (job.datacenter.empty() || job.datacenter == node.spec.datacenter) &&
+         (job.node_pool.empty() || job.node_pool == node.spec.node_pool);
+}
+
+// hashicorp/nomad:scheduler/feasible.go, ConstraintChecker and DriverChecker. A driver that fails
+// later stops no work.
+std::string NomadState::Unmet(const NomadNode& node, const JobSpec& job) {
+  if (!job.node_name.empty() && job.node_name != node.spec.name)
+    return "${node.unique.name} = " + job.node_name;
+  if (!job.node_class.empty() && job.node_class != node.spec.node_class)
+    return "${node.class} = " + job.node_class;
+  if (job.driver.empty()) return "";
   const auto driver = node.drivers.find(job.driver);
-  return driver != node.drivers.end() && driver->second.detected && driver->second.healthy;
+  const bool works =
+      driver != node.drivers.end() && driver->second.detected && driver->second.healthy;
+  return works ? "" : "missing drivers";
+}
+
+bool NomadState::CanPlace(const NomadNode& node, const JobSpec& job) {
+  return TakesWork(node) && IsAmongNodesOf(job, node) && Unmet(node, job).empty();
+}
+
+NomadState::Load NomadState::LoadOf(const NomadNode& node) const {
+  Load load;
+  for (const auto& [key, allocation] : allocations_) {
+    if (allocation.node_id != node.id || allocation.Terminal()) continue;
+    ++load.allocations;
+    load.cpu += allocation.job.cpu;
+    load.memory_mb += allocation.job.memory_mb;
+  }
+  return load;
+}
+
+std::string_view NomadState::Lacking(const NomadNode& node, const Load& load, const JobSpec& job) {
+  if (load.cpu + job.cpu > node.spec.cpu) return "cpu";
+  return load.memory_mb + job.memory_mb > node.spec.memory_mb ? "memory" : "";
 }
 
 const NomadNode* NomadState::LeastLoaded(const JobSpec& job) const {
@@ -122,15 +185,13 @@ const NomadNode* NomadState::LeastLoaded(const JobSpec& job) const {
   int best_load = 0;
   for (const auto& [id, node] : nodes_) {
     if (!CanPlace(node, job)) continue;
-    int load = 0;
-    for (const auto& [key, allocation] : allocations_) {
-      if (allocation.node_id == id && !allocation.Terminal()) ++load;
-    }
-    const bool better = best == nullptr || load < best_load ||
-                        (load == best_load && node.create_index < best->create_index);
+    const Load load = LoadOf(node);
+    if (!Lacking(node, load, job).empty()) continue;
+    const bool better = best == nullptr || load.allocations < best_load ||
+                        (load.allocations == best_load && node.create_index < best->create_index);
     if (!better) continue;
     best = &node;
-    best_load = load;
+    best_load = load.allocations;
   }
   return best;
 }

@@ -87,6 +87,24 @@ struct NomadAllocation {
   }
 };
 
+// A blocked evaluation of a job's only group.
+struct NomadEvaluation {
+  std::string id;
+  int unplaced = 0;  // when it was made: not lowered when some of them are placed
+  // Nodes that the job may not use, of those that take work, by the constraint, in Nomad's words.
+  std::map<std::string, int> filtered;
+  std::map<std::string, int> exhausted;  // nodes without room, by what lacks: "cpu", "memory"
+  std::uint64_t create_index = 0;
+};
+
+struct NomadJob {
+  JobSpec spec;
+  bool stopped = false;
+  std::uint64_t modify_index = 0;
+  int queued = 0;  // not placed
+  std::optional<NomadEvaluation> blocked{};
+};
+
 class NomadState {
  public:
   explicit NomadState(World& world) : world_(world) {}
@@ -138,6 +156,7 @@ class NomadState {
 
   const std::map<std::string, NomadNode>& nodes() const { return nodes_; }
   const std::map<std::string, NomadAllocation>& allocations() const { return allocations_; }
+  const std::map<std::string, NomadJob>& jobs() const { return jobs_; }
   const NomadNode* FindNode(const std::string& id) const;
   // By ID or name; of several nodes with the name, the one that registered last.
   const NomadNode* LookUp(const std::string& id_or_name) const;
@@ -145,6 +164,8 @@ class NomadState {
   std::uint64_t index() const { return index_; }
   std::uint64_t nodes_index() const { return nodes_index_; }
   std::uint64_t allocations_index() const { return allocations_index_; }
+  std::uint64_t jobs_index() const { return jobs_index_; }
+  std::uint64_t evaluations_index() const { return evaluations_index_; }
 
  private:
   struct Client {
@@ -160,10 +181,6 @@ class NomadState {
     std::optional<base::MonoTime> initializing_until{};  // unset: for ever
     std::uint64_t turn = 0;       // number of the change of its behaviour; earlier ones are ignored
     bool has_registered = false;  // since it started
-  };
-  struct Job {
-    JobSpec spec;
-    bool stopped = false;
   };
 
   // What a client registers.
@@ -209,10 +226,23 @@ class NomadState {
 
   // nomad_scheduler.cc
   void Schedule();
-  void ScheduleJob(const Job& job);
-  void ScheduleSystemJob(const Job& job);
+  void ScheduleJob(NomadJob& job);
+  void ScheduleSystemJob(const NomadJob& job);
+  void SetQueued(NomadJob& job, int queued);
   static bool TakesWork(const NomadNode& node);
   static bool CanPlace(const NomadNode& node, const JobSpec& job);
+  // Nomad evaluates a job on no others, and does not count them.
+  static bool IsAmongNodesOf(const JobSpec& job, const NomadNode& node);
+  // The constraint that keeps the job from the node, in Nomad's words; empty: none.
+  static std::string Unmet(const NomadNode& node, const JobSpec& job);
+  struct Load {
+    int allocations = 0;
+    std::int64_t cpu = 0;
+    std::int64_t memory_mb = 0;
+  };
+  Load LoadOf(const NomadNode& node) const;
+  // What lacks on a node for one more allocation: "cpu", "memory"; empty: nothing.
+  static std::string_view Lacking(const NomadNode& node, const Load& load, const JobSpec& job);
   const NomadNode* LeastLoaded(const JobSpec& job) const;
   void Place(const JobSpec& job, const NomadNode& node);
   void Start(const std::string& id);
@@ -228,11 +258,13 @@ class NomadState {
   std::uint64_t index_ = 10;
   std::uint64_t nodes_index_ = 1;
   std::uint64_t allocations_index_ = 1;
+  std::uint64_t jobs_index_ = 1;
+  std::uint64_t evaluations_index_ = 1;
   int addresses_ = 0;
   std::map<std::string, Client> clients_;
   std::map<std::string, NomadNode> nodes_;
   std::map<std::string, NomadAllocation> allocations_;
-  std::map<std::string, Job> jobs_;
+  std::map<std::string, NomadJob> jobs_;
   std::set<std::string> hanging_;
   struct LatePlan {
     JobSpec job;

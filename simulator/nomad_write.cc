@@ -56,8 +56,8 @@ void ReadTask(const Json& task, JobSpec& job) {
   job.memory_mb = base::GetInt(*resources, "MemoryMB", job.memory_mb);
 }
 
-// One group, one main task, one poststop task, one constraint on the node's name: the simulated
-// scheduler uses nothing else.
+// One group, one main task, one poststop task, constraints on the node's name and class, one
+// datacenter: the simulated scheduler uses nothing else.
 JobSpec ReadJob(const Json& body) {
   JobSpec job;
   job.id = base::GetString(body, "ID");
@@ -66,13 +66,21 @@ JobSpec ReadJob(const Json& body) {
   if (const Json* constraints = base::FindMember(body, "Constraints");
       constraints != nullptr && constraints->is_array()) {
     for (const Json& constraint : *constraints) {
-      if (base::GetString(constraint, "LTarget") == "${node.unique.name}") {
-        job.node_name = base::GetString(constraint, "RTarget");
-      }
+      const std::string left = base::GetString(constraint, "LTarget");
+      const std::string right = base::GetString(constraint, "RTarget");
+      if (left == "${node.unique.name}") job.node_name = right;
+      if (left == "${node.class}") job.node_class = right;
     }
   }
+  if (const Json* datacenters = base::FindMember(body, "Datacenters");
+      datacenters != nullptr && datacenters->size() == 1 && datacenters->front() != "*") {
+    job.datacenter = datacenters->front().get<std::string>();
+  }
+  const std::string pool = base::GetString(body, "NodePool");
+  if (pool != "all") job.node_pool = pool.empty() ? "default" : pool;
   const Json* groups = base::FindMember(body, "TaskGroups");
   if (groups == nullptr || !groups->is_array() || groups->empty()) return job;
+  job.group = base::GetString(groups->front(), "Name", job.group);
   job.count = static_cast<int>(base::GetInt(groups->front(), "Count", job.count));
   if (const Json* lost_after = base::FindPath(groups->front(), {"Disconnect", "LostAfter"});
       lost_after != nullptr && lost_after->is_number_integer()) {

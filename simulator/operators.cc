@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators' actions and external events.
-#include <set>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"

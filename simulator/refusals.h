@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "nomad_harvester/http/message.h"
-#include "nomad_harvester/simulator/refusal.h"
+#include "nomad_harvester/simulator/fault.h"
 
 namespace nomad_harvester::simulator {
 

@@ -29,7 +29,8 @@ void DescribeNomad(const http::HttpRequest& request, RequestInfo& info) {
   info.resource = call.resource;
   info.name = call.id;
   const bool list = call.resource == "nodes" || call.resource == "allocations" ||
-                    call.resource == "node-allocations";
+                    call.resource == "node-allocations" || call.resource == "jobs" ||
+                    call.resource == "evaluations";
   info.verb = list ? "list" : "get";
   if (call.write) info.verb = call.resource == "jobs" ? "create" : "update";
   if (request.method == http::Method::kDelete) info.verb = "delete";

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 

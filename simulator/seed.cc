@@ -77,6 +77,12 @@ void Seed(KubeStore& store, const Options& options) {
   for (const HostSpec& host : options.hosts) {
     Json object = {{"metadata", {{"labels", {{"kubernetes.io/hostname", host.name}}}}}};
     if (!host.zone.empty()) object["metadata"]["labels"]["topology.kubernetes.io/zone"] = host.zone;
+    if (!host.cpu.empty()) object["status"]["allocatable"]["cpu"] = host.cpu;
+    if (!host.memory.empty()) object["status"]["allocatable"]["memory"] = host.memory;
+    for (const auto& [key, value] : host.labels) object["metadata"]["labels"][key] = value;
+    for (const auto& [resource, count] : host.devices) {
+      object["status"]["allocatable"][resource] = std::to_string(count);
+    }
     Put(store, kHosts, "", host.name, std::move(object));
   }
   // Value and default are members of the object itself.

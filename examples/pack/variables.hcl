@@ -66,13 +66,19 @@ variable "secrets" {
 }
 
 variable "files" {
-  description = "Directory of agent.hcl, policy.hcl and the user data, as nomad-pack sees it"
+  description = "Directory of agent.hcl, the policy and the user data, as nomad-pack sees it"
   type        = string
   default     = "examples"
 }
 
+variable "policy" {
+  description = "The file of the policy; policy.hcl takes the count from Prometheus instead"
+  type        = string
+  default     = "policy-demand.hcl"
+}
+
 variable "user_data" {
-  description = "The file of user data that policy.hcl names"
+  description = "The file of user data that the policy names"
   type        = string
   default     = "cloud-init.yaml"
 }
@@ -85,6 +91,6 @@ variable "resources" {
   })
   default = {
     cpu    = 200
-    memory = 128
+    memory = 256
   }
 }

@@ -18,6 +18,9 @@ namespace {
 constexpr long kTickNanos = 100'000'000;
 // Ticks for which the table is shown after a step, so that one can read it and the work converges.
 constexpr int kLingerTicks = 15;
+// How often the plugin is asked for the pool's state, and for how long.
+constexpr int kStatusTicks = 10;
+constexpr int kRestTicks = 900;
 
 std::string Seconds(double seconds) {
   std::array<char, 32> text{};
@@ -78,6 +81,7 @@ void Show::RunStep(const Step& step) {
   const int effects = cluster_.EffectCount();
   const auto start = std::chrono::steady_clock::now();
   const absl::Status scaled = ScaleAndWatch(step);
+  if (scaled.ok()) AwaitRest(step);
   if (interrupted_) return;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   Check(step, scaled, cluster_.EffectCount() - effects, took.count());
@@ -93,6 +97,17 @@ absl::Status Show::ScaleAndWatch(const Step& step) {
     if (!Tick()) call.TryCancel();
   }
   return result.get();
+}
+
+// The plugin has accepted the Scale: the rest is up to its background.
+void Show::AwaitRest(const Step& step) {
+  const auto wanted = static_cast<std::size_t>(step.result);
+  for (int tick = 1; tick <= kRestTicks && Tick(); ++tick) {
+    if (tick % kStatusTicks != 0) continue;
+    const absl::StatusOr<PluginClient::Answer> answer = plugin_.Status();
+    const bool rests = answer.ok() && answer->ready && answer->count == step.result;
+    if (rests && cluster_.Vms().size() == wanted && cluster_.Nodes().size() == wanted) return;
+  }
 }
 
 void Show::Check(const Step& step, const absl::Status& scaled, int effects, double seconds) {

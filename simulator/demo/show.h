@@ -43,6 +43,8 @@ class Show {
   void RunStep(const Step& step);
   // Calls Scale in another thread and redraws the table until it returns.
   absl::Status ScaleAndWatch(const Step& step);
+  // Asks for the state, as the agent does, until the pool is as it should be, or for a while.
+  void AwaitRest(const Step& step);
   void Check(const Step& step, const absl::Status& scaled, int effects, double seconds);
   // Shows the present state, then waits a moment. False: a signal arrived.
   bool Tick();

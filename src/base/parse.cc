@@ -92,6 +92,10 @@ absl::StatusOr<std::map<std::string, std::string>> ParseMap(std::string_view tex
   return result;
 }
 
+bool IsVisibleAscii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
 std::string AsciiLower(std::string_view text) { return absl::AsciiStrToLower(ToAbsl(text)); }
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) {

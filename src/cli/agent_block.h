@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "nomad_harvester/hcl/document.h"
-#include "nomad_harvester/hcl/source.h"
 
 #include "agent_files.h"
 

@@ -17,7 +17,6 @@
 
 #include "agent_block.h"
 #include "agent_grammar.h"
-#include "agent_schedule.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -198,12 +197,15 @@ void ReadPlugins(const AgentBlock& content, const std::string& type,
       warnings->push_back(block.Where() + ": a second " + type + " " + block.label() +
                           "; the agent uses this one alone");
     }
-    known->second = {.driver = block.Text("driver"), .config = block.Map("config")};
+    known->second = {
+        .driver = block.Text("driver"), .args = block.Texts("args"), .config = block.Map("config")};
   }
   for (auto& [name, plugin] : of_file) {
     const auto [known, is_new] = plugins->try_emplace(name, plugin);
     // The first file's driver is kept (agent/config/config.go, Plugin.merge).
-    if (!is_new && !plugin.config.values.empty()) known->second.config = std::move(plugin.config);
+    if (is_new) continue;
+    if (!plugin.args.empty()) known->second.args = std::move(plugin.args);
+    if (!plugin.config.values.empty()) known->second.config = std::move(plugin.config);
   }
 }
 
@@ -239,7 +241,6 @@ absl::Status RefuseEnterprise(const AgentBlock& content) {
       "this block is for Nomad Autoscaler Enterprise: another agent does not start with it");
 }
 
-// Returns why the agent would not scale by a policy with this schedule.
 void CheckSchedule(const AgentBlock& parent, std::vector<std::string>* refusals) {
   const std::optional<AgentBlock> schedule = parent.Block("schedule");
   if (!schedule.has_value()) return;
@@ -288,6 +289,7 @@ PolicyCheck ReadCheck(const AgentBlock& block, std::vector<std::string>* refusal
   PolicyCheck check{.name = block.label(),
                     .where = block.Where(),
                     .source = block.Text("source"),
+                    .query = block.Text("query"),
                     .strategy = ReadStrategy(block, refusals)};
   // hashicorp/nomad-autoscaler:policy/policy.go, CanonicalizeCheck.
   if (check.source.empty()) check.source = kNomadApm;
@@ -370,17 +372,17 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& path
                                     {"threshold", {}}},
                      .plugin_dir = {},
                      .policy_dir = "",
+                     .files = {},
                      .unknown = {},
                      .warnings = {}};
   NomadBlock nomad;
   PolicySources sources;
   GrammarNotes notes;
-  std::vector<std::string> files;
   for (const std::string& path : paths) {
     NH_ASSIGN_OR_RETURN(const std::vector<std::string> found, FilesOf(path));
-    files.insert(files.end(), found.begin(), found.end());
+    config.files.insert(config.files.end(), found.begin(), found.end());
   }
-  for (const std::string& file : files) {
+  for (const std::string& file : config.files) {
     NH_RETURN_IF_ERROR(ReadOneFile(file, AgentFile(), &notes, [&](const AgentBlock& content) {
       NH_RETURN_IF_ERROR(RefuseEnterprise(content));
       if (const auto block = content.Block("nomad")) nomad.Read(*block);
@@ -408,14 +410,17 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& path
   }
   config.unknown = std::move(notes.unknown);
   config.warnings.insert(config.warnings.end(), notes.newer.begin(), notes.newer.end());
-  for (auto& [name, target] : config.targets) nomad.AddTo(&target.config);
+  // agent/plugins.go, setupPluginsConfig.
+  for (auto* const plugins : {&config.targets, &config.apms}) {
+    for (auto& [name, plugin] : *plugins) nomad.AddTo(&plugin.config);
+  }
   return config;
 }
 
 absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path) {
   FilePolicies all;
-  NH_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(path));
-  for (const std::string& file : files) {
+  NH_ASSIGN_OR_RETURN(all.files, FilesOf(path));
+  for (const std::string& file : all.files) {
     auto found = ReadPolicyFile(file);
     if (!found.ok()) {
       if (file == path) return found.status();
@@ -426,6 +431,14 @@ absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path) {
     std::move(found->warnings.begin(), found->warnings.end(), std::back_inserter(all.warnings));
   }
   return all;
+}
+
+bool HasAgentFiles(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::status(path, unknown).type() == std::filesystem::file_type::not_found) {
+    return false;
+  }
+  return !absl::IsInvalidArgument(FilesOf(path).status());
 }
 
 }  // namespace nomad_harvester::cli

@@ -24,6 +24,7 @@ struct FileMap {
 // A block target "NAME" { driver, config } or apm "NAME" of the agent's configuration.
 struct AgentPlugin {
   std::string driver;
+  std::vector<std::string> args{};
   FileMap config;
 };
 
@@ -41,6 +42,7 @@ struct AgentConfig {
   std::map<std::string, AgentPlugin> strategies;  // by name
   PluginDirectory plugin_dir;
   std::string policy_dir;            // as written; the agent takes it from its directory
+  std::vector<std::string> files;    // that were read, in this order
   std::vector<std::string> unknown;  // what agents up to 0.5.0 refuse or do not read
   std::vector<std::string> warnings;
 };
@@ -50,6 +52,7 @@ struct PolicyCheck {
   std::string name;
   std::string where;  // position of its block
   std::string source;
+  std::string query;
   std::string strategy;
 };
 
@@ -73,6 +76,7 @@ struct FilePolicy {
 
 struct FilePolicies {
   std::vector<FilePolicy> policies;  // those with a target, sorted by file name
+  std::vector<std::string> files;    // that were read, in this order
   std::vector<std::string> warnings;
   // For a directory: one error for each file of which no policy is read
   // (hashicorp/nomad-autoscaler:policy/file/source.go, handleDir).
@@ -83,6 +87,9 @@ struct FilePolicies {
 // Errors: see ReadOperatorFiles.
 absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& paths);
 absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path);
+
+// Whether reading the path could find something: it exists, and is no directory without such files.
+bool HasAgentFiles(const std::string& path);
 
 }  // namespace nomad_harvester::cli
 

@@ -29,7 +29,7 @@ BlockRule PluginRule(std::string_view type) {
 }
 
 // hashicorp/nomad-autoscaler:sdk/policy.go, ScalingPolicySchedule. What a schedule may hold is
-// checked in agent_schedule.h.
+// checked in agent_schedule.cc.
 BlockRule ScheduleRule() {
   return {.type = "schedule",
           .arguments = {{kText, {"start"}, kRequired}, {kText, {"end", "duration"}}},
@@ -79,7 +79,6 @@ class Walker {
   }
 
  private:
-  // Null if there is none.
   static const ArgumentRule* FindArgument(const BlockRule& rule, std::string_view name) {
     for (const ArgumentRule& known : rule.arguments) {
       if (std::find(known.names.begin(), known.names.end(), name) != known.names.end()) {

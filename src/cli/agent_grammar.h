@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "nomad_harvester/hcl/document.h"
-#include "nomad_harvester/hcl/source.h"
 
 #include "absl/status/status.h"
 
@@ -72,6 +71,18 @@ absl::Status CheckGrammar(const hcl::Source& source, const hcl::Body& body, cons
 
 // Returns an integer as the agent converts it from a number or a text.
 std::optional<std::int64_t> IntegerOf(const hcl::Value& value);
+
+// The argument that is wrong, and why; an empty `why`: none is.
+struct ScheduleProblem {
+  std::string argument;
+  std::string why;
+};
+
+// What the agent refuses (hashicorp/nomad-autoscaler:sdk/schedule.go,
+// ValidateScalingPolicySchedule): start, and one of end and duration. start and end are cron
+// expressions of five fields (hashicorp/cronexpr:cronexpr_parse.go).
+ScheduleProblem ProblemOfSchedule(const std::string& start, const std::string& end,
+                                  const std::string& duration);
 
 }  // namespace nomad_harvester::cli
 

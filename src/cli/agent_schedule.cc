@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent_schedule.h"
-
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "nomad_harvester/base/time.h"
 
 #include "absl/strings/str_split.h"
+#include "agent_grammar.h"
 
 namespace nomad_harvester::cli {
 namespace {

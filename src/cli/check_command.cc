@@ -14,18 +14,23 @@
 
 #include <CLI/CLI.hpp>
 
-#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/demand/query.h"
 #include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/kube/connection.h"
+#include "nomad_harvester/nodepool/identity.h"
+#include "nomad_harvester/policy/strategies.h"
 #include "nomad_harvester/scaling/check.h"
-#include "nomad_harvester/scaling/clients.h"
+#include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "terminal.h"
 #include "text.h"
-#include "watch.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -85,6 +90,11 @@ std::vector<std::string> SkippedWith(const std::vector<CheckResult>& results, st
   return subjects;
 }
 
+// A problem of a file may have several lines.
+std::string OneLine(const std::string& text) {
+  return Printable(absl::StrReplaceAll(text, {{"\n", "; "}}));
+}
+
 std::string TextOf(const std::vector<CheckResult>& results) {
   std::string text;
   for (std::size_t i = 0; i < results.size();) {
@@ -93,10 +103,10 @@ std::string TextOf(const std::vector<CheckResult>& results) {
     std::string word(NamesOf(result.outcome).word);
     word.resize(kWordWidth, ' ');
     text += word +
-            Printable((skipped.empty() ? result.subject : FirstFew(skipped)) + ": " + result.text) +
+            OneLine((skipped.empty() ? result.subject : FirstFew(skipped)) + ": " + result.text) +
             "\n";
     if (!result.cure.empty()) {
-      text += std::string(kWordWidth, ' ') + "-> " + Printable(result.cure) + "\n";
+      text += std::string(kWordWidth, ' ') + "-> " + OneLine(result.cure) + "\n";
     }
     i += std::max<std::size_t>(skipped.size(), 1);
   }
@@ -115,12 +125,18 @@ Json DocumentOf(const std::vector<CheckResult>& results) {
   return {{"ok", Passes(results)}, {"checks", std::move(checks)}};
 }
 
+std::string TextOf(const MetricQuery& query) {
+  return "check \"" + query.check.name + "\" of policy \"" + query.policy + "\"";
+}
+
 // Checks the query of one policy check as far as the files show it. Only the agent runs it.
-CheckResult ResultOf(const MetricQuery& query) {
+// `nodes`: those of the target block.
+CheckResult ResultOf(const MetricQuery& query, const nodepool::PoolIdentity& nodes,
+                     const PluginDirectory& plugin_dir) {
   const PolicyCheck& check = query.check;
   const auto result = [&](CheckOutcome outcome, const std::string& text, const std::string& cure) {
     return CheckResult{.id = "metrics.query",
-                       .subject = "check \"" + check.name + "\" of policy \"" + query.policy + "\"",
+                       .subject = TextOf(query),
                        .outcome = outcome,
                        .text = text,
                        .cure = cure};
@@ -146,7 +162,69 @@ CheckResult ResultOf(const MetricQuery& query) {
                   "the agent's configuration has no apm block " + source + ", which is its source",
                   "add the block, or correct source");
   }
-  const auto& [driver, config] = *query.apm;
+  const auto& [driver, args, config] = *query.apm;
+  if (IsOurs(query)) {
+    // Otherwise the process is a target, whose type is not the block's.
+    if (args != std::vector<std::string>{"apm"}) {
+      return result(
+          CheckOutcome::kFail,
+          "the agent does not start: the apm block " + source + " starts this plugin as a target",
+          "args = [\"apm\"]");
+    }
+    const auto ours = config::ParseApmConfig(config.values, {});
+    if (!ours.ok()) {
+      return result(CheckOutcome::kFail,
+                    "the agent does not start: the config of the apm block " + source + ": " +
+                        base::OneLine(base::Message(ours.status())),
+                    "correct it; docs/demand.md names its keys");
+    }
+    const auto parsed = demand::ParseQuery(check.query);
+    if (!parsed.ok()) {
+      return result(CheckOutcome::kFail, base::OneLine(base::Message(parsed.status())),
+                    "correct query; docs/demand.md has its grammar");
+    }
+    if (parsed->subject != demand::Subject::kNodesNeeded && !ours->harvester.has_server()) {
+      return result(
+          CheckOutcome::kFail,
+          "its query asks Harvester, and the apm block " + source + " has no connection to it",
+          "add harvester_url and auth_token_file, or harvester_kubeconfig, to its config");
+    }
+    if (parsed->subject == demand::Subject::kRoom) {
+      return result(CheckOutcome::kWarn,
+                    "its query is the number of VMs for which there is room, not a count of nodes",
+                    "nodes-needed, or overflow for what another pool cannot take");
+    }
+    const nodepool::PoolIdentity asked = parsed->Identity();
+    if (asked != nodes) {
+      return result(Contradict(asked, nodes) ? CheckOutcome::kFail : CheckOutcome::kWarn,
+                    "its query counts nodes with " + asked.ToString() +
+                        ", but the target block scales nodes with " + nodes.ToString(),
+                    "write in query and in the target block the same node_class, datacenter and "
+                    "node_pool");
+    }
+    // Of one that the agent does not have, the policy's line says so.
+    if (check.strategy == "target-value" || check.strategy == "threshold") {
+      return result(
+          CheckOutcome::kWarn,
+          "its query is the number of nodes that the work needs, of which its strategy \"" +
+              check.strategy + "\" makes another one",
+          "strategy \"pass-through\" {}");
+    }
+    return result(CheckOutcome::kPass,
+                  "asks this plugin; nomad-harvester demand shows what it answers", "");
+  }
+  // hashicorp/nomad-autoscaler:plugins/manager/manager.go, useInternal.
+  const bool built_in = driver == "nomad-apm" || driver == "prometheus" || driver == "datadog";
+  std::error_code error;
+  const std::filesystem::path dir(plugin_dir.path);
+  if (!built_in && !dir.empty() && std::filesystem::is_directory(dir, error) &&
+      std::filesystem::status(dir / driver, error).type() ==
+          std::filesystem::file_type::not_found) {
+    return result(CheckOutcome::kFail,
+                  "the agent does not start: the apm block " + source + " has the driver " +
+                      driver + ", and plugin_dir (" + plugin_dir.where + ") has no such executable",
+                  "did you mean driver = \"harvester\"?");
+  }
   // hashicorp/nomad-autoscaler:plugins/builtin/apm/prometheus/plugin/plugin.go, SetConfig.
   const auto address = config.values.find("address");
   if (driver == "prometheus" && (address == config.values.end() || address->second.empty())) {
@@ -155,6 +233,45 @@ CheckResult ResultOf(const MetricQuery& query) {
   }
   return result(CheckOutcome::kUnknown,
                 "only the agent asks its source " + source + " (driver " + driver + ")", "");
+}
+
+// Two pools that count the same nodes grow for the same work.
+std::vector<CheckResult> ResultsOfSameNodes(const MetricQuery& query,
+                                            const std::vector<MetricQuery>& others) {
+  std::vector<CheckResult> results;
+  if (!IsOurs(query)) return results;
+  const auto own = demand::ParseQuery(query.check.query);
+  if (!own.ok() || own->subject == demand::Subject::kRoom) return results;
+  for (const MetricQuery& other : others) {
+    if (!IsOurs(other)) continue;
+    const auto parsed = demand::ParseQuery(other.check.query);
+    if (!parsed.ok() || parsed->subject == demand::Subject::kRoom) continue;
+    if (Contradict(own->Identity(), parsed->Identity())) continue;
+    results.push_back({.id = "metrics.same_nodes",
+                       .subject = TextOf(query),
+                       .outcome = CheckOutcome::kWarn,
+                       .text = "its query (" + query.check.where + ") and that of " +
+                               TextOf(other) + " (" + other.check.where +
+                               ") may count the same nodes: both pools then grow for one job",
+                       .cure = "give each pool a node_class, datacenter or node_pool of its own, "
+                               "in query and target block"});
+  }
+  return results;
+}
+
+// The agent's query fails without these rights, and then nothing is scaled (rule D4).
+CheckResult ResultOfApm(const CommandRun& run) {
+  CheckResult result{
+      .id = "metrics.rights",
+      .subject = "rights of the apm block with the driver " NOMAD_HARVESTER_PLUGIN_NAME,
+      .outcome = CheckOutcome::kPass,
+      .text = "its token may read nodes, and the jobs of every namespace"};
+  const absl::Status read = run.read_as_apm(run.context.WithTimeout(kOperatorBudget));
+  if (read.ok()) return result;
+  result.outcome = CheckOutcome::kFail;
+  result.text = NomadText(run.nomad_of_apm) + ": " + base::Message(read);
+  result.cure = CureOfDemand(read, run.nomad_of_apm);
+  return result;
 }
 
 // Checks whether the agent finds the plugin there, as far as this user may look.
@@ -215,7 +332,7 @@ std::string HarvesterOf(const SharedPool::User& user, const config::StringMap& e
   }
   const auto config = config::ParsePluginConfig(connection, environment);
   if (config.ok()) {
-    const auto harvester = scaling::HarvesterConnection(*config);
+    const auto harvester = kube::ResolveConnection(config->harvester);
     if (harvester.ok()) {
       const auto url = http::ParseBaseUrl(harvester->curl.base_url);
       if (url.ok()) return url->is_socket() ? url->Text() : url->Url();
@@ -244,6 +361,25 @@ std::vector<CheckResult> ResultsOf(const SharedPool& pool, const config::StringM
   return results;
 }
 
+// The work has room if a scale-in takes the nodes that the count leaves out: the idle ones.
+std::vector<CheckResult> ResultsOfSelector(const Settings& settings) {
+  const auto& queries = settings.files.queries;
+  const policy::SelectorStrategy selector = settings.policy->selector;
+  if (selector == policy::SelectorStrategy::kEmptyIgnoreSystem ||
+      std::none_of(queries.begin(), queries.end(), &IsOurs)) {
+    return {};
+  }
+  return {{.id = "policy.selector",
+           .subject = "node_selector_strategy",
+           .outcome = CheckOutcome::kWarn,
+           .text = std::string(policy::NameOf(selector)) +
+                   (selector == policy::SelectorStrategy::kEmpty
+                        ? " never removes a node with a system job, which the count leaves out"
+                        : " may drain a node with work while idle ones stay: the count is that of "
+                          "the nodes with work"),
+           .cure = "node_selector_strategy = \"empty_ignore_system\""}};
+}
+
 // Looks for names that only examples have in what the files and --set say. The templates in the
 // policy are looked at where they are rendered.
 std::vector<CheckResult> PlaceholdersOf(const Settings& settings) {
@@ -264,7 +400,10 @@ std::vector<CheckResult> PlaceholdersOf(const Settings& settings) {
   look({.values = settings.plugin_block, .origins = settings.origins});
   look({.values = settings.policy_block, .origins = settings.origins});
   for (const MetricQuery& query : settings.files.queries) {
-    if (query.apm.has_value()) look(query.apm->config);
+    if (!query.apm.has_value()) continue;
+    FileMap own = query.apm->config;  // what it inherits is looked at above
+    std::erase_if(own.values, [](const auto& entry) { return entry.first.starts_with("nomad_"); });
+    look(own);
   }
   return results;
 }
@@ -272,6 +411,13 @@ std::vector<CheckResult> PlaceholdersOf(const Settings& settings) {
 std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   const Settings& settings = run.settings;
   std::vector<CheckResult> results;
+  if (!settings.files.files.empty()) {
+    results.push_back({.id = "files.read",
+                       .subject = "the agent's files",
+                       .outcome = CheckOutcome::kPass,
+                       .text = "read " + absl::StrJoin(settings.files.files, ", "),
+                       .cure = ""});
+  }
   for (const auto& [key, problem] : settings.missing_cas) {
     results.push_back({.id = "files.ca",
                        .subject = key,
@@ -304,7 +450,13 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
     add(ResultsOf(pool, settings.environment));
   }
   add(PlaceholdersOf(settings));
-  for (const MetricQuery& query : settings.files.queries) results.push_back(ResultOf(query));
+  add(ResultsOfSelector(settings));
+  const nodepool::PoolIdentity nodes = scaling::IdentityOf(*settings.policy);
+  for (const MetricQuery& query : settings.files.queries) {
+    results.push_back(ResultOf(query, nodes, settings.files.plugin_dir));
+    add(ResultsOfSameNodes(query, settings.files.other_queries));
+  }
+  if (run.read_as_apm != nullptr) results.push_back(ResultOfApm(run));
   return results;
 }
 

@@ -8,13 +8,16 @@
 #include <functional>
 #include <iosfwd>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/demand/reader.h"
+#include "nomad_harvester/demand/room_reader.h"
+#include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
 #include "absl/status/status.h"
-#include "confirm.h"
 #include "error_writer.h"
 #include "operator_files.h"
 #include "settings.h"
@@ -27,9 +30,25 @@ class Option;
 
 namespace nomad_harvester::cli {
 
+struct CommandRun;
+
+struct Prompter {
+  bool interactive = false;  // standard input and output are terminals
+  // Reads a line without its end; nullopt at the end of the input, and once the context has ended.
+  std::function<std::optional<std::string>(const runtime::Context& context)> read_line;
+};
+
+// Uses this process' standard input and output.
+Prompter AskOnTerminal();
+
+// kExitOk: continue, as with --yes. kExitFailure: the answer was not yes. kExitUsage: nobody can be
+// asked. `act`: used in the question and in errors, for example "remove 2 VMs".
+int Confirm(const CommandRun& run, bool yes, const std::string& act);
+
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
+inline constexpr int kExitChanges = 2;  // plan --exit-code: something would change
 inline constexpr int kExitNotReady = 3;
 inline constexpr int kExitTrouble = 4;   // ready, and something to look at
 inline constexpr int kExitSignal = 128;  // plus the number of the signal
@@ -60,6 +79,7 @@ struct Invocation {
 // `app`.
 void AddAdoptCommand(CLI::App& app, const Invocation& invocation);
 void AddCheckCommand(CLI::App& app, const Invocation& invocation);
+void AddDemandCommand(CLI::App& app, const Invocation& invocation);
 void AddDevCommand(CLI::App& app, const Invocation& invocation);
 void AddEvacuateCommand(CLI::App& app, const Invocation& invocation);
 void AddGcCommand(CLI::App& app, const Invocation& invocation);
@@ -71,6 +91,7 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation);
 void AddResumeCommand(CLI::App& app, const Invocation& invocation);
 void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
+void AddWhyCommand(CLI::App& app, const Invocation& invocation);
 
 // One run of a command that connects to both systems.
 struct CommandRun {
@@ -82,6 +103,37 @@ struct CommandRun {
   const ErrorWriter& errors;  // the command's own
   Terminal terminal = {};     // the one behind `out`
   Prompter prompter = {};
+  // For `check`: reads Nomad as the apm block of the policy's checks does. Null: none has this
+  // driver.
+  std::function<absl::Status(const runtime::Context& context)> read_as_apm{};
+  config::NomadSettings nomad_of_apm{};  // that it asks
+};
+
+// A pool of the files, for a command that reads Nomad, and its runs if Harvester can be asked.
+struct DemandPool {
+  FileSettings files;
+  std::optional<CommandRun> run;
+  std::string problem{};  // why there is no run
+};
+
+// Says which files were read although no option named them.
+void NoteFound(const FileSettings& files, const ErrorWriter& errors);
+
+// "Nomad at nomad_address ADDRESS, with the token of nomad_token_file FILE".
+std::string NomadText(const config::NomadSettings& settings);
+// The cure of a read for the count from the work that failed.
+std::string CureOfDemand(const absl::Status& failed, const config::NomadSettings& settings);
+
+// One run of a command about the work in Nomad.
+struct DemandRun {
+  demand::Reader& reader;
+  demand::RoomReader* harvester = nullptr;  // null: the apm block has no connection to Harvester
+  const config::NomadSettings& nomad;
+  const runtime::Context& context;  // Ctrl-C, SIGTERM and SIGHUP cancel it
+  std::vector<DemandPool> pools;    // of the enabled policies of the files, by name
+  std::ostream& out;
+  const ErrorWriter& errors;
+  Terminal terminal = {};
 };
 
 // The commands; each returns the exit code.
@@ -115,10 +167,25 @@ struct EvacuateArguments {
 // 0: none of the VMs is on the host any more or, with no_wait, all are to be replaced. 1: something
 // was not done, or the host is not cordoned. Waits until the context ends, whatever the VMs do.
 int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments);
+struct DemandArguments {
+  std::string output = kForPeople;
+  std::vector<std::string> query;  // its words; empty: the queries of the files' policies
+};
+// 0: answered. 1: Nomad cannot be read. 2: a query is wrong, or there is none.
+int ShowDemand(const DemandRun& run, const DemandArguments& arguments);
+struct WhyArguments {
+  std::string output = kForPeople;
+  std::string job;
+  std::string ns = "default";
+};
+// 0: answered, whether something of the job waits or not. 1: Nomad cannot be read, or has no such
+// job. `job` may also be "NAMESPACE/JOB".
+int ShowWhy(const DemandRun& run, const WhyArguments& arguments);
 struct StatusArguments {
-  std::string output = kForPeople;  // or wide, json, yaml
-  std::string vm;                   // empty: the pool
-  bool all = false;                 // the pools of all policies
+  std::string output = kForPeople;   // or wide, json, yaml
+  std::vector<std::string> words{};  // of the command: `vm`, once the pool's name is taken
+  std::string vm;                    // empty: the pool
+  bool all = false;                  // the pools of all policies
   WatchArguments watch = {};
 };
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM.
@@ -126,6 +193,7 @@ int ShowStatus(const CommandRun& run, const StatusArguments& arguments);
 // The same for several pools, one line each: the first of 1, 3 and 0 that any pool has.
 int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments);
 struct RepairArguments {
+  std::string output = kForPeople;  // with dry_run
   bool dry_run = false;
   bool yes = false;            // do not ask
   bool without_nodes = false;  // adopt: even if Nomad knows no node of the pool
@@ -139,9 +207,12 @@ int AdoptPool(const CommandRun& run, const RepairArguments& arguments);
 struct PlanArguments {
   std::int64_t count = 0;
   std::string output = kForPeople;
+  bool exit_code = false;  // answer by the exit code, too
   WatchArguments watch = {.interval = std::chrono::seconds(10)};
 };
 // 0: planned, even if it would be refused. 1: a system cannot be read. 2: CheckCountOf failed.
+// With exit_code 0: nothing would change. 2: something would. 1: the Scale would be refused, or an
+// error.
 int ShowPlan(const CommandRun& run, const PlanArguments& arguments);
 // 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
 int RenderPolicy(const CommandRun& run, const std::string& output);
@@ -169,9 +240,9 @@ void AddCountOption(CLI::App& command, std::int64_t& count);
 
 // Adds the option -o, --output, with the values kOutputs or `names`; the default is the initial
 // value of `output`, which must outlive `command`.
-void AddOutputOption(CLI::App& command, std::string& output,
-                     const std::vector<std::string>& names = {std::begin(kOutputs),
-                                                              std::end(kOutputs)});
+CLI::Option* AddOutputOption(CLI::App& command, std::string& output,
+                             const std::vector<std::string>& names = {std::begin(kOutputs),
+                                                                      std::end(kOutputs)});
 
 // Adds the options -w, --watch and --interval. `watch` must outlive `command`.
 void AddWatchOptions(CLI::App& command, WatchArguments& watch);
@@ -186,6 +257,8 @@ CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
 CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files);
 // Adds --agent-config, --policy and --policy-name.
 void AddFileOptions(CLI::App& command, OperatorFiles& files);
+// Adds the argument POOL, short for --policy-name, behind those that the command has already.
+void AddPoolArgument(CLI::App& command, OperatorFiles& files);
 
 using Task = std::function<int(const CommandRun& run)>;
 
@@ -212,6 +285,17 @@ using TaskOfAll = std::function<int(const std::vector<CommandRun>& runs)>;
 int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& arguments,
                       const config::StringMap& environment, const TaskOfAll& task);
 
+// Likewise for a command that reads Nomad, with the settings of the agent's apm block with this
+// driver or else of its target block.
+struct DemandReads {
+  bool policies = true;    // the pools of the files' policies; false: files may be absent
+  bool harvester = false;  // and what holds them; a pool that cannot be asked has a problem
+};
+using DemandTask = std::function<int(const DemandRun& run)>;
+int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
+              const DemandReads& reads, const config::StringMap& environment,
+              const DemandTask& task);
+
 // A subcommand that does this, with the options --agent-config, --policy, --policy-name, --set and
 // the shorthands.
 struct MaintenanceCommand {
@@ -222,12 +306,33 @@ struct MaintenanceCommand {
   Task task;
   // Checks further options first; any result but kExitOk ends the command.
   std::function<int()> check = nullptr;
+  // The words of a command whose arguments are names, such as those of VMs. One of them may also be
+  // the pool's (TakePolicyName). Null: the pool is an argument of its own.
+  std::vector<std::string>* words = nullptr;
+  // Adds the arguments that come before the pool.
+  std::function<void(CLI::App& command)> add_arguments = nullptr;
   // For a command that can run for every pool: says whether it should, and does it.
   std::function<bool()> is_for_all = nullptr;
   TaskOfAll task_of_all = nullptr;
 };
 CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
                                 const MaintenanceCommand& command);
+
+// The result of one look at the systems.
+struct Look {
+  int exit_code = kExitOk;
+  std::string text;   // what is shown
+  std::string state;  // changes only with real changes, not with ages and times
+  std::string error;  // why nothing is shown; `text` is empty
+};
+
+// Shows one look, or with `arguments.watch` looks again until the context ends or nobody reads any
+// more. On a terminal that redraws, uses its alternate screen, under a line with `title`; the last
+// look stays visible at the end. Elsewhere prints only changes, and each error once.
+//
+// Returns the exit code of the last look.
+int ShowLooks(const CommandRun& run, const WatchArguments& arguments, const std::string& title,
+              const std::function<Look()>& look);
 
 }  // namespace nomad_harvester::cli
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <iostream>
 #include <list>
+#include <map>
 #include <memory>
+#include <poll.h>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -15,11 +19,16 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/config/option_table.h"
+#include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
+#include "nomad_harvester/scaling/check.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "command.h"
-#include "output.h"
+#include "error_writer.h"
 #include "runtime_parts.h"
 #include "system_waits.h"
 #include "text.h"
@@ -95,23 +104,26 @@ class Connections {
     auto transports = scaling::MakeCurlTransports(*config);
     NH_RETURN_IF_ERROR(transports.status());
     const scaling::MaintenanceOptions options = parts_.MakeMaintenance(*config);
-    std::vector<std::string> warnings = config->warnings;
+    Warn(options.logger, config->warnings);
     // `check` has its own line for each, with the cure.
-    const std::vector<std::string>& missing = config->missing_token_files;
-    if (use != PolicyUse::kChecked) warnings.insert(warnings.end(), missing.begin(), missing.end());
-    warnings.insert(warnings.end(), transports->warnings.begin(), transports->warnings.end());
-    if (settings.policy.has_value()) {
-      warnings.insert(warnings.end(), settings.policy->warnings.begin(),
-                      settings.policy->warnings.end());
-    }
-    for (const std::string& warning : warnings) {
-      if (warned_.insert(warning).second) options.logger.Warn(warning);
-    }
+    if (use != PolicyUse::kChecked) Warn(options.logger, config->missing_token_files);
+    Warn(options.logger, transports->warnings);
+    if (settings.policy.has_value()) Warn(options.logger, settings.policy->warnings);
     maintenances_.emplace_back(
         options, scaling::MakeClients(config, waits_.Limit(*transports, *config), parts_.random(),
                                       options.logger));
     return absl::OkStatus();
   }
+
+  // Likewise as an apm block.
+  absl::StatusOr<DemandReaders> ConnectAsApm(const config::PluginConfig& config) {
+    std::vector<std::string> warnings;
+    NH_ASSIGN_OR_RETURN(DemandReaders readers, parts_.MakeReaders(config, waits_, &warnings));
+    Warn(parts_.logger(), warnings);
+    return readers;
+  }
+
+  const runtime::Context& context() const { return context_; }
 
   // Returns the runs in the order of Connect, under a context that a signal cancels from now on.
   // Call once.
@@ -133,6 +145,12 @@ class Connections {
   }
 
  private:
+  void Warn(const log::Logger& logger, const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      if (warned_.insert(warning).second) logger.Warn(warning);
+    }
+  }
+
   const ErrorWriter& errors_;
   const config::StringMap& environment_;
   Interrupt interrupt_;
@@ -145,7 +163,109 @@ class Connections {
   std::set<std::string> warned_;
 };
 
+// The apm block of this driver that a policy's check names; null: none.
+const AgentPlugin* ApmOf(const std::vector<FileSettings>& files) {
+  for (const FileSettings& each : files) {
+    for (const MetricQuery& query : each.queries) {
+      if (IsOurs(query)) return &*query.apm;
+    }
+  }
+  return nullptr;
+}
+
+// One reading answers the queries of one apm block.
+absl::Status CheckOneApm(const std::vector<FileSettings>& files) {
+  std::map<std::string, config::StringMap> blocks;
+  for (const FileSettings& each : files) {
+    for (const MetricQuery& query : each.queries) {
+      if (IsOurs(query)) blocks.emplace(query.check.source, query.apm->config.values);
+    }
+  }
+  const auto differs = [&](const auto& block) { return block.second != blocks.begin()->second; };
+  if (std::none_of(blocks.begin(), blocks.end(), differs)) return absl::OkStatus();
+  std::vector<std::string> names;
+  names.reserve(blocks.size());
+  for (const auto& [name, values] : blocks) names.push_back(name);
+  return base::InvalidArgument("the policies ask the apm blocks " + absl::StrJoin(names, ", ") +
+                               ", which differ: give --policy-name");
+}
+
+bool IsOfNomad(std::string_view key) {
+  return key.starts_with("nomad_") || key.starts_with("request_timeout");
+}
+
+// What the agent's apm block or else its target block, and the options, say about Nomad.
+absl::StatusOr<config::PluginConfig> ReadNomadConfig(const std::vector<std::string>& pairs,
+                                                     const std::vector<FileSettings>& files,
+                                                     const config::StringMap& environment) {
+  FileSettings settings;
+  if (!files.empty()) settings = files.front();
+  if (const AgentPlugin* const apm = ApmOf(files); apm != nullptr) {
+    settings.plugin = apm->config.values;
+  } else if (settings.apm.has_value()) {
+    settings.plugin = *settings.apm;
+  } else {
+    std::erase_if(settings.plugin, [](const auto& entry) { return !IsOfNomad(entry.first); });
+  }
+  NH_ASSIGN_OR_RETURN(const PluginSettings plugin,
+                      ReadPluginSettings(pairs, settings, environment));
+  NH_ASSIGN_OR_RETURN(config::PluginConfig config,
+                      config::ParseApmConfig(plugin.block, plugin.environment));
+  for (const FileSettings& each : files) {
+    config.warnings.insert(config.warnings.end(), each.warnings.begin(), each.warnings.end());
+  }
+  return config;
+}
+
+// The pairs for it of a command that takes those of other blocks, too.
+std::vector<std::string> OfNomad(std::vector<std::string> pairs) {
+  std::erase_if(pairs, [](const std::string& pair) { return !IsOfNomad(pair); });
+  return pairs;
+}
+
+// Without those that are of Harvester alone.
+std::vector<std::string> WithoutHarvester(std::vector<std::string> pairs) {
+  std::erase_if(pairs, [](const std::string& pair) {
+    const std::string key = pair.substr(0, pair.find('='));
+    return !IsOfNomad(key) && config::FindOption(config::Section::kPlugin, key) != nullptr;
+  });
+  return pairs;
+}
+
+// What nobody means by a pool: a count, a setting or a file is told what it is.
+std::string ProblemOfPool(const std::string& word) {
+  const bool is_other = base::ParseInt(word).ok() || word.ends_with(".hcl") ||
+                        word.ends_with(".json") || word.find_first_of("=/") != std::string::npos;
+  return is_other ? "is no name of a pool" : "";
+}
+
+// Ctrl-C is handled by a waiting thread and interrupts no read, so reading starts only when there
+// is input.
+std::optional<std::string> ReadLine(const runtime::Context& context) {
+  constexpr int kPollMilliseconds = 100;
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  while (!context.Done() && poll(&input, 1, kPollMilliseconds) == 0) {
+  }
+  std::string line;
+  if (context.Done() || !std::getline(std::cin, line)) return std::nullopt;
+  return line;
+}
+
 }  // namespace
+
+void NoteFound(const FileSettings& files, const ErrorWriter& errors) {
+  if (!files.found.empty()) errors.Note("using the files of " + files.found);
+}
+
+std::string NomadText(const config::NomadSettings& settings) {
+  return "Nomad at nomad_address " + settings.address + ", with " +
+         scaling::CredentialText(settings);
+}
+
+std::string CureOfDemand(const absl::Status& failed, const config::NomadSettings& settings) {
+  return scaling::CureOfNomad(failed, settings,
+                              "grant " + std::string(demand::kTokenNeeds) + " to the token");
+}
 
 ErrorWriter Invocation::Errors(const std::string& command) const {
   return ErrorWriter(command, error_style, std::cerr);
@@ -163,7 +283,8 @@ CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files) {
       .add_option("--agent-config", files.agent_config,
                   "The agent's configuration: the target block with driver harvester, and block "
                   "nomad. Of a directory, its files *.hcl and *.json, as the agent reads them. May "
-                  "be given several times, as the agent's -config")
+                  "be given several times, as the agent's -config. Default: "
+                  "$NOMAD_HARVESTER_AGENT_CONFIG, else /etc/nomad-autoscaler")
       ->type_name("FILE|DIR")
       ->allow_extra_args(false);
 }
@@ -181,6 +302,13 @@ void AddFileOptions(CLI::App& command, OperatorFiles& files) {
       ->type_name("NAME");
 }
 
+void AddPoolArgument(CLI::App& command, OperatorFiles& files) {
+  command.add_option("POOL", files.policy_name, "The pool: short for --policy-name")
+      ->check(&ProblemOfPool)
+      ->excludes("--policy-name");
+  command.validate_positionals();
+}
+
 std::vector<std::string> PairsOf(const SettingArguments& arguments) {
   std::vector<std::string> pairs = arguments.pairs;
   if (!arguments.ns.empty()) pairs.push_back("namespace=" + arguments.ns);
@@ -190,9 +318,9 @@ std::vector<std::string> PairsOf(const SettingArguments& arguments) {
   return pairs;
 }
 
-void AddOutputOption(CLI::App& command, std::string& output,
-                     const std::vector<std::string>& names) {
-  command
+CLI::Option* AddOutputOption(CLI::App& command, std::string& output,
+                             const std::vector<std::string>& names) {
+  return command
       .add_option(
           "-o,--output", output,
           "json and yaml are for programs" +
@@ -208,7 +336,7 @@ void AddWatchOptions(CLI::App& command, WatchArguments& watch) {
   const auto read = [&watch](const std::string& text) {
     const auto parsed = base::ParseGoDuration(text);
     if (!parsed.ok() || *parsed < std::chrono::seconds(1)) {
-      return GivenWord(text) + " is not a duration of at least 1s; give one such as 5s or 1m";
+      return "must be a duration of at least 1s, such as 5s or 1m" + Got(text);
     }
     watch.interval = *parsed;
     return std::string();
@@ -228,14 +356,29 @@ int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, P
   Connections connections(errors, environment);
   const std::vector<std::string> pairs = PairsOf(arguments);
   OperatorFiles named = arguments.files;
-  named.needs_policy = use != PolicyUse::kOptional && !NamesPool(pairs);
+  // Of a namespace that nobody named, not every pool is meant.
+  const bool whole_namespace = use == PolicyUse::kOptional && NamesNamespace(pairs);
+  named.needs_policy = !NamesPool(pairs) && !whole_namespace;
   const auto files = ReadOperatorFiles(named);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
+  NoteFound(*files, errors);
   auto settings = ReadSettings(pairs, *files, use, environment);
   if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
   const absl::Status connected = connections.Connect(*std::move(settings), use);
   if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
-  return errors.ExitCode(task(connections.Runs().front()));
+  CommandRun run = connections.Runs().front();
+  absl::StatusOr<config::PluginConfig> apm = absl::NotFoundError("no check asks this plugin");
+  if (use == PolicyUse::kChecked && ApmOf({*files}) != nullptr) {
+    apm = ReadNomadConfig(OfNomad(pairs), {*files}, environment);
+  }
+  if (apm.ok()) {  // if it is wrong, the line of the check says so
+    run.nomad_of_apm = apm->nomad;
+    run.read_as_apm = [&](const runtime::Context& context) -> absl::Status {
+      NH_ASSIGN_OR_RETURN(const DemandReaders readers, connections.ConnectAsApm(*apm));
+      return base::GetStatus(readers.nomad->Read(context));
+    };
+  }
+  return errors.ExitCode(task(run));
 }
 
 int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& arguments,
@@ -244,8 +387,13 @@ int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& argumen
   SettingArguments shared = arguments;
   shared.ns.clear();  // it only selects the pools
   const std::vector<std::string> pairs = PairsOf(shared);
+  if (!arguments.files.policy_name.empty()) {
+    return errors.Refuse("--all shows the pools of all policies; leave out --policy-name",
+                         kExitUsage);
+  }
   const auto files = ReadFilesOfAll(arguments.files);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
+  if (!files->empty()) NoteFound(files->front(), errors);
   for (const FileSettings& of_policy : *files) {
     auto settings = ReadSettings(pairs, of_policy, PolicyUse::kRequired, environment);
     if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
@@ -262,11 +410,73 @@ int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& argumen
   return errors.ExitCode(task(runs));
 }
 
+int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
+              const DemandReads& reads, const config::StringMap& environment,
+              const DemandTask& task) {
+  Connections connections(errors, environment);
+  std::vector<FileSettings> files;
+  OperatorFiles given = arguments.files;
+  const bool has_files = !given.agent_config.empty() || !given.policy.empty();
+  if (reads.policies && !has_files) {
+    return errors.Refuse(
+        std::string("give the agent's files: --agent-config with policy.dir, or --policy") +
+            (reads.harvester ? "" : "; or a query, such as 'nodes-needed node_class=web'"),
+        kExitUsage);
+  }
+  if (reads.policies && given.policy_name.empty()) {
+    auto all = ReadFilesOfAll(given);
+    if (!all.ok()) return errors.Refuse(all.status(), kExitUsage);
+    files = *std::move(all);
+    const absl::Status one = CheckOneApm(files);
+    if (!one.ok()) return errors.Refuse(one, kExitUsage);
+  }
+  if (has_files && files.empty()) {
+    given.needs_policy = reads.policies;
+    auto only = ReadOperatorFiles(given);
+    if (!only.ok()) return errors.Refuse(only.status(), kExitUsage);
+    files = {*std::move(only)};
+  }
+  if (!files.empty()) NoteFound(files.front(), errors);
+  const std::vector<std::string> pairs = PairsOf(arguments);
+  const auto config =
+      ReadNomadConfig(reads.harvester ? WithoutHarvester(pairs) : pairs, files, environment);
+  if (!config.ok()) return errors.Refuse(config.status(), kExitUsage);
+  const auto readers = connections.ConnectAsApm(*config);
+  if (!readers.ok()) return errors.Refuse(readers.status(), kExitUsage);
+  std::vector<DemandPool> pools;
+  for (FileSettings& each : files) {
+    DemandPool pool{.files = std::move(each)};
+    if (reads.harvester) {
+      auto settings = ReadSettings(pairs, pool.files, PolicyUse::kRequired, environment);
+      const absl::Status connected =
+          settings.ok() ? connections.Connect(*std::move(settings), PolicyUse::kRequired)
+                        : settings.status();
+      pool.problem = base::Message(connected);
+    }
+    pools.push_back(std::move(pool));
+  }
+  std::vector<CommandRun> runs = connections.Runs();
+  auto next = runs.begin();
+  for (DemandPool& pool : pools) {
+    if (reads.harvester && pool.problem.empty()) pool.run.emplace(*next++);
+  }
+  return errors.ExitCode(task({.reader = *readers->nomad,
+                               .harvester = readers->harvester.get(),
+                               .nomad = config->nomad,
+                               .context = connections.context(),
+                               .pools = std::move(pools),
+                               .out = std::cout,
+                               .errors = errors,
+                               .terminal = TerminalOf(STDOUT_FILENO, environment)}));
+}
+
 CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
                                 const MaintenanceCommand& command) {
   CLI::App* added = app.add_subcommand(command.name, command.description);
   const auto arguments = std::make_shared<SettingArguments>();
+  if (command.add_arguments != nullptr) command.add_arguments(*added);
   AddFileOptions(*added, arguments->files);
+  if (command.words == nullptr) AddPoolArgument(*added, arguments->files);
   AddSetOption(*added, arguments->pairs,
                "KEY=VALUE of the plugin's block or of the policy's target block; repeatable, the "
                "last one of a key counts; takes precedence over the environment (HARVESTER_URL, "
@@ -280,18 +490,41 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
       ->type_name("FILE");
   added->footer(command.exit_codes);
   added->callback([command, arguments, invocation] {
+    const ErrorWriter errors = invocation.Errors(command.name);
+    SettingArguments found = *arguments;
+    found.files = FindAgentFiles(arguments->files, invocation.environment);
+    if (command.words != nullptr) TakePolicyName(&found.files, command.words);
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check();
     if (invocation.exit_code != kExitOk) return;
-    const ErrorWriter errors = invocation.Errors(command.name);
     if (command.is_for_all != nullptr && command.is_for_all()) {
       invocation.exit_code =
-          RunConnectedToAll(errors, *arguments, invocation.environment, command.task_of_all);
+          RunConnectedToAll(errors, found, invocation.environment, command.task_of_all);
       return;
     }
     invocation.exit_code =
-        RunConnected(errors, *arguments, command.use, invocation.environment, command.task);
+        RunConnected(errors, found, command.use, invocation.environment, command.task);
   });
   return added;
+}
+
+Prompter AskOnTerminal() {
+  return {.interactive = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1,
+          .read_line = ReadLine};
+}
+
+int Confirm(const CommandRun& run, bool yes, const std::string& act) {
+  if (yes) return kExitOk;
+  if (!run.prompter.interactive) {
+    return run.errors.Refuse("it would " + act + ", and there is no terminal to ask on: give --yes",
+                             kExitUsage);
+  }
+  std::string question = Printable(act);
+  question.front() = absl::ascii_toupper(static_cast<unsigned char>(question.front()));
+  run.out << "\n" << question << "? [y/N] " << std::flush;
+  const std::string answer = run.prompter.read_line(run.context).value_or("");
+  if (answer == "y" || answer == "Y" || answer == "yes") return kExitOk;
+  if (run.context.Done()) run.out << "\n";
+  return run.errors.Refuse("nothing was done", kExitFailure);
 }
 
 }  // namespace nomad_harvester::cli

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands and their options as data, for completion and manual pages. Private to module cli.
+// The commands and their options as data: for help, completion and manual pages. Private to module
+// cli.
 #ifndef NOMAD_HARVESTER_CLI_COMMAND_TABLE_H_
 #define NOMAD_HARVESTER_CLI_COMMAND_TABLE_H_
 
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace CLI {
 class App;
+class FormatterBase;
 }  // namespace CLI
 
 namespace nomad_harvester::cli {
@@ -46,6 +50,24 @@ int Complete(const std::vector<std::string>& words, const std::vector<CommandEnt
 
 // Returns the command's manual page, or for the program's own name the program's, as roff.
 std::string ManualPage(const std::string& command, const std::vector<CommandEntry>& table);
+
+// Returns the examples of a command, or of the program if the name is empty: lines for a shell that
+// call `program`. test/contract/documents_test.go runs them. Empty: there is no such command.
+std::vector<std::string> ExamplesOf(const std::string& command, const std::string& program);
+
+// Formats CLI11's help, folded to `width` columns (0: not folded).
+std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter(std::size_t width);
+
+// Turns "nomad-harvester help COMMAND" into "harvester COMMAND --help".
+std::vector<std::string> WithoutHelp(std::vector<std::string> arguments);
+
+// Returns the error for a first argument that is not a command; empty: it is one, or an option.
+// Repeats the argument only if it resembles a command, because it may be a secret.
+std::string UnknownCommand(const CLI::App& app, const std::string& argument);
+
+// Returns the error for arguments that `app` has parsed but did not expect. Repeats only names of
+// options, because the rest may be a secret given without --set.
+std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace nomad_harvester::cli
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/cli/commands.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -24,10 +25,8 @@
 #include "absl/strings/strip.h"
 #include "command.h"
 #include "command_table.h"
-#include "examples.h"
-#include "help.h"
+#include "error_writer.h"
 #include "nlohmann/json.hpp"
-#include "output.h"
 #include "runtime_parts.h"
 #include "terminal.h"
 #include "text.h"
@@ -72,10 +71,15 @@ void PrepareSignals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-int RunAsPlugin(const config::StringMap& environment) {
+// `arguments`: the args of the agent's block.
+int RunAsPlugin(const std::vector<std::string>& arguments, const config::StringMap& environment) {
   // The agent filters by its own level; the configuration's log_level may raise ours.
   RuntimeParts parts(log::MakeHclogSink(NOMAD_HARVESTER_PLUGIN_NAME), log::Level::kDebug,
                      environment);
+  if (arguments == std::vector<std::string>{"apm"}) {
+    const auto service = parts.MakeDemandService();
+    return plugin::RunPlugin(*service, parts.Process());
+  }
   const auto service = parts.MakeService();
   return plugin::RunPlugin(*service, parts.Process());
 }
@@ -116,6 +120,8 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddInitCommand(app, invocation);
   AddCheckCommand(app, invocation);
   AddStatusCommand(app, invocation);
+  AddDemandCommand(app, invocation);
+  AddWhyCommand(app, invocation);
   AddGcCommand(app, invocation);
   AddAdoptCommand(app, invocation);
   AddPauseCommand(app, invocation);
@@ -155,8 +161,10 @@ void RunCommand(const std::vector<std::string>& arguments, const Invocation& inv
   app.require_subcommand(1);
   AddCommands(app, invocation);
   if (arguments.front() == kCompleteCommand) {
+    Invocation silent = invocation;
+    silent.error_style.notes = false;
     invocation.exit_code =
-        Complete({arguments.begin() + 1, arguments.end()}, CommandTable(app), invocation);
+        Complete({arguments.begin() + 1, arguments.end()}, CommandTable(app), silent);
     return;
   }
   const std::vector<std::string> words = WithoutHelp(arguments);
@@ -188,9 +196,13 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
          const std::string& called) {
   GuardProcess();
   PrepareSignals();
-  if (plugin::StartedByHost(environment)) return RunAsPlugin(environment);
+  if (plugin::StartedByHost(environment)) return RunAsPlugin(arguments, environment);
   OccupyStandardDescriptors();
-  const ErrorStyle style{.json = WantsJson(arguments),
+  const std::string output_option = OutputOf(arguments);
+  const ErrorStyle style{.json = output_option == "json",
+                         .notes = output_option != "json" && output_option != "yaml",
+                         .answers_by_exit_code = std::find(arguments.begin(), arguments.end(),
+                                                           "--exit-code") != arguments.end(),
                          .width = TerminalOf(STDERR_FILENO, environment).width,
                          .program = called.empty() ? kCommand : called};
   const ErrorWriter errors("", style, std::cerr);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <set>
+#include <utility>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/config/option_table.h"
@@ -100,7 +102,8 @@ std::vector<std::string> Joined(const std::vector<std::string>& words) {
 }
 
 // The settings in the words of an unfinished command, whatever else is among them.
-SettingArguments ArgumentsOf(const std::vector<std::string>& words) {
+SettingArguments ArgumentsOf(const std::vector<std::string>& words,
+                             const config::StringMap& environment) {
   SettingArguments arguments;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
@@ -115,17 +118,23 @@ SettingArguments ArgumentsOf(const std::vector<std::string>& words) {
     if (name == "-n" || name == "--namespace") arguments.ns = value;
     if (name == "--kubeconfig") arguments.kubeconfig = value;
   }
+  arguments.files = FindAgentFiles(std::move(arguments.files), environment);
+  std::vector<std::string> names = words;
+  TakePolicyName(&arguments.files, &names);
   return arguments;
 }
 
 class Completion {
  public:
   Completion(const std::vector<std::string>& words, const Invocation& invocation)
-      : words_(Joined(words)), invocation_(invocation) {
+      : words_(Joined(words)),
+        invocation_(invocation),
+        errors_(invocation.Errors(kCompleteCommand)) {
     current_ = words_.back();
     words_.pop_back();
     // bash replaces its own last word alone.
     hidden_ = current_.size() - (words.back() == "=" ? 0 : words.back().size());
+    arguments_ = ArgumentsOf(words_, invocation.environment);
   }
 
   int Print(const std::vector<CommandEntry>& table) {
@@ -179,10 +188,16 @@ class Completion {
     for (const std::string& value : option.values) Offer(prefix + value);
     if (option.argument.starts_with("FILE")) std::cout << kFiles << "\n";
     if (option.argument == "KEY=VALUE") PrintSettings(prefix);
-    if (option.argument == "NAME") return PrintPolicies(prefix);
-    if (option.argument != "[VM]") return kExitOk;
-    return RunConnected(invocation_.Errors(kCompleteCommand), ArgumentsOf(words_), PolicyUse::kPool,
-                        invocation_.environment,
+    if (option.argument == "NAMESPACE") return PrintNamespaces(prefix);
+    const bool names_vm = option.positional.find("VM") != std::string::npos;
+    const bool names_pool = option.positional.find("POOL") != std::string::npos;
+    if (names_pool || option.argument == "NAME") {
+      const int exit_code = PrintPolicies(prefix);
+      if (!names_vm) return exit_code;
+    }
+    if (option.argument == "HOST") return PrintHosts(prefix);
+    if (!names_vm) return kExitOk;
+    return RunConnected(errors_, arguments_, PolicyUse::kPool, invocation_.environment,
                         [&](const CommandRun& run) { return PrintVms(run, prefix); });
   }
 
@@ -203,34 +218,72 @@ class Completion {
     }
   }
 
+  // Unless the words name one already.
   int PrintPolicies(const std::string& prefix) const {
-    const ErrorWriter errors = invocation_.Errors(kCompleteCommand);
-    const OperatorFiles files = ArgumentsOf(words_).files;
+    const OperatorFiles& files = arguments_.files;
+    if (!files.policy_name.empty()) return kExitOk;
     std::string path = files.policy;
     if (path.empty() && !files.agent_config.empty()) {
       const auto agent = ReadAgentConfig(files.agent_config);
-      if (!agent.ok()) return errors.Refuse(agent.status(), kExitUsage);
+      if (!agent.ok()) return errors_.Refuse(agent.status(), kExitUsage);
       path = agent->policy_dir;
     }
     if (path.empty()) return kExitOk;
     const auto policies = ReadPolicies(path);
-    if (!policies.ok()) return errors.Refuse(policies.status(), kExitUsage);
+    if (!policies.ok()) return errors_.Refuse(policies.status(), kExitUsage);
     for (const FilePolicy& policy : policies->policies) Offer(prefix + policy.name);
     return kExitOk;
   }
 
+  // Those of the pools in the files.
+  int PrintNamespaces(const std::string& prefix) const {
+    OperatorFiles files = arguments_.files;
+    files.policy_name.clear();
+    const auto all = ReadFilesOfAll(std::move(files));
+    if (!all.ok()) return errors_.Refuse(all.status(), kExitUsage);
+    std::set<std::string> namespaces;
+    for (const FileSettings& each : *all) {
+      for (const scaling::PoolKey& pool : each.pools) namespaces.insert(pool.ns);
+    }
+    for (const std::string& name : namespaces) Offer(prefix + name);
+    return kExitOk;
+  }
+
+  // Those that any pool of the files can use.
+  int PrintHosts(const std::string& prefix) const {
+    const auto print = [&](const CommandRun& run) {
+      const auto seen = Inspect(run);
+      const absl::Status& problem = seen.ok() ? base::GetStatus(seen->hosts) : seen.status();
+      if (!problem.ok()) return run.errors.Refuse(problem, kExitFailure);
+      for (const std::string& host : *seen->hosts) Offer(prefix + host);
+      return kExitOk;
+    };
+    if (!arguments_.files.policy_name.empty() || NamesPool(arguments_.pairs)) {
+      return RunConnected(errors_, arguments_, PolicyUse::kPool, invocation_.environment, print);
+    }
+    return RunConnectedToAll(
+        errors_, arguments_, invocation_.environment,
+        [&](const std::vector<CommandRun>& runs) { return print(runs.front()); });
+  }
+
   int PrintVms(const CommandRun& run, const std::string& prefix) const {
-    const auto seen = run.maintenance.Inspect(run.context.WithTimeout(kNamesWithin),
-                                              *run.settings.policy, /*defines_vms=*/false);
+    const auto seen = Inspect(run);
     if (!seen.ok()) return run.errors.Refuse(seen.status(), kExitFailure);
     for (const scaling::VmView* const view : seen->snapshot.vms()) Offer(prefix + view->vm->name);
     return kExitOk;
+  }
+
+  static absl::StatusOr<scaling::Inspection> Inspect(const CommandRun& run) {
+    return run.maintenance.Inspect(run.context.WithTimeout(kNamesWithin), *run.settings.policy,
+                                   /*defines_vms=*/false);
   }
 
   std::vector<std::string> words_;  // before the last one
   std::string current_;             // the last one
   std::size_t hidden_ = 0;          // so many bytes of it are no part of an answer
   const Invocation& invocation_;
+  const ErrorWriter errors_;
+  SettingArguments arguments_;  // of the words
 };
 
 }  // namespace

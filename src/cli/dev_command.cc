@@ -39,7 +39,7 @@ struct DevArguments {
 void AnnounceCommands(const SimulatedWorld& world) {
   std::cout << "\n# In another terminal:\n"
                "[ -z \"$ZSH_VERSION\" ] || setopt sh_word_split interactive_comments\n"
-               "export HARVESTER_URL="
+               "export NOMAD_HARVESTER_AGENT_CONFIG= HARVESTER_URL="
             << world.harvester_url() << " HARVESTER_TOKEN=any NOMAD_ADDR=" << world.nomad_address()
             << "\nPOOL=\"" << world.PoolSettings() << "\"\n"
             << "nomad-harvester check $POOL\n"
@@ -80,8 +80,9 @@ int RunSimulated(const DevArguments& arguments, const config::StringMap& environ
 
 int RunReal(const DevArguments& arguments, const config::StringMap& environment,
             const ErrorWriter& errors) {
-  const auto files = ReadOperatorFiles(arguments.files);
+  const auto files = ReadOperatorFiles(FindAgentFiles(arguments.files, environment));
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
+  NoteFound(*files, errors);
   const absl::StatusOr<PluginSettings> given =
       ReadPluginSettings(arguments.settings, *files, environment);
   if (!given.ok()) return errors.Refuse(given.status(), kExitUsage);
@@ -130,8 +131,7 @@ void AddDevCommand(CLI::App& app, const Invocation& invocation) {
       ->check([](const std::string& text) {
         const auto number = base::ParseInt(text);
         if (number.ok() && *number > 0) return std::string();
-        return GivenWord(text) +
-               " is not the number of a write; give a whole number from 1, such as 5";
+        return "must be a whole number from 1, such as 5" + Got(text);
       })
       ->needs(simulate);
   AddAgentConfigOption(*command, arguments->files)->excludes(simulate);

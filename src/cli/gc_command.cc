@@ -5,6 +5,7 @@
 #include <ostream>
 #include <set>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,11 +18,13 @@
 
 #include "absl/strings/str_join.h"
 #include "command.h"
+#include "nlohmann/json.hpp"
 #include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
 using scaling::Collection;
 using scaling::PoolKey;
 using scaling::ReconcileEvent;
@@ -84,6 +87,18 @@ std::string EventLine(const ReconcileEvent& event, bool dry_run) {
   return Printable(text);
 }
 
+Json DocumentOf(const ReconcileEvent& event) {
+  const bool is_step = event.kind == ReconcileEvent::Kind::kStep;
+  const bool waits = is_step && event.step.kind == StepKind::kWait;
+  const bool is_report = is_step && event.step.kind == StepKind::kReport;
+  return {{"vm", event.vm},
+          {"what", waits       ? "wait"
+                   : is_report ? "leave alone"
+                               : VerbOf(event).infinitive},
+          {"object", event.object},
+          {"why", WhyOf(event)}};
+}
+
 // True if the event deletes something of the pool, or leads to that.
 bool Deletes(const ReconcileEvent& event) {
   switch (event.kind) {
@@ -114,31 +129,60 @@ class Gc {
       std::erase_if(pools, [&](const PoolKey& key) { return key.pool != settings.pool; });
     }
     if (const int answer = Confirm(pools); answer != kExitOk) return answer;
+    const bool is_document = arguments_.output != kForPeople;
     if (pools.empty()) {
       const scaling::NamespaceView ns = run_.maintenance.ReadNamespace(run_.context, settings.ns);
       if (!ns.problem.empty()) {
         return run_.errors.Refuse("namespace " + settings.ns + ": " + ns.problem + "; " + ns.cure,
                                   kExitFailure);
       }
-      run_.out << "nothing of " << (settings.pool.empty() ? "the plugin" : "pool " + settings.pool)
-               << " was found in namespace " << settings.ns;
-      // Nobody named it: the pool may be in another one.
-      const bool is_default = settings.pool.empty() && !settings.policy_block.contains("namespace");
-      run_.out << (is_default
-                       ? ", which is the default: name the pool's with --set namespace=NAME, "
-                         "--policy or --policy-name"
-                       : "")
-               << "\n";
+      if (!is_document) run_.out << NothingText();
     }
     int worst = kExitOk;
+    Json documents = Json::array();
     for (const PoolKey& pool : pools) {
-      worst = std::max(worst, RunPool(pool));
+      worst = std::max(worst, is_document ? Describe(pool, &documents) : RunPool(pool));
       if (run_.context.Done()) break;
+    }
+    if (is_document) {
+      run_.out << PrintableDocument(arguments_.output, {{"pools", std::move(documents)}});
     }
     return worst;
   }
 
  private:
+  std::string NothingText() const {
+    const Settings& settings = run_.settings;
+    // Nobody named it: the pool may be in another one.
+    const bool is_default = settings.pool.empty() && !settings.policy_block.contains("namespace");
+    return "nothing of " + (settings.pool.empty() ? "the plugin" : "pool " + settings.pool) +
+           " was found in namespace " + settings.ns +
+           (is_default ? ", which is the default: name the pool's with --set namespace=NAME, "
+                         "--policy or --policy-name"
+                       : "") +
+           "\n";
+  }
+
+  // For a program: what would be done first in the pool.
+  int Describe(const PoolKey& pool, Json* pools) const {
+    Json steps = Json::array();
+    const Collection preview = run_.maintenance.Preview(
+        run_.context, pool, run_.settings.policy,
+        [&](const ReconcileEvent& event) { steps.push_back(DocumentOf(event)); });
+    Json unfinished = Json::array();
+    for (const scaling::Unfinished& each : preview.unfinished) {
+      unfinished.push_back({{"vm", each.vm}, {"why", each.why}});
+    }
+    const bool clean = preview.outcome.ok() && unfinished.empty();
+    pools->push_back(
+        {{"namespace", pool.ns},
+         {"node_group_name", pool.pool},
+         {"steps", std::move(steps)},
+         {"unfinished", std::move(unfinished)},
+         {"error", preview.outcome.ok() ? Json() : Json(base::Message(preview.outcome))}});
+    return clean ? kExitOk : kExitFailure;
+  }
+
   // First shows what would be done. If a pool was given by name and nothing of it is deleted, does
   // not ask: undoing and recording harm nothing.
   int Confirm(const std::set<PoolKey>& pools) {
@@ -237,10 +281,105 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kOptional,
        .task = [arguments](const CommandRun& run) { return CollectGarbage(run, *arguments); }});
-  command->add_flag("--dry-run", arguments->dry_run,
-                    "Only print what would be done first, and why; takes no Lease");
+  CLI::Option* const dry_run =
+      command->add_flag("--dry-run", arguments->dry_run,
+                        "Only print what would be done first, and why; takes no Lease");
+  AddOutputOption(*command, arguments->output)->needs(dry_run);
   command->add_flag("--yes", arguments->yes,
                     "Do not ask before something is deleted, or every pool is taken");
+}
+
+namespace {
+
+// It was made when Nomad had a higher index, so that this one was restored.
+bool IsNewer(const scaling::SharedVm& vm, const scaling::Adoption& adoption) {
+  return vm->nodes.has_value() && vm->nodes->index > adoption.index;
+}
+
+std::string TextOf(const scaling::Adoption& adoption) {
+  std::string text;
+  for (const scaling::SharedVm& vm : adoption.vms) {
+    text += Printable(vm->name) + ": " +
+            (IsNewer(vm, adoption) ? "made at a higher index than this Nomad has"
+                                   : "recorded keys " + Printable(vm->nomad_cluster)) +
+            "\n";
+  }
+  if (!adoption.lease_cluster.empty()) {
+    text += "its Lease: recorded keys " + Printable(adoption.lease_cluster) + "\n";
+  }
+  if (!adoption.IsNeeded()) {
+    return text + "pool " + adoption.key.ToString() + " belongs to this Nomad cluster\n";
+  }
+  return text + "this Nomad cluster has keys " + Printable(adoption.cluster) + "\nof the " +
+         std::to_string(adoption.joined) + " VMs that had a node, it knows the nodes of " +
+         std::to_string(adoption.known) + "\n";
+}
+
+Json DocumentOf(const scaling::Adoption& adoption) {
+  Json vms = Json::array();
+  for (const scaling::SharedVm& vm : adoption.vms) {
+    vms.push_back(
+        {{"vm", vm->name}, {"nomad_cluster", vm->nomad_cluster}, {"newer", IsNewer(vm, adoption)}});
+  }
+  return {{"namespace", adoption.key.ns},
+          {"node_group_name", adoption.key.pool},
+          {"needed", adoption.IsNeeded()},
+          {"cluster", adoption.cluster},
+          {"lease_cluster", adoption.lease_cluster},
+          {"joined", adoption.joined},
+          {"known", adoption.known},
+          {"vms", std::move(vms)}};
+}
+
+}  // namespace
+
+int AdoptPool(const CommandRun& run, const RepairArguments& arguments) {
+  const config::PoolPolicy& policy = *run.settings.policy;
+  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
+  const auto adoption = run.maintenance.FindAdoption(run.context.WithTimeout(kOperatorBudget), key);
+  if (!adoption.ok()) return run.errors.Refuse(adoption.status(), kExitFailure);
+  run.out << (arguments.output == kForPeople
+                  ? TextOf(*adoption)
+                  : PrintableDocument(arguments.output, DocumentOf(*adoption)));
+  if (!adoption->IsNeeded()) return kExitOk;
+  if (adoption->joined > 0 && adoption->known == 0 && !arguments.without_nodes) {
+    return run.errors.Refuse(
+        base::FailedPrecondition(
+            "this Nomad knows no node of the pool: once it is adopted, the next scale-ins would "
+            "delete its VMs without a drain. Check nomad_address; after a rebuild wait until the "
+            "clients have registered (nomad node status); if none of them will, give "
+            "--without-nodes"),
+        kExitFailure);
+  }
+  if (arguments.dry_run) return kExitOk;
+  const std::string act = "record this Nomad cluster in " + std::to_string(adoption->vms.size()) +
+                          " VMs" + (adoption->lease_cluster.empty() ? "" : " and on the Lease") +
+                          " of pool " + key.ToString();
+  if (const int answer = Confirm(run, arguments.yes, act); answer != kExitOk) return answer;
+  const absl::Status written = run.maintenance.Adopt(run.context, *adoption);
+  if (!written.ok()) return run.errors.Refuse(written, kExitFailure);
+  run.out << "pool " << key.ToString() << " belongs to this Nomad cluster now\n";
+  return kExitOk;
+}
+
+void AddAdoptCommand(CLI::App& app, const Invocation& invocation) {
+  const auto arguments = std::make_shared<RepairArguments>();
+  CLI::App* const command = AddMaintenanceCommand(
+      app, invocation,
+      {.name = "adopt",
+       .description =
+           "After Nomad was rebuilt or restored: record the Nomad cluster that answers now in the "
+           "VMs of a pool and on its Lease. While they name another one, the pool is not ready.",
+       .exit_codes = "Exit: 0 the pool belongs to this cluster, 1 something was not done, 2 usage, "
+                     "130 interrupted.",
+       .use = PolicyUse::kRequired,
+       .task = [arguments](const CommandRun& run) { return AdoptPool(run, *arguments); }});
+  CLI::Option* const dry_run = command->add_flag("--dry-run", arguments->dry_run,
+                                                 "Only print what belongs to another cluster");
+  AddOutputOption(*command, arguments->output)->needs(dry_run);
+  command->add_flag("--yes", arguments->yes, "Do not ask");
+  command->add_flag("--without-nodes", arguments->without_nodes,
+                    "Also if this Nomad knows no node of the pool's VMs");
 }
 
 }  // namespace nomad_harvester::cli

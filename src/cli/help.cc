@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "help.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,7 +11,7 @@
 
 #include "absl/strings/str_join.h"
 #include "command.h"
-#include "examples.h"
+#include "command_table.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -82,7 +81,6 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// Returns the names of the options of `app` and of the parsed commands.
 std::vector<std::string> OptionNames(const CLI::App& app) {
   std::vector<const CLI::App*> apps = {&app};
   for (const CLI::App* const command : app.get_subcommands()) apps.push_back(command);
@@ -141,6 +139,10 @@ std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
   const std::vector<std::string> names = CommandNames(app);
   if (argument.starts_with('-') || std::find(names.begin(), names.end(), argument) != names.end()) {
     return "";
+  }
+  if (argument == "apm") {
+    return "the agent starts apm, by the args of its apm block; to see what that answers, use "
+           "\"demand\"";
   }
   // The spelling is nearer to the opposite option.
   const std::optional<std::string> nearest =

@@ -79,7 +79,6 @@ std::optional<std::string> AnswerOf(const Question& question, const std::string&
   return question.choices[static_cast<std::size_t>(*number - 1)];
 }
 
-// Reads a line from the terminal, after `prompt`.
 absl::StatusOr<std::string> AskLine(const CommandRun& run, const std::string& prompt) {
   run.out << Printable(prompt) << " " << std::flush;
   const std::optional<std::string> line = run.prompter.read_line(run.context);
@@ -182,7 +181,6 @@ absl::Status ChooseNetworkAndKey(const CommandRun& run, const InitArguments& arg
   return absl::OkStatus();
 }
 
-// Checks the choices as in a policy.
 absl::Status CheckChoices(const InitChoices& choices) {
   return config::ParsePoolPolicy({{"node_group_name", choices.pool},
                                   {"namespace", choices.ns},

@@ -4,13 +4,11 @@
 #include <cstddef>
 #include <string_view>
 
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/http/base_url.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "example_files.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -45,7 +43,6 @@ Range Find(const std::string& text, std::string_view first, std::string_view las
   return {.begin = begin, .length = end - begin};
 }
 
-// Returns the lines of a block as comments, indented by four.
 std::string Commented(const std::string& block) {
   std::string text;
   for (const absl::string_view part : absl::StrSplit(block, '\n')) {
@@ -81,6 +78,15 @@ std::string ConnectionOf(const InitChoices& choices) {
 
 // The agent also filters the plugin's lines, so the example's level would only hide it.
 constexpr char kNomad[] = "# The agent's connection to Nomad.";
+constexpr char kMetrics[] = "# Metrics. ";
+constexpr char kDemandApm[] =
+    R"(# How many nodes the work in Nomad needs, for the policies' checks (docs/demand.md).
+apm "demand" {
+  driver = "harvester"
+  args   = ["apm"]
+}
+
+)";
 constexpr char kLogLevel[] =
     "# Of the agent's log, which has the plugin's lines.\nlog_level = \"INFO\"\n\n";
 
@@ -93,27 +99,39 @@ std::string AgentOf(const InitChoices& choices) {
                   HclString(choices.dir + "/policies"));
   text = Replaced(text, "    log_level       = \"debug\"\n", "");
   text = Replaced(text, kNomad, kLogLevel + std::string(kNomad));
+  text = Replaced(text, "[\"read-job\"]", "[\"read-job\", \"list-jobs\"]");
+  text = Replaced(text, kMetrics, kDemandApm + std::string(kMetrics));
   if (choices.plugin_dir.empty()) return text;
   text =
       Replaced(text, "\"" + std::string(kExamplePluginDir) + "\"", HclString(choices.plugin_dir));
   return Replaced(text, kExamplePluginDir, choices.plugin_dir);
 }
 
-// The check for a first try; the example's check follows it as a comment.
-constexpr char kFixedCheck[] =
-    R"(    # For a first look: always this many VMs. Then replace it by a query of your metrics, such as
-    # that below.
-    check "fixed" {
-      # The agent does not ask it for a fixed value. Without a source, which would be nomad-apm, it
-      # would raise min to 1.
-      source = "prometheus"
+// The check that decides the count; the example's check follows it as a comment.
+constexpr char kDemandCheck[] =
+    R"(    # As many VMs as the work in Nomad needs: docs/demand.md has the query's grammar. With
+    # headroom=1x(cpu=500,memory=1024) in it, there is always room for so much more, and the pool
+    # never goes to zero.
+    check "nodes-needed" {
+      source = "demand"
+      query  = "nodes-needed node_class=POOL node_pool=default datacenter=dc1 idle_for=10m"
 
-      strategy "fixed-value" {
-        value = "1"
-      }
+      strategy "pass-through" {}
     }
 
+    # Or by metrics in Prometheus, in place of the check above:
+    #
 )";
+constexpr char kInterval[] = "    evaluation_interval = \"10s\"\n";
+// A count of nodes with work is right if a scale-in removes those without.
+constexpr char kLeastBusy[] =
+    R"(the least busy nodes are removed first. Their allocations have 15 minutes to
+      # move and 5 more to stop; then the VM is deleted even if allocations still run.
+      node_selector_strategy        = "least_busy")";
+constexpr char kEmpty[] =
+    R"(nodes without work are removed, and no others. What is placed there meanwhile has
+      # 15 minutes to move and 5 more to stop; then the VM is deleted even if it still runs.
+      node_selector_strategy        = "empty_ignore_system")";
 
 // Text instead of the names of examples that are not written.
 constexpr char kTlsHere[] =
@@ -132,7 +150,10 @@ std::string PolicyOf(const InitChoices& choices) {
       Find(text, "    # As many VMs as", "\n    # docs/configuration.md has every key");
   const std::string example = text.substr(check.begin, check.length);
   text.replace(check.begin, check.length,
-               kFixedCheck + Commented(example.substr(0, example.rfind('\n'))) + "\n");
+               Replaced(kDemandCheck, "POOL", choices.pool) +
+                   Commented(example.substr(0, example.rfind('\n'))) + "\n");
+  text = Replaced(text, kLeastBusy, kEmpty);
+  text = Replaced(text, kInterval, kInterval + std::string("    on_check_error      = \"fail\"\n"));
   text = Replaced(text, "# A pool of batch workers between 0 and 10 VMs.",
                   "# The pool " + choices.ns + "/" + choices.pool + ": between 0 and 10 VMs.");
   text = Replaced(text, "scaling \"batch-workers\"", "scaling " + HclString(choices.pool));

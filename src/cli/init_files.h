@@ -43,6 +43,11 @@ std::string NomadServersOf(const InitChoices& choices);
 // `sources`, and the token itself. To be applied by kubectl.
 std::string RightsYaml(const std::string& ns, const std::set<std::string>& sources);
 
+std::string ExampleAgent();     // agent.hcl
+std::string ExamplePolicy();    // policy.hcl
+std::string ExampleUserData();  // cloud-init.yaml
+std::string ExampleRights();    // rbac.yaml
+
 }  // namespace nomad_harvester::cli
 
 #endif  // NOMAD_HARVESTER_CLI_INIT_FILES_H_

@@ -15,6 +15,7 @@
 #include "nomad_harvester/config/pool_policy.h"
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "agent_files.h"
 
 namespace nomad_harvester::cli {
@@ -97,7 +98,7 @@ absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const O
     return base::InvalidArgument("--policy: " + files.policy + " has no policy with the target " +
                                  Quoted(ours) + (all.empty() ? "" : "; it has" + Lines(all)));
   }
-  return base::InvalidArgument("--policy: several policies; choose one with --policy-name" +
+  return base::InvalidArgument("--policy: several policies; name one of them (--policy-name)" +
                                Lines(candidates));
 }
 
@@ -214,7 +215,6 @@ absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePoli
       Quoted(ours) + "; give --policy too, whose target names one of them");
 }
 
-// Returns `files` with the agent's policy directory if it is needed.
 absl::StatusOr<OperatorFiles> WithPolicyDir(OperatorFiles files, const AgentConfig& agent) {
   if (!files.policy.empty()) return files;
   const bool named = !files.policy_name.empty();
@@ -225,12 +225,22 @@ absl::StatusOr<OperatorFiles> WithPolicyDir(OperatorFiles files, const AgentConf
       "--agent-config; give one of them too");
 }
 
+// Returns the paths that are read although no option named them; `files` are with the agent's
+// policy directory.
+std::string FoundOf(const OperatorFiles& given, const OperatorFiles& files) {
+  if (given.found_by.empty()) return "";
+  std::vector<std::string> paths = given.agent_config;
+  if (given.policy.empty() && !files.policy.empty()) paths.push_back(files.policy);
+  return absl::StrJoin(paths, " and ");
+}
+
 // What the files hold, before a policy is chosen.
 struct FileContents {
   OperatorFiles files;  // with the agent's policy directory
   AgentConfig agent;
   TargetNames ours = {NOMAD_HARVESTER_PLUGIN_NAME};
   FilePolicies policies;
+  std::string found;  // of FileSettings
 };
 
 absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
@@ -245,6 +255,7 @@ absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
     }
   }
   NH_ASSIGN_OR_RETURN(read.files, WithPolicyDir(given, read.agent));
+  read.found = FoundOf(given, read.files);
   if (read.files.policy.empty()) return read;
   auto policies = ReadPolicies(read.files.policy);
   if (absl::IsNotFound(policies.status()) && given.policy.empty()) {
@@ -256,6 +267,16 @@ absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
   return read;
 }
 
+// Adds where the agent's files come from.
+absl::Status WithOrigin(const absl::Status& problem, const OperatorFiles& given) {
+  if (problem.ok() || given.found_by.empty()) return problem;
+  return base::MakeStatus(problem.code(),
+                          base::Message(problem) +
+                              "\nwithout --agent-config the agent's files are those of " +
+                              given.found_by + "; --agent-config names others, and an empty " +
+                              kAgentConfigVariable + " none");
+}
+
 void AddTo(FileSettings* settings, config::StringMap FileSettings::*map, const FileMap& from) {
   (settings->*map) = from.values;
   settings->origins.insert(from.origins.begin(), from.origins.end());
@@ -263,9 +284,17 @@ void AddTo(FileSettings* settings, config::StringMap FileSettings::*map, const F
 
 // With the policy that read.files choose.
 absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
-  const auto& [files, agent, ours, policies] = read;
+  const auto& [files, agent, ours, policies, found] = read;
   FileSettings settings{
       .warnings = agent.warnings, .unknown = agent.unknown, .plugin_dir = agent.plugin_dir};
+  settings.files = agent.files;
+  settings.files.insert(settings.files.end(), policies.files.begin(), policies.files.end());
+  settings.found = found;
+  for (const auto& [name, apm] : agent.apms) {
+    if (apm.driver == NOMAD_HARVESTER_PLUGIN_NAME && !settings.apm.has_value()) {
+      settings.apm = apm.config.values;
+    }
+  }
   const FilePolicy* policy = nullptr;
   if (!files.policy.empty()) {
     settings.warnings.insert(settings.warnings.end(), policies.warnings.begin(),
@@ -274,6 +303,7 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     const std::vector<std::string> skipped = WarningsOf(policies.mistakes);
     settings.warnings.insert(settings.warnings.end(), skipped.begin(), skipped.end());
     AddTo(&settings, &FileSettings::policy, policy->config);
+    settings.policy_name = policy->name;
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);
     settings.unknown.insert(settings.unknown.end(), policy->unknown.begin(), policy->unknown.end());
@@ -281,6 +311,11 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     std::vector<FilePolicy> of_agent = NeighboursOf(files.policy, agent);
     of_agent.insert(of_agent.begin(), policies.policies.begin(), policies.policies.end());
     settings.shared_pools = SharedPoolsOf(of_agent, ours, agent);
+    for (const FilePolicy& other : of_agent) {
+      if (!other.enabled || !ours.contains(other.target) || other.where == policy->where) continue;
+      std::vector<MetricQuery> queries = QueriesOf(other, files, agent);
+      std::move(queries.begin(), queries.end(), std::back_inserter(settings.other_queries));
+    }
     if (policy->enabled) {
       settings.limits = {.policy = TextOf(*policy), .min = policy->min, .max = policy->max};
     } else {
@@ -297,22 +332,11 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
   return settings;
 }
 
-}  // namespace
-
-absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
-  NH_ASSIGN_OR_RETURN(const FileContents read, ReadContents(given));
-  return SettingsOf(read);
-}
-
-absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(OperatorFiles given) {
-  if (!given.policy_name.empty()) {
-    return base::InvalidArgument("--all: shows the pools of all policies; leave out --policy-name");
-  }
-  given.needs_policy = true;
+absl::StatusOr<std::vector<FileSettings>> ReadAll(const OperatorFiles& given) {
   NH_ASSIGN_OR_RETURN(FileContents read, ReadContents(given));
   if (read.files.policy.empty()) {
     return base::InvalidArgument(
-        "--all: shows the pools of all policies; give the agent's files: --agent-config with "
+        "the pools of all policies are asked for; give the agent's files: --agent-config with "
         "policy.dir, or --policy");
   }
   std::set<std::string> names;
@@ -326,6 +350,57 @@ absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(OperatorFiles given) {
     NH_ASSIGN_OR_RETURN(FileSettings settings, SettingsOf(read));
     all.push_back(std::move(settings));
   }
+  return all;
+}
+
+}  // namespace
+
+bool IsOurs(const MetricQuery& query) {
+  return query.apm.has_value() && query.apm->driver == NOMAD_HARVESTER_PLUGIN_NAME;
+}
+
+OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& environment,
+                             const std::string& directory) {
+  if (!given.agent_config.empty()) return given;
+  if (const auto named = environment.find(kAgentConfigVariable); named != environment.end()) {
+    given.agent_config = absl::StrSplit(named->second, ':', absl::SkipEmpty());
+    if (!given.agent_config.empty()) given.found_by = kAgentConfigVariable;
+  } else if (HasAgentFiles(directory)) {
+    given.agent_config = {directory};
+    given.found_by = directory;
+  }
+  return given;
+}
+
+void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
+  if (words->empty() || !files->policy_name.empty()) return;
+  OperatorFiles all = *files;
+  all.needs_policy = true;
+  const auto read = ReadContents(all);
+  if (!read.ok()) return;
+  const std::vector<FilePolicy>& policies = read->policies.policies;
+  const auto name = std::find_if(words->begin(), words->end(), [&](const std::string& word) {
+    return std::any_of(policies.begin(), policies.end(), [&](const FilePolicy& policy) {
+      return policy.enabled && policy.name == word;
+    });
+  });
+  if (name == words->end()) return;
+  files->policy_name = *name;
+  words->erase(name);
+}
+
+absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
+  const auto read = ReadContents(given);
+  if (!read.ok()) return WithOrigin(read.status(), given);
+  auto settings = SettingsOf(*read);
+  if (!settings.ok()) return WithOrigin(settings.status(), given);
+  return settings;
+}
+
+absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(OperatorFiles given) {
+  given.needs_policy = true;
+  auto all = ReadAll(given);
+  if (!all.ok()) return WithOrigin(all.status(), given);
   return all;
 }
 

@@ -24,10 +24,26 @@ struct OperatorFiles {
   std::vector<std::string> agent_config;
   std::string policy;
   std::string policy_name;
+  // Where FindAgentFiles has found agent_config; empty: an option named it, or nothing was found.
+  std::string found_by{};
   // The command needs a policy: if `policy` is empty, read the agent's policy.dir. A policy_name
   // requires the same.
   bool needs_policy = false;
 };
+
+// The files of the agent on this machine, one or several with ":" between them; set but empty:
+// none.
+inline constexpr char kAgentConfigVariable[] = "NOMAD_HARVESTER_AGENT_CONFIG";
+inline constexpr char kAgentDirectory[] = "/etc/nomad-autoscaler";
+
+// Returns `given` with the agent's configuration if no option named it: that of the variable, else
+// `directory` if it has such files.
+OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& environment,
+                             const std::string& directory = kAgentDirectory);
+
+// Chooses a policy by the first of these words that is the label of an enabled one, and removes the
+// word. Nothing, if a policy is chosen already or the files cannot be read.
+void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words);
 
 // A check of the chosen policy, and the destination of its query.
 struct MetricQuery {
@@ -38,6 +54,9 @@ struct MetricQuery {
   std::optional<AgentPlugin> apm;
   bool apms_are_known = false;
 };
+
+// Whether the check asks an apm block of this driver.
+bool IsOurs(const MetricQuery& query);
 
 // The minimum and maximum number of VMs that the agent wants.
 struct CountLimits {
@@ -61,17 +80,26 @@ struct SharedPool {
 struct FileSettings {
   config::StringMap plugin;
   config::StringMap policy;
+  std::string policy_name;  // empty: no policy was chosen
   // Key -> "agent.hcl:12:5". No key is in both maps.
   std::map<std::string, std::string> origins;
   std::vector<std::string> warnings;
   std::vector<MetricQuery> queries;
+  // Those of the other enabled policies of the agent that reach this plugin.
+  std::vector<MetricQuery> other_queries;
   // Reasons why the agent would not scale by the policy: those of FilePolicy, and its strategies.
   std::vector<std::string> refusals;
   // What agents up to 0.5.0 refuse or do not read in these files; each is a warning, too.
   std::vector<std::string> unknown;
   // Limits of an enabled policy, which the agent enforces. Unset: no such policy.
   std::optional<CountLimits> limits = {};
-  PluginDirectory plugin_dir;  // of the agent's configuration
+  // The first apm block of this driver in the agent's configuration.
+  std::optional<config::StringMap> apm = {};
+  PluginDirectory plugin_dir;      // of the agent's configuration
+  std::vector<std::string> files;  // that were read: the agent's, then those of policies
+  // "/etc/nomad-autoscaler and /etc/nomad-autoscaler/policies": what was read although no option
+  // named it; empty: nothing.
+  std::string found;
   // The pools of all policies that were read, are enabled and reach this plugin.
   std::set<scaling::PoolKey> pools;
   // Whether the targets of its policies are of one Harvester is not known here.
@@ -92,11 +120,12 @@ struct FileSettings {
 // another file, because the agent also reads the others. A policy whose file is in the agent's
 // policy.dir may share its pool with those of the other files there, whose mistakes do not matter.
 // NOT_FOUND, PERMISSION_DENIED,
-// RESOURCE_EXHAUSTED (base::kMaxConfigFileBytes) for files. Blocks only on the file system.
+// RESOURCE_EXHAUSTED (base::kMaxConfigFileBytes) for files. If the agent's configuration was found
+// without an option, each error says so. Blocks only on the file system.
 absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given);
 
-// The same of each policy that is enabled and reaches this plugin, by name. INVALID_ARGUMENT also
-// without files of policies, and with a policy_name.
+// The same of each policy that is enabled and reaches this plugin, by name; policy_name must be
+// empty. INVALID_ARGUMENT also without files of policies.
 absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(OperatorFiles given);
 
 }  // namespace nomad_harvester::cli

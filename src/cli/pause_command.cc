@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 #include "absl/strings/str_join.h"
@@ -114,7 +112,7 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "pause",
        .description =
            "Stop scaling a pool: every Scale is refused and nothing is removed; roll-backs and "
-           "clean-ups go on. A running Scale finishes first.",
+           "clean-ups go on. A Scale that is open is accepted first, within a minute.",
        .exit_codes =
            "Exit: 0 paused, 1 the pool's Lease was not written, or that is not known, 2 usage, 130 "
            "interrupted.",

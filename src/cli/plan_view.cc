@@ -68,12 +68,10 @@ std::string Heading(const Proposal& proposal) {
   return text;
 }
 
-// Returns a table with a title line, or nothing if it has only the heading.
 std::string Section(const std::string& title, const Rows& rows, std::size_t width) {
   return rows.size() == 1 ? std::string() : "\n" + title + "\n" + Table(rows, width);
 }
 
-// Indentation of the continuation of a folded line.
 constexpr std::size_t kFoldIndent = 2;
 
 Rows RemovalRows(const std::vector<scaling::PlannedRemoval>& removals) {
@@ -119,7 +117,7 @@ Rows UnmarkRows(const ScalePlan& plan) {
   return rows;
 }
 
-// Returns VMs that were marked by an earlier action and are not taken back.
+// Returns VMs that were marked by an earlier action and stay marked.
 std::vector<std::string> BeingRemoved(const Proposal& proposal) {
   std::set<std::string> stay(proposal.plan.cancel_removals.begin(),
                              proposal.plan.cancel_removals.end());
@@ -213,17 +211,18 @@ std::string PlanText(const Proposal& proposal, std::size_t width) {
       section("ROLLED BACK FIRST", PassedRows(proposal.roll_backs)) +
       section("REMOVE IN ANY CASE", PassedRows(proposal.replaced)) +
       section("REMOVE", RemovalRows(plan.remove)) + section("RESERVE", RemovalRows(plan.reserve)) +
-      section("PASSED OVER", PassedRows(plan.passed_over)) + section("UNMARK", UnmarkRows(plan)) +
+      section("PASSED OVER", PassedRows(plan.passed_over)) +
+      section("MAY WAIT", PassedRows(plan.would_wait)) + section("UNMARK", UnmarkRows(plan)) +
       section("CREATE", CreationRows(plan)) + "\n";
   return Fold(text, width, kFoldIndent);
 }
 
 std::string ReplacementText(const Proposal& proposal, std::size_t width) {
-  const std::string& rests = proposal.replacement_rests;
-  if (proposal.to_replace.empty() && rests.empty()) return "";
+  const std::string& blocked_reason = proposal.replacement_blocked_reason;
+  if (proposal.to_replace.empty() && blocked_reason.empty()) return "";
   std::string text = "REPLACE\n";
   if (!proposal.to_replace.empty()) text += Table(PassedRows(proposal.to_replace), width);
-  if (!rests.empty()) text += PrintableLines("waits: " + rests);
+  if (!blocked_reason.empty()) text += PrintableLines("waits: " + blocked_reason);
   return Fold(text + "\n", width, kFoldIndent);
 }
 
@@ -246,11 +245,12 @@ Json PlanDocument(const Proposal& proposal) {
           {"remove", RemovalsOf(plan.remove)},
           {"reserve", RemovalsOf(plan.reserve)},
           {"passed_over", PassedOf(plan.passed_over)},
+          {"would_wait", PassedOf(plan.would_wait)},
           {"being_removed", BeingRemoved(proposal)},
           {"unmark", plan.cancel_removals},
           {"create", std::move(create)},
           {"to_replace", PassedOf(proposal.to_replace)},
-          {"replacement_rests", proposal.replacement_rests},
+          {"replacement_blocked_reason", proposal.replacement_blocked_reason},
           {"notes", proposal.notes},
           {"refusal", RefusalOf(proposal.refusal)}};
 }

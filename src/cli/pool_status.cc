@@ -61,16 +61,16 @@ std::string WhyLost(const VmView& view, const nomad::Node* node) {
 
 // Returns the trouble of one VM; empty: none.
 std::string TroubleOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
-  const bool readable = snapshot.look().nomad_readable;
+  const bool readable = snapshot.observation().nomad.ok();
   const VmView& view = *vm.view;
   const nomad::Node* const node = vm.node;
   if (node != nullptr && view.member && snapshot.policy.has_value() &&
       !scaling::IdentityOf(*snapshot.policy).Contains(*node)) {
     return "its node is not one of the policy's: " + WrongPool(*node, snapshot);
   }
-  if (view.member && IsOtherCluster(view.vm, snapshot.look())) {
+  if (view.member && IsOtherCluster(view.vm, snapshot.observation())) {
     // If all VMs are, that is the reason why the pool is not ready.
-    return OtherClusterProblem(snapshot).empty()
+    return CheckCluster(snapshot).ok()
                ? "it belongs to another Nomad cluster than its pool: it is counted, and not touched"
                : "";
   }
@@ -164,8 +164,8 @@ void AddPools(const Inspection& inspection, std::vector<Finding>* troubles) {
   if (!inspection.growth_problem.empty()) {
     add("a growth would be refused: " + inspection.growth_problem);
   }
-  if (!inspection.snapshot.look().nomad_readable) {
-    add("Nomad cannot be read: " + inspection.snapshot.look().nomad_problem);
+  if (!inspection.snapshot.observation().nomad.ok()) {
+    add("Nomad cannot be read: " + base::Message(inspection.snapshot.observation().nomad));
     return;
   }
   const scaling::MassLoss loss = inspection.snapshot.mass_loss();
@@ -189,8 +189,8 @@ std::string UnderWayOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
   switch (vm.state) {
     case VmState::kReplacement:
       if (!object.replaces.has_value()) return "";
-      return "it takes the place of " + object.replaces->vm + " (" + object.replaces->reason +
-             ") once it is ready";
+      return "it takes the place of " + object.replaces->vm + " (" +
+             Describe(object.replaces->reason) + ") once it is ready";
     case VmState::kDraining:
     case VmState::kDeleting:
       break;
@@ -203,7 +203,7 @@ std::string UnderWayOf(const VmStatus& vm, const PoolSnapshot& snapshot) {
   for (const VmView* const other : snapshot.vms()) {
     const auto& replaces = other->vm->replaces;
     if (!replaces.has_value() || replaces->uid != object.uid) continue;
-    text = "replacement by " + other->vm->name + " (" + replaces->reason + ")";
+    text = "replacement by " + other->vm->name + " (" + Describe(replaces->reason) + ")";
   }
   if (vm.state == VmState::kDeleting) return text + ": being deleted";
   text += IsRepair(vm.step.kind) ? " is undone: " : ": ";
@@ -249,7 +249,7 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
   const PoolSnapshot& snapshot = inspection.snapshot;
   const harvester::VirtualMachine& vm = view.vm;
   // Some of Nomad's data may have been read nevertheless.
-  const bool readable = snapshot.look().nomad_readable;
+  const bool readable = snapshot.observation().nomad.ok();
   VmStatus status{
       .view = &view,
       .node = readable ? LinkedNode(view, snapshot) : nullptr,
@@ -282,10 +282,10 @@ PoolStatus DescribePool(Inspection inspection) {
   for (const scaling::Replaceable& each :
        scaling::VmsToReplace(snapshot, status.inspection.current_template)) {
     for (VmStatus& vm : status.vms) {
-      if (vm.view == each.vm) vm.to_be_replaced = each.reason;
+      if (vm.view == each.vm) vm.to_be_replaced = Describe(each.reason);
     }
   }
-  if (snapshot.look().nomad_readable) status.unlinked = UnlinkedNodes(snapshot);
+  if (snapshot.observation().nomad.ok()) status.unlinked = UnlinkedNodes(snapshot);
   std::sort(status.unlinked.begin(), status.unlinked.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
   AddPools(status.inspection, &status.troubles);
@@ -306,16 +306,15 @@ std::string UnclaimedCure(const scaling::PoolKey& pool) {
 
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
                         base::WallTime now) {
-  static const std::map<std::string, std::string> kWhat = {{"create", "creating VMs failed"},
-                                                           {"start", "starting VMs failed"},
-                                                           {"join", "joining Nomad failed"},
-                                                           {"remove", "removing VMs failed"},
-                                                           {"refused", "removing VMs was refused"}};
+  static const std::map<std::string, std::string> kWhat = {
+      {"create", "creating VMs failed"}, {"room", "finding room for VMs failed"},
+      {"start", "starting VMs failed"},  {"join", "joining Nomad failed"},
+      {"remove", "removing VMs failed"}, {"refused", "removing VMs was refused"}};
   const auto what = kWhat.find(cause);
   return (what == kWhat.end() ? cause + " failed" : what->second) + " " +
          std::to_string(entry.failures) + (entry.failures == 1 ? " time" : " times in a row") +
-         (now >= entry.retry_at ? "; it may be tried again"
-                                : "; it is tried again at " + base::FormatRfc3339(entry.retry_at));
+         (now >= entry.retry_at ? "; may be retried"
+                                : "; next try at " + base::FormatRfc3339(entry.retry_at));
 }
 
 }  // namespace nomad_harvester::cli

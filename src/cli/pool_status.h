@@ -60,7 +60,7 @@ struct PoolStatus {
 
 PoolStatus DescribePool(scaling::Inspection inspection);
 
-// "creating VMs failed 2 times in a row; it is tried again at …".
+// "creating VMs failed 2 times in a row; next try at …".
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
                         base::WallTime now);
 // Nomad's spelling.

@@ -57,7 +57,6 @@ using Views = std::vector<const scaling::VmView*>;
 
 constexpr base::Duration kProgressEvery = std::chrono::seconds(5);
 
-// Returns the pool's VMs for which `selects` holds.
 Views Select(const scaling::Inspection& inspection,
              const std::function<bool(const scaling::VmView&)>& selects) {
   Views selected;
@@ -94,8 +93,8 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
 
 // Says why it will not be replaced for now; empty: no obstacle.
 std::string Obstacle(const scaling::VmView& view, const scaling::PoolSnapshot& snapshot) {
-  if (!snapshot.look().nomad_readable) return "";
-  return ObjectionTo(view, LinkedNode(view, snapshot), snapshot);
+  if (!snapshot.observation().nomad.ok()) return "";
+  return ObjectionToRemoval(view, LinkedNode(view, snapshot), snapshot);
 }
 
 // Shows which VMs are to be replaced (`reason` unset: no longer), asks for confirmation, and writes
@@ -253,12 +252,12 @@ int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
     }
     std::string text = "it is not known how many are left: " + base::Message(now.status());
     if (now.ok()) {
-      const std::string rests =
+      const std::string blocked_reason =
           scaling::QueueOfReplacements(now->snapshot, now->lease.record, now->current_template)
-              .rests;
+              .blocked_reason;
       text = std::to_string(left.size()) + " of " + std::to_string(leaving.size()) +
              " are left: " + absl::StrJoin(left, ", ") +
-             (rests.empty() ? "" : "; the next one waits: " + rests);
+             (blocked_reason.empty() ? "" : "; the next one waits: " + blocked_reason);
     }
     if (text != std::exchange(told, text)) run.out << Printable(text) << std::endl;
     if (!run.context.Sleep(kProgressEvery).ok()) {
@@ -283,8 +282,10 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 asked for, 1 something was not done, 2 usage.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ReplaceVms(run, *arguments); },
-       .check = [arguments, errors] { return ReadArguments(arguments.get(), errors); }});
-  command->add_option("VM", arguments->names, "The VMs");
+       .check = [arguments, errors] { return ReadArguments(arguments.get(), errors); },
+       .words = &arguments->names});
+  command->add_option("POOL|VM", arguments->names,
+                      "The VMs; the label of an enabled policy is the pool");
   command->add_flag("--drifted", arguments->drifted,
                     "All that were made of something else than the policy describes now");
   command->add_option("--older-than", arguments->older_than, "All that are older, such as 720h")
@@ -307,8 +308,11 @@ void AddEvacuateCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 none is left (--no-wait: asked for), 1 something was not done, 2 "
                      "usage, 130 interrupted; the plugin then goes on.",
        .use = PolicyUse::kRequired,
-       .task = [arguments](const CommandRun& run) { return EvacuateHost(run, *arguments); }});
-  command->add_option("HOST", arguments->host, "The host, as Harvester names it")->required();
+       .task = [arguments](const CommandRun& run) { return EvacuateHost(run, *arguments); },
+       .add_arguments =
+           [arguments](CLI::App& own) {
+             own.add_option("HOST", arguments->host, "The host, as Harvester names it")->required();
+           }});
   command->add_flag("--all", arguments->all, "Also VMs that can migrate");
   command->add_flag("--no-wait", arguments->no_wait, "Do not wait until they have left");
   command->add_flag("--yes", arguments->yes, "Do not ask");

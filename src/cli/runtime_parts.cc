@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
 
 #include "absl/strings/str_split.h"
 #include "version.h"
@@ -72,7 +73,7 @@ plugin::ProcessOptions RuntimeParts::Process() {
   return {.environment = environment_, .logger = logger_, .clock = clock_.get()};
 }
 
-std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
+std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService(bool replaces) {
   scaling::ServiceOptions options;
   options.clock = clock_.get();
   options.random = random_;
@@ -82,11 +83,46 @@ std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
   options.foreground = &foreground_;
   options.background = &background_;
   options.holder = Holder(*random_);
+  options.replaces = replaces;
   options.metrics_for = [this](const std::string& address) { return metrics_.Serve(address); };
-  options.set_log_level = [sink = sink_, own = threshold_](std::optional<log::Level> level) {
-    sink->SetThreshold(level.value_or(own));
-  };
+  options.set_log_level = [this](std::optional<log::Level> level) { SetLogLevel(level); };
   return scaling::MakeTargetService(std::move(options));
+}
+
+std::unique_ptr<demand::DemandService> RuntimeParts::MakeDemandService() {
+  demand::DemandServiceOptions options;
+  options.clock = clock_.get();
+  options.random = random_;
+  options.logger = logger_;
+  options.environment = environment_;
+  options.executor = &foreground_;
+  options.metrics_for = [this](const std::string& address) { return metrics_.Serve(address); };
+  options.set_log_level = [this](std::optional<log::Level> level) { SetLogLevel(level); };
+  return demand::MakeDemandService(std::move(options));
+}
+
+absl::StatusOr<DemandReaders> RuntimeParts::MakeReaders(const config::PluginConfig& config,
+                                                        SystemWaits& waits,
+                                                        std::vector<std::string>* warnings) {
+  NH_ASSIGN_OR_RETURN(demand::ApmTransports made, demand::MakeCurlTransports(config));
+  for (const std::vector<std::string>& texts :
+       {config.warnings, config.missing_token_files, made.warnings}) {
+    warnings->insert(warnings->end(), texts.begin(), texts.end());
+  }
+  scaling::RawTransports limited =
+      waits.Limit({.harvester = made.harvester, .nomad = made.nomad}, config);
+  DemandReaders readers;
+  readers.nomad = std::make_unique<demand::Reader>(
+      demand::MakeClient(config, std::move(limited.nomad), random_, logger_, nullptr), foreground_);
+  if (made.harvester != nullptr) {
+    readers.harvester = std::make_unique<demand::RoomReader>(demand::MakeHarvesterClient(
+        config, std::move(limited.harvester), random_, logger_, nullptr));
+  }
+  return readers;
+}
+
+void RuntimeParts::SetLogLevel(std::optional<log::Level> level) {
+  sink_->SetThreshold(level.value_or(threshold_));
 }
 
 scaling::MaintenanceOptions RuntimeParts::MakeMaintenance(const config::PluginConfig& config) {
@@ -95,8 +131,8 @@ scaling::MaintenanceOptions RuntimeParts::MakeMaintenance(const config::PluginCo
   options.random = random_;
   options.logger = logger_;
   // Unless requested, the loop's log lines would repeat the command's output.
-  if (log::Level level{}; log::ParseLevel(config.log_level, &level)) {
-    sink_->SetThreshold(level);
+  if (const auto level = log::ParseLevel(config.log_level)) {
+    sink_->SetThreshold(*level);
     options.loop_logger = logger_;
   }
   options.executor = &foreground_;

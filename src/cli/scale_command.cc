@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scale_command.h"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -13,10 +13,10 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 
-#include "absl/strings/str_join.h"
 #include "plan_view.h"
 #include "progress.h"
 #include "runtime_parts.h"
+#include "scale_watch.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -26,7 +26,7 @@ namespace {
 constexpr base::Duration kStopBudget = std::chrono::seconds(2);
 // How long it may take before that to send pending Kubernetes Events.
 constexpr base::Duration kFlushBudget = std::chrono::seconds(5);
-// How long it may take after a failure to report the current state.
+// How long it may take to report the state at the end.
 constexpr base::Duration kLookBudget = std::chrono::seconds(5);
 
 std::string VmsText(std::size_t count) {
@@ -74,8 +74,7 @@ class Scaling {
     }
     run_.out << AgentText(*proposal) << std::flush;
     if (const int answer = Confirm(*proposal); answer != kExitOk) return answer;
-    const int outcome = Act(*proposal);
-    return outcome == kExitOk ? Finish(*proposal) : outcome;
+    return Act(*proposal);
   }
 
  private:
@@ -103,10 +102,7 @@ class Scaling {
 
   int Act(const scaling::Proposal& proposal) {
     const runtime::Context background = runtime::Context::Background(run_.context.clock());
-    const scaling::ScalePlan& plan = proposal.plan;
-    const auto progress =
-        std::make_shared<Progress>(run_, plan.create.size() + plan.cancel_removals.size() +
-                                             plan.remove.size() + proposal.replaced.size());
+    const auto progress = std::make_shared<Progress>(run_);
     const std::unique_ptr<scaling::TargetService> service = make_service_(progress);
     absl::Status outcome = service->SetConfig(PluginBlock(run_.settings));
     if (outcome.ok()) {
@@ -114,16 +110,23 @@ class Scaling {
                                {.count = arguments_.count,
                                 .reason = "nomad-harvester scale",
                                 .meta_json = "",
-                                .consent = ConsentTo(plan),
-                                .planned_from = plan.from},
+                                .consent = ConsentTo(proposal.plan),
+                                .goes_on = !arguments_.no_wait},
                                run_.settings.policy_block);
     }
+    if (outcome.ok() && !arguments_.no_wait) outcome = Watch(*service, *progress, proposal);
     service->Flush(background.WithTimeout(kFlushBudget));
     service->Stop(background.WithTimeout(kStopBudget));
-    progress->End();
-    elapsed_ = progress->Elapsed();
-    if (outcome.ok()) return kExitOk;
-    const int exit_code = Fail(outcome);
+    int exit_code = kExitOk;
+    if (outcome.ok()) {
+      const std::string limit = LimitText(proposal);
+      run_.out << (arguments_.no_wait ? "accepted; the agent or nomad-harvester gc goes on"
+                                      : "done in " + progress->Elapsed())
+               << (limit.empty() ? "" : ", as far as one action goes (" + limit + "): repeat it")
+               << "\n";
+    } else {
+      exit_code = Fail(outcome);
+    }
     // Runs even after Ctrl-C, which has ended the command's own context.
     const auto left = run_.maintenance.Inspect(background.WithTimeout(kLookBudget),
                                                *run_.settings.policy, /*defines_vms=*/false);
@@ -131,34 +134,37 @@ class Scaling {
     return exit_code;
   }
 
-  // A Scale is done with its own VMs; those marked by an interrupted one may still be draining.
-  int Finish(const scaling::Proposal& proposal) {
-    const auto left = run_.maintenance.Inspect(run_.context.WithTimeout(kOperatorBudget),
-                                               *run_.settings.policy, /*defines_vms=*/false);
-    if (!left.ok()) return Fail(base::Annotate(left.status(), "whether it is done is not known"));
-    std::vector<std::string> marked;
-    for (const scaling::VmView* const view : left->snapshot.vms()) {
-      if (view->vm->has_mark && IsPoolMember(*view, left->snapshot)) {
-        marked.push_back(view->vm->name);
-      }
-    }
-    const std::string names = absl::StrJoin(marked, ", ");
-    constexpr char kWhoGoesOn[] = "; the plugin's Status goes on with that, or nomad-harvester gc";
-    int exit_code = kExitOk;
-    if (!marked.empty() && run_.settings.policy->scale_in_wait) {
-      exit_code =
-          run_.errors.Refuse("the count is reached, but an earlier action has not ended: " + names +
-                                 " still to be removed" + kWhoGoesOn,
-                             kExitFailure);
-    } else {
-      const std::string limit = LimitText(proposal);
-      run_.out << (marked.empty() ? "done in " + elapsed_
-                                  : "draining: " + Printable(names) + kWhoGoesOn)
-               << (limit.empty() ? "" : ", as far as one action goes (" + limit + "): repeat it")
-               << "\n";
-    }
-    run_.out << NowText(left) << std::flush;
-    return exit_code;
+  // Waits until an accepted Scale has ended. Fails with what the Lease says of it.
+  absl::Status Watch(scaling::TargetService& service, Progress& progress,
+                     const scaling::Proposal& proposal) const {
+    progress.Say("accepted: Ctrl-C ends the waiting; the agent or nomad-harvester gc goes on");
+    const config::PoolPolicy& policy = *run_.settings.policy;
+    const auto limit = WatchLimit(policy, proposal.plan.direction);
+    const runtime::Context context = limit ? run_.context.WithTimeout(*limit) : run_.context;
+    const auto last = WatchUntilEnded(
+        context, WatchedPoolOf(proposal.snapshot),
+        {.look =
+             [&] {
+               return run_.maintenance.Inspect(context.WithTimeout(kOperatorBudget), policy,
+                                               /*defines_vms=*/false);
+             },
+         .wake =
+             [&] {
+               service.Status(context.WithTimeout(kOperatorBudget), run_.settings.policy_block)
+                   .IgnoreError();
+             },
+         .say = [&](const std::string& line) { progress.Say(line); }});
+    NH_RETURN_IF_ERROR(last.status());
+    // Both are times of the same server, whose replies have whole seconds.
+    const auto began = std::chrono::floor<std::chrono::seconds>(proposal.snapshot.now());
+    const std::optional<harvester::ErrorRecord>& error = last->lease.record.last_error;
+    if (error.has_value() && error->at >= began) return base::Internal(error->text);
+    const std::int64_t count = last->report.status.count;
+    if (count == proposal.plan.to) return absl::OkStatus();
+    return base::Internal("the count is " + std::to_string(count) + " and not " +
+                          std::to_string(proposal.plan.to) +
+                          ": another process or an operator has changed the pool, or a broken VM "
+                          "is kept; nomad-harvester status shows it");
   }
 
   // Returns the last line: the state when the command ends.
@@ -185,15 +191,14 @@ class Scaling {
   int Fail(const absl::Status& why) {
     if (run_.context.Done()) {
       return run_.errors.Refuse(
-          "interrupted; what was begun is finished or undone by the plugin's next Status, or by "
-          "nomad-harvester gc",
+          "interrupted; the agent or nomad-harvester gc finishes or undoes what was begun",
           kExitFailure);
     }
     std::string text = base::Message(why);
     if (absl::IsAborted(why)) {
       text +=
-          "\nnothing was done: repeat it when that process has ended its action, or, if it was "
-          "killed, after ten seconds: then its Lease is waited for";
+          "\nnothing was done: repeat it in ten seconds; if that process is dead, it then waits "
+          "until the Lease has expired";
     }
     return run_.errors.Refuse(text, kExitFailure);
   }
@@ -201,7 +206,6 @@ class Scaling {
   const CommandRun& run_;
   const ScaleArguments& arguments_;
   const MakeService& make_service_;
-  std::string elapsed_;  // of the action
 };
 
 }  // namespace
@@ -218,20 +222,23 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "scale",
        .description =
            "Scale a pool to a count, as the agent would: shows the plan, asks before it removes "
-           "VMs, and prints progress and the final state. Ctrl-C stops it.",
-       .exit_codes = "Exit: 0 done, or done as far as one action goes, which the output says; 1 "
-                     "not or partly done, 2 usage, 130 interrupted.",
+           "VMs, and prints what changes until it has ended, and the final state. Ctrl-C ends it; "
+           "the agent's plugin then goes on.",
+       .exit_codes = "Exit: 0 done (--no-wait: accepted), possibly only up to a limit, which the "
+                     "output names; 1 not or partly done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kWhole,
-       .task = [arguments](const CommandRun& run) {
-         std::unique_ptr<RuntimeParts> parts;
-         return ScalePool(run, *arguments, [&](const std::shared_ptr<log::Sink>& progress) {
-           parts = std::make_unique<RuntimeParts>(progress, log::Level::kDebug,
-                                                  run.settings.environment);
-           return parts->MakeService();
-         });
-       }});
-  AddCountOption(*command, arguments->count);
+       .task =
+           [arguments](const CommandRun& run) {
+             std::unique_ptr<RuntimeParts> parts;
+             return ScalePool(run, *arguments, [&](const std::shared_ptr<log::Sink>& progress) {
+               parts = std::make_unique<RuntimeParts>(progress, log::Level::kDebug,
+                                                      run.settings.environment);
+               return parts->MakeService(/*replaces=*/false);
+             });
+           },
+       .add_arguments = [arguments](CLI::App& own) { AddCountOption(own, arguments->count); }});
   command->add_flag("--yes", arguments->yes, "Remove VMs without asking");
+  command->add_flag("--no-wait", arguments->no_wait, "Return once it is accepted");
 }
 
 }  // namespace nomad_harvester::cli

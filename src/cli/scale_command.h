@@ -16,7 +16,8 @@ namespace nomad_harvester::cli {
 
 struct ScaleArguments {
   std::int64_t count = 0;
-  bool yes = false;  // remove VMs without asking
+  bool yes = false;      // remove VMs without asking
+  bool no_wait = false;  // return once it is accepted
 };
 
 // Makes the plugin's service, not yet configured, whose log goes to `progress`. Called at most
@@ -24,8 +25,8 @@ struct ScaleArguments {
 using MakeService = std::function<std::unique_ptr<scaling::TargetService>(
     const std::shared_ptr<log::Sink>& progress)>;
 
-// 0: done. 1: not or partly done. 2: CheckCountOf failed, or VMs would be removed and nobody can be
-// asked.
+// 0: done or, with no_wait, accepted. 1: not or partly done. 2: CheckCountOf failed, or VMs would
+// be removed and nobody can be asked.
 int ScalePool(const CommandRun& run, const ScaleArguments& arguments,
               const MakeService& make_service);
 

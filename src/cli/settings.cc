@@ -71,14 +71,12 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
   return blocks;
 }
 
-// Returns `over` on top of `under`.
 StringMap Merged(const StringMap& over, const StringMap& under) {
   StringMap merged = over;
   merged.insert(under.begin(), under.end());
   return merged;
 }
 
-// Returns the origins of keys that --set does not override.
 std::map<std::string, std::string> OriginsOf(const FileSettings& files, const Blocks& given) {
   std::map<std::string, std::string> origins = files.origins;
   for (const StringMap* block : {&given.plugin, &given.policy}) {
@@ -87,7 +85,6 @@ std::map<std::string, std::string> OriginsOf(const FileSettings& files, const Bl
   return origins;
 }
 
-// True if more is given than the pool and its namespace.
 bool HoldsPolicy(const StringMap& policy) {
   return std::any_of(policy.begin(), policy.end(), [](const auto& entry) {
     return entry.first != kPool && entry.first != kNamespace;
@@ -154,9 +151,9 @@ void WarnOfDifferences(const FileSettings& files, const StringMap& given,
     const auto origin = files.origins.find(key);
     const std::string file = origin == files.origins.end() ? "the file" : origin->second;
     variable += " of the environment";
-    warnings->push_back(key + ": " + (option->environment_wins ? variable : file) +
-                        " is used, and not " + (option->environment_wins ? file : variable) +
-                        ", which differs; --set " + key + "=VALUE overrides both");
+    warnings->push_back(key + ": using " + (option->environment_wins ? variable : file) +
+                        "; ignoring " + (option->environment_wins ? file : variable) +
+                        " (different); --set " + key + "=VALUE overrides both");
   }
 }
 
@@ -176,8 +173,8 @@ void WarnOf(const FileSettings& files, const StringMap& plugin, const StringMap&
 
 // How to give keys to a command that got no policy file.
 constexpr char kWhoHasKeys[] =
-    "missing keys come from the agent's files, --agent-config FILE and --policy FILE, or one by "
-    "one "
+    "missing keys come from the agent's files, --agent-config FILE (default: "
+    "$NOMAD_HARVESTER_AGENT_CONFIG, else /etc/nomad-autoscaler) and --policy FILE, or one by one "
     "from --set KEY=VALUE";
 
 // Inspects problems, whose lines begin with their keys.
@@ -189,7 +186,6 @@ bool TellsOfMissingKey(const std::string& problems, const StringMap& values) {
   });
 }
 
-// Removes keys of CAs that do not exist from the block.
 void TakeMissingCas(const std::map<std::string, std::string>& origins, Settings* settings) {
   for (const char* const key : {"harvester_ca_cert", "nomad_ca-cert", "nomad_ca-path"}) {
     const auto given = settings->plugin_block.find(key);
@@ -207,13 +203,15 @@ void TakeMissingCas(const std::map<std::string, std::string>& origins, Settings*
   }
 }
 
+bool HasKey(const std::vector<std::string>& pairs, const std::string& key) {
+  return std::any_of(pairs.begin(), pairs.end(),
+                     [&](const std::string& pair) { return pair.starts_with(key + "="); });
+}
+
 }  // namespace
 
-bool NamesPool(const std::vector<std::string>& pairs) {
-  return std::any_of(pairs.begin(), pairs.end(), [](const std::string& pair) {
-    return pair.starts_with(std::string(kPool) + "=");
-  });
-}
+bool NamesPool(const std::vector<std::string>& pairs) { return HasKey(pairs, kPool); }
+bool NamesNamespace(const std::vector<std::string>& pairs) { return HasKey(pairs, kNamespace); }
 
 std::string WithOrigins(const std::string& problems,
                         const std::map<std::string, std::string>& origins) {
@@ -231,7 +229,7 @@ absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>
   Problems problems;
   const Blocks given = Split(pairs, &problems);
   for (const auto& [key, value] : given.policy) {
-    problems.push_back(key + ": a key of a policy, which every call brings along; give it there");
+    problems.push_back(key + ": belongs in the query or in the policy's target block");
   }
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   PluginSettings settings{.block = PluginBlockOf(given.plugin, files.plugin),

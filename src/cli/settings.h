@@ -50,6 +50,7 @@ enum class PolicyUse {
 
 // True if `pairs` has the pool's name, so that no policy has to be found.
 bool NamesPool(const std::vector<std::string>& pairs);
+bool NamesNamespace(const std::vector<std::string>& pairs);
 
 // The plugin block for a command without a policy, with warnings for the operator.
 struct PluginSettings {

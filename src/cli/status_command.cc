@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -15,11 +14,9 @@
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "pool_status.h"
-#include "status_document.h"
 #include "status_view.h"
 #include "terminal.h"
 #include "text.h"
-#include "watch.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -85,14 +82,16 @@ std::string ForPeople(const std::string& text, const Terminal& terminal) {
 }
 
 absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
-                                                const runtime::Context& limited) {
+                                                const runtime::Context& limited, bool with_room) {
   const Settings& settings = run.settings;
-  return run.maintenance.Inspect(limited, *settings.policy, settings.defines_vms,
-                                 settings.files.pools);
+  auto inspection = run.maintenance.Inspect(limited, *settings.policy, settings.defines_vms,
+                                            settings.files.pools);
+  if (inspection.ok() && with_room) run.maintenance.AddRoom(limited, &*inspection);
+  return inspection;
 }
 
 int ExitCodeOf(const PoolStatus& status) {
-  if (!status.inspection.snapshot.look().nomad_readable) return kExitFailure;
+  if (!status.inspection.snapshot.observation().nomad.ok()) return kExitFailure;
   if (!status.inspection.report.status.ready) return kExitNotReady;
   return status.troubles.empty() ? kExitOk : kExitTrouble;
 }
@@ -107,7 +106,7 @@ int Worse(int one, int other) {
 
 Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
-  auto inspection = InspectPool(run, limited);
+  auto inspection = InspectPool(run, limited, !arguments.watch.watch);
   if (!inspection.ok()) {
     return {.exit_code = kExitFailure, .error = base::Message(inspection.status())};
   }
@@ -152,9 +151,10 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
   nlohmann::ordered_json pools = nlohmann::ordered_json::array();
   std::string whole;
   Look all;
+  const bool with_room = !arguments.watch.watch && arguments.output != kForPeople;
   for (const CommandRun& run : runs) {
     const config::PoolPolicy& policy = *run.settings.policy;
-    auto inspection = InspectPool(run, run.context.WithTimeout(kOperatorBudget));
+    auto inspection = InspectPool(run, run.context.WithTimeout(kOperatorBudget), with_room);
     if (!inspection.ok()) {
       const std::string why = base::Message(inspection.status());
       rows.push_back({policy.ns + "/" + policy.pool, "unknown", "", "", why});
@@ -186,6 +186,20 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
   return all;
 }
 
+// The words without the pool's name.
+int ReadWords(StatusArguments* arguments, const ErrorWriter& errors) {
+  const std::vector<std::string>& words = arguments->words;
+  if (words.size() > 1) {
+    return errors.Refuse(
+        "it takes a pool and a VM, and none of these is the label of an enabled "
+        "policy, or several are VMs: " +
+            absl::StrJoin(words, ", "),
+        kExitUsage);
+  }
+  if (!words.empty()) arguments->vm = words.front();
+  return kExitOk;
+}
+
 }  // namespace
 
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments) {
@@ -204,29 +218,34 @@ int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& 
 
 void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
   const auto arguments = std::make_shared<StatusArguments>();
+  const ErrorWriter errors = invocation.Errors("status");
   CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "status",
-       .description =
-           "Show a pool: what is wrong, VMs, nodes, links, marks, and why the agent may not scale "
-           "it; or everything about one VM. Only reads.",
+       .description = "Show a pool: problems and what stops the agent from scaling it, then VMs, "
+                      "their nodes and "
+                      "pending removals; or everything about one VM. Only reads.",
        .exit_codes =
            "Exit: 0 ready, 3 not ready, 4 ready with trouble, 1 cannot be read, 2 usage, 130 "
            "interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ShowStatus(run, *arguments); },
+       .check = [arguments, errors] { return ReadWords(arguments.get(), errors); },
+       .words = &arguments->words,
        .is_for_all = [arguments] { return arguments->all; },
        .task_of_all =
            [arguments](const std::vector<CommandRun>& runs) {
              return ShowStatusOfAll(runs, *arguments);
            }});
-  CLI::Option* const vm =
-      command->add_option("VM", arguments->vm, "Everything about this VM of the pool");
+  CLI::Option* const words = command->add_option(
+      "POOL|VM", arguments->words,
+      "The pool, by the label of its enabled policy; any other name is a VM of the pool, of which "
+      "it shows everything");
   command
       ->add_flag("--all", arguments->all,
                  "The pools of all enabled policies of the files, one line each; with -n, those of "
                  "the namespace")
-      ->excludes(vm);
+      ->excludes(words);
   AddOutputOption(*command, arguments->output, {kForPeople, "wide", "json", "yaml"});
   AddWatchOptions(*command, arguments->watch);
 }

@@ -6,14 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "status_fields.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -33,7 +31,6 @@ std::string Line(const std::string& label, const std::string& text) {
   return line + absl::StrJoin(parts, "\n" + std::string(kColumn, ' ')) + "\n";
 }
 
-// Returns nothing if the text is empty.
 std::string LineIf(const std::string& label, const std::string& text) {
   return text.empty() ? "" : Line(label, text);
 }
@@ -119,11 +116,12 @@ Rows UnlinkedRows(const PoolStatus& status) {
   return rows;
 }
 
-constexpr char kUnlinkedMeans[] =
-    "nodes without a VM (below) are left of removed VMs until Nomad collects them, or are other "
-    "machines: give those another node_class, or harvester_vm_uuid = \"none\" in their meta";
+std::string UnlinkedText(std::size_t count) {
+  return (count == 1 ? "1 node has" : std::to_string(count) + " nodes have") +
+         " no VM (below): removed VMs, until Nomad collects them, or other machines (give them "
+         "another node_class, or harvester_vm_uuid = \"none\" in their meta)";
+}
 
-// Returns nothing if it has only its heading.
 std::string Section(const Rows& rows, std::size_t width) {
   return rows.size() == 1 ? std::string() : "\n" + Table(rows, width);
 }
@@ -154,12 +152,11 @@ std::string LinesOf(const std::string& label, const std::vector<Finding>& findin
   return lines;
 }
 
-// Says what the pool's action intends for the VM.
 std::string ActionsPart(const std::optional<harvester::LeaseAction>& action,
                         const std::string& vm) {
   if (!action.has_value()) return "";
   if (action->create.contains(vm)) return "action " + action->id + " creates it";
-  if (action->back.contains(vm)) return "action " + action->id + " takes back its removal";
+  if (action->cancel.contains(vm)) return "action " + action->id + " cancels its removal";
   if (action->names.contains(vm)) return "action " + action->id + " names it";
   return "";
 }
@@ -201,13 +198,14 @@ std::string WithReason(const std::string& what, const std::string& why) {
 
 // Returns the VMs to be replaced, the next one first, and the reason for waiting.
 std::string QueueText(const scaling::Inspection& inspection) {
-  const auto [queue, rests] = QueueOfReplacements(inspection.snapshot, inspection.lease.record,
-                                                  inspection.current_template);
+  const auto [queue, blocked_reason] = QueueOfReplacements(
+      inspection.snapshot, inspection.lease.record, inspection.current_template);
   if (queue.empty()) return "";
   std::vector<std::string> vms;
   vms.reserve(queue.size());
-  for (const auto& next : queue) vms.push_back(next.vm->vm->name + " (" + next.reason + ")");
-  return FirstFew(vms) + (rests.empty() ? "" : "; waits: " + rests);
+  for (const auto& next : queue)
+    vms.push_back(next.vm->vm->name + " (" + Describe(next.reason) + ")");
+  return FirstFew(vms) + (blocked_reason.empty() ? "" : "; waits: " + blocked_reason);
 }
 
 // "rack1-a is cordoned; on it: web-1, web-2 (cannot migrate)".
@@ -250,7 +248,7 @@ std::string VmStory(const PoolStatus& status, const VmStatus& vm,
   story += LineIf("Ready by", TimeText(vm.ready_by));
   const std::optional<harvester::Replaces>& replaces = vm.vm().replaces;
   if (replaces.has_value())
-    story += LineIf("Replaces", replaces->vm + " (" + replaces->reason + ")");
+    story += LineIf("Replaces", replaces->vm + " (" + Describe(replaces->reason) + ")");
   story += LineIf("To replace", vm.to_be_replaced);
   story += LineIf("Harvester", object.printable_status);
   story += LineIf("Host", vm.host);
@@ -296,6 +294,7 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   for (const scaling::CordonedHost& host : inspection.cordoned_hosts) {
     text += Line("Host", HostText(host, status));
   }
+  text += LineIf("Room", inspection.room_text);
   text += Line("Lease", LeaseText(inspection.lease, status.time));
   if (lease.action.has_value()) text += Line("Action", ActionText(*lease.action, status));
   if (lease.policy.has_value()) {
@@ -306,11 +305,11 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
       text += Line("Back-off", BackOffText(cause, entry, status.time));
     }
   }
-  text += LineIf("Last act", TimeText(lease.last_event));
+  text += LineIf("Changed", TimeText(lease.last_event));
   for (const auto& [key, removals] : inspection.unclaimed) {
     text += Line("Unclaimed", UnclaimedText(key, removals));
   }
-  if (!status.unlinked.empty()) text += Line("Unlinked", kUnlinkedMeans);
+  if (!status.unlinked.empty()) text += Line("Unlinked", UnlinkedText(status.unlinked.size()));
   return text + Section(VmRows(status, detail), width) + Section(UnlinkedRows(status), width);
 }
 

@@ -12,6 +12,8 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/base_url.h"
 #include "nomad_harvester/http/retry.h"
+#include "nomad_harvester/kube/connection.h"
+#include "nomad_harvester/nomad/connection.h"
 
 #include "text.h"
 
@@ -183,8 +185,8 @@ std::shared_ptr<http::HttpTransport> SystemWaits::LimitOne(
 
 scaling::RawTransports SystemWaits::Limit(const scaling::RawTransports& transports,
                                           const config::PluginConfig& config) {
-  const auto harvester = scaling::HarvesterConnection(config);
-  const auto nomad = scaling::NomadConnection(config);
+  const auto harvester = kube::ResolveConnection(config.harvester);
+  const auto nomad = nomad::ResolveConnection(config.nomad);
   const char* const harvester_key =
       config.harvester.kubeconfig_path.empty() ? "harvester_url" : "harvester_kubeconfig";
   return {.harvester = LimitOne(transports.harvester, "Harvester", harvester_key,

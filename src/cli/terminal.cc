@@ -87,16 +87,6 @@ Terminal TerminalOf(int fd, const config::StringMap& environment) {
   return terminal;
 }
 
-std::string Clip(std::string_view line, std::size_t width) {
-  std::size_t end = line.size();
-  while (DisplayWidth(line.substr(0, end)) > width) {
-    do {
-      --end;
-    } while (base::ContinuesCharacter(line[end]));
-  }
-  return std::string(line.substr(0, end));
-}
-
 std::string Paint(std::string_view text, std::initializer_list<Painted> words,
                   const Terminal& terminal) {
   if (!terminal.colour) return std::string(text);

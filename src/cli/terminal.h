@@ -35,9 +35,6 @@ std::size_t DisplayWidth(std::string_view text);
 // word that is longer than the line is kept whole.
 std::string Fold(std::string_view text, std::size_t width, std::size_t indent);
 
-// Returns the beginning of `line` that fits into `width` columns.
-std::string Clip(std::string_view line, std::size_t width);
-
 enum class Colour { kRed, kYellow, kGreen };
 struct Painted {
   std::string_view beginning;

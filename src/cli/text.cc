@@ -111,6 +111,10 @@ std::string GivenWord(std::string_view word) {
   return MayBeSecret(word) ? "what was given" : "\"" + Printable(word) + "\"";
 }
 
+std::string Got(std::string_view word) {
+  return MayBeSecret(word) ? "" : ", got " + GivenWord(word);
+}
+
 std::string PrintableJson(Json document) {
   return WithoutSecretsIn(std::move(document)).dump(2, ' ', true, Json::error_handler_t::replace) +
          "\n";

@@ -22,6 +22,8 @@ std::string Printable(std::string_view text);
 // given without --set, or a token.
 bool MayBeSecret(std::string_view word);
 std::string GivenWord(std::string_view word);
+// ", got "abc""; empty if the word may be a secret.
+std::string Got(std::string_view word);
 
 // Returns the document in ASCII, so that no control character reaches a terminal, and without
 // secrets in its texts; member names are our own. Ends with a newline.

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
-
 #include <algorithm>
 #include <ostream>
 
-#include "nomad_harvester/base/parse.h"
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "command.h"
 #include "terminal.h"
 #include "text.h"
 

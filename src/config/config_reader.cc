@@ -24,7 +24,6 @@ namespace {
 constexpr std::size_t kMaxQuoted = 80;
 constexpr std::string_view kEllipsis = "…";
 
-// Returns the key unchanged if it has the form of a key, otherwise in quotes.
 std::string PrintableKey(std::string_view key) {
   const bool plain = !key.empty() && key.size() <= kMaxQuoted &&
                      std::all_of(key.begin(), key.end(), [](unsigned char c) {

@@ -92,7 +92,7 @@ constexpr Option kOptions[] = {
     Plugin(kHarvester, "harvester_url", kUrl, InWords("the kubeconfig's server"), "HARVESTER_URL",
            "Base URL of the Kubernetes API: `https://VIP`, `https://VIP:6443` or "
            "`https://RANCHER/k8s/clusters/ID`; a path is kept. Required unless a kubeconfig is "
-           "given. It overrides the kubeconfig's server; if host or port differ, the "
+           "given. It overrides the kubeconfig's server; if scheme, host or port differ, the "
            "kubeconfig's credentials are not used.",
            "https://10.0.0.10:6443"),
     Plugin(kHarvester, "auth_token", kSecret, kNone, "HARVESTER_TOKEN",
@@ -194,8 +194,8 @@ constexpr Option kOptions[] = {
     Plugin(kWork, "metrics_address", kString, InWords("off"), "",
            "`IP:PORT`, such as `127.0.0.1:9464`: serve Prometheus' `GET /metrics` there "
            "([metrics.md](metrics.md)); `[IPv6]:PORT` and `localhost:PORT` are taken, too. Anybody "
-           "who reaches the port can read. A port that is in use is one warning, and is tried "
-           "again: each `target` block is a process of its own and needs a port of its own.",
+           "who reaches the port can read. A port that is in use is one warning, and is retried: "
+           "each `target` block is a process of its own and needs a port of its own.",
            "127.0.0.1:9464"),
     Plugin(kWork, "log_level", kEnum,
            InWords("`debug` under the agent, which filters; `info` in dev mode"), "",
@@ -210,9 +210,6 @@ constexpr Option kOptions[] = {
     Policy(kPool, "dry-run", kBool, "false",
            "The agent's own key. With exactly `true` the agent requests only plans: they are "
            "logged with names, victims and reasons, and nothing is changed."),
-    Policy(kPool, "scale_timeout", kDuration, "2h",
-           "Limit of one Scale call. After it no more VMs are created or marked, the call fails "
-           "with one line for each VM, and unfinished work continues in the background."),
 
     Policy(kNodes, "node_class", kString, kNone,
            "Node class of the pool's nodes; `autoscaler-default-pool` selects the nodes without "
@@ -347,17 +344,12 @@ constexpr Option kOptions[] = {
            "KubeVirt's run strategy. Its other values never boot a VM and are refused.",
            "RerunOnFailure,Always,Once"),
 
-    Policy(kGrowing, "wait_for", kEnum, "nomad",
-           "When a new VM counts as delivered: `created`, once it exists; `running`, once its "
-           "instance has run; `nomad`, once its Nomad node was seen ready.",
-           "created,running,nomad"),
     Policy(kGrowing, "ready_drivers", kList, kNone,
            "Task drivers, such as `docker,exec`, that a new VM's node must have, detected and "
            "healthy, to count as ready.",
            "docker,exec"),
     Policy(kGrowing, "join_timeout", kDuration, "15m",
-           "A VM that has not been delivered by then is broken, or, once its node has registered, "
-           "one that was not ready by then."),
+           "A new VM whose node is not ready by then is broken. Until then the pool is not ready."),
     Policy(kGrowing, "on_join_timeout", kEnum, "delete",
            "`delete` a broken VM, or `keep` it for inspection. While one is kept, the pool does "
            "not grow.",
@@ -408,11 +400,14 @@ constexpr Option kOptions[] = {
            "and its node enabled again."),
     Policy(kShrinking, "node_purge", kBool, "false",
            "Purge the node from Nomad once its VM is deleted."),
-    Policy(kShrinking, "scale_in_wait", kBool, "true",
-           "With `false`, Scale returns once every victim is marked and its drain accepted; the "
-           "rest runs in the background, so that growth during a long drain can cancel removals."),
     Policy(kShrinking, "max_scale_in", kCount, InWords("no limit"),
            "Maximum number of VMs removed in one action.", "2"),
+    Policy(
+        kShrinking, "scale_in_fit", kEnum, "report",
+        "Whether the work of the chosen VMs has a place on the pool's other nodes: with "
+        "`report` the log and `nomad-harvester plan` tell what may wait; with `require` only VMs "
+        "are removed for whose work there is one.",
+        "report,require"),
 
     Policy(kRemediation, "on_host_maintenance", kEnum, "report",
            "VMs on a Harvester host that is cordoned: with `report`, "
@@ -447,9 +442,9 @@ constexpr Option kOptions[] = {
            "1"),
     Policy(kRemediation, "replace_unhealthy_after", kDuration, InWords("off"),
            "Opt-in: a VM whose node was ready, and was then not ready for this time (down, "
-           "disconnected, initializing, gone), whether the VM runs or not, is marked, drained if "
-           "Nomad can, and removed; the next Scale creates a new one. This includes VMs that an "
-           "operator stopped: annotate those `protect`. An outage of Nomad's clients that ends "
+           "disconnected, initializing, gone), whether the VM runs or not, is replaced: once its "
+           "new VM exists, it is marked, drained if Nomad can, and removed. This includes VMs that "
+           "an operator stopped: annotate those `protect`. An outage of Nomad's clients that ends "
            "within this time replaces nothing.",
            "30m"),
     Policy(kRemediation, "max_unhealthy", kShare, "20%",
@@ -490,6 +485,8 @@ std::vector<Option> WithMachineFields() {
 
 // Longer names are not typing errors, and the time for the distance grows with the length.
 constexpr std::size_t kMaxCompared = 64;
+// Keys of policies that were written for earlier versions.
+constexpr std::string_view kRetired[] = {"scale_in_wait", "scale_timeout", "wait_for"};
 
 }  // namespace
 
@@ -516,6 +513,10 @@ const Option* FindOption(Section section, std::string_view key) {
 
 std::string UnknownKeyHint(Section section, std::string_view key) {
   const bool in_plugin = section == Section::kPlugin;
+  if (!in_plugin &&
+      std::find(std::begin(kRetired), std::end(kRetired), key) != std::end(kRetired)) {
+    return "remove it: a Scale is accepted within a minute, and the background does the rest (C16)";
+  }
   if (FindOption(in_plugin ? Section::kPolicy : Section::kPlugin, key) != nullptr) {
     return in_plugin ? "it belongs in the policy's target block"
                      : "it belongs in the plugin's config of the agent";

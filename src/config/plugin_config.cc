@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/config/plugin_config.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -189,6 +190,10 @@ void ReadHarvesterSettings(ConfigReader& reader, PluginConfig* config) {
   }
 }
 
+bool IsOfHarvester(std::string_view key) {
+  return key.starts_with("harvester_") || key.starts_with("auth_token");
+}
+
 void ReadNomadSettings(ConfigReader& reader, PluginConfig* config) {
   NomadSettings* const settings = &config->nomad;
   reader.Read("nomad_address", NomadAddress, &settings->address);
@@ -210,6 +215,13 @@ void ReadNomadSettings(ConfigReader& reader, PluginConfig* config) {
   // The agent uses this key; the plugin only checks its value.
   bool inherit = true;
   reader.Read("nomad_config_inherit", Boolean, &inherit);
+}
+
+void ReadWorkSettings(ConfigReader& reader, PluginConfig* config) {
+  reader.Read("request_timeout", PositiveDuration, &config->request_timeout);
+  reader.Read("max_concurrency", Concurrency, &config->max_concurrency);
+  reader.Read("metrics_address", ListenAddress, &config->metrics_address);
+  reader.Read("log_level", LogLevel, &config->log_level);
 }
 
 }  // namespace
@@ -234,11 +246,8 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   PluginConfig config;
   ReadHarvesterSettings(reader, &config);
   ReadNomadSettings(reader, &config);
-  reader.Read("request_timeout", PositiveDuration, &config.request_timeout);
-  reader.Read("max_concurrency", Concurrency, &config.max_concurrency);
+  ReadWorkSettings(reader, &config);
   reader.Read("events", Boolean, &config.events);
-  reader.Read("metrics_address", ListenAddress, &config.metrics_address);
-  reader.Read("log_level", LogLevel, &config.log_level);
   NH_RETURN_IF_ERROR(reader.Finish());
 
   config.template_environment = TemplateVariablesOf(environment);
@@ -250,6 +259,32 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   for (const auto& [name, value] : config.template_environment) {
     if (value.size() >= kLikeASecret) config.secrets.emplace_back(value);
   }
+  return config;
+}
+
+absl::StatusOr<PluginConfig> ParseApmConfig(const StringMap& values, const StringMap& environment) {
+  ConfigReader reader(Section::kPlugin, values, environment);
+  PluginConfig config;
+  const auto options = OptionsOf(Section::kPlugin);
+  if (std::any_of(options.begin(), options.end(), [&](const Option& option) {
+        return IsOfHarvester(option.key) && values.contains(std::string(option.key));
+      })) {
+    ReadHarvesterSettings(reader, &config);
+  }
+  ReadNomadSettings(reader, &config);
+  ReadWorkSettings(reader, &config);
+  for (const auto& [key, value] : values) {
+    const std::string meant = "nomad_" + key;
+    if (FindOption(Section::kPlugin, meant) == nullptr || !reader.FindInMap(key)) continue;
+    reader.AddProblem(key, "unknown key", "did you mean " + meant + "?");
+  }
+  if (reader.FindInMap("events")) {
+    reader.AddProblem("events", "not a key of an apm block, which changes nothing",
+                      "it belongs in the target block");
+  }
+  NH_RETURN_IF_ERROR(reader.Finish());
+  config.warnings = reader.TakeWarnings();
+  config.secrets = reader.TakeSecrets();
   return config;
 }
 

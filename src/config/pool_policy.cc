@@ -29,11 +29,6 @@ constexpr std::int64_t kMinMemory = std::int64_t{64} * 1024 * 1024;
 constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
 constexpr std::string_view kHostPrefix = "_nomad_autoscaler_";
 
-constexpr policy::Choice<WaitFor> kWaitFor[] = {
-    {"created", WaitFor::kCreated},
-    {"running", WaitFor::kRunning},
-    {"nomad", WaitFor::kNomad},
-};
 constexpr policy::Choice<OnJoinTimeout> kOnJoinTimeout[] = {
     {"delete", OnJoinTimeout::kDelete},
     {"keep", OnJoinTimeout::kKeep},
@@ -41,6 +36,10 @@ constexpr policy::Choice<OnJoinTimeout> kOnJoinTimeout[] = {
 constexpr policy::Choice<HostVolumes> kHostVolumes[] = {
     {"protect", HostVolumes::kProtect},
     {"ignore", HostVolumes::kIgnore},
+};
+constexpr policy::Choice<ScaleInFit> kScaleInFit[] = {
+    {"report", ScaleInFit::kReport},
+    {"require", ScaleInFit::kRequire},
 };
 constexpr policy::Choice<ReplaceDrifted> kReplaceDrifted[] = {
     {"off", ReplaceDrifted::kOff},
@@ -103,7 +102,6 @@ void ReadNodes(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("publish_host", Boolean, &policy->publish_host);
 }
 
-// Reads a template that is given inline or as a file.
 void ReadTemplate(ConfigReader& reader, const std::string& key, std::optional<std::string>* text,
                   std::optional<std::string>* file) {
   const std::string file_key = key + "_file";
@@ -284,17 +282,11 @@ void CheckTemplates(ConfigReader& reader, const TemplateCheck& check, const Pool
 }
 
 void ReadGrowth(ConfigReader& reader, PoolPolicy* policy) {
-  reader.Read("wait_for", OneOf(kWaitFor), &policy->wait_for);
   reader.Read("ready_drivers", Drivers, &policy->ready_drivers);
   reader.Read("join_timeout", PositiveDuration, &policy->join_timeout);
   reader.Read("host_volumes", OneOf(kHostVolumes), &policy->host_volumes);
   reader.Read("on_join_timeout", OneOf(kOnJoinTimeout), &policy->on_join_timeout);
   reader.Read("max_scale_out", Count, &policy->max_scale_out);
-  if (policy->wait_for != WaitFor::kCreated && policy->join_timeout > policy->scale_timeout) {
-    reader.AddWarning("join_timeout",
-                      "is longer than scale_timeout: a Scale call can end before "
-                      "the join_timeout of its VMs");
-  }
 }
 
 void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
@@ -308,14 +300,8 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("hold_timeout", PositiveDuration, &policy->hold_timeout);
   reader.Read("replace_drifted", OneOf(kReplaceDrifted), &policy->replace_drifted);
   reader.Read("drift_ignore", TemplatePartList, &policy->drift_ignore);
-  reader.Read("scale_in_wait", Boolean, &policy->scale_in_wait);
   reader.Read("max_scale_in", Count, &policy->max_scale_in);
-  if (policy->scale_in_wait &&
-      policy->drain_deadline + policy->drain_grace > policy->scale_timeout) {
-    reader.AddWarning("node_drain_deadline",
-                      "with drain_grace it is longer than scale_timeout: a "
-                      "Scale call can end before its drains do");
-  }
+  reader.Read("scale_in_fit", OneOf(kScaleInFit), &policy->scale_in_fit);
 }
 
 // Reads how many VMs are replaced at the same time. Each of the two keys determines the other's
@@ -381,7 +367,6 @@ absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values, const Templa
     // hashicorp/nomad-autoscaler:policy/handler.go compares with "true".
     reader.AddWarning("dry-run", "the agent accepts no other value than \"true\"");
   }
-  reader.Read("scale_timeout", PositiveDuration, &policy.scale_timeout);
   ReadNodes(reader, &policy);
   ReadMachine(reader, &policy);
   ReadGrowth(reader, &policy);

@@ -14,7 +14,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/policy/template_parts.h"
+#include "nomad_harvester/policy/machine_fields.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -59,7 +59,6 @@ bool IsDisplayName(std::string_view text) {
 
 enum class Duplicates { kRefused, kAllowed };
 
-// Parses each element of a list.
 template <typename T>
 ValueOr<std::vector<T>> ListOf(const std::string& text, ValueOr<T> (*parse)(const std::string&),
                                Duplicates duplicates = Duplicates::kRefused) {

@@ -2,18 +2,24 @@
 #include "values.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <netinet/in.h>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/socket.h>
 #include <utility>
+#include <variant>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/base_url.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 
 namespace nomad_harvester::config {
@@ -32,6 +38,37 @@ ValueOr<base::Duration> AnyDuration(const std::string& text) {
     return Fault{"too long", std::string("ten years, \"") + kMaxDurationText + "\", are the limit"};
   }
   return *duration;
+}
+
+constexpr std::size_t kMaxHost = 253;
+
+bool IsHostCharacter(unsigned char c) {
+  return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
+}
+
+bool IsHost(std::string_view host) {
+  return !host.empty() && host.size() <= kMaxHost && host.front() != '.' &&
+         std::all_of(host.begin(), host.end(), IsHostCharacter);
+}
+
+bool IsIpv6(const std::string& text) {
+  in6_addr address{};
+  return inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+bool IsPort(std::string_view text) {
+  const absl::StatusOr<std::int64_t> port = base::ParseInt(text);
+  return port.ok() && *port >= 1 && *port <= 65535;
+}
+
+// The message omits parts that may be secret: credentials, a signed query.
+ValueOr<std::string> Address(const std::string& text, bool may_be_socket, const char* hint) {
+  const absl::StatusOr<http::BaseUrl> url = http::ParseBaseUrl(text);
+  const bool may_hold_secret = text.find_first_of("@?#") != std::string::npos;
+  if (!url.ok()) return Fault{base::Message(url.status()), hint, !may_hold_secret};
+  if (!url->is_socket()) return text.substr(0, text.find_last_not_of('/') + 1);
+  if (!may_be_socket) return Fault{"the address must begin with https:// or http://", hint};
+  return text;
 }
 
 }  // namespace
@@ -57,10 +94,8 @@ ValueOr<std::string> FilePath(const std::string& text) {
 }
 
 ValueOr<base::Secret> Token(const std::string& text) {
-  const bool visible =
-      std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
   if (text.empty()) return Fault{"must not be empty", "give a value or remove the key", false};
-  if (!visible) {
+  if (!base::IsVisibleAscii(text)) {
     return Fault{"must not contain white space, control or non-ASCII characters",
                  "give the bare token; its value is not shown", false};
   }
@@ -166,10 +201,14 @@ ValueOr<std::int64_t> BytesFrom(const std::string& text, std::int64_t least,
 }
 
 std::string WithUnit(const std::string& text) {
+  constexpr std::int64_t kLeastMebibytes = 512;
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
   const bool is_bare =
       end > 0 && text[0] != '0' && (end == text.size() || text[end] == '@' || text[end] == ':');
-  return is_bare ? text.substr(0, end) + "Gi" + text.substr(end) : "";
+  if (!is_bare) return "";
+  // Nomad counts memory in MiB: nobody means 8192 GiB.
+  const bool is_mebibytes = base::ParseInt(text.substr(0, end)).value_or(0) >= kLeastMebibytes;
+  return text.substr(0, end) + (is_mebibytes ? "Mi" : "Gi") + text.substr(end);
 }
 
 ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length) {
@@ -181,9 +220,7 @@ ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length) {
 ValueOr<std::string> NodeAttribute(const std::string& text) {
   constexpr std::string_view kMeta = "meta.";
   constexpr std::string_view kAttr = "attr.";
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return c > 0x20 && c < 0x7f && c != '$' && c != '{' && c != '}' && c != '"';
-  });
+  const bool plain = base::IsVisibleAscii(text) && text.find_first_of("${}\"") == std::string::npos;
   if (text.empty() || !plain || text == kMeta || text.substr(0, kAttr.size()) == kAttr) {
     return Fault{"must be the name of a Nomad node attribute or meta.KEY",
                  "write it bare, such as \"unique.hostname\" or \"meta.vm_name\""};
@@ -196,6 +233,33 @@ ValueOr<std::string> OneOfNames(const std::vector<std::string>& names, const std
   const std::optional<std::string> near = base::NearestName(text.substr(0, 64), names);
   return Fault{"must be one of " + absl::StrJoin(names, ", "),
                near ? "did you mean " + *near + "?" : "choose one"};
+}
+
+ValueOr<std::string> HttpUrl(const std::string& text) {
+  return Address(text, false, "write it such as \"https://10.0.0.1:6443\"");
+}
+
+ValueOr<std::string> NomadAddress(const std::string& text) {
+  return Address(text, true, "write http://HOST:PORT, https://HOST:PORT or unix:///PATH");
+}
+
+ValueOr<std::string> HostName(const std::string& text) {
+  if (IsHost(text) || IsIpv6(text)) return text;
+  return Fault{"must be a host name or an IP address", "write it without scheme and port"};
+}
+
+ValueOr<std::string> ListenAddress(const std::string& text) {
+  const Fault fault{"must be an IP address of this machine, or localhost, and a port",
+                    "write it such as \"127.0.0.1:9464\", \"0.0.0.0:9464\" or \"[::1]:9464\""};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || !IsPort(std::string_view(text).substr(colon + 1))) return fault;
+  const std::string host = text.substr(0, colon);
+  in_addr address{};
+  const bool is_v6 = host.starts_with('[') && host.ends_with(']');
+  const bool is_here = is_v6
+                           ? IsIpv6(host.substr(1, host.size() - 2))
+                           : host == "localhost" || inet_pton(AF_INET, host.c_str(), &address) == 1;
+  return is_here ? ValueOr<std::string>(text) : fault;
 }
 
 }  // namespace nomad_harvester::config

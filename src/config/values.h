@@ -6,14 +6,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/pool_policy.h"
-#include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/strategies.h"
 
 #include "config_reader.h"

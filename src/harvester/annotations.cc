@@ -198,10 +198,25 @@ absl::StatusOr<DrainDeadline> ParseDeadline(std::string_view text) {
 
 constexpr std::array<std::string_view, 4> kReasons = {"scale-in", "broken", "unhealthy", "replace"};
 
+constexpr std::array<std::string_view, 5> kReplaceKinds = {"unhealthy", "requested", "host",
+                                                           "drifted", "expired"};
+
+// `names`: of the enumerators, in their order.
+template <typename Enum, std::size_t kCount>
+absl::StatusOr<Enum> ParseName(const std::array<std::string_view, kCount>& names,
+                               std::string_view text) {
+  const auto* const found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) return base::InvalidArgument("is unknown");
+  return static_cast<Enum>(found - names.begin());
+}
 absl::StatusOr<MarkReason> ParseReason(std::string_view text) {
-  const auto* const found = std::find(kReasons.begin(), kReasons.end(), text);
-  if (found == kReasons.end()) return base::InvalidArgument("is unknown");
-  return static_cast<MarkReason>(found - kReasons.begin());
+  return ParseName<MarkReason>(kReasons, text);
+}
+std::string_view NameOf(ReplaceReason::Kind kind) {
+  return kReplaceKinds[static_cast<std::size_t>(kind)];
+}
+absl::StatusOr<ReplaceReason::Kind> ParseReplaceKind(std::string_view text) {
+  return ParseName<ReplaceReason::Kind>(kReplaceKinds, text);
 }
 
 absl::StatusOr<base::Duration> ParseGrace(std::string_view text) {
@@ -244,7 +259,8 @@ constexpr auto kMembersOfPublishedHost = [](auto& members, auto& published) {
 constexpr auto kMembersOfReplaces = [](auto& members, auto& replaces) {
   members.Text("vm", replaces.vm);
   members.Text("uid", replaces.uid);
-  members.Text("reason", replaces.reason);
+  members.As("reason", replaces.reason.kind, NameOf, ParseReplaceKind);
+  members.Optional("detail", replaces.reason.detail);
   members.Optional("start", replaces.start);
   members.Optional("was", replaces.was);
   members.Optional("had", replaces.had);
@@ -254,9 +270,10 @@ constexpr auto kMembersOfReplaces = [](auto& members, auto& replaces) {
 
 constexpr auto kMembersOfStopped = [](auto& members, auto& stopped) {
   members.As("stopped_at", stopped.at, base::FormatRfc3339Nanos, base::ParseRfc3339);
-  members.Text("vm", stopped.vm);
+  members.MaybeEmpty("vm", stopped.vm);
   members.MaybeEmpty("template_hash", stopped.template_hash);
   members.Text("why", stopped.why);
+  members.Optional("lacks_room", stopped.lacks_room);
   members.Unknown(stopped.unknown_members);
 };
 
@@ -266,7 +283,8 @@ constexpr auto kMembersOfAction = [](auto& members, auto& action) {
   members.Value("to", action.to);
   members.Value("names", action.names);
   members.Value("create", action.create);
-  members.Optional("back", action.back);
+  members.Optional("cancel", action.cancel);
+  members.Optional("despite_mass_loss", action.despite_mass_loss);
   members.Unknown(action.unknown_members);
 };
 
@@ -321,6 +339,12 @@ std::string_view MarkReasonName(MarkReason reason) {
   return kReasons[static_cast<std::size_t>(reason)];
 }
 
+std::string Describe(const ReplaceReason& reason) {
+  if (reason.kind == ReplaceReason::Kind::kHost) return "host " + reason.detail + " is cordoned";
+  const std::string name(NameOf(reason.kind));
+  return reason.detail.empty() ? name : name + ": " + reason.detail;
+}
+
 std::string ToAnnotation(const NodesRecord& nodes) {
   return base::DumpJson(Write(kMembersOfNodes, nodes));
 }
@@ -371,7 +395,15 @@ absl::StatusOr<PublishedHost> ParsePublishedHost(std::string_view text) {
   return Parse<PublishedHost>(kMembersOfPublishedHost, text, "published-host");
 }
 absl::StatusOr<Replaces> ParseReplaces(std::string_view text) {
-  return Parse<Replaces>(kMembersOfReplaces, text, "replaces");
+  NH_ASSIGN_OR_RETURN(json object, base::ParseJson(text, "replaces"));
+  // Without the rest, a new VM would count beside the one that it replaces.
+  const std::string reason = base::GetString(object, "reason");
+  if (!reason.empty() && !ParseReplaceKind(reason).ok()) {
+    const std::string detail = base::GetString(object, "detail");
+    object["reason"] = NameOf(ReplaceReason::Kind::kRequested);
+    object["detail"] = detail.empty() ? reason : reason + ": " + detail;
+  }
+  return Read<Replaces>(kMembersOfReplaces, object, "replaces");
 }
 absl::StatusOr<StoppedReplacement> ParseStoppedReplacement(std::string_view text) {
   return Parse<StoppedReplacement>(kMembersOfStopped, text, "replacement");

@@ -11,7 +11,6 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 
-#include "cloud_config_outline.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::harvester {

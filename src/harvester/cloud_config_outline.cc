@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cloud_config_outline.h"
-
 #include <exception>
 #include <sstream>
 #include <string>
@@ -15,6 +13,8 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
+
+#include "cloud_config.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -79,7 +79,6 @@ class OutlineReader final : public YAML::EventHandler {
   const CloudConfigOutline& outline() const { return outline_; }
 
  private:
-  // A collection that has begun and not ended yet.
   struct Collection {
     bool is_map = false;
     bool flow = false;
@@ -89,7 +88,6 @@ class OutlineReader final : public YAML::EventHandler {
 
   bool AtRootMember() const { return is_mapping_ && open_.size() == 1; }
 
-  // Handles a node without children.
   void Node(const YAML::Mark& mark, const std::string& value, bool scalar) {
     if (is_mapping_ && open_.size() == 2 && in_keys_ && outline_.keys_are_list && scalar) {
       outline_.keys.push_back(value);
@@ -103,7 +101,6 @@ class OutlineReader final : public YAML::EventHandler {
     Member(begin, "");
   }
 
-  // Handles a key or a value that has been read completely.
   void Member(const YAML::Mark& mark, const std::string& name) {
     if (open_.empty() || !open_.back().is_map) return;
     if (AtRootMember()) RootMember(name);

@@ -46,7 +46,6 @@ json JsonOf(const policy::MachineField& field, const policy::MachineValue& value
   return number;
 }
 
-// Returns the fields of one place, by their paths.
 std::map<std::string, json> FieldsIn(policy::FieldPlace place, const VmSpec& vm_spec) {
   std::map<std::string, json> fields;
   for (const policy::MachineField& field : policy::MachineFields()) {
@@ -58,7 +57,6 @@ std::map<std::string, json> FieldsIn(policy::FieldPlace place, const VmSpec& vm_
   return fields;
 }
 
-// Labels and annotations are texts.
 std::map<std::string, std::string> TextsIn(policy::FieldPlace place, const VmSpec& vm_spec) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : FieldsIn(place, vm_spec)) {
@@ -297,7 +295,6 @@ json BuildInterface(const Network& network, std::size_t index) {
           {network.management ? "masquerade" : "bridge", json::object()}};
 }
 
-// Gives each device a name of its own.
 void AddDevices(const std::vector<policy::DeviceRequest>& requests, const std::string& prefix,
                 json* devices) {
   int number = 0;

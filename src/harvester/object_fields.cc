@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object_fields.h"
 
+#include <limits>
+
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 #include "nlohmann/json.hpp"
@@ -26,6 +29,16 @@ const Condition* FindCondition(const std::vector<Condition>& conditions, std::st
 std::string ValueOf(const std::map<std::string, std::string>& values, std::string_view key) {
   const auto found = values.find(std::string(key));
   return found == values.end() ? "" : found->second;
+}
+
+std::optional<std::int64_t> Thousandths(std::string_view quantity) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / 1000;
+  if (!quantity.empty() && quantity.back() == 'm') {
+    return base::ToOptional(base::ParseInt(quantity.substr(0, quantity.size() - 1)));
+  }
+  const auto value = base::ParseQuantity(quantity);
+  if (!value.ok() || *value > kLargest) return std::nullopt;
+  return *value * 1000;
 }
 
 }  // namespace nomad_harvester::harvester

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields read from Kubernetes objects: common metadata, and those of VirtualMachines, their
 // instances and ResourceQuotas.
-#ifndef NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
-#define NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
+#ifndef NOMAD_HARVESTER_HARVESTER_OBJECT_FIELDS_H_
+#define NOMAD_HARVESTER_HARVESTER_OBJECT_FIELDS_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/harvester/quota.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
+#include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/runtime/context.h"
 
 #include "absl/status/status.h"
 
@@ -82,6 +85,11 @@ const Condition* FindCondition(const std::vector<Condition>& conditions, std::st
 // Returns the value of `key`, or an empty string.
 std::string ValueOf(const std::map<std::string, std::string>& values, std::string_view key);
 
+// A quantity in thousandths. The API server writes quantities in canonical form: fractions are
+// whole thousandths, "m" (kubernetes/apimachinery:pkg/api/resource/quantity.go). Nullopt: it cannot
+// be read, or is too large.
+std::optional<std::int64_t> Thousandths(std::string_view quantity);
+
 const base::JsonFields<VirtualMachine>& VirtualMachineFields();
 // Parses the annotations. Always OK: an unreadable member counts as absent.
 absl::Status FinishVirtualMachine(VirtualMachine& vm);
@@ -97,6 +105,17 @@ const base::JsonFields<ResourceQuotaRecord>& ResourceQuotaFields();
 // Computes the lines. Always OK.
 absl::Status FinishResourceQuota(ResourceQuotaRecord& record);
 
+// "a, b, c", or only the first names of a long list.
+std::string Listed(const std::vector<std::string>& names);
+
+// Turns `read`, the result of reading a required object, into OK or an error that begins with
+// `what` and its name. If the object is missing, NOT_FOUND names the existing ones: "network
+// default/web does not exist; the namespace has: a, b". It then blocks for a list; if the list
+// fails or is not permitted, the names are omitted.
+absl::Status Existing(const absl::Status& read, const kube::KubeClient& client,
+                      const runtime::Context& context, const kube::ResourceType& type,
+                      std::string_view what, const std::string& ns, const std::string& name);
+
 }  // namespace nomad_harvester::harvester
 
-#endif  // NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
+#endif  // NOMAD_HARVESTER_HARVESTER_OBJECT_FIELDS_H_

@@ -3,33 +3,19 @@
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
 
-#include "nomad_harvester/base/parse.h"
-#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/observed.h"
 
+#include "launcher.h"
 #include "object_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
 constexpr std::int64_t kThousand = 1000;
-constexpr std::int64_t kLargestWhole = std::numeric_limits<std::int64_t>::max() / kThousand;
-
-// The API server writes quantities in canonical form: fractions are whole thousandths, "m"
-// (kubernetes/apimachinery:pkg/api/resource/quantity.go).
-std::optional<std::int64_t> Thousandths(std::string_view text) {
-  if (!text.empty() && text.back() == 'm') {
-    return base::ToOptional(base::ParseInt(text.substr(0, text.size() - 1)));
-  }
-  const auto value = base::ParseQuantity(text);
-  if (!value.ok() || *value > kLargestWhole || *value < -kLargestWhole) return std::nullopt;
-  return *value * kThousand;
-}
 
 std::int64_t InThousandths(std::int64_t whole) {
-  return std::min(whole, kLargestWhole) * kThousand;
+  return std::min(whole, std::numeric_limits<std::int64_t>::max() / kThousand) * kThousand;
 }
 
 using Needs = std::map<std::string, std::int64_t>;
@@ -51,31 +37,18 @@ void AddDisk(const policy::DataDisk& disk, Needs* needs) {
   Add(by_class + "persistentvolumeclaims", kThousand, needs);
 }
 
-// A quota counts the pod, whose limits exceed the guest's. KubeVirt adds its own processes
-// (kubevirt/kubevirt:pkg/virt-controller/services/renderresources.go, GetMemoryOverhead), and
-// Harvester multiplies that overhead by its setting additional-guest-memory-overhead-ratio, whose
-// default is used here. A container for the serial console's log is added
-// (kubevirt/kubevirt:pkg/virt-controller/services/serialconsolelog.go). Observed with Harvester
-// 1.8.0: a guest of 1 GiB has a pod of 1557364928 bytes.
-constexpr std::int64_t kMi = std::int64_t{1} << 20;
-constexpr std::int64_t kOverhead = 260 * kMi;
-constexpr std::int64_t kOverheadOfCpu = 8 * kMi;
-constexpr std::int64_t kOverheadOfVfio = 1024 * kMi;
-constexpr std::int64_t kConsoleLogBytes = 60'000'000;
-constexpr std::int64_t kConsoleLogThousandths = 15;
-
+// A quota counts the pod, whose limits exceed the guest's. The overhead depends on the memory that
+// the guest requests: by Harvester's default, two thirds of its limit, in whole MiB.
 std::int64_t PodMemory(const VmSpec& vm_spec) {
-  // A page table has one bit for each 512 bits requested by the guest: by Harvester's default, two
-  // thirds of its memory.
-  std::int64_t overhead =
-      kOverhead + vm_spec.cpu_cores * kOverheadOfCpu + vm_spec.memory_bytes / 3 * 2 / 512;
-  if (!vm_spec.gpus.empty() || !vm_spec.host_devices.empty()) overhead += kOverheadOfVfio;
-  return vm_spec.memory_bytes + overhead / 2 * 3 + kConsoleLogBytes;
+  const bool has_devices = !vm_spec.gpus.empty() || !vm_spec.host_devices.empty();
+  return vm_spec.memory_bytes + kConsoleLogLimit +
+         LauncherOverhead(vm_spec.memory_bytes / 3 * 2 / kMi * kMi, vm_spec.cpu_cores,
+                          has_devices ? kOverheadOfVfio : 0);
 }
 
 // The resources that one VM needs, in thousandths.
 Needs NeedsOf(const VmSpec& vm_spec) {
-  Needs needs = {{"limits.cpu", vm_spec.cpu_cores * kThousand + kConsoleLogThousandths},
+  Needs needs = {{"limits.cpu", vm_spec.cpu_cores * kThousand + kConsoleLogLimitThousandths},
                  {"limits.memory", InThousandths(PodMemory(vm_spec))}};
   for (const char* const one :
        {"pods", "count/pods", "secrets", "count/secrets", "count/virtualmachines.kubevirt.io",

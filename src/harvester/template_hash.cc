@@ -12,7 +12,7 @@
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
-#include "nomad_harvester/policy/template_parts.h"
+#include "nomad_harvester/policy/machine_fields.h"
 
 #include "nlohmann/json.hpp"
 

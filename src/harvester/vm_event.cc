@@ -2,7 +2,6 @@
 #include "nomad_harvester/harvester/vm_event.h"
 
 #include <cstddef>
-#include <string_view>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/secret.h"

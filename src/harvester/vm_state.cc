@@ -95,6 +95,11 @@ std::optional<StartFailure> FromPrintableStatus(const VirtualMachine& vm,
   return std::nullopt;
 }
 
+// The annotation remains after the halt until the VM runs again
+// (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
+// cleanUpInsufficientResourceAnnotation).
+bool IsHaltedByQuota(const VirtualMachine& vm) { return !vm.quota_halt.empty() && IsStopped(vm); }
+
 }  // namespace
 
 bool IsMember(const VirtualMachine& vm) {
@@ -176,13 +181,12 @@ std::string TroubleOf(const VirtualMachineInstance& instance) {
 
 bool IsUnschedulable(const VirtualMachine& vm) { return vm.printable_status == kUnschedulable; }
 
+bool LacksRoom(const VirtualMachine& vm) { return IsUnschedulable(vm) || IsHaltedByQuota(vm); }
+
 std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm,
                                              std::string_view pod_message) {
   if (IsTerminating(vm)) return std::nullopt;
-  // The annotation remains after the halt until the VM runs again
-  // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
-  // cleanUpInsufficientResourceAnnotation).
-  if (!vm.quota_halt.empty() && IsStopped(vm)) {
+  if (IsHaltedByQuota(vm)) {
     return StartFailure{.reason = "halted by Harvester: " + vm.quota_halt, .immediate = true};
   }
   if (IsBeyondStarting(vm.printable_status)) return std::nullopt;

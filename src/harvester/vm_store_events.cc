@@ -5,7 +5,6 @@
 // core group in that form, too, because both groups share one storage
 // (kubernetes/kubernetes:pkg/registry/events/rest/storage_events.go).
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>

@@ -13,14 +13,12 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/harvester/choices.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/workers.h"
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
-#include "what_exists.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -137,15 +135,15 @@ absl::StatusOr<std::vector<Image>> ListByDisplayNameLabel(const kube::KubeClient
 absl::StatusOr<Image> OnlyOne(const std::vector<Image>& matching, const std::vector<Image>& all,
                               const std::string& ns, const std::string& name) {
   if (matching.size() == 1) return matching.front();
-  const std::string wanted = "\"" + name + "\" in namespace " + ns;
+  const std::string quoted = "\"" + name + "\"";
   if (!matching.empty()) {
     return base::FailedPrecondition(std::to_string(matching.size()) +
-                                    " images have the display name " + wanted + ": " +
-                                    Listing(matching) + "; use a resource name");
+                                    " images have the display name " + quoted + " in namespace " +
+                                    ns + ": " + Listing(matching) + "; use a resource name");
   }
   return base::FailedPrecondition(
-      "no image has the resource name or display name " + wanted +
-      (all.empty() ? "; the namespace has no images" : "; it has: " + Listing(all)));
+      quoted + " not found in namespace " + ns + ", by resource name or display name" +
+      (all.empty() ? "; the namespace has no images" : "; there is: " + Listing(all)));
 }
 
 // A class that the token lacks the right to read is unknown, not missing.
@@ -266,9 +264,7 @@ absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context,
     all = *std::move(listed);
     matching = WithDisplayName(all, name);
   }
-  auto image = OnlyOne(matching, all, ns, name);
-  if (!image.ok()) return base::Annotate(image.status(), where);
-  return image;
+  return OnlyOne(matching, all, ns, name);
 }
 
 absl::Status VmStore::CheckNetwork(const runtime::Context& context, const Network& network) const {

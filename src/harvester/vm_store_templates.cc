@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // VmStore: templates and their versions.
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,11 +10,11 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/harvester/vm_template.h"
+#include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/kube/observed.h"
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
-#include "what_exists.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -96,6 +97,20 @@ absl::Status CheckReady(const json& version) {
   return absl::OkStatus();
 }
 
+constexpr std::size_t kMaxListed = 10;
+
+std::string Others(const kube::KubeClient& client, const runtime::Context& context,
+                   const kube::ResourceType& type, std::string_view what, const std::string& ns) {
+  const auto list = client.List<ObjectMetadata>(context, type, ns, {}, MetadataFields());
+  if (!list.ok()) return "";
+  std::vector<std::string> names;
+  names.reserve(list->value.size());
+  for (const ObjectMetadata& metadata : list->value) names.push_back(metadata.name);
+  const std::string place = ns.empty() ? "; the cluster has" : "; the namespace has";
+  if (!names.empty()) return place + ": " + Listed(names);
+  return place + " no " + std::string(what) + (what.ends_with('s') ? "es" : "s");
+}
+
 }  // namespace
 
 absl::StatusOr<VmTemplate> VmStore::ResolveTemplate(const runtime::Context& context,
@@ -131,6 +146,23 @@ absl::StatusOr<VmTemplate> VmStore::ResolveTemplate(const runtime::Context& cont
   auto read = ReadVmTemplate(object->object, ns_);
   if (!read.ok()) return base::Annotate(read.status(), what + " cannot be used for a pool");
   return read;
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMaxListed; ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kMaxListed ? text + ", ..." : text;
+}
+
+absl::Status Existing(const absl::Status& read, const kube::KubeClient& client,
+                      const runtime::Context& context, const kube::ResourceType& type,
+                      std::string_view what, const std::string& ns, const std::string& name) {
+  const std::string where = std::string(what) + " " + (ns.empty() ? "" : ns + "/") + name;
+  if (!kube::IsNotFound(read)) return base::Annotate(read, where);
+  return base::MakeStatus(absl::StatusCode::kNotFound,
+                          where + " does not exist" + Others(client, context, type, what, ns));
 }
 
 }  // namespace nomad_harvester::harvester

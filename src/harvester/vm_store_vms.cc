@@ -177,8 +177,11 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
   return existing;
 }
 
-absl::Status VmStore::DryRunCreateVm(const runtime::Context& context, const json& vm) const {
-  return client_->Create(context, kube::kVirtualMachines, ns_, vm, /*dry_run=*/true).status();
+absl::StatusOr<json> VmStore::DryRunCreateVm(const runtime::Context& context,
+                                             const json& vm) const {
+  NH_ASSIGN_OR_RETURN(kube::Observed observed,
+                      client_->Create(context, kube::kVirtualMachines, ns_, vm, /*dry_run=*/true));
+  return std::move(observed.object);
 }
 
 // Foreground deletion: the VM remains visible until its instance no longer exists.

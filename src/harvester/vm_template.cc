@@ -56,7 +56,6 @@ void Drop(json* value, Path path, std::initializer_list<const char*> keys) {
   for (const char* const key : keys) Take(value, path, key);
 }
 
-// Likewise by a JSON pointer.
 json TakeAt(json* value, std::string_view pointer) {
   json::json_pointer path{std::string(pointer)};
   const std::string key = path.back();
@@ -265,14 +264,10 @@ void ReadClaim(const std::string& disk_name, json claim, VersionReading* reading
       reading->AddNote("the " + std::string(source) + " of volume " + disk_name);
   }
   Drop(&claim, {"spec"}, {"volumeName"});
-  for (const char* const kind : {"labels", "annotations"}) {
-    json* const values = Find(&claim, {"metadata", kind});
-    if (values != nullptr) *values = Shared(TextsOf(values));
-  }
   json rest = json::object();
-  for (const char* const key : {"labels", "annotations"}) {
-    const json* const values = Find(&claim, {"metadata", key});
-    if (values != nullptr && !values->empty()) rest["metadata"][key] = *values;
+  for (const char* const kind : {"labels", "annotations"}) {
+    const auto shared = Shared(TextsOf(Find(&claim, {"metadata", kind})));
+    if (!shared.empty()) rest["metadata"][kind] = shared;
   }
   const json* const spec = Find(&claim, {"spec"});
   if (spec != nullptr && !spec->empty()) rest["spec"] = *spec;

@@ -2,6 +2,7 @@
 #include "cursor.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
@@ -40,6 +41,29 @@ std::string_view TakeDigits(std::string_view* text) {
   const std::string_view digits = text->substr(0, static_cast<std::size_t>(end - text->begin()));
   text->remove_prefix(digits.size());
   return digits;
+}
+
+// White space at the front of `text`: characters, counted up to `limit`, and bytes.
+struct Indentation {
+  std::size_t characters = 0;
+  std::size_t bytes = 0;
+};
+
+Indentation IndentationOf(std::string_view text, std::size_t limit) {
+  Indentation result;
+  while (result.characters < limit) {
+    const std::size_t length = SpaceLength(text.substr(result.bytes));
+    if (length == 0) break;
+    result.bytes += length;
+    ++result.characters;
+  }
+  return result;
+}
+
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+bool IsBlank(const std::string& line) {
+  return line.ends_with('\n') && IndentationOf(line, kAll).bytes == line.size();
 }
 
 }  // namespace
@@ -145,6 +169,23 @@ absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std:
   value.text = std::move(text);
   value.offset = offset;
   return value;
+}
+
+std::string* LiteralOf(TemplateParts* parts) {
+  if (parts->empty() || parts->back().value.has_value()) parts->emplace_back();
+  return &parts->back().text;
+}
+
+void RemoveIndentation(TemplateParts* parts) {
+  std::size_t least = kAll;
+  for (const TemplatePart& part : *parts) {
+    if (!part.begins_line || IsBlank(part.text)) continue;
+    least = std::min(least, IndentationOf(part.text, kAll).characters);
+  }
+  for (TemplatePart& part : *parts) {
+    if (!part.begins_line || IsBlank(part.text)) continue;
+    part.text.erase(0, IndentationOf(part.text, least).bytes);
+  }
 }
 
 }  // namespace nomad_harvester::hcl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A position in a source, and the characters shared by both syntaxes. Private to module hcl.
+// A position in a source, the characters shared by both syntaxes, and texts with embedded values.
+// Private to module hcl.
 #ifndef NOMAD_HARVESTER_HCL_CURSOR_H_
 #define NOMAD_HARVESTER_HCL_CURSOR_H_
 
@@ -8,9 +9,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nomad_harvester/hcl/document.h"
-#include "nomad_harvester/hcl/source.h"
 
 namespace nomad_harvester::hcl {
 
@@ -95,6 +96,22 @@ absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std:
 // `jsonencodes` receives the offset of each call of jsonencode; null: that function does not exist.
 absl::StatusOr<Body> ReadNative(const Source& source, std::vector<std::size_t>* jsonencodes);
 absl::StatusOr<Body> ReadJson(const Source& source, const std::vector<BlockSchema>& blocks);
+
+struct TemplatePart {
+  std::string text;            // without `value`
+  std::optional<Value> value;  // the value of ${…}
+  // In a text of several lines: this part begins a line.
+  bool begins_line = false;
+};
+using TemplateParts = std::vector<TemplatePart>;
+
+// Returns the text at the end of `parts`, to append to.
+std::string* LiteralOf(TemplateParts* parts);
+
+// <<-: removes the smallest indentation of all lines from each line. Lines that contain only white
+// space do not count and are kept; a line that begins with ${…} has no indentation
+// (hashicorp/hcl:hclsyntax/parser_template.go, flushHeredocTemplateParts).
+void RemoveIndentation(TemplateParts* parts);
 
 }  // namespace nomad_harvester::hcl
 

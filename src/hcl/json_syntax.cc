@@ -216,7 +216,6 @@ class JsonReader {
     return cursor_.Error(value.offset, "block " + std::string(schema.type) + " needs a label");
   }
 
-  // Checks that the names of a map are unique.
   absl::Status CheckMembers(const Value& value) {
     for (const Value& item : value.items) NH_RETURN_IF_ERROR(CheckMembers(item));
     std::set<std::string_view> names;

@@ -9,7 +9,6 @@
 
 #include "cursor.h"
 #include "nlohmann/json.hpp"
-#include "template_parts.h"
 
 namespace nomad_harvester::hcl {
 namespace {
@@ -399,9 +398,7 @@ class NativeReader {
     while (!cursor_.Eat("\"")) {
       if (cursor_.AtEnd()) return cursor_.Error(open, "this text is not closed");
       if (AtLineEnd() || cursor_.LooksAt("\r")) {
-        return cursor_.Error(open,
-                             "a text in quotes ends on its line; one of several lines is "
-                             "written as <<EOF");
+        return cursor_.Error(open, "missing closing quote (use <<EOF for several lines)");
       }
       if (cursor_.LooksAt("\\")) {
         NH_RETURN_IF_ERROR(ReadEscape(LiteralOf(&parts)));

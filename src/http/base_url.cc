@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/http/base_url.h"
 
-#include <algorithm>
 #include <arpa/inet.h>
 #include <array>
 #include <cstdint>
@@ -14,7 +13,6 @@
 #include "nomad_harvester/base/status.h"
 
 #include "absl/strings/str_split.h"
-#include "curl_url.h"
 #include "proxy.h"
 
 namespace nomad_harvester::http {
@@ -140,8 +138,7 @@ std::string BaseUrl::Url() const { return (https ? "https://" : "http://") + aut
 
 absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {
   if (text.empty()) return Wrong("is empty");
-  // On arm64 characters have no sign.
-  if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c >= '\x7f'; })) {
+  if (!base::IsVisibleAscii(text)) {
     return Wrong("holds a space, a control character or a character outside ASCII");
   }
   if (IsUnixUrl(text)) return ParseSocket(text);

@@ -2,7 +2,6 @@
 #include "nomad_harvester/http/connection_parts.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "nomad_harvester/base/secret.h"
 
 #include "absl/strings/str_split.h"
+#include "proxy.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -54,12 +54,6 @@ class Collection {
   std::string pem_;
 };
 
-std::string Environment(const char* name) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in the process writes the environment.
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // MakeCurlTransport checks whether certificate and key match.
 absl::StatusOr<std::string> CheckPem(std::string text, const std::string& where, PemKind kind) {
   if (kind == PemKind::kCertificate) {
@@ -81,16 +75,25 @@ absl::StatusOr<std::string> CheckPem(std::string text, const std::string& where,
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<HttpTransport>> MakeTransport(std::string_view system,
+                                                             absl::StatusOr<Connection> connection,
+                                                             const TokenHeader& header,
+                                                             std::vector<std::string>* warnings) {
+  NH_RETURN_IF_ERROR(connection);
+  warnings->insert(warnings->end(), connection->warnings.begin(), connection->warnings.end());
+  absl::StatusOr<std::shared_ptr<HttpTransport>> made = MakeCurlTransport(connection->curl);
+  if (!made.ok()) return base::Annotate(made.status(), system);
+  std::shared_ptr<HttpTransport> transport = *std::move(made);
+  if (connection->token == nullptr) return transport;
+  return WithToken(std::move(transport), connection->token, header);
+}
+
 void Problems::Add(std::string_view key, std::string_view what) {
   text_ += (text_.empty() ? "" : "\n") + std::string(key) + ": " + std::string(what);
 }
 
 absl::Status Problems::ToStatus() const {
   return text_.empty() ? absl::OkStatus() : base::InvalidArgument(base::WithoutSecrets(text_));
-}
-
-bool IsVisibleAscii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
 bool HoldsControlCharacter(std::string_view text) {
@@ -162,8 +165,8 @@ absl::StatusOr<std::string> LoadCasFrom(const CaPlaces& places) {
 }
 
 absl::StatusOr<std::string> LoadSystemCas() {
-  return LoadCasFrom({Environment("SSL_CERT_FILE"),
-                      Environment("SSL_CERT_DIR"),
+  return LoadCasFrom({EnvironmentValue("SSL_CERT_FILE"),
+                      EnvironmentValue("SSL_CERT_DIR"),
                       {std::begin(kSystemBundles), std::end(kSystemBundles)}});
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curl_error.h"
-
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +7,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/curl_transport.h"
 
+#include "curl_exchange.h"
 #include "request_text.h"
 
 namespace nomad_harvester::http {

@@ -16,7 +16,6 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
-#include "curl_error.h"
 #include "request_text.h"
 
 namespace nomad_harvester::http {
@@ -67,7 +66,6 @@ CURLcode RequireServerName(CURL*, void* context, void*) {
   return CURLE_OK;
 }
 
-// Adds a transfer to a multi handle for a scope.
 class Attachment {
  public:
   explicit Attachment(const CurlHandles& handles) : handles_(handles) {

@@ -2,7 +2,6 @@
 #include "nomad_harvester/http/curl_transport.h"
 
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "nomad_harvester/base/freed_by.h"
 #include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/connection_parts.h"
 
@@ -86,10 +86,10 @@ absl::Status CheckTexts(const CurlOptions& options) {
       HoldsControlCharacter(options.basic_auth_password.Reveal())) {
     return base::InvalidArgument("user name or password hold a control character");
   }
-  for (const char c : options.tls.server_name) {
-    if (c <= ' ' || c >= '\x7f' || c == '/' || c == '@' || c == '?' || c == '#' || c == '\\') {
-      return base::InvalidArgument("the TLS server name is not a host name");
-    }
+  const std::string& server_name = options.tls.server_name;
+  if (!base::IsVisibleAscii(server_name) ||
+      server_name.find_first_of("/@?#\\") != std::string::npos) {
+    return base::InvalidArgument("the TLS server name is not a host name");
   }
   return absl::OkStatus();
 }
@@ -119,11 +119,7 @@ absl::StatusOr<Endpoint> MakeEndpoint(CurlOptions options) {
   Endpoint endpoint;
   NH_ASSIGN_OR_RETURN(endpoint.url, ParseBaseUrl(options.base_url));
   NH_ASSIGN_OR_RETURN(endpoint.proxy,
-                      ChooseProxy(endpoint.url, options.proxy_url, [](const std::string& name) {
-                        // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing writes the environment.
-                        const char* const value = std::getenv(name.c_str());
-                        return std::string(value == nullptr ? "" : value);
-                      }));
+                      ChooseProxy(endpoint.url, options.proxy_url, &EnvironmentValue));
   endpoint.basic_login = LoginOf(options.basic_auth_user, options.basic_auth_password.Reveal());
   const bool https_proxy = endpoint.proxy.url.starts_with("https:");
   const bool uses_tls = endpoint.url.https || https_proxy;

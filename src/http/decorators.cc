@@ -30,7 +30,7 @@ absl::StatusOr<base::Secret> ReadToken(const std::string& path) {
   NH_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kMaxTokenBytes));
   const std::string_view token = base::TrimAsciiSpace(text);
   if (token.empty()) return base::FailedPrecondition("it is empty");
-  if (!IsVisibleAscii(token)) {
+  if (!base::IsVisibleAscii(token)) {
     return base::FailedPrecondition("it must contain exactly one token, on one line");
   }
   return base::Secret(std::string(token), path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy.h"
 
+#include <cstdlib>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -11,8 +12,6 @@
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
-
-#include "curl_url.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -98,6 +97,12 @@ base::Secret LoginOf(const std::string& user, const std::string& password) {
   if (user.empty() && password.empty()) return {};
   if (password.empty()) return base::Secret(base::Base64Encode(user + ":"));
   return base::Secret(user + ":" + password);
+}
+
+std::string EnvironmentValue(const std::string& name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in the process writes the environment.
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
 }
 
 absl::StatusOr<Proxy> ChooseProxy(const BaseUrl& url, const std::string& configured,

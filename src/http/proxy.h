@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the proxy of a transport.
-#ifndef NOMAD_HARVESTER_SRC_HTTP_PROXY_H_
-#define NOMAD_HARVESTER_SRC_HTTP_PROXY_H_
+#ifndef NOMAD_HARVESTER_HTTP_PROXY_H_
+#define NOMAD_HARVESTER_HTTP_PROXY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include <curl/curl.h>
 
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/base_url.h"
@@ -35,6 +39,8 @@ base::Secret LoginOf(const std::string& user, const std::string& password);
 
 // Returns the value of a variable; empty if it is not set.
 using ProxyEnvironment = std::function<std::string(const std::string& name)>;
+// That of this process.
+std::string EnvironmentValue(const std::string& name);
 
 // Chooses the proxy for `url`. `configured`, from the options, overrides NO_PROXY, as in client-go
 // (kubernetes/client-go:tools/clientcmd/client_config.go). If it is empty, the environment decides:
@@ -53,6 +59,25 @@ absl::StatusOr<Proxy> ChooseProxy(const BaseUrl& url, const std::string& configu
 // CIDR notation.
 bool NoProxyMatches(std::string_view list, const std::string& host, std::uint16_t port);
 
+using UrlHandle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
+
+// Returns an empty string if the URL lacks the part, or if it cannot be expressed in the form of
+// `flags`.
+inline std::string UrlPart(const UrlHandle& url, CURLUPart part, unsigned int flags = 0) {
+  char* text = nullptr;
+  if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK || text == nullptr) return "";
+  std::string result(text);
+  curl_free(text);
+  return result;
+}
+
+// Returns what stands between "://" and the path, query or fragment, as it was written. Requires
+// "://".
+inline std::string AuthorityOf(const std::string& text) {
+  const std::size_t begin = text.find("://") + 3;
+  return text.substr(begin, text.find_first_of("/?#", begin) - begin);
+}
+
 }  // namespace nomad_harvester::http
 
-#endif  // NOMAD_HARVESTER_SRC_HTTP_PROXY_H_
+#endif  // NOMAD_HARVESTER_HTTP_PROXY_H_

@@ -2,11 +2,14 @@
 #include "nomad_harvester/http/retry.h"
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/decorators.h"
 
 #include "request_text.h"
 
@@ -160,6 +163,11 @@ class RetryTransport final : public HttpTransport {
   const log::Logger logger_;
 };
 
+// Limits of a single wait. The longest keeps its end within the clock's range when there is no
+// deadline. The shortest prevents a busy loop when a fake clock stops just before the deadline.
+constexpr base::Duration kMaxWait = std::chrono::hours(1);
+constexpr base::Duration kMinWait = std::chrono::milliseconds(1);
+
 }  // namespace
 
 bool ShouldRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
@@ -196,6 +204,78 @@ std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, R
                                          log::Logger logger) {
   return std::make_shared<RetryTransport>(std::move(inner), std::move(options), std::move(random),
                                           std::move(logger));
+}
+
+std::shared_ptr<HttpTransport> System::Urgent() const {
+  return WithRetry(transport, retry, random, logger);
+}
+
+std::shared_ptr<HttpTransport> System::Limited(std::size_t limit) const {
+  RetryOptions limited = retry;
+  // Takes its own slot first: a request that waits for it then holds none of the shared slots.
+  limited.slots = {std::make_shared<FifoSlots>(limit), slots};
+  return WithRetry(transport, std::move(limited), random, logger);
+}
+
+System MakeSystem(const char* name, std::shared_ptr<HttpTransport> transport, RetryOptions retry,
+                  std::size_t slots, std::shared_ptr<runtime::Random> random,
+                  const log::Logger& logger, const std::shared_ptr<metrics::Sink>& sink) {
+  if (sink != nullptr) {
+    sink->Add(metrics::Metric::kApiRetries, {name}, 0);
+    retry.on_retry = [sink, name] { sink->Add(metrics::Metric::kApiRetries, {name}, 1); };
+  }
+  return {.transport = WithLogAndMetrics(std::move(transport), name, logger, sink),
+          .retry = std::move(retry),
+          .slots = std::make_shared<FifoSlots>(slots),
+          .random = std::move(random),
+          .logger = logger};
+}
+
+FifoSlots::FifoSlots(std::size_t count) : free_(std::max<std::size_t>(count, 1)) {}
+
+absl::Status FifoSlots::Acquire(const runtime::Context& context) {
+  const base::MutexLock lock(mutex_);
+  // Release() hands a slot to the first waiter directly, so a free slot means that no caller waits.
+  if (free_ > 0) {
+    --free_;
+    return absl::OkStatus();
+  }
+  waiters_.emplace_back();
+  const auto self = std::prev(waiters_.end());
+  absl::Status status = WaitFor(*self, context);
+  // If a slot was assigned at the moment of cancellation, it is kept: the caller's next check
+  // detects the cancellation.
+  if (self->served) status = absl::OkStatus();
+  waiters_.erase(self);
+  return status;
+}
+
+absl::Status FifoSlots::WaitFor(Waiter& waiter, const runtime::Context& context) {
+  for (;;) {
+    const base::Duration left = std::clamp(context.Remaining(), kMinWait, kMaxWait);
+    if (waiter.changed.WaitUntil(mutex_, context.stop_token(),
+                                 std::chrono::steady_clock::now() + left,
+                                 [&waiter] { return waiter.served; })) {
+      return absl::OkStatus();
+    }
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+  }
+}
+
+void FifoSlots::Release() {
+  const base::MutexLock lock(mutex_);
+  for (Waiter& waiter : waiters_) {
+    if (waiter.served) continue;
+    waiter.served = true;
+    waiter.changed.NotifyOne();
+    return;
+  }
+  ++free_;
+}
+
+std::size_t FifoSlots::waiting() const {
+  const base::MutexLock lock(mutex_);
+  return waiters_.size();
 }
 
 }  // namespace nomad_harvester::http

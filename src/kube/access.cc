@@ -13,8 +13,6 @@
 namespace nomad_harvester::kube {
 namespace {
 
-// A longer text would not be useful.
-constexpr std::size_t kMaxText = 1000;
 constexpr char kAccessReviews[] = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 constexpr char kRulesReviews[] = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
 
@@ -28,23 +26,12 @@ bool Holds(const std::vector<std::string>& list, std::string_view text) {
   });
 }
 
-// kubernetes/kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, ResourceMatches.
-bool HoldsResource(const std::vector<std::string>& list, std::string_view resource) {
-  if (Holds(list, resource)) return true;
-  const std::size_t slash = resource.find('/');
-  if (slash == std::string_view::npos) return false;
-  const std::string any_resource = "*" + std::string(resource.substr(slash));
-  return std::find(list.begin(), list.end(), any_resource) != list.end();
-}
-
 }  // namespace
 
-absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const KubeClient& client,
-                                          const ResourceAttributes& access) {
+absl::StatusOr<bool> ReviewAccess(const runtime::Context& context, const KubeClient& client,
+                                  const ResourceAttributes& access) {
   Json attributes = {{"verb", access.verb}, {"group", access.group}, {"resource", access.resource}};
   if (!access.ns.empty()) attributes["namespace"] = access.ns;
-  if (!access.subresource.empty()) attributes["subresource"] = access.subresource;
-  if (!access.name.empty()) attributes["name"] = access.name;
   NH_ASSIGN_OR_RETURN(
       const Json review,
       client.CreateReview(context, kAccessReviews,
@@ -53,16 +40,13 @@ absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const
   if (allowed == nullptr || !allowed->is_boolean()) {
     return base::Internal("ask SelfSubjectAccessReview: the reply has no status.allowed");
   }
-  return AccessReview{.allowed = allowed->get<bool>(),
-                      .evaluation_error = http::OneLine(
-                          base::GetString(review.at("status"), "evaluationError"), kMaxText)};
+  return allowed->get<bool>();
 }
 
 bool AccessRules::Allows(std::string_view verb, std::string_view group,
                          std::string_view resource) const {
   return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) {
-    return Holds(rule.verbs, verb) && Holds(rule.groups, group) &&
-           HoldsResource(rule.resources, resource);
+    return Holds(rule.verbs, verb) && Holds(rule.groups, group) && Holds(rule.resources, resource);
   });
 }
 

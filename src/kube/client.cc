@@ -7,6 +7,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/reply_text.h"
+#include "nomad_harvester/kube/object.h"
 #include "nomad_harvester/kube/observed.h"
 
 #include "nlohmann/json.hpp"
@@ -233,6 +234,12 @@ absl::StatusOr<Json> KubeClient::CreateReview(const runtime::Context& context,
   SetBody(request, review, kJson);
   NH_ASSIGN_OR_RETURN(Observed answer, ExchangeObject(*transport_, context, std::move(request)));
   return std::move(answer.object);
+}
+
+std::string NameOf(const Json& object) { return base::TextAt(object, {"metadata", "name"}); }
+
+std::string ResourceVersionOf(const Json& object) {
+  return base::TextAt(object, {"metadata", "resourceVersion"});
 }
 
 }  // namespace nomad_harvester::kube

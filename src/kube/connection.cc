@@ -18,15 +18,15 @@ constexpr std::string_view kTokenFileKey = "auth_token_file";
 
 class Resolver {
  public:
-  explicit Resolver(const ConnectionOptions& options) : options_(options) {}
+  explicit Resolver(const config::HarvesterSettings& settings) : settings_(settings) {}
 
   absl::StatusOr<Connection> Resolve() {
-    if (!options_.kubeconfig_path.empty()) {
-      context_ = LoadKubeconfig(options_.kubeconfig_path, options_.kubeconfig_context, problems_);
+    if (!settings_.kubeconfig_path.empty()) {
+      context_ = LoadKubeconfig(settings_.kubeconfig_path, settings_.kubeconfig_context, problems_);
     }
     // As with kubectl's options, either of the two replaces both the entry's CA and its
     // insecure-skip-tls-verify (kubernetes/client-go:tools/clientcmd/client_config.go, getCluster).
-    const bool own_verification = !options_.ca_cert_file.empty() || options_.skip_verify;
+    const bool own_verification = !settings_.ca_cert_file.empty() || settings_.skip_verify;
     if (context_) cluster_ = ReadCluster(*context_, !own_verification, problems_);
     ResolveServer();
     ResolveTls();
@@ -37,12 +37,12 @@ class Resolver {
   }
 
  private:
-  bool ExplicitToken() const { return !options_.token.empty() || !options_.token_file.empty(); }
-  bool ExplicitCertificate() const { return !options_.client_cert_file.empty(); }
+  bool ExplicitToken() const { return !settings_.token.empty() || !settings_.token_file.empty(); }
+  bool ExplicitCertificate() const { return !settings_.client_cert_file.empty(); }
 
   void ResolveServer() {
-    if (!options_.url.empty()) {
-      ReadServer(options_.url, "harvester_url");
+    if (!settings_.url.empty()) {
+      ReadServer(settings_.url, "harvester_url");
       if (context_ && server_) CompareServers();
     } else if (context_) {
       if (cluster_.server.empty()) {
@@ -81,24 +81,25 @@ class Resolver {
   void ResolveTls() {
     http::TlsOptions& tls = connection_.curl.tls;
     // If harvester_ca_cert is set, the kubeconfig cannot disable verification.
-    if (!options_.ca_cert_file.empty()) cluster_.skip_verify = false;
-    tls.skip_verify = options_.skip_verify || cluster_.skip_verify;
+    if (!settings_.ca_cert_file.empty()) cluster_.skip_verify = false;
+    tls.skip_verify = settings_.skip_verify || cluster_.skip_verify;
     tls.server_name =
-        options_.tls_server_name.empty() ? cluster_.tls_server_name : options_.tls_server_name;
+        settings_.tls_server_name.empty() ? cluster_.tls_server_name : settings_.tls_server_name;
     connection_.curl.proxy_url = cluster_.proxy_url;
     tls.ca_pem = cluster_.ca_pem;
-    if (!options_.ca_cert_file.empty()) {
-      tls.ca_pem = ReadPem(options_.ca_cert_file, http::PemKind::kCertificate, "harvester_ca_cert");
+    if (!settings_.ca_cert_file.empty()) {
+      tls.ca_pem =
+          ReadPem(settings_.ca_cert_file, http::PemKind::kCertificate, "harvester_ca_cert");
     } else if (tls.ca_pem.empty() && server_ && server_->https && !tls.skip_verify) {
       tls.ca_pem = problems_.ValueOr(http::LoadSystemCas(), "harvester_ca_cert");
     }
     if (!ExplicitCertificate()) return;
-    AddCertificate("the client certificate " + options_.client_cert_file);
+    AddCertificate("the client certificate " + settings_.client_cert_file);
     tls.client_key_pem = base::Secret(
-        ReadPem(options_.client_key_file, http::PemKind::kPrivateKey, "harvester_client_key"),
+        ReadPem(settings_.client_key_file, http::PemKind::kPrivateKey, "harvester_client_key"),
         "harvester_client_key");
     tls.client_cert_pem =
-        ReadPem(options_.client_cert_file, http::PemKind::kCertificate, "harvester_client_cert");
+        ReadPem(settings_.client_cert_file, http::PemKind::kCertificate, "harvester_client_cert");
   }
 
   void Note(const std::string& credential) {
@@ -116,14 +117,14 @@ class Resolver {
     if (ExplicitToken()) {
       // The kubeconfig's credentials are not used: its client certificate would take precedence
       // over the token at the API server.
-      UseToken(options_.token, options_.token_file, "auth_token", kTokenFileKey);
-      Note(options_.token_file.empty() ? "the token of auth_token or HARVESTER_TOKEN"
-                                       : "the token of auth_token_file " + options_.token_file);
+      UseToken(settings_.token, settings_.token_file, "auth_token", kTokenFileKey);
+      Note(settings_.token_file.empty() ? "the token of auth_token or HARVESTER_TOKEN"
+                                        : "the token of auth_token_file " + settings_.token_file);
       return;
     }
     if (!context_ || !kubeconfig_credentials_) return;
     UserCredentials user = ReadUser(*context_, !ExplicitCertificate(), problems_);
-    const std::string of_kubeconfig = " of kubeconfig " + options_.kubeconfig_path;
+    const std::string of_kubeconfig = " of kubeconfig " + settings_.kubeconfig_path;
     if (!user.client_cert_pem.empty()) AddCertificate("the client certificate" + of_kubeconfig);
     if (!user.username.empty()) Note("the user name and password" + of_kubeconfig);
     if (!user.token.empty() || !user.token_file.empty()) Note("the token" + of_kubeconfig);
@@ -140,7 +141,7 @@ class Resolver {
                 std::string_view file_key) {
     const base::Secret token(std::string(base::TrimAsciiSpace(given.Reveal())),
                              std::string(token_key));
-    if (!http::IsVisibleAscii(token.Reveal()) || (token.empty() && !given.empty())) {
+    if (!base::IsVisibleAscii(token.Reveal()) || (token.empty() && !given.empty())) {
       return problems_.Add(
           token_key, "the token is empty or contains a character that is not allowed in a header");
     }
@@ -178,14 +179,14 @@ class Resolver {
     const http::TlsOptions& tls = connection_.curl.tls;
     if (tls.skip_verify && server_->https) {
       connection_.warnings.push_back(
-          std::string(options_.skip_verify ? "harvester_skip_verify"
-                                           : "insecure-skip-tls-verify in the kubeconfig") +
+          std::string(settings_.skip_verify ? "harvester_skip_verify"
+                                            : "insecure-skip-tls-verify in the kubeconfig") +
           ": Harvester's certificate is not verified: an attacker on the network can read the "
           "token; " +
           (tls.ca_pem.empty() ? "set harvester_ca_cert" : "remove it, a CA is given"));
     }
-    const bool tls_given = options_.skip_verify || !options_.ca_cert_file.empty() ||
-                           ExplicitCertificate() || !options_.tls_server_name.empty();
+    const bool tls_given = settings_.skip_verify || !settings_.ca_cert_file.empty() ||
+                           ExplicitCertificate() || !settings_.tls_server_name.empty();
     if (tls_given && !server_->https) {
       connection_.warnings.push_back(
           "harvester_url: is not https://, so the TLS settings have no effect");
@@ -197,7 +198,7 @@ class Resolver {
     }
   }
 
-  const ConnectionOptions& options_;
+  const config::HarvesterSettings& settings_;
   http::Problems problems_;
   Connection connection_;
   std::optional<KubeconfigContext> context_;
@@ -208,8 +209,8 @@ class Resolver {
 
 }  // namespace
 
-absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options) {
-  return Resolver(options).Resolve();
+absl::StatusOr<Connection> ResolveConnection(const config::HarvesterSettings& settings) {
+  return Resolver(settings).Resolve();
 }
 
 }  // namespace nomad_harvester::kube

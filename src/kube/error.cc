@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/kube/error.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
-#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/reply_text.h"
 #include "nomad_harvester/kube/object.h"

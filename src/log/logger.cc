@@ -41,13 +41,11 @@ void Put(std::vector<Field>* fields, const Field& field) {
 
 }  // namespace
 
-bool ParseLevel(std::string_view text, Level* level) {
+std::optional<Level> ParseLevel(std::string_view text) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (!base::EqualsIgnoreCase(text, kNames[i])) continue;
-    *level = static_cast<Level>(i);
-    return true;
+    if (base::EqualsIgnoreCase(text, kNames[i])) return static_cast<Level>(i);
   }
-  return false;
+  return std::nullopt;
 }
 
 std::string_view LevelName(Level level) { return kNames[static_cast<std::size_t>(level)]; }

@@ -15,7 +15,6 @@
 #include <prometheus/text_serializer.h>
 
 #include "nomad_harvester/base/secret.h"
-#include "nomad_harvester/metrics/table.h"
 
 namespace nomad_harvester::metrics {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nomad_harvester/metrics/table.h"
-
 #include <array>
+
+#include "nomad_harvester/metrics/registry.h"
 
 namespace nomad_harvester::metrics {
 namespace {
@@ -17,17 +17,21 @@ constexpr std::array<std::string_view, 2> kPoolBy = {"pool", "by"};
 constexpr std::array<std::string_view, 3> kRequest = {"api", "verb", "code"};
 constexpr std::array<std::string_view, 1> kApi = {"api"};
 constexpr std::array<std::string_view, 1> kClass = {"class"};
+constexpr std::array<std::string_view, 2> kPoolVerdict = {"pool", "verdict"};
+constexpr std::array<std::string_view, 1> kOutcome = {"outcome"};
 
 // A request's limit is 10 s by default.
 constexpr std::array<double, 11> kOfRequests = {.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10};
-// From a simulated VM's start to scale_timeout.
+// A Scale is accepted within a minute (rule C16).
+constexpr std::array<double, 9> kOfScales = {.1, .25, .5, 1, 2.5, 5, 10, 30, 60};
+// From a simulated VM's start to a long drain.
 constexpr std::array<double, 13> kOfActions = {1,   2,   5,   10,   20,   30,  60,
                                                120, 300, 600, 1800, 3600, 7200};
 // From a minute to a month.
 constexpr std::array<double, 9> kOfLives = {60,    600,    3600,   14400,  43200,
                                             86400, 259200, 604800, 2592000};
 
-constexpr std::array<MetricRow, 20> kTable = {{
+constexpr std::array<MetricRow, 25> kTable = {{
     {Metric::kBuildInfo, Type::kGauge, "nomad_harvester_build_info", kBuild,
      "1, with the version and the commit of the plugin that is running."},
     {Metric::kVms, Type::kGauge, "nomad_harvester_vms", kPoolState,
@@ -43,9 +47,11 @@ constexpr std::array<MetricRow, 20> kTable = {{
     {Metric::kVmLifetime, Type::kHistogram, "nomad_harvester_vm_lifetime_seconds", kPool,
      "Age of the VMs that the plugin deleted.", kOfLives},
     {Metric::kScale, Type::kHistogram, "nomad_harvester_scale_seconds", kPoolOutcome,
-     "How long calls of Scale took; dry runs do not count.", kOfActions},
+     "How long calls of Scale took; dry runs do not count.", kOfScales},
     {Metric::kBackOff, Type::kGauge, "nomad_harvester_backoff_seconds", kPoolCause,
      "For how long the pool waits, from its last Status on, before it tries again what failed."},
+    {Metric::kRoom, Type::kGauge, "nomad_harvester_room", kPool,
+     "For how many more VMs Harvester's hosts have room now, at most 1000."},
     {Metric::kDrifted, Type::kGauge, "nomad_harvester_drifted", kPool,
      "VMs that were made from another template than the policy's."},
     {Metric::kToReplace, Type::kGauge, "nomad_harvester_to_replace", kPool,
@@ -68,6 +74,15 @@ constexpr std::array<MetricRow, 20> kTable = {{
      "Attempts of requests that followed one that had failed."},
     {Metric::kErrors, Type::kCounter, "nomad_harvester_errors_total", kClass,
      "What went wrong, by its class."},
+    {Metric::kNodesNeeded, Type::kGauge, "nomad_harvester_nodes_needed", kPool,
+     "Nodes that the pool's work needs, as the apm block last answered."},
+    {Metric::kPendingAllocations, Type::kGauge, "nomad_harvester_pending_allocations", kPoolVerdict,
+     "Allocations for which Nomad has found no place, by what a node of the pool could do for "
+     "them."},
+    {Metric::kDemandRead, Type::kGauge, "nomad_harvester_demand_read_timestamp_seconds", kPool,
+     "When Nomad was read for the last answer, in seconds since 1970."},
+    {Metric::kQueries, Type::kCounter, "nomad_harvester_queries_total", kOutcome,
+     "Queries to the apm block by their outcome; refused: the query itself is wrong."},
 }};
 
 }  // namespace

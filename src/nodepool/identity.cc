@@ -37,6 +37,14 @@ std::string PoolIdentity::ToString() const {
   return text;
 }
 
+bool Contradict(const PoolIdentity& a, const PoolIdentity& b) {
+  const auto differ = [](const auto& one, const auto& other) {
+    return one.has_value() && other.has_value() && *one != *other;
+  };
+  return differ(a.node_class, b.node_class) || differ(a.datacenter, b.datacenter) ||
+         differ(a.node_pool, b.node_pool);
+}
+
 std::vector<std::string> FilterNodes(const std::vector<const nomad::Node*>& nodes,
                                      const PoolIdentity& identity, const FilterOptions& options) {
   std::vector<std::string> problems;

@@ -101,7 +101,6 @@ class NodesNow {
   const nomad::Node* now_ = nullptr;
 };
 
-// True if a VM other than `vm` has the value.
 bool IsAnother(const ValueIndex::Entry* entry, std::size_t vm) {
   return entry != nullptr && (entry->several_vms || entry->vm != vm);
 }
@@ -138,7 +137,6 @@ struct Linker::Tables {
     }
   }
 
-  // Returns the node as which the VM joined, if it is listed.
   std::optional<std::size_t> RecordedNode(std::size_t vm) const {
     const ValueIndex::Entry* recorded = ids.Find(vms[vm].node_id);
     if (recorded == nullptr || recorded->nodes.empty()) return std::nullopt;

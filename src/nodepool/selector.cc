@@ -28,6 +28,10 @@ bool IsLive(const nomad::Allocation& allocation) {
          allocation.desired_status != "stop" && allocation.desired_status != "evict";
 }
 
+bool MovesInDrain(const nomad::Allocation& allocation) {
+  return IsLive(allocation) && allocation.job_type != "system" && allocation.job_type != "sysbatch";
+}
+
 bool IsEmpty(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
   return std::none_of(allocations.begin(), allocations.end(),
                       [ignore_system](const nomad::Allocation& allocation) {
@@ -102,6 +106,10 @@ std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
       break;
   }
   return order;
+}
+
+bool HasWorkToMove(const std::vector<nomad::Allocation>& allocations) {
+  return std::any_of(allocations.begin(), allocations.end(), MovesInDrain);
 }
 
 std::int64_t BusyScore(const nomad::Node& node, const std::vector<nomad::Allocation>& allocations) {

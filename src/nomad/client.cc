@@ -29,6 +29,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kNeedsNodeRead = "node { policy = \"read\" }";
 constexpr std::string_view kNeedsNodeWrite = "node { policy = \"write\" }";
+constexpr std::string_view kNeedsListJobs = "namespace \"*\" { capabilities = [\"list-jobs\"] }";
 constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"read-job\"] }";
 
 // Nomad gives half an hour at most, unless its max_identity_ttl says otherwise.
@@ -221,6 +222,80 @@ absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::ListAllocations(
        kNeedsReadJob,
        {{"resources", states ? "false" : "true"}, {"task_states", states ? "true" : "false"}}},
       AllocationFields(), states ? &FinishAllocation : &FinishPlacement, options);
+}
+
+absl::StatusOr<Indexed<std::vector<Placement>>> NomadClient::ListPlacements(
+    const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(
+      auto placements,
+      List<Placement>(Caller(*transport_, context, {.region = options_.region, .ns = "*"}),
+                      {"/v1/allocations",
+                       "list what Nomad allocations hold",
+                       kNeedsReadJob,
+                       {{"resources", "true"},
+                        {"task_states", "false"},
+                        {"filter",
+                         "ClientStatus != \"complete\" and ClientStatus != \"failed\" and "
+                         "ClientStatus != \"lost\""}}},
+                      PlacementFields(), &FinishPlacementRecord));
+  std::erase_if(placements.value, [](const Placement& placement) {
+    return placement.client_status == ClientStatus::kComplete ||
+           placement.client_status == ClientStatus::kFailed ||
+           placement.client_status == ClientStatus::kLost;
+  });
+  return placements;
+}
+
+absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> NomadClient::ListEvaluations(
+    const runtime::Context& context, const std::string& status) const {
+  NH_ASSIGN_OR_RETURN(
+      auto evaluations,
+      List<BlockedEvaluation>(Caller(*transport_, context, {.region = options_.region, .ns = "*"}),
+                              {"/v1/evaluations",
+                               "list Nomad's " + status + " evaluations",
+                               kNeedsReadJob,
+                               {{"status", status}}},
+                              EvaluationFields(), &FinishEvaluation));
+  std::erase_if(evaluations.value, [&](const BlockedEvaluation& evaluation) {
+    return evaluation.status != status ||
+           (evaluation.type != "service" && evaluation.type != "batch");
+  });
+  return evaluations;
+}
+
+absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> NomadClient::ListBlockedEvaluations(
+    const runtime::Context& context) const {
+  return ListEvaluations(context, "blocked");
+}
+
+absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> NomadClient::ListPendingEvaluations(
+    const runtime::Context& context) const {
+  return ListEvaluations(context, "pending");
+}
+
+absl::StatusOr<Indexed<std::vector<JobStub>>> NomadClient::ListJobs(
+    const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(
+      auto jobs,
+      List<JobStub>(
+          Caller(*transport_, context, {.region = options_.region, .ns = "*"}),
+          {"/v1/jobs", "list Nomad jobs", kNeedsListJobs, {{"filter", "Status != \"dead\""}}},
+          JobStubFields(), &FinishJobStub));
+  std::erase_if(jobs.value, [](const JobStub& job) { return job.status == "dead"; });
+  return jobs;
+}
+
+absl::StatusOr<Job> NomadClient::GetJob(const runtime::Context& context, const std::string& ns,
+                                        const std::string& id) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/job/", id));
+  const Call call{std::move(path), "read Nomad job " + id, kNeedsReadJob};
+  const Caller caller(*transport_, context, {.region = options_.region, .ns = ns});
+  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply, caller.Get(call));
+  NH_ASSIGN_OR_RETURN(const Json json, ParseReply(call, reply));
+  auto job = DecodeJob(json);
+  if (!job.ok()) return base::Annotate(job.status(), call.purpose);
+  if (job->id != id) return base::Internal(call.purpose + ": the reply is for another job");
+  return job;
 }
 
 absl::StatusOr<std::string> NomadClient::NodeOfAllocation(const runtime::Context& context,

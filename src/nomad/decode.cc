@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "absl/strings/str_join.h"
+#include "decode_fields.h"
 
 namespace nomad_harvester::nomad {
 namespace {
@@ -18,42 +20,15 @@ using base::JsonEvent;
 using base::SetText;
 using Kind = JsonEvent::Kind;
 
-// Bounds the amounts, so that sums cannot overflow for any response of the server.
-constexpr std::int64_t kMaxAmount = std::int64_t{1} << 40;
-
 // Go encodes an unset time as year 1, which is out of range for 64-bit nanoseconds.
 std::optional<base::WallTime> Time(std::string_view text) {
   if (text.empty() || text.starts_with("0001")) return std::nullopt;
   return base::ToOptional(base::ParseRfc3339(text));
 }
 
-template <auto kMember, typename Record = base::RecordOf<kMember>>
-void SetIndex(Record& record, const JsonEvent& event) {
-  if (event.kind == Kind::kInt) {
-    record.*kMember = static_cast<std::uint64_t>(std::max<std::int64_t>(0, event.integer));
-  }
-}
-
-std::int64_t Amount(const JsonEvent& event) {
-  return event.kind == Kind::kInt ? std::clamp<std::int64_t>(event.integer, 0, kMaxAmount) : 0;
-}
-template <auto kMember>
-void SetAmount(NodeResources& resources, const JsonEvent& event) {
-  resources.*kMember = Amount(event);
-}
-void Add(std::int64_t amount, std::int64_t& sum) { sum = std::min(kMaxAmount, sum + amount); }
-
+// Of a WallTime.
+constexpr auto kMaxSeconds = std::chrono::floor<std::chrono::seconds>(base::Duration::max());
 constexpr std::array<std::string_view, 3> kDrainStatuses = {"draining", "complete", "canceled"};
-constexpr std::array<std::string_view, 5> kClientStatuses = {"pending", "running", "complete",
-                                                             "failed", "lost"};
-
-// Returns the enum value at the position of its name; kUnknown comes after all names.
-template <typename Enum, std::size_t kNames>
-Enum ByName(const std::array<std::string_view, kNames>& names, std::string_view text) {
-  static_assert(static_cast<std::size_t>(Enum::kUnknown) == kNames);
-  return static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
-}
-
 void SetDrainStatus(LastDrain& drain, const JsonEvent& event) {
   drain.status = ByName<DrainStatus>(kDrainStatuses, event.text);
 }
@@ -67,6 +42,14 @@ void SetOf(Node& node, const JsonEvent& event) {
 template <auto kPart>
 void BeginPart(Node& node, const JsonEvent& event) {
   if (event.kind == Kind::kObject) (node.*kPart).emplace();
+}
+
+// For a list of numbers.
+void CountCore(NodeResources& resources, const JsonEvent& event) {
+  resources.cores += event.kind == Kind::kInt ? 1 : 0;
+}
+void CountHealthy(NodeDevice& device, const JsonEvent& event) {
+  device.healthy += event.boolean ? 1 : 0;
 }
 
 // "10.0.0.7:4646" or "[fd00::7]:4646" without the port.
@@ -116,10 +99,33 @@ std::vector<base::JsonFields<Node>::Field> NodeFields(
        &SetOf<&Node::resources, &SetAmount<&NodeResources::cpu_shares>>},
       {"NodeResources.Memory.MemoryMB",
        &SetOf<&Node::resources, &SetAmount<&NodeResources::memory_mb>>},
+      {"NodeResources.Disk.DiskMB", &SetOf<&Node::resources, &SetAmount<&NodeResources::disk_mb>>},
+      {"NodeResources.Cpu.TotalCpuCores",
+       &SetOf<&Node::resources, &SetAmount<&NodeResources::total_cores>>},
+      {"NodeResources.Cpu.ReservableCpuCores", &SetOf<&Node::resources, &CountCore>},
+      {"NodeResources.Networks.Mode",
+       [](Node& n, const JsonEvent& e) {
+         if (e.kind == Kind::kText) n.network_modes.emplace_back(e.text.empty() ? "host" : e.text);
+       }},
+      {"NodeResources.Devices", &BeginLast<&Node::devices>},
+      {"NodeResources.Devices.Vendor", &SetOfLast<&Node::devices, &SetText<&NodeDevice::vendor>>},
+      {"NodeResources.Devices.Type", &SetOfLast<&Node::devices, &SetText<&NodeDevice::type>>},
+      {"NodeResources.Devices.Name", &SetOfLast<&Node::devices, &SetText<&NodeDevice::name>>},
+      {"NodeResources.Devices.Instances.Healthy", &SetOfLast<&Node::devices, &CountHealthy>},
+      {"ReservedResources.Disk.DiskMB",
+       [](Node& n, const JsonEvent& e) { n.reserved.disk_mb = Amount(e); }},
+      {"ReservedResources.Cpu.ReservedCpuCores",
+       [](Node& n, const JsonEvent& e) { CountCore(n.reserved, e); }},
       {"ReservedResources.Cpu.CpuShares",
        [](Node& n, const JsonEvent& e) { n.reserved.cpu_shares = Amount(e); }},
       {"ReservedResources.Memory.MemoryMB",
        [](Node& n, const JsonEvent& e) { n.reserved.memory_mb = Amount(e); }},
+      {"HostVolumes.*",
+       [](Node& n, const JsonEvent& e) {
+         if (e.kind == Kind::kObject) n.host_volumes.push_back({.name = std::string(e.name)});
+       }},
+      {"HostVolumes.*.ReadOnly",
+       &SetOfLast<&Node::host_volumes, &base::SetBool<&HostVolume::read_only>>},
       {"HostVolumes.*.ID",
        [](Node& n, const JsonEvent& e) {
          if (!e.text.empty()) n.dynamic_host_volumes.emplace_back(e.name);
@@ -142,6 +148,11 @@ const base::JsonFields<Node>& FullNodeFields() {
       {"HTTPAddr",
        [](Node& n, const JsonEvent& e) {
          if (e.kind == Kind::kText) n.address = HostOf(std::string(e.text));
+       }},
+      {"StatusUpdatedAt",
+       [](Node& n, const JsonEvent& e) {
+         const std::chrono::seconds since(Amount(e));
+         if (since.count() > 0 && since < kMaxSeconds) n.status_updated_at = base::WallTime(since);
        }},
       {"Attributes.*", &base::PutText<&Node::attributes>},
       {"Meta.*", &base::PutText<&Node::meta>},
@@ -203,6 +214,8 @@ const base::JsonFields<AllocationRecord>& AllocationFields() {
 absl::Status FinishNode(Node& node) {
   if (node.id.empty()) return base::Internal("a node without an ID");
   std::sort(node.dynamic_host_volumes.begin(), node.dynamic_host_volumes.end());
+  std::sort(node.host_volumes.begin(), node.host_volumes.end(),
+            [](const HostVolume& a, const HostVolume& b) { return a.name < b.name; });
   std::erase_if(node.drivers, [](const Driver& driver) {
     return !driver.detected && driver.description.empty();
   });

@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "nomad_harvester/base/json.h"
-#include "nomad_harvester/base/parse.h"
-#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/reply_text.h"
 

@@ -10,8 +10,8 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nomad/client.h"
 
-#include "acl_rules.h"
 #include "caller.h"
+#include "decode.h"
 
 namespace nomad_harvester::nomad {
 namespace {
@@ -32,7 +32,6 @@ bool SaysAclsAreOff(const absl::Status& status) {
          base::Message(status).find("ACL support disabled") != std::string::npos;
 }
 
-// Reads the token's rights, request by request.
 class Verify {
  public:
   explicit Verify(const Caller& caller) : caller_(caller) {}
@@ -57,8 +56,8 @@ class Verify {
   }
 
  private:
-  static constexpr TokenRights kAll{.read_job = ReadJob::kEverywhere,
-                                    .node_write = NodeWrite::kAllowed};
+  static constexpr TokenRights kAll{
+      .read_job = ReadJob::kEverywhere, .list_jobs = true, .node_write = NodeWrite::kAllowed};
   static constexpr TokenRights kUnverified{.read_job = ReadJob::kUnverified,
                                            .node_write = NodeWrite::kUnverified};
 
@@ -86,7 +85,8 @@ class Verify {
       node.Add(*parsed);
     }
     return TokenRights{
-        .read_job = rules.ReadJobEverywhere() ? ReadJob::kEverywhere : ReadJob::kDenied,
+        .read_job = rules.AllowsEverywhere("read-job") ? ReadJob::kEverywhere : ReadJob::kDenied,
+        .list_jobs = rules.AllowsEverywhere("list-jobs"),
         .node_write = node.MayWrite() ? NodeWrite::kAllowed : NodeWrite::kDenied};
   }
 
@@ -126,18 +126,15 @@ bool NamespaceRules::Add(const Json& rules_json) {
   if (!list->is_array()) return false;
   for (const Json& entry : *list) {
     if (!entry.is_object()) return false;
-    Rule& rule = rules_[base::GetString(entry, "Name")];
-    for (const std::string& capability : base::GetStrings(entry, "Capabilities")) {
-      rule.denied = rule.denied || capability == "deny";
-      rule.read_job = rule.read_job || capability == "read-job";
-    }
+    const std::vector<std::string> capabilities = base::GetStrings(entry, "Capabilities");
+    rules_[base::GetString(entry, "Name")].insert(capabilities.begin(), capabilities.end());
   }
   return true;
 }
 
-bool NamespaceRules::ReadJobEverywhere() const {
-  return rules_.contains("*") && std::all_of(rules_.begin(), rules_.end(), [](const auto& entry) {
-           return entry.second.read_job && !entry.second.denied;
+bool NamespaceRules::AllowsEverywhere(const std::string& capability) const {
+  return rules_.contains("*") && std::all_of(rules_.begin(), rules_.end(), [&](const auto& entry) {
+           return entry.second.contains(capability) && !entry.second.contains("deny");
          });
 }
 

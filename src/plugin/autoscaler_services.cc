@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "autoscaler_services.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,9 +13,11 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 
 #include "grpcpp/support/server_callback.h"
 #include "nlohmann/json.hpp"
+#include "proto/apm.grpc.pb.h"
 #include "proto/base.grpc.pb.h"
 #include "proto/target.grpc.pb.h"
 
@@ -58,15 +61,15 @@ absl::StatusOr<std::string> DecodeMeta(const std::string& value) {
 
 class BasePlugin final : public base_proto::BasePluginService::CallbackService {
  public:
-  BasePlugin(scaling::TargetService& service, Dispatcher& dispatcher, const CallRules& rules)
-      : service_(service), dispatcher_(dispatcher), refusal_(rules.set_config_refusal) {}
+  BasePlugin(const Plugin& plugin, Dispatcher& dispatcher, const CallRules& rules)
+      : plugin_(plugin), dispatcher_(dispatcher), refusal_(rules.set_config_refusal) {}
 
  private:
   grpc::ServerUnaryReactor* PluginInfo(grpc::CallbackServerContext* rpc,
                                        const base_proto::PluginInfoRequest*,
                                        base_proto::PluginInfoResponse* response) override {
     response->set_name(NOMAD_HARVESTER_PLUGIN_NAME);
-    response->set_type(base_proto::PLUGIN_TYPE_TARGET);
+    response->set_type(plugin_.type);
     grpc::ServerUnaryReactor* const reactor = rpc->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
     return reactor;
@@ -78,13 +81,13 @@ class BasePlugin final : public base_proto::BasePluginService::CallbackService {
     Work work;
     work.method = "SetConfig";
     work.run = [this, config = ToStringMap(request->config())](const runtime::Context&) {
-      if (refusal_.empty()) return service_.SetConfig(config);
+      if (refusal_.empty()) return plugin_.set_config(config);
       return base::MakeStatus(absl::StatusCode::kPermissionDenied, refusal_);
     };
     return dispatcher_.Start(*rpc, std::move(work));
   }
 
-  scaling::TargetService& service_;
+  const Plugin& plugin_;
   Dispatcher& dispatcher_;
   const std::string refusal_;
 };
@@ -136,6 +139,47 @@ class TargetPlugin final : public target_proto::TargetPluginService::CallbackSer
   const bool needs_action_;
 };
 
+class ApmPlugin final : public apm_proto::APMPluginService::CallbackService {
+ public:
+  ApmPlugin(demand::DemandService& service, Dispatcher& dispatcher)
+      : service_(service), dispatcher_(dispatcher) {}
+
+ private:
+  // The time range is not used: the answer is about now.
+  grpc::ServerUnaryReactor* Query(grpc::CallbackServerContext* rpc,
+                                  const apm_proto::QueryRequest* request,
+                                  apm_proto::QueryResponse* response) override {
+    const auto answer = std::make_shared<demand::Answer>();
+    Work work;
+    work.method = "Query";
+    work.run = [this, answer, query = request->query()](const runtime::Context& context) {
+      absl::StatusOr<demand::Answer> answered = service_.Query(context, query);
+      if (!answered.ok()) {
+        // The agent logs it at each evaluation.
+        return base::MakeStatus(answered.status().code(),
+                                base::OneLine(base::Message(answered.status())));
+      }
+      *answer = *answered;
+      return absl::OkStatus();
+    };
+    work.fill_response = [answer, response] { EncodeAnswer(*answer, response); };
+    return dispatcher_.Start(*rpc, std::move(work));
+  }
+
+  grpc::ServerUnaryReactor* QueryMultiple(grpc::CallbackServerContext* rpc,
+                                          const apm_proto::QueryRequest*,
+                                          apm_proto::QueryMultipleResponse*) override {
+    grpc::ServerUnaryReactor* const reactor = rpc->DefaultReactor();
+    reactor->Finish({grpc::StatusCode::UNIMPLEMENTED,
+                     "this APM answers single queries of policies, and no queries of Dynamic "
+                     "Application Sizing"});
+    return reactor;
+  }
+
+  demand::DemandService& service_;
+  Dispatcher& dispatcher_;
+};
+
 }  // namespace
 
 scaling::StringMap ToStringMap(const ProtoMap& map) { return {map.begin(), map.end()}; }
@@ -165,12 +209,42 @@ void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusRespo
   }
 }
 
-std::vector<std::unique_ptr<grpc::Service>> MakeAutoscalerServices(scaling::TargetService& service,
+void EncodeAnswer(const demand::Answer& answer, apm_proto::QueryResponse* response) {
+  shared_proto::TimestampedMetric* const metric = response->add_timestamped_metric();
+  const auto since_epoch = answer.at.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
+  metric->mutable_timestamp()->set_seconds(seconds.count());
+  metric->mutable_timestamp()->set_nanos(
+      static_cast<std::int32_t>((since_epoch - seconds).count()));
+  metric->set_value(static_cast<double>(answer.count));
+}
+
+Plugin TargetOf(scaling::TargetService& service) {
+  return {.type = base_proto::PLUGIN_TYPE_TARGET,
+          .set_config = [&service](const auto& values) { return service.SetConfig(values); },
+          .stop = [&service](const runtime::Context& context) { service.Stop(context); },
+          .make_service =
+              [&service](Dispatcher& dispatcher, const CallRules& rules) {
+                return std::make_unique<TargetPlugin>(service, dispatcher, rules);
+              }};
+}
+
+Plugin ApmOf(demand::DemandService& service) {
+  return {.type = base_proto::PLUGIN_TYPE_APM,
+          .set_config = [&service](const auto& values) { return service.SetConfig(values); },
+          .stop = [&service](const runtime::Context&) { service.Stop(); },
+          .make_service =
+              [&service](Dispatcher& dispatcher, const CallRules&) {
+                return std::make_unique<ApmPlugin>(service, dispatcher);
+              }};
+}
+
+std::vector<std::unique_ptr<grpc::Service>> MakeAutoscalerServices(const Plugin& plugin,
                                                                    Dispatcher& dispatcher,
                                                                    const CallRules& rules) {
   std::vector<std::unique_ptr<grpc::Service>> services;
-  services.push_back(std::make_unique<BasePlugin>(service, dispatcher, rules));
-  services.push_back(std::make_unique<TargetPlugin>(service, dispatcher, rules));
+  services.push_back(std::make_unique<BasePlugin>(plugin, dispatcher, rules));
+  services.push_back(plugin.make_service(dispatcher, rules));
   return services;
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the handshake line, which tells the host the plugin's address.
-#ifndef NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_
-#define NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_
+// The handshake with the host: the line that tells it the plugin's address, and the certificates of
+// go-plugin's AutoMTLS, of which each side creates one for this connection and trusts only the
+// other's.
+#ifndef NOMAD_HARVESTER_PLUGIN_HANDSHAKE_H_
+#define NOMAD_HARVESTER_PLUGIN_HANDSHAKE_H_
 
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::plugin {
 
@@ -32,6 +35,21 @@ std::string HandshakeLine(const Handshake& handshake);
 // Writes the whole line or returns the error.
 absl::Status WriteLine(int fd, std::string_view line);
 
+struct OneTimeCertificate {
+  std::string certificate_pem;
+  std::string key_pem;
+  // The certificate in DER as base64 without padding: the handshake's sixth field.
+  std::string handshake_field;
+};
+
+// Self-signed, ECDSA over P-256, for "localhost", the name that the host verifies
+// (hashicorp/go-plugin:client.go, Start, and mtls.go, generateCert). The key exists only in memory.
+absl::StatusOr<OneTimeCertificate> MakeOneTimeCertificate();
+
+// OK if `pem` contains exactly one certificate, as PLUGIN_CLIENT_CERT must. With an unreadable one
+// gRPC would start and refuse every connection without an error message.
+absl::Status CheckClientCertificate(const std::string& pem);
+
 }  // namespace nomad_harvester::plugin
 
-#endif  // NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_
+#endif  // NOMAD_HARVESTER_PLUGIN_HANDSHAKE_H_

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host_services.h"
-
 #include <atomic>
 #include <utility>
 
+#include "autoscaler_services.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "proto/plugin.grpc.pb.h"

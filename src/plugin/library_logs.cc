@@ -5,9 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fcntl.h>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <unistd.h>
 

@@ -13,13 +13,12 @@
 
 #include "nomad_harvester/base/status.h"
 
-#include "certificate.h"
+#include "autoscaler_services.h"
 #include "grpcpp/security/server_credentials.h"
 #include "handshake.h"
 #include "library_logs.h"
 #include "local_address.h"
 #include "plugin_server.h"
-#include "socket_dir.h"
 #include "stop_request.h"
 
 namespace nomad_harvester::plugin {
@@ -50,7 +49,7 @@ absl::StatusOr<AutoMtls> PrepareTls(const config::StringMap& environment) {
 }
 
 // Serves in `directory` until the stop. The host connects as soon as it has read the handshake.
-absl::Status Serve(scaling::TargetService& service, const ProcessOptions& options, pid_t host,
+absl::Status Serve(const Plugin& plugin, const ProcessOptions& options, pid_t host,
                    const SocketDir& directory) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
   stop->OnSignals({SIGTERM});
@@ -59,7 +58,7 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
   server_options.address = UnixAddress(directory.paths().socket);
   if (!tls.client.empty()) server_options.credentials = MutualTls(tls.own, tls.client);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PluginServer> server,
-                      PluginServer::Start(service, server_options));
+                      PluginServer::Start(plugin, server_options));
   NH_RETURN_IF_ERROR(directory.ProtectSocket());
   const Handshake handshake{
       .socket_path = directory.paths().socket,
@@ -105,8 +104,7 @@ CallRules DevRules(bool is_unix, const ProcessOptions& options) {
   return rules;
 }
 
-absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& options,
-                      const DevOptions& dev) {
+absl::Status ServeDev(const Plugin& plugin, const ProcessOptions& options, const DevOptions& dev) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
   stop->OnSignals({SIGTERM, SIGINT});
   if (!IsIgnored(SIGHUP)) stop->OnSignals({SIGHUP});
@@ -119,7 +117,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   server_options.reflection = true;
   const mode_t old_mask = umask(0177);  // only this user may connect to the socket
   absl::StatusOr<std::unique_ptr<PluginServer>> started =
-      PluginServer::Start(service, server_options);
+      PluginServer::Start(plugin, server_options);
   umask(old_mask);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PluginServer> server, std::move(started));
   if (dev.on_listening) {
@@ -141,6 +139,22 @@ int ExitCode(const absl::Status& served, const ProcessOptions& options) {
   return 1;
 }
 
+int Run(const Plugin& plugin, const ProcessOptions& options) {
+  const pid_t host = getppid();  // read first: the host may die at any time
+  // Ctrl-C is sent to the whole process group, and the host then shuts the plugin down itself. The
+  // SIGHUP by which operators reload the agent's configuration is sent to the group, too (rule L9);
+  // the agent then calls SetConfig. SIGPIPE must not end the process when the host no longer reads.
+  IgnoreSignal(SIGINT);
+  IgnoreSignal(SIGHUP);
+  IgnoreSignal(SIGPIPE);
+  RouteLibraryLogs(options.logger);
+  WarnWithoutRandomDevice(options.logger, kRandomDevice);
+  const absl::StatusOr<SocketDir> directory =
+      SocketDir::Create(options.environment, options.logger);
+  return ExitCode(directory.ok() ? Serve(plugin, options, host, *directory) : directory.status(),
+                  options);
+}
+
 }  // namespace
 
 bool StartedByHost(const config::StringMap& environment) {
@@ -153,19 +167,11 @@ bool IsIgnored(int signal) {
 }
 
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
-  const pid_t host = getppid();  // read first: the host may die at any time
-  // Ctrl-C is sent to the whole process group, and the host then shuts the plugin down itself. The
-  // SIGHUP by which operators reload the agent's configuration is sent to the group, too (rule L9);
-  // the agent then calls SetConfig. SIGPIPE must not end the process when the host no longer reads.
-  IgnoreSignal(SIGINT);
-  IgnoreSignal(SIGHUP);
-  IgnoreSignal(SIGPIPE);
-  RouteLibraryLogs(options.logger);
-  WarnWithoutRandomDevice(options.logger, kRandomDevice);
-  const absl::StatusOr<SocketDir> directory =
-      SocketDir::Create(options.environment, options.logger);
-  return ExitCode(directory.ok() ? Serve(service, options, host, *directory) : directory.status(),
-                  options);
+  return Run(TargetOf(service), options);
+}
+
+int RunPlugin(demand::DemandService& service, const ProcessOptions& options) {
+  return Run(ApmOf(service), options);
 }
 
 absl::Status CheckDevAddress(const std::string& listen) {
@@ -176,7 +182,7 @@ int RunDev(scaling::TargetService& service, const ProcessOptions& options, const
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
   WarnWithoutRandomDevice(options.logger, kRandomDevice);
-  return ExitCode(ServeDev(service, options, dev), options);
+  return ExitCode(ServeDev(TargetOf(service), options, dev), options);
 }
 
 }  // namespace nomad_harvester::plugin

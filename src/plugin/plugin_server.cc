@@ -7,12 +7,12 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "autoscaler_services.h"
 #include "grpc/compression.h"
 #include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server_builder.h"
-#include "host_services.h"
 #include "proto/base.grpc.pb.h"  // grpc::Service
 
 namespace nomad_harvester::plugin {
@@ -45,21 +45,21 @@ std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own
   return grpc::SslServerCredentials(options);
 }
 
-PluginServer::PluginServer(scaling::TargetService& service, const ServerOptions& options)
-    : service_(service),
+PluginServer::PluginServer(Plugin plugin, const ServerOptions& options)
+    : plugin_(std::move(plugin)),
       logger_(options.logger),
       clock_(*options.clock),
       root_(runtime::Context::Background(clock_)),
       dispatcher_(root_.context(), calls_, options.logger, options.lanes) {
-  services_ = MakeAutoscalerServices(service, dispatcher_, options.rules);
+  services_ = MakeAutoscalerServices(plugin_, dispatcher_, options.rules);
   for (auto& host_service : MakeHostServices(options.on_shutdown, streams_)) {
     services_.push_back(std::move(host_service));
   }
 }
 
-absl::StatusOr<std::unique_ptr<PluginServer>> PluginServer::Start(scaling::TargetService& service,
+absl::StatusOr<std::unique_ptr<PluginServer>> PluginServer::Start(Plugin plugin,
                                                                   const ServerOptions& options) {
-  std::unique_ptr<PluginServer> result(new PluginServer(service, options));
+  std::unique_ptr<PluginServer> result(new PluginServer(std::move(plugin), options));
   NH_RETURN_IF_ERROR(result->Listen(options));
   return result;
 }
@@ -106,7 +106,7 @@ void PluginServer::Stop() {
   calls_.Close();
   streams_.Close();
   root_.Cancel(runtime::CancelReason::kShutdown);
-  service_.Stop(for_service);
+  plugin_.stop(for_service);
   if (const std::size_t left = calls_.WaitUntilNone(for_calls); left > 0) {
     logger_.Warn("Cancelling calls that did not finish in time", {{"calls", left}});
     calls_.EndAll({grpc::StatusCode::CANCELLED, "cancelled: the process is ending"});

@@ -10,16 +10,14 @@
 
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/context.h"
-#include "nomad_harvester/scaling/target_service.h"
 
 #include "absl/status/statusor.h"
 #include "autoscaler_services.h"
-#include "call.h"
-#include "certificate.h"
 #include "dispatcher.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
+#include "handshake.h"
 
 namespace nomad_harvester::plugin {
 
@@ -44,25 +42,24 @@ struct ServerOptions {
 class PluginServer {
  public:
   // Returns once the server accepts connections and the health service reports SERVING for "" and
-  // "plugin" (hashicorp/go-plugin:grpc_server.go, GRPCServiceName). The service must outlive the
-  // server.
-  static absl::StatusOr<std::unique_ptr<PluginServer>> Start(scaling::TargetService& service,
+  // "plugin" (hashicorp/go-plugin:grpc_server.go, GRPCServiceName).
+  static absl::StatusOr<std::unique_ptr<PluginServer>> Start(Plugin plugin,
                                                              const ServerOptions& options);
   ~PluginServer();
 
   // The chosen port if the address has port 0.
   int port() const { return port_; }
 
-  // In this order: refuses new calls; cancels work; stops the target service; ends calls in flight
+  // In this order: refuses new calls; cancels work; stops the service; ends calls in flight
   // while the connection is still open; ends streams; shuts the server down. Takes at most about
   // 1.5 s, unless the service or its work ignores the cancellation. Idempotent.
   void Stop();
 
  private:
-  PluginServer(scaling::TargetService& service, const ServerOptions& options);
+  PluginServer(Plugin plugin, const ServerOptions& options);
   absl::Status Listen(const ServerOptions& options);
 
-  scaling::TargetService& service_;
+  const Plugin plugin_;
   const log::Logger logger_;
   runtime::Clock& clock_;
   const runtime::CancelSource root_;

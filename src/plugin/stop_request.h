@@ -14,7 +14,7 @@
 #include "nomad_harvester/base/time.h"
 
 #include "absl/status/statusor.h"
-#include "socket_dir.h"
+#include "local_address.h"
 
 namespace nomad_harvester::plugin {
 

@@ -137,24 +137,25 @@ double Decide(bool pass, World* world) {
   auto nodes = world->nodes;
   auto addresses = world->addresses;
   const double began = CpuMs();
-  Look look = LookFor("global", "", policy);
-  look.now = kNow;
-  look.nomad_readable = true;
-  look.nomad_index = 1'000'000;
-  SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(vms)), &look);
+  Observation observation = EmptyObservation("global", "", policy);
+  observation.now = kNow;
+  observation.nomad = absl::OkStatus();
+  observation.nomad_index = 1'000'000;
+  SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(vms)),
+         &observation);
   if (pass) world->cache.Keep(nodes);
   for (nomad::Node& node : nodes) world->cache.Complete(&node);
-  look.SetNodes(std::move(nodes));
-  CheckIndex(&look);
-  for (std::size_t i = 0; pass && i < look.vms.size(); ++i) {
-    look.vms[i].addresses = {std::move(addresses[i])};
-    look.vms[i].instance_runs = true;
+  observation.SetNodes(std::move(nodes));
+  CheckIndex(&observation);
+  for (std::size_t i = 0; pass && i < observation.vms.size(); ++i) {
+    observation.vms[i].addresses = {std::move(addresses[i])};
+    observation.vms[i].instance_runs = true;
   }
-  Link(&look);
-  world->memory.Apply(base::MonoTime{}, &look);
-  if (pass) Check(NodesToReadInFull(look).empty(), "every node is known");
+  Link(&observation);
+  world->memory.Apply(base::MonoTime{}, &observation);
+  if (pass) Check(NodesToReadInFull(observation).empty(), "every node is known");
   const PoolSnapshot snapshot{.key = {.ns = "default", .pool = "pool-a"},
-                              .seen = std::make_shared<const Snapshot>(std::move(look)),
+                              .seen = std::make_shared<const Snapshot>(std::move(observation)),
                               .policy = policy,
                               .action = harvester::LeaseAction{}};
   if (!pass) {

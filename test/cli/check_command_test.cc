@@ -14,6 +14,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/demand/reader.h"
+#include "nomad_harvester/demand/service.h"
 #include "nomad_harvester/simulator/cluster.h"
 
 #include "cli/operator.h"
@@ -22,6 +25,7 @@
 #include "http/test_certificates.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
+#include "support/hosts.h"
 #include "support/inline_executor.h"
 #include "support/scoped_temp_dir.h"
 #include "support/seeded_random.h"
@@ -51,16 +55,22 @@ simulator::Options NewestNomad() {
 
 int RunCheck(const scaling::Maintenance& maintenance, const runtime::Context& context,
              const Settings& settings, const std::string& output, std::ostream& out,
-             const Terminal& terminal = {}) {
+             const Terminal& terminal = {}, demand::Reader* apm = nullptr) {
   const ErrorWriter errors("check", {}, out);
-  return CheckPreconditions({.maintenance = maintenance,
-                             .context = context,
-                             .settings = settings,
-                             .out = out,
-                             .err = out,
-                             .errors = errors,
-                             .terminal = terminal},
-                            {.output = output});
+  CommandRun run = {.maintenance = maintenance,
+                    .context = context,
+                    .settings = settings,
+                    .out = out,
+                    .err = out,
+                    .errors = errors,
+                    .terminal = terminal};
+  if (apm != nullptr) {
+    run.nomad_of_apm = settings.plugin.nomad;
+    run.read_as_apm = [apm](const runtime::Context& limited) {
+      return base::GetStatus(apm->Read(limited));
+    };
+  }
+  return CheckPreconditions(run, {.output = output});
 }
 
 // Both systems, a policy, and an operator who checks it.
@@ -96,7 +106,13 @@ class CheckedPool {
   int Check(const runtime::Context& context, const std::string& output = "table",
             const Terminal& terminal = {}) {
     std::ostringstream out;
-    const int code = RunCheck(*maintenance_, context, settings_, output, out, terminal);
+    const auto& queries = settings_.files.queries;
+    demand::Reader reader(demand::MakeClient(settings_.plugin, cluster_.NomadTransport("apm"),
+                                             support::MakeSeededRandom(3), {}, nullptr),
+                          executor_);
+    const bool asks = std::any_of(queries.begin(), queries.end(), &IsOurs);
+    const int code = RunCheck(*maintenance_, context, settings_, output, out, terminal,
+                              asks ? &reader : nullptr);
     out_ = out.str();
     return code;
   }
@@ -131,6 +147,16 @@ class CheckedPool {
   std::string out_;
 };
 
+TEST(CheckCommand, names_every_file_that_it_has_read) {
+  FileSettings files;
+  files.files = {"/etc/agent.hcl", "/etc/policies/web.hcl"};
+  CheckedPool world({}, NewestNomad(), files);
+  world.Check();
+  EXPECT_THAT(
+      world.out(),
+      StartsWith("ok       the agent's files: read /etc/agent.hcl, /etc/policies/web.hcl\n"));
+}
+
 TEST(CheckCommand, of_a_healthy_world_passes_line_by_line) {
   CheckedPool world;
   EXPECT_EQ(world.Check(), 0);
@@ -150,6 +176,7 @@ TEST(CheckCommand, of_a_healthy_world_passes_line_by_line) {
       "ok       cloud-init templates: they render\n"
       "ok       dry run of a VM: Harvester would accept one; nothing was stored\n"
       "ok       quota: no quota limits the VMs\n"
+      "ok       room on the hosts: there is room for at least 1000 more VMs\n"
       "ok       VMs and Harvester's upgrade: nothing keeps them on their host\n"
       "ok       Nomad's address: http://127.0.0.1:4646 answers\n"
       "ok       Nomad's token: accepted: the token of nomad_token or NOMAD_TOKEN\n"
@@ -164,7 +191,7 @@ TEST(CheckCommand, of_a_healthy_world_passes_line_by_line) {
       "ok       dynamic host volumes: no node of the pool has one\n"
       "ok       Nomad's cluster: the pool has no VM yet\n"
       "ok       clocks: this machine agrees with Harvester and Nomad\n"
-      "23 ok, 2 unknown\n");
+      "24 ok, 2 unknown\n");
 }
 
 TEST(CheckCommand, C15_an_empty_pool_whose_lease_names_another_nomad_fails) {
@@ -255,9 +282,11 @@ TEST(CheckCommand, fails_for_each_read_that_is_refused_though_the_right_is_grant
   const std::set<Refused> may_fail = {
       {kHarvester, "get", "namespaces", 403}, {kHarvester, "get", "namespaces", 404},
       {kHarvester, "get", "namespaces", 500}, {kHarvester, "get", "settings", 403},
-      {kHarvester, "get", "leases", 404},     {kNomad, "get", "jwks.json", 403},
-      {kNomad, "get", "jwks.json", 404},      {kNomad, "get", "agent", 403},
-      {kNomad, "get", "node-pool", 403},      {kNomad, "get", "node-pool", 404}};
+      {kHarvester, "get", "leases", 404},     {kHarvester, "list", "pods", 403},
+      {kHarvester, "list", "pods", 404},      {kHarvester, "list", "pods", 500},
+      {kNomad, "get", "jwks.json", 403},      {kNomad, "get", "jwks.json", 404},
+      {kNomad, "get", "agent", 403},          {kNomad, "get", "node-pool", 403},
+      {kNomad, "get", "node-pool", 404}};
   const Values policy = {{"data_disks", "1Gi@harvester-longhorn"},
                          {"priority_class", "system-node-critical"},
                          {"node_pool", "default"}};
@@ -692,6 +721,15 @@ INSTANTIATE_TEST_SUITE_P(
             .id = "harvester.quota",
             .object = "room for 0 more VMs",
             .cure = "raise the quota"},
+        BrokenPrecondition{.name = "no_host_that_could_hold_a_vm",
+                           .breaks =
+                               [](simulator::Cluster& cluster) {
+                                 cluster.PutObject(support::HostWith("harvester-1", "512Mi"));
+                               },
+                           .id = "harvester.room",
+                           .object = "no host could hold a VM, even if it were empty: host "
+                                     "harvester-1 has 512 MiB of memory",
+                           .cure = "lower what a VM asks for"},
         BrokenPrecondition{
             .name = "no_node_write",
             .breaks = [](simulator::Cluster& cluster) { cluster.DenyNodeWrite(true); },
@@ -703,6 +741,14 @@ INSTANTIATE_TEST_SUITE_P(
                            .id = "nomad.rights.read_job",
                            .object = "least_busy refuses",
                            .cure = "read-job"},
+        BrokenPrecondition{
+            .name = "no_list_jobs",
+            .values = {{"scale_in_fit", "require"}},
+            .breaks = [](simulator::Cluster& cluster) { cluster.DenyListJobs(true); },
+            .id = "nomad.rights.list_jobs",
+            .object = "list-jobs: the token's policies do not grant it for every namespace: "
+                      "scale_in_fit \"require\" refuses",
+            .cure = "[\"read-job\", \"list-jobs\"]"},
         BrokenPrecondition{
             .name = "harvester_is_out_of_reach",
             .breaks = [](simulator::Cluster& cluster) { cluster.SetHarvesterReachable(false); },
@@ -863,7 +909,7 @@ MetricQuery QueryOf(const std::string& source, const std::string& driver) {
   return {.policy = "web",
           .from_zero = true,
           .check = {.name = "load", .source = source, .strategy = "target-value"},
-          .apm = AgentPlugin{.driver = driver, .config = {}},
+          .apm = AgentPlugin{.driver = driver, .args = {"apm"}, .config = {}},
           .apms_are_known = true};
 }
 
@@ -914,6 +960,114 @@ TEST(CheckCommand, warns_of_a_pool_of_zero_vms_that_scales_by_nomads_own_data) {
   EXPECT_EQ(LineOf(query)["outcome"], "warn") << "min is raised whatever the strategy is";
   query.from_zero = false;
   EXPECT_EQ(LineOf(query)["outcome"], "pass");
+}
+
+TEST(CheckCommand, an_apm_whose_driver_is_not_in_the_plugin_directory_fails) {
+  const support::ScopedTempDir dir;
+  FileSettings files{.queries = {QueryOf("demand", "harvestr")},
+                     .plugin_dir = {.path = dir.path(), .where = "agent.hcl:1:1"}};
+  files.queries.front().from_zero = false;
+  CheckedPool world({}, NewestNomad(), files);
+  EXPECT_THAT(world.Ids("fail"), testing::Contains("metrics.query"));
+  EXPECT_THAT(world.out(), HasSubstr("did you mean driver = \\\"harvester\\\"?"));
+  for (const char* const driver : {"prometheus", "datadog"}) {
+    files.queries.front().apm->driver = driver;
+    files.queries.front().apm->config.values = {{"address", "http://prometheus"}};
+    CheckedPool built_in({}, NewestNomad(), files);
+    EXPECT_THAT(built_in.Ids("fail"), testing::Not(testing::Contains("metrics.query"))) << driver;
+  }
+}
+
+// A check that asks this plugin.
+MetricQuery DemandQuery(const std::string& query) {
+  MetricQuery made = QueryOf("demand", "harvester");
+  made.check.query = query;
+  made.check.strategy = "pass-through";
+  made.check.where = "web.hcl:9:5";
+  return made;
+}
+
+TEST(CheckCommand, D4_fails_for_an_apm_whose_token_lacks_a_right_without_which_it_answers_nothing) {
+  CheckedPool world({{"node_selector_strategy", "empty_ignore_system"}}, NewestNomad(),
+                    {.queries = {DemandQuery("nodes-needed node_class=web")}});
+  EXPECT_EQ(world.Check(), 0);
+  EXPECT_THAT(world.out(), HasSubstr("ok       rights of the apm block with the driver harvester"));
+  world.cluster().DenyListJobs(true);
+  EXPECT_THAT(world.Ids("fail"), ElementsAre("metrics.rights"));
+  world.Check();
+  EXPECT_THAT(world.out(),
+              AllOf(HasSubstr("lacks the capability list-jobs in some namespaces"),
+                    HasSubstr("-> grant node { policy = \"read\" } and namespace \"*\" { "
+                              "capabilities = [\"read-job\", \"list-jobs\"] } to the token")));
+  world.cluster().DenyListJobs(false);
+  world.cluster().DenyReadJob(true);
+  world.Check();
+  EXPECT_THAT(world.out(), HasSubstr("lacks the capability read-job in some namespaces"));
+}
+
+TEST(CheckCommand, compares_the_nodes_of_a_query_with_those_of_the_target_block) {
+  json line = LineOf(DemandQuery("nodes-needed node_class=batch"));
+  EXPECT_EQ(line["outcome"], "fail");
+  EXPECT_EQ(line["text"],
+            "its query counts nodes with node_class=batch, but the target block scales nodes with "
+            "node_class=web");
+  EXPECT_THAT(line["cure"].get<std::string>(), HasSubstr("the same node_class"));
+  EXPECT_EQ(LineOf(DemandQuery("nodes-needed node_class=web datacenter=dc1"))["outcome"], "warn");
+  EXPECT_EQ(LineOf(DemandQuery("nodes-needed node_class=web"))["outcome"], "pass");
+}
+
+TEST(CheckCommand, D7_fails_for_a_query_that_needs_harvester_if_the_apm_block_has_no_connection) {
+  MetricQuery query = DemandQuery("overflow node_class=web namespace=nomad pool=home max=3");
+  EXPECT_EQ(LineOf(query)["outcome"], "fail");
+  EXPECT_THAT(LineOf(query)["cure"].get<std::string>(), HasSubstr("add harvester_url"));
+  query.apm->config.values["harvester_url"] = "https://harvester:6443";
+  EXPECT_EQ(LineOf(query)["outcome"], "pass");
+  query.check.query = "room namespace=nomad pool=home";
+  EXPECT_EQ(LineOf(query)["outcome"], "warn") << "it is no count";
+}
+
+TEST(CheckCommand, warns_if_the_query_of_another_policy_may_count_the_same_nodes) {
+  const auto same_nodes = [](const std::string& other_query) {
+    MetricQuery other = DemandQuery(other_query);
+    other.policy = "batch";
+    other.check.where = "batch.hcl:8:5";
+    CheckedPool world(
+        {{"node_selector_strategy", "empty_ignore_system"}}, NewestNomad(),
+        {.queries = {DemandQuery("nodes-needed node_class=web")}, .other_queries = {other}});
+    std::vector<std::string> texts;
+    for (const json& line : world.Lines("warn")) texts.push_back(line["text"]);
+    return texts;
+  };
+  EXPECT_THAT(same_nodes("nodes-needed node_class=web datacenter=dc1"),
+              ElementsAre("its query (web.hcl:9:5) and that of check \"load\" of policy \"batch\" "
+                          "(batch.hcl:8:5) may count the same nodes: both pools then grow for one "
+                          "job"));
+  EXPECT_THAT(same_nodes("nodes-needed node_class=batch"), IsEmpty());
+}
+
+TEST(CheckCommand, warns_if_a_pool_with_the_count_from_the_work_may_drain_nodes_with_work) {
+  MetricQuery query = DemandQuery("nodes-needed node_class=web");
+  CheckedPool world({}, NewestNomad(), {.queries = {query}});
+  EXPECT_EQ(world.Check(), 0);
+  EXPECT_THAT(world.out(),
+              HasSubstr("warn     node_selector_strategy: least_busy may drain a node with work "
+                        "while idle ones stay"));
+  EXPECT_THAT(world.out(), HasSubstr("-> node_selector_strategy = \"empty_ignore_system\""));
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("policy.selector"));
+  CheckedPool right({{"node_selector_strategy", "empty_ignore_system"}}, NewestNomad(),
+                    {.queries = {query}});
+  EXPECT_THAT(right.Ids("warn"), ElementsAre());
+}
+
+TEST(CheckCommand, fails_for_an_apm_block_with_which_the_agent_does_not_start) {
+  MetricQuery query = DemandQuery("nodes-needed node_class=web");
+  EXPECT_EQ(LineOf(query)["outcome"], "pass");
+  query.apm->config.values["request_timeot"] = "3s";
+  EXPECT_EQ(LineOf(query)["outcome"], "fail");
+  EXPECT_THAT(LineOf(query)["text"].get<std::string>(), HasSubstr("did you mean request_timeout?"));
+  query.apm->args = {"amp"};
+  EXPECT_EQ(LineOf(query)["outcome"], "fail");
+  EXPECT_EQ(LineOf(query)["cure"], "args = [\"apm\"]");
 }
 
 TEST(CheckCommand, passes_for_a_fixed_value_because_the_agent_asks_no_source) {
@@ -1085,10 +1239,10 @@ TEST(CheckCommand, calls_unknown_what_the_token_may_not_read) {
   }
   world.cluster().Forbid("list", "nodes");
   world.cluster().Forbid("list", "resourcequotas");
-  EXPECT_THAT(
-      world.Ids("unknown"),
-      ElementsAre("harvester.version", "harvester.storage_classes", "harvester.priority_class",
-                  "harvester.devices", "harvester.quota", "nomad.nodes", "pool.boot_time"));
+  EXPECT_THAT(world.Ids("unknown"),
+              ElementsAre("harvester.version", "harvester.storage_classes",
+                          "harvester.priority_class", "harvester.devices", "harvester.quota",
+                          "harvester.room", "nomad.nodes", "pool.boot_time"));
   EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
 
@@ -1097,6 +1251,24 @@ TEST(CheckCommand, does_not_know_whether_vms_can_migrate_without_the_list_of_hos
   world.cluster().Forbid("list", "nodes");
   EXPECT_THAT(world.Ids("unknown"), testing::Contains("harvester.upgrade"));
   EXPECT_THAT(world.out(), HasSubstr("the token may not list nodes"));
+}
+
+TEST(CheckCommand, C2_says_how_many_more_vms_fit_on_the_hosts) {
+  CheckedPool world;
+  const auto room = [&](const std::string& outcome) -> std::string {
+    for (const json& line : world.Lines(outcome)) {
+      if (line["id"] == "harvester.room") return line["text"];
+    }
+    return "no such line";
+  };
+  world.cluster().PutObject(support::HostWith("harvester-1", "4Gi"));
+  EXPECT_THAT(room("pass"), StartsWith("there is room for 3 more VMs: host harvester-1 has "));
+  world.cluster().PutObject(support::HostWith("harvester-1", "1Gi"));
+  EXPECT_THAT(room("warn"), StartsWith("there is room for no more VM: host harvester-1 has 1 GiB"));
+  world.cluster().Forbid("list", "pods", /*cluster_wide=*/true);
+  EXPECT_THAT(room("unknown"), HasSubstr("may not list the hosts and the pods of the cluster"));
+  EXPECT_THAT(world.Ids("warn"), IsEmpty()) << "the right is optional";
+  EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
 
 TEST(CheckCommand, files_a_root_disk_that_is_too_small_under_the_image) {

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -20,10 +21,13 @@
 
 #include "nomad_harvester/plugin/plugin_process.h"
 
+#include "absl/strings/str_replace.h"
 #include "cli/captured_output.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "operator_files.h"
+#include "simulated_world.h"
 #include "support/listener.h"
 #include "support/scoped_temp_dir.h"
 #include "version.h"
@@ -55,8 +59,10 @@ class Commands : public testing::Test {
     for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &actions_[i], nullptr);
   }
 
+  // Without the agent's files of the machine that runs the test.
   static Outcome Call(const std::vector<std::string>& arguments,
-                      const config::StringMap& environment = {}) {
+                      config::StringMap environment = {}) {
+    environment.try_emplace(kAgentConfigVariable, "");
     const CapturedOutput output;
     Outcome outcome;
     outcome.exit_code = Main(arguments, environment);
@@ -112,7 +118,7 @@ TEST_F(Commands, help_and_errors_have_the_name_by_which_it_was_called) {
   };
   EXPECT_THAT(
       call("harvester"),
-      AllOf(HasSubstr("Usage: harvester status"), HasSubstr("\n  harvester status --agent-config"),
+      AllOf(HasSubstr("Usage: harvester status"), HasSubstr("\n  harvester status batch-workers"),
             HasSubstr("harvester: there is no command"), Not(HasSubstr("nomad-harvester"))));
   EXPECT_THAT(call("nomad-harvester"), AllOf(HasSubstr("Usage: nomad-harvester status"),
                                              HasSubstr("nomad-harvester: there is no command")));
@@ -324,6 +330,12 @@ TEST_F(Commands, usage_errors_are_2_with_a_text_on_standard_error) {
   }
 }
 
+TEST_F(Commands, plan_that_answers_by_its_exit_code_has_1_for_wrong_usage) {
+  EXPECT_EQ(Call({"plan", "3"}).exit_code, 2);
+  EXPECT_EQ(Call({"plan", "3", "--exit-code"}).exit_code, 1);
+  EXPECT_EQ(Call({"plan", "--exit-code"}).exit_code, 1) << "2 would mean that something changes";
+}
+
 TEST_F(Commands, an_unexpected_argument_is_told_what_there_is) {
   EXPECT_THAT(Call({"manual", "gc", "--output", "yaml"}).err,
               AllOf(HasSubstr("among them --output; there are none but --help. Run"),
@@ -336,40 +348,44 @@ TEST_F(Commands, an_unexpected_argument_is_told_what_there_is) {
 TEST_F(Commands, an_argument_that_is_missing_is_shown_by_an_example) {
   EXPECT_EQ(Call({"plan"}).err,
             "nomad-harvester plan: --count is required; for example: nomad-harvester plan 3 "
-            "--agent-config agent.hcl --policy web.hcl\n");
+            "batch-workers\n");
   EXPECT_THAT(Call({"evacuate"}).err, HasSubstr("HOST is required; for example: "));
 }
 
 TEST_F(Commands, an_argument_that_is_wrong_or_too_many_is_repeated_with_what_is_right) {
-  EXPECT_EQ(Call({"scale", "three"}).err,
-            "nomad-harvester scale: --count: \"three\" is not a count of VMs; give a whole number "
-            "without leading zeros, such as 3; run with --help for more information\n");
-  EXPECT_THAT(Call({"plan", "--count", "-1"}).err, HasSubstr("\"-1\" is not a count of VMs"));
+  EXPECT_THAT(Call({"scale", "--count", "three"}).err,
+              HasSubstr("scale: --count: must be a whole number without leading zeros, such as 3, "
+                        "got \"three\"; run with --help for more information\n"));
+  EXPECT_THAT(Call({"scale", "three"}).err, HasSubstr("--count is required; for example: "))
+      << "it could be a pool";
+  EXPECT_THAT(Call({"plan", "--count", "-1"}).err, HasSubstr("such as 3, got \"-1\""));
   EXPECT_THAT(Call({"status", "-w", "--interval", "9"}).err,
-              HasSubstr("\"9\" is not a duration of at least 1s; give one such as 5s"));
+              HasSubstr("must be a duration of at least 1s, such as 5s or 1m, got \"9\""));
   EXPECT_THAT(Call({"dev", "--simulate", "--kill-after", "0"}).err,
-              HasSubstr("\"0\" is not the number of a write; give a whole number from 1"));
-  EXPECT_EQ(
-      Call({"scale", "2", "3"}).err,
-      "nomad-harvester scale: unexpected argument \"3\"; it takes COUNT and options; a setting "
-      "is given as --set KEY=VALUE, a policy as --policy FILE. Run with --help for more "
-      "information.\n");
+              HasSubstr("must be a whole number from 1, such as 5, got \"0\""));
+  EXPECT_EQ(Call({"scale", "2", "3"}).err,
+            "nomad-harvester scale: unexpected argument \"3\"; it takes COUNT and [POOL] and "
+            "options; a setting "
+            "is given as --set KEY=VALUE, a policy as --policy FILE. Run with --help for more "
+            "information.\n");
   EXPECT_THAT(Call({"check", "web.hcl", "x"}).err,
-              HasSubstr("unexpected arguments \"web.hcl\", \"x\"; it takes nothing but options; "));
+              HasSubstr("unexpected argument \"web.hcl\"; it takes [POOL] and options; "));
   EXPECT_THAT(Call({"status", "web-a", "web-b"}).err,
-              HasSubstr("\"web-b\"; it takes [VM] and options; "));
+              HasSubstr("it takes a pool and a VM, and none of these is the label of an enabled "
+                        "policy, or several are VMs: web-a, web-b\n"));
   EXPECT_THAT(Call({"version", "x"}).err, HasSubstr("\"x\"; it takes nothing but options. Run"));
 }
 
 TEST_F(Commands, a_missing_key_is_told_with_the_options_that_give_it) {
   constexpr char kHow[] =
-      "missing keys come from the agent's files, --agent-config FILE and --policy FILE, or one by "
-      "one from --set KEY=VALUE\n";
+      "missing keys come from the agent's files, --agent-config FILE (default: "
+      "$NOMAD_HARVESTER_AGENT_CONFIG, else /etc/nomad-autoscaler) and --policy FILE, or one by one "
+      "from --set KEY=VALUE\n";
   const config::StringMap environment = {{"HARVESTER_URL", "http://127.0.0.1:1"}};
   EXPECT_THAT(Call({"plan", "3"}, environment).err, EndsWith(std::string(": ") + kHow));
   EXPECT_THAT(Call({"status"}, environment).err, EndsWith(kHow));
   EXPECT_THAT(Call({"plan", "3", "--set", "node_group_name=web", "--set", "node_class=web", "--set",
-                    "vm_template=a/b", "--set", "wait_for=x"},
+                    "vm_template=a/b", "--set", "on_join_timeout=x"},
                    environment)
                   .err,
               Not(HasSubstr(kHow)))
@@ -427,9 +443,253 @@ TEST_F(Commands, an_argument_that_is_also_an_option_is_told_once) {
 }
 
 TEST_F(Commands, the_help_of_each_command_that_asks_a_system_has_the_exit_code_of_ctrl_c) {
-  for (const char* command :
-       {"init", "check", "status", "gc", "adopt", "pause", "resume", "plan", "scale", "render"}) {
+  for (const char* command : {"init", "check", "status", "demand", "why", "gc", "adopt", "pause",
+                              "resume", "plan", "scale", "render"}) {
     EXPECT_THAT(Call({"help", command}).out, EndsWith(", 130 interrupted.\n")) << command;
+  }
+}
+
+TEST_F(Commands, demand_refuses_a_setting_that_an_apm_block_does_not_have) {
+  const Outcome outcome = Call({"demand", "nodes-needed node_class=web", "--set", "events=true"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("events: not a key of an apm block"));
+}
+
+constexpr char kAgentOfOnePolicy[] = R"(
+target "harvester" {
+  driver = "harvester"
+}
+nomad {
+  address = "http://127.0.0.1:1"
+}
+policy {
+  dir = "DIR/policies"
+}
+)";
+constexpr char kOnePolicy[] = R"(
+scaling "workers" {
+  enabled = ENABLED
+  type    = "cluster"
+  min     = 0
+  max     = 2
+
+  policy {
+    check "need" {
+      source = "prometheus"
+      query  = "1"
+      strategy "pass-through" {}
+    }
+    target "TARGET" {
+      node_group_name = "workers"
+      node_class      = "web"
+      dry-run         = "true"
+    }
+  }
+}
+)";
+
+TEST_F(Commands, demand_and_why_without_an_enabled_policy_of_this_plugin_say_which_there_are) {
+  const support::ScopedTempDir dir;
+  std::filesystem::create_directory(dir.path() + "/policies");
+  const std::string agent = dir.path() + "/agent.hcl";
+  std::ofstream(agent) << absl::StrReplaceAll(kAgentOfOnePolicy, {{"DIR", dir.path()}});
+  const auto call = [&](std::vector<std::string> command, const std::string& enabled,
+                        const std::string& target, const std::vector<std::string>& more = {}) {
+    std::ofstream(dir.path() + "/policies/workers.hcl")
+        << absl::StrReplaceAll(kOnePolicy, {{"ENABLED", enabled}, {"TARGET", target}});
+    command.insert(command.end(), {"--agent-config", agent});
+    command.insert(command.end(), more.begin(), more.end());
+    return Call(command);
+  };
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"demand"}, std::vector<std::string>{"why", "shop"}}) {
+    const Outcome other = call(command, "true", "aws-asg");
+    EXPECT_EQ(other.exit_code, 2);
+    EXPECT_THAT(other.err, AllOf(HasSubstr("has no policy with the target \"harvester\""),
+                                 HasSubstr("workers: target \"aws-asg\"")));
+    const Outcome disabled = call(command, "false", "harvester");
+    EXPECT_THAT(disabled.err, HasSubstr("policy \"workers\" is not enabled: the agent does not"));
+    EXPECT_THAT(call(command, "false", "harvester", {"--policy-name", "workers"}).err,
+                HasSubstr("policy \"workers\" is not enabled: the agent does not"));
+  }
+  const Outcome set = call({"why", "shop", "--set", "node_class=api"}, "true", "harvester");
+  EXPECT_EQ(set.exit_code, 2);
+  EXPECT_THAT(set.err, HasSubstr("node_class: belongs in the query or in the policy's target"));
+}
+
+TEST_F(Commands, demand_answers_a_query_with_the_connection_of_the_agents_apm_block) {
+  const support::ScopedTempDir dir;
+  const std::string agent = dir.WriteFile("agent.hcl",
+                                          "target \"harvester\" {\n  driver = \"harvester\"\n}\n"
+                                          "apm \"demand\" {\n"
+                                          "  driver = \"harvester\"\n"
+                                          "  args   = [\"apm\"]\n"
+                                          "  config = { harvester_url = \"ftp://of-the-apm\" }\n"
+                                          "}\n");
+  const Outcome outcome =
+      Call({"demand", "room namespace=nomad pool=web", "--agent-config", agent});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("ftp://of-the-apm"));
+}
+
+TEST_F(Commands, demand_and_why_do_not_mix_the_answers_of_two_apm_blocks) {
+  const support::ScopedTempDir dir;
+  std::filesystem::create_directory(dir.path() + "/policies");
+  std::string text = absl::StrReplaceAll(kAgentOfOnePolicy, {{"DIR", dir.path()}});
+  for (const std::string name : {"east", "west"}) {
+    text += "apm \"" + name + "\" {\n  driver = \"harvester\"\n  args = [\"apm\"]\n" +
+            "  config = { nomad_address = \"http://" + name + ".invalid\" }\n}\n";
+    std::ofstream(dir.path() + "/policies/" + name + ".hcl")
+        << absl::StrReplaceAll(kOnePolicy, {{"ENABLED", "true"},
+                                            {"TARGET", "harvester"},
+                                            {"\"workers\"", "\"" + name + "\""},
+                                            {"prometheus", name},
+                                            {"\"1\"", "\"nodes-needed node_class=web\""}});
+  }
+  const std::string agent = dir.WriteFile("agent.hcl", text);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"demand"}, std::vector<std::string>{"why", "shop"}}) {
+    std::vector<std::string> words = command;
+    words.insert(words.end(), {"--agent-config", agent});
+    const Outcome outcome = Call(words);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("the policies ask the apm blocks east, west, which differ: "
+                                       "give --policy-name"));
+  }
+}
+
+// The agent's files with these policies, and an address that is refused before it is asked.
+class AgentsFiles : public Commands {
+ protected:
+  explicit AgentsFiles(const std::vector<std::string>& policies = {"workers"}) {
+    std::filesystem::create_directory(dir_.path() + "/policies");
+    std::ofstream(agent_) << absl::StrReplaceAll(
+        kAgentOfOnePolicy, {{"DIR", dir_.path()}, {"http://127.0.0.1:1", "ftp://nomad"}});
+    for (const std::string& name : policies) {
+      std::ofstream(dir_.path() + "/policies/" + name + ".hcl") << absl::StrReplaceAll(
+          kOnePolicy,
+          {{"ENABLED", "true"}, {"TARGET", "harvester"}, {"\"workers\"", "\"" + name + "\""}});
+    }
+  }
+  Outcome Find(const std::vector<std::string>& arguments) const {
+    return Call(arguments, {{kAgentConfigVariable, agent_}});
+  }
+
+  const support::ScopedTempDir dir_;
+  const std::string agent_ = dir_.path() + "/agent.hcl";
+};
+
+TEST_F(AgentsFiles, are_read_without_an_option_and_one_line_says_so) {
+  for (const char* command : {"status", "check", "pause", "demand", "gc", "plan"}) {
+    std::vector<std::string> words = {command};
+    if (words.front() == "plan") words.emplace_back("1");
+    const Outcome outcome = Find(words);
+    const std::string line = "nomad-harvester " + words.front() + ": using the files of " + agent_ +
+                             " and " + dir_.path() + "/policies\n";
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, AllOf(StartsWith(line), HasSubstr("nomad_address: ")));
+    EXPECT_EQ(outcome.err.find("using the files"), outcome.err.rfind("using the files"));
+  }
+  EXPECT_THAT(Find({"status", "--all"}).err, HasSubstr("using the files of "));
+  EXPECT_THAT(Find({"gc", "-n", "nomad"}).err, HasSubstr("using the files of " + agent_ + "\n"));
+  for (const char* output : {"json", "yaml"}) {
+    EXPECT_THAT(Find({"status", "-o", output}).err, Not(HasSubstr("using the files")));
+  }
+  EXPECT_THAT(Find({"status", "--agent-config", agent_}).err, Not(HasSubstr("using the files")));
+  EXPECT_EQ(Find({"__complete", "status", "--policy-name", ""}).out, "workers\n");
+}
+
+class AgentsFilesOfTwo : public AgentsFiles {
+ protected:
+  AgentsFilesOfTwo() : AgentsFiles({"web", "db"}) {}
+};
+
+TEST_F(AgentsFilesOfTwo, each_command_takes_its_pool_by_the_label_of_the_policy) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"check", "web"},
+                                                  {"status", "web"},
+                                                  {"status", "web", "web-7"},
+                                                  {"adopt", "web"},
+                                                  {"pause", "web"},
+                                                  {"resume", "web"},
+                                                  {"replace", "web", "--drifted"},
+                                                  {"replace", "web", "web-7"},
+                                                  {"evacuate", "rack1-a", "web"},
+                                                  {"plan", "1", "web"},
+                                                  {"plan", "web", "1"},
+                                                  {"scale", "1", "web"},
+                                                  {"scale", "web", "--count", "1"},
+                                                  {"render", "web"}}) {
+    const std::string text = testing::PrintToString(command);
+    EXPECT_THAT(Find(command).err, AllOf(HasSubstr("nomad_address: "), Not(HasSubstr("several"))))
+        << text << ": it has a pool";
+    std::vector<std::string> unnamed = command;
+    std::erase(unnamed, "web");
+    EXPECT_THAT(Find(unnamed).err, HasSubstr("several policies; name one of them")) << text;
+  }
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"demand", "web"}, {"why", "shop", "web"}, {"gc", "web"}}) {
+    EXPECT_THAT(Find(command).err, HasSubstr("nomad_address: ")) << "it would also do without";
+  }
+  EXPECT_THAT(Find({"pause", "wep"}).err, HasSubstr("has no policy \"wep\"; it has\n"));
+  EXPECT_EQ(Find({"pause", "web", "--policy-name", "web"}).exit_code, 2);
+  EXPECT_EQ(Find({"status", "web", "--all"}).exit_code, 2);
+}
+
+TEST_F(AgentsFilesOfTwo, are_completed_by_pools_and_their_namespaces) {
+  for (const char* command : {"status", "pause", "gc", "replace", "demand"}) {
+    EXPECT_THAT(Find({"__complete", command, ""}).out, HasSubstr("db\nweb\n")) << command;
+    EXPECT_EQ(Find({"__complete", command, "w"}).out, "web\n") << command;
+    EXPECT_THAT(Find({"__complete", command, "web", ""}).out, Not(HasSubstr("db\n")))
+        << "it has a pool: " << command;
+  }
+  EXPECT_EQ(Find({"__complete", "scale", "3", "d"}).out, "db\n");
+  EXPECT_EQ(Find({"__complete", "gc", "-n", ""}).out, "default\n");
+  EXPECT_EQ(Find({"__complete", "init", "--pool", ""}).out, "") << "it will be a new one";
+}
+
+// Against a simulated Harvester and Nomad.
+class AgentsFilesOfAWorld : public AgentsFiles {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(world_.Start().ok());
+    std::ofstream(agent_) << "target \"harvester\" {\n  driver = \"harvester\"\n  config = {\n    "
+                             "harvester_url = \""
+                          << world_.harvester_url() << "\"\n    auth_token = \"any\"\n  }\n}\n"
+                          << "nomad {\n  address = \"" << world_.nomad_address() << "\"\n}\n"
+                          << "policy {\n  dir = \"" << dir_.path() << "/policies\"\n}\n";
+  }
+
+  SimulatedWorld world_;
+};
+
+TEST_F(AgentsFilesOfAWorld, let_status_work_bare_and_by_the_pools_name) {
+  const Outcome bare = Find({"status"});
+  EXPECT_THAT(bare.out, StartsWith("Pool:       default/workers\n")) << bare.err;
+  const Outcome named = Find({"status", "workers"});
+  EXPECT_EQ(named.exit_code, bare.exit_code);
+  EXPECT_EQ(named.out, bare.out);
+  EXPECT_THAT(Find({"status", "workers", "workers-7"}).err,
+              HasSubstr("pool default/workers has no VM workers-7"));
+}
+
+TEST_F(AgentsFilesOfAWorld, are_completed_by_hosts) {
+  EXPECT_EQ(Find({"__complete", "evacuate", "h"}).out, "harvester-1\nharvester-2\nharvester-3\n");
+  EXPECT_EQ(Find({"__complete", "evacuate", "--policy-name", "workers", "h"}).out,
+            "harvester-1\nharvester-2\nharvester-3\n");
+}
+
+TEST_F(Commands, demand_without_files_and_query_asks_for_either) {
+  EXPECT_THAT(Call({"demand"}).err, HasSubstr("or a query, such as 'nodes-needed node_class=web'"));
+  EXPECT_THAT(Call({"why", "shop"}).err, Not(HasSubstr("or a query")));
+}
+
+TEST_F(Commands, apm_is_started_by_the_agent) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"apm"}, std::vector<std::string>{"apm", "--help"},
+        std::vector<std::string>{"help", "apm"}}) {
+    const Outcome outcome = Call(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("the agent starts apm"));
   }
 }
 
@@ -648,7 +908,7 @@ TEST_F(ShellCompletion, bash_completes_commands_options_values_and_keys) {
   EXPECT_EQ(Bash("plan --set dry-run ="), "true false");
   EXPECT_EQ(Bash("plan --set dry-run = t"), "true");
   EXPECT_EQ(Bash("plan --set = firmware = uefi-"), "uefi-secure");
-  EXPECT_EQ(Bash("plan --set wait_for = ''"), "created running nomad");
+  EXPECT_EQ(Bash("plan --set on_join_timeout = ''"), "delete keep");
   EXPECT_EQ(Bash("plan --set node_class = ''"), "") << "anything; no option";
   EXPECT_EQ(Bash("status --policy-name ''"), "");
   EXPECT_EQ(Bash("completion f"), "fish");
@@ -700,7 +960,8 @@ TEST_F(Commands, completion_asks_for_the_names_of_policies_by_the_words_that_are
 
 TEST_F(Commands, the_values_of_booleans_and_enumerations_are_completed) {
   EXPECT_THAT(Call({"__complete", "plan", "--set", "dry-run="}).out, HasSubstr("dry-run=true"));
-  EXPECT_THAT(Call({"__complete", "plan", "--set", "wait_for="}).out, HasSubstr("wait_for=nomad"));
+  EXPECT_THAT(Call({"__complete", "plan", "--set", "on_join_timeout="}).out,
+              HasSubstr("on_join_timeout=keep"));
   EXPECT_EQ(Call({"__complete", "plan", "--set", "node_class="}).out, "");
 }
 
@@ -715,7 +976,7 @@ TEST_F(Commands, completion_and_each_manual_page_tell_every_option) {
   EXPECT_THAT(Call({"manual", "gc"}).out,
               AllOf(StartsWith(".TH NOMAD-HARVESTER-GC 1"), HasSubstr("\\fB\\-\\-dry\\-run\\fR"),
                     HasSubstr(".SH EXIT STATUS")));
-  EXPECT_THAT(Call({"manual", "status"}).out, HasSubstr("\\fBstatus\\fR [OPTIONS] [VM]\n"));
+  EXPECT_THAT(Call({"manual", "status"}).out, HasSubstr("\\fBstatus\\fR [OPTIONS] [POOL|VM]\n"));
   EXPECT_THAT(Call({"manual", "completion"}).out, HasSubstr("\\fR [OPTIONS] SHELL\n"));
   EXPECT_EQ(Call({"manual", "gcc"}).exit_code, 2);
 }
@@ -738,7 +999,7 @@ int ExitOfInterruptedStatus(int signal) {
   const int exit_code = Main(
       {"status", "--set", "harvester_url=" + silent.url(), "--set", "nomad_address=" + silent.url(),
        "--set", "node_group_name=web", "--set", "node_class=web"},
-      {});
+      {{kAgentConfigVariable, ""}});
   operator_thread.join();
   return exit_code;
 }

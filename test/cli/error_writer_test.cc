@@ -53,14 +53,29 @@ TEST(ErrorWriter, after_an_interrupt_every_copy_gives_its_exit_code) {
   EXPECT_EQ(nlohmann::json::parse(err.str())["error"]["exit_code"], 130);
 }
 
-TEST(WantsJson, recognises_the_option_in_each_form) {
-  EXPECT_TRUE(WantsJson({"status", "--output", "json"}));
-  EXPECT_TRUE(WantsJson({"status", "--output=json"}));
-  EXPECT_TRUE(WantsJson({"-o", "json", "status"}));
-  EXPECT_TRUE(WantsJson({"-ojson"}));
-  EXPECT_FALSE(WantsJson({"status", "json"}));
-  EXPECT_FALSE(WantsJson({"status", "--output", "table"}));
-  EXPECT_FALSE(WantsJson({"status", "--output"}));
+TEST(ErrorWriter, of_a_command_that_answers_by_its_exit_code_every_error_is_1) {
+  std::ostringstream err;
+  EXPECT_EQ(ErrorWriter("plan", {.answers_by_exit_code = true}, err).Refuse("wrong usage", 2), 1);
+}
+
+TEST(ErrorWriter, a_note_is_for_people_alone) {
+  std::ostringstream err;
+  ErrorWriter("status", {}, err).Note("using the files of /etc");
+  EXPECT_EQ(err.str(), "nomad-harvester status: using the files of /etc\n");
+  std::ostringstream silent;
+  ErrorWriter("status", {.notes = false}, silent).Note("using the files of /etc");
+  EXPECT_EQ(silent.str(), "");
+}
+
+TEST(OutputOf, recognises_the_option_in_each_form) {
+  EXPECT_EQ(OutputOf({"status", "--output", "json"}), "json");
+  EXPECT_EQ(OutputOf({"status", "--output=json"}), "json");
+  EXPECT_EQ(OutputOf({"-o", "yaml", "status"}), "yaml");
+  EXPECT_EQ(OutputOf({"-ojson"}), "json");
+  EXPECT_EQ(OutputOf({"-o=json"}), "json");
+  EXPECT_EQ(OutputOf({"status", "json"}), "");
+  EXPECT_EQ(OutputOf({"status", "--output", "table"}), "table");
+  EXPECT_EQ(OutputOf({"status", "--output"}), "");
 }
 
 }  // namespace

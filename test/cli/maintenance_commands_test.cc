@@ -57,7 +57,7 @@ class MaintenanceCommands : public OperatorTest {
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
   }
 
-  // The plugin scales the pool to `count` and then exits.
+  // The plugin scales the pool to `count`, and exits once the pool is ready.
   absl::Status Scale(int count) {
     scaling::ServiceOptions options;
     options.clock = &clock_;
@@ -71,19 +71,25 @@ class MaintenanceCommands : public OperatorTest {
     EXPECT_TRUE(
         service->SetConfig({{"harvester_url", "http://harvester.invalid"}, {"auth_token", "x"}})
             .ok());
-    return service->Scale(
-        work_.context(), {.count = count},
-        {{"node_group_name", "web"},
-         {"namespace", "nomad"},
-         {"node_class", "web"},
-         {"image", "default/ubuntu-24.04"},
-         {"cpu_request", "1"},
-         {"memory_request", "1Gi"},
-         {"networks", "default/vlan100"},
-         {"node_purge", "true"},
-         {"user_data",
-          "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: "
-          "|\n    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}});
+    const scaling::StringMap policy = {
+        {"node_group_name", "web"},
+        {"namespace", "nomad"},
+        {"node_class", "web"},
+        {"image", "default/ubuntu-24.04"},
+        {"cpu_request", "1"},
+        {"memory_request", "1Gi"},
+        {"networks", "default/vlan100"},
+        {"node_purge", "true"},
+        {"user_data",
+         "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: "
+         "|\n    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}};
+    absl::Status scaled = service->Scale(work_.context(), {.count = count}, policy);
+    for (int i = 0; scaled.ok() && i < 60; ++i) {
+      const auto status = service->Status(work_.context(), policy);
+      if (!status.ok() || (status->ready && i > 0)) break;
+      clock_.Advance(std::chrono::seconds(2));
+    }
+    return scaled;
   }
   // The plugin is killed after it has started to drain its only VM. Returns the VM's name.
   std::string DieDraining(bool for_ever = false) {
@@ -105,19 +111,21 @@ class MaintenanceCommands : public OperatorTest {
     return {.interactive = interactive_,
             .read_line = [this](const runtime::Context&) { return answer_; }};
   }
-  int Gc(bool dry_run = false) {
+  int Gc(bool dry_run = false, const std::string& output = kForPeople) {
     return Call(
         "gc",
         [&](const CommandRun& run) {
-          return CollectGarbage(run, {.dry_run = dry_run, .yes = yes_});
+          return CollectGarbage(run, {.output = output, .dry_run = dry_run, .yes = yes_});
         },
         Question());
   }
-  int Adopt(bool dry_run = false) {
+  int Adopt(bool dry_run = false, const std::string& output = kForPeople) {
     return Call(
         "adopt",
         [&](const CommandRun& run) {
-          return AdoptPool(run, {.dry_run = dry_run, .yes = yes_, .without_nodes = without_nodes_});
+          return AdoptPool(
+              run,
+              {.output = output, .dry_run = dry_run, .yes = yes_, .without_nodes = without_nodes_});
         },
         Question());
   }
@@ -211,7 +219,7 @@ TEST_F(MaintenanceCommands, status_tells_another_namespaces_nodes_from_those_wit
   cluster_.AddForeignNode({.name = "stranger", .node_class = "web"});
   Status();
   EXPECT_THAT(out_.str(),
-              AllOf(HasSubstr("Unlinked:   nodes without a VM (below) are "),
+              AllOf(HasSubstr("Unlinked:   3 nodes have no VM (below): "),
                     HasSubstr("Trouble:    nodes of the pool without a VM of ours: stranger\n"),
                     ContainsRegex(" theirs +ready, eligible, not of this namespace\n"),
                     ContainsRegex(" metal +ready, eligible, not of this namespace\n"),
@@ -563,6 +571,15 @@ TEST_F(MaintenanceCommands, C15_adopt_gives_the_pool_to_a_nomad_that_was_rebuilt
   EXPECT_THAT(out_.str(), HasSubstr(std::string("recorded keys ") + simulator::kFirstNomadKey));
   EXPECT_THAT(out_.str(),
               HasSubstr(std::string("its Lease: recorded keys ") + simulator::kFirstNomadKey));
+  EXPECT_EQ(Adopt(/*dry_run=*/true, "json"), 0);
+  const auto document = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(document["node_group_name"], "web");
+  EXPECT_EQ(document["needed"], true);
+  EXPECT_EQ(document["cluster"], "rebuilt");
+  EXPECT_EQ(document["lease_cluster"], simulator::kFirstNomadKey);
+  EXPECT_EQ(document["known"], 2);
+  ASSERT_EQ(document["vms"].size(), 2U);
+  EXPECT_EQ(document["vms"][0]["nomad_cluster"], simulator::kFirstNomadKey);
   yes_ = false;
   EXPECT_EQ(Adopt(), 2) << "nobody can be asked";
   EXPECT_EQ(cluster_.EffectCount(), effects);
@@ -780,6 +797,25 @@ TEST_F(MaintenanceCommands, gc_dry_run_says_what_would_be_done_and_why) {
   EXPECT_EQ(cluster_.EffectCount(), effects);
 }
 
+TEST_F(MaintenanceCommands, gc_dry_run_says_the_same_to_a_program) {
+  EXPECT_EQ(Gc(true, "json"), 0);
+  EXPECT_TRUE(nlohmann::json::parse(out_.str())["pools"].empty()) << out_.str();
+  const std::string vm = DieDraining();
+  cluster_.EditAnnotation(vm, kMark, std::nullopt);
+  const int effects = cluster_.EffectCount();
+  EXPECT_EQ(Gc(true, "json"), 0);
+  const auto pool = nlohmann::json::parse(out_.str())["pools"][0];
+  EXPECT_EQ(pool["namespace"], "nomad");
+  EXPECT_EQ(pool["node_group_name"], "web");
+  ASSERT_EQ(pool["steps"].size(), 1U);
+  EXPECT_EQ(pool["steps"][0]["vm"], vm);
+  EXPECT_EQ(pool["steps"][0]["what"], "make its node eligible again");
+  EXPECT_THAT(pool["steps"][0]["why"].get<std::string>(), HasSubstr("the VM carries no mark"));
+  EXPECT_TRUE(pool["unfinished"].empty());
+  EXPECT_TRUE(pool["error"].is_null());
+  EXPECT_EQ(cluster_.EffectCount(), effects);
+}
+
 TEST_F(MaintenanceCommands, gc_prints_a_line_for_each_thing_done) {
   const std::string vm = DieDraining();
   EXPECT_EQ(Gc(), 0);
@@ -987,9 +1023,10 @@ class WholeCommands : public testing::Test {
   int Call(std::vector<std::string> arguments) { return Call(arguments, server_.nomad_url()); }
   int Call(std::vector<std::string> arguments, const std::string& nomad) {
     const CapturedOutput captured;
-    const int code =
-        Main(arguments,
-             {{"HARVESTER_URL", server_.harvester_url()}, {"NOMAD_ADDR", nomad}, credential_});
+    const int code = Main(arguments, {{kAgentConfigVariable, ""},
+                                      {"HARVESTER_URL", server_.harvester_url()},
+                                      {"NOMAD_ADDR", nomad},
+                                      credential_});
     out_ = captured.Stdout();
     err_ = captured.Stderr();
     return code;
@@ -1028,8 +1065,7 @@ TEST_F(WholeCommands, status_names_the_address_of_a_nomad_that_hangs_and_the_lim
                                   nomad.url() + " \\(4 attempts\\)\n"));
 }
 
-// nomad-harvester scale to one VM of pool web, which is delivered once it exists; and more
-// settings.
+// nomad-harvester scale to one VM of pool web, and more settings.
 std::vector<std::string> ScaleToOne(const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"scale", "--count", "1"};
   std::vector<std::string> pairs = {"node_group_name=web",
@@ -1037,8 +1073,7 @@ std::vector<std::string> ScaleToOne(const std::vector<std::string>& more = {}) {
                                     "cpu_request=1",
                                     "memory_request=1Gi",
                                     "image=default/ubuntu-24.04",
-                                    "networks=default/vlan100",
-                                    "wait_for=created"};
+                                    "networks=default/vlan100"};
   pairs.insert(pairs.end(), more.begin(), more.end());
   for (const std::string& pair : pairs) arguments.insert(arguments.end(), {"--set", pair});
   return arguments;
@@ -1065,6 +1100,12 @@ TEST_F(WholeCommands, short_options_stand_for_their_keys_and_a_count_needs_no_op
                   "--set", "node_class=web"}),
             2);
   EXPECT_THAT(err_, HasSubstr("/nowhere/kubeconfig"));
+}
+
+TEST_F(WholeCommands, L10_the_help_of_pause_says_that_an_open_scale_is_accepted_first) {
+  EXPECT_EQ(Call({"pause", "--help"}), 0) << err_;
+  EXPECT_THAT(out_,
+              ContainsRegex("A[ \n]+Scale[ \n]+that[ \n]+is[ \n]+open[ \n]+is[ \n]+accepted"));
 }
 
 TEST_F(WholeCommands, L10_a_pause_may_say_how_long_it_is) {
@@ -1100,9 +1141,10 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
       err_,
       HasSubstr("no enabled policy of the files has a pool of this plugin in namespace elsewhere"));
   EXPECT_EQ(Call({"status", "--all"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--all: shows the pools of all policies; give the agent's files"));
+  EXPECT_THAT(err_, HasSubstr("the pools of all policies are asked for; give the agent's files"));
   EXPECT_EQ(Call({"status", "web-1", "--all", "--policy", file}), 2);
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "--policy-name", "web"}), 2);
+  EXPECT_THAT(err_, HasSubstr("leave out --policy-name"));
 }
 
 TEST_F(WholeCommands, status_of_all_is_3_if_one_pool_is_not_ready_and_another_has_trouble) {
@@ -1220,7 +1262,7 @@ TEST_F(WholeCommands,
 
 TEST_F(WholeCommands, a_count_that_begins_with_0_is_refused_because_it_would_be_read_as_octal) {
   EXPECT_EQ(Call({"plan", "--count", "010", "--set", "node_group_name=web"}), 2);
-  EXPECT_THAT(err_, HasSubstr("\"010\" is not a count of VMs"));
+  EXPECT_THAT(err_, HasSubstr("without leading zeros, such as 3, got \"010\""));
   EXPECT_EQ(Call({"plan", "--count", "-1", "--set", "node_group_name=web"}), 2);
 }
 

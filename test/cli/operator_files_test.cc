@@ -83,6 +83,84 @@ TEST_F(OperatorFilesTest, without_files_there_are_no_settings) {
   EXPECT_THAT(settings.policy, IsEmpty());
 }
 
+TEST_F(OperatorFilesTest, without_an_option_the_agents_files_are_those_of_the_variable) {
+  const std::string a = Write("a.hcl", Target("harvester", "harvester_url = \"https://a\""));
+  const std::string b = Write("b.hcl", Target("harvester", "harvester_url = \"https://b\""));
+  const OperatorFiles found =
+      FindAgentFiles({}, {{kAgentConfigVariable, a + ":" + b}}, dir_.Path("none"));
+  EXPECT_THAT(found.agent_config, ElementsAre(a, b));
+  const FileSettings settings = Read(found);
+  EXPECT_THAT(settings.plugin, ElementsAre(Pair("harvester_url", "https://b")));
+  EXPECT_THAT(settings.files, ElementsAre(a, b));
+  EXPECT_EQ(settings.found, a + " and " + b);
+  const OperatorFiles given = FindAgentFiles({.agent_config = {b}}, {{kAgentConfigVariable, a}});
+  EXPECT_THAT(given.agent_config, ElementsAre(b)) << "an option is stronger";
+  EXPECT_EQ(Read(given).found, "") << "and needs no line";
+}
+
+TEST_F(OperatorFilesTest,
+       without_the_variable_they_are_those_of_the_agents_directory_if_it_has_any) {
+  const std::string directory = dir_.Path("etc");
+  EXPECT_THAT(FindAgentFiles({}, {}, directory).agent_config, IsEmpty()) << "it does not exist";
+  Write("etc/policies/web.hcl", Policy("web"));
+  Write("etc/cloud-init.yaml", "#cloud-config");
+  EXPECT_THAT(FindAgentFiles({}, {}, directory).agent_config, IsEmpty()) << "it has no such file";
+  const std::string agent =
+      Write("etc/agent.hcl",
+            Target("harvester", "x = 1") + "policy {\n  dir = \"" + directory + "/policies\"\n}\n");
+  OperatorFiles found = FindAgentFiles({}, {}, directory);
+  EXPECT_EQ(Read(found).found, directory) << "without the policies, which nothing asks for";
+  found.needs_policy = true;
+  const FileSettings settings = Read(found);
+  EXPECT_EQ(settings.policy_name, "web");
+  EXPECT_EQ(settings.found, directory + " and " + directory + "/policies");
+  EXPECT_THAT(settings.files, ElementsAre(agent, directory + "/policies/web.hcl"));
+  EXPECT_THAT(FindAgentFiles({}, {{kAgentConfigVariable, ""}}, directory).agent_config, IsEmpty())
+      << "an empty variable means none";
+}
+
+TEST_F(OperatorFilesTest, a_policy_that_is_given_belongs_to_the_agents_files_that_are_found) {
+  const std::string directory = dir_.Path("etc");
+  Write("etc/agent.hcl", Target("east", "x = 1"));
+  const FileSettings settings =
+      Read(FindAgentFiles({.policy = Write("new.hcl", Policy("web", "east"))}, {}, directory));
+  EXPECT_EQ(settings.policy_name, "web");
+  EXPECT_EQ(settings.found, directory);
+}
+
+TEST_F(OperatorFilesTest, a_mistake_in_files_that_were_found_says_where_they_come_from) {
+  const std::string wrong = Write("etc/agent.hcl", "nomad {\n  addres = \"x\"\n}\n");
+  const std::string etc = dir_.Path("etc");
+  const auto hint = [](const std::string& origin) {
+    return "\nwithout --agent-config the agent's files are those of " + origin +
+           "; --agent-config names others, and an empty NOMAD_HARVESTER_AGENT_CONFIG none";
+  };
+  EXPECT_THAT(Problem(FindAgentFiles({}, {}, etc)),
+              AllOf(StartsWith(wrong + ":2:3: unknown argument addres"), EndsWith(hint(etc))));
+  EXPECT_THAT(Problem(FindAgentFiles({}, {{kAgentConfigVariable, "/nowhere"}}, etc)),
+              AllOf(HasSubstr("/nowhere"), EndsWith(hint("NOMAD_HARVESTER_AGENT_CONFIG"))));
+  EXPECT_THAT(Problem({.agent_config = {wrong}}), Not(HasSubstr("without --agent-config")));
+}
+
+TEST_F(OperatorFilesTest, a_word_that_is_the_label_of_an_enabled_policy_is_the_pool) {
+  Write("policies/a.hcl", Policy("web") + Policy("db") + Policy("off", "harvester", "false"));
+  const auto take = [&](std::vector<std::string> words, const std::string& name = "") {
+    OperatorFiles files = {.policy = dir_.Path("policies"), .policy_name = name};
+    TakePolicyName(&files, &words);
+    words.insert(words.begin(), files.policy_name);
+    return words;
+  };
+  EXPECT_THAT(take({"web"}), ElementsAre("web"));
+  EXPECT_THAT(take({"web-7", "db"}), ElementsAre("db", "web-7"));
+  EXPECT_THAT(take({"web-7"}), ElementsAre("", "web-7")) << "a VM";
+  EXPECT_THAT(take({"off"}), ElementsAre("", "off")) << "the agent does not scale by it";
+  EXPECT_THAT(take({"web"}, "db"), ElementsAre("db", "web")) << "the pool is named already";
+  OperatorFiles unreadable = {.policy = dir_.Path("none")};
+  std::vector<std::string> words = {"web"};
+  TakePolicyName(&unreadable, &words);
+  EXPECT_THAT(words, ElementsAre("web")) << "the error is that of reading the files";
+}
+
 TEST_F(OperatorFilesTest, the_examples_are_read) {
   const FileSettings settings = Read({.agent_config = {support::SourcePath("examples/agent.hcl")},
                                       .policy = support::SourcePath("examples/policy.hcl")});
@@ -91,6 +169,23 @@ TEST_F(OperatorFilesTest, the_examples_are_read) {
   EXPECT_THAT(settings.policy, Contains(Pair("node_group_name", "batch")));
   EXPECT_THAT(settings.origins, Contains(Pair("nomad_address", HasSubstr("agent.hcl:"))));
   EXPECT_THAT(settings.warnings, IsEmpty());
+}
+
+TEST_F(OperatorFilesTest, the_queries_of_the_other_enabled_policies_are_read_too) {
+  const auto policy = [](const std::string& name, const std::string& enabled) {
+    return "scaling \"" + name + "\" {\n  enabled = " + enabled +
+           "\n  max = 5\n  policy {\n    check \"" + name +
+           "\" {\n      source = \"demand\"\n      strategy \"pass-through\" {}\n    }\n    "
+           "target \"harvester\" {\n    }\n  }\n}\n";
+  };
+  const std::string file =
+      Write("policies.hcl", policy("web", "true") + policy("batch", "true") + policy("x", "false"));
+  const FileSettings settings = Read({.policy = file, .policy_name = "web"});
+  EXPECT_EQ(settings.policy_name, "web");
+  ASSERT_EQ(settings.queries.size(), 1U);
+  ASSERT_EQ(settings.other_queries.size(), 1U);
+  EXPECT_EQ(settings.other_queries.front().policy, "batch");
+  EXPECT_EQ(settings.other_queries.front().check.where, file + ":17:5");
 }
 
 TEST_F(OperatorFilesTest, values_arrive_as_texts_with_their_places) {
@@ -149,7 +244,7 @@ TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
   EXPECT_THAT(Read({.policy = policies, .policy_name = "ci"}).policy,
               ElementsAre(Pair("node_group_name", "ci")));
   EXPECT_EQ(Problem({.policy = policies}),
-            "--policy: several policies; choose one with --policy-name"
+            "--policy: several policies; name one of them (--policy-name)"
             "\n  web: target \"harvester\", " +
                 policies + "/a.hcl:1:1\n  db: target \"harvester\", " + policies +
                 "/a.hcl:12:1\n  ci: target \"harvester\", " + policies + "/b.json:1:14");

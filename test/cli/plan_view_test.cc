@@ -30,12 +30,15 @@ scaling::Proposal FullProposal() {
                    .remove = {{.vm = "web-d", .node_id = "0123456789ab", .reason = "stopped"}},
                    .reserve = {{.vm = "web-e", .node_id = "", .reason = "least_busy (3 %)"}},
                    .passed_over = {{.vm = "web-f", .reason = "protected by its annotation"}},
+                   .would_wait = {{.vm = "web-d",
+                                   .reason = "default/api.server: 2 of 3 allocations (500 MHz, "
+                                             "256 MiB each)"}},
                    .missing_victims = 1};
   proposal.roll_backs = {{.vm = "web-g", .reason = "an operator enabled its node"}};
   proposal.replaced = {{.vm = "web-h", .reason = "it never joined: \u201eno route\u201c"}};
   proposal.to_replace = {{.vm = "web-i", .reason = "requested: its disk is full"},
                          {.vm = "web-j", .reason = "drifted: image"}};
-  proposal.replacement_rests = "VM web-a is being removed";
+  proposal.replacement_blocked_reason = "VM web-a is being removed";
   proposal.notes = {"a growth needs 2 GiB"};
   proposal.refusal = base::FailedPrecondition("no victim\nis left");
   return proposal;

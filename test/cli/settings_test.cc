@@ -252,12 +252,12 @@ TEST(ReadPluginSettings, tells_which_is_used_where_a_file_and_the_environment_di
       ReadPluginSettings({}, files, environment)->warnings,
       UnorderedElementsAre(
           "of a file",
-          "harvester_url: HARVESTER_URL of the environment is used, and not agent.hcl:2:3, which "
-          "differs; --set harvester_url=VALUE overrides both",
-          "auth_token_file: HARVESTER_TOKEN of the environment is used, and not agent.hcl:3:3, "
-          "which differs; --set auth_token_file=VALUE overrides both",
-          "nomad_address: agent.hcl:4:3 is used, and not NOMAD_ADDR of the environment, which "
-          "differs; --set nomad_address=VALUE overrides both"));
+          "harvester_url: using HARVESTER_URL of the environment; ignoring agent.hcl:2:3 "
+          "(different); --set harvester_url=VALUE overrides both",
+          "auth_token_file: using HARVESTER_TOKEN of the environment; ignoring agent.hcl:3:3 "
+          "(different); --set auth_token_file=VALUE overrides both",
+          "nomad_address: using agent.hcl:4:3; ignoring NOMAD_ADDR of the environment "
+          "(different); --set nomad_address=VALUE overrides both"));
   EXPECT_THAT(
       ReadPluginSettings({"harvester_url=http://x", "auth_token_file=x", "nomad_address=http://x"},
                          files, environment)

@@ -10,10 +10,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/scaling/replacement.h"
+
 #include "cli/golden.h"
 #include "nlohmann/json.hpp"
 #include "scaling/world.h"
-#include "status_document.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -89,6 +90,8 @@ scaling::Inspection FullInspection() {
   inspection.foreign_nodes = {"c2222222"};
   inspection.cordoned_hosts = {{.name = "rack1-a", .vms = {"web-a", "web-x"}},
                                {.name = "rack2-a", .vms = {}}};
+  inspection.room = 3;
+  inspection.room_text = "3 more VMs: host rack1-b has 6 GiB of memory free, a VM needs 8.4 GiB";
   inspection.unclaimed[{.ns = "default", .pool = "db"}] = {
       {.vm = "db-a", .what = "a drain", .since = scaling::kNow - minutes(30)},
       {.vm = "db-b", .what = "a mark", .since = std::nullopt}};
@@ -101,7 +104,7 @@ scaling::Inspection FullInspection() {
                                          .to = 3,
                                          .names = {"web-a", "web-e", "web-n"},
                                          .create = {{"web-n", "act"}},
-                                         .back = {"web-e"}};
+                                         .cancel = {"web-e"}};
   record.back_off["create"] = {.failures = 2, .retry_at = scaling::kNow + minutes(1)};
   record.back_off["join"] = {.failures = 1, .retry_at = scaling::kNow - minutes(1)};
   record.last_event = scaling::kNow - minutes(5);
@@ -395,7 +398,7 @@ TEST(StatusTable, C18_a_drained_vm_that_is_held_says_by_what_and_until_when) {
 TEST(StatusTable, R1_a_replacement_names_both_vms) {
   World world;
   world.With(Vm("web-a").Joined()).With(Node("web-a"));
-  world.With(Vm("web-b").Age(minutes(1)).Replaces("web-a", "drifted"));
+  world.With(Vm("web-b").Age(minutes(1)).Replaces("web-a", {scaling::ReplaceKind::kDrifted}));
   EXPECT_THAT(TableOf(world), AllOf(HasSubstr("Ready:      yes\n"),
                                     HasSubstr("Under way:  web-b: it takes the place of web-a "
                                               "(drifted) once it is ready\n"),
@@ -405,7 +408,8 @@ TEST(StatusTable, R1_a_replacement_names_both_vms) {
 TEST(StatusTable, R1_only_the_removal_of_the_replaced_vm_is_called_a_replacement) {
   World world;
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a"));
-  world.With(Vm("web-b").Joined().Replaces("web-a", "drifted")).With(Node("web-b"));
+  world.With(Vm("web-b").Joined().Replaces("web-a", {scaling::ReplaceKind::kDrifted}))
+      .With(Node("web-b"));
   world.With(Vm("web-c").Joined().Marked()).With(Node("web-c"));
   const std::string table = TableOf(world);
   EXPECT_THAT(table, HasSubstr("Under way:  web-a: replacement by web-b (drifted): "));
@@ -445,7 +449,8 @@ TEST(StatusStory, R1_names_the_vm_whose_place_a_new_one_takes_and_why) {
   World world;
   world.With(Vm("web-a").Joined())
       .With(Node("web-a"))
-      .With(Vm("web-b").Age(minutes(1)).Replaces("web-a", "drifted: image"));
+      .With(
+          Vm("web-b").Age(minutes(1)).Replaces("web-a", {scaling::ReplaceKind::kDrifted, "image"}));
   EXPECT_THAT(Story(Describe(world), "web-b"),
               AllOf(HasSubstr("State:      replacement, not part of the count\n"),
                     HasSubstr("Replaces:   web-a (drifted: image)\n")));

@@ -73,13 +73,6 @@ TEST(Fold, every_line_fits_unless_it_is_one_word) {
   }
 }
 
-TEST(Clip, keeps_what_fits_and_no_part_of_a_character) {
-  EXPECT_EQ(Clip("2 → 4", 3), "2 →");
-  EXPECT_EQ(Clip("2 → 4", 2), "2 ");
-  EXPECT_EQ(Clip("short", 9), "short");
-  EXPECT_EQ(Clip("none", 0), "");
-}
-
 TEST(Paint, colours_whole_words_at_the_beginning_of_lines_on_a_terminal_with_colours) {
   const std::string text = "FAIL     one\nFAILURE\n  FAIL\nwarn";
   const auto paint = [&](bool colour) {

@@ -66,13 +66,13 @@ TEST(ConfigReader, the_value_of_an_unknown_key_is_not_shown) {
 }
 
 TEST(ConfigReader, problems_come_in_the_order_of_the_table_and_unknown_keys_last) {
-  const StringMap values = {{"aaa", ""}, {"scale_timeout", "x"}, {"drain_grace", "x"}};
+  const StringMap values = {{"aaa", ""}, {"join_timeout", "x"}, {"drain_grace", "x"}};
   ConfigReader reader(Section::kPolicy, values);
   base::Duration ignored{};
   reader.Read("drain_grace", PositiveDuration, &ignored);
-  reader.Read("scale_timeout", PositiveDuration, &ignored);
+  reader.Read("join_timeout", PositiveDuration, &ignored);
   const std::string message = Finished(reader);
-  EXPECT_LT(message.find("scale_timeout:"), message.find("drain_grace:"));
+  EXPECT_LT(message.find("join_timeout:"), message.find("drain_grace:"));
   EXPECT_LT(message.find("drain_grace:"), message.find("aaa:"));
 }
 

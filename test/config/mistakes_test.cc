@@ -32,11 +32,11 @@ TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) 
   const auto config = ParsePluginConfig(values, {});
   EXPECT_THAT(
       ProblemsOf(config),
-      ElementsAre(StartsWith("harvester_url: must begin with"),
+      ElementsAre(StartsWith("harvester_url: the address must begin with"),
                   StartsWith("auth_token: given together with auth_token_file"),
                   StartsWith("harvester_ca_cert: no such file"),
                   StartsWith("harvester_skip_verify: must be true or false"),
-                  StartsWith("nomad_address: must begin with"),
+                  StartsWith("nomad_address: the address must begin with"),
                   StartsWith("nomad_client-cert: is not a regular file"),
                   StartsWith("nomad_client-cert: given without nomad_client-key"),
                   StartsWith("nomad_skip-verify: must be true or false"),
@@ -48,7 +48,7 @@ TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) 
 
 TEST(Mistakes, a_policy_with_ten_names_all_ten_in_the_order_of_the_table) {
   const StringMap values = {{"node_group_name", "Web_Pool"},
-                            {"scale_timeout", "-1h"},
+                            {"namespace", "No_Space"},
                             {"node_filter_ignore_init", "si"},
                             {"image", "ubuntu"},
                             {"cpu_request", "1.5"},
@@ -56,12 +56,12 @@ TEST(Mistakes, a_policy_with_ten_names_all_ten_in_the_order_of_the_table) {
                             {"user_data", "#cloud-config"},
                             {"user_data_file", "/etc/x"},
                             {"run_strategy", "Halted"},
-                            {"wait_for", "godot"},
+                            {"on_join_timeout", "godot"},
                             {"node_drain_deadline", "10mm"},
                             {"node_drain_deadine", "10m"}};
   EXPECT_THAT(ProblemsOf(ParsePoolPolicy(values)),
               ElementsAre(StartsWith("node_group_name: must be a DNS label"),
-                          StartsWith("scale_timeout: must be longer than 0"),
+                          StartsWith("namespace: must be"),
                           StartsWith("node_class: node pool identification method required"),
                           StartsWith("node_filter_ignore_init: must be true or false"),
                           StartsWith("image: must be of the form"),
@@ -70,7 +70,7 @@ TEST(Mistakes, a_policy_with_ten_names_all_ten_in_the_order_of_the_table) {
                           StartsWith("networks: \"vlan10\" is neither"),
                           StartsWith("user_data: given together with user_data_file"),
                           StartsWith("run_strategy: never boots a VM"),
-                          StartsWith("wait_for: must be one of"),
+                          StartsWith("on_join_timeout: must be one of"),
                           StartsWith("node_drain_deadline: must be a duration"),
                           "node_drain_deadine: unknown key; did you mean node_drain_deadline?"));
 }
@@ -78,8 +78,8 @@ TEST(Mistakes, a_policy_with_ten_names_all_ten_in_the_order_of_the_table) {
 TEST(Mistakes, each_line_has_a_key_and_a_fix) {
   StringMap values;
   for (const char* const key :
-       {"node_group_name", "namespace", "dry-run", "scale_timeout", "image", "cpu_request",
-        "memory_request", "disk_size", "networks", "ssh_keys", "labels", "run_strategy", "wait_for",
+       {"node_group_name", "namespace", "dry-run", "image", "cpu_request", "memory_request",
+        "disk_size", "networks", "ssh_keys", "labels", "run_strategy", "on_join_timeout",
         "join_timeout", "max_scale_out", "node_drain_deadline", "unknown"}) {
     values[key] = "?";
   }

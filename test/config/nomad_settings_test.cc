@@ -167,14 +167,16 @@ TEST(NomadSettings, a_client_certificate_and_its_key_go_together) {
 }
 
 TEST(NomadSettings, a_wrong_address_is_a_problem) {
-  EXPECT_THAT(ProblemOf(ParsePlugin({{"nomad_address", "127.0.0.1:4646"}})),
-              HasSubstr("nomad_address: must begin with http://, https:// or unix:// (got "
-                        "\"127.0.0.1:4646\")"));
+  EXPECT_THAT(
+      ProblemOf(ParsePlugin({{"nomad_address", "127.0.0.1:4646"}})),
+      HasSubstr("nomad_address: the address must begin with http://, https:// or unix:// (got "
+                "\"127.0.0.1:4646\")"));
 }
 
 TEST(NomadSettings, P3_a_password_in_the_address_is_refused_and_not_shown) {
   const std::string problem = ProblemOf(ParsePlugin({{"nomad_address", "http://u:hunter2@host"}}));
-  EXPECT_THAT(problem, HasSubstr("nomad_address: must not hold a user or password"));
+  EXPECT_THAT(problem,
+              HasSubstr("nomad_address: the address must not hold a user name or password"));
   EXPECT_THAT(problem, ::testing::Not(HasSubstr("hunter2")));
 }
 

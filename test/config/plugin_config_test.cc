@@ -108,12 +108,13 @@ TEST(PluginConfig, an_empty_url_is_a_problem_and_not_the_kubeconfigs_server) {
   EXPECT_THAT(
       ProblemOf(ParsePlugin({{"harvester_url", ""},
                              {"harvester_kubeconfig", directory.WriteFile("kubeconfig", "x")}})),
-      HasSubstr("harvester_url: must not be empty"));
+      HasSubstr("harvester_url: the address is empty"));
 }
 
 TEST(PluginConfig, a_wrong_url_of_the_environment_is_not_replaced_by_the_maps) {
   EXPECT_EQ(ProblemOf(ParsePlugin({}, {{"HARVESTER_URL", "10.0.0.10"}})),
-            "harvester_url: must begin with https:// or http:// (got \"10.0.0.10\" from "
+            "harvester_url: the address must begin with http://, https:// or unix:// (got "
+            "\"10.0.0.10\" from "
             "HARVESTER_URL); write it such as \"https://10.0.0.1:6443\"");
 }
 
@@ -164,6 +165,47 @@ TEST(PluginConfig, templates_see_only_variables_with_their_prefix) {
 
 TEST(PluginConfig, an_empty_environment_is_accepted) {
   EXPECT_TRUE(ParsePluginConfig(MinimalPlugin(), {}).ok());
+}
+
+TEST(ApmConfig, needs_nothing_of_harvester) {
+  const auto config = ParseApmConfig(
+      {{"nomad_address", "http://nomad:4646"}, {"log_level", "debug"}},
+      {{"HARVESTER_KUBECONFIG", "/no/such/file"}, {"NOMAD_TOKEN", "s3cr3t-of-nomad"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->nomad.address, "http://nomad:4646");
+  EXPECT_EQ(config->nomad.token.Reveal(), "s3cr3t-of-nomad");
+  EXPECT_EQ(config->log_level, "debug");
+  EXPECT_EQ(config->harvester.url, "");
+}
+
+TEST(ApmConfig, D6_reads_the_connection_to_harvester_as_a_target_does) {
+  const StringMap block = {{"harvester_url", "https://10.0.0.10:6443"},
+                           {"auth_token", "s3cr3t-of-harvester"},
+                           {"harvester_skip_verify", "true"}};
+  const auto config = ParseApmConfig(block, {{"HARVESTER_URL", "https://10.0.0.11:6443"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->harvester.has_server());
+  EXPECT_EQ(config->harvester.url, "https://10.0.0.11:6443");
+  EXPECT_EQ(config->harvester.token.Reveal(), "s3cr3t-of-harvester");
+  EXPECT_TRUE(config->harvester.skip_verify);
+  EXPECT_FALSE(ParseApmConfig({}, {{"HARVESTER_URL", "https://h:6443"}})->harvester.has_server());
+}
+
+TEST(ApmConfig, P3_names_every_key_that_is_not_its_own_and_no_secret) {
+  const auto config = ParseApmConfig(
+      {{"auth_token", "s3cr3t-of-harvester"}, {"events", "true"}, {"log_levl", "debug"}}, {});
+  const std::string text(config.status().message());
+  EXPECT_THAT(text, HasSubstr("harvester_url: required, but absent"));
+  EXPECT_THAT(text, HasSubstr("events: not a key of an apm block"));
+  EXPECT_THAT(text, HasSubstr("log_levl: unknown key; did you mean log_level?"));
+  EXPECT_EQ(text.find("s3cr3t"), std::string::npos);
+}
+
+TEST(ApmConfig, P3_names_the_key_about_nomad_of_which_only_the_prefix_lacks) {
+  const auto config = ParseApmConfig({{"token", "s3cr3t"}, {"address", "http://n"}}, {});
+  EXPECT_EQ(config.status().message(),
+            "address: unknown key; did you mean nomad_address?\n"
+            "token: unknown key; did you mean nomad_token?");
 }
 
 }  // namespace

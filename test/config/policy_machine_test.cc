@@ -49,7 +49,8 @@ TEST(PolicyMachine, memory_without_a_unit_is_bytes_and_refused) {
             "\"4\"); write \"4Gi\"");
   EXPECT_THAT(ProblemOf(ParsePolicy({{"memory_request", "4Mi"}})),
               HasSubstr("; write a quantity such as \"4Gi\""));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"memory_request", "4096"}})), HasSubstr("number of bytes"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"memory_request", "4096"}})),
+              HasSubstr("number of bytes (got \"4096\"); write \"4096Mi\""));
   EXPECT_EQ(PolicyOf({{"memory_request", "64Mi"}}).memory_bytes, 64 * 1024 * 1024);
   EXPECT_EQ(PolicyOf({{"memory_request", "4294967296"}}).memory_bytes, 4294967296);
 }

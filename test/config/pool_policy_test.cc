@@ -35,15 +35,12 @@ TEST(PoolPolicy, the_required_keys_alone_give_the_documented_defaults) {
   EXPECT_FALSE(policy->filter_ignore_drain);
   EXPECT_EQ(policy->filter_ignore_ineligible, std::nullopt);
   EXPECT_EQ(policy->node_attribute, "unique.hostname");
-  EXPECT_EQ(policy->wait_for, WaitFor::kNomad);
   EXPECT_EQ(policy->join_timeout, std::chrono::minutes(15));
   EXPECT_EQ(policy->on_join_timeout, OnJoinTimeout::kDelete);
   EXPECT_EQ(policy->drain_grace, std::chrono::minutes(5));
   EXPECT_TRUE(policy->force_after_deadline);
   EXPECT_EQ(policy->max_scale_out, std::nullopt);
   EXPECT_EQ(policy->max_scale_in, std::nullopt);
-  EXPECT_EQ(policy->scale_timeout, std::chrono::hours(2));
-  EXPECT_TRUE(policy->scale_in_wait);
   EXPECT_EQ(policy->grpc_timeout, std::nullopt);
   EXPECT_THAT(policy->warnings, IsEmpty());
 }
@@ -63,13 +60,10 @@ TEST(PoolPolicy, the_defaults_of_the_struct_are_those_of_the_table) {
   EXPECT_EQ(policy->filter_ignore_drain, fresh.filter_ignore_drain);
   EXPECT_EQ(policy->run_strategy, fresh.run_strategy);
   EXPECT_EQ(policy->node_attribute, fresh.node_attribute);
-  EXPECT_EQ(policy->wait_for, fresh.wait_for);
   EXPECT_EQ(policy->join_timeout, fresh.join_timeout);
   EXPECT_EQ(policy->on_join_timeout, fresh.on_join_timeout);
   EXPECT_EQ(policy->drain_grace, fresh.drain_grace);
   EXPECT_EQ(policy->force_after_deadline, fresh.force_after_deadline);
-  EXPECT_EQ(policy->scale_timeout, fresh.scale_timeout);
-  EXPECT_EQ(policy->scale_in_wait, fresh.scale_in_wait);
 }
 
 TEST(PoolPolicy, an_empty_map_names_every_required_key) {

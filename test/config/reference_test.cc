@@ -159,8 +159,7 @@ TEST(Reference, rows_state_type_default_example_and_environment) {
                               "`NOMAD_UNIX_ADDR` (if the key is absent) | "));
   EXPECT_THAT(text, HasSubstr("<a id=\"node_group_name\"></a>`node_group_name` | string | "
                               "**required** | `\"batch\"` | "));
-  EXPECT_THAT(text, HasSubstr("`wait_for` | `created`, `running`, `nomad` | `nomad` | "
-                              "`\"created\"` | "));
+  EXPECT_THAT(text, HasSubstr("`on_join_timeout` | `delete`, `keep` | `delete` | `\"keep\"` | "));
   EXPECT_THAT(text, HasSubstr("`node_drain_deadline` | duration, any sign | `15m` | `\"15m\"` | "));
   EXPECT_THAT(text, HasSubstr("`max_scale_out` | whole number | no limit | `\"5\"` | "));
 }

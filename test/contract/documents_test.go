@@ -89,7 +89,7 @@ func commandsOf(t *testing.T, file string) []documented {
 	t.Helper()
 	blocks, prose := shellBlocks(t, file)
 	var commands []documented
-	variables := map[string]string{"FILES": "--agent-config agent.hcl --policy policy.hcl"}
+	variables := map[string]string{}
 	for i, block := range blocks {
 		text := continuation.ReplaceAllString(block.text, " ")
 		for _, set := range assignment.FindAllStringSubmatch(text, -1) {
@@ -175,7 +175,7 @@ func TestEveryCommandInTheDocumentsExistsWithItsOptions(t *testing.T) {
 			checked[name]++
 		}
 	}
-	for _, name := range []string{"scripts", "check", "plan", "scale", "status", "render", "pause", "resume", "adopt", "gc", "dev", "init"} {
+	for _, name := range []string{"scripts", "check", "plan", "scale", "status", "demand", "why", "render", "pause", "resume", "adopt", "gc", "dev", "init"} {
 		if checked[name] == 0 {
 			t.Errorf("no document uses %s: %v", name, checked)
 		}
@@ -334,7 +334,7 @@ clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: {token: an
 	}
 	cmd := patientCommand(t, "/bin/sh", "-e", "-x")
 	cmd.Dir = dir
-	cmd.Env = []string{"HARVESTER_BINARY=" + realPlugin, "FILES=--agent-config agent.hcl --policy policy.hcl"}
+	cmd.Env = []string{"HARVESTER_BINARY=" + realPlugin, "NOMAD_HARVESTER_AGENT_CONFIG=agent.hcl"}
 	cmd.Stdin = strings.NewReader(start + text)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -133,7 +133,7 @@ func TestP4NobodyListensIsNoReasonToRestartThePolicies(t *testing.T) {
 	if err != nil || got.Ready {
 		t.Errorf("Status: %+v, %v", got, err)
 	}
-	err = h.scale(completePolicy("scale_timeout", "1s"))
+	err = h.scale(completePolicy())
 	if err == nil || strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "EOF") {
 		t.Errorf("Scale: %v", err)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/hashicorp/nomad-autoscaler/sdk"
 )
 
-// The executable, killed with SIGKILL at random moments of scale-outs and scale-ins, against the
-// simulated cluster on a socket. A new process gets only Status calls, as from the agent.
+// The executable, killed with SIGKILL at random moments of scale-outs and scale-ins and of the work
+// that they leave to the background, against the simulated cluster on a socket. A new process gets only Status calls, as from the agent.
 //
 // HARVESTER_KILL_SEED determines the moments. Number of kills: kills_test.go, kills_long_test.go.
 
@@ -32,13 +32,13 @@ const convergence = 3 * time.Minute
 func TestC10_kills_at_random_moments_leave_nothing_behind(t *testing.T) {
 	seed := int64(environmentNumber(t, "HARVESTER_KILL_SEED", 1))
 	t.Logf("%d pools, %d kills in each, HARVESTER_KILL_SEED=%d", killedPools, killsPerPool, seed)
-	var inScale atomic.Int32 // kills while a Scale was open
+	var atWork atomic.Int32 // kills while the process had the pool's Lease
 	var pools sync.WaitGroup
 	for i := range killedPools {
 		pools.Add(1)
 		go func() {
 			defer pools.Done()
-			p := &killedPool{random: rand.New(rand.NewSource(seed + int64(i))), inScale: &inScale}
+			p := &killedPool{random: rand.New(rand.NewSource(seed + int64(i))), atWork: &atWork}
 			err := p.start()
 			defer p.stop()
 			if err == nil {
@@ -50,9 +50,9 @@ func TestC10_kills_at_random_moments_leave_nothing_behind(t *testing.T) {
 		}()
 	}
 	pools.Wait()
-	t.Logf("%d kills while a Scale was open", inScale.Load())
-	if inScale.Load() == 0 {
-		t.Error("no kill met an open Scale")
+	t.Logf("%d kills while the process had the Lease", atWork.Load())
+	if atWork.Load() == 0 {
+		t.Error("no kill met a process at work")
 	}
 }
 
@@ -72,7 +72,7 @@ func environmentNumber(t *testing.T, name string, otherwise int) int {
 // One simulated cluster with one pool.
 type killedPool struct {
 	random  *rand.Rand
-	inScale *atomic.Int32
+	atWork  *atomic.Int32
 	cluster *simulatedCluster
 	tmp     string
 	logs    lockedBuffer
@@ -109,7 +109,7 @@ func (p *killedPool) run(kills int) error {
 	count := int64(0)
 	for range kills {
 		wanted := (count + 1 + p.random.Int63n(4)) % 5
-		if err := p.killInScale(wanted); err != nil {
+		if err := p.scaleAndKill(wanted); err != nil {
 			return err
 		}
 		var err error
@@ -122,7 +122,7 @@ func (p *killedPool) run(kills int) error {
 
 // Scales, and kills the process within a second and a half: of the call, or, while the pool's Lease is that
 // of a process that was killed before, of the moment when the Scale has it.
-func (p *killedPool) killInScale(wanted int64) error {
+func (p *killedPool) scaleAndKill(wanted int64) error {
 	client, plugin, err := p.startPlugin()
 	if err != nil {
 		return err
@@ -132,31 +132,25 @@ func (p *killedPool) killInScale(wanted int64) error {
 		return err
 	}
 	moment := time.Duration(p.random.Int63n(int64(1500 * time.Millisecond)))
-	open := true
 	result := make(chan error, 1)
 	p.logf("Scale to %d", wanted)
 	go func() { result <- p.scaleUntilNotBusy(plugin, wanted) }()
 	if dead != "" {
-		open, err = p.waitForLease(dead, result)
-		if err != nil {
+		if err := p.waitForLease(dead, result); err != nil {
 			return err
 		}
 	}
-	if open {
-		select {
-		case err := <-result:
-			p.logf("it ended by itself: %v", err)
-			open = false
-		case <-time.After(moment):
-		}
+	time.Sleep(moment)
+	holder, err := p.leaseHolder()
+	if err != nil {
+		return err
 	}
-	p.logf("kill after %v", moment)
 	if err := p.kill(client); err != nil {
 		return err
 	}
-	if open {
-		<-result
-		p.inScale.Add(1)
+	p.logf("killed after %v; the Lease was of %q, the Scale: %v", moment, holder, <-result)
+	if holder != "" {
+		p.atWork.Add(1)
 	}
 	return nil
 }
@@ -172,24 +166,15 @@ func (p *killedPool) scaleUntilNotBusy(plugin target.Target, wanted int64) error
 	}
 }
 
-// Waits until another process than the dead one has the Lease; false: the Scale has ended before.
-func (p *killedPool) waitForLease(dead string, ended chan error) (bool, error) {
+// Waits until another process than the dead one has the Lease, or the Scale has ended.
+func (p *killedPool) waitForLease(dead string, ended chan error) error {
 	for until := time.Now().Add(convergence); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		holder, err := p.leaseHolder()
-		if err != nil {
-			return false, err
-		}
-		if holder != "" && holder != dead {
-			return true, nil
-		}
-		select {
-		case err := <-ended:
-			p.logf("it ended by itself: %v", err)
-			return false, nil
-		default:
+		if err != nil || (holder != "" && holder != dead) || len(ended) > 0 {
+			return err
 		}
 	}
-	return false, fmt.Errorf("the Scale does not get the Lease of %s", dead)
+	return fmt.Errorf("the Scale does not get the Lease of %s", dead)
 }
 
 // Empty: nobody has the Lease.

@@ -34,7 +34,7 @@ const (
 	endedProcesses = 10
 )
 
-func startLive(t *testing.T) (*simulatedCluster, *slowAPI, *host) {
+func startLive(t *testing.T) (*slowAPI, *host) {
 	t.Helper()
 	cluster := clusterFor(t)
 	harvester := newSlowAPI(t, cluster.harvester)
@@ -43,10 +43,9 @@ func startLive(t *testing.T) (*simulatedCluster, *slowAPI, *host) {
 		"nomad_address": cluster.nomad, "auth_token": "any"}); err != nil {
 		t.Fatal(err)
 	}
-	return cluster, harvester, h
+	return harvester, h
 }
 
-// Without user_data, a VM never joins: a Scale that makes one waits.
 func livePolicy(namespace string) map[string]string {
 	return completePolicy("namespace", namespace, "image", "default/ubuntu-24.04", "networks",
 		"default/vlan10", shared.PluginConfigKeyGRPCTimeout, statusLimit.String())
@@ -55,7 +54,7 @@ func livePolicy(namespace string) map[string]string {
 func TestS3_calls_of_Status_at_once_are_answered_without_a_stall(t *testing.T) {
 	for process := range liveProcesses {
 		t.Run(fmt.Sprint(process), func(t *testing.T) {
-			_, _, h := startLive(t)
+			_, h := startLive(t)
 			end := time.Now().Add(liveDuration)
 			forPools(0, liveClients, func(client int) {
 				for time.Now().Before(end) {
@@ -75,12 +74,11 @@ func TestS3_calls_of_Status_at_once_are_answered_without_a_stall(t *testing.T) {
 func TestP1_P4_calls_under_way_at_SIGTERM_get_their_status_and_never_the_hosts_own_text(t *testing.T) {
 	for process := range endedProcesses {
 		t.Run(fmt.Sprint(process), func(t *testing.T) {
-			cluster, harvester, h := startLive(t)
+			harvester, h := startLive(t)
 			harvester.path = "/namespaces/held-"
 			harvester.takes.Store(int64(time.Minute))
 			results := make(chan error, liveClients+1)
-			scaleUntilTheEnd(t, cluster, h, results)
-			holdStatuses(t, harvester, h, results)
+			holdCalls(t, harvester, h, results)
 			busy := callStatusUntilItFails(h)
 
 			<-time.After(time.Duration(process+1) * 30 * time.Millisecond)
@@ -103,36 +101,25 @@ func TestP1_P4_calls_under_way_at_SIGTERM_get_their_status_and_never_the_hosts_o
 	}
 }
 
-// Returns when the Scale has made its VM.
-func scaleUntilTheEnd(t *testing.T, cluster *simulatedCluster, h *host, results chan<- error) {
+// Returns when a Scale and each Status wait for Harvester: then the plugin has received them.
+func holdCalls(t *testing.T, harvester *slowAPI, h *host, results chan<- error) {
 	t.Helper()
-	go func() {
-		err := h.target.Scale(sdk.ScalingAction{Count: 1, Reason: "live test"}, livePolicy("nomad"))
-		if err == nil {
-			err = errors.New("the Scale succeeded")
+	hold := func(namespace, asks string, call func(policy map[string]string) error) {
+		go func() { results <- call(livePolicy(namespace)) }()
+		waitUntil(t, "the call asks Harvester", func() bool {
+			return harvester.asked("GET /apis/"+strings.Replace(asks, "NAMESPACE", namespace, 1)) > 0
+		})
+	}
+	hold("held-scale", "coordination.k8s.io/v1/namespaces/NAMESPACE/leases/*", func(policy map[string]string) error {
+		if err := h.target.Scale(sdk.ScalingAction{Count: 1, Reason: "live test"}, policy); err != nil {
+			return err
 		}
-		results <- err
-	}()
-	waitUntil(t, "the Scale has made a VM", func() bool {
-		var vms struct{ Items []simulatedObject }
-		if err := get(cluster.harvester+"/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines", &vms); err != nil {
-			t.Fatal(err)
-		}
-		return len(vms.Items) > 0
+		return errors.New("the Scale succeeded")
 	})
-}
-
-// Returns when each Status waits for its list: then the plugin has received it.
-func holdStatuses(t *testing.T, harvester *slowAPI, h *host, results chan<- error) {
-	t.Helper()
 	for client := range liveClients {
-		namespace := fmt.Sprintf("held-%d", client)
-		go func() {
-			_, err := h.target.Status(livePolicy(namespace))
-			results <- err
-		}()
-		waitUntil(t, "the Status asks Harvester", func() bool {
-			return harvester.wasAsked("GET /apis/kubevirt.io/v1/namespaces/" + namespace + "/virtualmachines")
+		hold(fmt.Sprintf("held-%d", client), "kubevirt.io/v1/namespaces/NAMESPACE/virtualmachines", func(policy map[string]string) error {
+			_, err := h.target.Status(policy)
+			return err
 		})
 	}
 }

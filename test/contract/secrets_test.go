@@ -51,7 +51,7 @@ func TestP3AServerThatTellsATokenBackPutsItIntoNoText(t *testing.T) {
 	if err != nil || got.Ready {
 		t.Errorf("Status: %+v, %v", got, err)
 	}
-	err = h.scale(completePolicy("scale_timeout", "1s"))
+	err = h.scale(completePolicy())
 	if err == nil {
 		t.Fatal("the Scale succeeded")
 	}

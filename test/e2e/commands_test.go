@@ -29,9 +29,9 @@ func useCommands(t *testing.T, s *harness.Stack) {
 		{[]string{"render"}, 0, []string{"kind: Lease\n", "kind: Secret\n", "kind: VirtualMachine\n"}, s.PluginNomadToken},
 		{[]string{"pause"}, 0, []string{" is paused until nomad-harvester resume\n"}, "harvester pause:"},
 		{[]string{"status"}, 3, []string{"Ready:      no: pool ", " is paused"}, "Ready:      yes"},
-		{[]string{"scale", "--count", "4"}, 1, []string{"3 → 4, scale out", "harvester scale: pool "}, "Creating"},
+		{[]string{"scale", "--count", "4"}, 1, []string{"3 → 4, scale out", "harvester scale: pool "}, "accepted"},
 		{[]string{"resume"}, 0, []string{" resumed\n"}, "harvester resume:"},
-		{[]string{"scale", "--count", "1"}, 2, []string{"it would remove 2 VMs, and there is no terminal to ask on: give --yes\n"}, "Marked"},
+		{[]string{"scale", "--count", "1"}, 2, []string{"it would remove 2 VMs, and there is no terminal to ask on: give --yes\n"}, "accepted"},
 		{[]string{"gc", "--dry-run", "--set", "namespace=" + s.Namespace}, 0, []string{": nothing to do\n"}, "would"},
 	} {
 		out, code := s.Command(t, use.arguments[0], use.arguments[1:]...)

@@ -27,13 +27,13 @@ var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#
 func picture(recordings []recording, began, end time.Time) string {
 	rows := (len(recordings) + panelsPerRow - 1) / panelsPerRow
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img">
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img"
+     font-family="ui-sans-serif, sans-serif" font-size="11" fill="#1f2328">
 <title>The dashboard during a test: a pool grows to three VMs, and shrinks to one and to none</title>
 <style>
-  svg { font: 11px ui-sans-serif, sans-serif; color: #1f2328; --soft: #f6f8fa; --line: #d1d9e0; }
-  @media (prefers-color-scheme: dark) { svg { color: #e6edf3; --soft: #161b22; --line: #3d444d; } }
-  text { fill: currentColor; } .title { font-weight: 600; font-size: 12px; }
-  .panel { fill: var(--soft); } .axis { stroke: var(--line); } polyline { fill: none; stroke-width: 1.5; }
+  @media (prefers-color-scheme: dark) {
+    [fill="#1f2328"] { fill: #e6edf3; } [fill="#f6f8fa"] { fill: #161b22; } [stroke="#d1d9e0"] { stroke: #3d444d; }
+  }
 </style>
 `, panelWidth*panelsPerRow, panelHeight*rows)
 	for i, r := range recordings {
@@ -47,8 +47,8 @@ func picture(recordings []recording, began, end time.Time) string {
 
 func (r recording) draw(b *strings.Builder, began, end time.Time) {
 	const bottom = plotTop + plotHeight
-	fmt.Fprintf(b, "<rect class=\"panel\" x=\"4\" y=\"4\" width=\"%d\" height=\"%d\" rx=\"4\"/>\n", panelWidth-8, panelHeight-8)
-	fmt.Fprintf(b, "<text class=\"title\" x=\"14\" y=\"22\">%s</text>\n", html.EscapeString(r.panel.Title))
+	fmt.Fprintf(b, "<rect fill=\"#f6f8fa\" x=\"4\" y=\"4\" width=\"%d\" height=\"%d\" rx=\"4\"/>\n", panelWidth-8, panelHeight-8)
+	fmt.Fprintf(b, "<text x=\"14\" y=\"22\" font-weight=\"600\" font-size=\"12\">%s</text>\n", html.EscapeString(r.panel.Title))
 	legends := r.byPeak()
 	if len(legends) == 0 {
 		fmt.Fprintf(b, "<text x=\"14\" y=\"60\">Empty: %s</text>\n", html.EscapeString(panels[r.panel.Title].empty))
@@ -66,12 +66,12 @@ func (r recording) draw(b *strings.Builder, began, end time.Time) {
 	y := func(value float64) float64 { return bottom - (value-low)/(high-low)*plotHeight }
 	unit := r.panel.FieldConfig.Defaults.Unit
 	for _, value := range slices.Compact([]float64{low, 0, high}) {
-		fmt.Fprintf(b, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", plotLeft, plotLeft+plotWidth, y(value), y(value))
+		fmt.Fprintf(b, "<line stroke=\"#d1d9e0\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", plotLeft, plotLeft+plotWidth, y(value), y(value))
 		fmt.Fprintf(b, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", plotLeft-4, y(value)+4, rounded(value, unit))
 	}
 	x, more := plotLeft, 0
 	for i, legend := range legends {
-		fmt.Fprintf(b, "<polyline stroke=\"%s\" points=\"%s\"/>\n", colours[i%len(colours)], points(r.series[legend], began, end, y))
+		fmt.Fprintf(b, "<polyline fill=\"none\" stroke-width=\"1.5\" stroke=\"%s\" points=\"%s\"/>\n", colours[i%len(colours)], points(r.series[legend], began, end, y))
 		name := legend
 		if name == "" {
 			name = r.panel.Title

@@ -37,9 +37,11 @@ var panels = map[string]struct {
 	"Protected VMs, and Leases held":       {shows: []string{"nomad/batch holds its Lease"}},
 	"Requests per second":                  {shows: []string{"harvester get 200", "harvester post 201", "nomad get 200"}},
 	"Latency of requests, 99 of 100, without blocking queries": {shows: []string{"harvester", "nomad"}},
-	"Errors per hour":                  {empty: "nothing went wrong."},
-	"Since the pool was last observed": {shows: []string{"nomad/batch"}},
-	"Plugins that run":                 {shows: []string{""}},
+	"Errors per hour":                                    {empty: "nothing went wrong."},
+	"Since the pool was last observed":                   {shows: []string{"nomad/batch"}},
+	"Plugins that run":                                   {shows: []string{""}},
+	"Nodes that the work needs, and pending allocations": {empty: "the agent had no apm block."},
+	"Queries per hour, and the age of what they read":    {empty: "the agent had no apm block."},
 }
 
 // recording is what one panel showed.
@@ -183,11 +185,9 @@ func checkDashboardPage(t *testing.T, p *harness.Prometheus, recordings []record
 
 const introduction = `# The dashboard, with data
 
-What each panel of [examples/grafana-dashboard.json](../examples/grafana-dashboard.json) showed during an
-end-to-end test: Debian's Prometheus scraped the plugin every second while the real agent scaled a pool of
-simulated machines from 0 to 3, to 1 and to 0, was replaced, and made and removed one VM from a template. No alert
-of [examples/prometheus-alerts.yaml](../examples/prometheus-alerts.yaml) fired. The picture is drawn from the same
-data by the test, because Debian 12 has no package of Grafana.
+See what the panels of [examples/grafana-dashboard.json](../examples/grafana-dashboard.json) show:
+Prometheus scraped the plugin every second while the real agent scaled a pool of simulated machines from 0 to
+3, to 1 and to 0, was replaced, and made and removed one VM from a template.
 
 ![The panels of the dashboard, with the data of a test](images/dashboard.svg)
 
@@ -196,7 +196,6 @@ data by the test, because Debian 12 has no package of Grafana.
 
 The curves are %v from left to right, each from 0 to the highest of its own series; a dot is no data. A
 peak is the value furthest from 0. Values are rounded to two digits, and rates per hour are extrapolated.
-Increases lack what a series already had when it was first scraped.
 `
 
 func page(recordings []recording, began, end time.Time) string {
@@ -212,11 +211,21 @@ func page(recordings []recording, began, end time.Time) string {
 			fmt.Fprintf(&b, "\nEmpty: %s\n", panels[r.panel.Title].empty)
 			continue
 		}
-		fmt.Fprintf(&b, "\n| Series | First at | Peak | Last | Curve |\n|---|---|---|---|---|\n")
+		var rows, zeros []string
 		for _, legend := range slices.Sorted(maps.Keys(r.series)) {
 			samples := r.series[legend]
-			fmt.Fprintf(&b, "| %s | %.0f s | %s | %s | `%s` |\n", legend, samples[0].At-seconds(began),
-				rounded(peak(samples), unit), rounded(samples[len(samples)-1].Value, unit), curve(samples, began, end))
+			if peak(samples) == 0 {
+				zeros = append(zeros, legend)
+				continue
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %.0f s | %s | %s | `%s` |\n", legend, samples[0].At-seconds(began),
+				rounded(peak(samples), unit), rounded(samples[len(samples)-1].Value, unit), curve(samples, began, end)))
+		}
+		if len(rows) > 0 {
+			fmt.Fprintf(&b, "\n| Series | First at | Peak | Last | Curve |\n|---|---|---|---|---|\n%s", strings.Join(rows, ""))
+		}
+		if len(zeros) > 0 {
+			fmt.Fprintf(&b, "\n0 all the time: %s.\n", strings.Join(zeros, ", "))
 		}
 	}
 	return b.String()

@@ -78,7 +78,7 @@ func TestNomad111LetsInTheVMsThatThePluginIntroduces(t *testing.T) {
 	s.Introduction, s.JoinTimeout = "", 8*time.Second
 	agent = s.StartAgent(t)
 	s.Metrics.Want(2)
-	awaitLine(t, agent.Log, `"@level":"error"`, "it has not joined Nomad by its deadline: its guest runs since 20", ", its guest agent answers, and no Nomad node has its name",
+	awaitLine(t, agent.Log, failedCreation, "it has not joined Nomad by its deadline: its guest runs since 20", ", its guest agent answers, and no Nomad node has its name",
 		"if Nomad's servers enforce client introduction (1.11 and newer), set nomad_intro_token")
 	s.Metrics.Want(1)
 	s.AwaitSettled(t, time.Minute, 1)

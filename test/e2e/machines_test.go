@@ -68,12 +68,7 @@ func awaitReady(t *testing.T, s *harness.Stack, name string) harness.Object {
 // awaitLine waits for a line of a log that has all the words.
 func awaitLine(t *testing.T, log string, words ...string) {
 	t.Helper()
-	awaitLineWithin(t, 2*time.Minute, log, words...)
-}
-
-func awaitLineWithin(t *testing.T, limit time.Duration, log string, words ...string) {
-	t.Helper()
-	harness.Eventually(t, limit, fmt.Sprintf("%s says %q", filepath.Base(log), words), func() error {
+	harness.Eventually(t, 2*time.Minute, fmt.Sprintf("%s says %q", filepath.Base(log), words), func() error {
 		data, err := os.ReadFile(log)
 		if err != nil {
 			return err

@@ -35,9 +35,9 @@ func TestThePackIsTheExamplesJobAndItsVariablesChangeIt(t *testing.T) {
 
 	changed := renderPack(t, map[string]any{
 		"job_name": "other", "datacenters": []string{"dc1", "dc2"}, "count": 3, "excluded_node_class": "gpu",
-		"image": "registry.example.org/agent:1", "plugin_url": "", "user_data": "cloud-init-tls.yaml",
+		"image": "registry.example.org/agent:1", "plugin_url": "", "user_data": "cloud-init-tls.yaml", "policy": "policy.hcl",
 		"nomad_address": "https://nomad.example.org:4646", "secrets": "nomad/jobs/other",
-		"resources": map[string]any{"cpu": 300, "memory": 256},
+		"resources": map[string]any{"cpu": 300, "memory": 512},
 	})
 	job := parsedJob(t, written(t, changed))
 	group := job.List("TaskGroups")[0]
@@ -52,8 +52,9 @@ func TestThePackIsTheExamplesJobAndItsVariablesChangeIt(t *testing.T) {
 		"plugin_dir":          strings.Contains(fmt.Sprint(task), `plugin_dir = "/opt/nomad-autoscaler/plugins"`),
 		"nomad_address":       strings.Contains(fmt.Sprint(task), `address = "https://nomad.example.org:4646"`),
 		"secrets":             strings.Contains(fmt.Sprint(task), `nomadVar "nomad/jobs/other"`),
+		"policy":              strings.Contains(fmt.Sprint(task), "nomad_nomad_job_status_running"),
 		"user_data":           strings.Contains(fmt.Sprint(task), "drain_on_shutdown"),
-		"resources":           task.Int("Resources", "CPU") == 300 && task.Int("Resources", "MemoryMB") == 256,
+		"resources":           task.Int("Resources", "CPU") == 300 && task.Int("Resources", "MemoryMB") == 512,
 	} {
 		if !is {
 			t.Errorf("%s has no effect:\n%s", what, changed)

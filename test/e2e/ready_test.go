@@ -21,7 +21,7 @@ func TestAVMIsDeliveredOnceItsNodeIsReady(t *testing.T) {
 	departures := watchDepartures(s)
 	s.Metrics.Want(1)
 	awaitLine(t, agent.Log, "The node of a new VM has registered")
-	awaitLine(t, agent.Log, `"@level":"error"`, "it was not ready by its deadline", "its driver podman is not detected")
+	awaitLine(t, agent.Log, failedCreation, "it was not ready by its deadline", "its driver podman is not detected")
 	s.Metrics.Want(0)
 	s.AwaitSettled(t, time.Minute, 0)
 	departures.check(t, 1)
@@ -55,10 +55,10 @@ func TestAClientThatHangsBeforeItIsReadyCostsItsVMAlone(t *testing.T) {
 	if err := s.Machines.Running()[0].Suspend(); err != nil {
 		t.Fatal(err)
 	}
-	// Whether a node that is down runs tasks, nobody can tell: its VM is kept for two more minutes.
-	awaitLineWithin(t, 4*time.Minute, agent.Log, `"@level":"error"`, "it was not ready by its deadline", "it is down")
+	awaitLine(t, agent.Log, failedCreation, "it was not ready by its deadline", "it is down")
 	s.Metrics.Want(0)
-	harness.Eventually(t, time.Minute, "nothing is left of the VM", func() error {
+	// Whether a node that is down runs tasks, nobody can tell: its VM is kept for two more minutes.
+	harness.Eventually(t, 4*time.Minute, "nothing is left of the VM", func() error {
 		return noneLeft(s, harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets)
 	})
 	// No drain of it was completed: it is Nomad's to collect (rule C4).

@@ -86,6 +86,32 @@ func TestAPoolWithoutRoomForOneMoreVMIsReplacedInTheRoomThatItHas(t *testing.T) 
 	checkRequests(t, s)
 }
 
+// Three VMs that must not share a host, on three hosts: none takes the new one until the pool shrinks (rule R5).
+func TestARollOutWaitsForRoomAndGoesOnByItself(t *testing.T) {
+	const vms = 3
+	s := harness.Start(t)
+	s.PolicyKeys = map[string]string{"host_spread": "required"}
+	agent := s.StartAgent(t)
+	s.Metrics.Want(vms)
+	s.AwaitSettled(t, 3*time.Minute, vms)
+	roll := askToReplaceAll(t, s)
+	awaitNewLine(t, agent, "Replacement is blocked", "there has been no room for a new VM since ", "anti-affinity")
+	roll.lookFor(80 * time.Second) // for a second try
+	if old := roll.left(); old != vms || roll.least != vms {
+		t.Errorf("%d old VMs are left, and %d nodes were eligible, want %d", old, roll.least, vms)
+	}
+	if out, _ := s.Command(t, "status"); !strings.Contains(out, "there has been no room for a new VM since ") {
+		t.Errorf("harvester status does not say what replacement waits for:\n%s", out)
+	}
+
+	t.Log("a host becomes free")
+	s.Metrics.Want(vms - 1)
+	roll.wanted = vms - 1
+	harness.Eventually(t, 8*time.Minute, "all are replaced", roll.isOver)
+	s.AwaitSettled(t, 2*time.Minute, vms-1)
+	checkRequests(t, s)
+}
+
 // A program takes back what a machine has elsewhere once its node is empty, and lets its VM go then (rule C18).
 func TestADrainedVMWaitsForTheProgramThatTakesBackWhatItHasElsewhere(t *testing.T) {
 	const hold = "nomad-harvester-autoscaler/hold-vpn"

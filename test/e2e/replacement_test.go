@@ -97,6 +97,7 @@ type rollOut struct {
 	old, now map[string]bool // uids of VMs: before, and at the last look
 	seen     map[string]bool // and at any
 	least    int             // eligible nodes
+	wanted   int             // VMs, once it is over
 }
 
 // askToReplaceAll asks for each of the pool's VMs by the annotation.
@@ -106,7 +107,7 @@ func askToReplaceAll(t *testing.T, s *harness.Stack) *rollOut {
 	if err := roll.look(); err != nil {
 		t.Fatal(err)
 	}
-	roll.old, roll.least = roll.now, len(roll.now)
+	roll.old, roll.least, roll.wanted = roll.now, len(roll.now), len(roll.now)
 	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{"nomad-harvester-autoscaler/replace": "e2e"}}}
 	for _, vm := range s.VMs(t) {
 		if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change); err != nil {
@@ -151,12 +152,12 @@ func (r *rollOut) left() (old int) {
 	return old
 }
 
-// isOver looks, and returns nil once no old VM is left.
+// isOver looks, and returns nil once no old VM is left, and there are as many as are wanted.
 func (r *rollOut) isOver() error {
 	if err := r.look(); err != nil {
 		return err
 	}
-	if old := r.left(); old > 0 || len(r.now) != len(r.old) {
+	if old := r.left(); old > 0 || len(r.now) != r.wanted {
 		return fmt.Errorf("%d old VMs, %d in all", old, len(r.now))
 	}
 	return nil

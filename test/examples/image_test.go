@@ -21,7 +21,7 @@ const packages = "/tmp/packages"
 
 func TestTheImageGetsItsPackagesFromWhereTheMachineHasThem(t *testing.T) {
 	rest := []string{
-		"systemctl enable qemu-guest-agent", "systemctl disable --now nomad",
+		"systemctl enable qemu-guest-agent", "systemctl disable nomad", "systemctl stop nomad",
 		"rm -rf /opt/nomad/data PACKAGES/ssh/ssh_host_* PACKAGES", "truncate -s 0 /etc/machine-id", "cloud-init clean --logs",
 	}
 	for name, machine := range map[string]struct {
@@ -33,7 +33,7 @@ func TestTheImageGetsItsPackagesFromWhereTheMachineHasThem(t *testing.T) {
 			"apt-get update", "apt-get install -y cloud-init qemu-guest-agent containernetworking-plugins nomad",
 		}},
 		"Debian without a network": {file: "nomad_1.11.0-1_amd64.deb", want: []string{
-			"apt-get install -y --no-download PACKAGES/nomad_1.11.0-1_amd64.deb",
+			"apt-get install -y -o Dir::State::lists=PACKAGES PACKAGES/nomad_1.11.0-1_amd64.deb",
 		}},
 		"openSUSE": {zypper: true, want: []string{
 			"zypper --non-interactive install cloud-init qemu-guest-agent cni-plugins nomad",
@@ -49,7 +49,8 @@ func TestTheImageGetsItsPackagesFromWhereTheMachineHasThem(t *testing.T) {
 			}
 		}
 		// Of which there are no keys of SSH.
-		script := strings.NewReplacer(packages, dir, "/etc/ssh", dir+"/ssh").Replace(read(t, "image.sh"))
+		changes, _ := partsOfImageScript(t)
+		script := strings.NewReplacer(packages, dir, "/etc/ssh", dir+"/ssh").Replace(changes)
 		got := strings.ReplaceAll(calls(t, script, machine.zypper), dir, "PACKAGES")
 		if want := append(machine.want, rest...); got != strings.Join(want, "\n")+"\n" {
 			t.Errorf("%s:\n%s\nwant:\n%s", name, got, strings.Join(want, "\n"))
@@ -83,12 +84,95 @@ func calls(t *testing.T, script string, zypper bool) string {
 	return string(data)
 }
 
+// partsOfImageScript returns what image.sh does to the machine, and what it checks then.
+func partsOfImageScript(t *testing.T) (changes, checks string) {
+	t.Helper()
+	_, lines, begins := strings.Cut(read(t, "image.sh"), "set -eu\n\n")
+	changes, checks, divided := strings.Cut(lines, "\n# The rest changes nothing")
+	if !begins || !divided {
+		t.Fatal("examples/image.sh does not have the parts that this test knows")
+	}
+	return changes, "#" + checks
+}
+
+// What keeps each VM of a pool from joining or from ending is said where the image is made.
+func TestTheImagesScriptSaysWhatTheImageLacks(t *testing.T) {
+	_, checks := partsOfImageScript(t)
+	const cloud, unit = "etc/cloud/cloud.cfg", "usr/lib/systemd/system/nomad.service"
+	good := map[string]string{
+		cloud: "users: [default]\n", "etc/cloud/cloud.cfg.d/90_dpkg.cfg": "datasource_list: [ NoCloud, None ]\n",
+		unit: "ExecStart=/usr/bin/nomad agent -config /etc/nomad.d\n",
+	}
+	for name, image := range map[string]struct {
+		enabled string
+		netplan bool
+		files   map[string]string // besides, or in place of, the good ones
+		want    string
+	}{
+		"systemd-networkd":      {enabled: "systemd-networkd systemd-resolved systemd-logind dbus.socket"},
+		"NetworkManager, acpid": {enabled: "NetworkManager acpid"},
+		"netplan":               {enabled: "systemd-networkd systemd-resolved acpid", netplan: true},
+		"a known name server":   {enabled: "systemd-networkd acpid", files: map[string]string{"etc/resolv.conf": "nameserver 192.0.2.1\n"}},
+		"a list in other lines": {enabled: "wicked acpid", files: map[string]string{cloud + ".d/95.cfg": "datasource_list:\n- NoCloud\n"}},
+		"no network":            {enabled: "acpid", want: "has no program that configures the network"},
+		"ifupdown and netplan": {
+			enabled: "networking systemd-networkd systemd-resolved acpid", netplan: true,
+			want: "has more than one program that configures the network: netplan ifupdown",
+		},
+		"ifupdown and systemd-networkd": {
+			enabled: "networking systemd-networkd systemd-resolved acpid",
+			want:    "has more than one program that configures the network: systemd-networkd ifupdown",
+		},
+		"no name server": {
+			enabled: "systemd-networkd acpid", want: "resolves no names: systemd-networkd leaves that to systemd-resolved",
+		},
+		"logind without D-Bus": {
+			enabled: "networking systemd-logind", want: "ignores the power button: install dbus, for systemd-logind",
+		},
+		"cloud-init disabled": {
+			enabled: "networking acpid", files: map[string]string{"etc/cloud/cloud-init.disabled": ""}, want: "has cloud-init disabled",
+		},
+		"another cloud": {
+			enabled: "networking acpid", files: map[string]string{cloud + ".d/95.cfg": "datasource_list: [ Azure ]\n"},
+			want: "has a datasource_list of cloud-init without NoCloud",
+		},
+		"another package of Nomad": {
+			enabled: "networking acpid", files: map[string]string{unit: "ExecStart=/usr/bin/nomad agent -config /etc/nomad\n"},
+			want: "has a unit of Nomad that does not read /etc/nomad.d",
+		},
+	} {
+		dir := t.TempDir()
+		for _, files := range []map[string]string{good, image.files} {
+			for path, content := range files {
+				path = filepath.Join(dir, path)
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		machine := fmt.Sprintf("set -eu\nsystemctl() { case \" %s \" in *\" $3 \"*) ;; *) return 1 ;; esac }\n", image.enabled)
+		if image.netplan {
+			machine += "netplan() { :; }\n"
+		}
+		script := strings.NewReplacer(" /etc/cloud/", " "+dir+"/etc/cloud/", " /usr/lib/", " "+dir+"/usr/lib/",
+			" /etc/systemd/", " "+dir+"/etc/systemd/", " /etc/resolv.conf", " "+dir+"/etc/resolv.conf").Replace(checks)
+		out, err := exec.Command("/bin/sh", "-c", machine+script).CombinedOutput()
+		want := ""
+		if image.want != "" {
+			want = "image.sh: this image " + image.want + "\n"
+		}
+		if string(out) != want || (err != nil) != (want != "") {
+			t.Errorf("%s: %v: %q, want %q", name, err, out, want)
+		}
+	}
+}
+
 // The document shows what the script does.
 func TestTheDocumentHasTheLinesOfTheImagesScript(t *testing.T) {
-	_, lines, found := strings.Cut(read(t, "image.sh"), "set -eu\n\n")
-	if !found {
-		t.Fatal("examples/image.sh does not begin as this test knows it")
-	}
+	lines, _ := partsOfImageScript(t)
 	if !strings.Contains(read(t, "../docs/lifecycle.md"), "```sh\n"+lines+"```\n") {
 		t.Errorf("docs/lifecycle.md has no block with these lines:\n%s", lines)
 	}

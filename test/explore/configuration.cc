@@ -160,7 +160,7 @@ std::vector<Configuration> Configurations(bool large) {
                    .node_down = 1,
                    .node_return = 1,
                    .node_purged = 1}},
-      {.name = "take-back",
+      {.name = "cancel-removals",
        .about =
            "a scale-out takes removals back and creates; kills, and nodes that go down meanwhile",
        .vms = 2,

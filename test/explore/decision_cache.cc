@@ -234,7 +234,7 @@ config::PoolPolicy PolicyOf(const View& view, const Configuration& configuration
 }
 
 // Sets the annotation `replaces` of the new VMs: it names the one that is `old`, which may be gone.
-void SetReplaces(const View& view, const Labels& labels, scaling::Look* look) {
+void SetReplaces(const View& view, const Labels& labels, scaling::Observation* observation) {
   harvester::Replaces replaces{.vm = "web-gone", .uid = "uid-gone", .reason = {}};
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const Vm& vm = view.slots[static_cast<std::size_t>(slot)].vm;
@@ -242,11 +242,12 @@ void SetReplaces(const View& view, const Labels& labels, scaling::Look* look) {
     replaces.vm = VmName(labels[static_cast<std::size_t>(slot)]);
     replaces.uid = Uid(slot, vm.uid);
   }
-  auto next = look->vms.begin();
+  auto next = observation->vms.begin();
   for (const ObservedVm& seen : view.slots) {
     if (!seen.vm.Exists()) continue;
     replaces.start = seen.vm.waits != 0 ? "RerunOnFailure" : "";
-    replaces.reason = seen.vm.for_dead != 0 ? scaling::kUnhealthy : "requested";
+    replaces.reason.kind =
+        seen.vm.for_dead != 0 ? scaling::ReplaceKind::kUnhealthy : scaling::ReplaceKind::kRequested;
     if (seen.vm.replaces != 0) next->vm.Change().replaces = replaces;
     ++next;
   }
@@ -298,50 +299,50 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   snapshot.key = {.ns = "default", .pool = "web"};
   snapshot.policy = PolicyOf(view, configuration_);
   snapshot.lease_cluster = TextOf(static_cast<Keys>(view.lease_keys));
-  if (view.named != 0 || view.create != 0 || view.back != 0) {
+  if (view.named != 0 || view.create != 0 || view.cancel != 0) {
     snapshot.action = harvester::LeaseAction{};
   }
-  scaling::Look look = scaling::LookFor("", "", snapshot.policy);
-  look.now = kNow;
-  look.nomad_readable = view.readable != 0;
-  look.allocations_complete = true;
-  look.nomad_problem = view.readable != 0 ? "" : "no answer";
-  look.nomad_index = 300;
+  scaling::Observation observation = scaling::EmptyObservation("", "", snapshot.policy);
+  observation.now = kNow;
+  observation.nomad = view.readable != 0 ? absl::OkStatus() : base::Unavailable("no answer");
+  observation.allocations_complete = true;
+  observation.nomad_index = 300;
   const auto keys = static_cast<Keys>(view.keys);
-  if (keys != Keys::kNone) look.nomad_cluster = TextOf(keys);
+  if (keys != Keys::kNone) observation.nomad_cluster = TextOf(keys);
   std::vector<nomad::Node> nodes;
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
     const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
     if (seen.vm.Exists()) {
-      look.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
+      observation.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
       const Node& own = seen.nodes[seen.vm.joined_node];
-      look.vms.back().node_is_lost = seen.vm.joined != 0 && own.present != 0 &&
-                                     own.power == Power::kDownForLong && seen.vm.running != 0 &&
-                                     seen.vm.held == 0;
-      if (Has(view.refused, slot)) look.vms.back().removal_refused_for = std::chrono::minutes(1);
+      observation.vms.back().node_is_lost = seen.vm.joined != 0 && own.present != 0 &&
+                                            own.power == Power::kDownForLong &&
+                                            seen.vm.running != 0 && seen.vm.held == 0;
+      if (Has(view.refused, slot))
+        observation.vms.back().removal_refused_for = std::chrono::minutes(1);
     }
     for (int n = 0; n < kNodesPerVm; ++n) {
       const Node& node = seen.nodes[static_cast<std::size_t>(n)];
       if (node.present == 0) continue;
       nodes.push_back(NodeOf(node, slot, n, name, configuration_.purge));
       if (node.work == Work::kUnread) continue;
-      auto& allocations = look.allocations[NodeId(slot, n)];
+      auto& allocations = observation.allocations[NodeId(slot, n)];
       if (node.work != Work::kIdle) {
         allocations.push_back(AllocationOn(NodeId(slot, n), node));
       }
     }
     if (Has(view.named, slot)) snapshot.action->names.insert(name);
     if (Has(view.create, slot)) snapshot.action->create[name] = "action";
-    if (Has(view.back, slot)) snapshot.action->back.insert(name);
+    if (Has(view.cancel, slot)) snapshot.action->cancel.insert(name);
   }
-  SetReplaces(view, labels, &look);
-  look.SetNodes(std::move(nodes));
-  scaling::Link(&look);
-  for (VmView& vm : look.vms) {
+  SetReplaces(view, labels, &observation);
+  observation.SetNodes(std::move(nodes));
+  scaling::Link(&observation);
+  for (VmView& vm : observation.vms) {
     // Times are either short or long in the model: a node that has been down for two minutes has
     // been down for longer than any limit.
-    const nomad::Node* node = LinkedNode(vm, look);
+    const nomad::Node* node = LinkedNode(vm, observation);
     if (node != nullptr) vm.node_drained_for = std::chrono::hours(1);
     const Power power = node != nullptr ? PowerOf(*node, view) : Power::kReady;
     const bool silent = IsSilentForLong(power);
@@ -349,7 +350,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     if (node != nullptr && !silent && power != Power::kInitializingForLong) continue;
     vm.unhealthy_for = std::chrono::hours(1);
   }
-  snapshot.seen = std::make_shared<const scaling::Snapshot>(std::move(look));
+  snapshot.seen = std::make_shared<const scaling::Snapshot>(std::move(observation));
   return snapshot;
 }
 
@@ -359,8 +360,8 @@ void DecisionCache::SetReplacement(const View& view, const PoolSnapshot& snapsho
   if (!configuration_.replaces) return;
   scaling::PoolRecord record;
   if (view.stopped != 0) record.replacement.emplace();
-  const auto [vms, rests] = QueueOfReplacements(snapshot, record, {});
-  if (!vms.empty() && rests.empty()) {
+  const auto [vms, blocked_reason] = QueueOfReplacements(snapshot, record, {});
+  if (!vms.empty() && blocked_reason.empty()) {
     const int slot = SlotOfVm(vms[0].vm->vm->name);
     decision->replaces = view.slots[static_cast<std::size_t>(slot)].vm.old != 0;
     decision->for_dead = vms[0].is_unhealthy();
@@ -374,7 +375,7 @@ Decision DecisionCache::Compute(const View& view) const {
   const scaling::Decisions decisions(SnapshotOf(view, kOwnNames), rules_);
   const PoolSnapshot& snapshot = decisions.snapshot();
   Decision decision;
-  decision.other_cluster = !OtherClusterProblem(snapshot).empty();
+  decision.other_cluster = !CheckCluster(snapshot).ok();
   decision.new_keys = !NewKeysForLease(snapshot).empty();
   // Status wakes by the real rules.
   decision.needs_resumption = !decision.other_cluster &&
@@ -391,10 +392,10 @@ Decision DecisionCache::Compute(const View& view) const {
     advice.node = own ? IncarnationOf(step.node_id) : static_cast<std::uint8_t>(kNoNode);
     advice.flag = step.mark_eligible || step.was_ineligible || step.node_is_ready;
     advice.broken = IsBroken(*vm, snapshot);
-    advice.other_nomad = IsOtherNomad(vm->vm, snapshot.look());
+    advice.other_nomad = IsOtherNomad(vm->vm, snapshot.observation());
     const nomad::Node* node = LinkedNode(*vm, snapshot);
     if (node != nullptr) advice.linked = IncarnationOf(node->id);
-    if (ShouldRecordCluster(vm->vm, node != nullptr, snapshot.look())) {
+    if (ShouldRecordCluster(vm->vm, node != nullptr, snapshot.observation())) {
       advice.records = static_cast<Keys>(view.keys);
     }
   }
@@ -437,7 +438,7 @@ const std::vector<Plan>& DecisionCache::PlanFor(const View& view, int wanted) {
       plan.from = static_cast<std::uint8_t>(planned->from);
       plan.to = static_cast<std::uint8_t>(planned->to);
       for (const std::string& name : planned->cancel_removals) {
-        plan.take_back = static_cast<std::uint8_t>(plan.take_back | Bit(slot_of(name)));
+        plan.cancels = static_cast<std::uint8_t>(plan.cancels | Bit(slot_of(name)));
       }
       for (const auto& removal : planned->remove) {
         plan.remove = static_cast<std::uint8_t>(plan.remove | Bit(slot_of(removal.vm)));

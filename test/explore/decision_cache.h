@@ -29,7 +29,7 @@ struct View {
   std::array<ObservedVm, kMaxVms> slots;
   std::uint8_t named = 0;  // bit per slot, as the three that follow
   std::uint8_t create = 0;
-  std::uint8_t back = 0;
+  std::uint8_t cancel = 0;
   std::uint8_t refused = 0;
   std::uint8_t readable = 1;
   std::uint8_t elsewhere = 0;
@@ -69,7 +69,7 @@ struct Plan {
   bool nothing = false;
   std::uint8_t from = 0;
   std::uint8_t to = 0;
-  std::uint8_t take_back = 0;  // bit per slot
+  std::uint8_t cancels = 0;  // bit per slot
   std::uint8_t remove = 0;
   std::uint8_t reuse = 0;      // unused names of the action
   std::uint8_t new_names = 0;  // how many

@@ -160,7 +160,7 @@ std::string DescribeProcess(const Event& event, const Labels& labels) {
     case EventKind::kActRefused:
       return "has been refused for a minute: " + request;
     case EventKind::kTimeout:
-      return "ends its Scale early (scale_timeout, or its client left)";
+      return "ends its Scale early (its minute is over, or its client left)";
     case EventKind::kCrash:
       return "is killed" +
              (event.detail > 0 ? "; its request for " + vm + " is still under way" : std::string());
@@ -302,7 +302,7 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
         text += slot.vm.late != 0 ? ", late" : slot.vm.due != 0 ? ", past its deadline" : "";
       }
       if (slot.naming.named != 0) text += ", named by the Lease";
-      text += slot.naming.back != 0 ? ", to be taken back\n" : "\n";
+      text += slot.naming.cancel != 0 ? ", its removal to be cancelled\n" : "\n";
     }
     for (std::size_t n = 0; n < slot.nodes.size(); ++n) {
       const Node& node = slot.nodes[n];

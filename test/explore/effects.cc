@@ -298,7 +298,7 @@ Violation CheckKnown(const Act& act, const Known& known) {
   const Power power = known.node.power;
   if (!removes || act.node == kNoNode || known.node.present == 0 || !IsUp(power))
     return Violation::kNone;
-  if (known.taken_back && power == Power::kReady) return Violation::kNotTakenBack;
+  if (known.removal_cancelled && power == Power::kReady) return Violation::kNotCancelled;
   const bool is_elective = IsElective(known.vm.mark_reason);
   if (known.refused && is_elective) return Violation::kRefusalIgnored;
   if (act.kind != ActKind::kStartDrain) return Violation::kNone;
@@ -424,8 +424,8 @@ std::string Describe(Violation violation) {
              "ready";
     case Violation::kMaintenanceIgnored:
       return "a mark stays on a VM whose node an operator drains";
-    case Violation::kNotTakenBack:
-      return "the removal of a VM goes on that the action on the Lease takes back";
+    case Violation::kNotCancelled:
+      return "the removal of a VM goes on that the action on the Lease cancels";
     case Violation::kRefusalIgnored:
       return "a removal goes on that has been refused for a minute";
     case Violation::kDrainTooLate:

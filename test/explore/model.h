@@ -192,18 +192,19 @@ struct Act {
 struct Naming {
   Bits named : 1;
   Bits create : 1;  // in its `create`
-  Bits back : 1;    // in its `back`
+  Bits cancel : 1;  // in its `cancel`
   Bits first : 1;   // of the names in `create` the one that a replacement uses
   Bits spare : 28;
 };
 
 // The VM name's entries in a process: its copy of the Lease's action, and whether its Scale waits
-// for the VM's removal to be taken back, has yet to create the VM, or has created it or tried to.
+// for the VM's removal its removal to be cancelled, has yet to create the VM, or has created it or
+// tried to.
 struct Intent {
   Bits named : 1;
   Bits create : 1;
-  Bits back : 1;
-  Bits takes_back : 1;
+  Bits cancel : 1;
+  Bits cancels : 1;
   Bits to_create : 1;
   Bits created : 1;
   Bits victim : 1;
@@ -237,7 +238,14 @@ using Labels = std::array<int, kMaxVms>;
 inline constexpr Labels kOwnNames = {0, 1, 2};
 
 // kSuperseded: suspended until another process acquired its Lease; only its sent requests remain.
-enum class Mode : std::uint8_t { kIdle, kResume, kFinishRollBacks, kTakeBack, kScale, kSuperseded };
+enum class Mode : std::uint8_t {
+  kIdle,
+  kResume,
+  kFinishRollBacks,
+  kCancelRemoval,
+  kScale,
+  kSuperseded
+};
 enum class Stage : std::uint8_t { kNodes, kVms, kActs };
 
 enum class KeysHeld : std::uint8_t { kNone, kOwn, kOther };
@@ -260,7 +268,7 @@ struct Budgets {
   std::uint8_t takeovers = 0;    // another process acquires the Lease of a suspended one
   std::uint8_t late = 0;         // requests that outlive their process or its timeout
   std::uint8_t lost = 0;         // requests that never arrive
-  std::uint8_t timeouts = 0;     // a Scale ends early: its client left, or scale_timeout
+  std::uint8_t timeouts = 0;     // a Scale ends early: its client left, or its minute is over
   std::uint8_t unreadable = 0;   // Nomad does not reply to a list
   std::uint8_t due = 0;          // marks whose deadline passes, but not yet the grace
   std::uint8_t deadlines = 0;    // marks whose deadline and grace pass

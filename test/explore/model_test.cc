@@ -194,31 +194,32 @@ TEST(Rule, C9_a_removal_whose_drain_did_not_begin_by_the_deadline_is_rolled_back
   EXPECT_EQ(Rest(Two(), without).Check(state, nullptr), Violation::kDrainTooLate);
 }
 
-TEST(Rule, L6_a_removal_that_the_lease_takes_back_is_rolled_back_after_a_kill) {
+TEST(Rule, L6_a_removal_that_the_lease_cancels_is_rolled_cancel_after_a_kill) {
   State state = Marked(Two());
-  state.slots[0].naming.back = 1;
-  EXPECT_EQ(LinesOf(Two(), state).front(), "  the mark of web-a is removed (marked-taken-back)");
-  DecisionCache without(Two(), {.off = scaling::Row::kMarkedTakenBack});
-  EXPECT_EQ(Rest(Two(), without).Check(state, nullptr), Violation::kNotTakenBack);
+  state.slots[0].naming.cancel = 1;
+  EXPECT_EQ(LinesOf(Two(), state).front(),
+            "  the mark of web-a is removed (marked-removal-cancelled)");
+  DecisionCache without(Two(), {.off = scaling::Row::kMarkedRemovalCancelled});
+  EXPECT_EQ(Rest(Two(), without).Check(state, nullptr), Violation::kNotCancelled);
 }
 
-TEST(Rule, L6_a_name_stays_in_back_while_its_vm_is_marked_and_its_node_is_ready) {
+TEST(Rule, L6_a_name_stays_in_cancel_while_its_vm_is_marked_and_its_node_is_ready) {
   const Configuration two = Two();
   DecisionCache cache(two, {});
-  const auto back_after = [&](State state) {
-    state.slots[0].naming.back = 1;
+  const auto cancel_after = [&](State state) {
+    state.slots[0].naming.cancel = 1;
     const Worker worker(two, cache, &state, 0);
     worker.Acquire(Mode::kResume);
     worker.ReadNodes(true);
     worker.ReadVms();
     worker.CloseRecord();
-    return state.slots[0].naming.back;
+    return state.slots[0].naming.cancel;
   };
   State state = Marked(two);
-  EXPECT_EQ(back_after(state), 1U);
+  EXPECT_EQ(cancel_after(state), 1U);
   NodeOf(state).power = Power::kDown;
-  EXPECT_EQ(back_after(state), 0U) << "its removal goes on";
-  EXPECT_EQ(back_after(InitialState(two)), 0U) << "it is back";
+  EXPECT_EQ(cancel_after(state), 0U) << "its removal goes on";
+  EXPECT_EQ(cancel_after(InitialState(two)), 0U) << "it is back";
 }
 
 TEST(Rule, L3_what_was_refused_is_remembered_until_the_process_is_killed_or_the_mark_is_gone) {

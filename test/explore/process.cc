@@ -125,9 +125,9 @@ class ProcessSteps {
       On(&(Add(EventKind::kReadVms).state = seen)).Release();
       return;
     }
-    const bool takes_back = process_.mode == Mode::kTakeBack && worker.TakesBack();
+    const bool cancels = process_.mode == Mode::kCancelRemoval && worker.Cancels();
     const bool launched = worker.Launch(finishes_roll_backs);
-    if (process_.mode == Mode::kTakeBack && !takes_back) {
+    if (process_.mode == Mode::kCancelRemoval && !cancels) {
       seen.processes[static_cast<std::size_t>(p_)].mode = Mode::kScale;
       StartCreations(worker, &seen);
       worker.EndPassIfDone();
@@ -140,8 +140,8 @@ class ProcessSteps {
       case Mode::kFinishRollBacks:
         ExpandPlans(seen, worker.CurrentView());
         break;
-      case Mode::kTakeBack:
-        if (takes_back) worker.ClearSights();
+      case Mode::kCancelRemoval:
+        if (cancels) worker.ClearSights();
         Add(EventKind::kReadVms).state = seen;
         break;
       case Mode::kScale:
@@ -324,7 +324,7 @@ class ProcessSteps {
     if (seen.act.phase != ActPhase::kSent) return Violation::kNone;
     return CheckKnown(seen.act, {.vm = seen.vm,
                                  .node = seen.nodes[seen.act.node & 1U],
-                                 .taken_back = seen.intent.back != 0,
+                                 .removal_cancelled = seen.intent.cancel != 0,
                                  .refused = seen.intent.refused != 0});
   }
 

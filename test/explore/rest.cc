@@ -90,9 +90,10 @@ bool Rest::ActOnce(bool asks_other, State* state, Violation* violation, TraceOut
     if (output != nullptr) {
       output->lines.push_back("  " + Describe(act, static_cast<int>(i), output->labels));
     }
-    const bool taken_back = ((view.back >> i) & 1U) != 0;
+    const bool removal_cancelled = ((view.cancel >> i) & 1U) != 0;
     *violation = CheckKnown(
-        act, {.vm = seen.vm, .node = seen.nodes[act.node & 1U], .taken_back = taken_back});
+        act,
+        {.vm = seen.vm, .node = seen.nodes[act.node & 1U], .removal_cancelled = removal_cancelled});
     if (*violation == Violation::kNone) *violation = CheckSuccessor(configuration_, view, i, act);
     if (*violation == Violation::kNone) {
       *violation = Apply(configuration_, static_cast<int>(i), act, state);

@@ -11,7 +11,7 @@ void Raise(const Worker& worker, const Plan& plan, State* state) {
   unsigned wanted = plan.to;
   for (std::size_t i = 0; i < state->slots.size(); ++i) {
     const Vm& vm = worker.ObservationOf(state->slots[i]).vm;
-    const bool comes_back = ((plan.take_back >> i) & 1U) != 0;
+    const bool comes_back = ((plan.cancels >> i) & 1U) != 0;
     const bool leaves = vm.mark != MarkKind::kNone && !comes_back;
     const bool counts = vm.Stands() && vm.unmanaged == 0;
     if (counts && (leaves || worker.AdviceOn(i).broken)) ++wanted;
@@ -47,7 +47,7 @@ Act MarkFor(const Observation& observation, Bits action, const Advice& advice) {
 bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State* state) {
   const Bits action = worker.TakeActionId();
   Process& process = state->processes[static_cast<std::size_t>(p)];
-  process.mode = plan.take_back != 0 ? Mode::kTakeBack : Mode::kScale;
+  process.mode = plan.cancels != 0 ? Mode::kCancelRemoval : Mode::kScale;
   unsigned new_names = plan.new_names;
   unsigned marked = 0;
   for (std::size_t i = 0; i < state->slots.size(); ++i) {
@@ -64,7 +64,7 @@ bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State
     observation.intent.create = left_over || fresh;
     const bool stays_named = member_marked && observation.intent.named != 0;
     observation.intent.named = left_over || fresh || in(plan.remove) || stays_named;
-    observation.intent.back = observation.intent.takes_back = in(plan.take_back);
+    observation.intent.cancel = observation.intent.cancels = in(plan.cancels);
     observation.intent.to_create = in(plan.reuse) || fresh;
     observation.intent.victim = in(plan.remove);
   }
@@ -81,7 +81,7 @@ bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State
     if (observation.intent.victim == 0) continue;
     observation.act = MarkFor(observation, action, worker.AdviceOn(i));
   }
-  if (plan.take_back == 0) StartCreations(worker, state);
+  if (plan.cancels == 0) StartCreations(worker, state);
   worker.EndPassIfDone();
   return true;
 }

@@ -25,7 +25,7 @@ View Worker::CurrentView() const {
     view.slots[i].nodes = observation.nodes;
     view.named = static_cast<std::uint8_t>(view.named | (observation.intent.named << i));
     view.create = static_cast<std::uint8_t>(view.create | (observation.intent.create << i));
-    view.back = static_cast<std::uint8_t>(view.back | (observation.intent.back << i));
+    view.cancel = static_cast<std::uint8_t>(view.cancel | (observation.intent.cancel << i));
     view.refused = static_cast<std::uint8_t>(view.refused | (observation.intent.refused << i));
   }
   return view;
@@ -40,7 +40,7 @@ void Worker::Acquire(Mode mode) const {
     Intent& intent = ObservationOf(slot).intent;
     intent.named = slot.naming.named;
     intent.create = slot.naming.create;
-    intent.back = slot.naming.back;
+    intent.cancel = slot.naming.cancel;
   }
 }
 
@@ -148,7 +148,7 @@ void Worker::CloseRecord() const {
         observation.intent.named != 0 && observation.vm.mark != MarkKind::kNone;
     observation.intent.named = observation.intent.create != 0 || stays_named;
     const bool marked = observation.vm.Exists() && observation.vm.mark != MarkKind::kNone;
-    if (!marked || (!IsReady(i) && !AdviceOn(i).other_nomad)) observation.intent.back = 0;
+    if (!marked || (!IsReady(i) && !AdviceOn(i).other_nomad)) observation.intent.cancel = 0;
   }
   StoreNames();
 }
@@ -159,18 +159,18 @@ bool Worker::IsReady(std::size_t index) const {
          state_.slots[index].observations[p_].nodes[linked].power == Power::kReady;
 }
 
-bool Worker::TakesBack() const {
+bool Worker::Cancels() const {
   bool waits = false;
   for (std::size_t i = 0; i < state_.slots.size(); ++i) {
     const Vm& vm = state_.slots[i].observations[p_].vm;
     Intent& intent = state_.slots[i].observations[p_].intent;
-    if (intent.takes_back == 0) continue;
+    if (intent.cancels == 0) continue;
     const bool marked = vm.mark != MarkKind::kNone;
     const bool repairs = scaling::IsRepair(AdviceOn(i).kind);
     const bool comes_back = vm.Stands() && (repairs || (marked && IsReady(i)));
     const bool known = process_.readable != 0 && !AdviceOn(i).other_nomad;
     const bool ended = known && !comes_back;
-    if (ended) intent.takes_back = 0;
+    if (ended) intent.cancels = 0;
     waits = waits || !ended;
   }
   return waits;
@@ -181,7 +181,7 @@ void Worker::StoreNames() const {
   for (Slot& slot : state_.slots) {
     slot.naming.named = ObservationOf(slot).intent.named;
     slot.naming.create = ObservationOf(slot).intent.create;
-    slot.naming.back = ObservationOf(slot).intent.back;
+    slot.naming.cancel = ObservationOf(slot).intent.cancel;
   }
 }
 

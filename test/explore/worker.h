@@ -54,9 +54,9 @@ class Worker {
   // Writes to the Lease before any act, as RecordBefore of pool_record.cc.
   void WriteAhead() const;
 
-  // Whether a removal is yet to be taken back. One that is, or cannot be any more, is not waited
-  // for again, as ObserveTakeBack of tracker.cc.
-  bool TakesBack() const;
+  // Whether a removal is yet its removal to be cancelled. One that is, or cannot be any more, is
+  // not waited for again, as Acceptance::TakeBack.
+  bool Cancels() const;
 
   // Keeps the names that are yet to be created or are marked, as RecordAfter.
   void CloseRecord() const;

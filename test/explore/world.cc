@@ -504,7 +504,7 @@ View WorldView(const Configuration& configuration, const State& state, bool asks
     AddDetails(slot, asks_other, &seen.vm, &seen.nodes);
     view.named = static_cast<std::uint8_t>(view.named | (slot.naming.named << i));
     view.create = static_cast<std::uint8_t>(view.create | (slot.naming.create << i));
-    view.back = static_cast<std::uint8_t>(view.back | (slot.naming.back << i));
+    view.cancel = static_cast<std::uint8_t>(view.cancel | (slot.naming.cancel << i));
   }
   return view;
 }

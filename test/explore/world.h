@@ -43,7 +43,7 @@ enum class Violation : std::uint8_t {
                          // drained
   kDrainedForNothing,    // C17: a node that was never ready and has no allocation
   kMaintenanceIgnored,   // a VM stays marked although an operator drains its node
-  kNotTakenBack,         // a VM is removed although the Lease's action takes it back
+  kNotCancelled,         // a VM is removed although the Lease's action takes it back
   kRefusalIgnored,       // a removal goes on that was refused for a minute
   kDrainTooLate,         // a drain begins after its deadline
   kDeletedByOldMark,     // I1: the mark was that of the VM before it
@@ -139,7 +139,7 @@ Violation Apply(const Configuration& configuration, int slot, const Act& act, St
 struct Known {
   const Vm& vm;
   const Node& node;
-  bool taken_back = false;
+  bool removal_cancelled = false;
   bool refused = false;
 };
 // Whether that forbids the request, while Nomad hears the node.

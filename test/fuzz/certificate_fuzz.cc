@@ -2,8 +2,8 @@
 // The host's certificate, PLUGIN_CLIENT_CERT.
 #include <string>
 
-#include "certificate.h"
 #include "fuzz/fuzz.h"
+#include "handshake.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using nomad_harvester::fuzz::Require;

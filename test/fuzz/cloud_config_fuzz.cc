@@ -4,7 +4,6 @@
 #include <string>
 
 #include "cloud_config.h"
-#include "cloud_config_outline.h"
 #include "fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -49,19 +49,19 @@ TEST(LeaseAction, writes_lists_and_objects_even_if_they_are_empty) {
             json::parse(R"({"id":"a","from":0,"to":0,"names":[],"create":{}})"));
 }
 
-TEST(LeaseAction, L6_names_the_VMs_to_take_back_if_there_are_any) {
+TEST(LeaseAction, L6_names_the_VMs_whose_removal_it_cancels_if_there_are_any) {
   LeaseAction action = SampleAction();
-  action.back = {"web-d", "web-c"};
+  action.cancel = {"web-d", "web-c"};
   const json object = json::parse(ToAnnotation(action));
-  EXPECT_EQ(object["back"], json::parse(R"(["web-c", "web-d"])"));
+  EXPECT_EQ(object["cancel"], json::parse(R"(["web-c", "web-d"])"));
   EXPECT_THAT(ParseLeaseAction(object.dump()), IsOkAndHolds(action));
-  EXPECT_FALSE(json::parse(ToAnnotation(SampleAction())).contains("back"));
+  EXPECT_FALSE(json::parse(ToAnnotation(SampleAction())).contains("cancel"));
 }
 
 TEST(LeaseAction, L6_that_an_earlier_release_wrote_takes_nothing_back) {
   const auto action = ParseLeaseAction(R"({"id":"a","from":0,"to":0,"names":[],"create":{}})");
   ASSERT_THAT(action, IsOk());
-  EXPECT_TRUE(action->back.empty());
+  EXPECT_TRUE(action->cancel.empty());
 }
 
 TEST(LeaseAction, keeps_the_members_that_it_does_not_know) {
@@ -85,10 +85,10 @@ TEST(LeaseAction, is_unreadable_with_members_of_another_type) {
       {"names", nullptr},
       {"create", {"web-a"}},
       {"create", {{"web-a", 1}}},
-      {"back", "web-a"},
-      {"back", {{"web-a", true}}},
-      {"back", {1}},
-      {"back", nullptr},
+      {"cancel", "web-a"},
+      {"cancel", {{"web-a", true}}},
+      {"cancel", {1}},
+      {"cancel", nullptr},
   };
   for (const auto& [member, value] : cases) {
     json object = json::parse(ToAnnotation(SampleAction()));

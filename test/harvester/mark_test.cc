@@ -2,6 +2,7 @@
 // Any version of the plugin may have to finish a removal from its mark, so the mark's format is
 // fixed.
 #include <string>
+#include <tuple>
 
 #include "nomad_harvester/harvester/metadata.h"
 
@@ -55,6 +56,35 @@ TEST(Mark, has_three_reasons) {
     EXPECT_EQ(json::parse(ToAnnotation(mark))["reason"], name);
     EXPECT_THAT(ParseMark(ToAnnotation(mark)), IsOkAndHolds(mark));
   }
+}
+
+TEST(Replaces, has_five_reasons_which_people_read_with_their_details) {
+  using Kind = ReplaceReason::Kind;
+  for (const auto& [reason, name, text] :
+       {std::tuple{ReplaceReason{Kind::kUnhealthy}, "unhealthy", "unhealthy"},
+        std::tuple{ReplaceReason{Kind::kRequested, "slow"}, "requested", "requested: slow"},
+        std::tuple{ReplaceReason{Kind::kHost, "rack1-a"}, "host", "host rack1-a is cordoned"},
+        std::tuple{ReplaceReason{Kind::kDrifted, "image"}, "drifted", "drifted: image"},
+        std::tuple{ReplaceReason{Kind::kExpired}, "expired", "expired"}}) {
+    const Replaces replaces{.vm = "web-a", .uid = "uid-a", .reason = reason};
+    EXPECT_EQ(json::parse(ToAnnotation(replaces))["reason"], name);
+    EXPECT_EQ(Describe(reason), text);
+    EXPECT_THAT(ParseReplaces(ToAnnotation(replaces)), IsOkAndHolds(replaces));
+  }
+}
+
+TEST(Replaces, a_reason_of_another_version_is_a_request_with_its_text) {
+  Replaces replaces{
+      .vm = "web-a", .uid = "uid-a", .reason = {ReplaceReason::Kind::kRequested, "host rack1-a"}};
+  EXPECT_THAT(ParseReplaces(R"({"vm": "web-a", "uid": "uid-a", "reason": "host rack1-a"})"),
+              IsOkAndHolds(replaces));
+  replaces.reason.detail = "rebalanced: zone x";
+  EXPECT_THAT(ParseReplaces(
+                  R"({"vm": "web-a", "uid": "uid-a", "reason": "rebalanced", "detail": "zone x"})"),
+              IsOkAndHolds(replaces));
+  EXPECT_THAT(ParseReplaces(R"({"vm": "web-a", "uid": "uid-a", "reason": ""})"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("reason: is empty")));
+  EXPECT_FALSE(ParseReplaces(R"(["reason"])").ok());
 }
 
 TEST(Mark, of_a_VM_without_a_node_has_an_empty_node_id) {

@@ -92,7 +92,7 @@ class MetadataProperty : public testing::Test {
     action.to = static_cast<std::int64_t>(Below(1000));
     for (std::uint64_t i = Below(5); i > 0; --i) action.names.insert(Text());
     for (std::uint64_t i = Below(5); i > 0; --i) action.create[Text()] = Text();
-    for (std::uint64_t i = Below(3); i > 0; --i) action.back.insert(Text());
+    for (std::uint64_t i = Below(3); i > 0; --i) action.cancel.insert(Text());
     if (Coin()) action.unknown_members = json({{"u" + Text(), true}}).dump();
     return action;
   }
@@ -110,7 +110,9 @@ class MetadataProperty : public testing::Test {
   }
 
   Replaces AnyReplaces() {
-    Replaces replaces{.vm = Text(), .uid = Text(), .reason = Text()};
+    Replaces replaces{.vm = Text(), .uid = Text()};
+    replaces.reason.kind = static_cast<ReplaceReason::Kind>(Below(5));
+    if (Coin()) replaces.reason.detail = Text();
     if (Coin()) replaces.start = Text();
     if (Coin()) replaces.unknown_members = json({{"u" + Text(), true}}).dump();
     return replaces;

@@ -117,8 +117,8 @@ TEST(QuotaRoom, C2_a_vm_takes_what_its_pod_takes) {
                          vm_spec)
         ->vms;
   };
-  EXPECT_EQ(room("limits.memory", "1557370000"), 1);
-  EXPECT_EQ(room("limits.memory", "1557360000"), 0);
+  EXPECT_EQ(room("limits.memory", "1557364928"), 1);
+  EXPECT_EQ(room("limits.memory", "1557364927"), 0);
   EXPECT_EQ(room("limits.cpu", "1015m"), 1);
   EXPECT_EQ(room("limits.cpu", "1014m"), 0);
   vm_spec.cpu_cores = 5;

@@ -158,6 +158,21 @@ TEST(StartFailure, a_quota_annotation_that_outlived_its_halt_is_not_a_failure) {
   EXPECT_FALSE(FindStartFailure(vm).has_value()) << "an operator started it again";
 }
 
+TEST(LacksRoom, C3_is_what_no_host_takes_and_what_a_quota_halted) {
+  EXPECT_TRUE(LacksRoom(Starting("ErrorUnschedulable")));
+  for (const char* status : {"Starting", "Running", "Stopped", "ErrorPvcNotFound",
+                             "DataVolumeError", "ErrImagePull", "CrashLoopBackOff"}) {
+    EXPECT_FALSE(LacksRoom(Starting(status))) << status;
+  }
+  VirtualMachine halted = Starting("Stopped");
+  halted.instance_exists = false;
+  halted.quota_halt = "limits.memory";
+  EXPECT_TRUE(LacksRoom(halted));
+  halted.printable_status = "Starting";
+  halted.instance_exists = true;
+  EXPECT_FALSE(LacksRoom(halted)) << "it was started again";
+}
+
 TEST(StartFailure, is_none_for_a_VM_on_its_way) {
   for (const char* status :
        {"", "Starting", "Provisioning", "WaitingForVolumeBinding", "Unknown"}) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/policy/template_parts.h"
+#include "nomad_harvester/policy/machine_fields.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

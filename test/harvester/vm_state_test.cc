@@ -111,7 +111,10 @@ TEST(WaitsToStart, R8_means_halted_since_its_creation) {
   VirtualMachine vm = SampleVm();
   vm.run_strategy = kHalted;
   EXPECT_FALSE(WaitsToStart(vm)) << "it replaces no VM";
-  vm.replaces = Replaces{.vm = "old", .uid = "u", .reason = "expired", .start = "RerunOnFailure"};
+  vm.replaces = Replaces{.vm = "old",
+                         .uid = "u",
+                         .reason = {ReplaceReason::Kind::kExpired},
+                         .start = "RerunOnFailure"};
   EXPECT_TRUE(WaitsToStart(vm));
   VirtualMachine joined = vm;
   joined.joined_at = joined.created_at;

@@ -98,7 +98,7 @@ TEST_F(VmStoreImages, refuses_a_display_name_that_two_images_have) {
   PutImage(ImageObject("image-b", "debian-12"));
   EXPECT_THAT(Resolve("debian-12"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("image images/debian-12"), HasSubstr("2 images"),
+                       AllOf(HasSubstr("2 images have the display name \"debian-12\""),
                              HasSubstr("image-a"), HasSubstr("image-b"))));
 }
 
@@ -111,7 +111,7 @@ TEST_F(VmStoreImages, lists_the_existing_images) {
   }
   EXPECT_THAT(Resolve("debian-13"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("it has: image-10 (name-0)"), HasSubstr("..."))));
+                       AllOf(HasSubstr("there is: image-10 (name-0)"), HasSubstr("..."))));
 }
 
 TEST_F(VmStoreImages, passes_on_a_missing_right) {

@@ -56,7 +56,7 @@ TEST(Mistakes, of_the_native_syntax_are_found_where_they_are) {
       {"a { b = 1, c = 2 }\n", "a.hcl:1:10: a block on one line has a single argument"},
       {"a { b {} }\n", "a.hcl:1:5: a block on one line has a single argument"},
       {"a \"b${1}\" {}\n", "a.hcl:1:5: a label is a text"},
-      {"a = \"b\nc = 1\n", "a.hcl:1:5: a text in quotes ends on its line"},
+      {"a = \"b\nc = 1\n", "a.hcl:1:5: missing closing quote (use <<EOF for several lines)"},
       {"a = \"b", "a.hcl:1:5: this text is not closed"},
       {"a = 'b'\n", "a.hcl:1:5: a text is written in double quotes"},
       {"a = \"\\$\"\n", "a.hcl:1:6: unknown escape"},

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curl_error.h"
-
 #include <optional>
 #include <string>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/curl_transport.h"
 
+#include "curl_exchange.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/status_matchers.h"

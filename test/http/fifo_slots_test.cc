@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nomad_harvester/http/fifo_slots.h"
-
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <thread>
 #include <vector>
+
+#include "nomad_harvester/http/retry.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

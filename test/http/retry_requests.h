@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <thread>
 
-#include "nomad_harvester/http/fifo_slots.h"
 #include "nomad_harvester/http/message.h"
+#include "nomad_harvester/http/retry.h"
 
 namespace nomad_harvester::http {
 

@@ -64,7 +64,7 @@ class ConnectionFixture : public testing::Test {
       "-----BEGIN CERTIFICATE-----\nU1lT\n-----END CERTIFICATE-----\n";
   const support::ScopedTempDir dir_;
   support::ScopedEnvironment environment_;
-  ConnectionOptions options_;
+  config::HarvesterSettings options_;
 };
 
 }  // namespace nomad_harvester::kube

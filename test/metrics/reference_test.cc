@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/file.h"
-#include "nomad_harvester/metrics/table.h"
+#include "nomad_harvester/metrics/registry.h"
 
 #include "support/source_tree.h"
 

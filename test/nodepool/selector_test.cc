@@ -56,6 +56,18 @@ TEST(NeedsAllocations, only_the_strategies_by_create_index_do_without_allocation
   EXPECT_FALSE(NeedsAllocations(SelectorStrategy::kOldestCreateIndex));
 }
 
+TEST(WorkToMove, C19_is_live_work_of_other_than_system_jobs) {
+  EXPECT_FALSE(HasWorkToMove({}));
+  for (const char* const moves : {"service", "batch", ""}) {
+    EXPECT_TRUE(HasWorkToMove({Alloc(ClientStatus::kRunning, moves, 1, 1)})) << moves;
+    EXPECT_TRUE(HasWorkToMove({Alloc(ClientStatus::kPending, moves, 1, 1)})) << moves;
+    EXPECT_FALSE(HasWorkToMove({Alloc(ClientStatus::kComplete, moves, 1, 1)})) << moves;
+  }
+  for (const char* const stays : {"system", "sysbatch"}) {
+    EXPECT_FALSE(HasWorkToMove({Alloc(ClientStatus::kRunning, stays, 1, 1)})) << stays;
+  }
+}
+
 TEST(EachSelector, of_an_empty_list_selects_nothing) {
   for (const SelectorStrategy strategy : kAll) {
     EXPECT_THAT(Select(strategy, {}, {}), IsEmpty());

@@ -36,7 +36,7 @@ class NomadConnection : public testing::Test {
   }
 
   const support::ScopedTempDir dir_;
-  ConnectionOptions options_;
+  config::NomadSettings options_;
 };
 
 TEST_F(NomadConnection, the_default_is_the_agent_on_this_machine_without_a_token) {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
 #include <nlohmann/json.hpp>
 
 #include "nomad_harvester/base/status.h"
@@ -99,6 +103,47 @@ TEST(DecodeNodeStub, only_the_word_eligible_is_eligible) {
 
 TEST(DecodeNodeStub, recognises_a_draining_node) {
   EXPECT_TRUE(DecodeNodeStub({{"ID", "n"}, {"Drain", true}})->draining);
+}
+
+TEST(DecodeNodeStub, reads_all_that_limits_what_a_node_can_hold) {
+  json stub = Stub();
+  stub["NodeResources"] = json::parse(R"({
+      "Cpu": {"CpuShares": 8000, "TotalCpuCores": 4, "ReservableCpuCores": [0, 1, 3]},
+      "Memory": {"MemoryMB": 1024}, "Disk": {"DiskMB": 5000},
+      "Networks": [{"Mode": "host", "Device": "eth0"}, {"Mode": "bridge"}, {"Mode": ""}],
+      "Devices": [{"Vendor": "nvidia", "Type": "gpu", "Name": "T4",
+                   "Instances": [{"ID": "u1", "Healthy": true}, {"ID": "u2", "Healthy": false},
+                                 {"ID": "u3", "Healthy": true}]},
+                  {"Vendor": "x", "Type": "fpga", "Name": "y", "Instances": null}]})");
+  stub["ReservedResources"] =
+      json::parse(R"({"Cpu": {"CpuShares": 1, "ReservedCpuCores": [0]}, "Disk": {"DiskMB": 70}})");
+  const auto node = DecodeNodeStub(stub);
+  ASSERT_TRUE(node.ok() && node->resources.has_value());
+  EXPECT_EQ(node->resources->disk_mb, 5000);
+  EXPECT_EQ(node->resources->cores, 3);
+  EXPECT_EQ(node->resources->total_cores, 4);
+  EXPECT_EQ(node->reserved.disk_mb, 70);
+  EXPECT_EQ(node->reserved.cores, 1);
+  EXPECT_THAT(node->network_modes, ElementsAre("host", "bridge", "host"));
+  ASSERT_EQ(node->devices.size(), 2U);
+  EXPECT_EQ(node->devices[0].vendor, "nvidia");
+  EXPECT_EQ(node->devices[0].type, "gpu");
+  EXPECT_EQ(node->devices[0].name, "T4");
+  EXPECT_EQ(node->devices[0].healthy, 2);
+  EXPECT_EQ(node->devices[1].healthy, 0);
+}
+
+TEST(DecodeNodeStub, names_all_host_volumes_and_which_can_only_be_read) {
+  json stub = Stub();
+  stub["HostVolumes"] = json::parse(
+      R"({"logs": {"Name": "logs"}, "certs": {"Name": "certs", "ReadOnly": true, "ID": "6b"}})");
+  const auto node = DecodeNodeStub(stub);
+  ASSERT_TRUE(node.ok());
+  ASSERT_EQ(node->host_volumes.size(), 2U);
+  EXPECT_EQ(node->host_volumes[0].name, "certs");
+  EXPECT_TRUE(node->host_volumes[0].read_only);
+  EXPECT_EQ(node->host_volumes[1].name, "logs");
+  EXPECT_FALSE(node->host_volumes[1].read_only);
 }
 
 TEST(DecodeNodeStub, no_resources_are_not_zero_resources) {
@@ -207,6 +252,16 @@ TEST(DecodeFullNode, knows_each_drain_status_and_no_other) {
   for (const auto& [text, status] : rows) {
     const json node = {{"ID", "n"}, {"LastDrain", {{"Status", text}}}};
     EXPECT_EQ(DecodeFullNode(node)->last_drain->status, status) << text;
+  }
+}
+
+TEST(DecodeFullNode, has_the_time_of_its_status) {
+  const auto time = [](const json& value) {
+    return DecodeFullNode({{"ID", "n"}, {"StatusUpdatedAt", value}})->status_updated_at;
+  };
+  EXPECT_EQ(time(90), base::WallTime(std::chrono::seconds(90)));
+  for (const json& value : {json(0), json(-1), json("1"), json(std::int64_t{1} << 62)}) {
+    EXPECT_EQ(time(value), std::nullopt) << value;
   }
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "call.h"
-
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -9,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/runtime/clock.h"
+
+#include "dispatcher.h"
 
 namespace nomad_harvester::plugin {
 namespace {

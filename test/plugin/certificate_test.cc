@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "certificate.h"
-
 #include <memory>
 #include <string>
 
@@ -10,6 +8,7 @@
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/status.h"
 
+#include "handshake.h"
 #include "openssl/bio.h"
 #include "openssl/ec.h"
 #include "openssl/evp.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Health, and calls that no service serves.
 
-#include "host_services.h"
-
 #include <chrono>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "autoscaler_services.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "local_address.h"
 #include "plugin/server_fixture.h"

@@ -39,7 +39,8 @@ void ServerFixture::Restart(const LaneSizes& lanes, const CallRules& rules) {
     on_shutdown_();
     ++shutdowns_;
   };
-  absl::StatusOr<std::unique_ptr<PluginServer>> server = PluginServer::Start(*service_, options);
+  absl::StatusOr<std::unique_ptr<PluginServer>> server =
+      PluginServer::Start(TargetOf(*service_), options);
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   channel_ = grpc::CreateChannel(options.address, grpc::InsecureChannelCredentials());

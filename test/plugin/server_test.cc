@@ -161,17 +161,18 @@ TEST_F(ServerTest, AnAddressInUseIsAnError) {
   options.credentials = grpc::InsecureServerCredentials();
   options.clock = clock_.get();
   options.on_shutdown = [] {};
-  const auto first = PluginServer::Start(service, options);
+  const auto first = PluginServer::Start(TargetOf(service), options);
   ASSERT_TRUE(first.ok()) << first.status();
   options.address = "127.0.0.1:" + std::to_string((*first)->port());
-  const auto second = PluginServer::Start(service, options);
+  const auto second = PluginServer::Start(TargetOf(service), options);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(base::Message(second.status()),
               HasSubstr(options.address + ": does its directory exist"));
 
   const std::string file = directory_.WriteFile("file", "what is no socket stays");
   options.address = UnixAddress(file);
-  EXPECT_EQ(PluginServer::Start(service, options).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(PluginServer::Start(TargetOf(service), options).status().code(),
+            absl::StatusCode::kUnavailable);
   EXPECT_THAT(base::ReadFile(file), support::IsOkAndHolds("what is no socket stays"));
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "socket_dir.h"
-
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,6 +12,7 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "local_address.h"
 #include "support/recording_sink.h"
 #include "support/scoped_temp_dir.h"
 

@@ -34,6 +34,8 @@ TEST(BackOff, C12_the_wait_doubles_from_failure_to_failure_up_to_a_limit) {
   EXPECT_EQ(WaitOf(After(cause::kCreate, 2), cause::kCreate), minutes(1));
   EXPECT_EQ(WaitOf(After(cause::kCreate, 3), cause::kCreate), minutes(2));
   EXPECT_EQ(WaitOf(After(cause::kCreate, 100), cause::kCreate), minutes(30));
+  EXPECT_EQ(WaitOf(After(cause::kRoom, 1), cause::kRoom), seconds(30));
+  EXPECT_EQ(WaitOf(After(cause::kRoom, 100), cause::kRoom), seconds(90));
   EXPECT_EQ(WaitOf(After(cause::kStart, 100), cause::kStart), hours(1));
   EXPECT_EQ(WaitOf(After(cause::kJoin, 100), cause::kJoin), hours(4));
   EXPECT_EQ(WaitOf(After(cause::kRemove, 100), cause::kRemove), minutes(30));
@@ -45,8 +47,21 @@ TEST(BackOff, C12_the_error_names_cause_failures_and_the_next_attempt_and_does_n
   const absl::Status waits = CheckCreation(back_off, kNow + seconds(15));
   EXPECT_EQ(waits.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(waits.ToString(), HasSubstr("the join of new VMs failed 2 times in a row"));
-  EXPECT_THAT(waits.ToString(), HasSubstr("is tried again at 2026-03-01T12:02:00Z"));
+  EXPECT_THAT(waits.ToString(), HasSubstr("; next try at 2026-03-01T12:02:00Z"));
   EXPECT_EQ(waits, CheckCreation(back_off, kNow + seconds(30)));
+}
+
+TEST(BackOff, C12_what_found_no_room_counts_as_two_failures_at_most_and_opens_no_circuit) {
+  BackOff back_off;
+  RecordNoRoom(&back_off, kNow);
+  EXPECT_EQ(WaitOf(back_off, cause::kRoom), seconds(30));
+  for (int i = 0; i < 10; ++i) RecordNoRoom(&back_off, kNow);
+  EXPECT_EQ(WaitOf(back_off, cause::kRoom), minutes(1));
+  EXPECT_FALSE(CreationCircuitIsOpen(back_off));
+  BackOff of_vms = After(cause::kRoom, 5);
+  RecordNoRoom(&of_vms, kNow + minutes(5));
+  EXPECT_EQ(of_vms.at("room").failures, 2) << "what the forecast refuses, it also protects";
+  EXPECT_EQ(WaitOf(of_vms, cause::kRoom), minutes(6));
 }
 
 TEST(BackOff, C12_the_wait_ends_at_its_time) {
@@ -56,7 +71,7 @@ TEST(BackOff, C12_the_wait_ends_at_its_time) {
 }
 
 TEST(BackOff, C12_creation_never_delays_a_removal_nor_a_removal_creation) {
-  for (const std::string_view cause : {cause::kCreate, cause::kStart, cause::kJoin}) {
+  for (const std::string_view cause : {cause::kCreate, cause::kRoom, cause::kStart, cause::kJoin}) {
     EXPECT_FALSE(CheckCreation(After(cause, 1), kNow).ok());
     EXPECT_TRUE(CheckRemoval(After(cause, 1), kNow).ok());
   }
@@ -64,10 +79,23 @@ TEST(BackOff, C12_creation_never_delays_a_removal_nor_a_removal_creation) {
   EXPECT_FALSE(CheckRemoval(After(cause::kRemove, 1), kNow).ok());
 }
 
+TEST(BackOff, C12_a_time_further_away_than_the_longest_wait_counts_as_over) {
+  BackOff back_off = {{"room", {.failures = 1, .retry_at = kNow + seconds(90)}}};
+  EXPECT_FALSE(CheckCreation(back_off, kNow).ok());
+  back_off["room"].retry_at = kNow + minutes(30);
+  EXPECT_TRUE(CheckCreation(back_off, kNow).ok());
+}
+
+TEST(BackOff, C12_removals_wait_after_failed_and_after_refused_ones) {
+  for (const std::string_view cause : {cause::kRemove, cause::kRefused}) {
+    EXPECT_FALSE(CheckRemoval(After(cause, 1), kNow).ok()) << cause;
+  }
+}
+
 TEST(BackOff, C12_a_success_clears_its_own_side_only) {
   BackOff back_off;
   for (const std::string_view cause :
-       {cause::kCreate, cause::kStart, cause::kJoin, cause::kRemove}) {
+       {cause::kCreate, cause::kRoom, cause::kStart, cause::kJoin, cause::kRemove}) {
     RecordFailure(&back_off, cause, kNow);
   }
   RecordCreationSuccess(&back_off);
@@ -82,7 +110,7 @@ TEST(BackOff, the_circuit_opens_after_three_vms_that_never_started_or_joined) {
   EXPECT_FALSE(CreationCircuitIsOpen(After(cause::kJoin, 2)));
   EXPECT_TRUE(CreationCircuitIsOpen(After(cause::kJoin, 3)));
   BackOff mixed = After(cause::kJoin, 2);
-  RecordFailure(&mixed, cause::kStart, kNow);
+  RecordFailure(&mixed, cause::kRoom, kNow);
   EXPECT_TRUE(CreationCircuitIsOpen(mixed));
   EXPECT_FALSE(CreationCircuitIsOpen(After(cause::kCreate, 9)))
       << "an API that refuses leaves no VM behind";

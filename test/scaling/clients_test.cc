@@ -16,6 +16,7 @@
 
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/kube/observed.h"
+#include "nomad_harvester/nomad/connection.h"
 #include "nomad_harvester/runtime/clock.h"
 
 #include "kube/list_names.h"
@@ -133,7 +134,7 @@ TEST_F(ClientsTest, L8_max_concurrency_is_per_pool) {
 TEST_F(ClientsTest, L8_all_pools_together_leave_connections_to_others) {
   const Clients first = Make(1000);
   const Clients second = ClientsForPool(first);
-  for (std::size_t i = 0; i < kNomadRequests; ++i) {
+  for (std::size_t i = 0; i < nomad::kMaxRequests; ++i) {
     ListNodes(first.nomad);
     ListNodes(second.nomad);
   }
@@ -141,10 +142,10 @@ TEST_F(ClientsTest, L8_all_pools_together_leave_connections_to_others) {
     ListVms(first.kube);
     ListVms(second.kube);
   }
-  nomad_.AwaitInside(kNomadRequests);
+  nomad_.AwaitInside(nomad::kMaxRequests);
   harvester_.AwaitInside(kHarvesterRequests);
   Finish();
-  EXPECT_EQ(nomad_.most(), kNomadRequests);
+  EXPECT_EQ(nomad_.most(), nomad::kMaxRequests);
   EXPECT_EQ(harvester_.most(), kHarvesterRequests);
 }
 

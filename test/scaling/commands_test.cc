@@ -218,6 +218,18 @@ TEST_F(CommandsTest, S3_an_inspection_reads_the_lease_and_the_pool_and_writes_no
   EXPECT_EQ(seen->growth_problem, "");
 }
 
+TEST_F(CommandsTest, C2_the_room_is_read_only_where_it_is_shown) {
+  AddVm("web-a");
+  auto seen = Inspect();
+  ASSERT_THAT(seen, IsOk());
+  EXPECT_FALSE(seen->room.has_value());
+  Forget();
+  Commands().AddRoom(context(), &*seen);
+  EXPECT_THAT(Sent(),
+              testing::UnorderedElementsAre("list nodes", "list pods", "get virtualmachines"));
+  EXPECT_TRUE(seen->room.has_value());
+}
+
 TEST_F(CommandsTest, S4_an_inspection_tells_what_drifted_and_what_would_refuse_a_growth) {
   AddVm("web-a");
   policy_.cpu_cores = 4;

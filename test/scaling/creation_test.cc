@@ -2,6 +2,7 @@
 #include "execution/creation.h"
 
 #include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/template_check.h"
 
 #include "pool_fixture.h"
@@ -174,7 +175,7 @@ TEST_F(CreationTest, gpus_are_given_as_the_version_of_harvester_takes_them) {
       << "an upgrade of Harvester is no drift";
 }
 
-// Releases compare this value: VMs of a policy without newer keys must not look drifted.
+// Releases compare this value: VMs of a policy without newer keys must not observation drifted.
 TEST_F(CreationTest, the_hash_of_a_policy_without_newer_keys_is_what_other_releases_make) {
   const auto plan = Prepare();
   ASSERT_THAT(plan, IsOk());
@@ -245,13 +246,6 @@ TEST_F(CreationTest, S3_what_the_environment_holds_is_not_the_policys) {
   EXPECT_THAT(check("{{env.HARVESTER_TEMPLATE_X}} {{vmname}}"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("vmname")));
   EXPECT_THAT(check("{{env.HOME}}"), StatusIs(absl::StatusCode::kInvalidArgument));
-}
-
-TEST_F(CreationTest, C3_without_a_wait_for_nomad_a_vm_has_no_deadline_to_join) {
-  policy_.wait_for = config::WaitFor::kCreated;
-  const auto plan = Prepare();
-  ASSERT_THAT(plan, IsOk());
-  EXPECT_EQ(plan->vm_spec.join_timeout, "none");
 }
 
 TEST_F(CreationTest, C3_an_identity_follows_from_name_and_action_alone) {
@@ -393,16 +387,18 @@ TEST_F(CreationTest, C10_a_secret_is_kept_while_its_vm_exists_or_that_cannot_be_
 TEST_F(CreationTest, R4_a_vm_that_an_interrupted_replacement_made_is_taken_over) {
   const auto plan = Prepare();
   ASSERT_THAT(plan, IsOk());
-  Look look;
-  look.now = clock_.WallNow();
+  Observation observation;
+  observation.now = clock_.WallNow();
   const PoolSnapshot snapshot{.key = Deps().key,
-                              .seen = std::make_shared<const Snapshot>(std::move(look)),
+                              .seen = std::make_shared<const Snapshot>(std::move(observation)),
                               .policy = policy_};
   CreationPlan replacing = *plan;
   replacing.halted = true;
   PlannedCreation creation{.name = "web-a", .action_id = "act"};
-  creation.replaces = harvester::Replaces{
-      .vm = "web-old", .uid = "uid-old", .reason = "drifted", .start = "RerunOnFailure"};
+  creation.replaces = harvester::Replaces{.vm = "web-old",
+                                          .uid = "uid-old",
+                                          .reason = {ReplaceKind::kDrifted},
+                                          .start = "RerunOnFailure"};
   ASSERT_THAT(MakeVm(context(), Deps(), replacing, creation, "act", snapshot), IsOk());
   EXPECT_EQ(cluster_.Vm("web-a")["spec"]["runStrategy"], "Halted");
   creation.replaces.reset();

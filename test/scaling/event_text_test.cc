@@ -16,7 +16,8 @@ using harvester::VmEvent;
 using testing::HasSubstr;
 
 PoolSnapshot EmptySnapshot() {
-  return {.key = {.ns = "nomad", .pool = "web"}, .seen = std::make_shared<const Snapshot>(Look{})};
+  return {.key = {.ns = "nomad", .pool = "web"},
+          .seen = std::make_shared<const Snapshot>(Observation{})};
 }
 
 VmView View() {
@@ -40,9 +41,9 @@ VmEvent Story(StepKind kind, Row row, const VmView& view = View(), const std::st
 }
 
 TEST(EventText, T1_every_act_but_a_note_of_the_plugins_own_has_one) {
-  const std::set<StepKind> own_notes = {StepKind::kRecordRolledBack,  StepKind::kRecordCluster,
-                                        StepKind::kForgetJoinTimeout, StepKind::kRenewToken,
-                                        StepKind::kPublishHost,       StepKind::kUnpublishHost};
+  const std::set<StepKind> own_notes = {StepKind::kRecordRolledBack, StepKind::kRecordCluster,
+                                        StepKind::kRenewToken, StepKind::kPublishHost,
+                                        StepKind::kUnpublishHost};
   for (int i = 0; i <= static_cast<int>(StepKind::kPurge); ++i) {
     const auto kind = static_cast<StepKind>(i);
     const bool expected = kind == StepKind::kReport || (IsAct(kind) && !own_notes.contains(kind));
@@ -69,9 +70,10 @@ TEST(EventText, a_join_belongs_to_the_action_that_made_the_vm) {
   EXPECT_THAT(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).note, HasSubstr("action a-made"));
 }
 
-TEST(EventText, a_removal_that_is_taken_back_is_no_failure) {
-  EXPECT_EQ(Story(StepKind::kRollBack, Row::kMarkedTakenBack, Marked()).reason, "TakenBack");
-  EXPECT_FALSE(Story(StepKind::kRollBack, Row::kMarkedTakenBack, Marked()).warning);
+TEST(EventText, a_removal_that_is_cancelled_is_no_failure) {
+  EXPECT_EQ(Story(StepKind::kRollBack, Row::kMarkedRemovalCancelled, Marked()).reason,
+            "RemovalCancelled");
+  EXPECT_FALSE(Story(StepKind::kRollBack, Row::kMarkedRemovalCancelled, Marked()).warning);
   EXPECT_EQ(Story(StepKind::kRollBack, Row::kMarkedLate, Marked()).reason, "RolledBack");
   EXPECT_TRUE(Story(StepKind::kRollBack, Row::kMarkedLate, Marked()).warning);
 }

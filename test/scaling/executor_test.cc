@@ -17,14 +17,15 @@ using testing::IsEmpty;
 
 class ExecutorTest : public PoolFixture {
  protected:
-  const Decisions& Look() {
+  const Decisions& Observation() {
     auto seen = Reconciler(Deps(), policy_).Observe(context());
     EXPECT_THAT(seen, support::IsOk());
     return decisions_.emplace(*std::move(seen));
   }
-  // The step that a look asks for, by that row; `meanwhile` happens between look and step.
+  // The step that an observation asks for, by that row; `meanwhile` happens between observation and
+  // step.
   Effect Act(const std::string& vm, Row row, const std::function<void()>& meanwhile = {}) {
-    const Decisions::Entry* entry = Look().Find(vm);
+    const Decisions::Entry* entry = Observation().Find(vm);
     if (entry == nullptr) throw std::logic_error(vm + " is not there");
     EXPECT_EQ(RowName(entry->step.row), RowName(row)) << entry->step.reason;
     if (meanwhile) meanwhile();
@@ -32,7 +33,7 @@ class ExecutorTest : public PoolFixture {
     return Execute(context(), Deps(), *decisions_, *entry->view, entry->step);
   }
   Effect MarkNow(const std::string& vm, const std::function<void()>& meanwhile = {}) {
-    const VmView* view = Look().Find(vm)->view;
+    const VmView* view = Observation().Find(vm)->view;
     const nomad::Node* node = LinkedNode(*view, decisions_->snapshot());
     if (meanwhile) meanwhile();
     Forget();
@@ -49,7 +50,7 @@ class ExecutorTest : public PoolFixture {
     clock_.Advance(seconds(20));
   }
   Effect PurgeNow(const std::function<void()>& meanwhile = {}) {
-    EXPECT_EQ(Look().to_purge().size(), 1U);
+    EXPECT_EQ(Observation().to_purge().size(), 1U);
     if (meanwhile) meanwhile();
     Forget();
     return Purge(context(), Deps(), *decisions_, decisions_->to_purge().at(0));
@@ -135,7 +136,7 @@ TEST_F(ExecutorTest, C5_a_deletion_names_the_uid_and_the_version_that_it_has_jus
   nlohmann::json read;
   EXPECT_EQ(Act("a", Row::kMarkedIdle,
                 [&] {
-                  cluster_.EditAnnotation("a", "note", "changed since the look");
+                  cluster_.EditAnnotation("a", "note", "changed since the observation");
                   read = cluster_.Vm("a")["metadata"];
                 })
                 .verdict,
@@ -231,7 +232,7 @@ TEST_F(ExecutorTest, C5_a_vm_is_not_deleted_for_another_node_than_the_one_that_w
   HoldLease({"a"});
   Mark("a");
   cluster_.SetNodeStatus(NodeOf("a"), "down");
-  Look();
+  Observation();
   clock_.Advance(minutes(2));
   const auto register_again = [&] {
     cluster_.SetNodeStatus(cluster_.AddForeignNode({.name = "a", .node_class = "web"}), "down");
@@ -315,7 +316,7 @@ TEST_F(ExecutorTest, C8_every_roll_back_leaves_a_note_with_the_time_and_the_reas
   AddVm("a");
   HoldLease({"a"});
   Mark("a");
-  const Decisions& decisions = Look();
+  const Decisions& decisions = Observation();
   const Step step{
       .kind = StepKind::kRollBack, .row = Row::kMarkedProtected, .reason = "it was protected"};
   EXPECT_EQ(Execute(context(), Deps(), decisions, *decisions.Find("a")->view, step).verdict,

@@ -27,21 +27,21 @@ using support::StatusIs;
 
 class HostsMemory : public ::testing::Test {
  protected:
-  // A look of the loop in which that VM runs there.
-  Look Seen(const std::string& vm, const std::string& host) {
+  // An observation of the loop in which that VM runs there.
+  Observation Seen(const std::string& vm, const std::string& host) {
     World world;
     return world.With(Vm(vm).Joined().InstanceRuns(true).RunsOn(host)).Linked();
   }
-  // What a look of Status then knows.
+  // What an observation of Status then knows.
   VmView Known(const std::string& vm) {
     World world;
-    Look look = world.With(Vm(vm).Joined()).Linked();
-    hosts_.Apply("nomad", &look);
-    return look.vms.front();
+    Observation observation = world.With(Vm(vm).Joined()).Linked();
+    hosts_.Apply("nomad", &observation);
+    return observation.vms.front();
   }
   void Remember(const std::string& host) {
-    Look look = Seen("a", host);
-    hosts_.Record("nomad", clock_.Now(), &look);
+    Observation observation = Seen("a", host);
+    hosts_.Record("nomad", clock_.Now(), &observation);
   }
   void ReplyZone(const std::string& zone) {
     transport_->Reply(200, R"({"kind":"Node","metadata":{"name":"h","labels":)"
@@ -74,13 +74,13 @@ TEST_F(HostsMemory, status_knows_what_a_loop_has_seen_and_nothing_of_other_names
   EXPECT_EQ(Known("a").host, "h1");
   EXPECT_EQ(Known("b").host, "");
   World world;
-  Look elsewhere = world.With(Vm("a").Joined()).Linked();
+  Observation elsewhere = world.With(Vm("a").Joined()).Linked();
   hosts_.Apply("other", &elsewhere);
   EXPECT_EQ(elsewhere.vms.front().host, "");
 }
 
 TEST_F(HostsMemory, a_list_that_began_earlier_does_not_replace_a_newer_one) {
-  Look early = Seen("a", "h1");
+  Observation early = Seen("a", "h1");
   const base::MonoTime began = clock_.Now();
   clock_.Advance(seconds(1));
   Remember("h2");
@@ -91,7 +91,7 @@ TEST_F(HostsMemory, a_list_that_began_earlier_does_not_replace_a_newer_one) {
 TEST_F(HostsMemory, a_look_without_instances_forgets_nothing) {
   Remember("h1");
   World world;
-  Look blind = world.With(Vm("a").Joined()).Linked();
+  Observation blind = world.With(Vm("a").Joined()).Linked();
   hosts_.Record("nomad", clock_.Now(), &blind);
   EXPECT_EQ(Known("a").host, "h1");
 }
@@ -192,6 +192,28 @@ TEST_F(HostsMemory, an_instance_that_does_not_run_is_on_no_host) {
   EXPECT_EQ(Known("b").host, "h2");
 }
 
+TEST_F(HostsMemory, R7_a_list_that_is_cancelled_leaves_since_when_a_host_is_cordoned) {
+  transport_->Reply(200, R"({"kind":"NodeList","metadata":{"resourceVersion":"1"},)"
+                         R"("items":[{"metadata":{"name":"h1"},"spec":{"unschedulable":true}}]})");
+  EXPECT_THAT(hosts_.ListCordoned(context_), ::testing::ElementsAre("h1"));
+  const auto must_leave = [&] {
+    World world;
+    Observation seen = world.With(Vm("a").Joined().RunsOn("h1")).Linked();
+    seen.vms.front().vm.Change().conditions = {{.type = "LiveMigratable", .status = "False"}};
+    hosts_.ApplyCordoned("nomad", clock_.Now(), &seen);
+    return !seen.vms.front().host_to_leave.empty();
+  };
+  clock_.Advance(seconds(30));
+  const runtime::CancelSource call(context_);
+  call.Cancel(runtime::CancelReason::kClient);
+  transport_->Fail(absl::CancelledError("the call has ended"));
+  EXPECT_THAT(hosts_.ListCordoned(call.context()), ::testing::IsEmpty());
+  EXPECT_TRUE(must_leave());
+  transport_->Fail(base::Unavailable("no route"));
+  hosts_.ListCordoned(context_);
+  EXPECT_FALSE(must_leave());
+}
+
 TEST_F(HostsMemory, R7_that_hosts_cannot_be_listed_is_told_once_and_again_after_a_list) {
   const auto sink = std::make_shared<support::RecordingSink>();
   Hosts hosts(std::make_shared<kube::KubeClient>(transport_),
@@ -208,6 +230,46 @@ TEST_F(HostsMemory, R7_that_hosts_cannot_be_listed_is_told_once_and_again_after_
                             R"("items":[{"metadata":{"name":"h1"}}]})"),
             1U);
   EXPECT_EQ(told_after(403, forbidden), 2U);
+}
+
+// A reply to a list of hosts, and one to a list of pods.
+void ReplyRooms(support::ScriptedTransport& transport) {
+  transport.Reply(200, R"({"kind":"NodeList","metadata":{"resourceVersion":"1"},)"
+                       R"("items":[{"metadata":{"name":"h1"}}]})");
+  transport.Reply(200, R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[)"
+                       R"({"metadata":{"name":"p","namespace":"nomad","labels":)"
+                       R"({"nomad-harvester-autoscaler/pool":"web"}},"spec":{"nodeName":"h1"}}]})");
+}
+
+TEST_F(HostsMemory, S3_one_list_of_the_room_serves_all_pools_once_each) {
+  const PoolKey web{.ns = "nomad", .pool = "web"};
+  const PoolKey db{.ns = "nomad", .pool = "db"};
+  base::MonoTime last_of_web = clock_.Now() - seconds(1);
+  base::MonoTime last_of_db = last_of_web;
+  EXPECT_FALSE(hosts_.NewRooms(web, clock_.Now(), &last_of_web).has_value());
+  ReplyRooms(*transport_);
+  const auto rooms = hosts_.ListRooms(context_, db);
+  ASSERT_THAT(rooms, support::IsOk());
+  EXPECT_EQ(rooms->front().vms_of_pool, 0);
+  const auto of_web = hosts_.NewRooms(web, clock_.Now(), &last_of_web);
+  ASSERT_TRUE(of_web.has_value());
+  EXPECT_EQ(of_web->front().vms_of_pool, 1);
+  EXPECT_FALSE(hosts_.NewRooms(web, clock_.Now(), &last_of_web).has_value());
+  clock_.Advance(kHostsFor);
+  EXPECT_FALSE(hosts_.NewRooms(db, clock_.Now(), &last_of_db).has_value()) << "it is old";
+  EXPECT_EQ(transport_->requests().size(), 2U);
+}
+
+TEST_F(HostsMemory, C2_a_right_to_list_the_room_that_is_missing_is_asked_for_again_in_ten_minutes) {
+  const PoolKey web{.ns = "nomad", .pool = "web"};
+  transport_->Reply(403, R"({"kind":"Status","reason":"Forbidden","code":403})");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(hosts_.ListRooms(context_, web), StatusIs(absl::StatusCode::kPermissionDenied));
+  }
+  EXPECT_EQ(transport_->requests().size(), 1U);
+  clock_.Advance(kZoneFor);
+  ReplyRooms(*transport_);
+  EXPECT_THAT(hosts_.ListRooms(context_, web), support::IsOk());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows that end a removal: taken back, protected, refused, never begun; and their order.
+// The rows that end a removal: cancelled, protected, refused, never begun; and their order.
 
 #include <string>
 
@@ -28,22 +28,23 @@ Vm MarkedVm() { return Vm("a").Joined().Marked(); }
 World InBack(const Node& node) {
   World world;
   world.With(MarkedVm()).With(node);
-  world.Pool().action->back.insert("a");
+  world.Pool().action->cancel.insert("a");
   return world;
 }
 
-TEST(MarkedTakenBack, L6_a_removal_that_is_taken_back_is_rolled_back_while_its_node_is_ready) {
+TEST(MarkedRemovalCancelled,
+     L6_a_removal_that_is_cancelled_is_rolled_back_while_its_node_is_ready) {
   for (const Node& node : {Node("a"), Node("a").Draining("a"), Node("a").Drained("a")}) {
     World world = InBack(node);
     world.Idle("a");
     const Step step = world.StepOf("a");
-    EXPECT_EQ(RowName(step.row), "marked-taken-back");
+    EXPECT_EQ(RowName(step.row), "marked-removal-cancelled");
     EXPECT_EQ(step.kind, StepKind::kRollBack);
     EXPECT_EQ(step.node_id, "node-a");
   }
 }
 
-TEST(MarkedTakenBack, L6_the_removal_goes_on_when_its_node_is_not_ready_or_gone) {
+TEST(MarkedRemovalCancelled, L6_the_removal_goes_on_when_its_node_is_not_ready_or_gone) {
   World down = InBack(Node("a").Down());
   down.Raw().vms[0].instance_runs = false;
   EXPECT_EQ(RowOf(down), "marked-down");
@@ -53,26 +54,26 @@ TEST(MarkedTakenBack, L6_the_removal_goes_on_when_its_node_is_not_ready_or_gone)
   EXPECT_EQ(RowOf(starts), "marked-start-drain");
   World gone;
   gone.With(MarkedVm().NodeGone());
-  gone.Pool().action->back.insert("a");
+  gone.Pool().action->cancel.insert("a");
   EXPECT_EQ(RowOf(gone), "marked-gone");
 }
 
-TEST(MarkedTakenBack, L6_it_wins_over_a_removal_that_is_past_its_deadline) {
+TEST(MarkedRemovalCancelled, L6_it_wins_over_a_removal_that_is_past_its_deadline) {
   World world;
   world.With(Vm("a").Joined().Marked().Late()).With(Node("a").Draining("a"));
   EXPECT_EQ(RowOf(world), "marked-late-forced");
-  world.Pool().action->back.insert("a");
-  EXPECT_EQ(RowOf(world), "marked-taken-back");
+  world.Pool().action->cancel.insert("a");
+  EXPECT_EQ(RowOf(world), "marked-removal-cancelled");
 }
 
-TEST(MarkedTakenBack, L6_the_name_of_another_vm_takes_nothing_back) {
+TEST(MarkedRemovalCancelled, L6_the_name_of_another_vm_cancels_nothing) {
   World world;
   world.With(MarkedVm()).With(Node("a"));
-  world.Pool().action->back.insert("b");
+  world.Pool().action->cancel.insert("b");
   EXPECT_EQ(RowOf(world), "marked-start-drain");
 }
 
-TEST(MarkedTakenBack, C9_an_operators_cancel_comes_first) {
+TEST(MarkedRemovalCancelled, C9_an_operators_cancel_comes_first) {
   World world = InBack(Node("a").DrainCancelled("a"));
   EXPECT_EQ(RowOf(world), "marked-canceled");
 }
@@ -118,9 +119,9 @@ TEST(MarkedProtected, C7_a_value_of_the_meta_that_is_no_boolean_protects_and_fal
   EXPECT_EQ(RowOf(off), "marked-start-drain");
 }
 
-TEST(MarkedProtected, L6_a_protected_vm_that_is_taken_back_is_rolled_back_once) {
+TEST(MarkedProtected, L6_a_protected_vm_that_is_removal_cancelled_is_rolled_back_once) {
   World world = InBack(Node("a").Meta("harvester_protect", "true"));
-  EXPECT_EQ(RowOf(world), "marked-taken-back");
+  EXPECT_EQ(RowOf(world), "marked-removal-cancelled");
 }
 
 // Its drain or its deletion has been refused for so long.
@@ -173,7 +174,7 @@ TEST(MarkedRefused, L3_marks_for_being_broken_and_for_being_unhealthy_stay) {
 TEST(MarkedRefused, C7_protection_and_taking_back_write_no_note) {
   World protected_vm = Refused(minutes(2), Node("a"), MarkedVm().Protected());
   World back = Refused(minutes(2), Node("a"));
-  back.Pool().action->back.insert("a");
+  back.Pool().action->cancel.insert("a");
 }
 
 // The drain's deadline was that long ago; its grace is five minutes.

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "world.h"
@@ -57,7 +58,7 @@ TEST(NextStep, C13_a_new_vm_whose_old_one_is_gone_is_started_in_a_dry_run_too) {
   vm.run_strategy = harvester::kHalted;
   vm.join_timeout = harvester::JoinTimeout{.none = true};
   vm.replaces = harvester::Replaces{
-      .vm = "old", .uid = "uid-old", .reason = "expired", .start = "RerunOnFailure"};
+      .vm = "old", .uid = "uid-old", .reason = {ReplaceKind::kExpired}, .start = "RerunOnFailure"};
   world.Policy().dry_run = true;
   EXPECT_STEP(world.StepOf("new"), StepKind::kStart, Row::kUnmarkedStart);
   world.With(Vm("old").Joined()).With(Node("old"));
@@ -68,7 +69,7 @@ TEST(NextStep, C7_an_old_vm_waits_while_it_is_not_known_where_the_autoscaler_run
   World world;
   world.With(Vm("old").Joined()).With(Node("old")).With(Vm("new").Joined()).With(Node("new"));
   world.Raw().vms[1].vm.Change().replaces =
-      harvester::Replaces{.vm = "old", .uid = "uid-old", .reason = "expired"};
+      harvester::Replaces{.vm = "old", .uid = "uid-old", .reason = {ReplaceKind::kExpired}};
   EXPECT_STEP(world.StepOf("old"), StepKind::kMarkReplaced, Row::kUnmarkedReplaced);
   world.Raw().own_node_problem = absl::UnavailableError("HTTP 500");
   EXPECT_EQ(world.StepOf("old").kind, StepKind::kNothing);
@@ -80,7 +81,8 @@ TEST(NextStep, R3_no_vm_gives_way_to_one_that_is_being_removed) {
   world.With(Vm("old").Joined()).With(Node("old"));
   world.With(Vm("new").Joined().Marked()).With(Node("new"));
   harvester::VirtualMachine& fresh = world.Raw().vms[1].vm.Change();
-  fresh.replaces = harvester::Replaces{.vm = "old", .uid = "uid-old", .reason = "expired"};
+  fresh.replaces =
+      harvester::Replaces{.vm = "old", .uid = "uid-old", .reason = {ReplaceKind::kExpired}};
   fresh.mark->reason = harvester::MarkReason::kUnhealthy;
   EXPECT_STEP(world.StepOf("new"), StepKind::kRollBack, Row::kMarkedRecovered);
   EXPECT_EQ(world.StepOf("old").kind, StepKind::kNothing);
@@ -520,12 +522,6 @@ TEST(NextStep, a_join_is_recorded_once) {
 TEST(NextStep, a_vm_without_a_deadline_is_never_overdue) {
   EXPECT_STEP(World().With(Vm("a").NoTimeout()).StepOf("a"), StepKind::kNothing,
               Row::kUnmarkedOther);
-}
-
-TEST(NextStep, wait_for_running_clears_the_timeout_once_the_instance_has_run) {
-  World world;
-  world.Policy().wait_for = config::WaitFor::kRunning;
-  EXPECT_STEP(world.With(Vm("a")).StepOf("a"), StepKind::kForgetJoinTimeout, Row::kUnmarkedRan);
 }
 
 TEST(NextStep, a_mark_that_cannot_be_read_is_rolled_back) {

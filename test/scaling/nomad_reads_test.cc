@@ -28,7 +28,7 @@ using runtime::CancelReason;
 using runtime::CancelSource;
 using runtime::Context;
 using OneList = nomad::Indexed<std::vector<nomad::Node>>;
-using List = SharedList<OneList>;
+using List = nomad::SharedList<OneList>;
 
 // A Nomad whose replies the test gives, one by one.
 class Server {

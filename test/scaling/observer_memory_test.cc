@@ -33,11 +33,11 @@ constexpr char kUnbound[] =
 // Observes one world repeatedly; times are given relative to the first observation.
 class ObserverMemoryTest : public testing::Test {
  protected:
-  Look Observe(base::Duration time, World world) {
-    Look look = std::move(world.Linked());
-    look.now = kNow + time;
-    memory_.Apply(base::MonoTime(hours(5)) + time, &look);
-    return look;
+  Observation Observe(base::Duration time, World world) {
+    Observation observation = std::move(world.Linked());
+    observation.now = kNow + time;
+    memory_.Apply(base::MonoTime(hours(5)) + time, &observation);
+    return observation;
   }
   // Whether the VM "a" counts as failing to start.
   bool Fails(base::Duration time, const std::string& status, const std::string& message = "",
@@ -71,9 +71,9 @@ TEST_F(ObserverMemoryTest, C15_a_join_deadline_has_passed_only_by_two_clocks) {
   const auto is_past = [&](base::Duration time, base::WallTime own) {
     World later = world;
     later.Raw().own_now = own;
-    Look look = Observe(time, std::move(later));
-    look.now += minutes(20);
-    return IsPastJoinDeadline(look.vms[0], look);
+    Observation observation = Observe(time, std::move(later));
+    observation.now += minutes(20);
+    return IsPastJoinDeadline(observation.vms[0], observation);
   };
   EXPECT_TRUE(is_past(seconds(0), kNow + minutes(14)));
   EXPECT_FALSE(is_past(seconds(0), kNow + minutes(14) - seconds(1)));
@@ -98,11 +98,11 @@ TEST_F(ObserverMemoryTest, C9_a_reply_with_a_wrong_date_does_not_move_the_clock)
     const auto observe = [&](base::Duration time, base::Duration server, base::Duration own) {
       World world;
       world.With(Vm("a"));
-      Look look = std::move(world.Linked());
-      look.now = kNow + time + server;
-      look.own_now = kNow + time + own;
-      memory.Apply(base::MonoTime(hours(5)) + time, &look);
-      return look.now - kNow;
+      Observation observation = std::move(world.Linked());
+      observation.now = kNow + time + server;
+      observation.own_now = kNow + time + own;
+      memory.Apply(base::MonoTime(hours(5)) + time, &observation);
+      return observation.now - kNow;
     };
     EXPECT_EQ(observe({}, {}, wrong.own), seconds(0)) << wrong.what;
     EXPECT_EQ(observe(seconds(10), wrong.server, wrong.own), seconds(10)) << wrong.what;
@@ -127,8 +127,8 @@ TEST_F(ObserverMemoryTest,
     World world;
     world.With(Vm("a").Age(hours(1)));  // made by an API server whose clock is an hour behind
     world.Raw().own_now = kNow + time;
-    const Look look = Observe(time, std::move(world));
-    return IsPastJoinDeadline(look.vms[0], look);
+    const Observation observation = Observe(time, std::move(world));
+    return IsPastJoinDeadline(observation.vms[0], observation);
   };
   EXPECT_FALSE(is_past(seconds(2)));
   EXPECT_FALSE(is_past(minutes(14)));
@@ -139,11 +139,11 @@ TEST_F(ObserverMemoryTest, C18_the_time_of_a_hold_begins_with_its_first_observat
   const auto held = [&](base::Duration time, bool is_held) {
     World world;
     world.With(Vm("a"));
-    const Look look = Observe(time, std::move(world));
+    const Observation observation = Observe(time, std::move(world));
     std::set<std::string> uids;
     if (is_held) uids.insert("uid-a");
     memory_.RecordAwaiting(base::MonoTime(hours(5)) + time, {}, uids);
-    return look.vms[0].held_for;
+    return observation.vms[0].held_for;
   };
   EXPECT_EQ(held(seconds(0), true), seconds(0));
   EXPECT_EQ(held(seconds(9), true), seconds(9));
@@ -167,10 +167,10 @@ TEST_F(ObserverMemoryTest, C3_a_failing_status_counts_after_sixty_seconds) {
 
 TEST_F(ObserverMemoryTest, C3_the_failure_has_kubevirts_message) {
   Observe(seconds(0), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
-  const Look look =
+  const Observation observation =
       Observe(seconds(60), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
-  ASSERT_TRUE(look.vms[0].start_failure.has_value());
-  EXPECT_THAT(look.vms[0].start_failure->reason, HasSubstr("Insufficient cpu"));
+  ASSERT_TRUE(observation.vms[0].start_failure.has_value());
+  EXPECT_THAT(observation.vms[0].start_failure->reason, HasSubstr("Insufficient cpu"));
 }
 
 TEST_F(ObserverMemoryTest, C3_after_a_recovery_the_time_starts_again) {
@@ -201,9 +201,9 @@ TEST_F(ObserverMemoryTest, C3_a_future_time_on_the_object_does_not_prolong_the_w
 TEST_F(ObserverMemoryTest, C3_a_halt_by_quota_counts_immediately) {
   World world = Starting("Stopped");
   world.Raw().vms[0].vm.Change().quota_halt = "cpu insufficient resources";
-  const Look look = Observe(seconds(0), std::move(world));
-  ASSERT_TRUE(look.vms[0].start_failure.has_value());
-  EXPECT_THAT(look.vms[0].start_failure->reason, HasSubstr("insufficient resources"));
+  const Observation observation = Observe(seconds(0), std::move(world));
+  ASSERT_TRUE(observation.vms[0].start_failure.has_value());
+  EXPECT_THAT(observation.vms[0].start_failure->reason, HasSubstr("insufficient resources"));
 }
 
 TEST_F(ObserverMemoryTest, C3_unbound_claims_never_count_however_long_they_last) {
@@ -318,10 +318,10 @@ World Readable(bool readable, std::initializer_list<const char*> names = {"a"}) 
   return world;
 }
 
-base::Duration Unreadable(const Look& look, const std::string& name) {
-  const auto found = std::find_if(look.vms.begin(), look.vms.end(),
+base::Duration Unreadable(const Observation& observation, const std::string& name) {
+  const auto found = std::find_if(observation.vms.begin(), observation.vms.end(),
                                   [&](const VmView& view) { return view.vm->name == name; });
-  return found == look.vms.end() ? base::Duration(-1) : found->nomad_unreadable_for;
+  return found == observation.vms.end() ? base::Duration(-1) : found->nomad_unreadable_for;
 }
 
 TEST_F(ObserverMemoryTest, C15_unreadable_time_adds_up_over_several_outages) {
@@ -337,10 +337,10 @@ TEST_F(ObserverMemoryTest, C15_unreadable_time_adds_up_over_several_outages) {
 TEST_F(ObserverMemoryTest, C15_a_vm_is_credited_only_with_outages_since_it_was_first_observed) {
   Observe(seconds(0), Readable(false));
   Observe(seconds(60), Readable(false, {"a", "b"}));
-  const Look both = Observe(seconds(80), Readable(true, {"a", "b"}));
+  const Observation both = Observe(seconds(80), Readable(true, {"a", "b"}));
   EXPECT_EQ(Unreadable(both, "a"), seconds(80));
   EXPECT_EQ(Unreadable(both, "b"), seconds(20));
-  const Look three = Observe(seconds(90), Readable(true, {"a", "b", "c"}));
+  const Observation three = Observe(seconds(90), Readable(true, {"a", "b", "c"}));
   EXPECT_EQ(Unreadable(three, "c"), seconds(0));
 }
 

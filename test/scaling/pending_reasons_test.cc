@@ -50,9 +50,10 @@ class PendingReasonsTest : public PoolFixture {
     EXPECT_TRUE(cluster_.PutObject(simulator::UnscheduledPod("nomad", vm, message)));
   }
   VmView ViewOf(const std::string& vm) {
-    const auto look = MakeObserver().Observe(context(), LookFor("", "", policy_), {});
-    EXPECT_THAT(look, support::IsOk());
-    for (const VmView& view : look->vms) {
+    const auto observation =
+        MakeObserver().Observe(context(), EmptyObservation("", "", policy_), {});
+    EXPECT_THAT(observation, support::IsOk());
+    for (const VmView& view : observation->vms) {
       if (view.vm->name == vm) return view;
     }
     ADD_FAILURE() << "no VM " << vm;
@@ -156,10 +157,10 @@ TEST_F(PendingReasonsTest, L7_pods_are_read_every_twenty_seconds_and_once_an_hou
 TEST_F(PendingReasonsTest,
        L7_a_pod_that_just_became_unschedulable_is_not_asked_about_although_its_vm_is_old) {
   AddStuck("web-a");
-  auto look = MakeObserver().Observe(context(), LookFor("", "", policy_), {});
-  ASSERT_THAT(look, support::IsOk());
-  look->vms[0].vm.Change().created_at -= hours(1);
-  PendingReasons().ReadPods(context(), vms_, logger_, &*look);
+  auto observation = MakeObserver().Observe(context(), EmptyObservation("", "", policy_), {});
+  ASSERT_THAT(observation, support::IsOk());
+  observation->vms[0].vm.Change().created_at -= hours(1);
+  PendingReasons().ReadPods(context(), vms_, logger_, &*observation);
   EXPECT_EQ(Count(kPods), 0U);
 }
 

@@ -207,7 +207,7 @@ TEST(Zones, new_vms_go_where_the_fewest_are_and_else_in_the_policys_order) {
   EXPECT_THAT(Describe(*plan), HasSubstr("create 5 (1 in zone z1, 2 in zone z2, 2 in zone z3)"));
 }
 
-TEST(Zones, vms_that_are_taken_back_count) {
+TEST(Zones, vms_that_are_removal_cancelled_count) {
   World world = ZonedPool({{"a", "z2"}});
   world.With(Vm("b").Joined().Zone("z1").Marked()).With(Node("b").Draining("b"));
   const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());

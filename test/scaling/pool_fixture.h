@@ -19,6 +19,7 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/lease_hold.h"
 #include "nomad_harvester/scaling/target_service.h"
@@ -53,6 +54,7 @@ class PoolFixture : public testing::Test {
             .clients = clients_,
             .vms = vms_,
             .nodes = nodes_,
+            .work = work_,
             .hosts = hosts_,
             .memory = memory_,
             .backlog = troubles_,
@@ -91,11 +93,6 @@ class PoolFixture : public testing::Test {
     return transports;
   }
 
-  // What a run leaves for the release of the Lease.
-  void Close(const PoolRecord* record) {
-    if (record == nullptr) return;
-    EXPECT_THAT(lease_.Store(context(), *record), support::IsOk());
-  }
   // What a Scale does before it makes VMs.
   absl::StatusOr<CreationPlan> PrepareCreation(std::uint64_t nomad_index = 0,
                                                const std::string& policy_id = "") {
@@ -284,21 +281,20 @@ class PoolFixture : public testing::Test {
   const Clients clients_ = MakeClients(config_, Transports(), random_, log::Logger());
   const harvester::VmStore vms_{clients_.kube, "nomad"};
   NomadReads nodes_{clients_.nomad_urgent};
+  support::InlineExecutor executor_;
+  demand::Reader work_{clients_.nomad, executor_};
   Hosts hosts_{clients_.kube_urgent, log::Logger()};
   ObserverMemory memory_;
   PoolBacklog troubles_{*random_};
   PoolLease lease_{clients_.kube_urgent, key_, clock_, {.holder = "me"}, logger_};
-  support::InlineExecutor executor_;
   std::vector<ReconcileEvent> events_;
   const runtime::CancelSource client_{runtime::Context::Background(clock_)};
   std::unique_ptr<LeaseHold> hold_;
 
  private:
   simulator::Fault Judge(const simulator::RequestInfo& request) {
-    const bool renews_or_takes =
-        request.resource == "leases" && request.verb == "patch" &&
-        (request.body.find("annotations") == std::string::npos ||
-         request.body.find(harvester::kLeaseScaleAnnotation) != std::string::npos);
+    const bool renews_or_takes = request.resource == "leases" && request.verb == "patch" &&
+                                 request.body.find("annotations") == std::string::npos;
     if (renews_or_takes) return simulator::Fault::None();
     sent_.push_back(request);
     std::deque<simulator::Fault>& faults = faults_[request.verb + " " + request.resource];

@@ -72,6 +72,13 @@ TEST_F(LeaseRenewalTest, every_three_seconds_under_the_version_that_the_last_rep
   EXPECT_EQ(Lease().transitions, 0);
 }
 
+TEST_F(LeaseRenewalTest, L2_a_lease_whose_renewals_are_undone_is_lost) {
+  script_.Next("patch", Fault::Answer(200, Object().dump()), 20);
+  clock_.Advance(seconds(21));
+  EXPECT_EQ(lost_, 1) << "others take over what nobody seems to renew";
+  EXPECT_THAT(lease_->why_lost(), HasSubstr("accepted without effect"));
+}
+
 TEST_F(LeaseRenewalTest, C11_a_success_whose_reply_is_no_lease_renews_nothing) {
   script_.Next("patch", Fault::Answer(200, "{}"));
   clock_.Advance(kLeaseRenewal);
@@ -246,8 +253,7 @@ TEST_F(LeaseRenewalTest, the_record_is_stored_as_annotations_and_what_is_absent_
   EXPECT_EQ(lease_->record().action, record.action);
   Annotate("kept", "yes");
   ASSERT_THAT(lease_->Store(context_, {}), IsOk());
-  EXPECT_EQ(Lease().annotations, (std::map<std::string, std::string>{
-                                     {"kept", "yes"}, {harvester::kLeaseScaleAnnotation, "me"}}));
+  EXPECT_EQ(Lease().annotations, (std::map<std::string, std::string>{{"kept", "yes"}}));
   EXPECT_EQ(Lease().holder, "me");
 }
 

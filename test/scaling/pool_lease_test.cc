@@ -104,37 +104,6 @@ TEST_F(PoolLeaseTest, C11_an_acquisition_of_ours_without_an_answer_is_read_and_a
   EXPECT_EQ(Lease().transitions, 1);
 }
 
-TEST_F(PoolLeaseTest, S2_it_says_whether_a_scale_holds_it_or_the_background) {
-  const auto lease = Process();
-  ASSERT_THAT(Acquire(*lease, LeaseUser::kScale), IsOk());
-  EXPECT_TRUE(IsForScale(Lease())) << "created";
-  lease->Release(context_);
-  EXPECT_FALSE(IsForScale(Lease())) << "released";
-  ASSERT_THAT(Acquire(*lease, LeaseUser::kResumption), IsOk());
-  EXPECT_FALSE(IsForScale(Lease()));
-  lease->Release(context_);
-  ASSERT_THAT(Acquire(*lease, LeaseUser::kScale), IsOk());
-  EXPECT_TRUE(IsForScale(Lease())) << "acquired again";
-}
-
-TEST_F(PoolLeaseTest, S2_one_that_the_background_creates_is_of_no_scale) {
-  const auto lease = Process();
-  ASSERT_THAT(Acquire(*lease, LeaseUser::kResumption), IsOk());
-  EXPECT_EQ(Lease().holder, "me");
-  EXPECT_FALSE(IsForScale(Lease()));
-}
-
-TEST_F(PoolLeaseTest, S2_what_a_former_holder_wrote_and_what_one_that_ended_holds_is_of_no_scale) {
-  Hold("other", ServerNow());
-  Annotate(harvester::kLeaseScaleAnnotation, "other");
-  EXPECT_TRUE(IsForScale(Lease()));
-  Annotate(harvester::kLeaseScaleAnnotation, "former");
-  EXPECT_FALSE(IsForScale(Lease())) << "an older version took it over and left the annotation";
-  Annotate(harvester::kLeaseScaleAnnotation, "other");
-  clock_.Advance(std::chrono::minutes(1));
-  EXPECT_FALSE(IsForScale(Lease())) << "its holder no longer renews it";
-}
-
 TEST_F(PoolLeaseTest, C11_one_that_another_process_has_created_since_is_not_free) {
   const auto lease = Process();
   ASSERT_THAT(lease->Refresh(context_), IsOk());

@@ -119,7 +119,7 @@ TEST(Readiness, C17_what_is_not_ready_by_its_join_deadline_is_broken_and_says_ho
   EXPECT_FALSE(FirstCounts(world));
 }
 
-TEST(Readiness, C17_a_broken_vm_is_kept_while_somebody_else_drains_its_node) {
+TEST(Readiness, C17_a_broken_vm_is_kept_while_an_operator_drains_its_node) {
   World world = WithDrivers();
   world.With(Vm("a").Age(kOld).Registered())
       .With(Node("a").Driver("docker", false).DrainedByOperator());

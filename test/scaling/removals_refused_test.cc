@@ -121,7 +121,7 @@ TEST(LeftOut, C14_a_vm_whose_roll_back_does_not_succeed_counts_as_standing) {
   EXPECT_EQ(equal->from, 3);
 }
 
-TEST(LeftOut, C14_it_is_not_taken_back_and_holds_no_creation) {
+TEST(LeftOut, C14_it_is_not_removal_cancelled_and_holds_no_creation) {
   const auto plan = PlanWithoutM(WithRollBack({"a"}), 4);
   ASSERT_THAT(plan, IsOk());
   EXPECT_THAT(plan->cancel_removals, IsEmpty());
@@ -139,7 +139,7 @@ TEST(LeftOut, C14_it_is_no_victim_and_the_plan_tells_why) {
   EXPECT_EQ(plan->passed_over[0].reason, "its roll-back does not succeed");
 }
 
-TEST(LeftOut, C14_others_are_taken_back_without_it) {
+TEST(LeftOut, C14_others_are_removal_cancelled_without_it) {
   World world = WithRollBack({"a"});
   world.With(Vm("n").Joined().Marked()).With(Node("n").Draining("n"));
   const auto plan = PlanWithoutM(world, 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules L2 and L3: when what was refused or failed is tried again, and for how long it has been so.
+// Rules L2 and L3: when what was refused or failed is retried, and for how long it has been so.
 
 #include "rules/retries.h"
 
@@ -302,7 +302,7 @@ TEST_F(RetriesTest, the_last_error_is_kept_until_a_success) {
   EXPECT_THAT(retries_.LastOf(kDrain), IsOk());
 }
 
-TEST_F(RetriesTest, L2_a_refusal_is_worth_a_line_when_it_begins_at_each_doubling_and_when_it_ends) {
+TEST_F(RetriesTest, L2_a_refusal_is_logged_when_it_begins_at_each_doubling_and_when_it_ends) {
   std::vector<bool> lines;
   lines.reserve(9);
   for (int i = 0; i < 9; ++i) lines.push_back(Record(Refusal(), seconds(60 * i)));
@@ -311,13 +311,13 @@ TEST_F(RetriesTest, L2_a_refusal_is_worth_a_line_when_it_begins_at_each_doubling
   EXPECT_FALSE(Record(Done(), seconds(601))) << "nothing ends";
 }
 
-TEST_F(RetriesTest, L2_a_refusal_after_failures_is_worth_a_line_although_the_wait_stays) {
+TEST_F(RetriesTest, L2_a_refusal_after_failures_is_logged_although_the_wait_stays) {
   for (int i = 0; i < 9; ++i) Record(Failure(), seconds(60 * i));
   EXPECT_TRUE(Record(Refusal(), seconds(600)));
   EXPECT_FALSE(Record(Refusal(), seconds(660)));
 }
 
-TEST_F(RetriesTest, a_conflict_is_never_worth_a_line) {
+TEST_F(RetriesTest, a_conflict_is_never_logged) {
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(Record(Conflict(), seconds(i)));
 }
 
@@ -369,23 +369,23 @@ TEST_F(RetriesTest, L4_troubles_of_claims_and_secrets_are_kept_while_there_are_l
 }
 
 TEST_F(RetriesTest, L3_each_vm_of_a_look_learns_of_its_own_refusals) {
-  Look look = World()
-                  .With(Vm("drain"))
-                  .With(Vm("delete"))
-                  .With(Vm("both"))
-                  .With(Vm("unmark"))
-                  .With(Vm("other"))
-                  .With(Vm("none"))
-                  .Raw();
+  Observation observation = World()
+                                .With(Vm("drain"))
+                                .With(Vm("delete"))
+                                .With(Vm("both"))
+                                .With(Vm("unmark"))
+                                .With(Vm("other"))
+                                .With(Vm("none"))
+                                .Raw();
   Record(Refusal(), seconds(0), {"start-drain", "uid-drain"});
   Record(Refusal(), seconds(10), {"delete", "uid-delete"});
   Record(Refusal(), seconds(20), {"start-drain", "uid-both"});
   Record(Refusal(), seconds(30), {"delete", "uid-both"});
   Record(Refusal(), seconds(0), {"roll-back", "uid-unmark"});
   Record(Refusal(), seconds(0), {"record-join", "uid-other"});
-  retries_.Apply(kStart + seconds(60), &look);
+  retries_.Apply(kStart + seconds(60), &observation);
   const auto view = [&](const std::string& name) {
-    return *std::find_if(look.vms.begin(), look.vms.end(),
+    return *std::find_if(observation.vms.begin(), observation.vms.end(),
                          [&](const VmView& each) { return each.vm->name == name; });
   };
   EXPECT_EQ(view("drain").removal_refused_for, seconds(60));

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/scaling/replacement.h"
+
 #include "world.h"
 
 namespace nomad_harvester::scaling {
@@ -194,7 +196,8 @@ TEST(StatusReport, S2_an_open_scale_blocks_and_is_expected) {
 
 TEST(StatusReport, R3_a_swap_blocks_and_is_expected) {
   World world = PoolOf({"old"});
-  world.With(Vm("new").Age(minutes(2)).Joined().Replaces("old", "drifted")).With(Node("new"));
+  world.With(Vm("new").Age(minutes(2)).Joined().Replaces("old", {ReplaceKind::kDrifted}))
+      .With(Node("new"));
   Last(world).ready_at = kNow - seconds(20);
   const StatusReport report = Report(world);
   EXPECT_FALSE(report.status.ready);
@@ -204,7 +207,7 @@ TEST(StatusReport, R3_a_swap_blocks_and_is_expected) {
 TEST(StatusReport, R3_a_new_vm_whose_node_lacks_a_driver_does_not_block) {
   World world = PoolOf({"old"});
   world.Policy().ready_drivers = {"docker"};
-  world.With(Vm("new").Age(minutes(2)).Registered().Replaces("old", "drifted"));
+  world.With(Vm("new").Age(minutes(2)).Registered().Replaces("old", {ReplaceKind::kDrifted}));
   world.With(Node("new").Driver("docker", false));
   EXPECT_READY(Report(world));
   world.Nodes().pop_back();
@@ -214,14 +217,15 @@ TEST(StatusReport, R3_a_new_vm_whose_node_lacks_a_driver_does_not_block) {
 
 TEST(StatusReport, R5_a_new_vm_that_was_ready_and_is_lost_is_told_and_does_not_count) {
   World world = PoolOf({"old"});
-  world.With(Vm("new").Joined().Stopped().Replaces("old", "drifted")).With(Node("new").Down());
+  world.With(Vm("new").Joined().Stopped().Replaces("old", {ReplaceKind::kDrifted}))
+      .With(Node("new").Down());
   const StatusReport report = Report(world);
   EXPECT_READY(report);
   EXPECT_EQ(report.status.count, 1);
   EXPECT_EQ(report.warning, "stopped: new; without a Nomad node: new");
   EXPECT_EQ(Counter(report, "lost"), "1");
   World unready = PoolOf({"old"});
-  unready.With(Vm("new").Joined().Replaces("old", "drifted"));
+  unready.With(Vm("new").Joined().Replaces("old", {ReplaceKind::kDrifted}));
   unready.With(Node("new").Status(NodeStatus::kDisconnected));
   EXPECT_EQ(Counter(Report(unready), "unready"), "1");
 }
@@ -328,11 +332,11 @@ TEST(StatusReport, S2_a_terminating_vm_blocks_for_its_grace_and_ten_minutes_and_
   EXPECT_EQ(report.status.count, 1);
 }
 
-TEST(StatusReport, S2_a_marked_vm_that_terminates_blocks_as_any_other) {
+TEST(StatusReport, S2_a_marked_vm_that_terminates_does_not_block) {
   World world;
   world.With(Vm("a").Joined().Marked().Terminating());
   const StatusReport report = Report(world);
-  EXPECT_EQ(report.reason, "being deleted: a");
+  EXPECT_READY(report);
   EXPECT_EQ(Counter(report, "draining"), "0");
 }
 

@@ -44,7 +44,7 @@ TEST(StepSpec, C14_what_undoes_a_removal_is_a_repair_and_what_leads_to_a_deletio
                                        StepKind::kMarkReplaced, StepKind::kStartDrain,
                                        StepKind::kDelete,       StepKind::kHalt};
   const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kRecordReady,
-                                      StepKind::kRecordCluster, StepKind::kForgetJoinTimeout};
+                                      StepKind::kRecordCluster};
   const std::set<StepKind> upkeep = {StepKind::kRenewToken, StepKind::kPublishHost,
                                      StepKind::kUnpublishHost, StepKind::kKeepReplaced,
                                      StepKind::kStart};
@@ -144,7 +144,7 @@ TEST(ReadsOf, a_purge_first_makes_sure_that_the_vm_is_gone) {
 TEST(ReadsOf, writes_with_a_precondition_of_their_own_and_steps_without_a_write_read_nothing) {
   for (const StepKind kind :
        {StepKind::kNothing, StepKind::kWait, StepKind::kReport, StepKind::kRecordRolledBack,
-        StepKind::kRecordJoin, StepKind::kForgetJoinTimeout, StepKind::kRollBack}) {
+        StepKind::kRecordJoin, StepKind::kRollBack}) {
     EXPECT_THAT(ReadsOf({.kind = kind, .node_id = "node-a"}), IsEmpty()) << StepName(kind);
     EXPECT_EQ(SpecOf(kind).recheck, Recheck::kNone) << StepName(kind);
   }

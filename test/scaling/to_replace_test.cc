@@ -49,7 +49,7 @@ void SetWindow(World& world, const std::string& window) {
 std::vector<std::string> Told(const std::vector<Replaceable>& vms) {
   std::vector<std::string> told;
   for (const Replaceable& each : vms) {
-    told.push_back(each.vm->vm->name + ": " + each.reason +
+    told.push_back(each.vm->vm->name + ": " + Describe(each.reason) +
                    (each.hold == Replaceable::Hold::kNone ? "" : " (held)"));
   }
   return told;
@@ -61,7 +61,7 @@ TEST(ToReplace, R1_what_somebody_asked_for_comes_first_and_what_expired_last) {
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   EXPECT_THAT(Told(queue.vms), ElementsAre("requested: requested: its disk is full",
                                            "drifted: drifted: image", "expired: expired"));
-  EXPECT_EQ(queue.rests, "");
+  EXPECT_EQ(queue.blocked_reason, "");
 }
 
 TEST(ToReplace,
@@ -73,22 +73,23 @@ TEST(ToReplace,
   EXPECT_THAT(Told(queue.vms),
               ElementsAre("requested: requested: its disk is full",
                           "drifted: drifted: image (held)", "expired: expired (held)"));
-  EXPECT_EQ(queue.rests, "") << "the first one does not wait";
+  EXPECT_EQ(queue.blocked_reason, "") << "the first one does not wait";
 }
 
 TEST(ToReplace, R2_while_the_window_is_closed_it_says_when_it_opens) {
   World world = PoolWithEachReason();
   world.Raw().vms.back().vm.Change().replace_request = "";
   SetWindow(world, "0 2 * * 1-5 4h");
-  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), {}, kNew).rests,
+  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), {}, kNew).blocked_reason,
             "outside of replacement_window, which opens at 2026-03-02T02:00:00Z");
   // Whatever ends sooner: the reason stays the same until the window opens.
   world.With(Vm("boots").Age(minutes(1)));
-  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), {}, kNew).rests, HasSubstr("outside of"));
+  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), {}, kNew).blocked_reason,
+              HasSubstr("outside of"));
   // That it has stopped may last for longer.
   const PoolRecord stopped{.replacement = harvester::StoppedReplacement{
                                .vm = "web-b", .template_hash = "v2:new", .why = "no route"}};
-  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), stopped, kNew).rests,
+  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), stopped, kNew).blocked_reason,
               HasSubstr("it has stopped"));
 }
 
@@ -98,8 +99,8 @@ TEST(ToReplace, R2_a_window_that_is_open_holds_nothing) {
   const PoolSnapshot snapshot = world.Snapshot();
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   for (const Replaceable& each : queue.vms)
-    EXPECT_EQ(each.hold, Replaceable::Hold::kNone) << each.reason;
-  EXPECT_EQ(queue.rests, "");
+    EXPECT_EQ(each.hold, Replaceable::Hold::kNone) << Describe(each.reason);
+  EXPECT_EQ(queue.blocked_reason, "");
 }
 
 TEST(ToReplace, R1_an_unhealthy_vm_comes_first_and_waits_for_nothing_that_others_wait_for) {
@@ -113,7 +114,7 @@ TEST(ToReplace, R1_an_unhealthy_vm_comes_first_and_waits_for_nothing_that_others
   EXPECT_THAT(Told(queue.vms),
               ElementsAre("sick: unhealthy", "requested: requested: its disk is full",
                           "drifted: drifted: image (held)", "expired: expired (held)"));
-  EXPECT_EQ(queue.rests, "");
+  EXPECT_EQ(queue.blocked_reason, "");
 }
 
 TEST(ToReplace, R2_no_unhealthy_vm_is_replaced_while_a_growth_would_be_refused) {
@@ -126,7 +127,8 @@ TEST(ToReplace, R2_no_unhealthy_vm_is_replaced_while_a_growth_would_be_refused) 
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   ASSERT_THAT(queue.vms, testing::Not(IsEmpty()));
   EXPECT_TRUE(queue.vms[0].is_unhealthy());
-  EXPECT_THAT(queue.rests, HasSubstr("the pool does not grow while VM late is broken and stays"));
+  EXPECT_THAT(queue.blocked_reason,
+              HasSubstr("the pool does not grow while VM late is broken and stays"));
 }
 
 struct Flipped {
@@ -138,7 +140,8 @@ struct Flipped {
 Flipped AfterFlips(std::int64_t flips, base::Duration age, const std::string& was = "v2:new") {
   World world;
   world.Policy().replace_drifted = config::ReplaceDrifted::kRolling;
-  world.With(OfImage("drifted", "1").Age(age).Replaces("gone", "drifted")).With(Node("drifted"));
+  world.With(OfImage("drifted", "1").Age(age).Replaces("gone", {ReplaceKind::kDrifted}))
+      .With(Node("drifted"));
   harvester::Replaces& replaces = *world.Raw().vms[0].vm.Change().replaces;
   replaces.was = was;
   replaces.flips = flips;
@@ -150,21 +153,25 @@ Flipped AfterFlips(std::int64_t flips, base::Duration age, const std::string& wa
 TEST(ToReplace, R1_a_place_that_changed_back_and_forth_four_times_within_days_keeps_its_vm) {
   const Flipped held = AfterFlips(3, hours(23));
   EXPECT_THAT(Told(held.queue.vms), ElementsAre("drifted: drifted: image (held)"));
-  EXPECT_THAT(held.queue.rests, HasSubstr("two policies of this pool describe different VMs"));
-  EXPECT_EQ(AfterFlips(2, hours(23)).queue.rests, "");
-  EXPECT_EQ(AfterFlips(3, hours(25)).queue.rests, "") << "the last one was long ago";
-  EXPECT_EQ(AfterFlips(3, hours(23), "v2:older").queue.rests, "") << "it does not go back";
+  EXPECT_THAT(held.queue.blocked_reason,
+              HasSubstr("two policies of this pool describe different VMs"));
+  EXPECT_EQ(AfterFlips(2, hours(23)).queue.blocked_reason, "");
+  EXPECT_EQ(AfterFlips(3, hours(25)).queue.blocked_reason, "") << "the last one was long ago";
+  EXPECT_EQ(AfterFlips(3, hours(23), "v2:older").queue.blocked_reason, "") << "it does not go back";
 }
 
 TEST(ToReplace, R1_a_place_that_keeps_its_vm_holds_up_no_vm_that_has_expired) {
   World world = PoolWithEachReason();
   world.Raw().vms.back().vm.Change().replace_request = "";
-  world.Raw().vms[1].vm.Change().replaces = harvester::Replaces{
-      .vm = "gone", .uid = "uid-gone", .reason = "drifted", .was = "v2:new", .flips = 3};
+  world.Raw().vms[1].vm.Change().replaces = harvester::Replaces{.vm = "gone",
+                                                                .uid = "uid-gone",
+                                                                .reason = {ReplaceKind::kDrifted},
+                                                                .was = "v2:new",
+                                                                .flips = 3};
   const PoolSnapshot snapshot = world.Snapshot();
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   EXPECT_THAT(Told(queue.vms), ElementsAre("expired: expired", "drifted: drifted: image (held)"));
-  EXPECT_EQ(queue.rests, "");
+  EXPECT_EQ(queue.blocked_reason, "");
 }
 
 TEST(ToReplace, R1_a_new_vm_says_how_often_its_place_has_changed_back) {
@@ -184,6 +191,44 @@ TEST(ToReplace, R5_it_has_stopped_for_the_template_that_failed_alone) {
   EXPECT_FALSE(HasStopped(record, {.hash = "v2:newer", .parts = ""}));
 }
 
+TEST(ToReplace, R5_without_room_it_says_why_since_when_and_when_the_next_try_is) {
+  World world = PoolWithEachReason();
+  PoolRecord record;
+  record.replacement = harvester::StoppedReplacement{.at = kNow - hours(1),
+                                                     .vm = "web-b",
+                                                     .template_hash = "v2:new",
+                                                     .why = "0/3 nodes are available",
+                                                     .lacks_room = true};
+  EXPECT_FALSE(HasStopped(record, kNew));
+  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason, "")
+      << "the back-off is over";
+  record.back_off["room"] = {.failures = 2, .retry_at = kNow + minutes(1)};
+  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason,
+            "there has been no room for a new VM since 2026-03-01T11:00:00Z (VM web-b: 0/3 nodes "
+            "are available); finding room for new VMs failed 2 times in a row; next try at "
+            "2026-03-01T12:01:00Z");
+  record.replacement->vm.clear();  // none was made
+  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason,
+              HasSubstr("since 2026-03-01T11:00:00Z (0/3 nodes are available); "));
+  record.back_off.clear();
+  world.With(Vm("boots").Age(minutes(1)));
+  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason,
+              testing::AllOf(HasSubstr("no room"), HasSubstr("VM boots is not ready")));
+}
+
+TEST(ToReplace, R8_if_the_old_vm_goes_first_no_further_one_goes_for_want_of_room) {
+  World world = PoolWithEachReason();
+  world.Policy().max_surge = 0;
+  world.Policy().max_unavailable = 1;
+  PoolRecord record;
+  record.replacement = harvester::StoppedReplacement{
+      .at = kNow, .vm = "web-b", .template_hash = "v2:new", .why = "no room", .lacks_room = true};
+  EXPECT_THAT(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason,
+              HasSubstr("it goes on once a new VM is ready"));
+  record.replacement->vm.clear();  // the forecast refused, before max_unavailable was set
+  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason, "");
+}
+
 TEST(ToReplace, R1_nothing_waits_in_a_pool_that_is_as_the_policy_says) {
   World world;
   world.Policy().replace_drifted = config::ReplaceDrifted::kRolling;
@@ -192,7 +237,7 @@ TEST(ToReplace, R1_nothing_waits_in_a_pool_that_is_as_the_policy_says) {
   const PoolSnapshot snapshot = world.Snapshot();
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   EXPECT_THAT(queue.vms, IsEmpty());
-  EXPECT_EQ(queue.rests, "");
+  EXPECT_EQ(queue.blocked_reason, "");
 }
 
 }  // namespace

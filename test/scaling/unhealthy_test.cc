@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "world.h"
@@ -69,7 +70,7 @@ TEST(Unhealthy, C17_its_mark_waits_a_minute_for_the_vm_that_takes_its_place) {
 
 TEST(Unhealthy, C17_it_is_marked_once_the_vm_that_takes_its_place_exists) {
   World world = Replacing();
-  AddSick(world, "a").With(Vm("b").Age(minutes(0)).Replaces("a", "unhealthy"));
+  AddSick(world, "a").With(Vm("b").Age(minutes(0)).Replaces("a", {ReplaceKind::kUnhealthy}));
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy);
 }
 
@@ -82,7 +83,7 @@ TEST(Unhealthy, C17_where_nothing_can_take_its_place_it_is_marked_at_once) {
 
 TEST(Unhealthy, R6_one_that_something_keeps_once_its_successor_is_ready_stays_beside_it) {
   World world = Replacing();
-  AddSick(world, "a", minutes(30)).With(Vm("b").Joined().Replaces("a", "unhealthy"));
+  AddSick(world, "a", minutes(30)).With(Vm("b").Joined().Replaces("a", {ReplaceKind::kUnhealthy}));
   world.With(Node("b"));
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy);
   world.Raw().vms[0].vm.Change().protect.always = true;
@@ -99,7 +100,7 @@ TEST(Unhealthy,
   World world;
   world.Policy().join_timeout = minutes(5);
   world.With(Vm("a").Joined()).With(Node("a"));
-  world.With(Vm("b").Joined().Stopped().InstanceRuns(false).Replaces("a", "drifted"));
+  world.With(Vm("b").Joined().Stopped().InstanceRuns(false).Replaces("a", {ReplaceKind::kDrifted}));
   world.With(Node("b").Down());
   MakeSick(world, minutes(5) - std::chrono::seconds(1));
   EXPECT_EQ(world.StepOf("b").row, Row::kUnmarkedOther);
@@ -115,7 +116,9 @@ TEST(Unhealthy,
 TEST(Unhealthy,
      R6_a_dead_vm_whose_successor_is_ready_leaves_if_the_policy_no_longer_replaces_such_vms) {
   World world;
-  AddSick(world, "a").With(Vm("b").Joined().Replaces("a", "unhealthy")).With(Node("b"));
+  AddSick(world, "a")
+      .With(Vm("b").Joined().Replaces("a", {ReplaceKind::kUnhealthy}))
+      .With(Node("b"));
   EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkReplaced) << world.StepOf("a").reason;
   world.Nodes().erase(world.Nodes().begin());
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedStays) << world.StepOf("a").reason;
@@ -191,7 +194,7 @@ TEST(Unhealthy, C17_a_broken_vm_whose_node_was_disconnected_for_two_minutes_is_d
   EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
 }
 
-TEST(Unhealthy, C17_while_somebody_else_drains_its_node_a_vm_is_kept_and_takes_nobodys_place) {
+TEST(Unhealthy, C17_while_an_operator_drains_its_node_a_vm_is_kept_and_takes_nobodys_place) {
   World world = Replacing({.value = 1, .is_percentage = false});
   world.With(Vm("a").Joined()).With(Node("a").Initializing().DrainedByOperator());
   MakeSick(world, minutes(11));

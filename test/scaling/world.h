@@ -75,8 +75,9 @@ class Vm {
   // The keys of its Nomad cluster; that of the world has none unless it is said.
   Vm& OfCluster(const std::string& keys) { return vm_.nomad_cluster = keys, *this; }
   // It takes the place of a VM with that name.
-  Vm& Replaces(const std::string& old, const std::string& reason) {
-    return vm_.replaces = harvester::Replaces{.vm = old, .uid = "uid-" + old, .reason = reason},
+  Vm& Replaces(const std::string& old, harvester::ReplaceReason reason) {
+    return vm_.replaces =
+               harvester::Replaces{.vm = old, .uid = "uid-" + old, .reason = std::move(reason)},
            *this;
   }
   // Made of something with that hash and these parts.
@@ -124,6 +125,7 @@ class Vm {
     vm_.has_mark = true;
     return *this;
   }
+  Vm& ForReplacement() { return vm_.mark->reason = harvester::MarkReason::kReplace, *this; }
   Vm& ForBeingBroken() { return vm_.mark->reason = harvester::MarkReason::kBroken, *this; }
   Vm& Late() {
     vm_.mark->drain_deadline.at = kNow - std::chrono::minutes(6);
@@ -242,9 +244,9 @@ class Node {
 class World {
  public:
   World() {
-    look_.now = kNow;
-    look_.nomad_readable = true;
-    look_.allocations_complete = true;
+    observation_.now = kNow;
+    observation_.nomad = absl::OkStatus();
+    observation_.allocations_complete = true;
     pool_.key = {.ns = "default", .pool = "web"};
     policy_.emplace();
     policy_->pool = "web";
@@ -253,7 +255,7 @@ class World {
     pool_.action = harvester::LeaseAction{};
   }
   World& With(const Vm& vm) {
-    look_.vms.push_back(vm.View());
+    observation_.vms.push_back(vm.View());
     if (vm.View().vm->has_mark) pool_.action->names.insert(vm.View().vm->name);
     return *this;
   }
@@ -263,7 +265,7 @@ class World {
   }
   // The allocations of the node were read: none, unless Running adds one.
   World& Idle(const std::string& vm) {
-    look_.allocations["node-" + vm];
+    observation_.allocations["node-" + vm];
     return *this;
   }
   World& Running(const std::string& vm, std::int64_t cpu = 100,
@@ -277,36 +279,35 @@ class World {
     allocation.cpu_shares = cpu;
     allocation.memory_mb = cpu;
     allocation.all_tasks_dead = false;
-    look_.allocations["node-" + vm].push_back(allocation);
+    observation_.allocations["node-" + vm].push_back(allocation);
     return *this;
   }
   World& NomadUnreadable() {
-    look_.nomad_readable = false;
-    look_.nomad_problem = "no leader";
+    observation_.nomad = base::Unavailable("no leader");
     return *this;
   }
-  World& Region(const std::string& region) { return look_.region = region, *this; }
+  World& Region(const std::string& region) { return observation_.region = region, *this; }
   World& NotNamed(const std::string& vm) { return pool_.action->names.erase(vm), *this; }
   World& WithoutPolicy() { return policy_.reset(), *this; }
   config::PoolPolicy& Policy() { return *policy_; }
-  Look& Raw() { return look_; }
+  Observation& Raw() { return observation_; }
   std::vector<nomad::Node>& Nodes() { return nodes_; }
   // What the pool knows besides.
   PoolSnapshot& Pool() { return pool_; }
   // For PlanScale: the allocations that were added.
-  PlanInputs Inputs() const { return {.allocations = look_.allocations}; }
+  PlanInputs Inputs() const { return {.allocations = observation_.allocations}; }
 
   PoolSnapshot Snapshot() {
-    LookFor();
+    EmptyObservation();
     PoolSnapshot snapshot = pool_;
-    snapshot.seen = std::make_shared<const scaling::Snapshot>(look_);
+    snapshot.seen = std::make_shared<const scaling::Snapshot>(observation_);
     return snapshot;
   }
-  // The look, linked.
-  Look& Linked() {
-    LookFor();
-    Link(&look_);
-    return look_;
+  // The observation, linked.
+  Observation& Linked() {
+    EmptyObservation();
+    Link(&observation_);
+    return observation_;
   }
   Step StepOf(const std::string& vm) {
     const PoolSnapshot snapshot = Snapshot();
@@ -316,14 +317,15 @@ class World {
 
  private:
   // Its policy may have been edited since the last one.
-  void LookFor() {
-    look_.linker.reset();
-    look_.SetNodes(nodes_);
+  void EmptyObservation() {
+    observation_.linker.reset();
+    observation_.SetNodes(nodes_);
     pool_.policy = policy_;
-    look_.policy_nodes = scaling::LookFor(look_.region, "", policy_).policy_nodes;
+    observation_.policy_nodes =
+        scaling::EmptyObservation(observation_.region, "", policy_).policy_nodes;
   }
 
-  Look look_;
+  Observation observation_;
   std::vector<nomad::Node> nodes_;
   std::optional<config::PoolPolicy> policy_;
   PoolSnapshot pool_;

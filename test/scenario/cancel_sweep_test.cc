@@ -34,7 +34,7 @@ void CancelAt(const Scenario& scenario, int point, Points::Of of, Moment moment)
     h.process().CancelScale();
     return moment == Moment::kAfter ? Fault::DropReply() : Fault::None();
   });
-  const absl::Status scaled = h.Scale(scenario.count);
+  h.Accept(scenario.count).IgnoreError();
   h.cluster.SetFaultHook(nullptr);
   ASSERT_TRUE(cancelled.has_value());
   EXPECT_LE(h.clock.Now() - *cancelled, std::chrono::milliseconds(1)) << "it did not end at once";
@@ -43,13 +43,27 @@ void CancelAt(const Scenario& scenario, int point, Points::Of of, Moment moment)
   ComeToRest(scenario, h);
 }
 
+// The number of points of the call alone, without the background's.
+int PointsOfCall(const Scenario& scenario, Points::Of of) {
+  Harness h;
+  scenario.prepare(h);
+  Points points(h.process().name(), of);
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    points.Number(request);
+    return Fault::None();
+  });
+  EXPECT_TRUE(h.Accept(scenario.count).ok());
+  h.cluster.SetFaultHook(nullptr);
+  return points.seen();
+}
+
 class CancelSweep : public Sweep {};
 
 TEST_P(CancelSweep, C16_a_cancelled_call_ends_at_once_and_without_any_further_effect) {
   const Scenario& scenario = GetParam();
   std::size_t visited = 0;
   // The last effect releases the Lease: the call has its outcome already.
-  const int effects = Measure(scenario, Points::Of::kEffects) - 1;
+  const int effects = PointsOfCall(scenario, Points::Of::kEffects) - 1;
   for (const Moment moment : {Moment::kBefore, Moment::kAfter}) {
     for (const int effect : Choose(effects, 1, static_cast<int>(moment))) {
       CancelAt(scenario, effect, Points::Of::kEffects, moment);
@@ -57,7 +71,7 @@ TEST_P(CancelSweep, C16_a_cancelled_call_ends_at_once_and_without_any_further_ef
       if (HasFailure()) return;
     }
   }
-  const int requests = Measure(scenario, Points::Of::kRequests) - 1;
+  const int requests = PointsOfCall(scenario, Points::Of::kRequests) - 1;
   for (const int request : Choose(requests, 1)) {
     CancelAt(scenario, request, Points::Of::kRequests, Moment::kBefore);
     ++visited;

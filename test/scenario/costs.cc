@@ -2,17 +2,30 @@
 #include "costs.h"
 
 #include <chrono>
+#include <functional>
 
 namespace nomad_harvester::scenario {
 
-Scaled ScaleMeasured(Harness& h, std::int64_t count) {
+namespace {
+
+Scaled Measure(Harness& h, const std::function<absl::Status()>& scale) {
   const base::MonoTime begun = h.clock.Now();
   const int requests = h.cluster.RequestCount();
   Scaled scaled;
-  scaled.outcome = h.Scale(count);
+  scaled.outcome = scale();
   scaled.lasted = h.clock.Now() - begun;
   scaled.requests = h.cluster.RequestCount() - requests;
   return scaled;
+}
+
+}  // namespace
+
+Scaled AcceptMeasured(Harness& h, std::int64_t count) {
+  return Measure(h, [&] { return h.Accept(count); });
+}
+
+Scaled ScaleMeasured(Harness& h, std::int64_t count) {
+  return Measure(h, [&] { return h.Scale(count); });
 }
 
 int RequestsAtRest(Harness& h, base::Duration duration) {

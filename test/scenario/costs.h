@@ -14,6 +14,8 @@ struct Scaled {
   base::Duration lasted{};
   int requests = 0;
 };
+// The call alone, and with the work that the background then does.
+Scaled AcceptMeasured(Harness& h, std::int64_t count);
 Scaled ScaleMeasured(Harness& h, std::int64_t count);
 
 // The number of requests while the agent calls Status every ten seconds for `duration` and never

@@ -14,6 +14,7 @@
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "support/hosts.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -35,7 +36,7 @@ TEST(DataDisks, C10_come_with_each_vm_and_are_gone_with_it) {
   h.CheckAtRest(1);
 }
 
-TEST(DataDisks, L4_that_harvester_leaves_are_removed_by_the_scale_that_removed_their_vm) {
+TEST(DataDisks, L4_that_harvester_leaves_are_removed_after_their_vm) {
   Harness h;
   h.policy["data_disks"] = "100Gi,20Gi";
   ASSERT_TRUE(h.Scale(1).ok());
@@ -147,6 +148,7 @@ std::map<std::string, int> VmsByZone(const Harness& h) {
 
 TEST(Zones, C8_stay_even_when_vms_come_and_go) {
   Harness h;
+  for (const char* zone : {"a", "b", "c"}) h.cluster.PutObject(support::HostIn(zone));
   h.policy["availability_zones"] = "a,b,c";
   h.policy["user_data"] = "#cloud-config\n# {{zone}}\n";
   ASSERT_TRUE(h.Scale(7).ok()) << h.Transcript();
@@ -163,6 +165,7 @@ TEST(Zones, C8_stay_even_when_vms_come_and_go) {
 
 TEST(Zones, one_without_room_costs_one_vm_and_then_no_more_while_others_have_room) {
   Harness h;
+  for (const char* zone : {"a", "b"}) h.cluster.PutObject(support::HostIn(zone));
   h.policy["availability_zones"] = "a,b";
   h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
   EXPECT_THAT(h.Scale(1).ToString(), HasSubstr("no host has room"));

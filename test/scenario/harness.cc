@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/harvester/metadata.h"
 
 #include "nlohmann/json.hpp"
 #include "support/seeded_random.h"
@@ -16,6 +18,13 @@ namespace nomad_harvester::scenario {
 namespace {
 
 constexpr base::Duration kTick = std::chrono::seconds(10);
+// The time until the next round, of a trouble that has lasted for less than half an hour (L7).
+constexpr base::Duration kRound = std::chrono::minutes(5);
+
+bool WasNeverReady(const nlohmann::json& vm) {
+  return !IsMarked(vm) && (AnnotationOf(vm, Key("joined-at")).empty() ||
+                           AnnotationOf(vm, Key("ready-at")) == harvester::kNotReadyYet);
+}
 
 }  // namespace
 
@@ -88,11 +97,64 @@ void Harness::DieAt(const std::string& verb, const std::string& resource, bool a
   });
 }
 
-absl::Status Harness::Scale(std::int64_t count, const std::string& meta_json) {
+absl::Status Harness::Accept(std::int64_t count, const std::string& meta_json) {
   const Invariants::Scale open(invariants, policy.at("node_group_name"), count);
-  absl::Status scaled = process().Scale(count, policy, meta_json);
-  if (scaled.ok() && !policy.contains("wait_for")) open.CheckDone();
-  return scaled;
+  return process().Scale(count, policy, meta_json);
+}
+
+absl::Status Harness::Scale(std::int64_t count, const std::string& meta_json) {
+  const base::WallTime begun = clock.WallNow();
+  const Invariants::Scale open(invariants, policy.at("node_group_name"), count);
+  const Process& maker = process();
+  const absl::Status accepted = process().Scale(count, policy, meta_json);
+  open.SetAccepted();
+  if (!accepted.ok()) return accepted;
+  Settle();
+  if (process().IsDead()) return absl::CancelledError("the process was killed");
+  const absl::Status failed = FailedSince(begun);
+  // That a VM is broken and stays is told by the process that has made it.
+  if (failed.ok() && &process() == &maker) open.CheckDone();
+  return failed;
+}
+
+absl::Status Harness::FailedSince(base::WallTime begun) const {
+  for (const nlohmann::json& lease : Leases()) {
+    const auto error = harvester::ParseErrorRecord(AnnotationOf(lease, Key("last-error")));
+    const bool is_ours = LabelOf(lease, Key("pool")) == policy.at("node_group_name");
+    if (error.ok() && is_ours && error->at >= begun) return absl::InternalError(error->text);
+  }
+  return absl::OkStatus();
+}
+
+void Harness::Settle(const Budget& budget) {
+  const Meter meter(*this, budget);
+  const auto has = [](const scaling::TargetStatus& status, const char* what) {
+    const auto found = status.meta.find(what);
+    return found != status.meta.end() && found->second != "0";
+  };
+  base::MonoTime busy = clock.Now();
+  while (meter.IsWithin() && !process().IsDead()) {
+    const auto status = Status();
+    ASSERT_TRUE(status.ok()) << status.status();
+    process().RunBackground();
+    const std::vector<nlohmann::json> vms = Vms();
+    if (status->meta.empty() || std::any_of(vms.begin(), vms.end(), IsTerminating) ||
+        has(*status, "harvester.pending") || has(*status, "harvester.draining")) {
+      busy = clock.Now();
+    } else {
+      // They may stay for ever, or be waited for until the next round.
+      const bool waits =
+          has(*status, "harvester.leftovers") ||
+          std::any_of(vms.begin(), vms.end(), [this](const nlohmann::json& vm) {
+            const auto replaces = harvester::ParseReplaces(AnnotationOf(vm, Key("replaces")));
+            return WasNeverReady(vm) || (replaces.ok() && !cluster.Vm(replaces->vm).is_null());
+          });
+      if (!waits || clock.Now() - busy >= kRound) return;
+    }
+    clock.Advance(kTick);
+  }
+  if (process().IsDead()) return;
+  ADD_FAILURE() << "it does not settle: " << meter.Text() << "\n" << Transcript();
 }
 
 void Harness::Tick(base::Duration duration) {
@@ -123,14 +185,14 @@ void Harness::Converge(std::int64_t count, const Budget& budget) {
     ASSERT_TRUE(status.ok()) << status.status();
     process().RunBackground();
     if (status->ready && status->count == count && !first) {
-      WaitUntilReady(budget);
+      Settle(budget);
       // Background work may have removed a broken or unhealthy VM.
       const auto rest = Status();
       if (!rest.ok() || (rest->ready && rest->count == count)) return;
     }
     if (status->ready && status->count != count) {
       // An error is retried at the next tick, as the agent does.
-      const absl::Status scaled = Scale(count);
+      const absl::Status scaled = Accept(count);
       if (!scaled.ok()) log->Write({.time = clock.WallNow(), .message = scaled.ToString()});
     }
     clock.Advance(kTick);
@@ -195,9 +257,7 @@ std::string Harness::LeaveOneDraining() {
   EXPECT_TRUE(Scale(2).ok());
   RunJob(2);
   HangDrains();
-  policy["scale_in_wait"] = "false";
-  EXPECT_TRUE(Scale(1).ok());
-  policy.erase("scale_in_wait");
+  EXPECT_TRUE(Accept(1).ok());
   for (const nlohmann::json& vm : Vms()) {
     if (IsMarked(vm)) return NameOf(vm);
   }

@@ -32,6 +32,9 @@ inline constexpr Budget kRestBudget{.time = std::chrono::minutes(15), .requests 
 // After a trouble that outlived a Scale: the back-off of its cause grows up to half an hour.
 inline constexpr Budget kBackOffBudget{.time = std::chrono::minutes(60), .requests = 3000};
 
+// For one Scale: a drain of 15 minutes, the grace, and what slow systems add.
+inline constexpr Budget kSettleBudget{.time = std::chrono::hours(2), .requests = 100000};
+
 class Harness {
  public:
   explicit Harness(simulator::Options options = {}, const Interleaving& interleaving = {});
@@ -62,7 +65,13 @@ class Harness {
 
   absl::StatusOr<scaling::TargetStatus> Status() { return process().Status(policy); }
   // Calls Scale as the agent would, and sets the invariants' budget for it.
+  absl::Status Accept(std::int64_t count, const std::string& meta_json = "");
+  // The same; if it is accepted, ticks until the background has no work left in the pool. Returns
+  // what failed after the acceptance, as the Lease records it.
   absl::Status Scale(std::int64_t count, const std::string& meta_json = "");
+  // Ticks until the background has no work left in the pool but what waits for rounds, or the
+  // process is dead.
+  void Settle(const Budget& budget = kSettleBudget);
   // Ticks as the agent does: Status, background work, ten seconds. Once Status is ready, calls
   // Scale if the count is not `count` yet. Fails the test if it does not converge within the
   // budget.
@@ -95,6 +104,9 @@ class Harness {
   std::string LeaveOneDraining();
 
  private:
+  // What the Lease records as failed since `begun`.
+  absl::Status FailedSince(base::WallTime begun) const;
+
   // Measures what a wait costs.
   class Meter;
 

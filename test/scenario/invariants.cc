@@ -2,6 +2,8 @@
 #include "invariants.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
@@ -56,6 +58,8 @@ Invariants::Scale::Scale(Invariants& invariants, std::string pool, std::int64_t 
 }
 
 Invariants::Scale::~Scale() { invariants_.open_.pop_back(); }
+
+void Invariants::Scale::SetAccepted() const { invariants_.open_.back().accepted = true; }
 
 void Invariants::Scale::CheckDone() const {
   const OpenScale& scale = invariants_.open_.back();
@@ -225,9 +229,14 @@ void Invariants::NoteBackOff(const Event& event) {
     return back_off->at(cause).failures;
   };
   const std::string pool = PoolIn(event.ns, *event.object);
-  for (const char* cause : {"start", "join"}) {
+  for (const char* cause : {"room", "start", "join"}) {
     const std::int64_t more = count(event.object, cause) - count(event.before, cause);
     if (more <= 0) continue;
+    // What a quota or the hosts had no room for has made no VM (C2).
+    const std::string error = AnnotationOf(*event.object, Key("last-error"));
+    const bool is_forecast = error.find(" VMs fit ") != std::string::npos ||
+                             error.find("no host could hold a VM") != std::string::npos;
+    if (cause == std::string_view("room") && is_forecast) continue;
     failures_[pool] += more;
     std::set<std::string>& never_ready = never_ready_[pool];
     for (const auto& [uid, vm] : vms_) {
@@ -249,14 +258,20 @@ void Invariants::NoteLease(const Event& event) {
   const std::string id = parsed.ok() ? base::GetString(*parsed, "id") : "";
   if (id.empty() || event.actor != Actor::kApi || actions_.contains(id)) return;
   const std::string pool = PoolIn(event.ns, *event.object);
-  const auto scale = std::find_if(open_.rbegin(), open_.rend(),
-                                  [&](const OpenScale& open) { return open.pool == pool; });
+  const auto scale = std::find_if(open_.rbegin(), open_.rend(), [&](const OpenScale& open) {
+    return open.pool == pool && !open.accepted;
+  });
   Action& action = actions_[id];
   action.stored = event.time;
   if (scale != open_.rend()) scale->action = id;
   if (late_requests_) return NoteLateAction(event, pool, *parsed, &action);
-  // Without a Scale an action may only replace unhealthy VMs.
-  if (scale == open_.rend()) return;
+  // Without a Scale an action may only replace VMs; growth may use a name that it leaves over.
+  if (scale == open_.rend()) {
+    if (const json* names = base::FindPath(*parsed, {"create"}); names != nullptr) {
+      action.creations = static_cast<std::int64_t>(names->size());
+    }
+    return;
+  }
   action.wanted = scale->wanted;
   action.removals = std::max<std::int64_t>(0, scale->most - scale->wanted);
   action.creations = std::max<std::int64_t>(0, scale->wanted - scale->least);

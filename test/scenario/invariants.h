@@ -36,7 +36,9 @@ class Invariants {
     ~Scale();
     Scale(const Scale&) = delete;
     Scale& operator=(const Scale&) = delete;
-    // It has returned OK, and waited for Nomad.
+    // It has returned: what the background stores later is not the action of this Scale.
+    void SetAccepted() const;
+    // It returned OK, and the background has finished its work without an error.
     void CheckDone() const;
 
    private:
@@ -106,6 +108,7 @@ class Invariants {
     std::int64_t least = 0;
     std::int64_t most = 0;
     std::string action{};  // its id, once it is stored
+    bool accepted = false;
   };
   // What an action may do (I2, I3), from the moment at which it was stored.
   struct Action {

@@ -105,8 +105,8 @@ TEST(Leftovers, C4_the_volume_of_a_broken_vm_that_another_vm_uses_by_now_stays) 
   Harness h;
   h.cluster.NeverJoin(1);
   h.policy["join_timeout"] = "3m";
-  h.policy["scale_timeout"] = "2m";
-  EXPECT_FALSE(h.Scale(1).ok());
+  ASSERT_TRUE(h.Accept(1).ok());
+  h.Tick(seconds(10));
   const json broken = h.Vms().at(0);
   json other = broken;
   other["metadata"] = {{"name", "rescue"}, {"namespace", std::string(kNamespace)}};
@@ -117,7 +117,7 @@ TEST(Leftovers, C4_the_volume_of_a_broken_vm_that_another_vm_uses_by_now_stays) 
   EXPECT_THAT(NamesOf(h.Vms()), ElementsAre("rescue")) << h.Transcript();
   EXPECT_THAT(NamesOf(h.Claims()), ElementsAre(claim));
   EXPECT_THAT(h.log->Text(), testing::Not(testing::HasSubstr("were kept")))
-      << "nobody needs to look after a volume that is in use";
+      << "nobody needs to observation after a volume that is in use";
 }
 
 TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
@@ -126,7 +126,7 @@ TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
   h.cluster.SetFaultHook([](const RequestInfo& request) {
     return request.resource == "secrets" && request.verb == "patch" ? Fault::Drop() : Fault::None();
   });
-  ASSERT_TRUE(h.Scale(2).ok());
+  ASSERT_TRUE(h.Accept(2).ok());
   h.cluster.SetFaultHook(nullptr);
   h.Tick(minutes(1));
   h.CheckAtRest(2);
@@ -219,7 +219,7 @@ TEST(Leftovers, C4_a_failure_to_read_the_namespace_purges_no_node_of_another_har
     return simulator::Fault::Answer(503);
   });
   h.Tick(std::chrono::minutes(3));
-  EXPECT_EQ(failed, 6) << "it is read again by the next look";
+  EXPECT_EQ(failed, 6) << "it is read again by the next observation";
   EXPECT_FALSE(h.cluster.Node(id).is_null());
 }
 
@@ -239,8 +239,7 @@ TEST(Leftovers, C4_no_node_is_purged_whose_vm_exists_although_a_list_lacks_it) {
   ASSERT_TRUE(h.Scale(1).ok());
   const std::string node = h.NodeOf(h.VmNames().at(0));
   h.cluster.HangDrain(node);
-  h.policy["scale_in_wait"] = "false";
-  ASSERT_TRUE(h.Scale(0).ok());
+  ASSERT_TRUE(h.Accept(0).ok());
   h.cluster.KillNode(node);
   h.clock.Advance(seconds(30));
   h.cluster.Refuse({.verb = "list",
@@ -263,9 +262,8 @@ TEST(Leftovers, L7_a_former_node_whose_drain_was_cancelled_keeps_no_pool_busy) {
   ASSERT_TRUE(h.Scale(1).ok());
   const std::string vm = h.VmNames()[0];
   const std::string former = h.NodeOf(vm);
-  h.policy["scale_in_wait"] = "false";
   ASSERT_TRUE(h.cluster.HangDrain(former));
-  ASSERT_TRUE(h.Scale(0).ok());
+  ASSERT_TRUE(h.Accept(0).ok());
   ASSERT_TRUE(h.cluster.CancelDrain(former, true));
   h.Tick(minutes(1));
   ASSERT_NE(h.cluster.ReviveNodeUnderNewId(former), "");

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/harvester/metadata.h"
 
 #include "costs.h"
 #include "support/node_to_purge.h"
@@ -59,8 +60,9 @@ TEST(Creation, C3_a_post_that_lands_late_finds_its_secret) {
     return late ? Fault::Delay(minutes(3)) : Fault::None();
   });
   const Scaled out = ScaleMeasured(h, 1);
-  EXPECT_TRUE(out.outcome.ok()) << out.outcome << "\n" << h.Transcript();
-  EXPECT_LE(out.lasted, minutes(5));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(out.outcome)) << out.outcome << "\n" << h.Transcript();
+  EXPECT_LE(out.lasted, minutes(1));
+  h.Converge(1);
   // All that was sent has landed.
   h.Tick(minutes(5));
   EXPECT_EQ(h.Secrets().size(), h.VmNames().size());
@@ -121,12 +123,52 @@ TEST(Creation, C3_a_vm_that_no_host_takes_is_broken_as_soon_while_status_is_aske
   EXPECT_LE(out.lasted, seconds(100));
 }
 
+std::int64_t JoinFailures(const Harness& h) {
+  const auto back_off = harvester::ParseBackOff(AnnotationOf(h.Leases().at(0), Key("back-off")));
+  if (!back_off.ok() || !back_off->contains("join")) return 0;
+  return back_off->at("join").failures;
+}
+
+// Then the agent may call Scale.
+TEST(Creation, C12_the_back_off_is_on_the_lease_before_the_broken_vm_is_deleted) {
+  Harness h;
+  h.policy["join_timeout"] = "2m";
+  h.cluster.NeverJoin(1);
+  std::int64_t failures = 0;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.verb == "delete" && request.resource == "virtualmachines") {
+      failures = JoinFailures(h);
+    }
+    return Fault::None();
+  });
+  EXPECT_FALSE(h.Scale(1).ok());
+  EXPECT_EQ(failures, 1) << h.Transcript();
+  EXPECT_EQ(JoinFailures(h), 1);
+}
+
+TEST(Creation, C12_vms_of_an_action_that_fail_one_after_the_other_count_as_one_failure) {
+  Harness h;
+  h.policy["join_timeout"] = "2m";
+  h.cluster.NeverJoin(2);
+  EXPECT_TRUE(h.Accept(2).ok());
+  ASSERT_TRUE(h.cluster.EditAnnotation(h.VmNames().at(0), Key("join-timeout"), "4m"));
+  h.Tick(minutes(6));
+  EXPECT_TRUE(h.VmNames().empty()) << h.Transcript();
+  EXPECT_EQ(JoinFailures(h), 1) << h.Transcript();
+}
+
 // A process that runs as a Nomad allocation.
 constexpr char kAllocation[] = "0d6b4f0e-0000-4000-8000-00000000a110";
 
 absl::Status ScaleIn(Harness& h, Process& process, std::int64_t count) {
   const Invariants::Scale open(h.invariants, "web", count);
-  return process.Scale(count, h.policy);
+  absl::Status scaled = process.Scale(count, h.policy);
+  for (int tick = 0; tick < 6; ++tick) {
+    EXPECT_TRUE(process.Status(h.policy).ok());
+    process.RunBackground();
+    h.clock.Advance(seconds(10));
+  }
+  return scaled;
 }
 
 TEST(OwnNode, C7_an_allocation_of_another_cluster_holds_up_neither_growth_nor_removal) {
@@ -143,11 +185,9 @@ TEST(OwnNode, C7_a_denied_allocation_refuses_removal_and_not_growth) {
   Process process(h.clock, h.cluster, 9, h.log, {.environment = {{"NOMAD_ALLOC_ID", kAllocation}}});
   EXPECT_TRUE(ScaleIn(h, process, 2).ok()) << h.Transcript();
   EXPECT_THAT(h.log->Text(), HasSubstr(kAllocation)) << "one WARN";
-  const base::MonoTime begun = h.clock.Now();
   const absl::Status in = ScaleIn(h, process, 1);
   EXPECT_FALSE(in.ok());
   EXPECT_THAT(in.ToString(), HasSubstr(kAllocation));
-  EXPECT_LE(h.clock.Now() - begun, seconds(30));
   h.CheckAtRest(2);
 }
 
@@ -181,6 +221,13 @@ TEST(Rest, L7_two_pools_of_a_process_take_two_requests_for_each_status) {
     const Invariants::Scale open(h.invariants, "batch", 1);
     ASSERT_TRUE(h.process().Scale(1, batch).ok());
   }
+  const auto tick = [&] {
+    ASSERT_TRUE(h.Status().ok());
+    ASSERT_TRUE(h.process().Status(batch).ok());
+    h.process().RunBackground();
+    h.clock.Advance(seconds(10));
+  };
+  for (int i = 0; i < 6; ++i) tick();
   for (const json& vm : h.Vms()) {
     if (PoolOf(vm) != "batch") continue;
     ASSERT_TRUE(h.cluster.ReRegister(h.NodeOf(NameOf(vm)), [&](simulator::NodeSpec& node) {
@@ -188,12 +235,6 @@ TEST(Rest, L7_two_pools_of_a_process_take_two_requests_for_each_status) {
       node.attributes["unique.hostname"] = NameOf(vm);
     }));
   }
-  const auto tick = [&] {
-    ASSERT_TRUE(h.Status().ok());
-    ASSERT_TRUE(h.process().Status(batch).ok());
-    h.process().RunBackground();
-    h.clock.Advance(seconds(10));
-  };
   for (int i = 0; i < 6; ++i) tick();
   h.cluster.ResetCounters();
   for (int i = 0; i < 10; ++i) tick();

@@ -53,8 +53,14 @@ class Agent {
     const Invariants::Scale open(h_.invariants, pool(), count);
     return process_.Scale(count, policy_);
   }
+  // With the work that the background then does.
+  void Reach(std::int64_t count) {
+    const absl::Status scaled = Scale(count);
+    EXPECT_TRUE(scaled.ok()) << scaled;
+    Tick(6);
+  }
   // What the agent sees; the background has worked.
-  scaling::TargetStatus Look() {
+  scaling::TargetStatus Observation() {
     const auto status = process_.Status(policy_);
     EXPECT_TRUE(status.ok()) << status.status();
     process_.RunBackground();
@@ -62,7 +68,7 @@ class Agent {
   }
   void Tick(int ticks) {
     for (; ticks > 0; --ticks) {
-      Look();
+      Observation();
       h_.clock.Advance(seconds(10));
     }
   }
@@ -149,10 +155,7 @@ class Meeting {
 // Its pool shrinks as if it were alone. It grows later: what the scenario has planned for the next
 // VMs is not for this one's.
 void WorkAlone(Agent& neighbour) {
-  for (const int count : {2, 1}) {
-    EXPECT_TRUE(neighbour.Scale(count).ok());
-    neighbour.Tick(4);
-  }
+  for (const int count : {2, 1}) neighbour.Reach(count);
 }
 
 void LiveBeside(const Scenario& scenario, Nomad nomad, int effect, First first) {
@@ -165,7 +168,7 @@ void LiveBeside(const Scenario& scenario, Nomad nomad, int effect, First first) 
   policy["drain_grace"] = "20s";
   Agent neighbour(h, policy, cluster);
   h.neighbour = neighbour.pool();
-  EXPECT_TRUE(neighbour.Scale(3).ok());
+  neighbour.Reach(3);
   h.cluster.RunJob({.id = "of-queue", .count = 3, .nomad = cluster});
   scenario.prepare(h);
   Meeting meeting(scenario, h, [&](const RequestInfo& request) {
@@ -173,8 +176,7 @@ void LiveBeside(const Scenario& scenario, Nomad nomad, int effect, First first) 
     EXPECT_TRUE(IsOfPool(h, request, pool)) << Describe(request) << "\n" << h.Transcript();
   });
   meeting.At(effect, first, [&] { WorkAlone(neighbour); });
-  EXPECT_TRUE(neighbour.Scale(2).ok());
-  neighbour.Tick(3);
+  neighbour.Reach(2);
   h.CheckAtRest({.pool = neighbour.pool(), .count = 2});
 }
 
@@ -189,11 +191,17 @@ std::string ActionOf(const Harness& h) {
   return leases.empty() ? "" : AnnotationOf(leases.front(), kActionKey);
 }
 
+// The first agent's process holds the Lease.
+bool IsHeld(Harness& h) {
+  const auto leases = h.Leases();
+  return !leases.empty() && HolderOf(leases.front()) == h.process().name();
+}
+
 // A pool without VMs belongs to no Nomad yet: whoever scales it first owns it.
 void AskInVain(Harness& h, Agent& stranger, int ticks) {
   const std::string action = ActionOf(h);
   for (int tick = 0; tick < ticks && HasVms(h); ++tick) {
-    EXPECT_FALSE(stranger.Look().ready) << h.Transcript();
+    EXPECT_FALSE(stranger.Observation().ready) << h.Transcript();
     const absl::Status scaled = stranger.Scale(tick % 2 == 0 ? 0 : 9);
     EXPECT_TRUE(absl::IsUnavailable(scaled) || absl::IsAborted(scaled)) << "C15: " << scaled;
     h.clock.Advance(seconds(10));
@@ -270,10 +278,9 @@ void DecideOtherwise(const Scenario& scenario, int effect, int effects, First fi
   });
   meeting.At(effect, first, [&] {
     marks = MarksOf(h);
-    const std::string action = ActionOf(h);
     for (int tick = 0; tick < 12; ++tick) {
-      const scaling::TargetStatus seen = other.Look();
-      const bool held = first == First::kWaits && effect < effects && !action.empty();
+      const scaling::TargetStatus seen = other.Observation();
+      const bool held = first == First::kWaits && effect < effects && IsHeld(h);
       if (seen.ready || held) {
         const absl::Status scaled = other.Scale(scenario.count);
         EXPECT_TRUE(!held || absl::IsAborted(scaled)) << "C11: " << scaled;

@@ -84,9 +84,8 @@ TEST(Pause, L10_ends_by_itself_at_its_time) {
 TEST(Pause, L10_the_background_removes_nothing_and_rolls_back) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
-  h.policy["scale_in_wait"] = "false";
   h.HangDrains();
-  ASSERT_TRUE(h.Scale(1).ok());
+  ASSERT_TRUE(h.Accept(1).ok());
   Operator person(h);
   ASSERT_TRUE(person.Pause(kAlways).ok());
   h.HangDrains(false);

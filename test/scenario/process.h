@@ -70,6 +70,7 @@ class Process {
   const std::string& name() const { return name_; }
   // SIGKILL: every wait ends, and the cluster rejects all its further requests.
   void Die();
+  bool IsDead() const { return root_.context().Done(); }
   // SIGSTOP while one of its requests is open: its timers stop.
   void Freeze() { clock_.frozen = true; }
   void Thaw() { clock_.frozen = false; }

@@ -4,6 +4,7 @@
 // only while every thread waits.
 
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -54,11 +55,19 @@ class PublishThreads : public testing::Test {
                      .kind = Refusal::kNone,
                      .takes = hours(1)});
   }
-  // How long it takes.
+  // How long it takes until the pool has so many VMs that are ready, and is asked for.
   base::Duration Scale(ThreadedProcess& process, std::int64_t count) {
     const base::MonoTime began = clock_.Now();
     const absl::Status scaled = process.Scale(context_, count, policy_);
     EXPECT_THAT(scaled, IsOk()) << log_->Text();
+    for (;;) {
+      const auto status = process.Status(policy_);
+      EXPECT_THAT(status, IsOk());
+      const bool is_done = status.ok() && status->ready && status->count == count &&
+                           std::ssize(cluster_.Vms()) == count;
+      if (is_done || clock_.Now() - began > minutes(5)) break;
+      context_.Sleep(milliseconds(500)).IgnoreError();
+    }
     return clock_.Now() - began;
   }
   int Posts() const { return cluster_.RequestCount(System::kNomad, "update", "metadata"); }
@@ -97,6 +106,7 @@ TEST_F(PublishThreads, L1_L9_the_background_that_waits_for_a_client_leaves_the_p
   while (Posts() == before) ASSERT_THAT(context_.Sleep(milliseconds(200)), IsOk());
   EXPECT_LE(Scale(*process, 4), grows + seconds(2)) << log_->Text();
   // The Lease was released, although posts got no reply: another process need not wait for its end.
+  process->Stop(minutes(1));
   const std::unique_ptr<ThreadedProcess> other = Start("test_2");
   EXPECT_LE(Scale(*other, 5), grows + seconds(2)) << log_->Text();
 }

@@ -19,7 +19,7 @@ struct Scenario {
   std::function<void(Harness&)> prepare;
   // The count that the action requests, and that the agent keeps requesting.
   std::int64_t count = 0;
-  // Undisturbed, it returns OK.
+  // Undisturbed, it is accepted, and nothing of it fails later.
   bool succeeds = true;
   // What an operator must do before the pool can converge.
   std::function<void(Harness&)> resolve{};

@@ -28,7 +28,7 @@ constexpr std::int64_t kLargestPool = 6;
 constexpr base::Duration kOperatorSlack = minutes(2);
 // Nomad's collector and KubeVirt change their objects at rest, too: a list is then read again. The
 // clock of each pool that replaced VMs by itself rings once more.
-constexpr int kOwnChanges = 36;
+constexpr int kOwnChanges = 40;
 
 // Keeps the last lines of a long log.
 class LastLogLines final : public log::Sink {
@@ -65,7 +65,6 @@ std::vector<Pool> MakePools() {
   }
   pools[0].policy["deletion_holds"] = "vpn";
   pools[0].policy["hold_timeout"] = "3m";
-  pools[0].policy["scale_in_wait"] = "false";
   pools[1].policy["force_after_deadline"] = "false";
   pools[1].policy["max_scale_in"] = "2";
   pools[1].policy["max_surge"] = "0";

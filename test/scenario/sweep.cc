@@ -125,7 +125,12 @@ void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h
 void ComeToRest(const Scenario& scenario, Harness& h, const Budget& budget) {
   if (scenario.resolve) scenario.resolve(h);
   h.Converge(scenario.count, budget);
-  h.CheckAtRest(scenario.count);
+  // The agent sees neither what is undone in the next round, nor a Lease that expires.
+  const Invariants::Rest rest{.pool = h.policy.at("node_group_name"), .count = scenario.count};
+  for (int tick = 0; tick < 30 && !h.invariants.AtRest(rest).empty(); ++tick) {
+    h.Tick(std::chrono::seconds(10));
+  }
+  h.CheckAtRest(rest);
 }
 
 void ComeToRestAfterTrouble(const Scenario& scenario, Harness& h) {

@@ -48,7 +48,7 @@ void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h
 // The agent continues until the pool has the requested count; then nothing may be left over.
 void ComeToRest(const Scenario& scenario, Harness& h, const Budget& budget = kRestBudget);
 
-// The same after a trouble of one object, which is tried again in rounds: one a minute in the first
+// The same after a trouble of one object, which is retried in rounds: one a minute in the first
 // hour, one in ten minutes later (L7).
 void ComeToRestAfterTrouble(const Scenario& scenario, Harness& h);
 

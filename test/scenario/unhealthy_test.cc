@@ -124,7 +124,6 @@ TEST_F(DeadVms, C17_a_vm_that_waited_for_max_unhealthy_is_replaced) {
 
 TEST_F(DeadVms, R2_an_unhealthy_vm_does_not_wait_for_a_drain_of_another_one) {
   h_.policy["node_drain_deadline"] = "1h";
-  h_.policy["scale_in_wait"] = "false";
   MakePool(6);
   h_.RunJob(6);
   h_.HangDrains();

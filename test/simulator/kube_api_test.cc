@@ -397,10 +397,8 @@ TEST_F(KubeApiTest, A_forbidden_request_is_refused_and_denied_by_both_reviews) {
   options.uid = "any";
   const auto refused = kube().Delete(context_, kube::kSecrets, "nomad", "s", options);
   EXPECT_TRUE(kube::IsForbidden(refused)) << refused;
-  EXPECT_FALSE(
-      kube::ReviewAccess(context_, kube(), {"delete", "", "secrets", "nomad", ""})->allowed);
-  EXPECT_TRUE(
-      kube::ReviewAccess(context_, kube(), {"create", "", "secrets", "nomad", ""})->allowed);
+  EXPECT_FALSE(*kube::ReviewAccess(context_, kube(), {"delete", "", "secrets", "nomad"}));
+  EXPECT_TRUE(*kube::ReviewAccess(context_, kube(), {"create", "", "secrets", "nomad"}));
   const auto rules = kube::FetchAccessRules(context_, kube(), "nomad");
   ASSERT_THAT(rules, IsOk());
   EXPECT_FALSE(rules->incomplete);

@@ -19,7 +19,7 @@ TEST_F(SimulatorTest, Rules_can_be_incomplete_while_each_single_right_is_granted
   secrets.verb = "get";
   secrets.resource = "secrets";
   secrets.ns = "nomad";
-  EXPECT_TRUE(kube::ReviewAccess(context_, kube(), secrets)->allowed);
+  EXPECT_TRUE(*kube::ReviewAccess(context_, kube(), secrets));
   cluster().SetRulesIncomplete(false);
   EXPECT_FALSE(kube::FetchAccessRules(context_, kube(), "nomad")->incomplete);
 }

@@ -95,9 +95,11 @@ class SimulatorTest : public testing::Test {
   nomad::NomadClient nomad() { return nomad::NomadClient(cluster().NomadTransport(), {}); }
 
   // Creates Secret and VM like the plugin.
-  json MakeVm(const std::string& name) {
+  json MakeVm(const std::string& name, const json& resources = json::object()) {
     EXPECT_THAT(kube().Create(context_, kube::kSecrets, "nomad", SecretFor(name)), IsOk());
-    const auto vm = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed(name));
+    json wanted = VmNamed(name);
+    wanted["spec"]["template"]["spec"]["domain"]["resources"] = resources;
+    const auto vm = kube().Create(context_, kube::kVirtualMachines, "nomad", wanted);
     EXPECT_THAT(vm, IsOk());
     return vm.ok() ? vm->object : json();
   }

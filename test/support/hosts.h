@@ -18,6 +18,22 @@ inline simulator::Options TwoHosts() {
   return options;
 }
 
+// For Cluster::PutObject: a host in a zone.
+inline nlohmann::json HostIn(const std::string& zone) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata",
+           {{"name", "host-" + zone}, {"labels", {{"topology.kubernetes.io/zone", zone}}}}}};
+}
+
+// For Cluster::PutObject: a host on which pods may request so much memory together, such as "4Gi".
+inline nlohmann::json HostWith(const std::string& name, const std::string& memory) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", {{"name", name}}},
+          {"status", {{"allocatable", {{"memory", memory}}}}}};
+}
+
 // For Cluster::PutObject, as "kubectl cordon" and "kubectl uncordon" leave it.
 inline nlohmann::json Host(const std::string& name, bool cordoned) {
   return {{"apiVersion", "v1"},

@@ -52,8 +52,8 @@ bool ThreadedClock::SleepUntil(base::MonoTime until, std::stop_token stop) {
 }
 
 // A thread that was found waiting may run again while the others are looked at. One that waits at
-// the second look, too, and has not been switched to in between, has not run in between: so there
-// was a moment at which all of them waited, and then nobody was left to wake one.
+// the second observation, too, and has not been switched to in between, has not run in between: so
+// there was a moment at which all of them waited, and then nobody was left to wake one.
 bool OtherThreadsWait() {
   const auto first = SwitchesOfWaitingThreads();
   return first.has_value() && first == SwitchesOfWaitingThreads();

@@ -100,12 +100,18 @@ job [[ var "job_name" . | toJson ]] {
           high_availability {
             enabled = true
           }
+
+          # The source of the policy's check.
+          apm "demand" {
+            driver = "harvester"
+            args   = ["apm"]
+          }
         EOF
       }
       # The plugin's own templates have the same braces as Nomad's.
       template {
         destination     = "local/etc/policies/policy.hcl"
-        data            = [[ template "file" (print $files "/policy.hcl") ]]
+        data            = [[ template "file" (print $files "/" (var "policy" .)) ]]
         left_delimiter  = "[[ "[[" ]]"
         right_delimiter = "[[ "]]" ]]"
       }

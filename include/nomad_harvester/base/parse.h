@@ -42,6 +42,8 @@ bool IsDnsSubdomain(std::string_view text);
 bool IsLabelKey(std::string_view text);
 bool IsLabelValue(std::string_view text);
 
+// True if the text has no white space, control or non-ASCII characters.
+bool IsVisibleAscii(std::string_view text);
 std::string AsciiLower(std::string_view text);
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 std::string_view TrimAsciiSpace(std::string_view text);

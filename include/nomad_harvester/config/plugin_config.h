@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the plugin block, which SetConfig receives.
+// Parses the plugin block, a target or an apm, which SetConfig receives.
 #ifndef NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 #define NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +30,8 @@ struct HarvesterSettings {
   std::string client_key_file;
   std::string tls_server_name;
   bool skip_verify = false;
+
+  bool has_server() const { return !url.empty() || !kubeconfig_path.empty(); }
 };
 
 struct NomadSettings {
@@ -80,6 +81,10 @@ StringMap TemplateVariablesOf(const StringMap& environment);
 // directory named here exists; a missing auth_token_file or nomad_token_file is only a warning.
 absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
                                                const StringMap& environment);
+
+// Likewise for an apm block, which needs Harvester for some queries only: unless it has a key of
+// Harvester's connection, its variables are not read either.
+absl::StatusOr<PluginConfig> ParseApmConfig(const StringMap& values, const StringMap& environment);
 
 }  // namespace nomad_harvester::config
 

@@ -14,7 +14,6 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/cron_window.h"
 #include "nomad_harvester/config/plugin_config.h"
-#include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/machine_fields.h"
 #include "nomad_harvester/policy/strategies.h"
 
@@ -22,9 +21,11 @@
 
 namespace nomad_harvester::config {
 
-enum class WaitFor { kCreated, kRunning, kNomad };
 enum class OnJoinTimeout { kDelete, kKeep };
 enum class HostVolumes { kProtect, kIgnore };
+// Whether a scale-in takes only VMs whose work has another place (rule C19). kReport: it says what
+// would wait.
+enum class ScaleInFit { kReport, kRequire };
 // The treatment of VMs that were made from another template than the policy's current one.
 enum class ReplaceDrifted { kOff, kOnScaleIn, kRolling };
 // The treatment of VMs on a cordoned Harvester host. kReport: only the commands show them.
@@ -109,7 +110,6 @@ struct PoolPolicy {
   std::optional<policy::RunStrategy> run_strategy;  // nullopt: RerunOnFailure
   policy::MachineValues machine;                    // further keys that describe a VM
   std::string node_attribute = "unique.hostname";
-  WaitFor wait_for = WaitFor::kNomad;
   std::vector<std::string> ready_drivers;  // task drivers without which a node is not ready
   base::Duration join_timeout = std::chrono::minutes(15);
   OnJoinTimeout on_join_timeout = OnJoinTimeout::kDelete;
@@ -123,8 +123,7 @@ struct PoolPolicy {
   base::Duration hold_timeout = kHoldTimeout;
   std::optional<std::int64_t> max_scale_out;
   std::optional<std::int64_t> max_scale_in;
-  base::Duration scale_timeout = std::chrono::hours(2);
-  bool scale_in_wait = true;
+  ScaleInFit scale_in_fit = ScaleInFit::kReport;
   HostMaintenance on_host_maintenance = HostMaintenance::kReport;
   std::optional<base::Duration> expire_after;    // nullopt: off
   std::optional<CronWindow> replacement_window;  // nullopt: always

@@ -15,11 +15,18 @@
 
 namespace nomad_harvester::harvester {
 
+struct Taint {
+  std::string key{};
+  std::string value{};
+  std::string effect{};
+};
 struct Host {
   std::string name;
   std::string zone;       // label topology.kubernetes.io/zone; empty: none
   bool cordoned = false;  // spec.unschedulable
+  bool ready = true;      // the condition Ready, if there is one
   std::map<std::string, std::string> labels;
+  std::vector<Taint> taints;
   std::map<std::string, std::string> allocatable;  // what VMs may ask of it
 };
 

@@ -59,8 +59,6 @@ inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/act
 inline constexpr char kLeaseBackOffAnnotation[] = "nomad-harvester-autoscaler/back-off";
 inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/last-event";
 inline constexpr char kLeaseLastErrorAnnotation[] = "nomad-harvester-autoscaler/last-error";
-// The holder of the Lease, while it holds it for a Scale and not for work in the background.
-inline constexpr char kLeaseScaleAnnotation[] = "nomad-harvester-autoscaler/scale-by";
 inline constexpr char kLeaseReplacementAnnotation[] = "nomad-harvester-autoscaler/replacement";
 inline constexpr char kLeasePausedAnnotation[] = "nomad-harvester-autoscaler/paused";
 inline constexpr char kLeasePolicyAnnotation[] = "nomad-harvester-autoscaler/policy";
@@ -134,13 +132,26 @@ std::string ToAnnotation(const CancelledRemoval& undone);
 // INVALID_ARGUMENT if it does not begin with a time.
 absl::StatusOr<CancelledRemoval> ParseUndoneRemoval(std::string_view text);
 
+// Why a VM is replaced.
+struct ReplaceReason {
+  // The most urgent one first.
+  enum class Kind { kUnhealthy, kRequested, kHost, kDrifted, kExpired };
+  Kind kind = Kind::kUnhealthy;
+  // kRequested: the operator's words. kHost: the cordoned host. kDrifted: the parts that differ, if
+  // they are known.
+  std::string detail = {};
+  friend bool operator==(const ReplaceReason&, const ReplaceReason&) = default;
+};
+// For people: "unhealthy", "requested: its disk is full", "host rack1-a is cordoned",
+// "drifted: image, tags", "expired".
+std::string Describe(const ReplaceReason& reason);
+
 // The annotation `replaces` of a new VM: it replaces that VM, which is removed once the new one is
 // ready (rule R1).
 struct Replaces {
   std::string vm;
   std::string uid;
-  // "unhealthy", "requested", "expired" or "drifted", possibly followed by details for people.
-  std::string reason;
+  ReplaceReason reason = {};
   // The new VM is Halted, and starts with this run strategy once the old one is gone (rule R8).
   // Empty: it was started on creation.
   std::string start = {};
@@ -153,8 +164,9 @@ struct Replaces {
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const Replaces&, const Replaces&) = default;
 };
-// {"vm": …, "uid": …, "reason": …, "start": …, "was": …, "had": {…: …}, "flips": …}
+// {"vm": …, "uid": …, "reason": …, "detail": …, "start": …, "was": …, "had": {…: …}, "flips": …}
 std::string ToAnnotation(const Replaces& replaces);
+// A reason of another version is kRequested, with its text as the detail.
 absl::StatusOr<Replaces> ParseReplaces(std::string_view text);
 
 // The annotation published-host of a VM: the host information that the plugin wrote into the
@@ -177,8 +189,11 @@ struct LeaseAction {
   std::int64_t to = 0;
   std::set<std::string> names;                // VMs that it creates or marks
   std::map<std::string, std::string> create;  // name → action id of VMs still to be created
-  // VMs to take back (rule L6). Written only if there are any.
-  std::set<std::string> back = {};
+  // VMs whose removal is cancelled (rule L6). Written only if there are any.
+  std::set<std::string> cancel = {};
+  // Its removals go on although too many VMs have lost their nodes, because that has lasted long
+  // enough (rule C15). Written only if true.
+  bool despite_mass_loss = false;
   std::string unknown_members;
   friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
 };
@@ -209,10 +224,12 @@ struct PolicyRecord {
 std::string ToAnnotation(const PolicyRecord& policy);
 absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
 
-// The annotation `last-error` of the pool's Lease: why the last action failed or was refused. Kept
-// until an action succeeds, a replacement included, or the background has finished that action.
+// The annotation `last-error` of the pool's Lease: why the last action failed or was refused, and
+// what of it failed later, a line each. Kept until an action is accepted, until the pool has the
+// count of that action and nothing of it is unfinished, or until a VM that takes the place of
+// another one is ready (rule T1).
 struct ErrorRecord {
-  std::string action{};  // empty: an error of the background work
+  std::string action{};  // empty: of a replacement, or what a quota left out
   base::WallTime at{};
   std::string text{};
   std::string unknown_members = {};  // as in Mark
@@ -223,16 +240,18 @@ std::string ToAnnotation(const ErrorRecord& error);
 absl::StatusOr<ErrorRecord> ParseErrorRecord(std::string_view text);
 
 // The annotation `replacement` of the pool's Lease: a new VM was not ready by its deadline, so no
-// more VMs are replaced from the same template (rule R5).
+// more VMs are replaced from the same template; or it lacked room, which stops nothing (rule R5).
 struct StoppedReplacement {
-  base::WallTime at{};
-  std::string vm;             // the new VM
+  base::WallTime at{};        // of several that lacked room: the first one's
+  std::string vm;             // the new VM; empty: none was made, because it would lack room
   std::string template_hash;  // that VM's
   std::string why;
+  bool lacks_room = false;
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const StoppedReplacement&, const StoppedReplacement&) = default;
 };
-// {"stopped_at": …, "vm": …, "template_hash": …, "why": …}; a longer text is cut to 2 KiB.
+// {"stopped_at": …, "vm": …, "template_hash": …, "why": …}, and "lacks_room" if it is true; a
+// longer text is cut to 2 KiB.
 std::string ToAnnotation(const StoppedReplacement& stopped);
 absl::StatusOr<StoppedReplacement> ParseStoppedReplacement(std::string_view text);
 

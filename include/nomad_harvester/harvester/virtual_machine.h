@@ -148,6 +148,8 @@ std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm,
                                              std::string_view pod_message = "");
 // True if KubeVirt says that no host accepts its pod, or that its volumes are not bound yet.
 bool IsUnschedulable(const VirtualMachine& vm);
+// True if the VM does not run for want of room: IsUnschedulable, or halted by a quota (rule C3).
+bool LacksRoom(const VirtualMachine& vm);
 
 struct VirtualMachineInstance {
   std::string name;

@@ -13,7 +13,6 @@
 
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/harvester/metadata.h"
-#include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/machine_fields.h"
 #include "nomad_harvester/policy/strategies.h"
 

@@ -126,8 +126,10 @@ class VmStore {
   absl::Status SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
                               const std::string& vm_uid,
                               std::optional<CloudInitSecret> secret = {}) const;
-  // Runs the full admission of the VM without storing it (dryRun=All); counts as a read.
-  absl::Status DryRunCreateVm(const runtime::Context& context, const nlohmann::json& vm) const;
+  // Runs the full admission of the VM without storing it (dryRun=All); counts as a read. The VM as
+  // it would be stored.
+  absl::StatusOr<nlohmann::json> DryRunCreateVm(const runtime::Context& context,
+                                                const nlohmann::json& vm) const;
 
   // DELETE with uid and resourceVersion, both required. OK if the VM no longer exists.
   // FAILED_PRECONDITION: the VM was changed by another client, or by an earlier attempt of this
@@ -206,6 +208,19 @@ class VmStore {
   std::shared_ptr<const kube::KubeClient> client_;
   std::string ns_;
 };
+
+// Names are "namespace/name", in alphabetical order.
+struct Choices {
+  std::vector<Image> images;  // including those that cannot be used yet
+  std::vector<std::string> networks;
+  std::vector<std::string> ssh_keys;
+  std::vector<std::string> namespaces;  // empty: the token lacks the right to list them
+};
+
+// Lists all namespaces that the token may list; if it lacks the right to list all at once, only
+// `namespaces`. Blocks for one list per kind, or per kind and namespace.
+absl::StatusOr<Choices> ListChoices(const runtime::Context& context, const kube::KubeClient& client,
+                                    const std::vector<std::string>& namespaces);
 
 }  // namespace nomad_harvester::harvester
 

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "nomad_harvester/harvester/vm_spec.h"
-#include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/machine_fields.h"
 #include "nomad_harvester/policy/strategies.h"
 

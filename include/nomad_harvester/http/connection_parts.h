@@ -3,15 +3,41 @@
 #ifndef NOMAD_HARVESTER_HTTP_CONNECTION_PARTS_H_
 #define NOMAD_HARVESTER_HTTP_CONNECTION_PARTS_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/curl_transport.h"
+#include "nomad_harvester/http/decorators.h"
+#include "nomad_harvester/http/transport.h"
 
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::http {
+
+// Server and credentials, resolved from an operator's settings. All files have been read and
+// checked; no connection has been made.
+struct Connection {
+  CurlOptions curl{};
+  std::shared_ptr<TokenSource> token{};  // null: none
+  // Describes the credentials that are sent to Harvester, for people: "the token of auth_token_file
+  // PATH". Empty: none are sent.
+  std::string credential{};
+  // To be logged as WARN: no credentials at all, an empty token file, a tokenFile of the kubeconfig
+  // that does not exist yet, credentials of a kubeconfig that are not sent because the server is
+  // another one, a certificate that is not verified, or settings without effect.
+  std::vector<std::string> warnings{};
+};
+
+// Makes the transport of a connection: libcurl, and the token in its header. Adds the connection's
+// warnings to `warnings`. An error names the system, because most are about certificates, which
+// every system has. Opens no connection.
+absl::StatusOr<std::shared_ptr<HttpTransport>> MakeTransport(std::string_view system,
+                                                             absl::StatusOr<Connection> connection,
+                                                             const TokenHeader& header,
+                                                             std::vector<std::string>* warnings);
 
 // Collects the problems of the settings, so that they are reported together.
 class Problems {
@@ -32,9 +58,7 @@ class Problems {
   std::string text_;
 };
 
-// A token must consist of visible ASCII. Other header fields may contain anything except control
-// characters.
-bool IsVisibleAscii(std::string_view text);
+// A header field may contain anything else.
 bool HoldsControlCharacter(std::string_view text);
 
 enum class PemKind { kCertificate, kPrivateKey };

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/transport.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decorators of HttpTransport except retry. Their order, outermost first: retry, log and
-// metrics, token, transport (see scaling/clients.h).
+// metrics, token, transport (see System in retry.h).
 #ifndef NOMAD_HARVESTER_HTTP_DECORATORS_H_
 #define NOMAD_HARVESTER_HTTP_DECORATORS_H_
 

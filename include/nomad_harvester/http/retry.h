@@ -1,19 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which requests are retried, and after how long.
+// Decides which requests are retried, and after how long, and how many are sent at a time.
 #ifndef NOMAD_HARVESTER_HTTP_RETRY_H_
 #define NOMAD_HARVESTER_HTTP_RETRY_H_
 
+#include <cstddef>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "nomad_harvester/http/fifo_slots.h"
+#include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/metrics/sink.h"
+#include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/runtime/random.h"
 
+#include "absl/status/status.h"
+
 namespace nomad_harvester::http {
+
+// Thread-safe. Taking a free slot does not read the clock. Waiting uses the system's steady clock:
+// with a fake clock, a context still wakes on cancellation, and times out after its remaining time
+// in real time.
+class FifoSlots {
+ public:
+  // At least one slot.
+  explicit FifoSlots(std::size_t count);
+
+  // Blocks until a slot is free. OK, or the context's own status.
+  absl::Status Acquire(const runtime::Context& context);
+  void Release();
+  // The number of waiting callers; for tests.
+  std::size_t waiting() const;
+
+ private:
+  struct Waiter {
+    bool served = false;
+    base::CondVar changed;
+  };
+  absl::Status WaitFor(Waiter& waiter, const runtime::Context& context) NH_REQUIRES(mutex_);
+
+  mutable base::Mutex mutex_;
+  std::size_t free_ NH_GUARDED_BY(mutex_);
+  std::list<Waiter> waiters_ NH_GUARDED_BY(mutex_);
+};
 
 // True if a request is retried after this outcome. `permanently_refused` recognises a 429 or 5xx
 // that another attempt cannot change (Harvester sends quota and MAC refusals as 500, and a webhook
@@ -43,7 +75,7 @@ struct RetryOptions {
   std::function<void()> on_retry = nullptr;  // before each attempt after the first; does not block
   // An attempt needs one slot of each, taken in this order. A blocking query (server_wait) needs
   // none, because it would hold its slots for minutes.
-  std::vector<std::shared_ptr<FifoSlots>> slots;
+  std::vector<std::shared_ptr<FifoSlots>> slots{};
 };
 
 // A decorator. An attempt waits for its slots until the context ends (DEADLINE_EXCEEDED or
@@ -57,6 +89,25 @@ struct RetryOptions {
 std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,
                                          std::shared_ptr<runtime::Random> random,
                                          log::Logger logger);
+
+// What all clients of one system share.
+struct System {
+  std::shared_ptr<HttpTransport> transport;  // with log and metrics
+  RetryOptions retry;                        // without slots
+  std::shared_ptr<FifoSlots> slots;          // of all limited transports together
+  std::shared_ptr<runtime::Random> random;
+  log::Logger logger;
+
+  // Its requests wait for no slot.
+  std::shared_ptr<HttpTransport> Urgent() const;
+  // Sends at most `limit` requests at a time.
+  std::shared_ptr<HttpTransport> Limited(std::size_t limit) const;
+};
+// `slots`: how many requests of all limited transports are sent at a time. `sink`, which may be
+// null, is told each request and each retry.
+System MakeSystem(const char* name, std::shared_ptr<HttpTransport> transport, RetryOptions retry,
+                  std::size_t slots, std::shared_ptr<runtime::Random> random,
+                  const log::Logger& logger, const std::shared_ptr<metrics::Sink>& sink);
 
 }  // namespace nomad_harvester::http
 

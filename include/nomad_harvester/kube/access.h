@@ -19,21 +19,12 @@ struct ResourceAttributes {
   std::string group;     // "" is the core group
   std::string resource;  // plural
   std::string ns;        // empty: cluster-scoped
-  std::string subresource;
-  std::string name{};  // empty: any object
-};
-
-struct AccessReview {
-  bool allowed = false;
-  // What the server could not evaluate, such as a role that it does not know (yet). That role could
-  // have granted the right, so a denial is final only if this is empty.
-  std::string evaluation_error;
 };
 
 // Sends one SelfSubjectAccessReview. The API server evaluates its whole chain of authorizers.
 // Counts as a read. Errors: KubeClient's.
-absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const KubeClient& client,
-                                          const ResourceAttributes& access);
+absl::StatusOr<bool> ReviewAccess(const runtime::Context& context, const KubeClient& client,
+                                  const ResourceAttributes& access);
 
 // The rights of the token in one namespace, including those granted cluster-wide, but not those of
 // single objects (resourceNames).
@@ -44,8 +35,7 @@ struct AccessRules {
     std::vector<std::string> resources;
   };
 
-  // Wildcards are matched as in RBAC ("*", and "*/status" for the subresource of any resource);
-  // `resource` may be "virtualmachines/start".
+  // For resources without subresources. "*" is matched as in RBAC.
   bool Allows(std::string_view verb, std::string_view group, std::string_view resource) const;
 
   std::vector<Rule> rules;

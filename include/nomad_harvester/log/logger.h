@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -21,9 +22,8 @@ namespace nomad_harvester::log {
 
 enum class Level { kTrace, kDebug, kInfo, kWarn, kError };
 
-// "trace", "debug", "info", "warn", "error", case-insensitive. Returns false, and leaves *level
-// unchanged, for any other text.
-bool ParseLevel(std::string_view text, Level* level);
+// "trace", "debug", "info", "warn", "error", case-insensitive; nullopt: any other text.
+std::optional<Level> ParseLevel(std::string_view text);
 std::string_view LevelName(Level level);
 
 // A key in snake_case and a value. A Secret becomes "REDACTED".

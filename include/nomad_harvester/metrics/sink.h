@@ -22,6 +22,7 @@ enum class Metric {
   kVmLifetime,
   kScale,
   kBackOff,
+  kRoom,
   kDrifted,
   kToReplace,
   kReplacementStopped,
@@ -33,6 +34,11 @@ enum class Metric {
   kApiRequest,
   kApiRetries,
   kErrors,
+  // Of an apm block.
+  kNodesNeeded,
+  kPendingAllocations,
+  kDemandRead,
+  kQueries,
 };
 
 // The values of the metric's labels, in the order of its row. They must come from a small set: a

@@ -29,6 +29,9 @@ struct PoolIdentity {
   friend bool operator==(const PoolIdentity&, const PoolIdentity&) = default;
 };
 
+// True if no node can be in both.
+bool Contradict(const PoolIdentity& a, const PoolIdentity& b);
+
 struct FilterOptions {
   bool ignore_init = false;
   bool ignore_drain = false;

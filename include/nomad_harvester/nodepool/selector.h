@@ -30,6 +30,10 @@ std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
                                      const std::vector<nomad::Node>& nodes,
                                      const AllocationsByNode& allocations);
 
+// True if a drain of their node moves any of them: live ones of service and batch jobs, and those
+// whose job's type is not reported.
+bool HasWorkToMove(const std::vector<nomad::Allocation>& allocations);
+
 // The SDK's least_busy score: the ceiling of the mean of two rounded-up percentages, the CPU and
 // the memory that *running* allocations use of the node's resources after its reservation. A node
 // without resources scores 100.

@@ -39,6 +39,7 @@ enum class NodeWrite { kAllowed, kDenied, kUnverified };
 
 struct TokenRights {
   ReadJob read_job = ReadJob::kDenied;
+  bool list_jobs = false;  // list-jobs for every namespace; false, too, if that is not verified
   NodeWrite node_write = NodeWrite::kDenied;
 };
 
@@ -100,6 +101,29 @@ class NomadClient {
   // the token has read-job in no namespace.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(
       const runtime::Context& context, AllocationPart part, const ReadOptions& options = {}) const;
+  // The calls below are those of the demand. Read blocked evaluations, then jobs, then placements:
+  // what Nomad places in between is then counted twice at most, and never lost.
+  //
+  // GET /v1/allocations?namespace=*: what the allocations hold that are not terminal by their
+  // client status, those that Nomad stops included: these count when Nomad looks for room
+  // (hashicorp/nomad:nomad/structs/funcs.go, AllocsFit). PERMISSION_DENIED as above.
+  absl::StatusOr<Indexed<std::vector<Placement>>> ListPlacements(
+      const runtime::Context& context) const;
+  // GET /v1/evaluations?status=blocked&namespace=*: those of service and batch jobs. Nomad hides
+  // the others if the token has read-job in some namespaces only; PERMISSION_DENIED: in none.
+  absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> ListBlockedEvaluations(
+      const runtime::Context& context) const;
+  // Likewise with status=pending: those that Nomad's schedulers have not finished.
+  absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> ListPendingEvaluations(
+      const runtime::Context& context) const;
+  // GET /v1/jobs?namespace=*, without dead jobs; hides as above. Needs list-jobs, which read-job
+  // does not imply (hashicorp/nomad:nomad/job_endpoint.go, List).
+  absl::StatusOr<Indexed<std::vector<JobStub>>> ListJobs(const runtime::Context& context) const;
+  // GET /v1/job/:id. Callers may keep it while JobModifyIndex is the same. NOT_FOUND: there is
+  // none.
+  absl::StatusOr<Job> GetJob(const runtime::Context& context, const std::string& ns,
+                             const std::string& id) const;
+
   // GET /v1/allocation/:id → NodeID. NOT_FOUND: the server does not have the allocation, because it
   // is in another cluster, was collected, or is too new. PERMISSION_DENIED: a 403, or the 500
   // "Unknown allocation" with which Nomad hides an existing allocation from a token without
@@ -146,7 +170,7 @@ class NomadClient {
   // (hashicorp/nomad:nomad/alloc_endpoint.go List, acl/acl.go AllowNamespaceOperation). UNAVAILABLE
   // and similar codes if Nomad cannot be queried.
   absl::StatusOr<ReadJob> VerifyReadJob(const runtime::Context& context) const;
-  // Likewise for both rights, in the same requests.
+  // Likewise for all rights, in the same requests.
   absl::StatusOr<TokenRights> VerifyRights(const runtime::Context& context) const;
 
   // GET /.well-known/jwks.json: returns the ids of the keys with which this Nomad cluster signs,
@@ -166,6 +190,10 @@ class NomadClient {
   absl::Status CheckNodePool(const runtime::Context& context, const std::string& name) const;
 
  private:
+  // Of service and batch jobs.
+  absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> ListEvaluations(
+      const runtime::Context& context, const std::string& status) const;
+
   std::shared_ptr<http::HttpTransport> transport_;
   Options options_;
 };

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/demand/service.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/scaling/target_service.h"
@@ -35,14 +36,16 @@ struct ProcessOptions {
   int handshake_fd = 1;  // where the handshake line goes
 };
 
-// Serves as a go-plugin plugin and returns the exit code: 0 after Shutdown, SIGTERM or the host's
-// death, within two seconds (rule P1); 1 with one ERROR line if it cannot serve.
+// Serves as a go-plugin plugin, a target or an APM, and returns the exit code: 0 after Shutdown,
+// SIGTERM or the host's death, within two seconds (rule P1); 1 with one ERROR line if it cannot
+// serve.
 //
 // Handles SIGTERM, even if it was blocked, and ignores SIGINT, SIGHUP and SIGPIPE. `service` is
 // stopped before the server shuts down. The process must end within 1.8 seconds of the stop
 // request, including the caller's clean-up after the return; otherwise a watchdog ends it with code
 // 0.
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options);
+int RunPlugin(demand::DemandService& service, const ProcessOptions& options);
 
 struct DevOptions {
   // "unix:/path" or "127.0.0.1:PORT"; PORT 0: any. Empty: a Unix socket in a new directory with

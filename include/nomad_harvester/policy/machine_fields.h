@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,13 @@ using MachineValues = std::map<std::string, MachineValue, std::less<>>;
 
 // Returns the value of a key that holds a string; empty if the key is absent.
 std::string TextOf(const MachineValues& values, std::string_view key);
+
+// Returns the part to which a member of the hashed document belongs, by the name that operators
+// know: "data_disks" belongs to "disks".
+std::string TemplatePartOf(std::string_view member);
+
+// Returns all of them.
+const std::set<std::string, std::less<>>& TemplatePartNames();
 
 }  // namespace nomad_harvester::policy
 

@@ -6,6 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "nomad_harvester/config/plugin_config.h"
+
+#include "absl/status/status.h"
+
 namespace nomad_harvester::scaling {
 
 // The effect of a policy's dry-run on its pool, for messages.
@@ -28,6 +32,13 @@ struct CheckResult {
   std::string text;  // what was seen
   std::string cure;  // what to do; empty: nothing, or the text says it
 };
+
+// Who asks Nomad: "the token of nomad_token_file FILE", or "no token (…)".
+std::string CredentialText(const config::NomadSettings& settings);
+// The cure of a request that failed. `grant`: that of a token without a right; without any token it
+// is to set one, because nobody should widen Nomad's anonymous policy.
+std::string CureOfNomad(const absl::Status& failed, const config::NomadSettings& settings,
+                        const std::string& grant);
 
 // Returns the first host name in `text` that only examples have: example.org, example.com or
 // example.net, or a name below one (RFC 2606). Empty: there is none.

@@ -12,31 +12,25 @@
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/kube/client.h"
-#include "nomad_harvester/kube/connection.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/metrics/sink.h"
 #include "nomad_harvester/nomad/client.h"
-#include "nomad_harvester/nomad/connection.h"
 #include "nomad_harvester/runtime/random.h"
 
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::scaling {
 
-// The limits on concurrent requests of all pools together, without blocking queries and urgent
-// requests. Each request has its own connection. A Nomad agent accepts 100 connections per address
-// (hashicorp/nomad:nomad/structs/config/limits.go, http_max_conns_per_client); 20 leave room for
-// the shared lists, for reads of single nodes, and for other programs behind the same address. An
-// API server has no such limit; 64 are few compared with the 400 requests that it serves at a time
+// The limit on concurrent requests of all pools together, as nomad::kMaxRequests. An API server
+// does not limit connections; 64 requests are few compared with the 400 that it serves at a time
 // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestsInFlight).
-inline constexpr std::size_t kNomadRequests = 20;
 inline constexpr std::size_t kHarvesterRequests = 64;
 
 // Immutable; belongs to one SetConfig. A call keeps the instance it started with; a reload makes a
 // new one.
 struct Clients {
   std::shared_ptr<const config::PluginConfig> config;
-  // Each has at most max_concurrency requests in flight, within the numbers above. Blocking queries
+  // Each has at most max_concurrency requests in flight, within these limits. Blocking queries
   // are not limited (rule L8).
   std::shared_ptr<const kube::KubeClient> kube;
   std::shared_ptr<const nomad::NomadClient> nomad;
@@ -66,11 +60,6 @@ using TransportFactory =
 // The production factory: libcurl with TLS and credentials. Reports the problems of both systems
 // together.
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config);
-
-// The address of each system, the settings to reach it, and its credentials, as MakeCurlTransports
-// uses them. Read files, open no connection. Errors: ResolveConnection's of modules kube and nomad.
-absl::StatusOr<kube::Connection> HarvesterConnection(const config::PluginConfig& config);
-absl::StatusOr<nomad::Connection> NomadConnection(const config::PluginConfig& config);
 
 // Adds retries, limits, logging and metrics. The clients are for work on one pool, or on none.
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/harvester/choices.h"
 #include "nomad_harvester/harvester/vm_event.h"
+#include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
@@ -49,8 +49,7 @@ struct LeaseView {
   bool present = false;
   std::string holder;
   std::optional<base::WallTime> renewed_at;
-  bool live = false;        // its holder renewed it recently
-  bool scale_open = false;  // and holds it for a Scale, not for work in the background
+  bool live = false;  // its holder renewed it recently
   PoolRecord record;
 };
 
@@ -83,6 +82,11 @@ struct Inspection {
   // All hosts, by name. An error: the hosts, or the VMs' placement, could not be read, and
   // `cordoned_hosts` is empty.
   absl::StatusOr<std::vector<std::string>> hosts = base::Unavailable("not read");
+  // For how many more VMs like the newest one the hosts have room (rule C2), and the same as a text
+  // with what limits it. Unset: AddRoom was not called, or it is unknown, such as for want of an
+  // optional right.
+  std::optional<std::int64_t> room;
+  std::string room_text;
   // Read only if the pool has neither a VM nor a Lease. Status does not look for its problems.
   std::optional<NamespaceView> ns;
   // Says that the pool has neither a VM nor a Lease: it is ready to grow from nothing, or its name
@@ -172,6 +176,10 @@ class Maintenance {
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy, bool defines_vms,
                                      std::set<PoolKey> claimed = {}) const;
+
+  // Forecasts for how many more VMs the hosts have room. Lists the pods of the whole cluster, for
+  // three seconds at most: not for what looks again and again.
+  void AddRoom(const runtime::Context& context, Inspection* inspection) const;
 
   // One request. The right to read a namespace is optional.
   NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;

@@ -28,11 +28,11 @@ class NomadReads;
 // State of one pool kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
  public:
-  // Fills in what the look and its VMs have from earlier observations, and corrects the look's
-  // `now` if the API server's clock differs from what this process expects: then two of three
-  // decide, that clock, this machine's, and the last `now` and what has passed since. The look must
-  // be linked.
-  void Apply(base::MonoTime now, Look* look);
+  // Fills in what the observation and its VMs have from earlier observations, and corrects the
+  // observation's `now` if the API server's clock differs from what this process expects: then two
+  // of three decide, that clock, this machine's, and the last `now` and what has passed since. The
+  // observation must be linked.
+  void Apply(base::MonoTime now, Observation* observation);
   // Records when the introduction token of a VM must next be renewed or checked.
   void RecordTokenOf(const std::string& vm_uid, base::MonoTime look_after_at);
   // The ids of the nodes that must not be read in full yet, because an earlier read failed, and why
@@ -106,20 +106,21 @@ class ObserverMemory {
   static void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, bool seeds,
                                 OfVm* known, VmView* view);
   static void ApplyDrain(base::MonoTime now, const nomad::Node* node, OfVm* known, VmView* view);
-  static void ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* known, VmView* view);
-  void ApplyNode(base::MonoTime now, const Look& look, OfVm* known, VmView* view)
+  static void ApplyUnhealthy(base::MonoTime now, const Observation& observation, OfVm* known,
+                             VmView* view);
+  void ApplyNode(base::MonoTime now, const Observation& observation, OfVm* known, VmView* view)
       NH_REQUIRES(mutex_);
-  void ApplyLostNodes(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
-  void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
-  void CorrectNow(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
+  void ApplyLostNodes(base::MonoTime now, Observation* observation) NH_REQUIRES(mutex_);
+  void ApplyInitializing(base::MonoTime now, Observation* observation) NH_REQUIRES(mutex_);
+  void CorrectNow(base::MonoTime now, Observation* observation) NH_REQUIRES(mutex_);
 
   PendingReasons pending_reasons_;
   mutable base::Mutex mutex_;
-  // By VM uid: of every VM of the last look.
+  // By VM uid: of every VM of the last observation.
   std::unordered_map<std::string, OfVm> of_vm_ NH_GUARDED_BY(mutex_);
-  // By VM uid: RecordTokenOf may come before a look has the VM.
+  // By VM uid: RecordTokenOf may come before an observation has the VM.
   std::map<std::string, base::MonoTime> tokens_ NH_GUARDED_BY(mutex_);
-  // The `now` of the last look, and when that was.
+  // The `now` of the last observation, and when that was.
   std::optional<std::pair<base::WallTime, base::MonoTime>> last_now_ NH_GUARDED_BY(mutex_);
   std::map<std::string, std::optional<NodeSince>> down_since_ NH_GUARDED_BY(mutex_);  // by node ID
   std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);    // by node ID
@@ -135,54 +136,54 @@ class ObserverMemory {
 // Performs the loop's reads. Not thread-safe; the objects it refers to are.
 class Observer {
  public:
-  // VMs and their instances. If `instances` is an error, those cannot be listed.
-  struct VmsAndInstances {
-    harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
-    absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
-  };
-  // How an observation starts: the change it waits for, and lists that were already read.
+  // The change that an observation waits for.
   struct BlockingWait {
     // Index for a blocking query: first wait for a change after it.
     std::uint64_t after_index = 0;
     base::Duration wait{};
     // Time limit for the node list, so that an unresponsive Nomad leaves time to read Harvester.
     base::Duration nodes_limit = base::Duration::max();
-    // Lists that were just read and are not requested again.
-    std::optional<nomad::Indexed<NodeList>> nodes{};
-    std::optional<VmsAndInstances> lists{};
   };
 
   Observer(const nomad::NomadClient& nomad, NomadReads& reads, const harvester::VmStore& vms,
            ObserverMemory& memory, runtime::Executor& executor, log::Logger logger);
 
-  // Reads nodes before VMs, unless they were already read, so that a VM observed without a node had
-  // none when the nodes were read. Reads VMs and instances concurrently. If another pool made a VM
-  // meanwhile, reads the nodes again (ListIsOlderThanVms). An unreadable Nomad is no error
-  // (nomad_readable is false); an unreadable Harvester is. `base` provides region and policy_nodes.
-  absl::StatusOr<Look> Observe(const runtime::Context& context, Look base, BlockingWait blocking);
+  // Reads nodes before VMs, so that a VM observed without a node had none when the nodes were read.
+  // Reads VMs and instances concurrently. If another pool made a VM meanwhile, reads the nodes
+  // again (ListIsOlderThanVms). An unreadable Nomad is no error here (Observation::nomad says why);
+  // an unreadable Harvester is. `base` provides region and policy_nodes.
+  absl::StatusOr<Observation> Observe(const runtime::Context& context, Observation base,
+                                      const BlockingWait& blocking);
 
   // Reads the region's allocations in one request, for selecting VMs by load. A token without
   // read-job is no error: the list is then incomplete.
   absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context) const;
 
+ private:
+  // VMs and their instances. If `instances` is an error, those cannot be listed.
+  struct VmsAndInstances {
+    harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
+    absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
+  };
+
   // Reads both lists concurrently, or only the VMs. Fails if Harvester cannot be read.
   absl::StatusOr<VmsAndInstances> ReadVmsAndInstances(const runtime::Context& context,
                                                       bool with_instances) const;
-
- private:
-  void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);
+  void ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
+                 Observation* observation);
   // Returns true if nodes were kept without an attribute that is needed now.
-  bool NeedAttributes(const Look& look) const;
-  void CompleteNodes(const runtime::Context& context, Look* look);
-  static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
+  bool NeedAttributes(const Observation& observation) const;
+  void CompleteNodes(const runtime::Context& context, Observation* observation);
+  static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances,
+                           Observation* observation);
   // Reads the allocations of nodes that must be idle, if there are any: in one list, or node by
   // node if the list fails and IsRetryable is false. A node whose allocations are unknown is not
   // idle. Fails if the context ended.
-  absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
+  absl::Status ReadIdleness(const runtime::Context& context, Observation* observation) const;
   void ReadHarvester(const runtime::Context& context) const;
-  void ReadDetails(const runtime::Context& context, Look* look);
-  void ReadNodesOfMarked(const runtime::Context& context, Look* look);
-  void ReadDrainWork(const runtime::Context& context, Look* look) const;
+  void ReadDetails(const runtime::Context& context, Observation* observation);
+  void ReadNodesOfMarked(const runtime::Context& context, Observation* observation);
+  void ReadDrainWork(const runtime::Context& context, Observation* observation) const;
 
   const nomad::NomadClient& nomad_;
   NomadReads& reads_;
@@ -192,12 +193,10 @@ class Observer {
   const log::Logger logger_;
 };
 
-// Puts Nomad's keys into the look.
-void TakeCluster(const absl::StatusOr<std::string>& cluster, Look* look);
-// Puts the nodes and the keys into the look. If the list is an error, or the call was cancelled,
-// Nomad is unreadable.
+// Puts the nodes and the keys into the observation. If the list is an error, or the call was
+// cancelled, Nomad is unreadable.
 void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
-               const absl::StatusOr<std::string>& cluster, Look* look);
+               const absl::StatusOr<std::string>& cluster, Observation* observation);
 
 // True if a GET of the VM's node by ID proves that the node does not exist: a 404 of a Nomad whose
 // index is at least that in the VM's `nodes`. Behind the same address may be a proxy, or another or
@@ -216,19 +215,20 @@ std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Contex
                                                            std::size_t at_once);
 // UNAVAILABLE if a node list with this index is older than the VM, or comes from another or a
 // restored Nomad. Such a list does not prove that a node does not exist (rule C15). OK for a VM
-// that is not a member, or that belongs to another Nomad than the Look's.
-absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t index);
+// that is not a member, or that belongs to another Nomad than the Observation's.
+absl::Status CheckListIndex(const VmView& view, const Observation& observation,
+                            std::uint64_t index);
 // True if the list's index is below a VM's. Another pool may have made the VM after the list was
 // requested; requesting the list again shows whether that is so.
-bool ListIsOlderThanVms(const Look& look);
+bool ListIsOlderThanVms(const Observation& observation);
 // Marks Nomad as unreadable if the list is older than a VM although it was requested after the VMs
 // were read, or if Nomad's keys were not read although VMs have recorded them.
-void CheckIndex(Look* look);
+void CheckIndex(Observation* observation);
 
 // Stubs that must be read in full before the links can be trusted (rule C6): pool members whose
 // Name is not a VM's, nodes that could be a VM which seems broken, and candidates of a VM that has
-// several. Returns indexes into look.nodes(). O(VMs + nodes).
-std::vector<std::size_t> NodesToReadInFull(const Look& look);
+// several. Returns indexes into observation.nodes(). O(VMs + nodes).
+std::vector<std::size_t> NodesToReadInFull(const Observation& observation);
 
 }  // namespace nomad_harvester::scaling
 

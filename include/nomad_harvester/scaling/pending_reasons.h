@@ -25,20 +25,24 @@ inline constexpr base::Duration kVolumeWarningsEvery = std::chrono::minutes(1);
 inline constexpr base::Duration kPodsEvery = std::chrono::seconds(20);
 inline constexpr base::Duration kReasonsAfterRefusal = std::chrono::hours(1);
 
-// What one pool's looks have read of them. Thread-safe.
+// True if no host takes the VM, and a read of its pod may tell more than the last one. A Status
+// reads no pods.
+bool NeedsPodMessage(const VmView& view, const Observation& observation);
+
+// What one pool's observations have read of them. Thread-safe.
 class PendingReasons {
  public:
   // Reads the pods' messages if members that have not joined wait for a host: one list, within a
   // few seconds, if a read is due; none while no member has waited for kPodsAreDueAfter. If the
   // list cannot be read, the previous messages stay.
   void ReadPods(const runtime::Context& context, const harvester::VmStore& vms,
-                const log::Logger& logger, Look* look);
+                const log::Logger& logger, Observation* observation);
   // Sets pod_message of those members from the last read.
-  void ApplyPods(Look* look);
+  void ApplyPods(Observation* observation);
   // Likewise for volume_warning of members that have not joined and whose guests do not run. At
   // most two lists.
   void ApplyVolumes(const runtime::Context& context, const harvester::VmStore& vms,
-                    const log::Logger& logger, Look* look);
+                    const log::Logger& logger, Observation* observation);
 
  private:
   using Texts = std::map<std::string, std::string>;

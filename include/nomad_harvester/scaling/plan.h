@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_PLAN_H_
 #define NOMAD_HARVESTER_SCALING_PLAN_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -48,6 +49,12 @@ struct ScalePlan {
   // The next candidates, in order, for a victim that a fresh read shows unsuitable (rule L5).
   std::vector<PlannedRemoval> reserve;
   std::vector<SkippedVm> passed_over;
+  // Besides, for the missing victims, because there are too many (rule C19).
+  std::size_t not_looked_at = 0;
+  // VMs of `remove` whose work may have no other place, and which work (rule C19).
+  std::vector<SkippedVm> would_wait;
+  // New VMs that count by themselves from now on, instead of replacing another one (rule R4).
+  std::set<std::string> newly_counted;
   // The number of requested victims that could not be found. The Scale removes the others and
   // reports this (as the SDK does).
   std::int64_t missing_victims = 0;
@@ -79,6 +86,8 @@ struct PlanInputs {
   CurrentTemplate current_template{};
   // Zones in which a VM recently could not start; new VMs go to the others.
   std::set<std::string> failing_zones{};
+  // For how many more VMs a zone has room now; one that is missing has room for any number.
+  std::map<std::string, std::size_t> zone_room{};
   // How many of the counted VMs were replacements until this Scale (rule R4). Its limits are those
   // of the pool without them.
   std::int64_t newly_counted = 0;
@@ -94,6 +103,12 @@ struct PlanInputs {
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
 
+// Keeps of `remove` and `reserve`, in their order, the VMs whose work has another place. `waits`
+// says of each which work has none (empty: all has one); a VM that is missing there was not looked
+// at and leaves the reserve. FAILED_PRECONDITION: too few are left to lower the count.
+absl::Status KeepThoseThatFit(const std::map<std::string, std::string>& waits,
+                              std::int64_t newly_counted, ScalePlan* plan);
+
 // Fails if no VM may be added now: a broken VM is kept, or a node joined the wrong pool.
 absl::Status CheckGrowth(const PoolSnapshot& snapshot);
 
@@ -101,9 +116,11 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot);
 // used first.
 std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted);
 
-// Says why a counted VM must not be removed; empty if it may (rule C7). `node` is null if it has
-// none.
-std::string ObjectionTo(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
+// Says why a counted VM must not be removed, whatever the cause: a scale-in, a replacement, a
+// repair; empty if it may (rule C7). `node` is null if it has none. What keeps a VM from scale-ins
+// alone is ObjectionToScaleIn, in rules/victims.cc.
+std::string ObjectionToRemoval(const VmView& view, const nomad::Node* node,
+                               const PoolSnapshot& snapshot);
 
 // True if the node holds a dynamic host volume, and the policy keeps such nodes (rule C7).
 bool HoldsKeptVolume(const nomad::Node& node, const PoolSnapshot& snapshot);

@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_SCALING_POOL_LEASE_H_
 #define NOMAD_HARVESTER_SCALING_POOL_LEASE_H_
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,9 +52,6 @@ bool MayBeAlive(const kube::Lease& lease);
 // C11).
 absl::Status WithLeaseRule(const absl::Status& outcome, const PoolKey& key);
 
-// True if that holder holds the Lease for a Scale, and may be alive.
-bool IsForScale(const kube::Lease& lease);
-
 // Builds a pool's Lease for its creation, held by `holder`.
 nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now);
 
@@ -99,11 +95,6 @@ class PoolLease {
   // the token needs, here and from every other request for the Lease.
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
-
-  // Waits until the Lease can be acquired, as Acquire does. Sends no request if the Lease was free
-  // when this process last read or released it. Acquire then sends only the request that acquires
-  // it, unless another process is faster. Errors: Acquire's.
-  absl::Status WaitUntilFree(const runtime::Context& context, LeaseUser user);
 
   // True if the Lease has been read since this configuration was set.
   bool is_known() const;
@@ -150,17 +141,20 @@ class PoolLease {
   };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
-  // Waits for the Lease and acquires it. While the resourceVersion of a
-  // Lease that was free still matches, no other process has held it since.
+  // Waits until the Lease can be acquired. Sends no request if the Lease was free when this process
+  // last read or released it.
+  absl::Status WaitUntilFree(const runtime::Context& context, LeaseUser user);
+  // Waits for the Lease and acquires it. While the resourceVersion of a Lease that was free still
+  // matches, no other process has held it since.
   absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
-  absl::Status Create(const runtime::Context& context, LeaseUser user);
-  absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease, LeaseUser user);
+  absl::Status Create(const runtime::Context& context);
+  absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
   // OK if the reply to an acquisition names this holder.
   absl::Status CheckIsOurs(const kube::Lease& reply) const;
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
   // Calls on_wait.
-  void TellWait(const kube::Lease& lease) const;
+  void LogWait(const kube::Lease& lease) const;
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
   // Records what every reply shows while the Lease is ours: its version, others' changes, the
   // server's time.

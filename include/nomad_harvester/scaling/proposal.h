@@ -29,7 +29,7 @@ struct Proposal {
   // VMs that the background work replaces whatever the Scale does, the next one first (rule R1);
   // and why it does not do so now (rule R2) or why that is unknown, or empty.
   std::vector<SkippedVm> to_replace;
-  std::string replacement_rests;
+  std::string replacement_blocked_reason;
   // The error that would refuse the Scale; OK: none. ABORTED: another live process acts on the
   // pool.
   absl::Status refusal;

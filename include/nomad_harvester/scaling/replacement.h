@@ -23,18 +23,7 @@ inline constexpr base::Duration kSwapLimit = std::chrono::seconds(60);
 // replace each other's VMs endlessly.
 inline constexpr base::Duration kYoungestToReplace = std::chrono::minutes(10);
 
-// Replaceable::reason of an unhealthy VM.
-inline constexpr char kUnhealthy[] = "unhealthy";
-
-// Why a VM is to be replaced: the most urgent reason first. What waits for replacement_window comes
-// last.
-enum class Urgency {
-  kUnhealthy,  // it is of no use, so that the pool need not be at rest
-  kRequested,
-  kHost,
-  kDrifted,
-  kExpired,
-};
+using ReplaceKind = harvester::ReplaceReason::Kind;
 
 struct Replaceable {
   // A reason why this VM must wait, whatever the state of the pool.
@@ -44,12 +33,11 @@ struct Replaceable {
     kFlips,   // it alternates between two VM specs (rule R1)
   };
   const VmView* vm = nullptr;
-  // "unhealthy", "requested: …", "host rack1-a is cordoned", "drifted: image, tags", "expired"
-  std::string reason;
-  Urgency urgency = Urgency::kExpired;
+  harvester::ReplaceReason reason;
   Hold hold = Hold::kNone;
 
-  bool is_unhealthy() const { return urgency == Urgency::kUnhealthy; }
+  // It is of no use, so that the pool need not be at rest.
+  bool is_unhealthy() const { return reason.kind == ReplaceKind::kUnhealthy; }
 };
 
 // The VMs that the policy or an operator wants replaced, in order: unhealthy, requested, to be
@@ -70,13 +58,13 @@ std::set<std::string> AwaitingReplacement(const Decisions& decisions);
 // The VMs that wait to be replaced, for commands and metrics.
 struct ReplacementQueue {
   std::vector<Replaceable> vms;
-  std::string rests;  // ReplacementBlockedReason of the first VM; empty if there is none
+  std::string blocked_reason;  // ReplacementBlockedReason of the first VM; empty if there is none
 };
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                                      const CurrentTemplate& current);
 
-// True if replacement has stopped because a new VM of the same template was not ready in time (rule
-// R5).
+// True if replacement has stopped because a new VM of the same template was not ready in time, and
+// did not lack room (rule R5).
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current);
 // Says, for people, why replacement stopped and how to continue it.
 std::string WhyItStopped(const harvester::StoppedReplacement& stopped);
@@ -96,8 +84,6 @@ harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& cu
 bool ReplacesDrifted(const config::PoolPolicy& policy);
 // True if the policy may move VMs off hosts, so that the cordoned hosts must be known.
 bool EvacuatesHosts(const config::PoolPolicy& policy);
-// Builds VmView::why_to_leave_host for a VM that cannot migrate off a cordoned host.
-std::string WhyToLeave(const std::string& host);
 
 // Names the VMs that are being replaced while both nodes take work: the metrics of the nodes then
 // show more capacity than the count (rule R3). Empty: none.

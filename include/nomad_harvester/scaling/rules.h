@@ -31,12 +31,11 @@ enum class StepKind {
   kRecordReady,       // ready-at
   // nomad-cluster: the keys of the Nomad cluster; and nomad-node-id, if `value` has the node's ID
   kRecordCluster,
-  kForgetJoinTimeout,  // wait_for = "running": the instance has run, so join-timeout is dropped
-  kStart,              // start a VM that waited for its predecessor's end: set its run strategy
-  kRenewToken,         // a new introduction token, while the VM has not booted
-  kPublishHost,        // record the VM's host in its node's metadata, then in published-host
-  kUnpublishHost,      // unset both
-  kRollBack,           // one PATCH that removes the mark
+  kStart,          // start a VM that waited for its predecessor's end: set its run strategy
+  kRenewToken,     // a new introduction token, while the VM has not booted
+  kPublishHost,    // record the VM's host in its node's metadata, then in published-host
+  kUnpublishHost,  // unset both
+  kRollBack,       // one PATCH that removes the mark
   kStartDrain,
   kDelete,
   kHalt,  // set the run strategy of a VM in deletion to Halted
@@ -56,7 +55,6 @@ enum class Row {
   kUnmarkedDrained,
   kUnmarkedRecord,
   kUnmarkedAmbiguous,
-  kUnmarkedRan,
   kUnmarkedCandidate,
   kUnmarkedStays,
   kUnmarkedUnhealthyKept,
@@ -84,7 +82,7 @@ enum class Row {
   kMarkedAmbiguous,
   kMarkedNotNamed,
   kMarkedCanceled,
-  kMarkedTakenBack,
+  kMarkedRemovalCancelled,
   kMarkedProtected,
   kMarkedRefused,
   kMarkedEnabled,
@@ -142,8 +140,8 @@ Step Decide(const Facts& facts, std::span<const Rule> rules = kRules);
 Step NextStep(const VmView& view, const PoolSnapshot& snapshot);
 Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
 
-// The decisions about all VMs of the pool, made once per Look. O(VMs + nodes), plus the candidate
-// search for VMs without a node.
+// The decisions about all VMs of the pool, made once per Observation. O(VMs + nodes), plus the
+// candidate search for VMs without a node.
 class Decisions {
  public:
   struct Entry {

@@ -20,7 +20,7 @@ namespace nomad_harvester::scaling {
 
 // Log message, with `holder` and `until`, for a call that waits for the Lease of a process that no
 // longer renews it.
-inline constexpr char kWaitsForLease[] = "Waiting for the Lease of a process that has stopped";
+inline constexpr char kWaitsForLease[] = "Waiting for the Lease of a stopped process";
 
 struct ServiceOptions {
   runtime::Clock* clock = nullptr;  // outlives the service
@@ -40,6 +40,8 @@ struct ServiceOptions {
   std::function<std::shared_ptr<metrics::Sink>(const std::string& address)> metrics_for;
   // Identifies this process on the pool's Lease; unique: host, pid, random.
   std::string holder;
+  // False: the background begins no replacement, as in a command, which is no agent.
+  bool replaces = true;
 };
 
 std::unique_ptr<TargetService> MakeTargetService(ServiceOptions options);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The known state of a namespace's VMs and of Nomad's nodes at one moment.
 //
-// A Look is the data that was read, plain. A Snapshot is a Look with its indexes, immutable and
-// shared by pointer, so that no VM, act or pool copies it. A PoolSnapshot adds the state of one
-// pool. An Overlay is one of its VMs, with the objects that an act has read again.
+// An Observation is the data that was read, plain. A Snapshot is an Observation with its indexes,
+// immutable and shared by pointer, so that no VM, act or pool copies it. A PoolSnapshot adds the
+// state of one pool. An Overlay is one of its VMs, with the objects that an act has read again.
 #ifndef NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 #define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 
@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/pool_policy.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
@@ -30,6 +31,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::scaling {
 
@@ -42,8 +44,8 @@ struct PoolKey {
   friend auto operator<=>(const PoolKey&, const PoolKey&) = default;
 };
 
-// A VM as read. Copies share the object, and a Look shares the list that a Status holds, because a
-// thousand VMs take 4 MiB. Cheap to copy; thread-safe to read.
+// A VM as read. Copies share the object, and an Observation shares the list that a Status holds,
+// because a thousand VMs take 4 MiB. Cheap to copy; thread-safe to read.
 class SharedVm {
  public:
   SharedVm();
@@ -63,8 +65,8 @@ class SharedVm {
   std::shared_ptr<const harvester::VirtualMachine> vm_;
 };
 
-// A pool's policy, or none. Copies share it, because every tick, Look and pool has one. Thread-safe
-// to read.
+// A pool's policy, or none. Copies share it, because every tick, Observation and pool has one.
+// Thread-safe to read.
 class SharedPolicy {
  public:
   SharedPolicy() = default;
@@ -113,9 +115,9 @@ struct VmView {
   // unset: unknown).
   std::string host{};
   std::optional<std::string> host_zone{};
-  // Why the VM must leave its host: it cannot migrate, and the policy has on_host_maintenance =
-  // "evacuate". Example: "host rack1-a is cordoned". Empty: it may stay (rule R7).
-  std::string why_to_leave_host{};
+  // The cordoned host that the VM must leave: it cannot migrate, and the policy has
+  // on_host_maintenance = "evacuate". Empty: it may stay (rule R7).
+  std::string host_to_leave{};
   // For how long this process has known the VM, and found Nomad unreadable in that time, which does
   // not count towards the join deadline (rule C15).
   base::Duration known_for{};
@@ -169,10 +171,10 @@ struct AllocationList {
   bool incomplete = false;
 };
 
-// A list of Nomad's nodes, shared between Looks.
+// A list of Nomad's nodes, shared between observations.
 using NodeList = std::shared_ptr<const std::vector<nomad::Node>>;
 
-struct Look {
+struct Observation {
   // The API server's clock when the VMs were read, and this machine's clock. The former is what
   // most clocks say (ObserverMemory::Apply), because the clock of one API server may be wrong.
   base::WallTime now{};
@@ -199,12 +201,11 @@ struct Look {
   // depends on it.
   bool allocations_complete = false;
 
-  bool nomad_readable = false;
-  std::string nomad_problem;  // why it is unreadable
-  std::string region;         // the configured one; empty: none
-  // Nomad's keys (nomad::NomadClient::ReadClusterKeys); unset: they were not read.
-  std::optional<std::string> nomad_cluster;
-  std::string cluster_problem;  // why they were not read
+  // OK if Nomad was read; otherwise why nothing is known of its nodes.
+  absl::Status nomad = base::Unavailable("not read");
+  std::string region;  // the configured one; empty: none
+  // Nomad's keys (nomad::NomadClient::ReadClusterKeys).
+  absl::StatusOr<std::string> nomad_cluster = base::Unavailable("not read");
   std::uint64_t nomad_index = 0;
   NodeList node_list;  // every node, not only the pool's; null: none
   // The allocations of the nodes that must be idle, by node ID. A node without allocations has an
@@ -224,40 +225,42 @@ struct Look {
   }
 };
 
-// Returns an empty Look at a pool for a caller with this region and policy.
-Look LookFor(const std::string& region, const std::string& pool, const SharedPolicy& policy);
-// Replaces the VMs of a Look by those of a list, and keeps the list. Not null.
+// Returns an empty Observation at a pool for a caller with this region and policy.
+Observation EmptyObservation(const std::string& region, const std::string& pool,
+                             const SharedPolicy& policy);
+// Replaces the VMs of an Observation by those of a list, and keeps the list. Not null.
 using VmList = std::shared_ptr<const std::vector<harvester::VirtualMachine>>;
-void SetVms(const VmList& vms, Look* look);
+void SetVms(const VmList& vms, Observation* observation);
 
-// Links the VMs and nodes of a Look: sets every `link`, `linker` and `node_is_linked`. Call it
-// again after completing a node. O(VMs + nodes).
-void Link(Look* look);
+// Links the VMs and nodes of an Observation: sets every `link`, `linker` and `node_is_linked`. Call
+// it again after completing a node. O(VMs + nodes).
+void Link(Observation* observation);
 
 // The node that the VM links to; null unless the link is unambiguous.
-const nomad::Node* LinkedNode(const VmView& view, const Look& look);
+const nomad::Node* LinkedNode(const VmView& view, const Observation& observation);
 // True if that drain was for a VM of this Harvester cluster, as far as is known; another cluster
 // may have a pool of the same name.
-bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Look& look);
-// True if the Look shows whether the VM has a node: Nomad was readable, and so was every node that
-// could be the VM's. Otherwise the VM counts as neither broken nor unhealthy nor lost.
-bool IsReadable(const VmView& view, const Look& look);
+bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Observation& observation);
+// True if the Observation shows whether the VM has a node: Nomad was readable, and so was every
+// node that could be the VM's. Otherwise the VM counts as neither broken nor unhealthy nor lost.
+bool IsReadable(const VmView& view, const Observation& observation);
 // True if two results of ReadClusterKeys belong to one cluster: they share a key, or both are
 // empty.
 bool IsSameCluster(std::string_view a, std::string_view b);
 // True if `record` names another Nomad cluster than the one that was read: they share no key. False
 // without a record, and while the keys are unknown.
-bool IsOtherCluster(std::string_view record, const Look& look);
+bool IsOtherCluster(std::string_view record, const Observation& observation);
 // True if the VM belongs to another Nomad cluster than the one that was read: its record shares no
 // key with it. False while the keys are unknown, and for a VM of another region, because each
 // region has its own keys.
-bool IsOtherCluster(const harvester::VirtualMachine& vm, const Look& look);
+bool IsOtherCluster(const harvester::VirtualMachine& vm, const Observation& observation);
 // True if the cluster's keys must be recorded in the VM: its record lacks one, and its node or a
 // shared key proves that it belongs to this cluster.
-bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node, const Look& look);
+bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node,
+                         const Observation& observation);
 // IsOtherCluster, or its node is in another Nomad region than the configured one. An unset region
 // equals every region.
-bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look);
+bool IsOtherNomad(const harvester::VirtualMachine& vm, const Observation& observation);
 // True if KubeVirt has an instance of the VM, according to the VM's status or, if it was read, the
 // instance.
 bool MayHaveInstance(const VmView& view);
@@ -272,15 +275,16 @@ base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Du
                               base::WallTime now);
 // True if `end` has passed by the API server's clock, and by this machine's or because this process
 // has known the VM for `limit`. For what may have begun before this process: a wrong Date of its
-// first look ends nothing, and a wrong clock of its machine only delays the end (rule C9).
-bool HasPassed(base::WallTime end, base::Duration limit, const VmView& view, const Look& look);
+// first observation ends nothing, and a wrong clock of its machine only delays the end (rule C9).
+bool HasPassed(base::WallTime end, base::Duration limit, const VmView& view,
+               const Observation& observation);
 // True if JoinDeadline has passed by two clocks: the API server's, and the time for which this
 // process has known the VM, or this machine's if the VM is older than that.
-bool IsPastJoinDeadline(const VmView& view, const Look& look);
+bool IsPastJoinDeadline(const VmView& view, const Observation& observation);
 // True for a member that was ready, or that has joined and has no deadline, if its node is
 // currently not ready or no longer exists. Never while Nomad is unreadable, for a VM in another
 // region, or while its guest is paused or migrates.
-bool LooksUnhealthy(const VmView& view, const Look& look);
+bool LooksUnhealthy(const VmView& view, const Observation& observation);
 
 // A node that we last drained, for a VM of any pool that is not in the snapshot.
 struct OrphanedNode {
@@ -304,9 +308,9 @@ class Snapshot;
 // An index over the nodes of one list. Immutable.
 class NodeSet {
  public:
-  // The nodes of `look`, which are linked to the VMs of the snapshot. O(nodes), and no allocation
-  // for each.
-  NodeSet(const Look& look, const Snapshot& vms);
+  // The nodes of `observation`, which are linked to the VMs of the snapshot. O(nodes), and no
+  // allocation for each.
+  NodeSet(const Observation& observation, const Snapshot& vms);
   NodeSet(const NodeSet&) = delete;
   NodeSet& operator=(const NodeSet&) = delete;
 
@@ -345,19 +349,19 @@ class NodeSet {
 
 class Snapshot {
  public:
-  // Links the Look unless it is linked already. O(VMs + nodes).
-  explicit Snapshot(Look look);
+  // Links the Observation unless it is linked already. O(VMs + nodes).
+  explicit Snapshot(Observation observation);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  const Look& look() const { return look_; }
+  const Observation& observation() const { return observation_; }
   const NodeSet& nodes() const { return *nodes_; }
   // Null if there is none.
   const VmView* FindVm(std::string_view name) const { return Find(by_name_, name); }
   const VmView* FindVmByUid(std::string_view uid) const { return Find(by_uid_, uid); }
-  // `view` is an element of look().vms.
+  // `view` is an element of observation().vms.
   std::size_t IndexOf(const VmView& view) const {
-    return static_cast<std::size_t>(&view - look_.vms.data());
+    return static_cast<std::size_t>(&view - observation_.vms.data());
   }
   // The VMs that carry the pool's label, in the order of the list, members or not.
   const std::vector<const VmView*>& VmsOfPool(std::string_view pool) const {
@@ -382,7 +386,7 @@ class Snapshot {
   void Add(const VmView& view);
   void AddReplacement(const VmView& view);
 
-  Look look_;
+  Observation observation_;
   Index<const VmView*> by_name_;
   Index<const VmView*> by_uid_;
   Index<const VmView*> by_replaced_uid_;
@@ -406,11 +410,11 @@ struct PoolSnapshot {
   // (rule C15).
   bool collected = false;
 
-  const Look& look() const { return seen->look(); }
-  base::WallTime now() const { return look().now; }
+  const Observation& observation() const { return seen->observation(); }
+  base::WallTime now() const { return observation().now; }
   // The earlier of the API server's clock and this machine's: for times that people write, which
   // must have passed by both, and for those that the agent compares with this machine's clock.
-  base::WallTime earlier_now() const { return std::min(look().now, look().own_now); }
+  base::WallTime earlier_now() const { return std::min(observation().now, observation().own_now); }
   const std::vector<nomad::Node>& nodes() const { return seen->nodes().all(); }
   // The VMs that carry the pool's label, members or not.
   const std::vector<const VmView*>& vms() const { return seen->VmsOfPool(key.pool); }
@@ -503,8 +507,6 @@ std::int64_t CountOf(const PoolSnapshot& snapshot);
 // True for a terminating VM whose guest's grace period ended more than ten minutes ago. An operator
 // must check it, because its finalizers are Harvester's to remove (rule S2).
 bool IsStuckInDeletion(const VmView& view, base::WallTime now);
-// How long a VM may be terminating before it is stuck.
-base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
 // A VM that Harvester stopped for its host's maintenance does not count as unhealthy for this long.
 inline constexpr base::Duration kMaintenanceLimit = std::chrono::hours(2);
 // How long an unhealthy VM stays unmarked while its replacement does not exist (rule C17).
@@ -521,7 +523,7 @@ bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 
 inline const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot) {
-  return LinkedNode(view, snapshot.look());
+  return LinkedNode(view, snapshot.observation());
 }
 // True if the pool belongs to another Nomad cluster, and its Lease, as this process knows it, says
 // so as well. The pool may have been adopted since then.
@@ -529,14 +531,14 @@ bool IsOtherClusterByLease(const PoolSnapshot& snapshot);
 // Returns the keys to write on a Lease whose own keys lack one of them but share another. Empty:
 // nothing to write. A Lease without keys gets them from a Scale.
 std::string NewKeysForLease(const PoolSnapshot& snapshot);
-// Says why nothing can be concluded from Nomad's data about this pool: Nomad could not be read, or
-// the pool belongs to another cluster. Empty: no problem.
-std::string NomadProblem(const PoolSnapshot& snapshot);
-// Says that the pool belongs to another Nomad cluster, which is so if VMs have a record of another
-// cluster, and none has one of this cluster or the Lease also names another one; or if no VM has a
-// record and the Lease names another cluster (if Nomad's keys were not read then, the text says so
-// instead). Empty: it does not, or Nomad could not be read.
-std::string OtherClusterProblem(const PoolSnapshot& snapshot);
+// UNAVAILABLE if nothing can be concluded from Nomad's data about this pool: Nomad could not be
+// read, or the pool belongs to another cluster.
+absl::Status CheckNomad(const PoolSnapshot& snapshot);
+// UNAVAILABLE if the pool belongs to another Nomad cluster, which is so if VMs have a record of
+// another cluster, and none has one of this cluster or the Lease also names another one; or if no
+// VM has a record and the Lease names another cluster, or Nomad's keys were not read then. OK if
+// Nomad could not be read.
+absl::Status CheckCluster(const PoolSnapshot& snapshot);
 // Nodes of the policy's pool that are linked to no VM of the namespace.
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);
 

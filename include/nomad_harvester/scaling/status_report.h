@@ -64,7 +64,6 @@ struct UnfinishedRemoval {
   std::string what;
   std::optional<base::WallTime> since;  // when its mark or drain began; unset: unknown
 };
-std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions);
 // The unfinished removals of the pools in the snapshot's namespace that have a VM, or a node
 // drained for one. Omits the pools in `claimed` and pools without unfinished removals.
 std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(

@@ -38,9 +38,7 @@ struct ScaleAction {
   std::string meta_json;
   // Unset in calls of the agent, because no operator was asked.
   std::optional<RemovalConsent> consent{};
-  // The call comes from a command, which planned from this count. Its process ends with the call:
-  // no background work continues after it.
-  std::optional<std::int64_t> planned_from{};
+  bool goes_on = true;  // the background of this process continues the action
 };
 
 // Thread-safe. Scale and Status block; SetConfig makes no network request.

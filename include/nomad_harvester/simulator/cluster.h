@@ -22,7 +22,6 @@
 #include "nomad_harvester/simulator/event.h"
 #include "nomad_harvester/simulator/fault.h"
 #include "nomad_harvester/simulator/options.h"
-#include "nomad_harvester/simulator/refusal.h"
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
@@ -78,8 +77,8 @@ class Cluster {
   void StopRefusing(int id);
   void StopRefusing();  // all rules
   // From now on answers such requests with 403; access reviews deny them. Empty resource: all
-  // resources.
-  void Forbid(const std::string& verb, const std::string& resource);
+  // resources. `cluster_wide`: only for all namespaces at once; in one it stays allowed.
+  void Forbid(const std::string& verb, const std::string& resource, bool cluster_wide = false);
   void AllowAll();
   // Makes SelfSubjectRulesReviews return no rule and say so, as if a second authorizer granted the
   // rights.
@@ -171,6 +170,7 @@ class Cluster {
   void SetNomadKeys(std::vector<std::string> ids, const std::string& nomad = "");
   void RunJob(const JobSpec& job);
   void DenyReadJob(bool read_job_denied);
+  void DenyListJobs(bool list_jobs_denied);
   void DenyNodeWrite(bool node_write_denied);
 
   // --- Inspection: copies of the current state.

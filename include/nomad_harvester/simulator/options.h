@@ -34,6 +34,11 @@ enum class Introduction { kNone, kWarn, kStrict };
 struct HostSpec {
   std::string name = "harvester-1";
   std::string zone{};  // label topology.kubernetes.io/zone; empty: none
+  // What pods may request of it together, such as "8" and "32Gi"; empty: anything.
+  std::string cpu{};
+  std::string memory{};
+  std::map<std::string, std::int64_t> devices{};  // by resource, such as nvidia.com/GA102GL_A10
+  std::map<std::string, std::string> labels{};    // further ones
 };
 
 // For events that never happen and states that never end.
@@ -94,7 +99,9 @@ struct NodeSpec {
   std::map<std::string, std::string> meta{};
   // Name → ID of a dynamic host volume; a static one has no ID.
   std::map<std::string, std::string> host_volumes{};
-  std::string nomad{};  // its Nomad cluster; empty: the first
+  std::string nomad{};      // its Nomad cluster; empty: the first
+  std::int64_t cpu = 4000;  // MHz
+  std::int64_t memory_mb = 4096;
 };
 
 struct JobSpec {
@@ -108,7 +115,11 @@ struct JobSpec {
   // disconnect.lost_after, with replace = false; zero: its work is lost when the node is down or
   // disconnected.
   base::Duration lost_after{};
-  std::string node_name{};  // the only node it may run on; empty: any
+  std::string node_name{};   // the only node it may run on; empty: any
+  std::string node_class{};  // likewise the class
+  std::string datacenter{};
+  std::string node_pool{};
+  std::string group = "group";
   std::string ns = "default";
   std::int64_t cpu = 100;
   std::int64_t memory_mb = 128;

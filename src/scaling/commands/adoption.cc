@@ -32,8 +32,8 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
   const auto nodes = clients_.nomad->ListNodes(context);
   if (!nodes.ok()) return base::Annotate(nodes.status(), "Nomad cannot be read");
   adoption.index = nodes->index;
-  Look look = LookFor(clients_.config->nomad.region, key.pool, {});
-  look.nomad_cluster = adoption.cluster;
+  Observation observation = EmptyObservation(clients_.config->nomad.region, key.pool, {});
+  observation.nomad_cluster = adoption.cluster;
   NH_ASSIGN_OR_RETURN(auto vms, harvester::VmStore(clients_.kube, key.ns).ListAll(context));
   std::set<std::string> known;
   for (const nomad::Node& node : nodes->value) {
@@ -50,8 +50,9 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
     }
     // Skips VMs of another region, which has its own index and keys.
     const bool newer =
-        vm.nodes.has_value() && vm.nodes->index > adoption.index && !IsOtherNomad(vm, look);
-    if (of_pool && (newer || IsOtherCluster(vm, look))) adoption.vms.emplace_back(std::move(vm));
+        vm.nodes.has_value() && vm.nodes->index > adoption.index && !IsOtherNomad(vm, observation);
+    if (of_pool && (newer || IsOtherCluster(vm, observation)))
+      adoption.vms.emplace_back(std::move(vm));
   }
   const absl::Status missing = base::NotFound("no VM and no Lease of pool " + key.ToString() +
                                               " exists: correct node_group_name or "
@@ -61,7 +62,7 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
     return base::Unavailable("the pool's Lease cannot be read: " + lease.problem);
   }
   if (!exists && !lease.present) return missing;
-  if (IsOtherCluster(lease.record.nomad_cluster, look)) {
+  if (IsOtherCluster(lease.record.nomad_cluster, observation)) {
     adoption.lease_cluster = lease.record.nomad_cluster;
   }
   return adoption;

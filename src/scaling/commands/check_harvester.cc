@@ -8,6 +8,7 @@
 #include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/kube/connection.h"
 #include "nomad_harvester/kube/observed.h"
 
 #include "commands/check_sources.h"
@@ -233,7 +234,7 @@ class HarvesterCheck {
   const config::PoolPolicy& policy_;
   HarvesterFacts* const facts_;
   const kube::Connection connection_ =
-      HarvesterConnection(*deps_.clients.config).value_or(kube::Connection());
+      kube::ResolveConnection(deps_.clients.config->harvester).value_or(kube::Connection());
   CheckLines lines_;
   absl::Status vms_problem_;
   absl::Status lease_problem_;

@@ -11,6 +11,7 @@
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/nodepool/selector.h"
+#include "nomad_harvester/nomad/connection.h"
 #include "nomad_harvester/nomad/error.h"
 
 #include "absl/strings/str_join.h"
@@ -25,6 +26,7 @@ constexpr char kNomadAddress[] = "nomad.address";
 constexpr char kNomadToken[] = "nomad.token";
 constexpr char kNodeWrite[] = "nomad.rights.node_write";
 constexpr char kReadJob[] = "nomad.rights.read_job";
+constexpr char kListJobs[] = "nomad.rights.list_jobs";
 constexpr char kOwnNode[] = "nomad.own_node";
 constexpr char kNodePool[] = "nomad.node_pool";
 constexpr char kNodes[] = "nomad.nodes";
@@ -32,8 +34,14 @@ constexpr char kIntroTokens[] = "nomad.introduction_tokens";
 constexpr char kNomadVersion[] = "nomad.version";
 
 constexpr char kSetToken[] = "set the agent's token here, too: NOMAD_TOKEN or nomad_token_file";
+constexpr char kSetValidToken[] =
+    "set a token that is valid in this cluster in nomad_token_file or NOMAD_TOKEN, with the rights "
+    "of docs/operations.md";
 constexpr char kGrantNodeWrite[] = "grant node { policy = \"write\" } to the token";
 constexpr char kSeeLog[] = "see Nomad's log, and nomad server members";
+constexpr char kGrantListJobs[] =
+    "grant namespace \"*\" { capabilities = [\"read-job\", \"list-jobs\"] } to the token, or set "
+    "scale_in_fit = \"report\"";
 constexpr char kGrantReadJob[] =
     "grant namespace \"*\" { capabilities = [\"read-job\"] } to the token";
 
@@ -57,14 +65,34 @@ std::optional<Version> ParseVersion(const std::string& text) {
   return version;
 }
 
-std::string CredentialText(const config::NomadSettings& settings) {
-  if (!settings.token_file.empty()) return "the token of nomad_token_file " + settings.token_file;
-  if (!settings.token.empty()) return "the token of nomad_token or NOMAD_TOKEN";
-  return "no token (nomad_token_file, nomad_token and NOMAD_TOKEN are not set)";
+bool HasToken(const config::NomadSettings& settings) {
+  return !settings.token.empty() || !settings.token_file.empty();
 }
 
 bool IsDenied(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+}
+
+const char* CureOfAddress(const absl::Status& status) {
+  const auto answer = nomad::GetNomadError(status);
+  if (answer.has_value() && answer->http_status >= 500) {
+    return "it answers, with an error of its own: see Nomad's log, and nomad server members";
+  }
+  if (answer.has_value()) {
+    return "nomad_address must be the base address of a Nomad agent: another server, or a "
+           "proxy, answers there";
+  }
+  const auto tls = http::TlsTroubleOf(status);
+  if (tls == http::TlsTrouble::kServer) {
+    return "name the CA that signed Nomad's certificate in nomad_ca-cert, and the name in it in "
+           "nomad_tls-server-name if it is another one";
+  }
+  if (tls == http::TlsTrouble::kClient) {
+    return "give a certificate that Nomad accepts with its own key: nomad_client-cert and "
+           "nomad_client-key";
+  }
+  return "correct nomad_address (or NOMAD_ADDR), or let this machine reach it: scheme and port, "
+         "addresses, firewall, proxy";
 }
 
 class NomadCheck {
@@ -76,6 +104,7 @@ class NomadCheck {
     lines_.Expect(kNomadToken, "Nomad's token");
     lines_.Expect(kNodeWrite, "node:write");
     lines_.Expect(kReadJob, "read-job");
+    if (requires_fit()) lines_.Expect(kListJobs, "list-jobs");
     if (!own_allocation().empty()) lines_.Expect(kOwnNode, "the autoscaler's own node");
     if (policy.node_pool.has_value()) lines_.Expect(kNodePool, "node pool " + *policy.node_pool);
     lines_.Expect(kNodes, "nodes with " + IdentityOf(policy).ToString());
@@ -138,41 +167,19 @@ class NomadCheck {
 
  private:
   const nomad::NomadClient& nomad() const { return *deps_.clients.nomad; }
+  bool requires_fit() const { return policy_.scale_in_fit == config::ScaleInFit::kRequire; }
   const std::string& own_allocation() const { return deps_.clients.config->own_allocation_id; }
 
   // The cure for a missing right. Without a token, the cure is to set one: nobody should widen
   // Nomad's anonymous policy.
   const char* ToGrant(const char* grant) const {
-    const config::NomadSettings& settings = deps_.clients.config->nomad;
-    return settings.token.empty() && settings.token_file.empty() ? kSetToken : grant;
+    return HasToken(deps_.clients.config->nomad) ? grant : kSetToken;
   }
 
   void FailAddress(const absl::Status& status) {
     const AddressView view = ViewOf(connection_.curl);
     lines_.Set(kNomadAddress, CheckOutcome::kFail, WithAddress(view, status),
                CureOfAddress(status));
-  }
-
-  static const char* CureOfAddress(const absl::Status& status) {
-    const auto answer = nomad::GetNomadError(status);
-    if (answer.has_value() && answer->http_status >= 500) {
-      return "it answers, with an error of its own: see Nomad's log, and nomad server members";
-    }
-    if (answer.has_value()) {
-      return "nomad_address must be the base address of a Nomad agent: another server, or a "
-             "proxy, answers there";
-    }
-    const auto tls = http::TlsTroubleOf(status);
-    if (tls == http::TlsTrouble::kServer) {
-      return "name the CA that signed Nomad's certificate in nomad_ca-cert, and the name in it in "
-             "nomad_tls-server-name if it is another one";
-    }
-    if (tls == http::TlsTrouble::kClient) {
-      return "give a certificate that Nomad accepts with its own key: nomad_client-cert and "
-             "nomad_client-key";
-    }
-    return "correct nomad_address (or NOMAD_ADDR), or let this machine reach it: scheme and port, "
-           "addresses, firewall, proxy";
   }
 
   // True if the token is accepted at all. `listed`: the status of listing nodes, which may have
@@ -182,16 +189,13 @@ class NomadCheck {
     const bool known = rights_.ok() && rights_->node_write != nomad::NodeWrite::kUnverified;
     if (listed.ok() || known) {
       lines_.Set(kNomadToken, CheckOutcome::kPass,
-                 listed.ok() && deps_.clients.config->nomad.token.empty() &&
-                         deps_.clients.config->nomad.token_file.empty()
+                 listed.ok() && !HasToken(deps_.clients.config->nomad)
                      ? "none is set, and none is needed to read"
                      : "accepted: " + credential);
       return true;
     }
     lines_.Set(kNomadToken, CheckOutcome::kFail,
-               "not accepted: " + credential + ": " + base::Message(listed),
-               "set a token that is valid in this cluster in nomad_token_file or NOMAD_TOKEN, with "
-               "the rights of docs/operations.md");
+               "not accepted: " + credential + ": " + base::Message(listed), kSetValidToken);
     return false;
   }
 
@@ -199,6 +203,9 @@ class NomadCheck {
     if (!rights_.ok()) {
       lines_.Set(kNodeWrite, CheckOutcome::kFail, base::Message(rights_.status()));
       lines_.Set(kReadJob, CheckOutcome::kFail, base::Message(rights_.status()));
+      if (requires_fit()) {
+        lines_.Set(kListJobs, CheckOutcome::kFail, base::Message(rights_.status()));
+      }
       return;
     }
     switch (rights_->node_write) {
@@ -216,12 +223,29 @@ class NomadCheck {
                    "the token may not read its own policies; only a drain will tell");
     }
     CheckReadJob();
+    if (requires_fit()) CheckListJobs();
+  }
+
+  void CheckListJobs() {
+    if (rights_->list_jobs) {
+      lines_.Set(kListJobs, CheckOutcome::kPass, "granted for every namespace");
+      return;
+    }
+    const bool unverified = rights_->read_job == nomad::ReadJob::kUnverified;
+    lines_.Set(
+        kListJobs, CheckOutcome::kFail,
+        std::string(unverified ? "the token may not read its own policies, so it cannot be verified"
+                               : "the token's policies do not grant it for every namespace") +
+            ": scale_in_fit \"require\" refuses to remove VMs with work",
+        ToGrant(kGrantListJobs));
   }
 
   void CheckReadJob() {
-    const bool needs = nodepool::NeedsAllocations(policy_.selector);
+    const bool by_load = nodepool::NeedsAllocations(policy_.selector);
+    const bool needs = by_load || requires_fit();
     const std::string strategy =
-        "node_selector_strategy " + std::string(policy::NameOf(policy_.selector));
+        by_load ? "node_selector_strategy " + std::string(policy::NameOf(policy_.selector))
+                : "scale_in_fit \"require\"";
     nomad::ReadJob read_job = rights_->read_job;
     if (IsDenied(allocations_)) read_job = nomad::ReadJob::kDenied;
     if (!allocations_.ok() && !IsDenied(allocations_)) {
@@ -366,7 +390,7 @@ class NomadCheck {
   const config::PoolPolicy& policy_;
   NomadFacts* const facts_;
   const nomad::Connection connection_ =
-      NomadConnection(*deps_.clients.config).value_or(nomad::Connection());
+      nomad::ResolveConnection(deps_.clients.config->nomad).value_or(nomad::Connection());
   CheckLines lines_;
   absl::StatusOr<nomad::TokenRights> rights_ = absl::UnknownError("not read");
   absl::Status allocations_ = absl::UnknownError("not read");
@@ -376,6 +400,19 @@ class NomadCheck {
 };
 
 }  // namespace
+
+std::string CredentialText(const config::NomadSettings& settings) {
+  if (!settings.token_file.empty()) return "the token of nomad_token_file " + settings.token_file;
+  if (!settings.token.empty()) return "the token of nomad_token or NOMAD_TOKEN";
+  return "no token (nomad_token_file, nomad_token and NOMAD_TOKEN are not set)";
+}
+
+std::string CureOfNomad(const absl::Status& failed, const config::NomadSettings& settings,
+                        const std::string& grant) {
+  if (IsDenied(failed) && !HasToken(settings)) return kSetToken;
+  if (absl::IsUnauthenticated(failed)) return kSetValidToken;
+  return absl::IsPermissionDenied(failed) ? grant : CureOfAddress(failed);
+}
 
 std::vector<CheckResult> CheckNomad(const runtime::Context& context, const PoolDependencies& deps,
                                     const config::PoolPolicy& policy, NomadFacts* facts) {

@@ -9,6 +9,7 @@
 
 #include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/scaling/check.h"
 

@@ -51,10 +51,7 @@ Joins JoinsOf(const std::vector<harvester::VirtualMachine>& vms) {
 
 void CheckBootTime(const config::PoolPolicy& policy, const Joins& joins, CheckLines* lines) {
   const std::string limit = "join_timeout is " + Text(policy.join_timeout);
-  if (policy.wait_for == config::WaitFor::kCreated) {
-    lines->Set(kBootTime, CheckOutcome::kPass,
-               "wait_for = \"created\": VMs have no time limit to be ready");
-  } else if (joins.count == 0) {
+  if (joins.count == 0) {
     lines->Set(kBootTime, CheckOutcome::kUnknown, "no VM of the pool has joined yet; " + limit);
   } else {
     const std::string text = "the slowest of " + std::to_string(joins.count) +
@@ -136,28 +133,28 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
                   CheckLines* lines) {
   const std::vector<harvester::VirtualMachine>& vms = *harvester.vms;
   const std::string& cluster = *nomad.cluster;
-  Look look;
-  look.nomad_readable = true;
-  look.region = nomad.region;
-  look.nomad_cluster = cluster;
-  SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(vms), &look);
+  Observation observation;
+  observation.nomad = absl::OkStatus();
+  observation.region = nomad.region;
+  observation.nomad_cluster = cluster;
+  SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(vms), &observation);
   const PoolSnapshot snapshot{.key = pool,
-                              .seen = std::make_shared<const Snapshot>(std::move(look)),
+                              .seen = std::make_shared<const Snapshot>(std::move(observation)),
                               .lease_cluster = harvester.lease_cluster};
   std::vector<std::string> others;
   for (const harvester::VirtualMachine& vm : vms) {
-    if (IsOtherCluster(vm, snapshot.look())) others.push_back(vm.name);
+    if (IsOtherCluster(vm, snapshot.observation())) others.push_back(vm.name);
   }
-  const std::string problem = OtherClusterProblem(snapshot);
-  const bool stops = !problem.empty();
+  const absl::Status problem = CheckCluster(snapshot);
+  const bool stops = !problem.ok();
   if (stops && cluster.empty()) {
-    lines->Set(kCluster, CheckOutcome::kFail, problem);
+    lines->Set(kCluster, CheckOutcome::kFail, base::Message(problem));
     return;
   }
-  for (const VmView& view : snapshot.look().vms) {
+  for (const VmView& view : snapshot.observation().vms) {
     // Without a list of nodes there is no index: its failure has a line of its own.
     if (!nomad.nodes.has_value()) break;
-    if (CheckListIndex(view, snapshot.look(), nomad.index).ok()) continue;
+    if (CheckListIndex(view, snapshot.observation(), nomad.index).ok()) continue;
     lines->Set(kCluster, CheckOutcome::kFail,
                "its index " + std::to_string(nomad.index) + " is below " +
                    std::to_string(view.vm->nodes->index) + ", at which VM " + view.vm->name +

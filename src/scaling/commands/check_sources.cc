@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
+#include "rules/room.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -161,12 +162,13 @@ void CheckImage(const config::PoolPolicy& policy, const absl::StatusOr<harvester
             "virtualmachineimages", lines);
 }
 
-void CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, CheckLines* lines) {
+// Returns true if no host offers what the policy asks for.
+bool CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, CheckLines* lines) {
   constexpr char kId[] = "harvester.devices";
   if (!reads.sources.gpus_are_host_devices.ok()) {
     lines->Set(kId, CheckOutcome::kFail,
                base::Message(reads.sources.gpus_are_host_devices.status()));
-    return;
+    return false;
   }
   if (!reads.hosts.ok()) {
     lines->Set(kId, CheckOutcome::kUnknown,
@@ -174,7 +176,7 @@ void CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, Ch
                    base::Message(reads.hosts.status()) +
                    "), and a dry run of a VM does not notice a wrong name",
                "grant list on nodes, as the optional ClusterRole of examples/rbac.yaml does");
-    return;
+    return false;
   }
   std::vector<std::string> missing;
   for (const policy::DeviceRequest& device : DevicesOf(policy)) {
@@ -194,6 +196,7 @@ void CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, Ch
                "enable the device in Harvester (Advanced, PCI Devices or vGPU Devices), and name "
                "the resource as `kubectl get nodes -o yaml` shows it under allocatable");
   }
+  return !missing.empty();
 }
 
 std::size_t HostsInZone(const std::vector<harvester::Host>& hosts, const std::string& zone) {
@@ -290,6 +293,30 @@ void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPla
   }
 }
 
+// Without the optional right nothing is forecast: the scheduler decides in any case.
+void CheckRoom(const absl::StatusOr<HostRooms>& rooms, const std::optional<harvester::VmNeed>& need,
+               CheckLines* lines) {
+  constexpr char kId[] = "harvester.room";
+  if (!rooms.ok() && IsUnread(rooms.status())) {
+    lines->Set(kId, CheckOutcome::kUnknown,
+               "the token may not list the hosts and the pods of the cluster, so that growth does "
+               "not know how many VMs fit",
+               "grant list on nodes and pods, as the optional ClusterRole of examples/rbac.yaml "
+               "does");
+  } else if (!rooms.ok()) {
+    lines->Set(kId, CheckOutcome::kUnknown, base::Message(rooms.status()), kSeeHarvester);
+  } else if (!need.has_value()) {
+    lines->Set(kId, CheckOutcome::kUnknown,
+               "the reply to the dry run does not say what a VM asks of its host");
+  } else if (const harvester::Room room = FindRoom(*rooms, *need); room.forecast.never) {
+    lines->Set(kId, CheckOutcome::kFail, NeverText(room.forecast), kCureOfNever);
+  } else {
+    lines->Set(kId, room.vms == 0 ? CheckOutcome::kWarn : CheckOutcome::kPass,
+               "there is room for " + Describe(room),
+               room.vms == 0 ? "make room or add a host: growth then goes on by itself" : "");
+  }
+}
+
 }  // namespace
 
 void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines) {
@@ -316,6 +343,7 @@ void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines) {
   if (!DevicesOf(policy).empty()) lines->Expect("harvester.devices", "devices of hosts");
   lines->Expect(kDryRunOfVm, "dry run of a VM");
   lines->Expect("harvester.quota", "quota");
+  lines->Expect("harvester.room", "room on the hosts");
   lines->Expect("harvester.upgrade", "VMs and Harvester's upgrade");
 }
 
@@ -324,7 +352,8 @@ SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies
   SourceReads reads;
   RunAll(context, deps,
          {[&] { reads.sources = ReadSources(context, deps, policy); },
-          [&] { reads.hosts = harvester::ListHosts(context, *deps.clients.kube); }});
+          [&] { reads.hosts = harvester::ListHosts(context, *deps.clients.kube); },
+          [&] { reads.rooms = deps.hosts.ListRooms(context.WithTimeout(kHostsLimit), deps.key); }});
   return reads;
 }
 
@@ -355,15 +384,21 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     SetSource("harvester.ssh_keys", sources.public_keys.status(), "exist",
               "create the SSH key in Harvester, or correct the key ssh_keys", "keypairs", lines);
   }
-  if (!DevicesOf(policy).empty()) CheckDevices(policy, reads, lines);
+  const bool lacks_devices = !DevicesOf(policy).empty() && CheckDevices(policy, reads, lines);
   if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, lines);
   const auto plan = PlanCreation(deps, policy, sources, 0, "");
   absl::Status admitted = absl::UnknownError("there was no dry run");
   if (plan.ok()) {
-    admitted = DryRunCreation(context, deps, policy, *plan);
+    const auto need = DryRunCreation(context, deps, policy, *plan);
+    admitted = need.status();
     if (admitted.ok()) {
       lines->Set(kDryRunOfVm, CheckOutcome::kPass,
                  "Harvester would accept one; nothing was stored");
+      if (lacks_devices) {
+        lines->Set("harvester.room", CheckOutcome::kSkipped, "no host offers the devices");
+      } else {
+        CheckRoom(reads.rooms, *need, lines);
+      }
     } else if (IsOfMissingRight(admitted, missing, "create", "virtualmachines")) {
       lines->Set(kDryRunOfVm, CheckOutcome::kSkipped, "the token may not create VMs");
     } else if (!kube::IsNotFound(admitted)) {

@@ -21,6 +21,7 @@ inline constexpr char kDryRunOfVm[] = "harvester.dry_run";
 struct SourceReads {
   CreationSources sources;
   absl::StatusOr<std::vector<harvester::Host>> hosts = absl::UnknownError("not read");
+  absl::StatusOr<HostRooms> rooms = absl::UnknownError("not read");
 };
 
 // Adds the preconditions that CheckSources reports, in order.

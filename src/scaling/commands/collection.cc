@@ -92,7 +92,7 @@ Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& 
   CommandRun run(options_, clients_, key, waits);
   PoolDependencies deps = run.Deps(options_, events);
   deps.collects = true;
-  const Resumed resumed = ResumePool(context, deps, policy, nullptr, [] { return false; });
+  const Resumed resumed = ResumePool(context, deps, policy, /*may_begin=*/nullptr);
   if (!resumed.lease.ok()) return {.outcome = resumed.lease};
   Collection collection{.outcome = resumed.outcome};
   if (resumed.outcome.ok() && resumed.last.has_value()) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
 #include "execution/pool_dependencies.h"
@@ -22,6 +23,7 @@ struct CommandRun {
         clients(c),
         vms(clients.kube, key.ns),
         nodes(clients.nomad_urgent),
+        work(clients.nomad, *options.executor),
         hosts(clients.kube_urgent, options.logger),
         backlog(*options.random),
         lease(clients.kube_urgent, key, *options.clock,
@@ -42,6 +44,7 @@ struct CommandRun {
             .clients = clients,
             .vms = vms,
             .nodes = nodes,
+            .work = work,
             .hosts = hosts,
             .memory = memory,
             .backlog = backlog,
@@ -57,6 +60,7 @@ struct CommandRun {
   const Clients& clients;
   const harvester::VmStore vms;
   NomadReads nodes;
+  demand::Reader work;
   Hosts hosts;
   ObserverMemory memory;
   PoolBacklog backlog;

@@ -21,6 +21,7 @@
 #include "commands/command_run.h"
 #include "execution/creation.h"
 #include "execution/read_only.h"
+#include "rules/room.h"
 
 namespace nomad_harvester::scaling {
 
@@ -39,7 +40,6 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   view.holder = lease->holder;
   view.renewed_at = lease->renew_time;
   view.live = MayBeAlive(*lease);
-  view.scale_open = IsForScale(*lease);
   view.record = ParsePoolRecord(*lease, logger);
   return view;
 }
@@ -88,11 +88,11 @@ constexpr base::Duration kForeignNodesLimit = std::chrono::seconds(3);
 
 // True for a node whose metadata says that it is not a VM, or names a firmware UUID that no VM of
 // the namespace has.
-bool IsForeign(const nomad::Node& node, const Look& look) {
+bool IsForeign(const nomad::Node& node, const Observation& observation) {
   const auto uuid = node.meta.find("harvester_vm_uuid");
   if (uuid == node.meta.end() || uuid->second.empty()) return false;
   return nodepool::IsDeclaredForeign(node) ||
-         std::none_of(look.vms.begin(), look.vms.end(), [&](const VmView& view) {
+         std::none_of(observation.vms.begin(), observation.vms.end(), [&](const VmView& view) {
            return view.vm->firmware_uuid == absl::AsciiStrToLower(uuid->second);
          });
 }
@@ -100,7 +100,7 @@ bool IsForeign(const nomad::Node& node, const Look& look) {
 void ReadForeignNodes(const runtime::Context& caller, const nomad::NomadClient& client,
                       Inspection* inspection) {
   const PoolSnapshot& snapshot = inspection->snapshot;
-  if (!snapshot.look().nomad_readable) return;
+  if (!snapshot.observation().nomad.ok()) return;
   const runtime::Context context = caller.WithTimeout(kForeignNodesLimit);
   std::size_t reads = 0;
   for (const nomad::Node* node : UnlinkedNodes(snapshot)) {
@@ -110,7 +110,7 @@ void ReadForeignNodes(const runtime::Context& caller, const nomad::NomadClient& 
     }
     if (reads++ == kMaxForeignNodes) return;
     const auto full = client.GetNode(context, node->id);
-    if (full.ok() && IsForeign(full->value, snapshot.look())) {
+    if (full.ok() && IsForeign(full->value, snapshot.observation())) {
       inspection->foreign_nodes.insert(node->id);
     }
   }
@@ -130,27 +130,27 @@ std::map<PoolKey, std::vector<UnfinishedRemoval>> OldUnclaimed(const PoolSnapsho
 
 // The observer reads no instances while Nomad cannot be read, so they may be missing.
 absl::Status FillHosts(const runtime::Context& context, const Clients& clients,
-                       const std::string& ns, Look* look) {
-  const bool were_read = std::any_of(look->vms.begin(), look->vms.end(), [](const auto& view) {
-    return view.instance_runs.has_value();
-  });
-  if (were_read || look->vms.empty()) return absl::OkStatus();
+                       const std::string& ns, Observation* observation) {
+  const bool were_read =
+      std::any_of(observation->vms.begin(), observation->vms.end(),
+                  [](const auto& view) { return view.instance_runs.has_value(); });
+  if (were_read || observation->vms.empty()) return absl::OkStatus();
   const auto instances = harvester::VmStore(clients.kube, ns).ListInstances(context);
   if (!instances.ok()) return instances.status();
   std::map<std::string, std::string> hosts;
   for (const harvester::VirtualMachineInstance& instance : *instances) {
     if (harvester::IsRunning(instance)) hosts[instance.name] = instance.host;
   }
-  for (VmView& view : look->vms) {
+  for (VmView& view : observation->vms) {
     if (const auto host = hosts.find(view.vm->name); host != hosts.end()) view.host = host->second;
   }
   return absl::OkStatus();
 }
 
-// Reads the hosts and finds the cordoned ones. Sets in the views of `look` why VMs must leave their
-// hosts, as the plugin does (rule R7).
+// Reads the hosts and finds the cordoned ones. Sets in the views of `observation` why VMs must
+// leave their hosts, as the plugin does (rule R7).
 void ReadHosts(const runtime::Context& context, const Clients& clients,
-               const config::PoolPolicy& policy, Look* look, Inspection* inspection) {
+               const config::PoolPolicy& policy, Observation* observation, Inspection* inspection) {
   const auto hosts = harvester::ListHosts(context.WithTimeout(kHostsLimit), *clients.kube);
   if (!hosts.ok()) {
     inspection->hosts = hosts.status();
@@ -162,11 +162,11 @@ void ReadHosts(const runtime::Context& context, const Clients& clients,
     names.push_back(host.name);
     if (!host.cordoned) continue;
     CordonedHost& left = found.emplace_back(CordonedHost{.name = host.name, .vms = {}});
-    for (VmView& view : look->vms) {
+    for (VmView& view : observation->vms) {
       if (view.host != host.name) continue;
       if (view.vm->pool == policy.pool) left.vms.push_back(view.vm->name);
       if (!EvacuatesHosts(policy) || !harvester::CannotMigrate(view.vm)) continue;
-      view.why_to_leave_host = WhyToLeave(host.name);
+      view.host_to_leave = host.name;
     }
     std::sort(left.vms.begin(), left.vms.end());
   }
@@ -178,16 +178,16 @@ void ReadHosts(const runtime::Context& context, const Clients& clients,
 
 // Only the plugin's process knows for how long a VM has been held (rule C18). Here it is the time
 // since Nomad ended the drain.
-void SetHeldFor(Look* look) {
-  for (VmView& view : look->vms) {
+void SetHeldFor(Observation* observation) {
+  for (VmView& view : observation->vms) {
     const harvester::VirtualMachine& vm = view.vm;
     const bool linked = view.link.state == nodepool::LinkState::kLinked;
     if (vm.holds.empty() || !vm.mark.has_value() || !linked) continue;
-    const nomad::Node& node = look->nodes()[view.link.node];
+    const nomad::Node& node = observation->nodes()[view.link.node];
     if (!nodepool::IsDrainOf(node, vm.mark->action, vm.uid)) continue;
     const nomad::LastDrain& drain = *node.last_drain;
     if (drain.status != nomad::DrainStatus::kComplete || !drain.updated_at.has_value()) continue;
-    view.held_for = std::max(look->now - *drain.updated_at, base::Duration::zero());
+    view.held_for = std::max(observation->now - *drain.updated_at, base::Duration::zero());
   }
 }
 
@@ -227,16 +227,18 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   Observer observer(*clients_.nomad, run.nodes, run.vms, run.memory, *options_.executor,
                     options_.logger);
   NH_ASSIGN_OR_RETURN(
-      Look look,
-      observer.Observe(context, LookFor(clients_.config->nomad.region, policy.pool, policy),
+      Observation observation,
+      observer.Observe(context,
+                       EmptyObservation(clients_.config->nomad.region, policy.pool, policy),
                        {.nodes_limit = context.Remaining() / 2}));
-  if (const absl::Status known = FillHosts(context, clients_, policy.ns, &look); known.ok()) {
-    ReadHosts(context, clients_, policy, &look, &inspection);
+  if (const absl::Status known = FillHosts(context, clients_, policy.ns, &observation);
+      known.ok()) {
+    ReadHosts(context, clients_, policy, &observation, &inspection);
   } else {
     inspection.hosts = known;
   }
-  SetHeldFor(&look);
-  snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
+  SetHeldFor(&observation);
+  snapshot.seen = std::make_shared<const Snapshot>(std::move(observation));
   if (!inspection.lease.problem.empty()) {
     // Which VMs the action names is not known: no mark is called late.
     snapshot.action.emplace();
@@ -244,7 +246,6 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   }
 
   StatusInputs inputs;
-  inputs.scale_open = inspection.lease.scale_open;
   inputs.last_event = inspection.lease.record.last_event;
   inputs.paused = inspection.lease.record.paused;
   if (defines_vms) ReadTemplate(context, run.Deps(options_), policy, &inspection);
@@ -258,6 +259,18 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
     DescribeNothing(&inspection);
   }
   return inspection;
+}
+
+void Maintenance::AddRoom(const runtime::Context& context, Inspection* inspection) const {
+  CommandRun run(options_, clients_, inspection->snapshot.key);
+  const runtime::Context limited = context.WithTimeout(kHostsLimit);
+  const auto rooms = run.hosts.ListRooms(limited, inspection->snapshot.key);
+  if (!rooms.ok()) return;
+  const auto need = NeedOfNewestVm(limited, *clients_.kube_urgent, inspection->snapshot);
+  if (!need.ok()) return;
+  const harvester::Room room = FindRoom(*rooms, *need);
+  inspection->room = room.vms;
+  inspection->room_text = Describe(room);
 }
 
 absl::StatusOr<harvester::Choices> Maintenance::FindChoices(

@@ -26,8 +26,7 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
     return base::Annotate(read, "Harvester cannot be read");
   }
   run.memory.SetOwnNode(FindOwnNode(context, *clients_.nomad, clients_.config->own_allocation_id));
-  ScaleMemory memory;
-  ScaleCall call(run.Deps(options_), policy, {.count = count}, &memory);
+  ScaleCall call(run.Deps(options_), policy, {.count = count});
   NH_ASSIGN_OR_RETURN(Proposal proposal, call.Propose(context));
   if (proposal.plan.direction == Direction::kIn && clients_.config->own_allocation_id.empty()) {
     proposal.notes.emplace_back(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/pending_reasons.h"
 #include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/status_report.h"
 
@@ -24,11 +25,19 @@ PoolMetrics MetricsOf(const Session& session, const PoolKey& key) {
   return {session.clients().metrics_sink.get(), key};
 }
 
+// True for a broken VM that is kept.
+bool StaysBroken(const Decisions::Entry& entry, const PoolSnapshot& snapshot) {
+  return entry.step.kind == StepKind::kReport && IsBroken(*entry.view, snapshot);
+}
+
 // Describes a pool's work as a text for Rounds. The text stays the same while nothing changes.
 std::string WorkOf(const Decisions& decisions) {
   std::string work;
-  for (const auto& [view, step] : decisions.all()) {
-    if (IsAct(step.kind) || view->vm->has_mark) {
+  const Observation& observation = decisions.snapshot().observation();
+  for (const Decisions::Entry& entry : decisions.all()) {
+    const auto& [view, step] = entry;
+    if (IsAct(step.kind) || view->vm->has_mark || StaysBroken(entry, decisions.snapshot()) ||
+        NeedsPodMessage(*view, observation)) {
       work += view->vm->uid + " " + std::string(RowName(step.row)) + "\n";
     }
   }
@@ -37,10 +46,18 @@ std::string WorkOf(const Decisions& decisions) {
   // A node that could be a VM's is read in full immediately when it is new, but in rounds if it
   // keeps changing.
   const PoolSnapshot& snapshot = decisions.snapshot();
-  for (const std::size_t node : NodesToReadInFull(snapshot.look())) {
+  for (const std::size_t node : NodesToReadInFull(snapshot.observation())) {
     work += snapshot.nodes()[node].id + "\n";
   }
   return work;
+}
+
+// True if a VM boots: its join, or the end of its time, has to be recorded.
+bool AwaitsJoin(const PoolSnapshot& snapshot) {
+  return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
+    const VmState state = StateOf(*view, snapshot);
+    return state == VmState::kPending || state == VmState::kRegistered;
+  });
 }
 
 }  // namespace
@@ -73,20 +90,29 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   const PoolRecord record = session->AccessTo(*pool)->lease->record();
   own.action = record.action;
   own.lease_cluster = record.nomad_cluster;
-  if (!OtherClusterProblem(own).empty()) return SetAlarm(pool, std::nullopt);
+  if (!CheckCluster(own).ok()) return SetAlarm(pool, std::nullopt);
   bool unfinished = false;
-  ScaleMemory memory;
+  std::set<std::string> reported;
+  KnownTemplate new_vms;
   {
     base::MutexLock lock(pool->mutex);
     own.policy = pool->state.policy;
     unfinished = !pool->state.inspected || pool->state.leftovers > 0;
-    memory = pool->state.scale;
+    reported = pool->state.reported;
+    new_vms = pool->state.new_vms;
   }
   const Decisions decisions(std::move(own));
+  // That a new VM is broken and stays is told once (rule C16).
+  for (const Decisions::Entry& entry : decisions.all()) {
+    unfinished |=
+        StaysBroken(entry, decisions.snapshot()) && !reported.contains(entry.view->vm->uid);
+  }
   const bool paused = record.paused.HoldsAt(snapshot.now());
   const bool new_keys = !paused && !NewKeysForLease(decisions.snapshot()).empty();
-  const std::string replacement =
-      ReplacementWork(decisions.snapshot(), record, memory, options_.clock->Now());
+  std::string replacement;
+  if (options_.replaces) {
+    replacement = ReplacementWork(decisions.snapshot(), record, new_vms, options_.clock->Now());
+  }
   unfinished |= new_keys || !replacement.empty();
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);
@@ -179,7 +205,7 @@ bool Background::Start(const std::shared_ptr<Session>& session, const std::share
         Run(*session, pool, work);
       });
   if (submitted.ok()) return true;
-  pools_.LoggerOf(*pool).Debug("The queue for background work is full; it is tried again later",
+  pools_.LoggerOf(*pool).Debug("The queue for background work is full; trying again later",
                                {{"error", submitted}});
   base::MutexLock lock(pool->mutex);
   pool->state.queued = false;
@@ -194,6 +220,9 @@ void Background::Run(Session& session, const std::shared_ptr<Pool>& pool, std::s
   const std::unique_ptr<PoolGate::Guard> guard = pool->gate.EnterForResumption(root_);
   if (guard != nullptr) {
     SetAlarm(pool, Resume(session, *pool, guard->context(), std::move(work)));
+  } else if (!root_.Done()) {
+    // A Scale came first. If it is refused, it leaves the work undone.
+    SetAlarm(pool, options_.clock->Now() + Rounds::kShortest);
   }
 }
 
@@ -203,19 +232,21 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   const log::Logger logger = pools_.LoggerOf(pool);
   SharedPolicy policy;
-  ScaleMemory memory;
   {
     base::MutexLock lock(pool.mutex);
     policy = pool.state.policy;
-    memory = pool.state.scale;
   }
   pool.memory.SetOwnNode(session.OwnNode(context));
-  const auto may_begin = [&] {
+  const std::function<bool()> may_begin = [&] {
     base::MutexLock lock(pool.mutex);
     return pool.state.asks.AreCurrent(options_.clock->Now());
   };
-  const Resumed resumed = ResumePool(
-      context, session.DependenciesFor(pool, *access, *access->lease), policy, &memory, may_begin);
+  PoolDependencies deps = session.DependenciesFor(pool, *access, *access->lease);
+  if (const auto last = access->lease->record().policy; last.has_value()) {
+    deps.logger = deps.logger.With({{"policy_id", last->id}});
+  }
+  const Resumed resumed =
+      ResumePool(context, deps, policy, options_.replaces ? may_begin : std::function<bool()>());
   const bool acquired = resumed.lease.ok();
   const bool done = acquired && resumed.outcome.ok();
   const bool interrupted = acquired ? resumed.interrupted : context.Done();
@@ -230,27 +261,26 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   }
   // A paused pool needs no alarm: a Status notices the end of the pause.
   bool paused = false;
+  bool awaits_join = false;
   if (resumed.last.has_value()) {
+    awaits_join = AwaitsJoin(resumed.last->snapshot());
     if (work.empty()) work = WorkOf(*resumed.last);
     // The replacement may take forever if an operator has stopped the new VM (rule L7).
     if (work.empty()) work = resumed.replacing;
     paused = access->lease->record().paused.HoldsAt(resumed.last->snapshot().now());
   }
+  if (acquired) pool.Publish(*access->lease);
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
   PoolState& state = pool.state;
-  if (acquired) {
-    state.leftovers = static_cast<std::int64_t>(pool.backlog.leftovers.size());
-    if (resumed.last_event.has_value()) state.last_event = resumed.last_event;
-    state.inspected = done;
-  }
+  if (acquired) state.inspected = done;
   if (done) {
     state.rounds.Done(std::move(work), now);
   } else if (!interrupted) {
     state.rounds.Unfinished(std::move(work), now);
   }
-  state.scale = memory;
-  if (paused || root_.Done() || (done && resumed.replacing.empty())) return std::nullopt;
+  const bool is_complete = done && resumed.replacing.empty() && !awaits_join;
+  if (paused || root_.Done() || is_complete) return std::nullopt;
   const base::MonoTime next = state.rounds.NextAfter(now);
   if (next - state.asked_at >= kAskedWithin) return std::nullopt;
   return next;

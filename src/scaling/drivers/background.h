@@ -35,7 +35,7 @@ class Background {
   // If the snapshot's pool has unfinished work, starts a resumption as a background task, unless
   // the pool is in use or its next round is not due yet.
   void Wake(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
-  // Starts a resumption of a pool whose Scale left work, because an agent may send no Status during
+  // Starts a resumption of a pool whose Scale has acted, because an agent may send no Status during
   // its cooldown. Any resumption that ends with unfinished work is followed by another one at the
   // intervals of Rounds, without a Status, as long as the pool has been asked for within half an
   // hour.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/lease_hold.h"
 
 #include "rules/back_off.h"
@@ -29,50 +30,41 @@ constexpr std::size_t kMaxTried = 64;
 
 // Also true for a stopped roll-out: another template lets it continue (rule R5).
 bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
-                   const ScaleMemory& memory, base::MonoTime now) {
-  if (memory.template_read_at.has_value() && now - *memory.template_read_at < kTemplateGoodFor) {
-    return false;
-  }
+                   const KnownTemplate& known, base::MonoTime now) {
+  if (known.read_at.has_value() && now - *known.read_at < kTemplateGoodFor) return false;
   return ReplacesDrifted(*snapshot.policy) ||
          (record.replacement.has_value() && !snapshot.policy->dry_run &&
-          !VmsToReplace(snapshot, memory.current_template).empty());
-}
-
-// A creation that failed waits longer each time, like that of a Scale (rule C12).
-absl::Status RecordFailedReplacement(const runtime::Context& context, const PoolDependencies& deps,
-                                     const PoolSnapshot& snapshot) {
-  PoolRecord record = deps.lease.record();
-  RecordFailure(&record.back_off, std::string(cause::kCreate), snapshot.now());
-  return deps.lease.Store(context, record, "");
+          !VmsToReplace(snapshot, known.current).empty());
 }
 
 // Logs once why nothing is replaced now. Waiting for a new VM to boot or start is normal.
 // `refused`: Harvester refuses the new VM.
-void LogRest(const PoolDependencies& deps, const Replaceable& next, const std::string& rests,
-             const PoolSnapshot& snapshot, bool refused, ScaleMemory* memory) {
-  if (std::exchange(memory->replacement_rests, rests) == rests || rests.empty()) return;
+void LogBlocked(const PoolDependencies& deps, const Replaceable& next,
+                const std::string& blocked_reason, const PoolSnapshot& snapshot, bool refused) {
+  const std::string last = std::exchange(deps.backlog.replacement_blocked_reason, blocked_reason);
+  if (blocked_reason.empty() || last == blocked_reason) return;
   const bool boots =
       std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [](const VmView* view) {
         const harvester::VirtualMachine& vm = view->vm;
         return vm.replaces.has_value() && !vm.has_mark && !harvester::WasReady(vm);
       });
-  const bool has_stopped = HasStopped(deps.lease.record(), memory->current_template);
+  const bool has_stopped = HasStopped(deps.lease.record(), deps.backlog.new_vms.current);
   const bool waits_for_operator = has_stopped || next.hold == Replaceable::Hold::kFlips;
-  deps.logger.Log(waits_for_operator || refused ? log::Level::kWarn
-                  : boots                       ? log::Level::kDebug
-                                                : log::Level::kInfo,
-                  "Replacement is blocked",
-                  {{"vm", next.vm->vm->name}, {"wanted", next.reason}, {"why", rests}});
+  deps.logger.Log(
+      waits_for_operator || refused ? log::Level::kWarn
+      : boots                       ? log::Level::kDebug
+                                    : log::Level::kInfo,
+      "Replacement is blocked",
+      {{"vm", next.vm->vm->name}, {"wanted", Describe(next.reason)}, {"why", blocked_reason}});
 }
 
 // Lists the VMs that this process may replace, and why not now. A Status does not ask for its own
 // node.
-ReplacementQueue QueueFor(const PoolSnapshot& snapshot, const PoolDependencies& deps,
-                          const ScaleMemory& memory) {
+ReplacementQueue QueueFor(const PoolSnapshot& snapshot, const PoolDependencies& deps) {
   ReplacementQueue queue =
-      QueueOfReplacements(snapshot, deps.lease.record(), memory.current_template);
-  const absl::Status& problem = snapshot.look().own_node_problem;
-  if (!problem.ok()) queue.rests = base::Message(problem);
+      QueueOfReplacements(snapshot, deps.lease.record(), deps.backlog.new_vms.current);
+  const absl::Status& problem = snapshot.observation().own_node_problem;
+  if (!problem.ok()) queue.blocked_reason = base::Message(problem);
   return queue;
 }
 
@@ -81,35 +73,30 @@ struct Begun {
   bool is_unhealthy = false;  // the old VM is, so it is marked next
 };
 
-absl::Status StoreClosedRecord(const runtime::Context& context, const PoolDependencies& deps,
-                               Reconciler& loop) {
-  const auto closed = loop.TakeClosedRecord();
-  return closed.has_value() ? deps.lease.Store(context, *closed, "") : absl::OkStatus();
-}
-
 // Replaces the first VM that may be replaced.
 absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies& deps,
-                         const config::PoolPolicy& policy, Reconciler& loop, ScaleMemory* memory,
-                         bool may_begin, Begun* begun) {
+                         const config::PoolPolicy& policy, Reconciler& loop, bool may_begin,
+                         Begun* begun) {
   const PoolSnapshot& snapshot = loop.last()->snapshot();
-  if (TemplateIsDue(snapshot, deps.lease.record(), *memory, deps.clock.Now())) {
-    UpdateCurrentTemplate(context.WithTimeout(kTemplateReadLimit), deps, policy,
-                          &memory->current_template);
-    memory->template_read_at = deps.clock.Now();  // a failure is tried again as late
+  KnownTemplate& known = deps.backlog.new_vms;
+  if (TemplateIsDue(snapshot, deps.lease.record(), known, deps.clock.Now())) {
+    UpdateCurrentTemplate(context.WithTimeout(kTemplateReadLimit), deps, policy, &known.current);
+    known.read_at = deps.clock.Now();  // a failure is retried as late
   }
-  auto [vms, rests] = QueueFor(snapshot, deps, *memory);
+  auto [vms, blocked_reason] = QueueFor(snapshot, deps);
   const std::optional<harvester::ErrorRecord> last = deps.lease.record().last_error;
   const bool was_refused = last.has_value() && last->text.starts_with(kReplacementOf);
   if (vms.empty()) {
-    if (was_refused) loop.RecordOutcome("", absl::OkStatus());
+    if (was_refused) deps.backlog.unrecorded.AddOutcome("", absl::OkStatus());
     return absl::OkStatus();
   }
-  if (rests.empty() && !may_begin) rests = "the agent has stopped asking for a Status";
-  if (!rests.empty()) {
-    LogRest(deps, vms[0], rests, snapshot, false, memory);
+  if (blocked_reason.empty() && !may_begin)
+    blocked_reason = "the agent has stopped asking for a Status";
+  if (!blocked_reason.empty()) {
+    LogBlocked(deps, vms[0], blocked_reason, snapshot, false);
     return absl::OkStatus();
   }
-  NH_RETURN_IF_ERROR(StoreClosedRecord(context, deps, loop));
+  NH_RETURN_IF_ERROR(loop.StoreRecord(context));
   absl::Status kept;
   for (std::size_t i = 0; i < vms.size() && i < kMaxTried; ++i) {
     // The others wait until the pool is at rest.
@@ -117,32 +104,34 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     if (vms[i].hold != Replaceable::Hold::kNone) break;
     const std::string name = vms[i].vm->vm->name;
     ScaleCall call(deps, policy,
-                   {.reason = "replacement of VM " + name + ": " + vms[i].reason,
-                    .old_goes_first = OldGoesFirst(policy)},
-                   memory);
+                   {.reason = "replacement of VM " + name + ": " + Describe(vms[i].reason)});
     const absl::Status fits = call.CheckReplaced(context, snapshot, vms[i]);
     if (absl::IsFailedPrecondition(fits)) {
       kept.Update(fits);
       continue;
     }
     NH_RETURN_IF_ERROR(fits);
-    absl::Status replaced =
+    const bool has_waited = LacksRoom(deps.lease.record());
+    const absl::Status replaced =
         base::Annotate(call.Replace(context, snapshot, vms[i]), kReplacementOf + name);
-    *begun = {.acted = call.facts().acted, .is_unhealthy = vms[i].is_unhealthy()};
+    *begun = {.acted = call.result().acted, .is_unhealthy = vms[i].is_unhealthy()};
     if (context.Done()) return replaced;
-    if (!replaced.ok() && begun->acted) {
-      NH_RETURN_IF_ERROR(RecordFailedReplacement(context, deps, snapshot));
+    // What the hosts have free changes with each try.
+    if (!has_waited || !call.result().lacks_room) {
+      LogBlocked(deps, vms[i], replaced.ok() ? "" : base::Message(replaced), snapshot, true);
     }
-    LogRest(deps, vms[i], replaced.ok() ? "" : base::Message(replaced), snapshot, true, memory);
     // What refuses it is seen by `status` only there (rule R2). It is stored before the loop names
     // further VMs on the Lease.
+    absl::Status stored;
     if (!replaced.ok() || was_refused) {
-      loop.RecordOutcome("", replaced);
-      replaced.Update(StoreClosedRecord(context, deps, loop));
+      deps.backlog.unrecorded.AddOutcome("", replaced);
+      stored = loop.StoreRecord(context);
     }
-    return replaced;
+    // What lacks room waits for its back-off, and not for a round (rule R5).
+    if (!call.result().lacks_room) stored.Update(replaced);
+    return stored;
   }
-  LogRest(deps, vms[0], base::Message(kept), snapshot, false, memory);
+  LogBlocked(deps, vms[0], base::Message(kept), snapshot, false);
   return absl::OkStatus();
 }
 
@@ -150,17 +139,17 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
 // `replaces`: whether a replacement should begin meanwhile; `may_begin`: as in ResumePool;
 // `declined_at`: when none began although one should.
 bool ResumeUnderLease(const LeaseHold& hold, const PoolDependencies& deps,
-                      const SharedPolicy& policy, ScaleMemory* memory,
+                      const SharedPolicy& policy,
                       const std::function<bool(const PoolSnapshot&)>& replaces,
                       const std::function<bool()>& may_begin, Reconciler& loop,
                       std::optional<base::MonoTime>* declined_at, Resumed* resumed) {
   const ShowLeaseHeld shown(deps.metrics());
-  if (memory != nullptr && policy.has_value() && EvacuatesHosts(*policy)) {
+  const bool may_replace = may_begin && policy.has_value();
+  if (may_replace && EvacuatesHosts(*policy)) {
     // Usually a Status reads the hosts, but it may be long ago.
     deps.hosts.List(hold.context().WithTimeout(kHostsLimit), deps.key.ns);
     deps.hosts.ListCordoned(hold.context().WithTimeout(kHostsLimit));
   }
-  const bool may_replace = memory != nullptr && policy.has_value();
   const bool several = may_replace && MostAtATime(*policy) > 1;
   bool only_waits = false;
   std::shared_ptr<const Snapshot> used;  // the snapshot in which the last one began
@@ -175,50 +164,46 @@ bool ResumeUnderLease(const LeaseHold& hold, const PoolDependencies& deps,
     // Trouble with another object does not delay it (rule L1).
     const bool is_seen = loop.last().has_value() && hold.context().Check().ok();
     if (!is_seen || !may_replace || only_waits) break;
-    // If the pool has not been readable since, the last Look does not contain the new VM.
+    // If the pool has not been readable since, the last Observation does not contain the new VM.
     if (loop.last()->snapshot().seen == used) break;
     used = loop.last()->snapshot().seen;
     Begun begun;
-    resumed->outcome.Update(
-        ReplaceNext(hold.context(), deps, *policy, loop, memory, may_begin(), &begun));
+    resumed->outcome.Update(ReplaceNext(hold.context(), deps, *policy, loop, may_begin(), &begun));
     resumed->replacing = OpenReplacements(loop.last()->snapshot());
     if (begun.acted) resumed->replacing += "one that has just begun\n";
     if (has_left && !begun.acted) *declined_at = deps.clock.Now();
     again = has_left || (begun.acted && (several || begun.is_unhealthy));
   }
   if (!only_waits || !resumed->outcome.ok()) return false;
-  loop.CloseRecord(nullptr);
+  loop.CloseAction(loop.last()->snapshot());
   return true;
 }
 
 }  // namespace
 
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   const SharedPolicy& policy, ScaleMemory* memory,
-                   const std::function<bool()>& may_begin) {
+                   const SharedPolicy& policy, const std::function<bool()>& may_begin) {
   Resumed resumed;
   Reconciler loop(deps, policy);
   std::optional<base::MonoTime> declined_at;
   // A drain takes long; another replacement may begin meanwhile, and the loop continues afterwards.
   // Replacing an unhealthy VM waits for no drain.
   const auto replaces = [&](const PoolSnapshot& snapshot) {
-    if (memory == nullptr || !policy.has_value() || !may_begin()) return false;
+    if (!may_begin || !policy.has_value() || !may_begin()) return false;
     if (declined_at.has_value() && deps.clock.Now() - *declined_at < kDeclinedFor) return false;
-    const ReplacementQueue queue = QueueFor(snapshot, deps, *memory);
-    return !queue.vms.empty() && queue.rests.empty() &&
+    const ReplacementQueue queue = QueueFor(snapshot, deps);
+    return !queue.vms.empty() && queue.blocked_reason.empty() &&
            (MostAtATime(*policy) > 1 || queue.vms[0].is_unhealthy());
   };
   for (bool waits = true; waits;) {
     const auto hold = LeaseHold::Acquire(deps.lease, context, LeaseUser::kResumption);
     resumed.lease = hold.status();
     if (!hold.ok()) return resumed;
-    waits = ResumeUnderLease(**hold, deps, policy, memory, replaces, may_begin, loop, &declined_at,
-                             &resumed);
+    waits =
+        ResumeUnderLease(**hold, deps, policy, replaces, may_begin, loop, &declined_at, &resumed);
     resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
-    resumed.last_event = loop.last_event();
     resumed.last = loop.last();
-    const auto closed = loop.TakeClosedRecord();
-    if (!(*hold)->Release(closed.has_value() ? &*closed : nullptr) && resumed.outcome.ok()) {
+    if (!loop.Release(**hold) && resumed.outcome.ok()) {
       resumed.outcome = base::Unavailable("the action on the pool's Lease could not be closed");
       waits = false;
     }
@@ -231,18 +216,23 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
 }
 
 std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& record,
-                            const ScaleMemory& memory, base::MonoTime now) {
+                            const KnownTemplate& known, base::MonoTime now) {
   if (!snapshot.policy.has_value()) return "";
-  if (TemplateIsDue(snapshot, record, memory, now)) return "what new VMs are made of\n";
-  const auto [vms, rests] = QueueOfReplacements(snapshot, record, memory.current_template);
+  if (TemplateIsDue(snapshot, record, known, now)) return "what new VMs are made of\n";
+  const auto [vms, blocked_reason] = QueueOfReplacements(snapshot, record, known.current);
   if (vms.empty()) return "";
-  if (rests.empty()) return "replace " + vms[0].vm->vm->uid + "\n";
+  if (blocked_reason.empty()) {
+    // Each end of a wait for room is new work: it waits for no round (rule R5).
+    const auto room = record.back_off.find(std::string(cause::kRoom));
+    return "replace " + vms[0].vm->vm->uid +
+           (room == record.back_off.end() ? "" : base::FormatRfc3339(room->second.retry_at)) + "\n";
+  }
   // An operator may have lifted the stop on the Lease, which is read again in rounds (rule R5).
   PoolRecord resumed = record;
   resumed.replacement.reset();
   const bool has_stopped =
       record.replacement.has_value() &&
-      ReplacementBlockedReason(vms[0], snapshot, resumed, memory.current_template).empty();
+      ReplacementBlockedReason(vms[0], snapshot, resumed, known.current).empty();
   return has_stopped ? "a replacement that has stopped\n" : "";
 }
 

@@ -18,22 +18,19 @@ struct Resumed {
   absl::Status lease;
   absl::Status outcome;      // of Reconciler::RunResumption; OK if the Lease was not acquired
   bool interrupted = false;  // a Scale took over, the Lease was lost, or the caller's context ended
-  std::optional<base::WallTime> last_event;
   std::optional<Decisions> last;
   std::string replacing;  // changes with the set of VMs being replaced; empty: none
 };
 
 // Acquires the pool's Lease, runs the loop until no work is left for now, starts the replacement of
 // a VM if one is due, and releases the Lease. While it only waits, it releases the Lease, too.
-// `memory`: state shared by the pool's calls; null: replace nothing. `may_begin`: false while the
-// agent asks for no Status (rule R2).
+// `may_begin`: false while the agent asks for no Status (rule R2); null: replace nothing.
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   const SharedPolicy& policy, ScaleMemory* memory,
-                   const std::function<bool()>& may_begin);
+                   const SharedPolicy& policy, const std::function<bool()>& may_begin);
 
 // The replacement work that a Status finds, as a text that changes with the work; empty: none.
 std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& record,
-                            const ScaleMemory& memory, base::MonoTime now);
+                            const KnownTemplate& known, base::MonoTime now);
 
 }  // namespace nomad_harvester::scaling
 

@@ -2,10 +2,11 @@
 #include "drivers/scale_call.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/harvester/host.h"
 #include "nomad_harvester/kube/access.h"
 #include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/nodepool/selector.h"
@@ -13,10 +14,13 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
+#include "drivers/acceptance.h"
+#include "drivers/drain_fit.h"
+#include "execution/pass_task.h"
 #include "execution/rights.h"
 #include "rules/back_off.h"
 #include "rules/foresight.h"
-#include "rules/tracker.h"
+#include "rules/room.h"
 #include "rules/zones.h"
 
 namespace nomad_harvester::scaling {
@@ -28,11 +32,15 @@ constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 // How long to wait for the template that tells which VMs have drifted.
 constexpr base::Duration kTemplateLimit = std::chrono::seconds(3);
 
-// How often an unanswered creation is sent.
-constexpr int kMaxCreations = 3;
+// How long the background waits for the creation of a replacement: drains and roll-backs wait
+// meanwhile (rule L1). A VM that appears later takes its place all the same.
+constexpr base::Duration kReplacementLimit = std::chrono::seconds(10);
 
 // How often a write is attempted on a VM that has changed since it was read.
 constexpr int kMaxConflicts = 4;
+
+// For how long the forecast alone may refuse new VMs.
+constexpr base::Duration kForecastAloneFor = std::chrono::minutes(10);
 
 // Keeps the first `count` creations. Names left over by an earlier action come first in the list.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
@@ -41,7 +49,46 @@ void KeepCreations(ScalePlan* plan, std::size_t count) {
   plan->capped = true;
 }
 
-// VMs that the reconciler would mark during any Scale.
+// Keeps the creations that fit, in their order.
+void KeepCreations(ScalePlan* plan, const std::vector<bool>& fits) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < plan->create.size(); ++i) {
+    if (fits[i]) std::swap(plan->create[kept++], plan->create[i]);
+  }
+  KeepCreations(plan, kept);
+}
+
+void ReadAtOnce(const runtime::Context& context, const PoolDependencies& deps,
+                const std::vector<std::function<void()>>& reads) {
+  runtime::ForEachBounded(context, deps.executor, reads.size(), reads.size(), [&](std::size_t i) {
+    reads[i]();
+    return absl::OkStatus();
+  });
+}
+
+// Returns the region's allocations or, if that list fails because it is too large, those of the
+// pool's nodes.
+absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context,
+                                               const PoolDependencies& deps,
+                                               const PoolSnapshot& snapshot) {
+  auto all = deps.observer().ReadAllocations(context);
+  if (all.ok() || IsRetryable(all.status())) return all;
+  deps.logger.Warn("Could not list all allocations; asking for those of each node of the pool",
+                   {{"action_id", deps.call}, {"error", all.status()}});
+  std::vector<std::string> nodes;
+  for (const VmView* view : snapshot.vms()) {
+    const nomad::Node* node = LinkedNode(*view, snapshot);
+    if (view->member && node != nullptr) nodes.push_back(node->id);
+  }
+  auto read = ReadAllocationsOf(context, deps.executor, deps.nomad(), nodes, deps.parallelism());
+  AllocationList list;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    NH_ASSIGN_OR_RETURN(list.by_node[nodes[i]], std::move(read[i]));
+  }
+  return list;
+}
+
+// VMs that the reconciler would mark at any time.
 std::vector<SkippedVm> ReplacedVms(const PoolSnapshot& snapshot) {
   std::vector<SkippedVm> replaced;
   const Decisions decisions(snapshot);
@@ -54,10 +101,24 @@ std::vector<SkippedVm> ReplacedVms(const PoolSnapshot& snapshot) {
   return replaced;
 }
 
+// The back-off does not know yet of a VM that has failed and is about to be marked (rule C12).
+absl::Status CheckFailuresAreCounted(const PoolSnapshot& snapshot, const PoolBacklog& backlog) {
+  const Decisions decisions(snapshot);
+  for (const Decisions::Entry& entry : decisions.all()) {
+    const harvester::VirtualMachine& vm = entry.view->vm;
+    if (entry.step.kind != StepKind::kMarkBroken || vm.removal_undone.has_value() ||
+        backlog.counted.contains(vm.name) || !backlog.retries.LastOf(KeyOfStep(entry)).ok()) {
+      continue;
+    }
+    return base::Unavailable("the creation of VM " + vm.name + " has just failed (" +
+                             entry.step.reason + "); the next Scale knows for how long to wait");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
-                     ScaleMemory* memory)
+ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request)
     : deps_([&] {
         deps.logger = deps.logger.With({{"policy_id", request.policy_id}});
         deps.agents_reason = request.reason;
@@ -66,10 +127,12 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
       }()),
       policy_(std::move(policy)),
       request_(std::move(request)),
-      memory_(memory),
       action_id_(deps_.call),
+      result_{.action_id = action_id_},
       reconciler_(deps_, policy_),
-      reads_(deps_, policy_, request_.count, request_.last_count, request_.policy_id) {}
+      read_job_(base::Unavailable("not read")),
+      quotas_(base::Unavailable("not read")),
+      rooms_(base::Unavailable("not read")) {}
 
 absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                                    std::map<std::string, std::string> left_out) {
@@ -77,30 +140,53 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
   for (const auto& [vm, refused] : deps_.backlog.removal_refusals) {
     if (deps_.clock.Now() - refused.last < kVictimCooldown) inputs_.refusals[vm] = refused.count;
   }
-  for (const auto& [zone, at] : deps_.backlog.zone_failures) {
-    if (deps_.clock.Now() - at < kZoneAvoidedFor) inputs_.failing_zones.insert(zone);
-  }
+  inputs_.failing_zones = FailingZones();
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
-  range_ = {.from = CountOf(snapshot), .to = request_.count};
-  if (request_.count < range_->from && nodepool::NeedsAllocations(policy_.selector)) {
-    NH_ASSIGN_OR_RETURN(AllocationList allocations, reads_.Allocations(context, snapshot));
-    allocations_incomplete_ = allocations.incomplete;
-    inputs_.allocations = std::move(allocations.by_node);
+  result_.plan = {.from = CountOf(snapshot), .desired = request_.count, .to = request_.count};
+  if (request_.count >= result_.plan->from) return absl::OkStatus();
+  // What the policy's strategy needs, and what can refuse the removal, all at once.
+  absl::StatusOr<AllocationList> allocations = AllocationList{};
+  std::vector<std::function<void()>> reads = {
+      [&] { rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); },
+      [&] {
+        inputs_.cordoned_hosts =
+            deps_.hosts.ListCordoned(context.WithTimeout(kHostsLimit), EvacuatesHosts(policy_));
+      }};
+  if (nodepool::NeedsAllocations(policy_.selector)) {
+    reads.emplace_back([&] { allocations = ReadAllocations(context, deps_, snapshot); });
+    reads.emplace_back([&] { read_job_ = deps_.nomad().VerifyReadJob(context); });
   }
-  if (request_.count < range_->from) {
-    inputs_.cordoned_hosts = reads_.CordonedHosts(context);
-    // What the last growth was made of may be old: the policy can have changed since.
-    if (policy_.replace_drifted != config::ReplaceDrifted::kOff && IsMixed(snapshot)) {
-      UpdateCurrentTemplate(context.WithTimeout(kTemplateLimit), deps_, policy_,
-                            &memory_->current_template);
-      inputs_.current_template = memory_->current_template;
-    }
+  ReadAtOnce(context, deps_, reads);
+  NH_RETURN_IF_ERROR(context.Check());
+  NH_RETURN_IF_ERROR(allocations);
+  allocations_incomplete_ = allocations->incomplete;
+  inputs_.allocations = std::move(allocations->by_node);
+  // What the last growth was made of may be old: the policy can have changed since.
+  if (policy_.replace_drifted != config::ReplaceDrifted::kOff && IsMixed(snapshot)) {
+    UpdateCurrentTemplate(context.WithTimeout(kTemplateLimit), deps_, policy_,
+                          &deps_.backlog.new_vms.current);
+    inputs_.current_template = deps_.backlog.new_vms.current;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {
+std::set<std::string> ScaleCall::FailingZones() const {
+  std::set<std::string> failing;
+  for (const auto& [zone, at] : deps_.backlog.zone_failures) {
+    if (deps_.clock.Now() - at < kZoneAvoidedFor) failing.insert(zone);
+  }
+  return failing;
+}
+
+absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
+                                          const PoolSnapshot& snapshot) {
   auto plan = PlanScale(snapshot, request_.count, inputs_);
+  if (plan.ok() && plan->direction == Direction::kIn) {
+    const bool knows_work =
+        nodepool::NeedsAllocations(policy_.selector) && !allocations_incomplete_;
+    const absl::Status fits = CheckDrainFit(context, deps_, snapshot, inputs_, knows_work, &*plan);
+    if (!fits.ok()) plan = fits;
+  }
   inputs_.allocations.clear();  // covers the whole region; only the plan needs it
   return plan;
 }
@@ -121,13 +207,13 @@ absl::Status ScaleCall::EnforceConsent(ScalePlan* plan) const {
   return absl::OkStatus();
 }
 
-absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {
+absl::Status ScaleCall::CheckReadJob(const ScalePlan& plan) const {
   if (plan.direction != Direction::kIn || !nodepool::NeedsAllocations(policy_.selector)) {
     return absl::OkStatus();
   }
   nomad::ReadJob read_job = nomad::ReadJob::kDenied;
   if (!allocations_incomplete_) {
-    NH_ASSIGN_OR_RETURN(read_job, reads_.ReadJob(context));
+    NH_ASSIGN_OR_RETURN(read_job, read_job_);
   }
   if (read_job == nomad::ReadJob::kEverywhere) return absl::OkStatus();
   return base::FailedPrecondition(
@@ -138,8 +224,11 @@ absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const Scal
       "; grant namespace \"*\" { capabilities = [\"read-job\"] }");
 }
 
-absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) const {
-  NH_ASSIGN_OR_RETURN(const kube::AccessRules rules, reads_.Rules(context));
+absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) {
+  if (!rules_.has_value()) {
+    rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns);
+  }
+  NH_ASSIGN_OR_RETURN(const kube::AccessRules rules, *rules_);
   NH_ASSIGN_OR_RETURN(const std::vector<Right> missing,
                       MissingRights(context, *deps_.clients.kube, rules, deps_.key.ns,
                                     plan.create.empty() ? RemovalRights() : CreationRights()));
@@ -152,10 +241,18 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
       "the token may not, in namespace " + deps_.key.ns + ": " + absl::StrJoin(texts, ", "));
 }
 
+harvester::BackOff ScaleCall::KnownBackOff(base::WallTime now) const {
+  harvester::BackOff back_off = deps_.lease.record().back_off;
+  for (const std::string& cause : deps_.backlog.unrecorded.failures)
+    RecordFailure(&back_off, cause, now);
+  if (deps_.backlog.unrecorded.no_room.has_value()) RecordNoRoom(&back_off, now);
+  return back_off;
+}
+
 // If creation must wait, removes the creations from the plan; only cancellations of removals may
 // remain.
 absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
-  const harvester::BackOff back_off = deps_.lease.record().back_off;
+  const harvester::BackOff back_off = KnownBackOff(now);
   if (plan->direction == Direction::kIn) return CheckRemoval(back_off, now);
   if (plan->create.empty()) return absl::OkStatus();
   const absl::Status waits = CheckCreation(back_off, now);
@@ -185,7 +282,7 @@ void ScaleCall::WarnOfCreations() {
          {"left_out", absl::StrJoin(creation_->template_notes, "; ")}});
   }
   std::string unread = absl::StrJoin(creation_->unread_classes, ", ");
-  if (unread == memory_->unread_classes) return;
+  if (unread == deps_.backlog.unread_classes) return;
   if (!unread.empty()) {
     deps_.logger.Warn(
         "The token may not read what the policy names, so it is not checked; if it is missing, VMs "
@@ -193,27 +290,41 @@ void ScaleCall::WarnOfCreations() {
         "priorityclasses.scheduling.k8s.io, as the optional ClusterRole of examples/rbac.yaml does",
         {{"action_id", action_id_}, {"not_checked", unread}});
   }
-  memory_->unread_classes = std::move(unread);
+  deps_.backlog.unread_classes = std::move(unread);
 }
 
 // Runs all of Harvester's checks that can refuse a VM.
 absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
-                                       const PoolSnapshot& snapshot) {
-  NH_ASSIGN_OR_RETURN(creation_, reads_.Creation(context, snapshot.look().nomad_index));
-  if (snapshot.look().nomad_cluster.has_value()) {
-    // The keys in the Look may be outdated if Nomad was rebuilt.
-    NH_ASSIGN_OR_RETURN(creation_->vm_spec.nomad_cluster, reads_.ClusterKeys(context));
-    if (!IsSameCluster(creation_->vm_spec.nomad_cluster, *snapshot.look().nomad_cluster)) {
+                                       const PoolSnapshot& snapshot, CreationSources sources,
+                                       absl::StatusOr<std::string> keys) {
+  NH_ASSIGN_OR_RETURN(creation_,
+                      PlanCreation(deps_, policy_, sources, snapshot.observation().nomad_index,
+                                   request_.policy_id));
+  quotas_ = std::move(sources.quotas);
+  if (snapshot.observation().nomad_cluster.ok()) {
+    // The keys in the Observation may be outdated if Nomad was rebuilt.
+    NH_ASSIGN_OR_RETURN(creation_->vm_spec.nomad_cluster, std::move(keys));
+    if (!IsSameCluster(creation_->vm_spec.nomad_cluster, *snapshot.observation().nomad_cluster)) {
       return base::Unavailable(
           "another Nomad cluster answers than a moment ago; the next Scale "
           "looks again");
     }
   }
-  creation_->halted = request_.old_goes_first;
+  creation_->halted = old_goes_first_;
   WarnOfCreations();
-  memory_->current_template = {.hash = creation_->vm_spec.template_hash,
-                               .parts = creation_->vm_spec.template_parts};
-  return reads_.Admit(context, *creation_);
+  deps_.backlog.new_vms.current = {.hash = creation_->vm_spec.template_hash,
+                                   .parts = creation_->vm_spec.template_parts};
+  absl::StatusOr<std::optional<harvester::VmNeed>> need = base::Unavailable("not read");
+  std::vector<std::function<void()>> reads = {
+      [&] { need = DryRunCreation(context, deps_, policy_, *creation_); }};
+  if (!old_goes_first_) {
+    reads.emplace_back(
+        [&] { rooms_ = deps_.hosts.ListRooms(context.WithTimeout(kHostsLimit), deps_.key); });
+  }
+  ReadAtOnce(context, deps_, reads);
+  NH_RETURN_IF_ERROR(context.Check());
+  NH_ASSIGN_OR_RETURN(deps_.backlog.need, std::move(need));
+  return absl::OkStatus();
 }
 
 // Runs after all checks that Harvester may fail, because it makes a token that is valid for a
@@ -222,7 +333,7 @@ absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
   if (!creation_.has_value()) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckIntroTokens(context, deps_, policy_, &*creation_));
   const bool without = policy_.intro_token != config::IntroToken::kOff && !creation_->intro_tokens;
-  if (std::exchange(memory_->without_intro_tokens, without) != without && without) {
+  if (std::exchange(deps_.backlog.without_intro_tokens, without) != without && without) {
     deps_.logger.Warn(
         "Nomad has no introduction tokens (1.11 and newer have): {{nomad_intro_token}} is empty",
         {{"action_id", action_id_}});
@@ -230,28 +341,82 @@ absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
   return absl::OkStatus();
 }
 
-// Reduces the plan to as many VMs as fit; the action returns an error for the rest.
-absl::Status ScaleCall::CheckQuotas(ScalePlan* plan) {
-  if (request_.old_goes_first) return absl::OkStatus();  // the old VM leaves room for it
-  const auto& quotas = reads_.quotas();
-  if (!quotas.ok()) {
-    // The right to read quotas is optional, and Harvester enforces them in any case (rule C3).
-    deps_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas.status()}});
-    return absl::OkStatus();
+// The scheduler may have room where the forecast has none: something is counted that does not count
+// there.
+bool ScaleCall::DoubtsForecast() {
+  const base::MonoTime now = deps_.clock.Now();
+  auto& refused = deps_.backlog.refused_by_forecast;
+  // Growth that was not wanted for so long begins anew.
+  if (!refused.has_value() || now - refused->last >= kForecastAloneFor) refused = {now, now};
+  refused->last = now;
+  return now - refused->first >= kForecastAloneFor;
+}
+
+// The right to read the hosts is optional, and the scheduler decides in any case.
+absl::StatusOr<std::string> ScaleCall::FitHosts(const PoolSnapshot& snapshot, std::size_t wanted,
+                                                ScalePlan* plan) {
+  const std::optional<harvester::VmNeed>& need = deps_.backlog.need;
+  if (!rooms_.ok() || !need.has_value()) {
+    deps_.logger.Debug("The room on the hosts is not known",
+                       {{"action_id", action_id_}, {"error", rooms_.status()}});
+    return std::string();
   }
-  const auto room = harvester::FindQuotaRoom(*quotas, creation_->vm_spec);
-  const std::size_t wanted = plan->create.size();
-  if (!room.has_value() || room->vms >= static_cast<std::int64_t>(wanted)) return absl::OkStatus();
-  const absl::Status why(absl::StatusCode::kResourceExhausted,
-                         std::to_string(room->vms) + " of " + std::to_string(wanted) +
-                             " VMs fit the quota of namespace " + deps_.key.ns + ": " +
-                             room->limit);
-  if (room->vms == 0 && plan->cancel_removals.empty()) return why;
-  deps_.logger.Warn(
-      "A quota has no room for all new VMs",
-      {{"action_id", action_id_}, {"wanted", wanted}, {"room", room->vms}, {"why", room->limit}});
+  harvester::RoomForecast forecast = ForecastPlan(*rooms_, *need, snapshot, inputs_, plan);
+  if (forecast.never) {
+    std::string why = NeverText(forecast) + "; " + kCureOfNever;
+    lacks_room_ = true;
+    if (plan->cancel_removals.empty()) return base::FailedPrecondition(why);
+    KeepCreations(plan, 0);
+    return why;
+  }
+  const std::size_t fits = FitsIn(forecast);
+  if (fits > 0) deps_.backlog.refused_by_forecast.reset();
+  if (fits == plan->create.size()) return std::string();
+  std::string why = std::to_string(fits) + " of " + std::to_string(wanted) +
+                    " VMs fit now: " + forecast.why + "; " + kCureOfNoRoom;
+  if (fits == 0 && DoubtsForecast()) {
+    forecast.fits[0] = true;
+    deps_.logger.Warn(
+        "Nothing but the forecast has refused new VMs for ten minutes; one is made all the same",
+        {{"action_id", action_id_}, {"forecast", why}});
+  }
+  KeepCreations(plan, forecast.fits);
+  return why;
+}
+
+// The right to read quotas is optional, and Harvester enforces them in any case (rule C3).
+std::string ScaleCall::FitQuotas(std::size_t wanted, ScalePlan* plan) const {
+  if (!quotas_.ok()) {
+    deps_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas_.status()}});
+    return "";
+  }
+  const auto room = harvester::FindQuotaRoom(*quotas_, creation_->vm_spec);
+  if (!room.has_value() || std::cmp_greater_equal(room->vms, plan->create.size())) return "";
   KeepCreations(plan, static_cast<std::size_t>(room->vms));
-  deferred_ = why;
+  return std::to_string(room->vms) + " of " + std::to_string(wanted) +
+         " VMs fit the quota of namespace " + deps_.key.ns + ": " + room->limit +
+         "; raise it, and the rest follows by itself";
+}
+
+// Reduces the plan to as many VMs as fit; the action returns an error for the rest.
+absl::Status ScaleCall::CheckRoom(const PoolSnapshot& snapshot, ScalePlan* plan) {
+  if (old_goes_first_) return absl::OkStatus();  // the old VM leaves room for it
+  const std::size_t wanted = plan->create.size();
+  std::string why = FitQuotas(wanted, plan);
+  if (plan->create.empty()) {
+    deps_.backlog.refused_by_forecast.reset();  // the forecast is not alone
+  } else {
+    NH_ASSIGN_OR_RETURN(std::string of_hosts, FitHosts(snapshot, wanted, plan));
+    if (!of_hosts.empty()) why = std::move(of_hosts);
+  }
+  const std::size_t made = plan->create.size();
+  if (made == wanted) return absl::OkStatus();
+  lacks_room_ = true;
+  absl::Status lacks(absl::StatusCode::kResourceExhausted, why);
+  if (made == 0 && plan->cancel_removals.empty()) return lacks;
+  deps_.logger.Warn("There is no room for all new VMs",
+                    {{"action_id", action_id_}, {"wanted", wanted}, {"made", made}, {"why", why}});
+  deferred_ = std::move(lacks);
   return absl::OkStatus();
 }
 
@@ -260,10 +425,28 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
   ScalePlan& plan = *wanted;
   if (absl::Status waits = CheckBackOff(&plan, snapshot.now()); !waits.ok()) {
     told_by_record_ = true;
+    result_.backs_off = true;
     return waits;
   }
+  // While a broken VM must not be marked, nothing is counted.
+  if (!plan.create.empty() &&
+      reconciler_.ReasonToWait(snapshot, StepKind::kMarkBroken) == nullptr) {
+    const absl::Status counted = CheckFailuresAreCounted(snapshot, deps_.backlog);
+    result_.unrecorded = !counted.ok();
+    NH_RETURN_IF_ERROR(counted);
+  }
   // A removal needs to know where the autoscaler itself runs; growth goes on without (rule C7).
-  if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(snapshot.look().own_node_problem);
+  if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(snapshot.observation().own_node_problem);
+  CreationSources sources;
+  absl::StatusOr<std::string> keys = base::Unavailable("not read");
+  if (!plan.create.empty()) {
+    ReadAtOnce(
+        context, deps_,
+        {[&] { rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); },
+         [&] { sources = ReadSources(context, deps_, policy_); },
+         [&] { keys = deps_.nodes.ReadCluster(context); }});
+    NH_RETURN_IF_ERROR(context.Check());
+  }
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
   if (plan.direction == Direction::kIn && !request_.mass_loss_over) {
     const MassLoss loss = snapshot.mass_loss();
@@ -274,8 +457,8 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
     }
   }
   if (plan.create.empty()) return absl::OkStatus();
-  NH_RETURN_IF_ERROR(CheckCreations(context, snapshot));
-  return CheckQuotas(&plan);
+  NH_RETURN_IF_ERROR(CheckCreations(context, snapshot, std::move(sources), std::move(keys)));
+  return CheckRoom(snapshot, &plan);
 }
 
 absl::Status ScaleCall::CheckPaused(base::WallTime now) const {
@@ -308,6 +491,8 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
                                     const PoolSnapshot& snapshot) {
   PoolRecord record = deps_.lease.record();
   harvester::LeaseAction action{.id = action_id_, .from = plan->from, .to = plan->to};
+  action.despite_mass_loss =
+      request_.mass_loss_over && plan->direction == Direction::kIn && snapshot.mass_loss().alarming;
   for (PlannedCreation& creation : plan->create) {
     if (creation.name.empty()) {
       do {
@@ -319,7 +504,7 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
     action.create[creation.name] = creation.action_id;
   }
   for (const PlannedRemoval& removal : plan->remove) action.names.insert(removal.vm);
-  action.back.insert(plan->cancel_removals.begin(), plan->cancel_removals.end());
+  action.cancel.insert(plan->cancel_removals.begin(), plan->cancel_removals.end());
   if (record.action.has_value()) {
     // Keeps names left over by an earlier action that this one does not use, for the next.
     for (const auto& [name, id] : record.action->create) {
@@ -340,31 +525,32 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
   record.action = std::move(action);
   RecordPolicy(snapshot.now(), &record);
   // Stores the cluster with the nodes on which the plan was based.
-  return deps_.lease.Store(context, record, snapshot.look().nomad_cluster.value_or(""));
+  NH_RETURN_IF_ERROR(
+      deps_.lease.Store(context, record, snapshot.observation().nomad_cluster.value_or("")));
+  result_.acted = true;
+  return absl::OkStatus();
 }
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   absl::Status outcome = Act(context);
   // A cancelled call did not fail because of the pool. A pause or a back-off is on the Lease
   // anyway.
-  const bool is_idle = outcome.ok() && !acted_ && !deps_.lease.record().last_error.has_value();
-  const bool says_nothing = absl::IsCancelled(outcome) || is_idle || told_by_record_;
+  if (absl::IsCancelled(outcome) || told_by_record_) return outcome;
+  if (lacks_room_) deps_.backlog.unrecorded.no_room.emplace();
   // What did not fit is still refused once the rest of the action has ended.
   const bool is_deferred = !deferred_.ok() && outcome == deferred_;
-  if (!says_nothing) reconciler_.RecordOutcome(is_deferred ? "" : action_id_, outcome);
+  deps_.backlog.unrecorded.AddOutcome(is_deferred ? "" : action_id_, outcome);
   return outcome;
 }
 
 // A Scale takes precedence: pending replacements turn into counted VMs (rule R4). This is written
 // once nothing refuses the Scale.
-absl::StatusOr<ScaleCall::Planned> ScaleCall::PlanWithout(const runtime::Context& context,
-                                                          const Reconciler::Settled& settled,
-                                                          const std::set<std::string>& stuck) {
+absl::StatusOr<ScalePlan> ScaleCall::PlanWithout(const runtime::Context& context,
+                                                 const Reconciler::Settled& settled,
+                                                 const std::set<std::string>& stuck) {
   std::vector<const VmView*> pending = ReplacementsToCount(settled.snapshot, request_.count);
   std::erase_if(pending, [&](const VmView* view) { return stuck.contains(view->vm->name); });
-  Planned planned{.snapshot = WithoutReplacements(settled.snapshot, pending)};
-  const PoolSnapshot& snapshot = planned.snapshot;
-  for (const VmView* view : pending) planned.to_count.insert(view->vm->name);
+  const PoolSnapshot snapshot = WithoutReplacements(settled.snapshot, pending);
   std::map<std::string, std::string> left_out = settled.left_out;
   for (const VmView* view : settled.snapshot.vms()) {
     // Without the old VM the new one would count in its place.
@@ -372,15 +558,22 @@ absl::StatusOr<ScaleCall::Planned> ScaleCall::PlanWithout(const runtime::Context
     left_out[view->vm->replaces->vm] =
         "VM " + view->vm->name + ", which is to take its place, cannot be written";
   }
+  if (request_.count < CountOf(snapshot)) {
+    // A removal that must wait reads nothing more at each tick.
+    const absl::Status waits = CheckRemoval(KnownBackOff(snapshot.now()), snapshot.now());
+    told_by_record_ = !waits.ok();
+    NH_RETURN_IF_ERROR(waits);
+  }
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(left_out)));
   inputs_.newly_counted = CountOf(snapshot) - CountOf(settled.snapshot);
-  NH_ASSIGN_OR_RETURN(planned.plan, Plan(snapshot));
-  ScalePlan& plan = planned.plan;
-  range_ = {.from = plan.from, .to = plan.to};
+  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot));
+  for (const VmView* view : pending) plan.newly_counted.insert(view->vm->name);
+  result_.plan = plan;
   deferred_ = absl::OkStatus();
+  lacks_room_ = false;
   if (plan.direction != Direction::kNone) {
     NH_RETURN_IF_ERROR(EnforceConsent(&plan));
-    NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
+    NH_RETURN_IF_ERROR(CheckReadJob(plan));
     NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
     NH_RETURN_IF_ERROR(CheckTokens(context));
   }
@@ -391,13 +584,11 @@ absl::StatusOr<ScaleCall::Planned> ScaleCall::PlanWithout(const runtime::Context
                                 {"to", plan.to},
                                 {"capped", plan.capped},
                                 {"plan", Describe(plan)}});
-  return planned;
+  return plan;
 }
 
 absl::Status ScaleCall::Act(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(Reconciler::Settled settled,
-                      reconciler_.FinishRollBacks(context, reads_.TakeObserved()));
-  reads_.ForgetIfLate();
+  NH_ASSIGN_OR_RETURN(Reconciler::Settled settled, reconciler_.FinishRollBacks(context));
   if (absl::Status paused = CheckPaused(settled.snapshot.now()); !paused.ok()) {
     told_by_record_ = true;
     return paused;
@@ -405,41 +596,29 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   if (CountOf(settled.snapshot) != request_.count) {
     NH_RETURN_IF_ERROR(CheckSwap(settled.snapshot));
   }
-  std::optional<Planned> planned;
+  ScalePlan plan;
   std::set<std::string> stuck;
   for (bool is_written = false; !is_written;) {
-    NH_ASSIGN_OR_RETURN(planned, PlanWithout(context, settled, stuck));
+    NH_ASSIGN_OR_RETURN(plan, PlanWithout(context, settled, stuck));
     NH_ASSIGN_OR_RETURN(std::set<std::string> more,
-                        EndReplacements(context, *planned, &settled.snapshot));
+                        EndReplacements(context, plan, &settled.snapshot));
     is_written = more.empty();
     stuck.merge(more);
   }
-  ScalePlan& plan = planned->plan;
   if (plan.direction == Direction::kNone) return absl::OkStatus();
-  NH_RETURN_IF_ERROR(StoreAction(context, &plan, planned->snapshot));
-  leaves_work_ = acted_ = true;
-  Tracker tracker({.action_id = action_id_,
-                   .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
-                   .despite_mass_loss = request_.mass_loss_over,
-                   .uncounted = planned->to_count,
-                   .logger = deps_.logger},
-                  plan);
-  const absl::Status ended = reconciler_.RunScale(
-      context, settled.snapshot,
-      {.tracker = tracker, .creation = creation_.has_value() ? &*creation_ : nullptr});
-  if (ended.ok()) reconciler_.CloseRecord(&tracker);
-  reconciler_.LeaveToBackground(tracker);
-  absl::Status final_status = tracker.FinalStatus(ended);
-  leaves_work_ =
-      reconciler_.has_unowned_secret() || !final_status.ok() || !deps_.backlog.leftovers.empty();
-  if (final_status.ok()) final_status = deferred_;
-  deps_.logger.Log(final_status.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
+  NH_RETURN_IF_ERROR(StoreAction(context, &plan, settled.snapshot));
+  Acceptance acceptance(deps_, reconciler_, action_id_, plan,
+                        creation_.has_value() ? &*creation_ : nullptr);
+  absl::Status outcome = acceptance.Run(context, settled.snapshot);
+  if (outcome.ok()) outcome = deferred_;
+  deps_.logger.Log(outcome.ok() ? log::Level::kInfo : log::Level::kWarn,
+                   outcome.ok() ? "Scale accepted" : "Scale failed",
                    {{"action_id", action_id_},
                     {"reason", request_.reason},
                     {"from", plan.from},
                     {"to", plan.to},
-                    {"outcome", final_status}});
-  return final_status;
+                    {"outcome", outcome}});
+  return outcome;
 }
 
 // The agent reads its metrics after the Status: a node that became ready in between counts twice
@@ -453,11 +632,10 @@ absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
 }
 
 absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::Context& context,
-                                                                 const Planned& planned,
+                                                                 const ScalePlan& plan,
                                                                  PoolSnapshot* snapshot) {
   const auto is_removed = [&](const std::string& vm) {
-    const std::vector<PlannedRemoval>& remove = planned.plan.remove;
-    return std::any_of(remove.begin(), remove.end(),
+    return std::any_of(plan.remove.begin(), plan.remove.end(),
                        [&](const PlannedRemoval& removal) { return removal.vm == vm; });
   };
   std::set<std::string> stuck;
@@ -466,7 +644,7 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
   for (int attempt = 1;; ++attempt) {
     std::vector<const VmView*> pending = PendingReplacements(*snapshot);
     std::erase_if(pending, [&](const VmView* view) {
-      return !planned.to_count.contains(view->vm->name) || stuck.contains(view->vm->name);
+      return !plan.newly_counted.contains(view->vm->name) || stuck.contains(view->vm->name);
     });
     if (pending.empty()) return stuck;
     for (const VmView* view : pending) {
@@ -512,25 +690,28 @@ absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const Poo
     return step.row == Row::kUnmarkedUnhealthyWaits ? absl::OkStatus()
                                                     : base::FailedPrecondition(step.reason);
   }
-  const std::string objection = ObjectionTo(*old.vm, &node.value, snapshot);
+  const std::string objection = ObjectionToRemoval(*old.vm, &node.value, snapshot);
   return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::PlanReplacement(const runtime::Context& context,
                                                      const PoolSnapshot& snapshot,
                                                      const harvester::VirtualMachine& vm) {
+  old_goes_first_ = OldGoesFirst(policy_);
   const std::int64_t count = CountOf(snapshot);
   ScalePlan plan{.direction = Direction::kOut, .from = count, .desired = count, .to = count};
   plan.create = PlanCreations(snapshot, 1);
+  inputs_.failing_zones = FailingZones();
   const std::vector<std::string>& zones = policy_.zones;
-  if (std::find(zones.begin(), zones.end(), vm.zone) != zones.end()) {
+  if (std::find(zones.begin(), zones.end(), vm.zone) != zones.end() &&
+      !inputs_.failing_zones.contains(vm.zone)) {
     plan.create[0].zone = vm.zone;
   } else {
     AssignZones(snapshot, inputs_, &plan);
   }
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(deferred_);
-  plan.to = count;  // a quota may have reduced it
+  plan.to = count;
   return plan;
 }
 
@@ -543,52 +724,44 @@ absl::Status ScaleCall::CheckReplacement(const runtime::Context& context,
 absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
                                 const Replaceable& old) {
   const harvester::VirtualMachine& vm = old.vm->vm;
-  NH_ASSIGN_OR_RETURN(ScalePlan plan, PlanReplacement(context, snapshot, vm));
+  absl::StatusOr<ScalePlan> planned = PlanReplacement(context, snapshot, vm);
+  result_.lacks_room = lacks_room_;
+  if (lacks_room_) {
+    NoRoom& no_room = deps_.backlog.unrecorded.no_room.emplace();
+    // In the place of an unhealthy VM it counts for the back-off alone (rule R5).
+    if (!old.is_unhealthy()) {
+      no_room = {.of_template = deps_.backlog.new_vms.current.hash,
+                 .why = base::Message(planned.status())};
+    }
+  }
+  NH_ASSIGN_OR_RETURN(ScalePlan plan, std::move(planned));
   // The template was just read, and the old VM may already match it.
   const ReplacementQueue queue =
-      QueueOfReplacements(snapshot, deps_.lease.record(), memory_->current_template);
-  const bool is_wanted =
-      queue.rests.empty() && std::any_of(queue.vms.begin(), queue.vms.end(),
-                                         [&](const Replaceable& vm) { return vm.vm == old.vm; });
+      QueueOfReplacements(snapshot, deps_.lease.record(), deps_.backlog.new_vms.current);
+  const bool is_wanted = queue.blocked_reason.empty() &&
+                         std::any_of(queue.vms.begin(), queue.vms.end(),
+                                     [&](const Replaceable& vm) { return vm.vm == old.vm; });
   if (!is_wanted) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckTokens(context));
-  plan.create[0].replaces = ReplacesOf(old, memory_->current_template, snapshot.now());
+  plan.create[0].replaces = ReplacesOf(old, deps_.backlog.new_vms.current, snapshot.now());
   harvester::VmSpec& vm_spec = creation_->vm_spec;
-  if (request_.old_goes_first) {
+  if (old_goes_first_) {
     plan.create[0].replaces->start = policy::NameOf(vm_spec.run_strategy);
     vm_spec.join_timeout = "none";  // until it is started
-  } else {
-    // Applies whatever wait_for says: without a deadline the old VM could wait for the new one
-    // forever (rule R5).
-    vm_spec.join_timeout = base::FormatGoDuration(policy_.join_timeout);
   }
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
-  leaves_work_ = acted_ = true;
-  const PlannedCreation& creation = plan.create[0];
-  deps_.logger.Info(
-      "Replacing a VM",
-      {{"vm", vm.name}, {"by", creation.name}, {"why", old.reason}, {"action_id", action_id_}});
-  if (creation.action_id != action_id_) {
-    NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps_, creation.name));
-  }
-  // As in a Scale, until it is answered (rule C3): a VM whose creation arrives after its Secret was
-  // removed as a leftover would never boot.
-  const auto make = [&] {
-    return MakeVm(context, deps_, *creation_, creation, action_id_, snapshot);
-  };
-  absl::StatusOr<CreatedVm> created = make();
-  for (int i = 1; i < kMaxCreations && MayRepeatCreation(EffectOf(created.status())); ++i) {
-    created = make();
-  }
-  NH_RETURN_IF_ERROR(created);
-  return OwnSecret(context, deps_, *created);
+  deps_.logger.Info("Replacing a VM", {{"vm", vm.name},
+                                       {"by", plan.create[0].name},
+                                       {"why", Describe(old.reason)},
+                                       {"action_id", action_id_}});
+  Acceptance acceptance(deps_, reconciler_, action_id_, plan, &*creation_);
+  return acceptance.Run(context.WithTimeout(kReplacementLimit), snapshot);
 }
 
 absl::StatusOr<PoolSnapshot> ScaleCall::ObserveWithNomad(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, reconciler_.Observe(context));
-  std::string problem = NomadProblem(snapshot);
-  if (problem.empty()) return snapshot;
-  return base::Unavailable(std::move(problem));
+  NH_RETURN_IF_ERROR(CheckNomad(snapshot));
+  return snapshot;
 }
 
 void ScaleCall::ProposeReplacements(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -601,20 +774,20 @@ void ScaleCall::ProposeReplacements(const runtime::Context& context, const PoolS
     if (read.ok()) {
       current = *std::move(read);
     } else {
-      proposal->replacement_rests =
+      proposal->replacement_blocked_reason =
           "which VMs have drifted is not known: " + base::Message(read.status());
     }
   }
-  const auto [vms, rests] = QueueOfReplacements(snapshot, record, current);
+  const auto [vms, blocked_reason] = QueueOfReplacements(snapshot, record, current);
   if (vms.empty()) return;
   for (const Replaceable& each : vms) {
-    proposal->to_replace.push_back({each.vm->vm->name, each.reason});
+    proposal->to_replace.push_back({each.vm->vm->name, Describe(each.reason)});
   }
-  proposal->replacement_rests = rests;
-  if (!rests.empty()) return;
-  ScaleCall call(deps_, policy_, {.old_goes_first = OldGoesFirst(policy_)}, memory_);
+  proposal->replacement_blocked_reason = blocked_reason;
+  if (!blocked_reason.empty()) return;
+  ScaleCall call(deps_, policy_, {});
   const absl::Status refused = call.CheckReplacement(context, snapshot, vms[0]);
-  if (!refused.ok()) proposal->replacement_rests = base::Message(refused);
+  if (!refused.ok()) proposal->replacement_blocked_reason = base::Message(refused);
 }
 
 absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
@@ -633,18 +806,17 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, {}));
   inputs_.newly_counted = CountOf(snapshot) - counted;
   proposal.refusal = CheckPaused(snapshot.now());
-  absl::StatusOr<ScalePlan> plan = Plan(snapshot);
+  absl::StatusOr<ScalePlan> plan = Plan(context, snapshot);
   if (!plan.ok()) {
-    proposal.plan = {.direction = request_.count > range_->from ? Direction::kOut : Direction::kIn,
-                     .from = range_->from,
-                     .desired = request_.count,
-                     .to = request_.count};
+    proposal.plan = *result_.plan;
+    proposal.plan.direction =
+        request_.count > proposal.plan.from ? Direction::kOut : Direction::kIn;
     proposal.refusal.Update(plan.status());
     return proposal;
   }
   if (plan->direction != Direction::kNone) {
     proposal.replaced = ReplacedVms(snapshot);
-    proposal.refusal.Update(CheckReadJob(context, *plan));
+    proposal.refusal.Update(CheckReadJob(*plan));
     proposal.refusal.Update(Preflight(context, &*plan, snapshot));
     if (context.Done()) return proposal.refusal.ok() ? context.Check() : proposal.refusal;
   }
@@ -667,7 +839,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
 absl::Status ScaleCall::DryRun(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, ObserveWithNomad(context));
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, {}));
-  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(snapshot));
+  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(context, snapshot));
   deps_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
                                                     {"from", plan.from},
                                                     {"to", plan.to},

@@ -17,12 +17,14 @@
 #include "nomad_harvester/scaling/template_check.h"
 
 #include "drivers/background.h"
+#include "drivers/scale_call.h"
 #include "drivers/session.h"
 #include "execution/creation.h"
 #include "execution/pool_metrics.h"
 #include "execution/read_only.h"
 #include "nlohmann/json.hpp"
 #include "observation/nomad_reads.h"
+#include "rules/room.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -30,19 +32,12 @@ namespace {
 using runtime::CancelReason;
 using runtime::Context;
 
-// Status replies this long before its deadline, so that the reply arrives in time.
-constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
+// Status replies this long before its deadline, so that the reply arrives in time: sixty pools of a
+// busy machine whose deadlines are the same wait for a processor, too (rule L8).
+constexpr base::Duration kStatusMargin = std::chrono::seconds(1);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 // How long the first Status of a pool waits for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
-
-// A finished Scale, for the log.
-struct FinishedScale {
-  PoolKey pool;
-  std::string policy_id;
-  bool dry_run = false;
-  ScaleFacts facts{};
-};
 
 struct ActionMeta {
   bool dry_run = false;
@@ -93,14 +88,15 @@ std::vector<std::string> MissingFiles(const config::PoolPolicy& policy) {
 
 // True if the keys just read belong to another cluster than a record of the pool: a VM's or, if no
 // VM has one, the Lease's.
-bool DiffersFromKeys(const PoolKey& key, const std::string& by_lease, const Look& look) {
+bool DiffersFromKeys(const PoolKey& key, const std::string& by_lease,
+                     const Observation& observation) {
   bool is_recorded = false;
-  for (const VmView& view : look.vms) {
+  for (const VmView& view : observation.vms) {
     if (!view.member || view.vm->pool != key.pool || view.vm->nomad_cluster.empty()) continue;
-    if (IsOtherCluster(view.vm, look)) return true;
+    if (IsOtherCluster(view.vm, observation)) return true;
     is_recorded = true;
   }
-  return !is_recorded && IsOtherCluster(by_lease, look);
+  return !is_recorded && IsOtherCluster(by_lease, observation);
 }
 
 class Service final : public TargetService {
@@ -128,6 +124,11 @@ class Service final : public TargetService {
 
   absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
                                             const SharedPolicy& policy);
+  void AddHostReads(const Context& context, Session& session, const Pool& pool,
+                    const config::PoolPolicy& policy,
+                    std::vector<std::function<absl::Status()>>* reads);
+  void LogUnknownRoom(const Pool& pool, const absl::Status& why);
+  void ShowRoom(const Context& context, Session& session, Pool& pool, const PoolSnapshot& snapshot);
   TargetStatus Unready(Pool& pool, const std::string& reason);
   void LogReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(const PoolRecord& record, Pool& pool, const PoolSnapshot& snapshot);
@@ -135,15 +136,11 @@ class Service final : public TargetService {
                        const PoolSnapshot& snapshot);
 
   absl::Status TryScale(const Context& context, const ScaleAction& action, const StringMap& values,
-                        FinishedScale* finished);
+                        ScaleRequest* request, ScaleResult* result);
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
-                         ScaleFacts* facts);
-  // What new VMs are made of is read while the Lease is acquired, everything else once it is held.
-  absl::StatusOr<std::unique_ptr<LeaseHold>> AcquireAndPrefetch(const Context& context,
-                                                                PoolLease& lease,
-                                                                ScaleReads& reads);
-  void LogRefusal(const ScaleAction& action, const FinishedScale& scale,
+                         ScaleResult* result);
+  void LogRefusal(const ScaleRequest& request, const ScaleResult& result,
                   const absl::Status& outcome);
 
   const ServiceOptions options_;
@@ -182,11 +179,7 @@ absl::Status Service::Configure(const StringMap& values) {
   warnings.insert(config->missing_token_files.begin(), config->missing_token_files.end());
   warnings.insert(transports.warnings.begin(), transports.warnings.end());
   for (const std::string& warning : warnings) options_.logger.Warn(warning);
-  if (options_.set_log_level) {
-    log::Level level{};
-    const bool given = log::ParseLevel(config->log_level, &level);
-    options_.set_log_level(given ? std::optional(level) : std::nullopt);
-  }
+  if (options_.set_log_level) options_.set_log_level(log::ParseLevel(config->log_level));
   const std::shared_ptr<metrics::Sink> sink =
       options_.metrics_for ? options_.metrics_for(config->metrics_address) : nullptr;
   ShowErrors(sink.get());
@@ -224,14 +217,46 @@ void Service::SetOwnNode(const Context& context, Session& session, Pool& pool) {
   if (!own.ok() && !context.Done()) pools_.WarnOnce(pool, {base::Message(own.status())});
 }
 
+// Each list has its own time limit, so that two slow ones do not add up. None fails the Status.
+void Service::AddHostReads(const Context& context, Session& session, const Pool& pool,
+                           const config::PoolPolicy& policy,
+                           std::vector<std::function<absl::Status()>>* reads) {
+  const auto add = [&](std::function<void(Hosts & hosts, const Context& limited)> read) {
+    reads->emplace_back([context, &hosts = session.hosts(), read = std::move(read)] {
+      read(hosts, context.WithTimeout(kHostsLimit));
+      return absl::OkStatus();
+    });
+  };
+  const auto is_due = [&hosts = session.hosts(), now = options_.clock->Now()](
+                          HostUse use, const std::string& ns) { return hosts.IsDue(use, ns, now); };
+  const auto list_vms = [&ns = pool.key.ns](Hosts& hosts, const Context& limited) {
+    hosts.List(limited, ns);
+  };
+  if (policy.publish_host && is_due(HostUse::kPublish, pool.key.ns)) {
+    add(list_vms);
+    add([](Hosts& hosts, const Context& limited) { hosts.RefreshZone(limited); });
+  }
+  if (EvacuatesHosts(policy) && is_due(HostUse::kEvacuate, pool.key.ns)) {
+    add(list_vms);
+    add([](Hosts& hosts, const Context& limited) { hosts.ListCordoned(limited); });
+  }
+  if (session.clients().metrics_sink != nullptr && is_due(HostUse::kRoom, "")) {
+    add([this, &pool](Hosts& hosts, const Context& limited) {
+      const auto rooms = hosts.ListRooms(limited, pool.key);
+      if (!rooms.ok()) LogUnknownRoom(pool, rooms.status());
+    });
+  }
+}
+
 absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
                                                    Pool& pool, const SharedPolicy& policy) {
-  Look look = LookFor(session.clients().config->nomad.region, pool.key.pool, policy);
+  Observation observation =
+      EmptyObservation(session.clients().config->nomad.region, pool.key.pool, policy);
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> seen =
       base::Unavailable("not read");
   absl::StatusOr<nomad::Indexed<NodeList>> nodes = base::Unavailable("not read");
   absl::StatusOr<std::string> cluster = base::Unavailable("not read");
-  session.nomad().NeedAttribute(look.policy_nodes->node_attribute);
+  session.nomad().NeedAttribute(observation.policy_nodes->node_attribute);
   // A process that has just started also reads the pool's Lease, and takes it into account.
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   std::vector<std::function<absl::Status()>> reads = {
@@ -251,48 +276,30 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       return read;
     });
   }
-  // Each list has its own time limit, so that two slow ones do not add up.
-  const auto list_vms = [&] {
-    session.hosts().List(context.WithTimeout(kHostsLimit), pool.key.ns);
-    return absl::OkStatus();
-  };
-  const base::MonoTime now = options_.clock->Now();
-  if (policy->publish_host && session.hosts().IsDue(HostUse::kPublish, pool.key.ns, now)) {
-    reads.emplace_back(list_vms);
-    reads.emplace_back([&] {
-      session.hosts().RefreshZone(context.WithTimeout(kHostsLimit));
-      return absl::OkStatus();
-    });
-  }
   const bool evacuates = EvacuatesHosts(*policy);
-  if (evacuates && session.hosts().IsDue(HostUse::kEvacuate, pool.key.ns, now)) {
-    reads.emplace_back(list_vms);
-    reads.emplace_back([&] {
-      session.hosts().ListCordoned(context.WithTimeout(kHostsLimit));
-      return absl::OkStatus();
-    });
-  }
+  AddHostReads(context, session, pool, *policy, &reads);
   const auto results =
       runtime::ForEachBounded(context, *options_.foreground, reads.size(), reads.size(),
                               [&](std::size_t i) { return reads[i](); });
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
-  look.own_now = options_.clock->WallNow();
-  look.now = seen->server_time.value_or(look.own_now);
-  SetVms(seen->value, &look);
-  TakeNodes(nodes, cluster, &look);
-  if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), cluster, &look);
+  observation.own_now = options_.clock->WallNow();
+  observation.now = seen->server_time.value_or(observation.own_now);
+  SetVms(seen->value, &observation);
+  TakeNodes(nodes, cluster, &observation);
+  if (ListIsOlderThanVms(observation))
+    TakeNodes(session.nomad().ListNodes(context), cluster, &observation);
   std::string by_lease = access->lease->record().nomad_cluster;
   // The VMs may have been adopted, or Nomad rebuilt, since its keys were read.
-  if (DiffersFromKeys(pool.key, by_lease, look)) {
-    TakeCluster(session.nomad().ReadCluster(context), &look);
+  if (DiffersFromKeys(pool.key, by_lease, observation)) {
+    observation.nomad_cluster = session.nomad().ReadCluster(context);
   }
-  CheckIndex(&look);
-  Link(&look);
-  pool.memory.Apply(options_.clock->Now(), &look);
-  session.hosts().Apply(pool.key.ns, &look);
-  if (evacuates) session.hosts().ApplyCordoned(pool.key.ns, options_.clock->Now(), &look);
+  CheckIndex(&observation);
+  Link(&observation);
+  pool.memory.Apply(options_.clock->Now(), &observation);
+  session.hosts().Apply(pool.key.ns, &observation);
+  if (evacuates) session.hosts().ApplyCordoned(pool.key.ns, options_.clock->Now(), &observation);
   return PoolSnapshot{.key = pool.key,
-                      .seen = std::make_shared<const Snapshot>(std::move(look)),
+                      .seen = std::make_shared<const Snapshot>(std::move(observation)),
                       .policy = policy,
                       .lease_cluster = std::move(by_lease)};
 }
@@ -301,6 +308,38 @@ void Service::WarnOfFiles(Pool& pool, const config::PoolPolicy& policy) {
   const std::vector<std::string> missing = MissingFiles(policy);
   pools_.WarnOnce(pool, missing);
   if (!missing.empty()) CountError(Metrics().get(), error_class::kFile);
+}
+
+void Service::LogUnknownRoom(const Pool& pool, const absl::Status& why) {
+  pools_.LoggerOf(pool).Debug("The room on the hosts is not known", {{"error", why}});
+}
+
+// For each list of the hosts once. Until a trial creation of this process, the pool's newest VM
+// shows what one asks of its host.
+void Service::ShowRoom(const Context& context, Session& session, Pool& pool,
+                       const PoolSnapshot& snapshot) {
+  if (session.clients().metrics_sink == nullptr) return;
+  base::MonoTime read_at{};
+  {
+    base::MutexLock lock(pool.mutex);
+    read_at = pool.state.room_of;
+  }
+  const auto rooms = session.hosts().NewRooms(pool.key, options_.clock->Now(), &read_at);
+  if (!rooms.has_value()) return;
+  std::optional<harvester::VmNeed> need;
+  {
+    base::MutexLock lock(pool.mutex);
+    pool.state.room_of = read_at;
+    need = pool.state.need;
+  }
+  if (!need.has_value()) {
+    auto of_newest = NeedOfNewestVm(context, *session.clients().kube_urgent, snapshot);
+    if (!of_newest.ok()) return LogUnknownRoom(pool, of_newest.status());
+    need = *std::move(of_newest);
+    base::MutexLock lock(pool.mutex);
+    pool.state.need = need;
+  }
+  PoolMetrics(session.clients().metrics_sink.get(), pool.key).HasRoom(FindRoom(*rooms, *need).vms);
 }
 
 TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
@@ -356,13 +395,13 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
   PoolState& state = pool.state;
-  inputs.current_template = state.scale.current_template;
+  inputs.current_template = state.new_vms.current;
   inputs.leftovers = state.leftovers;
   // Also kept by the process, because a new configuration has not read the Lease.
   state.last_event = std::max(state.last_event, record.last_event);
   inputs.last_event = state.last_event;
   if (!alarming) {
-    if (snapshot.look().nomad_readable) state.mass_loss_since.reset();
+    if (snapshot.observation().nomad.ok()) state.mass_loss_since.reset();
   } else if (!state.mass_loss_since.has_value()) {
     state.mass_loss_since = now;
   }
@@ -401,6 +440,7 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   metrics.Observed(*snapshot);
   metrics.Replacements(*snapshot, record, inputs.current_template);
   metrics.Reported(report, record, inputs.leftovers, snapshot->now());
+  ShowRoom(limited, *session, *pool, *snapshot);
   LogReadiness(*pool, report);
   background_.ReportUnclaimed(*session, *snapshot);
   background_.Wake(session, *snapshot);
@@ -423,125 +463,93 @@ PoolRecord Service::RecordFor(const Context& context, Session& session, const Po
 
 absl::Status Service::Scale(const Context& context, const ScaleAction& action,
                             const StringMap& values) {
-  FinishedScale finished;
+  ScaleRequest request{.count = action.count, .reason = action.reason, .consent = action.consent};
+  ScaleResult result;
   const base::MonoTime begin = options_.clock->Now();
-  absl::Status outcome = TryScale(context, action, values, &finished);
-  if (!finished.dry_run) {
-    PoolMetrics(Metrics().get(), finished.pool)
-        .Scaled(finished.facts.range, outcome, options_.clock->Now() - begin);
+  absl::Status outcome = TryScale(context, action, values, &request, &result);
+  if (!request.dry_run) {
+    PoolMetrics(Metrics().get(), request.pool)
+        .Scaled(result.plan, outcome, options_.clock->Now() - begin);
   }
-  LogRefusal(action, finished, outcome);
+  LogRefusal(request, result, outcome);
   return outcome;
 }
 
 // One WARN per change: the agent repeats a refused Scale at every tick.
-void Service::LogRefusal(const ScaleAction& action, const FinishedScale& scale,
+void Service::LogRefusal(const ScaleRequest& request, const ScaleResult& result,
                          const absl::Status& outcome) {
   // A busy pool and a cancelled call are not refusals, and do not end an earlier one.
   if (absl::IsAborted(outcome) || absl::IsCancelled(outcome)) return;
   bool changed = false;
   {
     base::MutexLock lock(mutex_);
-    if (outcome.ok() || scale.facts.acted) {
-      refusals_.erase(scale.pool);
+    if (outcome.ok() || result.acted) {
+      refusals_.erase(request.pool);
       return;
     }
-    std::string text = outcome.ToString();
-    changed = std::exchange(refusals_[scale.pool], text) != text;
+    std::string& last = refusals_[request.pool];
+    // Its text has the time of the next try.
+    const bool is_told = result.backs_off && !last.empty();
+    const std::string text = outcome.ToString();
+    changed = !is_told && std::exchange(last, text) != text;
   }
-  std::vector<log::Field> fields = {{"pool", scale.pool.ToString()},
-                                    {"policy_id", scale.policy_id},
-                                    {"reason", action.reason},
+  std::vector<log::Field> fields = {{"pool", request.pool.ToString()},
+                                    {"policy_id", request.policy_id},
+                                    {"reason", request.reason},
                                     {"error", outcome}};
-  if (!scale.facts.action_id.empty()) fields.emplace_back("action_id", scale.facts.action_id);
-  if (scale.facts.range.has_value()) {
-    fields.emplace_back("from", scale.facts.range->from);
-    fields.emplace_back("to", scale.facts.range->to);
+  if (!result.action_id.empty()) fields.emplace_back("action_id", result.action_id);
+  if (result.plan.has_value()) {
+    fields.emplace_back("from", result.plan->from);
+    fields.emplace_back("to", result.plan->to);
   }
   options_.logger.Log(changed ? log::Level::kWarn : log::Level::kDebug, "Scale refused", fields);
 }
 
 absl::Status Service::TryScale(const Context& context, const ScaleAction& action,
-                               const StringMap& values, FinishedScale* finished) {
+                               const StringMap& values, ScaleRequest* request,
+                               ScaleResult* result) {
   // A policy that cannot be parsed may still name its pool.
-  finished->pool.ns = config::PoolPolicy().ns;
-  if (const auto ns = values.find("namespace"); ns != values.end()) finished->pool.ns = ns->second;
+  request->pool.ns = config::PoolPolicy().ns;
+  if (const auto ns = values.find("namespace"); ns != values.end()) request->pool.ns = ns->second;
   if (const auto name = values.find("node_group_name"); name != values.end()) {
-    finished->pool.pool = name->second;
+    request->pool.pool = name->second;
   }
   auto meta = ParseMeta(action.meta_json);
-  if (meta.ok()) finished->policy_id = meta->policy_id;
+  if (meta.ok()) request->policy_id = meta->policy_id;
   const absl::StatusOr<std::shared_ptr<Session>> current = CurrentSession();
   NH_ASSIGN_OR_RETURN(const SharedPolicy policy, ParsePolicy(values, current));
-  finished->pool = {.ns = policy->ns, .pool = policy->pool};
+  request->pool = {.ns = policy->ns, .pool = policy->pool};
   NH_RETURN_IF_ERROR(meta);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
   WarnOfFiles(*pool, *policy);
-  ScaleRequest request{.count = action.count,
-                       .dry_run = meta->dry_run || policy->dry_run || action.count == -1,
-                       .reason = action.reason,
-                       .policy_id = meta->policy_id,
-                       .last_count = action.planned_from.value_or(0),
-                       .consent = action.consent};
-  finished->dry_run = request.dry_run;
-  if (request.dry_run) {
+  request->dry_run = meta->dry_run || policy->dry_run || action.count == -1;
+  if (request->dry_run) {
     if (!meta->dry_run_count.has_value() && action.count < 0) {
       options_.logger.Info("Dry run without a desired count: nothing to plan",
                            {{"pool", pool->key.ToString()}, {"reason", action.reason}});
       return absl::OkStatus();
     }
-    request.count = meta->dry_run_count.value_or(action.count);
+    request->count = meta->dry_run_count.value_or(action.count);
   }
-  if (request.count < 0) {
-    return base::InvalidArgument("count " + std::to_string(request.count) + " is negative");
+  if (request->count < 0) {
+    return base::InvalidArgument("count " + std::to_string(request->count) + " is negative");
   }
-  ScaleFacts& facts = finished->facts;
-  absl::Status outcome = ScalePool(context, session, *pool, *policy, std::move(request), &facts);
+  absl::Status outcome = ScalePool(context, session, *pool, *policy, *request, result);
   // The agent's older releases ask for no Status during the cooldown that follows a success. A
-  // command ends with its Scale.
-  const bool leaves_work = facts.leaves_work || (facts.acted && !policy->scale_in_wait);
-  const bool of_command = action.planned_from.has_value();
-  if (outcome.ok() && leaves_work && !of_command) background_.Continue(session, pool);
+  // cancelled call has no further effect.
+  const bool cancelled = context.cancel_reason() == CancelReason::kClient;
+  const bool leaves_work = result->acted || result->unrecorded;
+  if (leaves_work && action.goes_on && !cancelled) background_.Continue(session, pool);
   return outcome;
-}
-
-absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndPrefetch(const Context& context,
-                                                                       PoolLease& lease,
-                                                                       ScaleReads& reads) {
-  NH_RETURN_IF_ERROR(lease.WaitUntilFree(context, LeaseUser::kScale));
-  absl::StatusOr<std::unique_ptr<LeaseHold>> hold = base::Unavailable("not acquired");
-  const runtime::CancelSource reading(context);
-  // The reads come first, so that tests with one thread show which requests precede the Lease.
-  const auto outcomes =
-      runtime::ForEachBounded(context, *options_.foreground, 2, 2, [&](std::size_t i) {
-        if (i == 0) {
-          reads.PrefetchSources(reading.context());
-          return absl::OkStatus();
-        }
-        hold = LeaseHold::Acquire(lease, context, LeaseUser::kScale);
-        if (!hold.ok()) reading.Cancel(CancelReason::kNone);
-        return hold.status();
-      });
-  NH_RETURN_IF_ERROR(outcomes[1]);
-  reads.Prefetch((*hold)->context());
-  return hold;
 }
 
 absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                                 Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
-                                ScaleFacts* facts) {
-  const Context limited = context.WithTimeout(policy.scale_timeout);
+                                ScaleResult* result) {
+  const Context limited = context.WithTimeout(kAcceptedWithin);
   const std::shared_ptr<PoolAccess> access = session->AccessTo(pool);
-  ScaleMemory memory;
-  const auto recall = [&] {
-    base::MutexLock lock(pool.mutex);
-    memory = pool.state.scale;
-    if (request.last_count == 0) request.last_count = pool.state.last_count;
-    request.mass_loss_over = pool.state.mass_loss_over;
-  };
   if (request.dry_run) {
-    recall();
     const Context reading = limited.WithWritePermit(read_only_);
     SetOwnNode(reading, *session, pool);
     // The cached Lease may be older than what another process wrote to it, and a Scale that is open
@@ -550,26 +558,33 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     NH_RETURN_IF_ERROR(inspected->Refresh(reading));
     // The pool's own backlog belongs to the loop inside the gate, which may be running now.
     PoolBacklog backlog(*options_.random);
+    {
+      base::MutexLock lock(pool.mutex);
+      backlog.new_vms = pool.state.new_vms;
+    }
     ScaleCall call(session->DependenciesFor(pool, *access, *inspected, &backlog), policy,
-                   std::move(request), &memory);
+                   std::move(request));
     absl::Status outcome = call.DryRun(reading);
-    *facts = call.facts();
+    *result = call.result();
     return outcome;
   }
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
-  recall();  // not before: a resumption may have ended meanwhile
+  {
+    base::MutexLock lock(pool.mutex);
+    request.mass_loss_over = pool.state.mass_loss_over;
+  }
   SetOwnNode(guard->context(), *session, pool);
   ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
-                 std::move(request), &memory);
+                 std::move(request));
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
-                      AcquireAndPrefetch(guard->context(), *access->lease, call.reads()));
+                      LeaseHold::Acquire(*access->lease, guard->context(), LeaseUser::kScale));
   metrics::Sink* const sink = session->clients().metrics_sink.get();
   const ShowLeaseHeld shown(PoolMetrics(sink, pool.key));
   absl::Status outcome = call.Run(hold->context());
-  *facts = call.facts();
+  *result = call.result();
   if (limited.cancel_reason() == CancelReason::kClient && session->vm_events() != nullptr) {
-    session->vm_events()->Drop(pool.key, facts->action_id);
+    session->vm_events()->Drop(pool.key, result->action_id);
   }
   if (hold->context().cancel_reason() == CancelReason::kLeaseLost) {
     CountError(sink, error_class::kLeaseLost);
@@ -577,18 +592,16 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
         base::Unavailable("the pool's Lease was lost: " + access->lease->why_lost() +
                           "; nothing more is written, and the next Status continues the work");
   }
-  if (!hold->Release(call.closed_record())) facts->leaves_work = true;
+  call.reconciler().Release(*hold);
+  pool.Publish(*access->lease);
   {
     base::MutexLock lock(pool.mutex);
     PoolState& state = pool.state;
-    state.scale = memory;
     state.asked_at = options_.clock->Now();
-    if (facts->leaves_work) {
+    if (result->acted) {
       state.inspected = false;
       state.rounds.Finished();
     }
-    state.leftovers = static_cast<std::int64_t>(pool.backlog.leftovers.size());
-    if (call.last_event().has_value()) state.last_event = call.last_event();
   }
   return outcome;
 }

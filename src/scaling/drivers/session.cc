@@ -11,6 +11,17 @@
 
 namespace nomad_harvester::scaling {
 
+void Pool::Publish(const PoolLease& lease) {
+  const std::optional<base::WallTime> recorded = lease.record().last_event;
+  base::MutexLock lock(mutex);
+  state.leftovers = static_cast<std::int64_t>(backlog.leftovers.size());
+  state.reported.clear();
+  for (const auto& [uid, row] : backlog.reported) state.reported.insert(uid);
+  state.new_vms = backlog.new_vms;
+  if (backlog.need.has_value()) state.need = backlog.need;
+  state.last_event = std::max({state.last_event, backlog.unrecorded.last_event, recorded});
+}
+
 std::shared_ptr<Pool> Pools::Find(const PoolKey& key) {
   base::MutexLock lock(mutex_);
   std::shared_ptr<Pool>& pool = pools_[key];
@@ -48,6 +59,7 @@ Session::Session(const ServiceOptions& options, Clients clients, const runtime::
     : options_(options),
       clients_(std::move(clients)),
       nomad_(clients_.nomad_urgent),
+      work_(clients_.nomad, *options.foreground),
       hosts_(clients_.kube_urgent, options.logger),
       ending_(root),
       vm_events_(!clients_.config->events
@@ -109,6 +121,7 @@ PoolDependencies Session::DependenciesFor(Pool& pool, const PoolAccess& access, 
           .clients = access.clients,
           .vms = access.vms,
           .nodes = nomad_,
+          .work = work_,
           .hosts = hosts_,
           .memory = pool.memory,
           .backlog = backlog != nullptr ? *backlog : pool.backlog,

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/scaling/pool_gate.h"
 #include "nomad_harvester/scaling/service.h"
 
-#include "drivers/scale_call.h"
 #include "execution/pool_dependencies.h"
 #include "observation/held_list.h"
 #include "observation/hosts.h"
@@ -87,10 +87,10 @@ class Asks {
 struct PoolState {
   SharedPolicy policy;
   base::MonoTime asked_at{};  // the last Status or Scale
-  ScaleMemory scale;
+  KnownTemplate new_vms;
   Asks asks;
-  // True if a resumption has finished since the process started and since the last Scale that left
-  // work.
+  // True if a resumption has finished since the process started and since the last Scale that
+  // acted.
   bool inspected = false;
   std::int64_t last_count = 0;  // of the last Status
   std::string last_reason;
@@ -103,7 +103,10 @@ struct PoolState {
   // True if a resumption is queued but has not begun.
   bool queued = false;
   Rounds rounds;
-  std::int64_t leftovers = 0;  // number of VMs that are gone but left something
+  std::optional<harvester::VmNeed> need;  // what a VM asks of its host
+  base::MonoTime room_of{};               // when the hosts were listed whose room was shown last
+  std::int64_t leftovers = 0;             // number of VMs that are gone but left something
+  std::set<std::string> reported;         // uids of VMs that need an operator, and were reported
 };
 
 // One pool, kept for the life of the process.
@@ -115,6 +118,9 @@ struct Pool {
   PoolBacklog backlog;  // used by the loop that is inside the gate
   base::Mutex mutex;
   PoolState state NH_GUARDED_BY(mutex);
+
+  // Copies into the state what Status reads of the work. Called inside the gate after a run.
+  void Publish(const PoolLease& lease);
 };
 
 inline log::Logger PoolLogger(const ServiceOptions& options, const Pool& pool) {
@@ -190,6 +196,7 @@ class Session {
   const ServiceOptions& options_;
   const Clients clients_;
   NomadReads nomad_;
+  demand::Reader work_;
   Hosts hosts_;
   const runtime::CancelSource ending_;
   const std::shared_ptr<VmEvents> vm_events_;

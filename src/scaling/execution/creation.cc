@@ -212,9 +212,7 @@ harvester::VmSpec SpecOf(const config::PoolPolicy& policy) {
   vm_spec.annotations = policy.annotations;
   vm_spec.tags = policy.tags;
   vm_spec.deletion_holds = policy.deletion_holds;
-  vm_spec.join_timeout = policy.wait_for == config::WaitFor::kCreated
-                             ? "none"
-                             : base::FormatGoDuration(policy.join_timeout);
+  vm_spec.join_timeout = base::FormatGoDuration(policy.join_timeout);
   return vm_spec;
 }
 
@@ -383,15 +381,21 @@ base::Duration TokenCheckAfter(base::Duration lifetime) {
   return std::max<base::Duration>(lifetime / 2, std::chrono::seconds(30));
 }
 
-absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
-                            const config::PoolPolicy& policy, const CreationPlan& plan) {
+absl::StatusOr<std::optional<harvester::VmNeed>> DryRunCreation(const runtime::Context& context,
+                                                                const PoolDependencies& deps,
+                                                                const config::PoolPolicy& policy,
+                                                                const CreationPlan& plan) {
   harvester::VmIdentity identity = SampleIdentity(deps, policy);
   identity.halted = plan.halted;
-  const absl::Status admitted =
+  const auto admitted =
       deps.vms.DryRunCreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, identity));
-  // An unavailable webhook or server does not count as a refusal.
-  return base::Annotate(admitted, kube::IsRefused(admitted) ? "Harvester would refuse the VM"
-                                                            : "the trial creation of a VM failed");
+  if (!admitted.ok()) {
+    // An unavailable webhook or server does not count as a refusal.
+    return base::Annotate(admitted.status(), kube::IsRefused(admitted.status())
+                                                 ? "Harvester would refuse the VM"
+                                                 : "the trial creation of a VM failed");
+  }
+  return base::ToOptional(harvester::NeedOf(*admitted));
 }
 
 harvester::VmIdentity IdentityFor(const std::string& name, const std::string& action_id) {
@@ -471,10 +475,18 @@ absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDepe
                       {"replaces", created.replacement->replaces->vm},
                       {"action_id", action_id}});
   }
-  deps.Tell(EventOfCreation(creation.name, created.uid, snapshot, creation.action_id,
-                            deps.agents_reason));
+  deps.PostEvent(EventOfCreation(creation.name, created.uid, snapshot, creation.action_id,
+                                 deps.agents_reason));
   deps.metrics().Created(creation.action_id != action_id);
   return created;
+}
+
+bool MayRepeatCreation(const Effect& effect) {
+  const absl::Status& status = effect.status;
+  const bool is_open = effect.verdict == Verdict::kConflict || effect.verdict == Verdict::kFailed;
+  if (!is_open || kube::IsAlreadyExists(status)) return false;
+  return kube::GetKubeError(status).has_value() || absl::IsUnavailable(status) ||
+         absl::IsDeadlineExceeded(status);
 }
 
 namespace {

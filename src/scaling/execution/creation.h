@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nomad_harvester/harvester/host_room.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/scaling/drift.h"
@@ -18,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "execution/creation_sources.h"
 #include "execution/pool_dependencies.h"
+#include "rules/retries.h"
 
 namespace nomad_harvester::scaling {
 
@@ -81,8 +83,11 @@ absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& con
 base::Duration TokenCheckAfter(base::Duration lifetime);
 
 // Sends one VM to the API server as a dry run, to learn whether it would be refused (rule C2).
-absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
-                            const config::PoolPolicy& policy, const CreationPlan& plan);
+// Returns what it would ask of its host; nullopt: the reply does not say it.
+absl::StatusOr<std::optional<harvester::VmNeed>> DryRunCreation(const runtime::Context& context,
+                                                                const PoolDependencies& deps,
+                                                                const config::PoolPolicy& policy,
+                                                                const CreationPlan& plan);
 
 // Derives a VM's identity from its name and action, so that a repetition after a lost reply, by
 // this process or the next, requests the same objects.
@@ -121,6 +126,9 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
 absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDependencies& deps,
                                  const CreationPlan& plan, const PlannedCreation& creation,
                                  const std::string& action_id, const PoolSnapshot& snapshot);
+// True if a failed creation may succeed when repeated under the same name. False for our own
+// errors, such as in a template, and for a name that another object has.
+bool MayRepeatCreation(const Effect& effect);
 // Starts a VM that was created Halted (rule R8), from now on with a join deadline.
 absl::Status StartVm(const runtime::Context& context, const PoolDependencies& deps,
                      const harvester::VirtualMachine& vm, base::Duration join_timeout,

@@ -22,7 +22,6 @@ void LogReplaced(const PoolDependencies& deps, const std::string& old, const std
   deps.logger.Info("Replaced VM " + old + " by " + by);
 }
 
-// A Scale does not wait for VMs of earlier actions, but keeps their names for the background.
 void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member) continue;
@@ -32,7 +31,8 @@ void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
                     [&](const auto& seen) { return seen.second == name; });
       continue;
     }
-    marked_.insert(view->vm->name);
+    const std::optional<harvester::Mark>& mark = view->vm->mark;
+    deps_.backlog.marked[view->vm->name] = mark.has_value() ? mark->action : "";
     for (std::string& claim : harvester::ClaimsThatGoWith(view->vm)) {
       deps_.backlog.seen_claims.insert_or_assign(std::move(claim), view->vm->name);
     }
@@ -41,10 +41,12 @@ void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
     deps_.backlog.gone_since.try_emplace(vm, now);
     deps_.backlog.leftovers.try_emplace(vm, Leftover{.what = "volumes and Secret"});
   };
-  std::erase_if(marked_, [&](const std::string& vm) {
+  std::erase_if(deps_.backlog.marked, [&](const auto& marked) {
+    const std::string& vm = marked.first;
     const Decisions::Entry* entry = decisions.Find(vm);
     if (entry == nullptr) {
       gone(vm);
+      deps_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", marked.second}});
       for (const VmView* by : decisions.snapshot().vms()) {
         const bool replaces = by->vm->replaces.has_value() && by->vm->replaces->vm == vm;
         if (replaces && harvester::WasReady(by->vm)) LogReplaced(deps_, vm, by->vm->name);
@@ -60,25 +62,14 @@ void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
   }
 }
 
-void DeletedVms::LeaveToBackground(const Tracker& tracker, const Decisions& decisions,
-                                   base::MonoTime now) {
-  for (const auto& [vm, outcome] : tracker.outcomes()) {
-    if (outcome.goal != Goal::kMake || outcome.state == OutcomeState::kDone) continue;
-    if (decisions.Find(vm) != nullptr) continue;
-    deps_.backlog.gone_since.try_emplace(vm, now);
-    deps_.backlog.leftovers.try_emplace(vm, Leftover{.what = "Secret"});
-  }
-}
-
-bool DeletedVms::IsSweepDue(const Tracker* tracker) const {
-  if (sweep_requested_) return true;
-  return tracker != nullptr ? !tracker->Gone().empty() : !deps_.backlog.leftovers.empty();
-}
-
 // Every sweep looks for leftovers of gone VMs, and for Secrets that the Lease names.
 SweepScope DeletedVms::Scope() const {
   SweepScope scope{.seen_claims = deps_.backlog.seen_claims};
   for (const auto& [vm, since] : deps_.backlog.gone_since) scope.deleted.insert(vm);
+  const base::MonoTime now = deps_.clock.Now();
+  std::erase_if(deps_.backlog.unanswered,
+                [&](const auto& entry) { return now - entry.second >= kLeaseDuration; });
+  for (const auto& [vm, at] : deps_.backlog.unanswered) scope.unanswered.insert(vm);
   if (const auto action = deps_.lease.record().action; action.has_value()) {
     scope.named_by_action = action->names;
     for (const auto& [vm, id] : action->create) scope.named_by_action.insert(vm);
@@ -92,22 +83,13 @@ void DeletedVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
     const std::string vm(gone.mark.vm);
     if (!AwaitsPurge(gone, snapshot) || !deps_.backlog.gone_since.contains(vm)) continue;
     AddLeftover(vm, "Nomad node " + gone.node->id, deps_.backlog.retries,
-                {StepName(StepKind::kPurge), gone.node->id}, deps_.clock.Now(),
-                &deps_.backlog.leftovers);
+                {StepName(StepKind::kPurge), gone.node->id}, &deps_.backlog.leftovers);
   }
 }
 
-Effect DeletedVms::Sweep(const runtime::Context& context, const PoolSnapshot& snapshot,
-                         const Tracker* tracker) {
+Effect DeletedVms::Sweep(const runtime::Context& context, const PoolSnapshot& snapshot) {
   PoolBacklog& backlog = deps_.backlog;
-  SweepScope scope = Scope();
-  if (tracker != nullptr) {
-    scope.deleted.merge(tracker->Gone());
-    for (const auto& [vm, outcome] : tracker->outcomes()) {
-      const bool makes = outcome.goal == Goal::kMake && outcome.state == OutcomeState::kPending;
-      if (makes) scope.being_created.insert(vm);
-    }
-  }
+  const SweepScope scope = Scope();
   const Retries::Key key(kListLeftovers, deps_.key.pool);
   const base::MonoTime now = deps_.clock.Now();
   if (!backlog.retries.MayTry(key, now)) {
@@ -116,15 +98,14 @@ Effect DeletedVms::Sweep(const runtime::Context& context, const PoolSnapshot& sn
   auto swept = SweepLeftovers(context, deps_, scope);
   Effect effect = EffectOf(swept.ok() ? absl::OkStatus() : swept.status());
   if (effect.verdict == Verdict::kCancelled) return effect;
-  const bool worth_a_line = backlog.retries.Record(key, effect, now);
+  const bool should_log = backlog.retries.Record(key, effect, now);
   if (!swept.ok()) {
-    if (worth_a_line) {
+    if (should_log) {
       deps_.logger.Warn("Could not look for leftovers; trying again later",
                         {{"error", swept.status()}});
     }
     for (const std::string& vm : scope.deleted) {
       backlog.leftovers[vm] = {.what = "volumes and Secret, which cannot be listed",
-                               .refused_for_good = backlog.retries.IsRefusedForGood(key, now),
                                .in_trouble = true};
     }
     return effect;
@@ -136,7 +117,7 @@ Effect DeletedVms::Sweep(const runtime::Context& context, const PoolSnapshot& sn
   std::erase_if(backlog.gone_since,
                 [&](const auto& entry) { return !backlog.leftovers.contains(entry.first); });
   std::erase_if(backlog.seen_claims, [&](const auto& entry) {
-    return !backlog.leftovers.contains(entry.second) && !marked_.contains(entry.second);
+    return !backlog.leftovers.contains(entry.second) && !backlog.marked.contains(entry.second);
   });
   if (!swept->unowned.ok()) return {Verdict::kRefused, swept->unowned};
   return effect;

@@ -4,14 +4,13 @@
 #ifndef NOMAD_HARVESTER_SCALING_DELETED_VMS_H_
 #define NOMAD_HARVESTER_SCALING_DELETED_VMS_H_
 
-#include <set>
 #include <string>
 
 #include "nomad_harvester/scaling/rules.h"
 
 #include "execution/leftovers.h"
 #include "execution/pool_dependencies.h"
-#include "rules/tracker.h"
+#include "rules/retries.h"
 
 namespace nomad_harvester::scaling {
 
@@ -19,28 +18,21 @@ namespace nomad_harvester::scaling {
 void LogReplaced(const PoolDependencies& deps, const std::string& old, const std::string& by);
 
 // Belongs to one run of the loop, and only that uses it. The pool's backlog, which outlives the
-// run, keeps the VMs with leftovers and when they disappeared.
+// run, keeps the marked VMs, those with leftovers, and when they disappeared.
 class DeletedVms {
  public:
   // `deps` must outlive this object.
   explicit DeletedVms(const PoolDependencies& deps) : deps_(deps) {}
 
-  // Records VMs that the Look shows to be gone and that were marked or named by the Lease.
+  // Records VMs that the Observation shows to be gone and that were marked or named by the Lease.
   void Observe(const Decisions& decisions, base::MonoTime now);
-  // Leaves it to the background to clean up objects that a creation without a VM may have left, or
-  // may still leave when a late request takes effect (rule C10).
-  void LeaveToBackground(const Tracker& tracker, const Decisions& decisions, base::MonoTime now);
-
   // Makes the pass sweep even if nothing is known to be gone, because a Secret may lack its owner.
   void RequestSweep() { sweep_requested_ = true; }
-  // `tracker`: that of a Scale, which waits only for its own VMs' leftovers and leaves the rest to
-  // the background (rule L4). Null for the background.
-  bool IsSweepDue(const Tracker* tracker) const;
+  bool IsSweepDue() const { return sweep_requested_ || !deps_.backlog.leftovers.empty(); }
   SweepScope Scope() const;
   // Sweeps once. Blocks. kDone: everything removable was removed. kRefused, with the last error: an
   // earlier failure still waits for its next attempt.
-  Effect Sweep(const runtime::Context& context, const PoolSnapshot& snapshot,
-               const Tracker* tracker);
+  Effect Sweep(const runtime::Context& context, const PoolSnapshot& snapshot);
 
   // True while a clean-up that only needs time is in progress.
   bool IsCleanUpInProgress(base::MonoTime now) const;
@@ -49,7 +41,6 @@ class DeletedVms {
   void AddNodesToPurge(const PoolSnapshot& snapshot);
 
   const PoolDependencies& deps_;
-  std::set<std::string> marked_;  // names observed as marked in this run
   bool sweep_requested_ = false;
 };
 

@@ -44,15 +44,15 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime n
   mark.force = policy.force_after_deadline;
   mark.ignore_system = policy.drain_ignore_system_jobs;
   mark.purge = policy.node_purge;
-  mark.nodes = view.vm->nodes.value_or(NodesRecordOf(policy, snapshot.look().region));
+  mark.nodes = view.vm->nodes.value_or(NodesRecordOf(policy, snapshot.observation().region));
   return mark;
 }
 
 // OK if Nomad is still the cluster that was observed.
 absl::Status CheckCluster(const runtime::Context& context, const PoolDependencies& deps,
-                          const Look& look) {
+                          const Observation& observation) {
   NH_ASSIGN_OR_RETURN(const std::string keys, deps.nodes.ReadCluster(context));
-  if (IsSameCluster(keys, look.nomad_cluster.value_or(""))) return absl::OkStatus();
+  if (IsSameCluster(keys, observation.nomad_cluster.value_or(""))) return absl::OkStatus();
   return base::Unavailable(
       "another Nomad cluster answers at this address than a moment ago: check nomad_address");
 }
@@ -70,7 +70,7 @@ class Act {
     if (!*exists) return kNotWanted;
     const Step wanted = StillWanted(pool, step);
     Effect effect = Write(wanted);
-    if (effect.verdict == Verdict::kDone) TellOf(wanted);
+    if (effect.verdict == Verdict::kDone) PostEventOf(wanted);
     return effect;
   }
 
@@ -96,17 +96,18 @@ class Act {
     auto marked = WriteMark(
         MakeMark(snapshot, seen_.view(), snapshot.now(), action_id, MarkReason::kScaleIn, node_id));
     if (!marked.ok()) return EffectOf(marked.status());
-    deps_.Tell(EventOfChoice(marked->name, marked->uid, snapshot, action_id, deps_.agents_reason));
+    deps_.PostEvent(
+        EventOfChoice(marked->name, marked->uid, snapshot, action_id, deps_.agents_reason));
     if (linked) BeginDrain(*std::move(marked));
     return {.verdict = Verdict::kDone};
   }
 
  private:
-  void TellOf(const Step& step) const {
+  void PostEventOf(const Step& step) const {
     const VmView& view = seen_.view();
-    if (step.row == Row::kMarkedIdle) deps_.Tell(EventOfDrained(step, view, seen_.snapshot()));
+    if (step.row == Row::kMarkedIdle) deps_.PostEvent(EventOfDrained(step, view, seen_.snapshot()));
     if (!HasEvent(step.kind)) return;
-    deps_.Tell(EventOf(step, view, seen_.snapshot()));
+    deps_.PostEvent(EventOf(step, view, seen_.snapshot()));
   }
 
   // Returns false if the VM no longer exists.
@@ -128,7 +129,7 @@ class Act {
       case Read::kCluster:
         // Without a record there is nothing to compare.
         if (seen_.view().vm->nomad_cluster.empty()) return absl::OkStatus();
-        return CheckCluster(context_, deps_, seen_.snapshot().look());
+        return CheckCluster(context_, deps_, seen_.snapshot().observation());
       case Read::kMarksNode:
         return ReadMarksNode();
       case Read::kAllocations:
@@ -146,7 +147,7 @@ class Act {
   // The list may prove that a node does not exist, so it must not be older than the VM (rule C15).
   absl::Status ReadNodes() {
     NH_ASSIGN_OR_RETURN(const auto nodes, deps_.nodes.ListNodes(context_));
-    NH_RETURN_IF_ERROR(CheckListIndex(seen_.view(), seen_.snapshot().look(), nodes.index));
+    NH_RETURN_IF_ERROR(CheckListIndex(seen_.view(), seen_.snapshot().observation(), nodes.index));
     seen_.SetNodes(nodes.value);
     return absl::OkStatus();
   }
@@ -214,8 +215,6 @@ class Act {
         return EffectOf(deps_.nomad().SetEligible(context_, step.node_id, true));
       case StepKind::kRecordRolledBack:
         return Annotate({{harvester::kRolledBackAnnotation, step.value}});
-      case StepKind::kForgetJoinTimeout:
-        return Annotate({{harvester::kJoinTimeoutAnnotation, std::string("none")}});
       case StepKind::kRecordCluster:
         if (step.value.empty()) return Annotate(WithCluster({}));
         return Annotate(WithCluster({{harvester::kNodeIdAnnotation, step.value}}));
@@ -353,9 +352,9 @@ class Act {
 
   // Adds the cluster's keys if they must be recorded.
   harvester::AnnotationChanges WithCluster(harvester::AnnotationChanges changes) const {
-    const Look& look = seen_.snapshot().look();
-    if (ShouldRecordCluster(seen_.view().vm, seen_.node() != nullptr, look)) {
-      changes[harvester::kNomadClusterAnnotation] = *look.nomad_cluster;
+    const Observation& observation = seen_.snapshot().observation();
+    if (ShouldRecordCluster(seen_.view().vm, seen_.node() != nullptr, observation)) {
+      changes[harvester::kNomadClusterAnnotation] = *observation.nomad_cluster;
     }
     return changes;
   }
@@ -388,7 +387,7 @@ class Act {
   Effect StartDrain(const Step& step) {
     const Mark& mark = *seen_.view().vm->mark;
     // Uses the clock that leaves more time, so that one wrong clock shortens no drain.
-    const base::WallTime now = std::min(seen_.now(), seen_.snapshot().look().own_now);
+    const base::WallTime now = std::min(seen_.now(), seen_.snapshot().observation().own_now);
     const nodepool::PostedDeadline posted =
         nodepool::DeadlineToPost(mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
                                  mark.drain_deadline.kind == DrainDeadline::Kind::kNow,
@@ -403,7 +402,7 @@ class Act {
                                    .vm = seen_.view().vm->name,
                                    .vm_uid = mark.vm_uid,
                                    .pool = pool,
-                                   .harvester = seen_.snapshot().look().harvester,
+                                   .harvester = seen_.snapshot().observation().harvester,
                                    .purge = mark.purge,
                                    .was_ineligible = step.was_ineligible};
     return EffectOf(deps_.nomad().Drain(context_, step.node_id,
@@ -420,7 +419,7 @@ class Act {
       return base::FailedPrecondition("node " + node_id + " is not this VM's" +
                                       (why.empty() ? "" : ": " + why));
     }
-    const std::string objection = ObjectionTo(seen_.view(), node, seen_.snapshot());
+    const std::string objection = ObjectionToRemoval(seen_.view(), node, seen_.snapshot());
     return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
   }
 
@@ -460,7 +459,7 @@ Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
   if (!fresh.ok()) return EffectOf(fresh.status());
   const Step step = NextStepOfGoneVm(fresh->value, decisions.snapshot());
   if (step.kind != StepKind::kPurge) return kNotWanted;
-  const absl::Status same = CheckCluster(context, deps, decisions.snapshot().look());
+  const absl::Status same = CheckCluster(context, deps, decisions.snapshot().observation());
   if (!same.ok()) return EffectOf(same);
   const absl::Status purged = deps.nomad().Purge(context, gone.node->id);
   return absl::IsNotFound(purged) ? Effect{.verdict = Verdict::kDone} : EffectOf(purged);

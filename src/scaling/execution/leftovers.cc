@@ -75,7 +75,7 @@ class Sweep {
   void HandleClaim(const Claim& claim) {
     const std::optional<std::string> vm = VmOfClaim(claim);
     if (!vm.has_value() || used_claims_.contains(claim.name)) return;
-    if (vms_.contains(*vm) || scope_.being_created.contains(*vm) || !IsGone(*vm)) return;
+    if (vms_.contains(*vm) || !IsGone(*vm)) return;
     const Retries::Key key(kDeleteClaim, claim.name);
     if (!claim.terminating) {
       Do(key, ReconcileEvent::Kind::kDeleteClaim, *vm, [&] {
@@ -90,7 +90,6 @@ class Sweep {
   void HandleSecret(const CloudInitSecret& secret, base::WallTime now) {
     if (secret.pool != deps_.key.pool || !secret.name.ends_with(kSecretSuffix)) return;
     const std::string vm = secret.name.substr(0, secret.name.size() - kSecretSuffix.size());
-    if (scope_.being_created.contains(vm)) return;
     const auto found = vms_.find(vm);
     if (found != vms_.end()) {
       if (secret.owner_uid.empty() && found->second->action_id == secret.action_id &&
@@ -109,6 +108,7 @@ class Sweep {
                          scope_.deleted.contains(vm) || now - secret.created_at > kOldSecret;
     if (!garbage || !IsGone(vm)) return;
     const Retries::Key key(kDeleteSecret, secret.name);
+    if (scope_.unanswered.contains(vm)) return AddLeft(vm, key, "Secret " + secret.name);
     Do(key, ReconcileEvent::Kind::kDeleteSecret, vm, [&] {
       deps_.logger.Log(LevelFor(vm), "Deleting a leftover Secret",
                        {{"vm", vm}, {"secret", secret.name}});
@@ -126,17 +126,17 @@ class Sweep {
     const Effect effect = scope_.dry_run ? Effect{}
                           : ineffective  ? WithoutEffect()
                                          : EffectOf(act());
-    const bool worth_a_line = deps_.backlog.retries.Record(key, effect, now);
-    if (worth_a_line || effect.status.ok()) {
+    const bool should_log = deps_.backlog.retries.Record(key, effect, now);
+    if (should_log || effect.status.ok()) {
       deps_.Notify({.kind = kind, .vm = vm, .object = key.object, .outcome = effect.status});
     }
-    if (!worth_a_line || effect.status.ok()) return;
+    if (!should_log || effect.status.ok()) return;
     deps_.logger.Warn("Could not clean up after a VM; trying again later",
                       {{"vm", vm}, {"object", key.object}, {"error", effect.status}});
   }
 
   void AddLeft(const std::string& vm, const Retries::Key& key, const std::string& what) {
-    AddLeftover(vm, what, deps_.backlog.retries, key, context_.clock().Now(), &result_.left);
+    AddLeftover(vm, what, deps_.backlog.retries, key, &result_.left);
   }
 
   const runtime::Context& context_;

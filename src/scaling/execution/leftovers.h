@@ -10,13 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "execution/pool_dependencies.h"
-#include "rules/tracker.h"
+#include "rules/retries.h"
 
 namespace nomad_harvester::scaling {
 
 struct SweepScope {
-  // VMs that this process is creating; their Secrets are created first.
-  std::set<std::string> being_created;
   // Names of the Lease's action. A Secret with such a name but no VM is garbage as soon as no Scale
   // is creating the VM; other Secrets only after ten minutes.
   std::set<std::string> named_by_action;
@@ -24,6 +22,8 @@ struct SweepScope {
   bool dry_run = false;
   // VMs that this process deleted, or that the Lease names and that are gone.
   std::set<std::string> deleted;
+  // VMs whose creation was not answered a moment ago: a late request may still need their Secrets.
+  std::set<std::string> unanswered{};
   // The VM of each claim that this process saw in the spec of a marked VM. Claims of CDI images
   // have no label.
   std::map<std::string, std::string> seen_claims{};

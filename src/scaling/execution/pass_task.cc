@@ -1,178 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/pass_task.h"
 
-#include <utility>
+#include <algorithm>
 
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/plan.h"
+
+#include "rules/back_off.h"
 #include "rules/event_text.h"
 
 namespace nomad_harvester::scaling {
 namespace {
 
-bool IsTrouble(const Attempt& attempt) {
-  return attempt.effect.verdict == Verdict::kRefused || attempt.effect.verdict == Verdict::kFailed;
+// Each VM counts once (rule C12). Another process may have counted it when it marked it.
+void AddFailedCreation(const VmView& view, std::string_view cause, const std::string& why,
+                       PoolBacklog* backlog) {
+  const bool is_first = !view.vm->removal_undone.has_value();
+  if (is_first && backlog->counted.insert(view.vm->name).second) {
+    backlog->CountFailure(cause, view.vm->action_id);
+  }
+  backlog->unrecorded.AddError(view.vm->action_id, view.vm->name + ": " + why);
 }
 
-// Posts the Event of a refused removal.
-void TellRefusal(const Attempt& attempt, const harvester::VirtualMachine& vm, const PassTask& task,
-                 const Run& run) {
-  if (!attempt.is_news || attempt.effect.verdict != Verdict::kRefused) return;
-  run.deps.Tell(EventOfRefusal(vm, task.key().what, task.what(), attempt.effect.status));
+void LogFailedCreation(const VmView& view, const std::string& why, const std::string& node_id,
+                       const PoolDependencies& deps) {
+  deps.logger.Warn("The creation of a VM has failed", {{"vm", view.vm->name},
+                                                       {"why", why},
+                                                       {"node_id", node_id},
+                                                       {"action_id", view.vm->action_id}});
 }
 
-class StepTask final : public PassTask {
- public:
-  explicit StepTask(const Decisions::Entry& entry)
-      : PassTask(entry.view->vm->name, KeyOfStep(entry)), entry_(entry) {}
-
-  Effect CarryOut(const runtime::Context& context, const Run& run) override {
-    return Execute(context, run.deps, *run.last, *entry_.view, entry_.step);
+// True if its node belongs to another pool of nodes: its creation has failed (rule C15).
+bool ConcludeJoinElsewhere(const VmView& view, const Step& step, Run* run) {
+  const PoolSnapshot& snapshot = run->snapshot();
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  if (node == nullptr || !snapshot.policy.has_value() || BelongsToPool(*node, view, snapshot)) {
+    return false;
   }
+  if (step.kind != StepKind::kRecordJoin) return true;
+  const std::string why = "its node joined another pool: " + WrongPool(*node, snapshot);
+  LogFailedCreation(view, why, step.node_id, run->deps);
+  AddFailedCreation(view, cause::kJoin, why, &run->deps.backlog);
+  return true;
+}
 
-  void Conclude(const Attempt& attempt, Run* run) const override {
-    if (attempt.effect.verdict == Verdict::kDone) {
-      run->deps.metrics().Done(entry_.step, *entry_.view, run->snapshot().now());
-      run->deps.Notify({.vm = vm(), .step = entry_.step});
-      if (entry_.step.kind == StepKind::kMarkBroken) CountBroken(attempt, run);
-      const bool ready = entry_.step.kind == StepKind::kRecordReady || entry_.step.node_is_ready;
-      const std::optional<harvester::Replaces>& replaces = entry_.view->vm->replaces;
-      run->replaced |= joins() && ready && replaces.has_value();
-      if (joins() && ready && replaces.has_value() &&
-          run->snapshot().seen->FindVmByUid(replaces->uid) == nullptr) {
-        LogReplaced(run->deps, replaces->vm, vm());
-      }
-      if (joins() && run->action.has_value()) {
-        run->action->tracker.RecordJoined(vm(), entry_.step.node_id, ready);
-      }
-    } else if (attempt.is_news && IsTrouble(attempt)) {
-      run->deps.Notify({.vm = vm(), .step = entry_.step, .outcome = attempt.effect.status});
+void ConcludeJoin(const VmView& view, const Step& step, Run* run) {
+  if (ConcludeJoinElsewhere(view, step, run)) return;
+  const PoolDependencies& deps = run->deps;
+  deps.backlog.zone_failures.erase(view.vm->zone);
+  const bool ready = step.kind == StepKind::kRecordReady || step.node_is_ready;
+  deps.logger.Info(
+      ready ? "A new VM is ready" : "The node of a new VM has registered",
+      {{"vm", view.vm->name}, {"node_id", step.node_id}, {"action_id", view.vm->action_id}});
+  // Its action counts as a failure if another VM of it has failed (rule C12).
+  const auto& failed = deps.backlog.failed_actions;
+  const bool has_failed = std::any_of(failed.begin(), failed.end(), [&](const auto& of_cause) {
+    return of_cause.second.contains(view.vm->action_id);
+  });
+  deps.backlog.unrecorded.delivered |= ready && !has_failed;
+  const std::optional<harvester::Replaces>& replaces = view.vm->replaces;
+  if (!ready || !replaces.has_value()) return;
+  deps.backlog.unrecorded.replaced = true;
+  if (run->snapshot().seen->FindVmByUid(replaces->uid) == nullptr) {
+    LogReplaced(deps, replaces->vm, view.vm->name);
+  }
+}
+
+// True if another VM is still being removed by this action: it may succeed (rule C12).
+bool GoesOn(const std::string& action, const VmView& beside, const Decisions& decisions) {
+  const std::vector<Decisions::Entry>& all = decisions.all();
+  return std::any_of(all.begin(), all.end(), [&](const Decisions::Entry& entry) {
+    const std::optional<harvester::Mark>& mark = entry.view->vm->mark;
+    return entry.view != &beside && mark.has_value() && mark->action == action &&
+           entry.step.kind != StepKind::kRollBack;
+  });
+}
+
+// Why a removal has failed, according to its roll-back; unset if it has not: a growth cancels it,
+// or the mark is not this VM's or not named by the Lease, and belongs to no action.
+std::optional<std::string> WhyRemovalFailed(const Decisions::Entry& entry,
+                                            const PoolBacklog& backlog) {
+  const Step& step = entry.step;
+  const std::optional<harvester::Mark>& mark = entry.view->vm->mark;
+  if (!mark.has_value() || mark->reason != harvester::MarkReason::kScaleIn) return std::nullopt;
+  if (step.row == Row::kMarkedRemovalCancelled || step.row == Row::kMarkedNotNamed ||
+      step.row == Row::kMarkOfAnother) {
+    return std::nullopt;
+  }
+  std::string why = step.reason;
+  for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete}) {
+    const absl::Status last = backlog.retries.LastOf({StepName(kind), entry.view->vm->uid});
+    if (step.row == Row::kMarkedRefused && !last.ok()) why += ": " + base::Message(last);
+  }
+  return why;
+}
+
+void ConcludeDone(const PassTask& task, Run* run) {
+  const VmView& view = *task.entry->view;
+  const Step& step = task.entry->step;
+  run->deps.metrics().Done(step, view, run->snapshot().now());
+  run->deps.Notify({.vm = task.vm, .step = step});
+  if (IsJoin(step.kind)) ConcludeJoin(view, step, run);
+  if (step.kind == StepKind::kMarkBroken) {
+    LogFailedCreation(view, step.reason, step.node_id, run->deps);
+    ConcludeBroken(view, step.reason, task.ended, &run->deps.backlog);
+  }
+  if (step.kind == StepKind::kRollBack) {
+    if (const auto why = WhyRemovalFailed(*task.entry, run->deps.backlog); why.has_value()) {
+      run->deps.logger.Warn("Rolled back the removal of a VM",
+                            {{"vm", task.vm}, {"why", *why}, {"action_id", view.vm->mark->action}});
     }
-    if (removes()) TellRefusal(attempt, *entry_.view->vm, *this, *run);
-    if (joins()) run->deps.backlog.zone_failures.erase(entry_.view->vm->zone);
   }
-
-  const Decisions::Entry* intent() const override { return &entry_; }
-  bool removes() const override { return IsRemoval(entry_.step.kind); }
-  bool joins() const override { return IsJoin(entry_.step.kind); }
-  bool is_silent() const override {
-    return entry_.step.kind == StepKind::kRecordCluster && entry_.step.value.empty();
+  const std::optional<harvester::Mark>& mark = view.vm->mark;
+  if (step.kind == StepKind::kDelete && mark.has_value() &&
+      mark->reason == harvester::MarkReason::kScaleIn) {
+    // One that was never ready may be a replacement, which did not count (rule R4).
+    run->deps.backlog.unrecorded.removed |= harvester::WasReady(view.vm);
+    run->deps.backlog.removed_last = mark->action;
   }
-  std::string_view what() const override { return SpecOf(entry_.step.kind).infinitive; }
-  std::string_view why() const override { return entry_.step.reason; }
-
- private:
-  void CountBroken(const Attempt& attempt, Run* run) const {
-    const VmView& view = *entry_.view;
-    PoolBacklog& backlog = run->deps.backlog;
-    // Another process may have counted the VM when it marked it.
-    const bool is_first = !view.vm->removal_undone.has_value();
-    if (is_first && backlog.counted.insert(vm()).second) {
-      run->failures.insert(CauseOfBroken(view));
-    }
-    run->broken += (run->broken.empty() ? "" : "\n") + vm() + ": " + entry_.step.reason;
-    if (view.start_failure.has_value()) backlog.zone_failures[view.vm->zone] = attempt.ended;
-  }
-
-  const Decisions::Entry& entry_;
-};
-
-class MarkTask final : public PassTask {
- public:
-  explicit MarkTask(const Decisions::Entry& entry)
-      : PassTask(entry.view->vm->name, {kMark, entry.view->vm->uid}), entry_(entry) {}
-
-  Effect CarryOut(const runtime::Context& context, const Run& run) override {
-    const Tracker& tracker = run.action->tracker;
-    return MarkVictim(context, run.deps, *run.recorded, *entry_.view, tracker.action_id(),
-                      tracker.outcomes().at(vm()).node_id);
-  }
-
-  void Conclude(const Attempt& attempt, Run* run) const override {
-    Tracker& tracker = run->action->tracker;
-    if (attempt.effect.verdict == Verdict::kDone) {
-      run->deps.logger.Info("Marked a VM for removal",
-                            {{"vm", vm()}, {"action_id", tracker.action_id()}});
-    }
-    TellRefusal(attempt, *entry_.view->vm, *this, *run);
-    tracker.RecordMark(vm(), attempt.effect, attempt.refused_for_good);
-  }
-
-  std::string_view what() const override { return "mark the VM for removal"; }
-  bool removes() const override { return true; }
-
- private:
-  const Decisions::Entry& entry_;
-};
-
-class CreationTask final : public PassTask {
- public:
-  explicit CreationTask(const std::string& vm) : PassTask(vm, {"create", vm}) {}
-
-  Effect CarryOut(const runtime::Context& context, const Run& run) override {
-    const Tracker& tracker = run.action->tracker;
-    const VmOutcome& outcome = tracker.outcomes().at(vm());
-    const std::string& id = outcome.creation_id;
-    run.deps.logger.Info("Creating a VM", {{"vm", vm()}, {"action_id", id}});
-    if (id != tracker.action_id()) {
-      const absl::Status cleared = ClearLeftoverSecret(context, run.deps, vm());
-      if (!cleared.ok()) return EffectOf(cleared);
-    }
-    auto created = MakeVm(context, run.deps, *run.action->creation,
-                          {.name = vm(), .action_id = id, .zone = outcome.zone},
-                          tracker.action_id(), run.snapshot());
-    if (!created.ok()) return EffectOf(created.status());
-    created_ = *std::move(created);
-    return {Verdict::kDone};
-  }
-
-  void Conclude(const Attempt& attempt, Run* run) const override {
-    Tracker& tracker = run->action->tracker;
-    tracker.RecordMake(vm(), attempt.effect);
-    // The sweep removes anything that a failed creation may have left.
-    if (tracker.outcomes().at(vm()).state == OutcomeState::kFailed) run->gone.RequestSweep();
-  }
-
-  std::string_view what() const override { return "create the VM"; }
-  const CreatedVm* created() const override { return created_.has_value() ? &*created_ : nullptr; }
-
- private:
-  std::optional<CreatedVm> created_;
-};
-
-class PurgeTask final : public PassTask {
- public:
-  explicit PurgeTask(const OrphanedNode& gone)
-      : PassTask(std::string(gone.mark.vm), {StepName(StepKind::kPurge), gone.node->id}),
-        gone_(gone) {}
-
-  Effect CarryOut(const runtime::Context& context, const Run& run) override {
-    run.deps.logger.Info(
-        "Purging the node of a deleted VM",
-        {{"vm", vm()}, {"node_id", gone_.node->id}, {"action_id", gone_.mark.action}});
-    return Purge(context, run.deps, *run.last, gone_);
-  }
-
-  void Conclude(const Attempt& attempt, Run* run) const override {
-    if (!attempt.is_news && !attempt.effect.status.ok()) return;
-    run->deps.Notify({.kind = ReconcileEvent::Kind::kPurge,
-                      .vm = vm(),
-                      .object = gone_.node->id,
-                      .outcome = attempt.effect.status});
-  }
-
-  std::string_view what() const override { return SpecOf(StepKind::kPurge).infinitive; }
-
- private:
-  const OrphanedNode& gone_;
-};
+}
 
 }  // namespace
 
-PoolSnapshot Run::WithRecord(PoolSnapshot seen) const {
-  PoolRecord record = deps.lease.record();
-  seen.action = std::move(record.action);
-  seen.lease_cluster = std::move(record.nomad_cluster);
-  seen.collected = deps.collects;
-  return seen;
+void RecordRollBack(const PassTask& task, Run* run) {
+  PoolBacklog& backlog = run->deps.backlog;
+  const auto why = WhyRemovalFailed(*task.entry, backlog);
+  if (!why.has_value()) return;
+  const std::string& action = task.entry->view->vm->mark->action;
+  if (backlog.removed_last != action && !GoesOn(action, *task.entry->view, *run->last)) {
+    const bool was_refused = task.entry->step.row == Row::kMarkedRefused;
+    backlog.CountFailure(was_refused ? cause::kRefused : cause::kRemove, action);
+  }
+  backlog.unrecorded.AddError(action, task.vm + ": its removal was rolled back: " + *why);
+}
+
+void ConcludeBroken(const VmView& view, const std::string& reason, base::MonoTime now,
+                    PoolBacklog* backlog) {
+  const bool lacks_room = harvester::LacksRoom(view.vm);
+  if (!lacks_room && !view.start_failure.has_value())
+    return AddFailedCreation(view, cause::kJoin, reason, backlog);
+  AddFailedCreation(view, lacks_room ? cause::kRoom : cause::kStart, reason, backlog);
+  backlog->zone_failures[view.vm->zone] = now;
 }
 
 Retries::Key KeyOfStep(const Decisions::Entry& entry) {
@@ -180,20 +148,45 @@ Retries::Key KeyOfStep(const Decisions::Entry& entry) {
   return {StepName(step.kind), entry.view->vm->uid, step.node_id + " " + step.value};
 }
 
-std::unique_ptr<PassTask> MakeStepTask(const Decisions::Entry& entry) {
-  return std::make_unique<StepTask>(entry);
+PassTask::PassTask(const Decisions::Entry& next)
+    : entry(&next), vm(next.view->vm->name), kind(next.step.kind), key(KeyOfStep(next)) {}
+
+PassTask::PassTask(const OrphanedNode& to_purge)
+    : gone(&to_purge), vm(to_purge.mark.vm), key(StepName(kind), to_purge.node->id) {}
+
+Effect CarryOut(const runtime::Context& context, const Run& run, const PassTask& task) {
+  if (task.entry != nullptr) {
+    return Execute(context, run.deps, *run.last, *task.entry->view, task.entry->step);
+  }
+  run.deps.logger.Info(
+      "Purging the node of a deleted VM",
+      {{"vm", task.vm}, {"node_id", task.gone->node->id}, {"action_id", task.gone->mark.action}});
+  return Purge(context, run.deps, *run.last, *task.gone);
 }
 
-std::unique_ptr<PassTask> MakeMarkTask(const Decisions::Entry& entry) {
-  return std::make_unique<MarkTask>(entry);
-}
-
-std::unique_ptr<PassTask> MakeCreationTask(const std::string& vm) {
-  return std::make_unique<CreationTask>(vm);
-}
-
-std::unique_ptr<PassTask> MakePurgeTask(const OrphanedNode& gone) {
-  return std::make_unique<PurgeTask>(gone);
+void Conclude(const PassTask& task, Run* run) {
+  const PoolDependencies& deps = run->deps;
+  const Effect& effect = task.effect;
+  if (task.is_trouble() && IsJoin(task.kind) &&
+      deps.backlog.retries.IsRefusedForGood(task.key, task.ended) &&
+      deps.backlog.awaited.contains(task.vm) && !deps.backlog.counted.contains(task.vm)) {
+    AddFailedCreation(*task.entry->view, cause::kJoin, base::Message(effect.status), &deps.backlog);
+  }
+  if (task.entry == nullptr) {
+    if (!task.should_log && !effect.status.ok()) return;
+    deps.Notify({.kind = ReconcileEvent::Kind::kPurge,
+                 .vm = task.vm,
+                 .object = task.gone->node->id,
+                 .outcome = effect.status});
+  } else if (effect.verdict == Verdict::kDone) {
+    ConcludeDone(task, run);
+  } else if (task.should_log && task.is_trouble()) {
+    deps.Notify({.vm = task.vm, .step = task.entry->step, .outcome = effect.status});
+    if (IsRemoval(task.kind) && effect.verdict == Verdict::kRefused) {
+      deps.PostEvent(
+          EventOfRefusal(*task.entry->view->vm, task.key.what, task.what(), effect.status));
+    }
+  }
 }
 
 }  // namespace nomad_harvester::scaling

@@ -1,109 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-// One task per object in a pass. A task knows how it is executed, what its effect means for the
-// run, and how it is reported. Private to module scaling.
+// The writes of one pass, and what their effects mean for the run. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_PASS_TASK_H_
 #define NOMAD_HARVESTER_SCALING_PASS_TASK_H_
 
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
-#include "execution/creation.h"
 #include "execution/deleted_vms.h"
 #include "execution/executor.h"
 #include "execution/pool_dependencies.h"
-#include "rules/pool_record.h"
-#include "rules/tracker.h"
 
 namespace nomad_harvester::scaling {
 
-// The action that a Scale adds to the loop. It is already in the Lease's record.
-struct RunningAction {
-  Tracker& tracker;
-  const CreationPlan* creation = nullptr;  // null: it creates nothing
-};
-
-// State shared by the passes of one run, and the run's results. Used by one thread; tasks that run
+// State shared by the passes of one run. Used by one thread; tasks that run
 // in parallel only read it.
 struct Run {
   explicit Run(PoolDependencies dependencies) : deps(std::move(dependencies)), gone(deps) {}
 
   const PoolDependencies deps;
-  std::optional<RunningAction> action{};  // of a Scale
-  std::optional<Decisions> last{};        // of the last observation
-  // The observed pool with the current record of the Lease.
-  std::optional<PoolSnapshot> recorded{};
+  std::optional<Decisions> last{};  // of the last observation
   DeletedVms gone;
-  // The API server's time of the newest effect.
-  std::optional<base::WallTime> last_event{};
-  // The causes (back_off.h) of VMs that were marked as broken; `broken` describes these VMs.
-  std::set<std::string> failures{};
-  bool replaced = false;  // a replacement VM became ready
-  std::string broken{};
 
   const PoolSnapshot& snapshot() const { return last->snapshot(); }
-  // Returns `seen` with the current record of the Lease.
-  PoolSnapshot WithRecord(PoolSnapshot seen) const;
 };
 
-// The result of an attempt, for PassTask::Conclude.
-struct Attempt {
-  const Effect& effect;
-  bool is_news = false;           // its trouble has begun, doubled its wait, or ended
-  bool refused_for_good = false;  // for a minute
+// One write, and what came of it: a VM's next step, or the purge of a gone VM's node. What it
+// points to must outlive it.
+struct PassTask {
+  explicit PassTask(const Decisions::Entry& next);
+  explicit PassTask(const OrphanedNode& to_purge);
+
+  const Decisions::Entry* entry = nullptr;  // null: a purge
+  const OrphanedNode* gone = nullptr;
+  std::string vm;
+  StepKind kind = StepKind::kPurge;
+  Retries::Key key;
+
+  Effect effect{};          // of the last attempt
+  bool should_log = false;  // its trouble has begun, doubled its wait, or ended
   base::MonoTime ended{};
+
+  std::string_view what() const { return SpecOf(kind).infinitive; }
+  bool is_trouble() const {
+    return effect.verdict == Verdict::kRefused || effect.verdict == Verdict::kFailed;
+  }
+  // Why it is done; empty for a purge.
+  std::string_view why() const {
+    return entry == nullptr ? std::string_view() : entry->step.reason;
+  }
 };
+using PassTasks = std::vector<PassTask>;
 
-class PassTask {
- public:
-  PassTask(std::string vm, Retries::Key key) : vm_(std::move(vm)), key_(std::move(key)) {}
-  virtual ~PassTask() = default;
-  PassTask(const PassTask&) = delete;
-  PassTask& operator=(const PassTask&) = delete;
+// Blocks for its requests. Calls may run in parallel.
+Effect CarryOut(const runtime::Context& context, const Run& run, const PassTask& task);
 
-  const std::string& vm() const { return vm_; }
-  const Retries::Key& key() const { return key_; }
+// Records and reports the task's effect in the run. Called on the loop's thread.
+void Conclude(const PassTask& task, Run* run);
 
-  // Blocks for its requests. Tasks run in parallel; each changes only itself.
-  virtual Effect CarryOut(const runtime::Context& context, const Run& run) = 0;
-  // Records and reports the effect in the run. Called on the loop's thread.
-  virtual void Conclude(const Attempt& attempt, Run* run) const = 0;
+// Records that the removal of a VM has failed: before it is rolled back, because nothing of it
+// shows afterwards (rule C12).
+void RecordRollBack(const PassTask& task, Run* run);
+// Records that a VM is broken: it is marked, or it stays and is reported.
+void ConcludeBroken(const VmView& view, const std::string& reason, base::MonoTime now,
+                    PoolBacklog* backlog);
 
-  // The intent that the Lease must record before the task runs; null: none.
-  virtual const Decisions::Entry* intent() const { return nullptr; }
-  // True if a refusal of the task counts as a refusal of the VM's removal (rule C8).
-  virtual bool removes() const { return false; }
-  // True if the pool needs no further Look after the task.
-  virtual bool joins() const { return false; }
-  // True if the agent need not wait for the task's change.
-  virtual bool is_silent() const { return false; }
-  // What the task does, in the log: "delete the VM".
-  virtual std::string_view what() const = 0;
-  // Why it does so; empty: not said.
-  virtual std::string_view why() const { return {}; }
-  // The VM that the task created; null: none.
-  virtual const CreatedVm* created() const { return nullptr; }
-
- private:
-  const std::string vm_;
-  const Retries::Key key_;
-};
-
-using PassTasks = std::vector<std::unique_ptr<PassTask>>;
-
-// Makes the task for a VM's next step. `entry` and `gone` must outlive their tasks.
-std::unique_ptr<PassTask> MakeStepTask(const Decisions::Entry& entry);
-// Tasks of a Scale's action: mark a victim, create a VM.
-std::unique_ptr<PassTask> MakeMarkTask(const Decisions::Entry& entry);
-std::unique_ptr<PassTask> MakeCreationTask(const std::string& vm);
-std::unique_ptr<PassTask> MakePurgeTask(const OrphanedNode& gone);
-
-// Returns the key of MakeStepTask's task.
+// The key of a VM's next step.
 Retries::Key KeyOfStep(const Decisions::Entry& entry);
 
 }  // namespace nomad_harvester::scaling

@@ -5,14 +5,35 @@
 
 namespace nomad_harvester::scaling {
 
-void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool,
-                                   std::set<std::string> of_scale) {
+void AddLeftover(const std::string& vm, const std::string& what, const Retries& retries,
+                 const Retries::Key& key, Leftovers* leftovers) {
+  const bool in_trouble = !retries.LastOf(key).ok();
+  const auto [entry, is_new] = leftovers->try_emplace(vm, Leftover{what, in_trouble});
+  if (is_new) return;
+  entry->second.what += ", " + what;
+  entry->second.in_trouble &= in_trouble;
+}
+
+void PoolBacklog::CountRefusedRemoval(const std::string& vm, base::MonoTime now) {
+  Refusals& refusals = removal_refusals[vm];
+  ++refusals.count;
+  refusals.last = now;
+}
+
+void PoolBacklog::CountFailure(std::string_view cause, const std::string& action) {
+  const bool is_first = failed_actions[std::string(cause)].insert(action).second;
+  if (is_first) unrecorded.failures.insert(std::string(cause));
+}
+
+void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool) {
   const PoolSnapshot& snapshot = decisions.snapshot();
-  std::set<std::string> objects = std::move(of_scale);
-  objects.insert(pool.pool);
-  for (const VmView& view : snapshot.look().vms) {
+  std::set<std::string> objects = {pool.pool};
+  std::set<std::string> actions;
+  for (const VmView& view : snapshot.observation().vms) {
     objects.insert(view.vm->uid);
     objects.insert(view.vm->name);
+    actions.insert(view.vm->action_id);
+    if (view.vm->mark.has_value()) actions.insert(view.vm->mark->action);
     if (view.vm->has_mark) continue;
     // Whoever removed the mark, the next removal of this VM starts anew.
     for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
@@ -20,7 +41,7 @@ void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& po
     }
   }
   for (const auto& [view, step] : decisions.all()) {
-    if (!IsReadable(*view, snapshot.look())) continue;
+    if (!IsReadable(*view, snapshot.observation())) continue;
     // Drop failures of steps that are no longer wanted.
     for (const StepKind kind : {StepKind::kPublishHost, StepKind::kUnpublishHost,
                                 StepKind::kMarkBroken, StepKind::kMarkUnhealthy}) {
@@ -33,7 +54,12 @@ void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& po
   const auto is_gone = [&](const auto& entry) { return !objects.contains(entry.first); };
   std::erase_if(reported, is_gone);
   std::erase_if(removal_refusals, is_gone);
-  std::erase_if(counted, [&](const std::string& vm) { return !objects.contains(vm); });
+  for (std::set<std::string>* names : {&awaited, &counted}) {
+    std::erase_if(*names, [&](const std::string& vm) { return !objects.contains(vm); });
+  }
+  for (auto& [cause, failed] : failed_actions) {
+    std::erase_if(failed, [&](const std::string& action) { return !actions.contains(action); });
+  }
   // Only the sweep knows the names of claims and Secrets of gone VMs.
   retries.KeepOnly(objects, /*and_clean_up=*/!leftovers.empty());
 }

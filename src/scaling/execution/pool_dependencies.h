@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
@@ -29,6 +30,7 @@ struct PoolDependencies {
   const Clients& clients;
   const harvester::VmStore& vms;
   NomadReads& nodes;
+  demand::Reader& work;
   Hosts& hosts;
   ObserverMemory& memory;
   PoolBacklog& backlog;
@@ -44,7 +46,7 @@ struct PoolDependencies {
   bool collects = false;          // on behalf of an operator: PoolSnapshot::collected
 
   // Posts an Event about one VM.
-  void Tell(harvester::VmEvent event) const {
+  void PostEvent(harvester::VmEvent event) const {
     if (vm_events != nullptr) vm_events->Post(key, std::move(event), call);
   }
   void Notify(const ReconcileEvent& event) const {

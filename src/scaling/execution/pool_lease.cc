@@ -104,11 +104,6 @@ bool MayBeAlive(const kube::Lease& lease) {
          *lease.server_time - *lease.renew_time < kLeaseAlive + kDateResolution;
 }
 
-bool IsForScale(const kube::Lease& lease) {
-  const auto scale = lease.annotations.find(harvester::kLeaseScaleAnnotation);
-  return scale != lease.annotations.end() && scale->second == lease.holder && MayBeAlive(lease);
-}
-
 nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now) {
   kube::Lease lease{.name = harvester::LeaseName(key.pool), .ns = key.ns};
   lease.holder = holder;
@@ -223,13 +218,10 @@ base::WallTime PoolLease::ServerNow() const {
   return *server_time_ + (clock_.Now() - server_time_at_);
 }
 
-absl::Status PoolLease::Create(const runtime::Context& context, LeaseUser user) {
+absl::Status PoolLease::Create(const runtime::Context& context) {
   const base::MonoTime sent = clock_.Now();
-  nlohmann::json lease = NewLease(key_, options_.holder, clock_.WallNow());
-  if (user == LeaseUser::kScale) {
-    lease["metadata"]["annotations"][harvester::kLeaseScaleAnnotation] = options_.holder;
-  }
-  const auto created = client_->Create(context, kube::kLeases, key_.ns, lease);
+  const auto created = client_->Create(context, kube::kLeases, key_.ns,
+                                       NewLease(key_, options_.holder, clock_.WallNow()));
   if (kube::IsNotFound(created.status())) {
     return base::Annotate(created.status(), "namespace " + key_.ns +
                                                 " does not exist: create it, or correct the key "
@@ -249,19 +241,13 @@ absl::Status PoolLease::CheckIsOurs(const kube::Lease& reply) const {
              : kube::WithoutEffect("acquiring the Lease of pool " + key_.ToString() + ": ");
 }
 
-absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Lease& lease,
-                                 LeaseUser user) {
+absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Lease& lease) {
   const base::MonoTime sent = clock_.Now();
   kube::LeaseChange change{.resource_version = lease.resource_version};
   change.holder = options_.holder;
   change.lease_duration_seconds =
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
   change.transitions = lease.transitions + 1;
-  if (user == LeaseUser::kScale) {
-    change.annotations[harvester::kLeaseScaleAnnotation] = options_.holder;
-  } else if (lease.annotations.contains(harvester::kLeaseScaleAnnotation)) {
-    change.annotations[harvester::kLeaseScaleAnnotation] = std::nullopt;
-  }
   change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
   NH_ASSIGN_OR_RETURN(const kube::Lease held, Patch(context, change));
   NH_RETURN_IF_ERROR(CheckIsOurs(held));
@@ -290,7 +276,7 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
   return base::Unavailable("the holder of the pool's Lease has stopped renewing: " + lease.holder);
 }
 
-void PoolLease::TellWait(const kube::Lease& lease) const {
+void PoolLease::LogWait(const kube::Lease& lease) const {
   base::WallTime until = clock_.WallNow() + kLeaseDuration;
   {
     base::MutexLock lock(mutex_);
@@ -320,7 +306,7 @@ absl::Status PoolLease::WaitUntilFree(const runtime::Context& context, LeaseUser
     // A holder that has just renewed may be alive; the next read will show.
     if (!told && !MayBeAlive(**lease)) {
       told = true;
-      TellWait(**lease);
+      LogWait(**lease);
     }
     NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));
   }
@@ -346,9 +332,9 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
     }
     absl::Status outcome = absl::NotFoundError("a concurrent Refresh has seen a holder");
     if (absent) {
-      outcome = Create(context, user);
+      outcome = Create(context);
     } else if (free.has_value()) {
-      outcome = TakeOver(context, *free, user);
+      outcome = TakeOver(context, *free);
     }
     // Another process was faster, or our own first attempt took effect, or the Lease was deleted:
     // read it.
@@ -422,10 +408,16 @@ bool PoolLease::RenewOnce(const runtime::Context& context) {
     change.resource_version = resource_version_;
     change.renew_time = ServerNow();
   }
-  const auto renewed = Patch(context, change);
+  auto renewed = Patch(context, change);
   if (renewed.ok() && renewed->holder != options_.holder) {
     Lose("another process holds it");
     return false;
+  }
+  // A webhook or a program may undo the renewal, so that others take us for dead. A Lease stores
+  // microseconds.
+  if (renewed.ok() && renewed->renew_time.value_or(base::WallTime{}) <
+                          *change.renew_time - std::chrono::microseconds(1)) {
+    renewed = kube::WithoutEffect("renewing the Lease of pool " + key_.ToString() + ": ");
   }
   if (renewed.ok()) {
     permit_->Renewed(sent);

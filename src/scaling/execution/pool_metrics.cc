@@ -23,8 +23,8 @@ using metrics::Metric;
 constexpr std::array<std::string_view, 8> kErrorClasses = {
     error_class::kConfig, error_class::kPolicy,    error_class::kFile,    error_class::kHarvester,
     error_class::kNomad,  error_class::kLeaseLost, error_class::kRefused, error_class::kFailed};
-constexpr std::array<std::string_view, 5> kCauses = {cause::kCreate, cause::kStart, cause::kJoin,
-                                                     cause::kRemove, cause::kRefused};
+constexpr std::array<std::string_view, 6> kCauses = {
+    cause::kCreate, cause::kRoom, cause::kStart, cause::kJoin, cause::kRemove, cause::kRefused};
 constexpr char kScaleOut[] = "scale_out";
 constexpr char kResumed[] = "resumed";
 constexpr char kClone[] = "clone";
@@ -74,7 +74,7 @@ void PoolMetrics::Observed(const PoolSnapshot& snapshot) const {
   sink_->Set(Metric::kProtected, {pool_, "annotation"}, by_annotation);
   sink_->Set(Metric::kProtected, {pool_, "host_volume"}, by_volumes);
   sink_->Set(Metric::kObserved, {pool_}, Seconds(snapshot.now().time_since_epoch()));
-  if (!snapshot.look().nomad_readable) CountError(sink_, error_class::kNomad);
+  if (!snapshot.observation().nomad.ok()) CountError(sink_, error_class::kNomad);
 }
 
 void PoolMetrics::Unclaimed(bool unclaimed) const {
@@ -122,6 +122,10 @@ void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
   sink_->Expect(Metric::kVmLifetime, {pool_});
 }
 
+void PoolMetrics::HasRoom(std::int64_t vms) const {
+  if (sink_ != nullptr) sink_->Set(Metric::kRoom, {pool_}, static_cast<double>(vms));
+}
+
 void PoolMetrics::Created(bool resumed) const {
   if (sink_ != nullptr) sink_->Add(Metric::kVmCreated, {pool_, resumed ? kResumed : kScaleOut}, 1);
 }
@@ -163,13 +167,13 @@ void PoolMetrics::Troubled(Verdict verdict) const {
   if (verdict == Verdict::kFailed) CountError(sink_, error_class::kFailed);
 }
 
-void PoolMetrics::Scaled(const std::optional<ScaleRange>& range, const absl::Status& outcome,
+void PoolMetrics::Scaled(const std::optional<ScalePlan>& plan, const absl::Status& outcome,
                          base::Duration duration) const {
   if (sink_ == nullptr) return;
-  const char* direction = !range.has_value()        ? "unknown"
-                          : range->to > range->from ? kOut
-                          : range->to < range->from ? kIn
-                                                    : "none";
+  const char* direction = !plan.has_value()       ? "unknown"
+                          : plan->to > plan->from ? kOut
+                          : plan->to < plan->from ? kIn
+                                                  : "none";
   sink_->Observe(Metric::kScale, {pool_, direction, OutcomeName(outcome.code())}, duration);
 }
 

@@ -11,6 +11,7 @@
 
 #include "nomad_harvester/metrics/sink.h"
 #include "nomad_harvester/scaling/drift.h"
+#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/snapshot.h"
 #include "nomad_harvester/scaling/status_report.h"
@@ -36,19 +37,13 @@ inline constexpr std::string_view kFailed = "step_failed";
 void ShowErrors(metrics::Sink* sink);
 void CountError(metrics::Sink* sink, std::string_view error_class);
 
-// The pool's count and the target: the requested count, limited once there is a plan.
-struct ScaleRange {
-  std::int64_t from = 0;
-  std::int64_t to = 0;
-};
-
 // A value type; the sink must outlive it. As thread-safe as the sink; does not block.
 class PoolMetrics {
  public:
   PoolMetrics(metrics::Sink* sink, const PoolKey& pool)
       : sink_(sink), pool_(sink == nullptr ? std::string() : pool.ToString()) {}
 
-  // Exports VMs by state and by protection, from a Look of the loop or of Status.
+  // Exports VMs by state and by protection, from an Observation of the loop or of Status.
   void Observed(const PoolSnapshot& snapshot) const;
   // Exports whether the pool has unfinished work and no policy of this agent.
   void Unclaimed(bool unclaimed) const;
@@ -58,14 +53,16 @@ class PoolMetrics {
   // Exports drift, leftovers and back-off, which only Status knows.
   void Reported(const StatusReport& report, const PoolRecord& record, std::int64_t leftovers,
                 base::WallTime now) const;
+  // Exports for how many more VMs the hosts have room.
+  void HasRoom(std::int64_t vms) const;
   // `resumed`: the VM's name was left over by an earlier action.
   void Created(bool resumed) const;
   // Counts a step done at `now`, if it is a join or a deletion.
   void Done(const Step& step, const VmView& view, base::WallTime now) const;
   // Counts a step that could not be done.
   void Troubled(Verdict verdict) const;
-  // Counts a finished Scale. `range`: nullopt if the pool was not observed.
-  void Scaled(const std::optional<ScaleRange>& range, const absl::Status& outcome,
+  // Counts a finished Scale. `plan`: nullopt if the pool was not observed.
+  void Scaled(const std::optional<ScalePlan>& plan, const absl::Status& outcome,
               base::Duration duration) const;
 
   void SetLeaseHeld(bool held) const;

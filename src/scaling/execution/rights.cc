@@ -44,14 +44,12 @@ absl::StatusOr<std::vector<Right>> MissingRights(const runtime::Context& context
   for (const Right& right : rights) {
     if (rules.Allows(right.verb, right.group, right.resource)) continue;
     if (rules.incomplete) {
-      NH_ASSIGN_OR_RETURN(const kube::AccessReview review,
-                          kube::ReviewAccess(context, client,
-                                             {.verb = right.verb,
-                                              .group = right.group,
-                                              .resource = right.resource,
-                                              .ns = ns,
-                                              .subresource = ""}));
-      if (review.allowed) continue;
+      NH_ASSIGN_OR_RETURN(
+          const bool allowed,
+          kube::ReviewAccess(
+              context, client,
+              {.verb = right.verb, .group = right.group, .resource = right.resource, .ns = ns}));
+      if (allowed) continue;
     }
     missing.push_back(right);
   }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observation/hosts.h"
 
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/host.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/scaling/replacement.h"
 
 namespace nomad_harvester::scaling {
@@ -16,6 +18,21 @@ namespace {
 constexpr int kMaxPublications = 4;
 
 }  // namespace
+
+absl::StatusOr<harvester::VmNeed> NeedOfNewestVm(const runtime::Context& context,
+                                                 const kube::KubeClient& client,
+                                                 const PoolSnapshot& snapshot) {
+  const harvester::VirtualMachine* newest = nullptr;
+  for (const VmView* view : snapshot.vms()) {
+    const harvester::VirtualMachine& vm = view->vm;
+    if (!IsPoolMember(*view, snapshot)) continue;
+    if (newest == nullptr || newest->created_at < vm.created_at) newest = &vm;
+  }
+  if (newest == nullptr) return base::NotFound("the pool has no VM");
+  NH_ASSIGN_OR_RETURN(const kube::Observed observed,
+                      client.Get(context, kube::kVirtualMachines, newest->ns, newest->name));
+  return harvester::NeedOf(observed.object);
+}
 
 bool Hosts::IsDue(HostUse use, const std::string& ns, base::MonoTime now) {
   base::MutexLock lock(mutex_);
@@ -48,36 +65,75 @@ void Hosts::List(const runtime::Context& context, const std::string& ns) {
   Keep(ns, began, std::move(host_of));
 }
 
-void Hosts::ListCordoned(const runtime::Context& context) {
+std::set<std::string> Hosts::ListCordoned(const runtime::Context& context, bool evacuates) {
   const auto hosts = harvester::ListHosts(context, *kube_);
   const base::MonoTime now = context.clock().Now();
   base::MutexLock lock(mutex_);
   if (hosts.ok()) {
-    std::map<std::string, base::MonoTime> cordoned;
+    std::set<std::string> cordoned;
     for (const harvester::Host& host : *hosts) {
-      if (!host.cordoned) continue;
-      const auto known = cordoned_since_.find(host.name);
-      cordoned[host.name] = known == cordoned_since_.end() ? now : known->second;
+      if (host.cordoned) cordoned.insert(host.name);
     }
-    cordoned_since_ = std::move(cordoned);
+    std::erase_if(cordoned_since_,
+                  [&](const auto& host) { return !cordoned.contains(host.first); });
+    for (const std::string& host : cordoned) cordoned_since_.try_emplace(host, now);
     warned_of_host_list_ = false;
-    return;
+    return cordoned;
   }
-  // An old list is no evidence: a host may have been uncordoned since.
-  cordoned_since_.clear();
-  const bool warn = !context.Done() && !std::exchange(warned_of_host_list_, true);
+  // An old list is no evidence: a host may have been uncordoned since. But a call that ended while
+  // it waited says nothing to the other pools.
+  const bool is_answer = !context.Done();
+  if (is_answer) cordoned_since_.clear();
+  const bool warn = evacuates && is_answer && !std::exchange(warned_of_host_list_, true);
   logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
               "on_host_maintenance: could not list Harvester's hosts, so that none is evacuated. "
               "The optional ClusterRole in examples/rbac.yaml grants list of nodes",
               {{"error", hosts.status()}});
+  return {};
 }
 
-void Hosts::ApplyCordoned(const std::string& ns, base::MonoTime now, Look* look) const {
+absl::StatusOr<HostRooms> Hosts::ListRooms(const runtime::Context& context, const PoolKey& key) {
+  const base::MonoTime now = context.clock().Now();
+  {
+    base::MutexLock lock(mutex_);
+    if (rooms_denied_at_.has_value() && now - *rooms_denied_at_ < kZoneFor) {
+      return base::MakeStatus(absl::StatusCode::kPermissionDenied,
+                              "the token may not list the cluster's hosts and pods");
+    }
+  }
+  auto rooms = harvester::ReadHostRooms(context, *kube_, key.ns, key.pool);
+  base::MutexLock lock(mutex_);
+  rooms_denied_at_.reset();
+  if (kube::IsForbidden(rooms.status())) rooms_denied_at_ = now;
+  if (rooms.ok()) {
+    rooms_ = *rooms;
+    rooms_read_at_ = now;
+  }
+  return rooms;
+}
+
+std::optional<HostRooms> Hosts::NewRooms(const PoolKey& key, base::MonoTime now,
+                                         base::MonoTime* last) const {
+  base::MutexLock lock(mutex_);
+  if (rooms_.empty() || rooms_read_at_ <= *last || now - rooms_read_at_ >= kHostsFor) {
+    return std::nullopt;
+  }
+  *last = rooms_read_at_;
+  HostRooms rooms = rooms_;
+  for (harvester::HostRoom& room : rooms) {
+    const auto vms = room.vms.find({key.ns, key.pool});
+    room.vms_of_pool = vms == room.vms.end() ? 0 : vms->second;
+  }
+  return rooms;
+}
+
+void Hosts::ApplyCordoned(const std::string& ns, base::MonoTime now,
+                          Observation* observation) const {
   base::MutexLock lock(mutex_);
   if (cordoned_since_.empty()) return;
   const auto instances = instances_.find(ns);
   const bool is_known = instances != instances_.end() && now - instances->second.began < kHostsFor;
-  for (VmView& view : look->vms) {
+  for (VmView& view : observation->vms) {
     if (!harvester::CannotMigrate(view.vm)) continue;
     std::string host = view.host;
     if (host.empty() && is_known) {
@@ -86,7 +142,7 @@ void Hosts::ApplyCordoned(const std::string& ns, base::MonoTime now, Look* look)
     }
     const auto since = cordoned_since_.find(host);
     if (since == cordoned_since_.end() || now - since->second < kLeaveHostAfter) continue;
-    view.why_to_leave_host = WhyToLeave(host);
+    view.host_to_leave = host;
   }
 }
 
@@ -177,33 +233,33 @@ bool Hosts::IsDenied(base::MonoTime now) const {
   return denied_at_.has_value() && now - *denied_at_ < kZoneFor;
 }
 
-void Hosts::Record(const std::string& ns, base::MonoTime began, Look* look) {
+void Hosts::Record(const std::string& ns, base::MonoTime began, Observation* observation) {
   std::map<std::string, std::string> host_of;
   bool were_read = false;
-  for (const VmView& view : look->vms) {
+  for (const VmView& view : observation->vms) {
     were_read = were_read || view.instance_runs.has_value();
     if (!view.host.empty()) host_of.emplace(view.vm->name, view.host);
   }
   if (were_read) Keep(ns, began, std::move(host_of));
   base::MutexLock lock(mutex_);
-  FillZones(look);
+  FillZones(observation);
 }
 
-void Hosts::Apply(const std::string& ns, Look* look) const {
+void Hosts::Apply(const std::string& ns, Observation* observation) const {
   base::MutexLock lock(mutex_);
   const auto known = instances_.find(ns);
   if (known == instances_.end()) return;
   const std::map<std::string, std::string>& host_of = known->second.host_of;
-  for (VmView& view : look->vms) {
+  for (VmView& view : observation->vms) {
     if (const auto host = host_of.find(view.vm->name); host != host_of.end()) {
       view.host = host->second;
     }
   }
-  FillZones(look);
+  FillZones(observation);
 }
 
-void Hosts::FillZones(Look* look) const {
-  for (VmView& view : look->vms) {
+void Hosts::FillZones(Observation* observation) const {
+  for (VmView& view : observation->vms) {
     const auto zone = zones_.find(view.host);
     if (zone != zones_.end()) view.host_zone = zone->second.name;
   }

@@ -4,7 +4,6 @@
 #define NOMAD_HARVESTER_SCALING_NOMAD_READS_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/nodepool/full_node_cache.h"
 #include "nomad_harvester/nomad/client.h"
+#include "nomad_harvester/nomad/shared_list.h"
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
@@ -20,50 +20,6 @@
 #include "observation/held_list.h"
 
 namespace nomad_harvester::scaling {
-
-// One list of Nomad, read once for all callers that want it at the same time, and dropped when the
-// last of them has it. Thread-safe; a call blocks for its own request or for another caller's.
-//
-// Callers can be cancelled independently: if the one that sent the request gives up, another one
-// sends it again.
-template <typename List>  // has an `index`
-class SharedList {
- public:
-  using Result = absl::StatusOr<std::shared_ptr<const List>>;
-  using Read = std::function<absl::StatusOr<List>(const runtime::Context& context,
-                                                  const nomad::ReadOptions& options)>;
-
-  explicit SharedList(Read read) : read_(std::move(read)) {}
-
-  // Returns a list requested after this call began. With `or_running`, a request already in flight
-  // will do.
-  Result Get(const runtime::Context& context, bool or_running = false);
-  // Returns a list once its index is above `options.index`, or after `options.wait`. An unchanged
-  // list may be returned after half of that time. All callers share one blocking query, which may
-  // have been sent before this call: a list with a higher index than the caller's last one is
-  // newer, and one with the same index is equal.
-  Result Await(const runtime::Context& context, const nomad::ReadOptions& options);
-
- private:
-  struct InFlightRead {
-    std::uint64_t index = 0;  // the index on which a blocking query waits
-    bool done = false;
-    bool abandoned = false;  // its caller gave up
-    Result result{};
-  };
-  using Slot = std::shared_ptr<InFlightRead>;
-  Result ReadForAll(const runtime::Context& context, const nomad::ReadOptions& options, Slot* slot)
-      NH_REQUIRES(mutex_);
-  // Waits until the read is done. False if the context ends or `until` passes first.
-  bool WaitFor(const runtime::Context& context, base::MonoTime until, InFlightRead& in_flight)
-      NH_REQUIRES(mutex_);
-
-  const Read read_;
-  base::Mutex mutex_;
-  base::CondVar changed_;
-  Slot plain_ NH_GUARDED_BY(mutex_);
-  Slot blocking_ NH_GUARDED_BY(mutex_);
-};
 
 // Thread-safe. Lists use no slot and no connection of other requests. While a list of nodes
 // arrives, already known attributes and meta are filled in.
@@ -96,11 +52,11 @@ class NomadReads {
   absl::StatusOr<nomad::Node> GetFullNode(const runtime::Context& context,
                                           const nomad::NomadClient& client, nomad::Node stub);
   // Lists with task states, which show what still runs on a drained node.
-  SharedList<Allocations>::Result ListAllocations(const runtime::Context& context) {
+  nomad::SharedList<Allocations>::Result ListAllocations(const runtime::Context& context) {
     return allocations_.Get(context);
   }
   // Lists with resources, used to choose victims.
-  SharedList<Allocations>::Result ListPlacements(const runtime::Context& context) {
+  nomad::SharedList<Allocations>::Result ListPlacements(const runtime::Context& context) {
     return placements_.Get(context);
   }
 
@@ -113,13 +69,13 @@ class NomadReads {
     return {.value = {list, &list->value}, .index = list->index};
   }
   // Holds the list for Status, unless it is empty, and returns its nodes.
-  absl::StatusOr<nomad::Indexed<NodeList>> Held(const SharedList<Nodes>::Result& list);
+  absl::StatusOr<nomad::Indexed<NodeList>> Held(const nomad::SharedList<Nodes>::Result& list);
 
   nodepool::FullNodeCache cache_;
-  SharedList<Nodes> nodes_;
-  SharedList<nomad::Indexed<std::vector<nomad::Node>>> first_;  // has at most one node
-  SharedList<Allocations> allocations_;
-  SharedList<Allocations> placements_;
+  nomad::SharedList<Nodes> nodes_;
+  nomad::SharedList<nomad::Indexed<std::vector<nomad::Node>>> first_;  // has at most one node
+  nomad::SharedList<Allocations> allocations_;
+  nomad::SharedList<Allocations> placements_;
   HeldList<Nodes> for_status_;
   const std::shared_ptr<const nomad::NomadClient> lists_;
   base::Mutex mutex_;

@@ -25,17 +25,17 @@ namespace {
 // which reading stops.
 constexpr std::size_t kNodesAtOnce = 4;
 constexpr int kMaxFailures = 3;
-// The most nodes that one look reads in full, so that nodes of others delay a pool, but cost
-// neither memory nor a look (rule C6).
+// The most nodes that one observation reads in full, so that nodes of others delay a pool, but cost
+// neither memory nor an observation (rule C6).
 constexpr std::size_t kMaxFullReads = 64;
 
-// What holds a drain is read once it has lasted this long, and for a few VMs in each look.
+// What holds a drain is read once it has lasted this long, and for a few VMs in each observation.
 constexpr base::Duration kSlowDrain = std::chrono::minutes(1);
 constexpr std::size_t kMaxDrainsAtOnce = 4;
 constexpr base::Duration kDrainWorkLimit = std::chrono::seconds(2);  // of all of them
 
 // Returns the identifiers of the members of the VMs' pools and of the policy's pool.
-std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
+std::vector<nodepool::PoolIdentity> IdentitiesIn(const Observation& observation) {
   std::vector<nodepool::PoolIdentity> identities;
   const auto add = [&](const std::optional<harvester::NodesRecord>& nodes) {
     if (!nodes.has_value()) return;
@@ -44,16 +44,15 @@ std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
       identities.push_back(identity);
     }
   };
-  add(look.policy_nodes);
-  for (const VmView& view : look.vms) {
+  add(observation.policy_nodes);
+  for (const VmView& view : observation.vms) {
     if (view.member) add(view.vm->nodes);
   }
   return identities;
 }
 
-void SetUnreadable(const absl::Status& why, Look* look) {
-  look->nomad_readable = false;
-  look->nomad_problem = base::Message(why);
+void SetUnreadable(const absl::Status& why, Observation* observation) {
+  observation->nomad = base::Unavailable(base::Message(why));
 }
 
 // A cancelled call is no evidence that the system is unreadable.
@@ -64,23 +63,24 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
 // Sets `unread_node` of VMs that an unread node could be under another name: the VM is older than
 // the node, has an instance but no node, and has the node's identifiers. If there are several such
 // nodes, names the youngest.
-void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
+void NameUnread(const std::map<std::string, std::string>& unread, Observation* observation) {
   if (unread.empty()) return;
   std::vector<const nomad::Node*> nodes;
-  for (const nomad::Node& node : look->nodes()) {
+  for (const nomad::Node& node : observation->nodes()) {
     if (node.status == nomad::NodeStatus::kReady && unread.contains(node.id))
       nodes.push_back(&node);
   }
   std::sort(nodes.begin(), nodes.end(), [](const nomad::Node* a, const nomad::Node* b) {
     return a->create_index > b->create_index;
   });
-  for (VmView& view : look->vms) {
+  for (VmView& view : observation->vms) {
     if (!view.member || view.link.state != nodepool::LinkState::kNone) continue;
     if (!MayHaveInstance(view)) continue;
     const std::optional<harvester::NodesRecord>& record = view.vm->nodes;
     const auto could_be_it = std::find_if(nodes.begin(), nodes.end(), [&](const nomad::Node* node) {
       if (record.has_value() && IdentityOf(*record).Contains(*node)) return true;
-      return look->policy_nodes.has_value() && IdentityOf(*look->policy_nodes).Contains(*node);
+      return observation->policy_nodes.has_value() &&
+             IdentityOf(*observation->policy_nodes).Contains(*node);
     });
     if (could_be_it == nodes.end()) continue;
     const nomad::Node& node = **could_be_it;
@@ -93,14 +93,14 @@ void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
 // True if the allocations of the VM's node decide its next step: a marked VM whose node completed
 // our drain, was never ready or is disconnected, or an unmarked VM that would be removed while its
 // node is disconnected.
-bool AwaitsIdle(const VmView& view, const Look& look) {
-  const nomad::Node* node = LinkedNode(view, look);
+bool AwaitsIdle(const VmView& view, const Observation& observation) {
+  const nomad::Node* node = LinkedNode(view, observation);
   if (!view.member || node == nullptr || node->draining) return false;
   if (!view.vm->has_mark) {
     if (node->status != nomad::NodeStatus::kDisconnected) return false;
-    const bool is_broken = !harvester::WasReady(view.vm) && IsPastJoinDeadline(view, look);
-    if (is_broken || !look.policy.has_value()) return is_broken;
-    const auto limit = UnhealthyLimit(view.vm, *look.policy, view.vm->replaces.has_value());
+    const bool is_broken = !harvester::WasReady(view.vm) && IsPastJoinDeadline(view, observation);
+    if (is_broken || !observation.policy.has_value()) return is_broken;
+    const auto limit = UnhealthyLimit(view.vm, *observation.policy, view.vm->replaces.has_value());
     return limit.has_value() && view.unhealthy_for >= *limit;
   }
   if (!view.vm->mark.has_value()) return false;
@@ -116,15 +116,15 @@ bool AwaitsIdle(const VmView& view, const Look& look) {
 // Nodes recorded by our VMs come first, then those with the name of one, then the others. Of
 // equals those that have not changed for longest come first: a node that registers again and again
 // keeps no other waiting.
-void OrderReads(const Look& look, std::vector<std::size_t>* wanted) {
+void OrderReads(const Observation& observation, std::vector<std::size_t>* wanted) {
   std::set<std::string_view> recorded;
   std::set<std::string_view> names;
-  for (const VmView& view : look.vms) {
+  for (const VmView& view : observation.vms) {
     recorded.insert(view.vm->joined_node_id);
     names.insert(view.vm->name);
   }
   const auto rank = [&](std::size_t i) {
-    const nomad::Node& node = look.nodes()[i];
+    const nomad::Node& node = observation.nodes()[i];
     const int group = recorded.contains(node.id)                           ? 0
                       : names.contains(nodepool::ShortHostName(node.name)) ? 1
                                                                            : 2;
@@ -138,23 +138,23 @@ void OrderReads(const Look& look, std::vector<std::size_t>* wanted) {
 
 }  // namespace
 
-std::vector<std::size_t> NodesToReadInFull(const Look& look) {
-  const std::vector<nomad::Node>& nodes = look.nodes();
+std::vector<std::size_t> NodesToReadInFull(const Observation& observation) {
+  const std::vector<nomad::Node>& nodes = observation.nodes();
   // Names of VMs, and how many nodes that are not down have them.
   absl::flat_hash_map<std::string_view, int, std::hash<std::string_view>> names;
   std::uint64_t oldest_wanting = UINT64_MAX;
-  for (const VmView& view : look.vms) {
+  for (const VmView& view : observation.vms) {
     names.emplace(view.vm->name, 0);
     if (!view.member || harvester::WasReady(view.vm) ||
         view.link.state != nodepool::LinkState::kNone) {
       continue;
     }
-    if (view.start_failure.has_value() || IsPastJoinDeadline(view, look)) {
+    if (view.start_failure.has_value() || IsPastJoinDeadline(view, observation)) {
       oldest_wanting =
           std::min(oldest_wanting, view.vm->nodes.has_value() ? view.vm->nodes->index : 0);
     }
   }
-  const std::vector<nodepool::PoolIdentity> identities = IdentitiesIn(look);
+  const std::vector<nodepool::PoolIdentity> identities = IdentitiesIn(observation);
   const auto is_of_some_pool = [&](const nomad::Node& node) {
     return std::any_of(identities.begin(), identities.end(),
                        [&](const nodepool::PoolIdentity& i) { return i.Contains(node); });
@@ -177,7 +177,7 @@ std::vector<std::size_t> NodesToReadInFull(const Look& look) {
   for (const auto& [i, name] : named) {
     if (!nodes[i].full && names[name] > 1) wanted.push_back(i);
   }
-  for (const VmView& view : look.vms) {
+  for (const VmView& view : observation.vms) {
     if (view.link.state != nodepool::LinkState::kAmbiguous) continue;
     for (const std::size_t i : view.link.others) {
       if (!nodes[i].full) wanted.push_back(i);
@@ -221,9 +221,11 @@ std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Contex
   return read;
 }
 
-absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t index) {
+absl::Status CheckListIndex(const VmView& view, const Observation& observation,
+                            std::uint64_t index) {
   const harvester::VirtualMachine& vm = view.vm;
-  if (!view.member || !vm.nodes.has_value() || IsOtherNomad(vm, look)) return absl::OkStatus();
+  if (!view.member || !vm.nodes.has_value() || IsOtherNomad(vm, observation))
+    return absl::OkStatus();
   if (vm.nodes->index <= index) return absl::OkStatus();
   return base::Unavailable(
       "the list of nodes has the index " + std::to_string(index) + ", below the " +
@@ -234,47 +236,42 @@ absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t 
 
 namespace {
 
-absl::Status CheckListIndexOfPool(const Look& look) {
-  for (const VmView& view : look.vms) {
-    if (!look.pool.empty() && view.vm->pool != look.pool) continue;
-    NH_RETURN_IF_ERROR(CheckListIndex(view, look, look.nomad_index));
+absl::Status CheckListIndexOfPool(const Observation& observation) {
+  for (const VmView& view : observation.vms) {
+    if (!observation.pool.empty() && view.vm->pool != observation.pool) continue;
+    NH_RETURN_IF_ERROR(CheckListIndex(view, observation, observation.nomad_index));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-bool ListIsOlderThanVms(const Look& look) {
-  return look.nomad_readable && !CheckListIndexOfPool(look).ok();
+bool ListIsOlderThanVms(const Observation& observation) {
+  return observation.nomad.ok() && !CheckListIndexOfPool(observation).ok();
 }
 
-void CheckIndex(Look* look) {
-  if (!look->nomad_readable) return;
+void CheckIndex(Observation* observation) {
+  if (!observation->nomad.ok()) return;
   // Without a record there is nothing to compare with the keys.
-  const bool compares = std::any_of(look->vms.begin(), look->vms.end(), [](const VmView& view) {
-    return view.member && !view.vm->nomad_cluster.empty();
-  });
-  if (compares && !look->nomad_cluster.has_value()) {
-    return SetUnreadable(base::Unavailable(look->cluster_problem), look);
+  const bool compares = std::any_of(
+      observation->vms.begin(), observation->vms.end(),
+      [](const VmView& view) { return view.member && !view.vm->nomad_cluster.empty(); });
+  if (compares && !observation->nomad_cluster.ok()) {
+    return SetUnreadable(observation->nomad_cluster.status(), observation);
   }
-  if (const absl::Status usable = CheckListIndexOfPool(*look); !usable.ok()) {
-    SetUnreadable(usable, look);
+  if (const absl::Status usable = CheckListIndexOfPool(*observation); !usable.ok()) {
+    SetUnreadable(usable, observation);
   }
-}
-
-void TakeCluster(const absl::StatusOr<std::string>& cluster, Look* look) {
-  look->nomad_cluster = base::ToOptional(cluster);
-  look->cluster_problem = base::Message(cluster.status());
 }
 
 void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
-               const absl::StatusOr<std::string>& cluster, Look* look) {
-  if (!nodes.ok()) return SetUnreadable(nodes.status(), look);
-  if (absl::IsCancelled(cluster.status())) return SetUnreadable(cluster.status(), look);
-  TakeCluster(cluster, look);
-  look->nomad_readable = true;
-  look->nomad_index = nodes->index;
-  look->node_list = nodes->value;
+               const absl::StatusOr<std::string>& cluster, Observation* observation) {
+  if (!nodes.ok()) return SetUnreadable(nodes.status(), observation);
+  if (absl::IsCancelled(cluster.status())) return SetUnreadable(cluster.status(), observation);
+  observation->nomad_cluster = cluster;
+  observation->nomad = absl::OkStatus();
+  observation->nomad_index = nodes->index;
+  observation->node_list = nodes->value;
 }
 
 Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
@@ -288,37 +285,33 @@ Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
       logger_(std::move(logger)) {}
 
 void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
-                         Look* look) {
+                         Observation* observation) {
   const runtime::Context limited = context.WithTimeout(blocking.nodes_limit);
-  absl::StatusOr<nomad::Indexed<NodeList>> nodes = base::Unavailable("not read");
-  if (blocking.nodes.has_value()) {
-    nodes = *blocking.nodes;
-  } else {
-    nodes = reads_.ListNodes(limited, {.index = blocking.after_index, .wait = blocking.wait});
-  }
-  TakeNodes(nodes, nodes.ok() ? reads_.Cluster(limited) : nodes.status(), look);
+  const auto nodes =
+      reads_.ListNodes(limited, {.index = blocking.after_index, .wait = blocking.wait});
+  TakeNodes(nodes, nodes.ok() ? reads_.Cluster(limited) : nodes.status(), observation);
 }
 
-bool Observer::NeedAttributes(const Look& look) const {
-  bool is_new =
-      look.policy_nodes.has_value() && reads_.NeedAttribute(look.policy_nodes->node_attribute);
-  for (const VmView& view : look.vms) {
+bool Observer::NeedAttributes(const Observation& observation) const {
+  bool is_new = observation.policy_nodes.has_value() &&
+                reads_.NeedAttribute(observation.policy_nodes->node_attribute);
+  for (const VmView& view : observation.vms) {
     if (!view.member || !view.vm->nodes.has_value()) continue;
     is_new = reads_.NeedAttribute(view.vm->nodes->node_attribute) || is_new;
   }
-  return is_new && look.nomad_readable;
+  return is_new && observation.nomad.ok();
 }
 
-void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
-  std::vector<std::size_t> wanted = NodesToReadInFull(*look);
-  OrderReads(*look, &wanted);
+void Observer::CompleteNodes(const runtime::Context& context, Observation* observation) {
+  std::vector<std::size_t> wanted = NodesToReadInFull(*observation);
+  OrderReads(*observation, &wanted);
   const std::map<std::string, std::string> waiting = memory_.UnreadUntil(context.clock().Now());
   std::vector<nomad::Node> full(wanted.size());
   std::atomic<int> failures = 0;
   std::atomic<std::size_t> reads = 0;
   const std::vector<absl::Status> read = runtime::ForEachBounded(
       context, executor_, wanted.size(), kNodesAtOnce, [&](std::size_t i) -> absl::Status {
-        const nomad::Node& stub = look->nodes()[wanted[i]];
+        const nomad::Node& stub = observation->nodes()[wanted[i]];
         // ABORTED is no failure: the node was not read, or must be read again.
         const auto failed = waiting.find(stub.id);
         if (failed != waiting.end()) return absl::AbortedError(failed->second);
@@ -336,26 +329,26 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
         full[i] = *std::move(node);
         return absl::OkStatus();
       });
-  if (absl::Status ended = context.Check(); !ended.ok()) return SetUnreadable(ended, look);
+  if (absl::Status ended = context.Check(); !ended.ok()) return SetUnreadable(ended, observation);
   std::vector<nomad::Node> nodes;  // copied when the first is completed, because the list is shared
   std::map<std::string, std::string> unread;
   std::map<std::string, std::string> failed;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const std::string& id = look->nodes()[wanted[i]].id;
+    const std::string& id = observation->nodes()[wanted[i]].id;
     if (!read[i].ok()) unread[id] = base::Message(read[i]);
     if (!read[i].ok() && !absl::IsAborted(read[i])) failed[id] = unread[id];
     if (!full[i].full) continue;
-    if (nodes.empty()) nodes = look->nodes();
+    if (nodes.empty()) nodes = observation->nodes();
     nodes[wanted[i]].attributes = std::move(full[i].attributes);
     nodes[wanted[i]].meta = std::move(full[i].meta);
     nodes[wanted[i]].full = true;
   }
   if (!nodes.empty()) {
-    look->SetNodes(std::move(nodes));
-    Link(look);
+    observation->SetNodes(std::move(nodes));
+    Link(observation);
   }
   memory_.RecordUnread(context.clock().Now(), failed, unread, logger_);
-  NameUnread(unread, look);
+  NameUnread(unread, observation);
 }
 
 absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context& context) const {
@@ -370,12 +363,13 @@ absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context&
   return list;
 }
 
-absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look) const {
+absl::Status Observer::ReadIdleness(const runtime::Context& context,
+                                    Observation* observation) const {
   std::set<std::string> awaited;
   bool without_drain = false;
-  for (const VmView& view : look->vms) {
-    if (!AwaitsIdle(view, *look)) continue;
-    const nomad::Node& node = *LinkedNode(view, *look);
+  for (const VmView& view : observation->vms) {
+    if (!AwaitsIdle(view, *observation)) continue;
+    const nomad::Node& node = *LinkedNode(view, *observation);
     awaited.insert(node.id);
     without_drain |=
         !view.vm->has_mark || !nodepool::IsDrainOf(node, view.vm->mark->action, view.vm->uid);
@@ -384,7 +378,7 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
   // If Nomad completes no drain, the list alone must prove that nothing runs.
   if (without_drain) {
     const auto read_job = nomad_.VerifyReadJob(context);
-    look->allocations_complete = read_job.ok() && *read_job == nomad::ReadJob::kEverywhere;
+    observation->allocations_complete = read_job.ok() && *read_job == nomad::ReadJob::kEverywhere;
   }
   const auto all = reads_.ListAllocations(context);
   if (absl::Status ended = context.Check(); !ended.ok()) return ended;
@@ -403,20 +397,21 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
     const std::vector<std::string> nodes(awaited.begin(), awaited.end());
     auto read = ReadAllocationsOf(context, executor_, nomad_, nodes, kNodesAtOnce);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (read[i].ok()) look->allocations[nodes[i]] = *std::move(read[i]);
+      if (read[i].ok()) observation->allocations[nodes[i]] = *std::move(read[i]);
     }
     return context.Check();
   }
   memory_.SetAllocationsUnread(false);
-  for (const std::string& id : awaited) look->allocations[id];
+  for (const std::string& id : awaited) observation->allocations[id];
   for (const nomad::Allocation& allocation : (*all)->value) {
-    const auto found = look->allocations.find(allocation.node_id);
-    if (found != look->allocations.end()) found->second.push_back(allocation);
+    const auto found = observation->allocations.find(allocation.node_id);
+    if (found != observation->allocations.end()) found->second.push_back(allocation);
   }
   return absl::OkStatus();
 }
 
-// The right to read a namespace is optional. After any other failure the next Look reads it again.
+// The right to read a namespace is optional. After any other failure the next Observation reads it
+// again.
 void Observer::ReadHarvester(const runtime::Context& context) const {
   auto uid = vms_.NamespaceUid(context);
   if (uid.ok() || kube::IsForbidden(uid.status()))
@@ -450,10 +445,11 @@ absl::StatusOr<Observer::VmsAndInstances> Observer::ReadVmsAndInstances(
 // Fills in the data of instances: identity hints for every link, whether the guest of a down node
 // runs, and on which host. Without the list (if the token lacks the right to read instances) these
 // stay unknown, and nothing is removed because of them.
-void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look) {
+void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> instances,
+                            Observation* observation) {
   std::map<std::string, harvester::VirtualMachineInstance*> by_name;
   for (harvester::VirtualMachineInstance& instance : instances) by_name[instance.name] = &instance;
-  for (VmView& view : look->vms) {
+  for (VmView& view : observation->vms) {
     const auto found = by_name.find(view.vm->name);
     view.instance_runs = found != by_name.end() && harvester::IsRunning(*found->second);
     if (found == by_name.end()) continue;
@@ -463,8 +459,8 @@ void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> insta
   }
 }
 
-void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
-  for (VmView& view : look->vms) {
+void Observer::ReadNodesOfMarked(const runtime::Context& context, Observation* observation) {
+  for (VmView& view : observation->vms) {
     if (!view.member || !view.vm->mark.has_value() || view.vm->mark->node_id.empty() ||
         view.link.state != nodepool::LinkState::kNone) {
       continue;
@@ -472,21 +468,22 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
     const auto by_id = nomad_.GetNode(context, view.vm->mark->node_id);
     view.node_gone = IsGone(by_id.status(), view.vm);
     if (view.node_gone) view.unread_node.clear();  // the unread node is another one (rule L1)
-    if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), look);
+    if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), observation);
   }
 }
 
 // Reads what holds drains that are slow or late. Nothing depends on it.
-void Observer::ReadDrainWork(const runtime::Context& context, Look* look) const {
+void Observer::ReadDrainWork(const runtime::Context& context, Observation* observation) const {
   std::size_t left = kMaxDrainsAtOnce;
   const runtime::Context limited = context.WithTimeout(kDrainWorkLimit);
-  for (VmView& view : look->vms) {
+  for (VmView& view : observation->vms) {
     const std::optional<harvester::Mark>& mark = view.vm->mark;
-    const nomad::Node* node = LinkedNode(view, *look);
+    const nomad::Node* node = LinkedNode(view, *observation);
     if (!view.member || !mark.has_value() || node == nullptr) continue;
+    if (!observation->pool.empty() && view.vm->pool != observation->pool) continue;
     if (!nodepool::IsDrainOf(*node, mark->action, view.vm->uid)) continue;
     const base::WallTime due = mark->marked_at + kSlowDrain;
-    if (look->now < std::min(due, LateAt(*mark).value_or(due)) || left == 0) continue;
+    if (observation->now < std::min(due, LateAt(*mark).value_or(due)) || left == 0) continue;
     if (!memory_.TakeDrainWorkIsDue(context.clock().Now(), view.vm->uid)) continue;
     --left;
     const auto allocations = nomad_.NodeAllocations(limited, node->id);
@@ -496,48 +493,46 @@ void Observer::ReadDrainWork(const runtime::Context& context, Look* look) const 
   }
 }
 
-void Observer::ReadDetails(const runtime::Context& context, Look* look) {
-  CompleteNodes(context, look);
-  if (!look->nomad_readable) return;
-  if (absl::Status ended = ReadIdleness(context, look); !ended.ok()) {
-    return SetUnreadable(ended, look);
+void Observer::ReadDetails(const runtime::Context& context, Observation* observation) {
+  CompleteNodes(context, observation);
+  if (!observation->nomad.ok()) return;
+  if (absl::Status ended = ReadIdleness(context, observation); !ended.ok()) {
+    return SetUnreadable(ended, observation);
   }
-  ReadNodesOfMarked(context, look);
-  ReadDrainWork(context, look);
+  ReadNodesOfMarked(context, observation);
+  ReadDrainWork(context, observation);
 }
 
-absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look base,
-                                       BlockingWait blocking) {
-  Look look = std::move(base);
-  ReadNodes(context, blocking, &look);
-  if (!blocking.lists.has_value()) {
-    NH_ASSIGN_OR_RETURN(blocking.lists, ReadVmsAndInstances(context, look.nomad_readable));
-  }
-  VmsAndInstances lists = *std::move(blocking.lists);
-  look.own_now = context.clock().WallNow();
-  look.now = lists.vms.server_time.value_or(look.own_now);
+absl::StatusOr<Observation> Observer::Observe(const runtime::Context& context, Observation base,
+                                              const BlockingWait& blocking) {
+  Observation observation = std::move(base);
+  ReadNodes(context, blocking, &observation);
+  NH_ASSIGN_OR_RETURN(VmsAndInstances lists, ReadVmsAndInstances(context, observation.nomad.ok()));
+  observation.own_now = context.clock().WallNow();
+  observation.now = lists.vms.server_time.value_or(observation.own_now);
   SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(lists.vms.value)),
-         &look);
+         &observation);
   // What was kept of a node may lack an attribute that is needed now.
-  if (NeedAttributes(look) || ListIsOlderThanVms(look)) {
-    ReadNodes(context, {.after_index = 0, .wait = {}, .nodes_limit = blocking.nodes_limit}, &look);
+  if (NeedAttributes(observation) || ListIsOlderThanVms(observation)) {
+    ReadNodes(context, {.after_index = 0, .wait = {}, .nodes_limit = blocking.nodes_limit},
+              &observation);
   }
-  CheckIndex(&look);
-  if (look.nomad_readable && lists.instances.ok()) {
-    SetInstances(*std::move(lists.instances), &look);
+  CheckIndex(&observation);
+  if (observation.nomad.ok() && lists.instances.ok()) {
+    SetInstances(*std::move(lists.instances), &observation);
   }
-  Link(&look);
-  memory_.pending_reasons().ReadPods(context, vms_, logger_, &look);
-  memory_.Apply(context.clock().Now(), &look);
-  look.harvester_unread = !memory_.KnowsHarvester();
-  if (!look.nomad_readable) return look;
-  memory_.pending_reasons().ApplyVolumes(context, vms_, logger_, &look);
-  ReadDetails(context, &look);
+  Link(&observation);
+  memory_.pending_reasons().ReadPods(context, vms_, logger_, &observation);
+  memory_.Apply(context.clock().Now(), &observation);
+  observation.harvester_unread = !memory_.KnowsHarvester();
+  if (!observation.nomad.ok()) return observation;
+  memory_.pending_reasons().ApplyVolumes(context, vms_, logger_, &observation);
+  ReadDetails(context, &observation);
   if (absl::Status ended = context.Check(); !ended.ok()) {
-    if (look.nomad_readable) return ended;
-    return Unreadable("Nomad", base::MakeStatus(ended.code(), look.nomad_problem));
+    if (observation.nomad.ok()) return ended;
+    return Unreadable("Nomad", base::MakeStatus(ended.code(), base::Message(observation.nomad)));
   }
-  return look;
+  return observation;
 }
 
 }  // namespace nomad_harvester::scaling

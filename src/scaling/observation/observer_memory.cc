@@ -82,22 +82,23 @@ void ObserverMemory::ApplyDrain(base::MonoTime now, const nomad::Node* node, OfV
   }
 }
 
-void ObserverMemory::ApplyNode(base::MonoTime now, const Look& look, OfVm* known, VmView* view) {
-  const nomad::Node* node = LinkedNode(*view, look);
+void ObserverMemory::ApplyNode(base::MonoTime now, const Observation& observation, OfVm* known,
+                               VmView* view) {
+  const nomad::Node* node = LinkedNode(*view, observation);
   if (node != nullptr && nodepool::IsSilent(*node)) {
     view->node_down_for = For(&down_since_[node->id], *node, now);
   }
   ApplyDrain(now, node, known, view);
 }
 
-void ObserverMemory::ApplyLostNodes(base::MonoTime now, Look* look) {
+void ObserverMemory::ApplyLostNodes(base::MonoTime now, Observation* observation) {
   std::unordered_map<std::string_view, const nomad::Node*> down;
-  for (const nomad::Node& node : look->nodes()) {
+  for (const nomad::Node& node : observation->nodes()) {
     if (node.status == nomad::NodeStatus::kDown) down.emplace(node.id, &node);
   }
   if (down.empty()) return;
   bool any = false;
-  for (VmView& view : look->vms) {
+  for (VmView& view : observation->vms) {
     const auto node = down.find(view.vm->joined_node_id);
     if (node == down.end() || !view.member) continue;
     const base::Duration down_for = For(&down_since_[node->second->id], *node->second, now);
@@ -105,18 +106,18 @@ void ObserverMemory::ApplyLostNodes(base::MonoTime now, Look* look) {
                         !harvester::IsPausedOrMigrating(view.vm);
     any |= view.node_is_lost;
   }
-  if (any) Link(look);
+  if (any) Link(observation);
 }
 
-void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, OfVm* known,
+void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Observation& observation, OfVm* known,
                                     VmView* view) {
-  if (!LooksUnhealthy(*view, look)) {
+  if (!LooksUnhealthy(*view, observation)) {
     known->unhealthy.reset();
     return;
   }
   // A flapping node changes but remains not ready. After a gap it may have been ready meanwhile,
   // unless its index shows that nothing changed.
-  const nomad::Node* const node = LinkedNode(*view, look);
+  const nomad::Node* const node = LinkedNode(*view, observation);
   const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
   if (!known->unhealthy.has_value()) known->unhealthy = UnhealthySince{now, now, index};
   UnhealthySince& unhealthy = *known->unhealthy;
@@ -161,29 +162,29 @@ void ObserverMemory::RecordStaying(const std::set<std::string>& uids) {
   for (auto& [uid, known] : of_vm_) known.stays = uids.contains(uid);
 }
 
-void ObserverMemory::ApplyInitializing(base::MonoTime now, Look* look) {
+void ObserverMemory::ApplyInitializing(base::MonoTime now, Observation* observation) {
   std::map<std::string, base::MonoTime> since;
-  for (const nomad::Node& node : look->nodes()) {
+  for (const nomad::Node& node : observation->nodes()) {
     if (node.status != nomad::NodeStatus::kInitializing) continue;
     const auto known = initializing_since_.find(node.id);
     const base::MonoTime first = known == initializing_since_.end() ? now : known->second;
     since.emplace(node.id, first);
-    look->initializing_for.emplace(node.id, now - first);
+    observation->initializing_for.emplace(node.id, now - first);
   }
   initializing_since_ = std::move(since);
 }
 
-void ObserverMemory::CorrectNow(base::MonoTime now, Look* look) {
+void ObserverMemory::CorrectNow(base::MonoTime now, Observation* observation) {
   const bool is_first = !last_now_.has_value();
   if (!is_first) {
     const base::WallTime expected = last_now_->first + (now - last_now_->second);
-    const base::Duration off = look->now - expected;
+    const base::Duration off = observation->now - expected;
     if (off > kUsualSkew || off < -kUsualSkew) {
-      const auto [low, high] = std::minmax(look->now, expected);
-      look->now = std::clamp(look->own_now, low, high);
+      const auto [low, high] = std::minmax(observation->now, expected);
+      observation->now = std::clamp(observation->own_now, low, high);
     }
   }
-  last_now_.emplace(look->now, now);
+  last_now_.emplace(observation->now, now);
 }
 
 void ObserverMemory::RecordTokenOf(const std::string& vm_uid, base::MonoTime look_after_at) {
@@ -207,25 +208,25 @@ void ObserverMemory::SetHarvester(std::string uid) {
   harvester_ = std::move(uid);
 }
 
-void ObserverMemory::Apply(base::MonoTime now, Look* look) {
-  // Pod messages influence how a start failure is classified, so they are also applied to a Look
-  // that reads no pods. With KubeVirt's message of the first attempt instead, the failure's
-  // duration would restart.
-  pending_reasons_.ApplyPods(look);
+void ObserverMemory::Apply(base::MonoTime now, Observation* observation) {
+  // Pod messages influence how a start failure is classified, so they are also applied to an
+  // Observation that reads no pods. With KubeVirt's message of the first attempt instead, the
+  // failure's duration would restart.
+  pending_reasons_.ApplyPods(observation);
   base::MutexLock lock(mutex_);
   const bool is_first = !last_now_.has_value();
-  CorrectNow(now, look);
-  look->harvester = harvester_.value_or("");
-  look->own_node_id = own_node_;
-  look->own_node_problem = own_node_problem_;
+  CorrectNow(now, observation);
+  observation->harvester = harvester_.value_or("");
+  observation->own_node_id = own_node_;
+  observation->own_node_problem = own_node_problem_;
   if (unreadable_since_.has_value()) {
     unreadable_total_ += now - *unreadable_since_;
     unreadable_since_.reset();
   }
-  if (!look->nomad_readable) unreadable_since_ = now;
+  if (!observation->nomad.ok()) unreadable_since_ = now;
 
-  ApplyLostNodes(now, look);
-  for (VmView& view : look->vms) {
+  ApplyLostNodes(now, observation);
+  for (VmView& view : observation->vms) {
     const auto [entry, is_new] = of_vm_.try_emplace(view.vm->uid);
     OfVm& known = entry->second;
     if (is_new) {
@@ -237,27 +238,28 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     if (deleting && !is_new && !known.deleting_since.has_value()) known.deleting_since = now;
     if (known.deleting_since.has_value()) view.deleting_for = now - *known.deleting_since;
     view.nomad_unreadable_for = unreadable_total_ - known.unreadable_before;
-    ApplyStartFailure(now, std::min(look->now, look->own_now), is_new, &known, &view);
-    ApplyNode(now, *look, &known, &view);
-    ApplyUnhealthy(now, *look, &known, &view);
+    ApplyStartFailure(now, std::min(observation->now, observation->own_now), is_new, &known, &view);
+    ApplyNode(now, *observation, &known, &view);
+    ApplyUnhealthy(now, *observation, &known, &view);
     if (known.awaiting_since.has_value()) view.awaited_for = now - *known.awaiting_since;
     if (known.held_since.has_value()) view.held_for = now - *known.held_since;
     view.stays_unrecorded = known.stays;
     const auto token = tokens_.find(view.vm->uid);
     if (token != tokens_.end()) view.token_check_in = token->second - now;
   }
-  if (of_vm_.size() > look->vms.size()) {  // it has every VM of the look, so some are gone
+  if (of_vm_.size() >
+      observation->vms.size()) {  // it has every VM of the observation, so some are gone
     std::unordered_set<std::string_view> uids;
-    for (const VmView& view : look->vms) uids.insert(view.vm->uid);
+    for (const VmView& view : observation->vms) uids.insert(view.vm->uid);
     const auto is_gone = [&](const auto& entry) { return !uids.contains(entry.first); };
     std::erase_if(of_vm_, is_gone);
     std::erase_if(tokens_, is_gone);
   }
-  if (!look->nomad_readable) return;
-  ApplyInitializing(now, look);
+  if (!observation->nomad.ok()) return;
+  ApplyInitializing(now, observation);
   if (down_since_.empty()) return;
   std::unordered_set<std::string_view> down;
-  for (const nomad::Node& node : look->nodes()) {
+  for (const nomad::Node& node : observation->nodes()) {
     if (nodepool::IsSilent(node)) down.insert(node.id);
   }
   std::erase_if(down_since_, [&](const auto& entry) { return !down.contains(entry.first); });

@@ -17,27 +17,35 @@ bool IsPending(const VmView& view) {
          !harvester::IsStopped(view.vm);
 }
 
-bool WaitsForVolumes(const VmView& view, const Look& look) {
+bool WaitsForVolumes(const VmView& view, const Observation& observation) {
   return IsPending(view) && !view.instance_runs.value_or(true) &&
-         look.now - view.vm->created_at >= kVolumesAreDueAfter;
+         observation.now - view.vm->created_at >= kVolumesAreDueAfter;
 }
 
-bool WaitsForPod(const VmView& view, const Look& look) {
+bool WaitsForPod(const VmView& view, const Observation& observation) {
   if (!IsPending(view) || !harvester::IsUnschedulable(view.vm)) return false;
   const std::optional<harvester::StartFailure> failure = harvester::FindStartFailure(view.vm);
   return failure.has_value() &&
-         look.now - failure->since.value_or(view.vm->created_at) >= kPodsAreDueAfter;
+         observation.now - failure->since.value_or(view.vm->created_at) >= kPodsAreDueAfter;
 }
 
-std::vector<VmView*> Waiting(bool (*waits)(const VmView&, const Look&), Look* look) {
+std::vector<VmView*> Waiting(bool (*waits)(const VmView&, const Observation&),
+                             Observation* observation) {
   std::vector<VmView*> waiting;
-  for (VmView& view : look->vms) {
-    if (waits(view, *look)) waiting.push_back(&view);
+  for (VmView& view : observation->vms) {
+    if (waits(view, *observation)) waiting.push_back(&view);
   }
   return waiting;
 }
 
 }  // namespace
+
+bool NeedsPodMessage(const VmView& view, const Observation& observation) {
+  if (!WaitsForPod(view, observation)) return false;
+  if (view.pod_message.empty()) return true;
+  const auto failure = harvester::FindStartFailure(view.vm, view.pod_message);
+  return failure.has_value() && failure->only_at_join_timeout;
+}
 
 PendingReasons::Texts PendingReasons::Read(
     const runtime::Context& context,
@@ -64,25 +72,25 @@ PendingReasons::Texts PendingReasons::Read(
 }
 
 void PendingReasons::ReadPods(const runtime::Context& context, const harvester::VmStore& vms,
-                              const log::Logger& logger, Look* look) {
-  if (Waiting(&WaitsForPod, look).empty()) return;
+                              const log::Logger& logger, Observation* observation) {
+  if (Waiting(&WaitsForPod, observation).empty()) return;
   Read(
       context, [&](const runtime::Context& within) { return vms.ListPodMessages(within); }, logger,
       &pods_);
 }
 
-void PendingReasons::ApplyPods(Look* look) {
+void PendingReasons::ApplyPods(Observation* observation) {
   const base::MutexLock lock(pods_.mutex);
   if (pods_.texts.empty()) return;
-  for (VmView* view : Waiting(&WaitsForPod, look)) {
+  for (VmView* view : Waiting(&WaitsForPod, observation)) {
     const auto message = pods_.texts.find(view->vm->name);
     if (message != pods_.texts.end()) view->pod_message = message->second;
   }
 }
 
 void PendingReasons::ApplyVolumes(const runtime::Context& context, const harvester::VmStore& vms,
-                                  const log::Logger& logger, Look* look) {
-  const std::vector<VmView*> waiting = Waiting(&WaitsForVolumes, look);
+                                  const log::Logger& logger, Observation* observation) {
+  const std::vector<VmView*> waiting = Waiting(&WaitsForVolumes, observation);
   if (waiting.empty()) return;
   const auto list = [&](const runtime::Context& within) { return vms.ListVolumeWarnings(within); };
   const Texts warnings = Read(context, list, logger, &volumes_);

@@ -18,8 +18,11 @@ struct WaitRange {
 };
 // kJoin waits longest: each VM that never joins already costs its join timeout, so only few
 // attempts fit into a night.
-constexpr std::array<WaitRange, 5> kWaitRanges = {{
+// kRoom waits shortest, because room may come at any time, and a roll-out goes on within two
+// minutes of it (rule R5).
+constexpr std::array<WaitRange, 6> kWaitRanges = {{
     {cause::kCreate, std::chrono::seconds(30), std::chrono::minutes(30), "creating VMs"},
+    {cause::kRoom, std::chrono::seconds(30), std::chrono::seconds(90), "finding room for new VMs"},
     {cause::kStart, std::chrono::minutes(1), std::chrono::hours(1), "starting new VMs"},
     {cause::kJoin, std::chrono::minutes(1), std::chrono::hours(4), "the join of new VMs"},
     {cause::kRemove, std::chrono::seconds(30), std::chrono::minutes(30), "removing VMs"},
@@ -38,8 +41,8 @@ base::Duration WaitAfter(const WaitRange& range, std::int64_t failures) {
   return std::min(wait, range.longest);
 }
 
-constexpr std::array<std::string_view, 3> kCreationCauses = {cause::kCreate, cause::kStart,
-                                                             cause::kJoin};
+constexpr std::array<std::string_view, 4> kCreationCauses = {cause::kCreate, cause::kRoom,
+                                                             cause::kStart, cause::kJoin};
 
 absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, base::WallTime now) {
   const auto entry = back_off.find(std::string(cause));
@@ -52,7 +55,7 @@ absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, b
                       std::string(WaitRangeOf(cause).what) + " failed " +
                           std::to_string(entry->second.failures) +
                           (entry->second.failures == 1 ? " time" : " times in a row") +
-                          " and is tried again at " + base::FormatRfc3339(entry->second.retry_at));
+                          "; next try at " + base::FormatRfc3339(entry->second.retry_at));
 }
 
 }  // namespace
@@ -63,13 +66,22 @@ void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::W
   entry.retry_at = now + WaitAfter(WaitRangeOf(cause), entry.failures);
 }
 
+void RecordNoRoom(harvester::BackOff* back_off, base::WallTime now) {
+  harvester::BackOffEntry& entry = (*back_off)[std::string(cause::kRoom)];
+  entry.failures = std::min(entry.failures + 1, kCircuitOpensAfter - 1);
+  entry.retry_at = now + WaitAfter(WaitRangeOf(cause::kRoom), entry.failures);
+}
+
 void RecordCreationSuccess(harvester::BackOff* back_off) {
   for (const std::string_view cause : kCreationCauses) back_off->erase(std::string(cause));
 }
 
 void RecordRemovalSuccess(harvester::BackOff* back_off) {
-  back_off->erase(std::string(cause::kRemove));
-  back_off->erase(std::string(cause::kRefused));
+  std::erase_if(*back_off, [](const auto& entry) { return IsOfRemovals(entry.first); });
+}
+
+bool IsOfRemovals(std::string_view cause) {
+  return cause == cause::kRemove || cause == cause::kRefused;
 }
 
 absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime now) {
@@ -91,7 +103,7 @@ bool RemovalsWereRefused(const harvester::BackOff& back_off) {
 
 bool CreationCircuitIsOpen(const harvester::BackOff& back_off) {
   std::int64_t failures = 0;
-  for (const std::string_view cause : {cause::kStart, cause::kJoin}) {
+  for (const std::string_view cause : {cause::kRoom, cause::kStart, cause::kJoin}) {
     const auto entry = back_off.find(std::string(cause));
     if (entry != back_off.end()) failures += entry->second.failures;
   }

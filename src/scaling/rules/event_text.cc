@@ -45,8 +45,8 @@ const EventRow* FindEventRow(StepKind kind) {
 std::string_view ReasonOf(const EventRow& row, const Step& step, const VmView& view) {
   if (step.node_is_ready) return "Ready";
   switch (step.row) {
-    case Row::kMarkedTakenBack:
-      return "TakenBack";
+    case Row::kMarkedRemovalCancelled:
+      return "RemovalCancelled";
     case Row::kUnmarkedUnhealthyKept:
       return "Unhealthy";
     case Row::kUnmarkedBroken:
@@ -99,7 +99,7 @@ VmEvent EventOf(const Step& step, const VmView& view, const PoolSnapshot& snapsh
           .reason = std::string(ReasonOf(row, step, view)),
           .action = row.action,
           .note = TextOf(step, view, snapshot),
-          .warning = step.is_held || (row.warning && step.row != Row::kMarkedTakenBack)};
+          .warning = step.is_held || (row.warning && step.row != Row::kMarkedRemovalCancelled)};
 }
 
 VmEvent EventOfDrained(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {

@@ -36,11 +36,11 @@ PoolSnapshot AfterRepairs(PoolSnapshot snapshot) {
       std::any_of(decisions.all().begin(), decisions.all().end(),
                   [](const Decisions::Entry& entry) { return IsRepair(entry.step.kind); });
   if (!is_due) return snapshot;
-  Look look = snapshot.look();
+  Observation observation = snapshot.observation();
   std::vector<nomad::Node> nodes = snapshot.nodes();
   for (const auto& [view, step] : decisions.all()) {
     if (!IsRepair(step.kind)) continue;
-    harvester::VirtualMachine& vm = look.vms[snapshot.seen->IndexOf(*view)].vm.Change();
+    harvester::VirtualMachine& vm = observation.vms[snapshot.seen->IndexOf(*view)].vm.Change();
     if (vm.has_mark) vm.removal_undone = {snapshot.now(), step.reason};
     vm.has_mark = false;
     vm.mark.reset();
@@ -49,9 +49,9 @@ PoolSnapshot AfterRepairs(PoolSnapshot snapshot) {
       UndoDrain(snapshot.now(), node == own, &nodes[snapshot.seen->nodes().IndexOf(*node)], &vm);
     }
   }
-  look.SetNodes(std::move(nodes));
-  Link(&look);
-  snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
+  observation.SetNodes(std::move(nodes));
+  Link(&observation);
+  snapshot.seen = std::make_shared<const Snapshot>(std::move(observation));
   return snapshot;
 }
 

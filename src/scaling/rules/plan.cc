@@ -2,6 +2,8 @@
 #include "nomad_harvester/scaling/plan.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -65,7 +67,7 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
     }
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || node->status != nomad::NodeStatus::kReady) continue;
-    if (IsOtherNomad(view.vm, snapshot.look())) continue;
+    if (IsOtherNomad(view.vm, snapshot.observation())) continue;
     if (inputs.left_out.contains(view.vm->name)) continue;
     candidates.push_back(&view);
   }
@@ -92,9 +94,23 @@ std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
   });
 }
 
+// The first few.
+std::string PassedOverText(const ScalePlan& plan, const std::string& before) {
+  constexpr std::size_t kNamed = 10;
+  const std::size_t count = plan.passed_over.size();
+  std::string text;
+  for (std::size_t i = 0; i < std::min(count, kNamed); ++i) {
+    text += before + plan.passed_over[i].vm + ": " + plan.passed_over[i].reason;
+  }
+  if (count > kNamed) text += "; and " + std::to_string(count - kNamed) + " more";
+  if (plan.not_looked_at > 0) {
+    text += "; VMs that were not looked at: " + std::to_string(plan.not_looked_at);
+  }
+  return text;
+}
+
 absl::Status NoVictims(const ScalePlan& plan) {
-  std::string text = "no VM of the pool may be removed";
-  for (const SkippedVm& passed : plan.passed_over) text += "; " + passed.vm + ": " + passed.reason;
+  std::string text = "no VM of the pool may be removed" + PassedOverText(plan, "; ");
   for (const PlannedRemoval& removal : plan.remove) {
     text += "; " + removal.vm + ": without another one its removal would not lower the count";
   }
@@ -121,7 +137,8 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
     const bool other_identifiers =
         view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes) != wanted;
     const nomad::Node* node = LinkedNode(view, snapshot);
-    if (node == nullptr || other_identifiers || IsOtherNomad(view.vm, snapshot.look())) continue;
+    if (node == nullptr || other_identifiers || IsOtherNomad(view.vm, snapshot.observation()))
+      continue;
     if (!BelongsToPool(*node, view, snapshot)) {
       return base::FailedPrecondition("the pool does not grow while the node of VM " +
                                       view.vm->name +
@@ -188,6 +205,36 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
   return plan;
 }
 
+absl::Status KeepThoseThatFit(const std::map<std::string, std::string>& waits,
+                              std::int64_t newly_counted, ScalePlan* plan) {
+  const std::size_t wanted = plan->remove.size();
+  std::vector<PlannedRemoval> fitting;
+  std::size_t not_looked_at = 0;
+  for (std::vector<PlannedRemoval>* const list : {&plan->remove, &plan->reserve}) {
+    for (PlannedRemoval& removal : *list) {
+      const auto looked_at = waits.find(removal.vm);
+      if (looked_at == waits.end()) {
+        ++not_looked_at;
+      } else if (looked_at->second.empty()) {
+        fitting.push_back(std::move(removal));
+      } else {
+        plan->passed_over.push_back(
+            {removal.vm, "its work has no other place: " + looked_at->second});
+      }
+    }
+  }
+  if (fitting.size() < wanted) plan->not_looked_at = not_looked_at;
+  const auto end_of_chosen =
+      fitting.begin() + static_cast<std::ptrdiff_t>(std::min(wanted, fitting.size()));
+  plan->reserve.assign(std::make_move_iterator(end_of_chosen),
+                       std::make_move_iterator(fitting.end()));
+  fitting.erase(end_of_chosen, fitting.end());
+  plan->remove = std::move(fitting);
+  plan->missing_victims += static_cast<std::int64_t>(wanted - plan->remove.size());
+  return std::cmp_less_equal(plan->remove.size(), newly_counted) ? NoVictims(*plan)
+                                                                 : absl::OkStatus();
+}
+
 std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot) {
   const std::string text = "node " + node.id + " is " + IdentityText(node) + ", expected " +
                            IdentityOf(*snapshot.policy).ToString() + "; ";
@@ -230,13 +277,13 @@ std::string Describe(const ScalePlan& plan) {
     text += ": " + removal.reason;
     separator = ", ";
   }
+  for (const SkippedVm& waits : plan.would_wait) {
+    text += "; of " + waits.vm + " may wait: " + waits.reason;
+  }
   if (plan.missing_victims > 0) {
     text += "; " + std::to_string(plan.missing_victims) + " fewer than desired";
   }
-  for (const SkippedVm& passed : plan.passed_over) {
-    text += "; passed over " + passed.vm + ": " + passed.reason;
-  }
-  return text;
+  return text + PassedOverText(plan, "; passed over ");
 }
 
 }  // namespace nomad_harvester::scaling

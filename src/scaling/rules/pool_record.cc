@@ -5,9 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/drift.h"
 #include "nomad_harvester/scaling/replacement.h"
 
+#include "absl/strings/str_split.h"
 #include "rules/back_off.h"
 
 namespace nomad_harvester::scaling {
@@ -18,31 +22,67 @@ bool LeadsToRemoval(StepKind kind) {
          kind == StepKind::kMarkReplaced || kind == StepKind::kDelete;
 }
 
-void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
-  for (const std::string& name : run.seen) action->create.erase(name);
-  std::set<std::string> unfinished;
-  for (const VmView& view : run.last.look().vms) action->create.erase(view.vm->name);
+void CloseAction(harvester::LeaseAction* action, const PoolSnapshot& last,
+                 const std::set<std::string>& leftovers) {
+  std::set<std::string> unfinished = leftovers;
+  for (const VmView& view : last.observation().vms) action->create.erase(view.vm->name);
   // A mark that no action has named must be rolled back, and must not become valid here.
-  for (const VmView* view : run.last.vms()) {
+  for (const VmView* view : last.vms()) {
     const std::string& name = view->vm->name;
     if (view->vm->has_mark && action->names.contains(name)) unfinished.insert(name);
   }
   for (const auto& [name, id] : action->create) unfinished.insert(name);
-  unfinished.insert(run.leftovers.begin(), run.leftovers.end());
-  std::erase_if(action->back, [&](const std::string& name) {
-    const VmView* view = run.last.seen->FindVm(name);
+  std::erase_if(action->cancel, [&](const std::string& name) {
+    const VmView* view = last.seen->FindVm(name);
     if (view == nullptr || !view->vm->has_mark) return true;
     // Only the VM's own Nomad knows whether its node is ready.
-    if (IsOtherNomad(view->vm, run.last.look())) return false;
-    const nomad::Node* node = LinkedNode(*view, run.last);
+    if (IsOtherNomad(view->vm, last.observation())) return false;
+    const nomad::Node* node = LinkedNode(*view, last);
     return node == nullptr || node->status != nomad::NodeStatus::kReady;
   });
   action->names = std::move(unfinished);
 }
 
-harvester::StoppedReplacement StopOf(const Intent& intent, base::WallTime now) {
-  const harvester::VirtualMachine& vm = intent.view->vm;
-  return {.at = now, .vm = vm.name, .template_hash = TemplateHashOf(vm), .why = intent.why};
+// Records why replacement does not go on. What lacks room neither ends a stop, nor begins anew.
+void StopReplacement(harvester::StoppedReplacement next,
+                     std::optional<harvester::StoppedReplacement>* stopped) {
+  const bool is_known =
+      stopped->has_value() && IsSameTemplate((*stopped)->template_hash, next.template_hash);
+  if (is_known && next.lacks_room) {
+    if (!(*stopped)->lacks_room) return;
+    next.at = (*stopped)->at;
+  }
+  *stopped = std::move(next);
+}
+
+// An annotation has at most kMaxError of it. The first cause matters most (rule T1).
+constexpr std::size_t kMaxError = 2048;
+constexpr std::size_t kMaxFirstCause = 1024;
+
+// One action may fail in several passes. Adds the lines that are not there yet.
+void AppendError(const std::string& error, std::string* text) {
+  if (text->empty()) {
+    *text = base::ToShortUtf8(error, kMaxError);
+    return;
+  }
+  const std::vector<std::string> lines = absl::StrSplit(error, '\n');
+  for (const std::string& line : lines) {
+    if (("\n" + *text + "\n").find("\n" + line + "\n") != std::string::npos) continue;
+    const std::string next = "\n" + base::ToShortUtf8(line, kMaxError - kMaxFirstCause - 1);
+    if (text->size() + next.size() > kMaxError) *text = base::ToShortUtf8(*text, kMaxFirstCause);
+    *text += next;
+  }
+}
+
+void AddError(const Unrecorded::Error& error, base::WallTime now, PoolRecord* record) {
+  harvester::ErrorRecord& last =
+      record->last_error.has_value() ? *record->last_error : record->last_error.emplace();
+  std::string text = !error.action.empty() && last.action == error.action ? last.text : "";
+  AppendError(error.text, &text);
+  if (last.action == error.action && last.text == text && !error.action.empty()) return;
+  last.text = std::move(text);
+  last.action = error.action;
+  last.at = now;
 }
 
 }  // namespace
@@ -50,16 +90,23 @@ harvester::StoppedReplacement StopOf(const Intent& intent, base::WallTime now) {
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, const std::string& new_action_id) {
   if (record.action.has_value()) {
-    for (const VmView& view : snapshot.look().vms) record.action->create.erase(view.vm->name);
+    for (const VmView& view : snapshot.observation().vms)
+      record.action->create.erase(view.vm->name);
   }
   for (const Intent& intent : intents) {
     const auto& replaces = intent.view->vm->replaces;
-    const bool rolls = replaces.has_value() && replaces->reason != kUnhealthy;
+    const bool rolls = replaces.has_value() && replaces->reason.kind != ReplaceKind::kUnhealthy;
     const bool fails =
         intent.kind == StepKind::kMarkBroken ||
         (intent.kind == StepKind::kMarkUnhealthy && IsPendingReplacement(*intent.view, snapshot));
     if (fails && rolls) {
-      record.replacement = StopOf(intent, snapshot.now());
+      const harvester::VirtualMachine& vm = intent.view->vm;
+      StopReplacement({.at = snapshot.now(),
+                       .vm = vm.name,
+                       .template_hash = TemplateHashOf(vm),
+                       .why = intent.why,
+                       .lacks_room = harvester::LacksRoom(vm)},
+                      &record.replacement);
     }
     if (!LeadsToRemoval(intent.kind)) continue;
     if (!record.action.has_value()) {
@@ -71,36 +118,65 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
   return record;
 }
 
-namespace {
-
-// True if the action that failed has reached its count after all, or another one has succeeded.
-bool IsSettled(const harvester::ErrorRecord& error,
-               const std::optional<harvester::LeaseAction>& finished, const RunSummary& run) {
-  if (run.created && run.failures.empty()) return true;
-  return finished.has_value() && finished->id == error.action && finished->to == CountOf(run.last);
+void Unrecorded::AddOutcome(const std::string& action, const absl::Status& outcome) {
+  succeeded |= outcome.ok();
+  if (outcome.ok()) {
+    error.reset();
+  } else {
+    AddError(action, base::Message(outcome));
+  }
 }
 
-}  // namespace
+void Unrecorded::AddError(const std::string& action, const std::string& text) {
+  if (!error.has_value() || action.empty() || error->action != action) error = {action, ""};
+  AppendError(base::WithoutSecrets(text), &error->text);
+}
 
-PoolRecord RecordAfter(PoolRecord record, const RunSummary& run) {
-  std::optional<harvester::LeaseAction> finished;
+bool LacksRoom(const PoolRecord& record) {
+  return record.replacement.has_value() && record.replacement->lacks_room;
+}
+
+PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime now) {
   if (record.action.has_value()) {
-    CloseAction(&*record.action, run);
-    if (record.action->names.empty()) finished = std::exchange(record.action, std::nullopt);
+    for (const std::string& name : news.made) record.action->create.erase(name);
   }
-  if (record.last_error.has_value() && IsSettled(*record.last_error, finished, run)) {
-    record.last_error.reset();
+  if (news.succeeded || (news.replaced && news.failures.empty())) record.last_error.reset();
+  if (news.error.has_value()) AddError(*news.error, now, &record);
+  if (news.delivered) {
+    RecordCreationSuccess(&record.back_off);
+    if (LacksRoom(record)) record.replacement.reset();
   }
-  if (run.created) RecordCreationSuccess(&record.back_off);
-  if (run.removed) RecordRemovalSuccess(&record.back_off);
-  for (const std::string& cause : run.failures) {
-    RecordFailure(&record.back_off, cause, run.last.now());
+  if (news.removed) RecordRemovalSuccess(&record.back_off);
+  for (const std::string& cause : news.failures) {
+    // What else of the action fails is no failure of removals (rule C12).
+    if (!news.removed || !IsOfRemovals(cause)) RecordFailure(&record.back_off, cause, now);
   }
-  if (run.last_event.has_value() || run.created) {
-    record.last_event = std::max(record.last_event.value_or(base::WallTime{}),
-                                 run.last_event.value_or(run.last.earlier_now()));
+  if (news.no_room.has_value()) {
+    RecordNoRoom(&record.back_off, now);
+    const auto& [of_template, why] = *news.no_room;
+    if (!of_template.empty()) {
+      StopReplacement({.at = now, .template_hash = of_template, .why = why, .lacks_room = true},
+                      &record.replacement);
+    }
   }
+  record.last_event = std::max(record.last_event, news.last_event);
   return record;
+}
+
+PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, const PoolSnapshot& last,
+                       const std::set<std::string>& leftovers) {
+  std::optional<harvester::LeaseAction>& action = record.action;
+  if (action.has_value()) {
+    const bool is_over = last.observation().nomad.ok() && !last.mass_loss().alarming;
+    if (is_over) action->despite_mass_loss = false;
+    for (const std::string& name : news.made) action->create.erase(name);
+    CloseAction(&*action, last, leftovers);
+    const bool is_settled = action->names.empty() && record.last_error.has_value() &&
+                            record.last_error->action == action->id && action->to == CountOf(last);
+    if (is_settled) record.last_error.reset();
+    if (action->names.empty()) action.reset();
+  }
+  return RecordAfter(std::move(record), news, last.now());
 }
 
 }  // namespace nomad_harvester::scaling

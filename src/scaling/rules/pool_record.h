@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
 #define NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +10,8 @@
 
 #include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/rules.h"
+
+#include "absl/status/status.h"
 
 namespace nomad_harvester::scaling {
 
@@ -25,25 +26,55 @@ struct Intent {
 // its VM is observed, even during the Scale that makes the VM: that Scale may end before it can
 // close its record, and the name must not be used twice (rule C10). A VM is named before it is
 // marked or deleted: a mark that the Lease does not name is rolled back, and a VM's leftovers are
-// found by its name. Nothing more is replaced after a replacement is marked as broken (rule R5).
+// found by its name. Nothing more is replaced after a replacement is marked as broken, unless it
+// lacks room (rule R5).
 // `new_action_id` is used if the record has no action yet.
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, const std::string& new_action_id);
 
-// The observations and results of a successful run.
-struct RunSummary {
-  const PoolSnapshot& last;        // no step was executed after it
-  std::set<std::string> seen;      // creations that took effect, even if the VM is gone by now
-  bool created = false;            // at least one VM was delivered
-  bool removed = false;            // at least one VM of a scale-in was removed
-  std::set<std::string> failures;  // causes of back_off.h
-  std::optional<base::WallTime> last_event;
-  std::set<std::string> leftovers;  // VMs that are gone and not cleaned up yet
+// True if replacement waits for room (rule R5).
+bool LacksRoom(const PoolRecord& record);
+
+// A quota or the hosts had no room for a new VM (rule C2).
+struct NoRoom {
+  // What the VM that was to replace another one would have been made of (its hash), and what is
+  // missing. Empty: it was to be one more, or to replace an unhealthy VM.
+  std::string of_template{};
+  std::string why{};
 };
-// Closes the action: keeps unfinished work, and removes an action without any. A name leaves `back`
-// once its VM is unmarked, or its node is not ready or gone (rule L6). The last error goes once the
-// background has brought its action to its count, or a new VM has become ready (rule T1).
-PoolRecord RecordAfter(PoolRecord record, const RunSummary& run);
+
+// What the work on a pool has come to, and its Lease does not say yet.
+struct Unrecorded {
+  struct Error {
+    std::string action;  // empty: of no action
+    std::string text;    // at most 2 KiB; a later error of the action is a line of its own
+  };
+
+  std::set<std::string> made;      // creations that took effect, even if the VM is gone by now
+  bool delivered = false;          // a new VM became ready, and no VM of its action has failed
+  bool replaced = false;           // a VM took the place of another one
+  bool removed = false;            // a VM of a scale-in was deleted
+  std::set<std::string> failures;  // causes of back_off.h
+  std::optional<NoRoom> no_room;
+  std::optional<Error> error;                // of the last action that has failed
+  bool succeeded = false;                    // a Scale was accepted: what went wrong before is over
+  std::optional<base::WallTime> last_event;  // the API server's time
+
+  // Removes secrets from the text: later they may not be known any more (rule P3).
+  void AddError(const std::string& action, const std::string& text);
+  // OK: the action was accepted.
+  void AddOutcome(const std::string& action, const absl::Status& outcome);
+};
+
+// Adds it to the record. A later error of the same action follows the earlier ones; the last error
+// goes once a Scale was accepted, or a VM has taken the place of another one (rule T1).
+PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime now);
+// Also closes the action: keeps unfinished work, and removes an action without any. No step was
+// executed after `last`; `leftovers`: VMs that are gone and not cleaned up yet. A name leaves
+// `cancel` once its VM is unmarked, or its node is not ready or gone (rule L6). The last error goes
+// if its action has come to its count.
+PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, const PoolSnapshot& last,
+                       const std::set<std::string>& leftovers);
 
 }  // namespace nomad_harvester::scaling
 

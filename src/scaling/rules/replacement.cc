@@ -29,16 +29,12 @@ base::Duration ExpiresAt(const harvester::VirtualMachine& vm, base::Duration exp
   return expire_after - expire_after / 10 * place / 256;
 }
 
-// The prefix of WhyToLeave, which identifies a replacement because of a host.
-constexpr char kForHost[] = "host ";
-
 // A template may tolerate the cordon, so that the replacement lands on the same host again, or on
 // another cordoned one.
 bool ComesFromAHost(const VmView& view, base::Duration age) {
   const std::optional<harvester::Replaces>& replaces = view.vm->replaces;
-  if (!replaces.has_value()) return false;
-  return replaces->reason == view.why_to_leave_host ||
-         (replaces->reason.starts_with(kForHost) && age < kYoungestToReplace);
+  return replaces.has_value() && replaces->reason.kind == ReplaceKind::kHost &&
+         (replaces->reason.detail == view.host_to_leave || age < kYoungestToReplace);
 }
 
 // True if the table finds the VM unhealthy and not kept (rule C17). `pool` is made on first use.
@@ -86,29 +82,28 @@ std::optional<Replaceable> ReplaceableOf(const VmView& view, const PoolSnapshot&
   const config::PoolPolicy& policy = *snapshot.policy;
   const harvester::VirtualMachine& vm = view.vm;
   if (AwaitsReplacement(view, snapshot, pool)) {
-    return Replaceable{&view, kUnhealthy, Urgency::kUnhealthy};
+    return Replaceable{&view, {ReplaceKind::kUnhealthy}};
   }
   if (!harvester::WasReady(vm)) return std::nullopt;
   if (!vm.replace_request.empty()) {
-    return Replaceable{&view, "requested: " + vm.replace_request, Urgency::kRequested};
+    return Replaceable{&view, {ReplaceKind::kRequested, vm.replace_request}};
   }
   const base::Duration age = snapshot.now() - vm.created_at;
-  if (!view.why_to_leave_host.empty() && !ComesFromAHost(view, age)) {
-    return Replaceable{&view, view.why_to_leave_host, Urgency::kHost};
+  if (!view.host_to_leave.empty() && !ComesFromAHost(view, age)) {
+    return Replaceable{&view, {ReplaceKind::kHost, view.host_to_leave}};
   }
   if (age < kYoungestToReplace) return std::nullopt;
   if (policy.replace_drifted == config::ReplaceDrifted::kRolling) {
     const auto parts = DriftOf(vm, current, policy.drift_ignore);
     if (parts.has_value()) {
-      const std::string reason =
-          parts->empty() ? "drifted" : "drifted: " + absl::StrJoin(*parts, ", ");
       const bool alternates = FlipsWith(current, vm, snapshot.now()) >= kMaxFlips;
-      return Replaceable{&view, reason, Urgency::kDrifted,
+      return Replaceable{&view,
+                         {ReplaceKind::kDrifted, absl::StrJoin(*parts, ", ")},
                          alternates ? Replaceable::Hold::kFlips : Replaceable::Hold::kNone};
     }
   }
   if (policy.expire_after.has_value() && age >= ExpiresAt(vm, *policy.expire_after)) {
-    return Replaceable{&view, "expired", Urgency::kExpired};
+    return Replaceable{&view, {ReplaceKind::kExpired}};
   }
   return std::nullopt;
 }
@@ -204,6 +199,20 @@ std::string ReplacementProblem(const PoolSnapshot& snapshot) {
   return "";
 }
 
+// Begins the reason why no VM is replaced after a new one has lacked room.
+std::string RoomLackedText(const harvester::StoppedReplacement& last) {
+  const std::string of_vm = last.vm.empty() ? "" : "VM " + last.vm + ": ";
+  return "there has been no room for a new VM since " + base::FormatRfc3339(last.at) + " (" +
+         of_vm + last.why + "); ";
+}
+
+// True if a new VM of the same template has failed.
+bool HasFailed(const PoolRecord& record, const CurrentTemplate& current) {
+  // Unknown after a start whose first read failed.
+  return record.replacement.has_value() &&
+         (current.hash.empty() || IsSameTemplate(record.replacement->template_hash, current.hash));
+}
+
 }  // namespace
 
 bool OldGoesFirst(const config::PoolPolicy& policy) { return policy.max_surge == 0; }
@@ -226,8 +235,6 @@ bool EvacuatesHosts(const config::PoolPolicy& policy) {
   return !policy.dry_run && policy.on_host_maintenance == config::HostMaintenance::kEvacuate;
 }
 
-std::string WhyToLeave(const std::string& host) { return kForHost + host + " is cordoned"; }
-
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
                                       const CurrentTemplate& current) {
   std::vector<Replaceable> vms;
@@ -243,15 +250,15 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
     if (WasRecentlyRolledBack(view->vm, snapshot.now())) continue;
     const nomad::Node* node = LinkedNode(*view, snapshot);
-    const bool stays = node == nullptr || !ObjectionTo(*view, node, snapshot).empty();
+    const bool stays = node == nullptr || !ObjectionToRemoval(*view, node, snapshot).empty();
     if (stays && !replaceable->is_unhealthy()) continue;
     Replaceable::Hold& hold = replaceable->hold;
-    const bool waits = is_closed && replaceable->urgency >= Urgency::kDrifted;
+    const bool waits = is_closed && replaceable->reason.kind >= ReplaceKind::kDrifted;
     if (waits && hold == Replaceable::Hold::kNone) hold = Replaceable::Hold::kWindow;
     vms.push_back(*std::move(replaceable));
   }
   std::sort(vms.begin(), vms.end(), [](const Replaceable& a, const Replaceable& b) {
-    if (a.urgency != b.urgency) return a.urgency < b.urgency;
+    if (a.reason.kind != b.reason.kind) return a.reason.kind < b.reason.kind;
     const harvester::VirtualMachine& one = a.vm->vm;
     const harvester::VirtualMachine& other = b.vm->vm;
     if (one.created_at != other.created_at) return one.created_at < other.created_at;
@@ -273,9 +280,7 @@ std::set<std::string> AwaitingReplacement(const Decisions& decisions) {
 }
 
 bool HasStopped(const PoolRecord& record, const CurrentTemplate& current) {
-  // Unknown after a start whose first read failed.
-  return record.replacement.has_value() &&
-         (current.hash.empty() || IsSameTemplate(record.replacement->template_hash, current.hash));
+  return HasFailed(record, current) && !record.replacement->lacks_room;
 }
 
 std::string WhyItStopped(const harvester::StoppedReplacement& stopped) {
@@ -287,7 +292,7 @@ std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot
                                      const PoolRecord& record, const CurrentTemplate& current) {
   if (snapshot.policy->dry_run) return "the policy is in dry run";
   if (record.paused.HoldsAt(snapshot.now())) return "the pool is paused";
-  if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
+  if (const absl::Status nomad = CheckNomad(snapshot); !nomad.ok()) return base::Message(nomad);
   if (snapshot.mass_loss().alarming) return "too many VMs have lost their Nomad nodes at once";
   // That counts for new VMs of a roll-out; those of unhealthy ones have the back-off.
   if (!next.is_unhealthy() && HasStopped(record, current)) {
@@ -305,18 +310,27 @@ std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot
     return "outside of replacement_window, which opens at " +
            base::FormatRfc3339(snapshot.policy->replacement_window->OpenFrom(snapshot.now()));
   }
+  const bool lacked_room = !next.is_unhealthy() && HasFailed(record, current);
+  const std::string lacked = lacked_room ? RoomLackedText(*record.replacement) : "";
   if (const absl::Status waits = CheckCreation(record.back_off, snapshot.now()); !waits.ok()) {
-    return base::Message(waits);
+    return lacked + base::Message(waits);
   }
+  // Each try would cost one more VM (rule R8).
+  if (lacked_room && OldGoesFirst(*snapshot.policy) && !record.replacement->vm.empty()) {
+    return lacked +
+           "it goes on once a new VM is ready, or after nomad-harvester resume --replacement";
+  }
+  const std::string problem = next.is_unhealthy() ? "" : ReplacementProblem(snapshot);
+  if (lacked_room && !problem.empty()) return lacked + problem;
   if (const absl::Status grows = CheckGrowth(snapshot); !grows.ok()) return base::Message(grows);
-  return next.is_unhealthy() ? "" : ReplacementProblem(snapshot);
+  return problem;
 }
 
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                                      const CurrentTemplate& current) {
-  ReplacementQueue queue{.vms = VmsToReplace(snapshot, current), .rests = {}};
+  ReplacementQueue queue{.vms = VmsToReplace(snapshot, current), .blocked_reason = {}};
   if (!queue.vms.empty()) {
-    queue.rests = ReplacementBlockedReason(queue.vms[0], snapshot, record, current);
+    queue.blocked_reason = ReplacementBlockedReason(queue.vms[0], snapshot, record, current);
   }
   return queue;
 }
@@ -341,7 +355,7 @@ std::string DescribeSwap(const PoolSnapshot& snapshot) {
   for (const VmView* view : snapshot.vms()) {
     const harvester::VirtualMachine& vm = view->vm;
     if (IsPendingReplacement(*view, snapshot) && takes_work(*view) &&
-        !IsPastJoinDeadline(*view, snapshot.look()) &&
+        !IsPastJoinDeadline(*view, snapshot.observation()) &&
         BelongsToPool(*LinkedNode(*view, snapshot), *view, snapshot) &&
         (!vm.ready_at.has_value() || snapshot.now() - *vm.ready_at < kSwapLimit)) {
       return "VM " + vm.name + " takes the place of " + vm.replaces->vm;
@@ -370,7 +384,7 @@ std::vector<const VmView*> ReplacementsToCount(const PoolSnapshot& snapshot, std
   std::int64_t wanted = desired - counted;
   if (snapshot.policy->max_scale_out) wanted = std::min(wanted, *snapshot.policy->max_scale_out);
   std::stable_partition(pending.begin(), pending.end(), [&](const VmView* view) {
-    return harvester::WasReady(view->vm) && !LooksUnhealthy(*view, snapshot.look());
+    return harvester::WasReady(view->vm) && !LooksUnhealthy(*view, snapshot.observation());
   });
   if (std::cmp_less(wanted, pending.size())) pending.resize(static_cast<std::size_t>(wanted));
   return pending;
@@ -379,12 +393,12 @@ std::vector<const VmView*> ReplacementsToCount(const PoolSnapshot& snapshot, std
 PoolSnapshot WithoutReplacements(const PoolSnapshot& snapshot,
                                  const std::vector<const VmView*>& pending) {
   if (pending.empty()) return snapshot;
-  Look look = snapshot.look();
+  Observation observation = snapshot.observation();
   for (const VmView* view : pending) {
-    look.vms[snapshot.seen->IndexOf(*view)].vm.Change().replaces.reset();
+    observation.vms[snapshot.seen->IndexOf(*view)].vm.Change().replaces.reset();
   }
   PoolSnapshot without = snapshot;
-  without.seen = std::make_shared<const Snapshot>(std::move(look));
+  without.seen = std::make_shared<const Snapshot>(std::move(observation));
   return without;
 }
 

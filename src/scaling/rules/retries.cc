@@ -150,9 +150,9 @@ void Retries::KeepOnly(const std::set<std::string>& objects, bool and_clean_up) 
   });
 }
 
-void Retries::Apply(base::MonoTime now, Look* look) const {
-  for (VmView& view : look->vms) {
-    view.stays_unrecorded = false;  // state known to the previous Look
+void Retries::Apply(base::MonoTime now, Observation* observation) const {
+  for (VmView& view : observation->vms) {
+    view.stays_unrecorded = false;  // state known to the previous Observation
     if (troubles_.empty()) continue;
     const std::string& uid = view.vm->uid;
     view.removal_refused_for = std::max(RefusedFor({StepName(StepKind::kStartDrain), uid}, now),

@@ -40,7 +40,6 @@ Effect EffectOf(absl::Status status);
 Effect WithoutEffect();
 
 // Keys of Retries for work that is not a step of the rules.
-inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kDeleteClaim = "delete-claim";
 inline constexpr std::string_view kDeleteSecret = "delete-secret";
 inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
@@ -105,7 +104,7 @@ class Retries {
   // claims and Secrets, because only a sweep knows their names.
   void KeepOnly(const std::set<std::string>& objects, bool and_clean_up);
   // Fills removal_refused_for and unmarking_refused of every VM.
-  void Apply(base::MonoTime now, Look* look) const;
+  void Apply(base::MonoTime now, Observation* observation) const;
 
  private:
   struct Trouble {
@@ -115,7 +114,7 @@ class Retries {
     base::Duration wait{};
     base::MonoTime next{};
     absl::Status last;    // OK: the work has not failed
-    bool logged = false;  // conflicts alone are not worth a line
+    bool logged = false;  // conflicts alone are not logged
     // When the last attempt was accepted, until an observation shows whether it had an effect.
     std::optional<base::MonoTime> accepted;
     std::string write{};          // what was accepted then

@@ -15,14 +15,14 @@ namespace {
 
 constexpr char kDefaultAttribute[] = "unique.hostname";
 
-std::vector<nodepool::VmIdentityHints> HintsOf(const Look& look) {
+std::vector<nodepool::VmIdentityHints> HintsOf(const Observation& observation) {
   std::vector<nodepool::VmIdentityHints> hints;
-  hints.reserve(look.vms.size());
-  for (const VmView& view : look.vms) {
+  hints.reserve(observation.vms.size());
+  for (const VmView& view : observation.vms) {
     const harvester::VirtualMachine& vm = view.vm;
     const std::string attribute = vm.nodes.has_value() ? vm.nodes->node_attribute
-                                  : look.policy_nodes.has_value()
-                                      ? look.policy_nodes->node_attribute
+                                  : observation.policy_nodes.has_value()
+                                      ? observation.policy_nodes->node_attribute
                                       : kDefaultAttribute;
     hints.push_back({.name = vm.name,
                      .firmware_uuid = vm.firmware_uuid,
@@ -44,27 +44,28 @@ const NodeList& NoNodes() {
   return *kNone;
 }
 
-// Links the nodes of `look` to the VMs of `vms`; returns a link for each VM.
-std::vector<nodepool::Link> LinkNodes(const Look& vms, Look* look) {
-  look->linker.emplace(HintsOf(vms), look->nodes());
-  nodepool::Links links = look->linker->LinkAll(look->nodes());
-  look->node_is_linked = std::move(links.node_is_linked);
+// Links the nodes of `observation` to the VMs of `vms`; returns a link for each VM.
+std::vector<nodepool::Link> LinkNodes(const Observation& vms, Observation* observation) {
+  observation->linker.emplace(HintsOf(vms), observation->nodes());
+  nodepool::Links links = observation->linker->LinkAll(observation->nodes());
+  observation->node_is_linked = std::move(links.node_is_linked);
   return std::move(links.of_vm);
 }
 
 }  // namespace
 
-Look LookFor(const std::string& region, const std::string& pool, const SharedPolicy& policy) {
-  Look look;
-  look.region = region;
-  look.pool = pool;
-  if (!policy.has_value()) return look;
-  look.policy_nodes = NodesRecordOf(*policy, region);
-  look.policy = policy;
-  return look;
+Observation EmptyObservation(const std::string& region, const std::string& pool,
+                             const SharedPolicy& policy) {
+  Observation observation;
+  observation.region = region;
+  observation.pool = pool;
+  if (!policy.has_value()) return observation;
+  observation.policy_nodes = NodesRecordOf(*policy, region);
+  observation.policy = policy;
+  return observation;
 }
 
-const std::vector<nomad::Node>& Look::nodes() const {
+const std::vector<nomad::Node>& Observation::nodes() const {
   return node_list != nullptr ? *node_list : *NoNodes();
 }
 
@@ -83,24 +84,25 @@ harvester::VirtualMachine& SharedVm::Change() {
   return changed;
 }
 
-void SetVms(const VmList& vms, Look* look) {
-  look->vms.clear();
-  look->vms.reserve(vms->size());
+void SetVms(const VmList& vms, Observation* observation) {
+  observation->vms.clear();
+  observation->vms.reserve(vms->size());
   for (const harvester::VirtualMachine& vm : *vms) {
-    VmView& view = look->vms.emplace_back();
+    VmView& view = observation->vms.emplace_back();
     view.member = harvester::IsMember(vm);
     view.vm = SharedVm({vms, &vm});
   }
 }
 
-void Link(Look* look) {
-  std::vector<nodepool::Link> links = LinkNodes(*look, look);
-  for (std::size_t i = 0; i < links.size(); ++i) look->vms[i].link = std::move(links[i]);
+void Link(Observation* observation) {
+  std::vector<nodepool::Link> links = LinkNodes(*observation, observation);
+  for (std::size_t i = 0; i < links.size(); ++i) observation->vms[i].link = std::move(links[i]);
 }
 
-const nomad::Node* LinkedNode(const VmView& view, const Look& look) {
+const nomad::Node* LinkedNode(const VmView& view, const Observation& observation) {
   if (view.link.state != nodepool::LinkState::kLinked) return nullptr;
-  return view.link.node < look.nodes().size() ? &look.nodes()[view.link.node] : nullptr;
+  return view.link.node < observation.nodes().size() ? &observation.nodes()[view.link.node]
+                                                     : nullptr;
 }
 
 namespace {
@@ -122,20 +124,20 @@ bool IsSameCluster(std::string_view a, std::string_view b) {
 
 namespace {
 
-bool IsOtherRegion(const harvester::VirtualMachine& vm, const Look& look) {
-  return vm.nodes.has_value() && !vm.nodes->region.empty() && !look.region.empty() &&
-         vm.nodes->region != look.region;
+bool IsOtherRegion(const harvester::VirtualMachine& vm, const Observation& observation) {
+  return vm.nodes.has_value() && !vm.nodes->region.empty() && !observation.region.empty() &&
+         vm.nodes->region != observation.region;
 }
 
 }  // namespace
 
-bool IsOtherCluster(std::string_view record, const Look& look) {
-  return !record.empty() && look.nomad_cluster.has_value() &&
-         !IsSameCluster(record, *look.nomad_cluster);
+bool IsOtherCluster(std::string_view record, const Observation& observation) {
+  return !record.empty() && observation.nomad_cluster.ok() &&
+         !IsSameCluster(record, *observation.nomad_cluster);
 }
 
-bool IsOtherCluster(const harvester::VirtualMachine& vm, const Look& look) {
-  return !IsOtherRegion(vm, look) && IsOtherCluster(vm.nomad_cluster, look);
+bool IsOtherCluster(const harvester::VirtualMachine& vm, const Observation& observation) {
+  return !IsOtherRegion(vm, observation) && IsOtherCluster(vm.nomad_cluster, observation);
 }
 
 namespace {
@@ -151,14 +153,15 @@ bool LacksKey(std::string_view record, std::string_view cluster) {
 
 }  // namespace
 
-bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node, const Look& look) {
+bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node,
+                         const Observation& observation) {
   const bool proven = has_node || !vm.nomad_cluster.empty();
-  if (!proven || IsOtherCluster(vm, look)) return false;
-  return look.nomad_cluster.has_value() && LacksKey(vm.nomad_cluster, *look.nomad_cluster);
+  if (!proven || IsOtherCluster(vm, observation)) return false;
+  return observation.nomad_cluster.ok() && LacksKey(vm.nomad_cluster, *observation.nomad_cluster);
 }
 
-bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look) {
-  return IsOtherRegion(vm, look) || IsOtherCluster(vm, look);
+bool IsOtherNomad(const harvester::VirtualMachine& vm, const Observation& observation) {
+  return IsOtherRegion(vm, observation) || IsOtherCluster(vm, observation);
 }
 
 bool MayHaveInstance(const VmView& view) {
@@ -176,8 +179,9 @@ base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Du
   return std::max<base::WallTime>(end, now + (limit - observed_for));
 }
 
-bool HasPassed(base::WallTime end, base::Duration limit, const VmView& view, const Look& look) {
-  return look.now >= end && (look.own_now >= end || view.known_for >= limit);
+bool HasPassed(base::WallTime end, base::Duration limit, const VmView& view,
+               const Observation& observation) {
+  return observation.now >= end && (observation.own_now >= end || view.known_for >= limit);
 }
 
 namespace {
@@ -187,23 +191,24 @@ constexpr base::Duration kSeenWithin = std::chrono::minutes(1);
 
 }  // namespace
 
-bool IsPastJoinDeadline(const VmView& view, const Look& look) {
+bool IsPastJoinDeadline(const VmView& view, const Observation& observation) {
   const std::optional<base::WallTime> deadline = JoinDeadline(view);
   if (!deadline.has_value()) return false;
   const base::Duration limit = *deadline - view.vm->created_at;
-  if (!view.seen_new) return HasPassed(*deadline, limit, view, look);
-  return look.now >= EndByTwoClocks(*deadline, limit - kSeenWithin, view.known_for, look.now);
+  if (!view.seen_new) return HasPassed(*deadline, limit, view, observation);
+  return observation.now >=
+         EndByTwoClocks(*deadline, limit - kSeenWithin, view.known_for, observation.now);
 }
 
-bool IsReadable(const VmView& view, const Look& look) {
-  return look.nomad_readable && view.unread_node.empty();
+bool IsReadable(const VmView& view, const Observation& observation) {
+  return observation.nomad.ok() && view.unread_node.empty();
 }
 
 namespace {
 
 // True if the VM may be unhealthy, judging by everything but its node's state.
-bool MayBeUnhealthy(const VmView& view, const Look& look) {
-  if (!IsReadable(view, look) || IsOtherNomad(view.vm, look)) return false;
+bool MayBeUnhealthy(const VmView& view, const Observation& observation) {
+  if (!IsReadable(view, observation) || IsOtherNomad(view.vm, observation)) return false;
   if (!view.member || harvester::IsTerminating(view.vm)) return false;
   if (harvester::IsPausedOrMigrating(view.vm)) return false;
   // Until the VM was ready, its join deadline decides.
@@ -218,30 +223,30 @@ bool IsUnhealthyNode(const VmView& view, const nomad::Node* node) {
 
 }  // namespace
 
-bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Look& look) {
-  return drain.harvester.empty() || drain.harvester == look.harvester ||
-         (look.harvester.empty() && !look.harvester_unread);
+bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Observation& observation) {
+  return drain.harvester.empty() || drain.harvester == observation.harvester ||
+         (observation.harvester.empty() && !observation.harvester_unread);
 }
 
-bool LooksUnhealthy(const VmView& view, const Look& look) {
-  return MayBeUnhealthy(view, look) && IsUnhealthyNode(view, LinkedNode(view, look));
+bool LooksUnhealthy(const VmView& view, const Observation& observation) {
+  return MayBeUnhealthy(view, observation) && IsUnhealthyNode(view, LinkedNode(view, observation));
 }
 
 namespace {
 
 // True if the drain was for the VM that had this name and pool before it was restored.
 bool IsForPredecessor(const nodepool::DrainMark& mark, const harvester::VirtualMachine& vm,
-                      const Look& look) {
+                      const Observation& observation) {
   return mark.vm == vm.name && mark.vm_uid != vm.uid && mark.pool == vm.ns + "/" + vm.pool &&
-         IsOfThisHarvester(mark, look);
+         IsOfThisHarvester(mark, observation);
 }
 
 }  // namespace
 
-NodeSet::NodeSet(const Look& look, const Snapshot& vms)
-    : nodes_(look.node_list != nullptr ? look.node_list : NoNodes()),
-      linker_(*look.linker),
-      is_linked_(look.node_is_linked) {
+NodeSet::NodeSet(const Observation& observation, const Snapshot& vms)
+    : nodes_(observation.node_list != nullptr ? observation.node_list : NoNodes()),
+      linker_(*observation.linker),
+      is_linked_(observation.node_is_linked) {
   for (std::size_t i = 0; i < all().size(); ++i) {
     const nomad::Node& node = all()[i];
     if (!is_linked_[i] && node.status == nomad::NodeStatus::kReady) {
@@ -254,7 +259,7 @@ NodeSet::NodeSet(const Look& look, const Snapshot& vms)
     const VmView* vm = vms.FindVmByUid(mark->vm_uid);
     if (vm == nullptr) {
       const VmView* named = vms.FindVm(mark->vm);
-      if (named != nullptr && IsForPredecessor(*mark, named->vm, look)) vm = named;
+      if (named != nullptr && IsForPredecessor(*mark, named->vm, observation)) vm = named;
     }
     if (vm != nullptr) {
       drained_.emplace_back(vms.IndexOf(*vm), i);
@@ -285,24 +290,24 @@ std::span<const NodeSet::Drained::value_type> NodeSet::DrainedFor(std::size_t vm
   return {first, last};
 }
 
-Snapshot::Snapshot(Look look) : look_(std::move(look)) {
-  if (!look_.linker.has_value()) Link(&look_);
-  for (auto* index : {&by_name_, &by_uid_}) index->reserve(look_.vms.size());
+Snapshot::Snapshot(Observation observation) : observation_(std::move(observation)) {
+  if (!observation_.linker.has_value()) Link(&observation_);
+  for (auto* index : {&by_name_, &by_uid_}) index->reserve(observation_.vms.size());
   Index<const VmView*> by_claim;
-  by_claim.reserve(look_.vms.size());
-  for (const VmView& view : look_.vms) {
+  by_claim.reserve(observation_.vms.size());
+  for (const VmView& view : observation_.vms) {
     Add(view);
     for (const std::string& claim : view.vm->claim_names) {
       const auto [user, is_new] = by_claim.try_emplace(claim, &view);
       if (!is_new && user->second != &view) shared_claims_.insert(claim);
     }
   }
-  for (const VmView& view : look_.vms) AddReplacement(view);
+  for (const VmView& view : observation_.vms) AddReplacement(view);
   for (auto& [name, pool] : by_pool_) {
     // More than max(1, 20 %) of them.
     pool.loss.alarming = pool.loss.lost > 1 && pool.loss.lost * 5 > pool.loss.of;
   }
-  nodes_.emplace(look_, *this);
+  nodes_.emplace(observation_, *this);
 }
 
 void Snapshot::Add(const VmView& view) {
@@ -311,9 +316,9 @@ void Snapshot::Add(const VmView& view) {
   by_uid_.emplace(vm.uid, &view);
   PoolVms& pool = by_pool_[vm.pool];
   pool.vms.push_back(&view);
-  if (!IsReadable(view, look_) || !view.member || harvester::IsTerminating(vm)) return;
-  if (!harvester::WasReady(vm) || !vm.ready || IsOtherNomad(vm, look_)) return;
-  const nomad::Node* const node = LinkedNode(view, look_);
+  if (!IsReadable(view, observation_) || !view.member || harvester::IsTerminating(vm)) return;
+  if (!harvester::WasReady(vm) || !vm.ready || IsOtherNomad(vm, observation_)) return;
+  const nomad::Node* const node = LinkedNode(view, observation_);
   if (vm.has_mark && (node == nullptr || !nodepool::IsDrainOfVm(*node, vm.uid))) return;
   ++pool.loss.of;
   if (IsUnhealthyNode(view, node)) ++pool.loss.lost;
@@ -358,11 +363,11 @@ void Overlay::SetInstance(bool runs) { MutableView().instance_runs = runs; }
 void Overlay::SetMarksNodeGone(bool gone) { MutableView().node_gone = gone; }
 
 void Overlay::SetNodes(NodeList nodes) {
-  Look look;
-  look.node_list = std::move(nodes);
-  std::vector<nodepool::Link> links = LinkNodes(snapshot_.look(), &look);
+  Observation observation;
+  observation.node_list = std::move(nodes);
+  std::vector<nodepool::Link> links = LinkNodes(snapshot_.observation(), &observation);
   list_link_ = MutableView().link = std::move(links[snapshot_.seen->IndexOf(base_)]);
-  read_nodes_ = std::make_unique<const NodeSet>(look, *snapshot_.seen);
+  read_nodes_ = std::make_unique<const NodeSet>(observation, *snapshot_.seen);
   nodes_ = read_nodes_.get();
   replaced_.reset();
   node_.reset();
@@ -400,8 +405,8 @@ std::vector<const nomad::Node*> Overlay::NodesDrainedForIt() const {
     if (replaced_ != index) drained.push_back(&nodes_->all()[index]);
   }
   const auto mark = node_.has_value() ? nodepool::ParseDrainMark(*node_) : std::nullopt;
-  if (mark.has_value() &&
-      (mark->vm_uid == view().vm->uid || IsForPredecessor(*mark, view().vm, snapshot_.look()))) {
+  if (mark.has_value() && (mark->vm_uid == view().vm->uid ||
+                           IsForPredecessor(*mark, view().vm, snapshot_.observation()))) {
     drained.push_back(&*node_);
   }
   return drained;
@@ -448,7 +453,7 @@ const Allocations* Overlay::AllocationsOf(const std::string& node_id) const {
   if (const auto read = allocations_.find(node_id); read != allocations_.end()) {
     return &read->second;
   }
-  const std::map<std::string, Allocations>& known = snapshot_.look().allocations;
+  const std::map<std::string, Allocations>& known = snapshot_.observation().allocations;
   const auto found = known.find(node_id);
   return found == known.end() ? nullptr : &found->second;
 }
@@ -475,8 +480,8 @@ nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
 }
 
 bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
-  const Look& look = snapshot.look();
-  if (!IsReadable(view, look) || IsOtherNomad(view.vm, look)) return false;
+  const Observation& observation = snapshot.observation();
+  if (!IsReadable(view, observation) || IsOtherNomad(view.vm, observation)) return false;
   if (HasOtherIdentifiers(view.vm, snapshot) || harvester::WasReady(view.vm)) return false;
   if (node != nullptr) {
     // While a guest is paused or migrates, a silent node is no evidence.
@@ -487,7 +492,7 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
     return false;
   }
   return view.start_failure.has_value() || view.start_refused_for >= kRefusedForGood ||
-         IsPastJoinDeadline(view, look);
+         IsPastJoinDeadline(view, observation);
 }
 
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
@@ -503,12 +508,8 @@ std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolS
       node, snapshot.policy.has_value() ? snapshot.policy->ready_drivers : *kNone);
 }
 
-base::Duration DeletionTimeout(const harvester::VirtualMachine& vm) {
-  return vm.termination_grace + std::chrono::minutes(10);
-}
-
 bool IsStuckInDeletion(const VmView& view, base::WallTime now) {
-  const base::Duration limit = DeletionTimeout(view.vm);
+  const base::Duration limit = view.vm->termination_grace + std::chrono::minutes(10);
   return view.vm->deleted_at.has_value() &&
          now >= EndByTwoClocks(*view.vm->deleted_at + limit, limit, view.deleting_for, now);
 }
@@ -528,7 +529,7 @@ bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot
   const auto limit =
       UnhealthyLimit(view.vm, *snapshot.policy, IsPendingReplacement(view, snapshot));
   return limit.has_value() && view.unhealthy_for >= *limit &&
-         MayBeUnhealthy(view, snapshot.look()) && IsUnhealthyNode(view, node);
+         MayBeUnhealthy(view, snapshot.observation()) && IsUnhealthyNode(view, node);
 }
 
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
@@ -569,68 +570,72 @@ bool HasRecordOfVm(const PoolSnapshot& snapshot) {
   });
 }
 
-std::string OtherClusterText(const std::string& what, const Look& look) {
-  return what +
-         " to another Nomad cluster than the one that answers, by the keys in "
-         "the annotation " +
-         harvester::kNomadClusterAnnotation +
-         (look.nomad_cluster->empty() ? "; this one does not tell its keys: let "
-                                        "/.well-known/jwks.json through, or check nomad_address"
-                                      : "; check nomad_address, or, if Nomad was rebuilt, run "
-                                        "nomad-harvester adopt");
+absl::Status OfOtherCluster(const std::string& what, const Observation& observation) {
+  return base::Unavailable(what +
+                           " to another Nomad cluster than the one that answers, by the keys in "
+                           "the annotation " +
+                           harvester::kNomadClusterAnnotation +
+                           (observation.nomad_cluster->empty()
+                                ? "; this one does not tell its keys: let "
+                                  "/.well-known/jwks.json through, or check nomad_address"
+                                : "; check nomad_address, or, if Nomad was rebuilt, run "
+                                  "nomad-harvester adopt"));
 }
 
-// Returns the problem according to the Lease's record, which decides only if no VM of the pool has
-// one.
-std::string ProblemByLease(const PoolSnapshot& snapshot) {
-  const Look& look = snapshot.look();
-  if (snapshot.lease_cluster.empty() || HasRecordOfVm(snapshot)) return "";
-  if (!look.nomad_cluster.has_value()) return "Nomad cannot be read: " + look.cluster_problem;
-  if (!IsOtherCluster(snapshot.lease_cluster, look)) return "";
-  return OtherClusterText("by its Lease the pool belongs", look);
+absl::Status CannotRead(const absl::Status& why) {
+  return base::Unavailable("Nomad cannot be read: " + base::Message(why));
+}
+
+// The Lease's record decides only if no VM of the pool has one.
+absl::Status CheckClusterOfLease(const PoolSnapshot& snapshot) {
+  const Observation& observation = snapshot.observation();
+  if (snapshot.lease_cluster.empty() || HasRecordOfVm(snapshot)) return absl::OkStatus();
+  if (!observation.nomad_cluster.ok()) return CannotRead(observation.nomad_cluster.status());
+  if (!IsOtherCluster(snapshot.lease_cluster, observation)) return absl::OkStatus();
+  return OfOtherCluster("by its Lease the pool belongs", observation);
 }
 
 }  // namespace
 
 bool IsOtherClusterByLease(const PoolSnapshot& snapshot) {
-  return IsOtherCluster(snapshot.lease_cluster, snapshot.look()) &&
-         !OtherClusterProblem(snapshot).empty();
+  return IsOtherCluster(snapshot.lease_cluster, snapshot.observation()) &&
+         !CheckCluster(snapshot).ok();
 }
 
 std::string NewKeysForLease(const PoolSnapshot& snapshot) {
-  const Look& look = snapshot.look();
+  const Observation& observation = snapshot.observation();
   const std::string& recorded = snapshot.lease_cluster;
-  if (recorded.empty() || !look.nomad_cluster.has_value()) return "";
-  const bool is_same = IsSameCluster(recorded, *look.nomad_cluster);
-  return is_same && LacksKey(recorded, *look.nomad_cluster) ? *look.nomad_cluster : "";
+  if (recorded.empty() || !observation.nomad_cluster.ok()) return "";
+  const bool is_same = IsSameCluster(recorded, *observation.nomad_cluster);
+  return is_same && LacksKey(recorded, *observation.nomad_cluster) ? *observation.nomad_cluster
+                                                                   : "";
 }
 
-std::string NomadProblem(const PoolSnapshot& snapshot) {
-  const Look& look = snapshot.look();
-  if (!look.nomad_readable) return "Nomad cannot be read: " + look.nomad_problem;
-  return OtherClusterProblem(snapshot);
+absl::Status CheckNomad(const PoolSnapshot& snapshot) {
+  const absl::Status& nomad = snapshot.observation().nomad;
+  return nomad.ok() ? CheckCluster(snapshot) : CannotRead(nomad);
 }
 
-std::string OtherClusterProblem(const PoolSnapshot& snapshot) {
-  const Look& look = snapshot.look();
-  if (!look.nomad_readable) return "";
-  const bool others_by_lease = IsOtherCluster(snapshot.lease_cluster, look);
+absl::Status CheckCluster(const PoolSnapshot& snapshot) {
+  const Observation& observation = snapshot.observation();
+  if (!observation.nomad.ok()) return absl::OkStatus();
+  const bool others_by_lease = IsOtherCluster(snapshot.lease_cluster, observation);
   std::int64_t others = 0;
   std::string first;
   for (const VmView* view : snapshot.vms()) {
     if (!IsPoolMember(*view, snapshot) || view->vm->nomad_cluster.empty()) continue;
-    if (IsOtherCluster(view->vm, look)) {
+    if (IsOtherCluster(view->vm, observation)) {
       if (others++ == 0) first = view->vm->name;
-    } else if (!others_by_lease && !IsOtherNomad(view->vm, look)) {
-      return "";  // this Nomad is the right one; the VMs of the other are left alone and hold up
-                  // nothing
+    } else if (!others_by_lease && !IsOtherNomad(view->vm, observation)) {
+      // This Nomad is the right one; the VMs of the other are left alone and hold up nothing.
+      return absl::OkStatus();
     }
   }
   // There are VMs of both clusters and a Lease of the other one: an adoption was interrupted before
   // it wrote the Lease.
-  if (others == 0) return ProblemByLease(snapshot);
-  return OtherClusterText(
-      std::to_string(others) + " VMs of the pool, such as " + first + ", belong", look);
+  if (others == 0) return CheckClusterOfLease(snapshot);
+  return OfOtherCluster(std::to_string(others) + " VMs of the pool, such as " + first + ", belong",
+                        observation);
 }
 
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot) {

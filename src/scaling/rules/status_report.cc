@@ -8,6 +8,7 @@
 
 #include "nomad_harvester/scaling/facts.h"
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/pending_reasons.h"
 #include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
@@ -31,8 +32,8 @@ struct Tally {
 };
 
 bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
-  if (!IsReadable(view, snapshot.look()) || !harvester::HasJoined(view.vm)) return false;
-  if (IsOtherNomad(view.vm, snapshot.look())) return false;
+  if (!IsReadable(view, snapshot.observation()) || !harvester::HasJoined(view.vm)) return false;
+  if (IsOtherNomad(view.vm, snapshot.observation())) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
   return view.link.state == nodepool::LinkState::kNone ||
          (node != nullptr && node->status == nomad::NodeStatus::kDown);
@@ -41,27 +42,28 @@ bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
 // True if the node is initializing, and this process has seen that for less than kUnreadyFor.
 bool StillInitializes(const nomad::Node& node, const PoolSnapshot& snapshot) {
   if (node.status != nomad::NodeStatus::kInitializing) return false;
-  const std::map<std::string, base::Duration>& all = snapshot.look().initializing_for;
+  const std::map<std::string, base::Duration>& all = snapshot.observation().initializing_for;
   const auto known = all.find(node.id);
   return known == all.end() || known->second < kUnreadyFor;
 }
 
 // True for a VM that was never ready and is before its deadline.
 bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
-  if (harvester::WasReady(view.vm) || IsOtherNomad(view.vm, snapshot.look())) return false;
+  if (harvester::WasReady(view.vm) || IsOtherNomad(view.vm, snapshot.observation())) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
   const bool is_ready = node != nullptr && WhyNotReady(view, *node, snapshot).empty();
   if (harvester::HasJoined(view.vm) && is_ready) return false;
   // While Nomad is unreadable the deadline does not apply, so the VM is still waited for.
-  const Look& look = snapshot.look();
+  const Observation& observation = snapshot.observation();
   return JoinDeadline(view).has_value() &&
-         (!look.nomad_readable || !IsPastJoinDeadline(view, look));
+         (!observation.nomad.ok() || !IsPastJoinDeadline(view, observation));
 }
 
 // True if the VM's node is not ready, for example disconnected. Not for VMs that have yet to become
 // ready. An initializing node is given some time, because every restarted client initializes.
 bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
-  if (!IsReadable(view, snapshot.look()) || IsOtherNomad(view.vm, snapshot.look())) return false;
+  if (!IsReadable(view, snapshot.observation()) || IsOtherNomad(view.vm, snapshot.observation()))
+    return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
   if (node == nullptr || WhyNotReady(view, *node, snapshot).empty()) return false;
   return !StillInitializes(*node, snapshot);
@@ -69,7 +71,7 @@ bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
 
 // True for a VM that is to take the place of another one and was ready, but is not any more.
 bool WasReadyInPending(const VmView& view, const PoolSnapshot& snapshot) {
-  return IsPendingReplacement(view, snapshot) && LooksUnhealthy(view, snapshot.look());
+  return IsPendingReplacement(view, snapshot) && LooksUnhealthy(view, snapshot.observation());
 }
 
 Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
@@ -102,7 +104,7 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
 std::string NodesNotReady(const PoolSnapshot& snapshot) {
   const NodeSet& nodes = snapshot.seen->nodes();
   std::vector<bool> ours(nodes.all().size());
-  for (const VmView& view : snapshot.look().vms) {
+  for (const VmView& view : snapshot.observation().vms) {
     if (view.link.state != nodepool::LinkState::kLinked || !view.member) continue;
     // Until its deadline, a VM that was never ready is reported by name.
     const bool by_name = IsPoolMember(view, snapshot) && !harvester::WasReady(view.vm) &&
@@ -146,13 +148,11 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
                          : "waiting for Nomad nodes to be ready: " + absl::StrJoin(waiting, ", ");
 }
 
-// VMs that are being deleted, except those that have been replaced.
-std::vector<std::string> DeletedForGood(const PoolSnapshot& snapshot, Tally& tally) {
+// VMs that somebody else deletes: the removal of a marked VM has been planned for.
+std::vector<std::string> DeletedByOthers(const PoolSnapshot& snapshot, Tally& tally) {
   std::vector<std::string> names = tally.In(VmState::kDeleting);
-  std::erase_if(names, [&](const std::string& name) {
-    const std::optional<harvester::Mark>& mark = snapshot.seen->FindVm(name)->vm->mark;
-    return mark.has_value() && mark->reason == harvester::MarkReason::kReplace;
-  });
+  std::erase_if(names,
+                [&](const std::string& name) { return snapshot.seen->FindVm(name)->vm->has_mark; });
   return names;
 }
 
@@ -160,12 +160,12 @@ std::vector<std::string> DeletedForGood(const PoolSnapshot& snapshot, Tally& tal
 std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, Tally& tally) {
   if (inputs.scale_open) return "a Scale is open on the pool";
   if (inputs.paused.HoldsAt(snapshot.now())) return PausedText(snapshot.key, inputs.paused);
-  if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
+  if (const absl::Status nomad = CheckNomad(snapshot); !nomad.ok()) return base::Message(nomad);
   const std::vector<std::string>& pending = tally.In(VmState::kPending);
   if (!pending.empty()) return "waiting to join Nomad: " + absl::StrJoin(pending, ", ");
   if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
   if (std::string swapping = DescribeSwap(snapshot); !swapping.empty()) return swapping;
-  const std::vector<std::string> deleting = DeletedForGood(snapshot, tally);
+  const std::vector<std::string> deleting = DeletedByOthers(snapshot, tally);
   if (!deleting.empty()) return "being deleted: " + absl::StrJoin(deleting, ", ");
   const MassLoss& loss = snapshot.mass_loss();
   if (loss.alarming && inputs.mass_loss_for < kMassLossTimeout) {
@@ -198,7 +198,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   report.reason = NotReady(snapshot, inputs, tally);
   const std::size_t pending =
       tally.In(VmState::kPending).size() + tally.In(VmState::kRegistered).size();
-  report.expected = inputs.scale_open || (snapshot.look().nomad_readable && pending > 0) ||
+  report.expected = inputs.scale_open || (snapshot.observation().nomad.ok() && pending > 0) ||
                     !DescribeSwap(snapshot).empty();
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
@@ -218,7 +218,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   count("harvester.drifted", tally.drifted.size());
   count("harvester.leftovers", static_cast<std::size_t>(inputs.leftovers));
   count("harvester.unmanaged", tally.In(VmState::kUnmanaged).size());
-  if (snapshot.look().nomad_readable) {
+  if (snapshot.observation().nomad.ok()) {
     count("harvester.lost", tally.lost.size());
     count("harvester.unready", tally.In(VmState::kUnready).size());
     count("harvester.unlinked", UnlinkedNodes(snapshot).size());
@@ -285,14 +285,12 @@ UnfinishedRemoval UnfinishedOf(const Decisions::Entry& entry, const PoolSnapshot
   return removal;
 }
 
-}  // namespace
-
 std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions) {
   const PoolSnapshot& snapshot = decisions.snapshot();
   std::vector<UnfinishedRemoval> removals;
   for (const Decisions::Entry& entry : decisions.all()) {
     // VMs of another Nomad belong to another agent.
-    if (!entry.view->member || IsOtherNomad(entry.view->vm, snapshot.look())) continue;
+    if (!entry.view->member || IsOtherNomad(entry.view->vm, snapshot.observation())) continue;
     if (!entry.view->vm->has_mark && !IsRepair(entry.step.kind)) continue;
     removals.push_back(UnfinishedOf(entry, snapshot));
   }
@@ -304,11 +302,13 @@ std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions) {
   return removals;
 }
 
+}  // namespace
+
 std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
     const PoolSnapshot& snapshot, const std::set<PoolKey>& claimed) {
   std::set<PoolKey> pools;
   const std::string& ns = snapshot.key.ns;
-  for (const VmView& view : snapshot.look().vms) {
+  for (const VmView& view : snapshot.observation().vms) {
     if (view.member) pools.insert({.ns = ns, .pool = view.vm->pool});
   }
   for (const OrphanedNode& gone : snapshot.orphaned_nodes()) {
@@ -326,22 +326,23 @@ std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
 
 bool NeedsResumption(const Decisions& decisions, bool paused) {
   const PoolSnapshot& snapshot = decisions.snapshot();
-  const Look& look = snapshot.look();
+  const Observation& observation = snapshot.observation();
   bool someone_lacks_a_node = false;
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member) continue;
-    if (IsStuckInDeletion(*view, look.now) && !IsAct(step.kind)) continue;
-    if (view->vm->has_mark && !IsOtherNomad(view->vm, look)) return true;
+    if (IsStuckInDeletion(*view, observation.now) && !IsAct(step.kind)) continue;
+    if (view->vm->has_mark && !IsOtherNomad(view->vm, observation)) return true;
     // The name must never be used again, so it must leave the Lease before an operator can delete
     // the VM.
     if (snapshot.action.has_value() && snapshot.action->create.contains(view->vm->name))
       return true;
     if (IsAct(step.kind) && !(paused && IsUpkeep(step.kind))) return true;
+    if (NeedsPodMessage(*view, observation)) return true;
     someone_lacks_a_node = someone_lacks_a_node || view->link.state == nodepool::LinkState::kNone ||
                            view->link.state == nodepool::LinkState::kAmbiguous;
   }
-  if (!look.nomad_readable) return false;
-  if (someone_lacks_a_node && !NodesToReadInFull(look).empty()) return true;
+  if (!observation.nomad.ok()) return false;
+  if (someone_lacks_a_node && !NodesToReadInFull(observation).empty()) return true;
   return !decisions.to_purge().empty();
 }
 

@@ -8,7 +8,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // In the order of StepKind.
-constexpr std::array<StepSpec, 23> kSpecs = {{
+constexpr auto kSpecs = std::to_array<StepSpec>({
     {StepKind::kNothing, "nothing", "do nothing", "did nothing", StepCategory::kNone,
      Recheck::kNone},
     {StepKind::kWait, "wait", "wait", "waited", StepCategory::kNone, Recheck::kNone},
@@ -34,8 +34,6 @@ constexpr std::array<StepSpec, 23> kSpecs = {{
      StepCategory::kRecord, Recheck::kNone},
     {StepKind::kRecordCluster, "record-cluster", "record its Nomad cluster and node",
      "recorded its Nomad cluster and node", StepCategory::kRecord, Recheck::kNone},
-    {StepKind::kForgetJoinTimeout, "forget-join-timeout", "clear its join timeout",
-     "cleared its join timeout", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kStart, "start", "start the VM", "started the VM", StepCategory::kUpkeep,
      Recheck::kNone},
     {StepKind::kRenewToken, "renew-token", "replace its introduction token",
@@ -54,7 +52,7 @@ constexpr std::array<StepSpec, 23> kSpecs = {{
      StepCategory::kRemoval, Recheck::kNone},
     {StepKind::kPurge, "purge", "purge its node", "purged its node", StepCategory::kCleanUp,
      Recheck::kSameKind},
-}};
+});
 
 // The condition under which a step of a kind needs a read.
 enum class Only { kAlways, kWithNode, kWithoutNode, kIdleRow, kDownRow, kCutOffRow };

@@ -60,10 +60,10 @@ std::string ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapsho
 
 }  // namespace
 
-std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot) {
+std::string ObjectionToRemoval(const VmView& view, const Node* node, const PoolSnapshot& snapshot) {
   if (view.vm->protect.HoldsAt(snapshot.earlier_now())) return "protected by its annotation";
-  if (IsOtherCluster(view.vm, snapshot.look())) return "it belongs to another Nomad cluster";
-  if (IsOtherNomad(view.vm, snapshot.look())) return "made for another Nomad region";
+  if (IsOtherCluster(view.vm, snapshot.observation())) return "it belongs to another Nomad cluster";
+  if (IsOtherNomad(view.vm, snapshot.observation())) return "made for another Nomad region";
   if (view.link.state == LinkState::kAmbiguous || view.link.state == LinkState::kContradicted) {
     return view.link.explanation;
   }
@@ -80,7 +80,7 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
   if (node == nullptr) return ObjectionWithoutNode(view, snapshot);
   // A listed node has meta only if it was read in full before, which happens before its mark (L5).
   if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
-  const std::string& own_node_id = snapshot.look().own_node_id;
+  const std::string& own_node_id = snapshot.observation().own_node_id;
   if (!own_node_id.empty() && node->id == own_node_id) {
     return "the autoscaler itself runs on its node";
   }
@@ -98,6 +98,15 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
 }
 
 namespace {
+
+// Says why a scale-in must pass a VM over; empty if it may choose it. Such a VM may still be
+// replaced.
+std::string ObjectionToScaleIn(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
+                               const PlanInputs& inputs) {
+  const auto left_out = inputs.left_out.find(view.vm->name);
+  if (left_out != inputs.left_out.end()) return left_out->second;
+  return ObjectionToRemoval(view, node, snapshot);
+}
 
 void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate* candidate) {
   const harvester::VirtualMachine& vm = candidate->view->vm;
@@ -247,9 +256,7 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     const VmView& view = *each;
     if (!Counts(view, snapshot)) continue;
     const Node* node = LinkedNode(view, snapshot);
-    const auto left_out = inputs.left_out.find(view.vm->name);
-    std::string objection =
-        left_out != inputs.left_out.end() ? left_out->second : ObjectionTo(view, node, snapshot);
+    std::string objection = ObjectionToScaleIn(view, node, snapshot, inputs);
     if (!objection.empty()) {
       victims.passed_over.push_back({view.vm->name, std::move(objection)});
       continue;

@@ -2,7 +2,7 @@
 #include "rules/zones.h"
 
 #include <algorithm>
-#include <iterator>
+#include <tuple>
 
 namespace nomad_harvester::scaling {
 
@@ -23,16 +23,20 @@ void AssignZones(const PoolSnapshot& snapshot, const PlanInputs& inputs, ScalePl
   std::map<std::string, std::int64_t> vms = VmsByZone(snapshot);
   for (const std::string& name : plan->cancel_removals)
     ++vms[snapshot.seen->FindVm(name)->vm->zone];
-  const std::vector<std::string>& all = snapshot.policy->zones;
-  std::vector<std::string> zones;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(zones),
-               [&](const std::string& zone) { return !inputs.failing_zones.contains(zone); });
-  if (zones.empty()) zones = all;
+  const std::vector<std::string>& zones = snapshot.policy->zones;
+  std::map<std::string, std::size_t> room = inputs.zone_room;
+  const auto rank = [&](const std::string& zone) {
+    const auto left = room.find(zone);
+    const bool is_full = left != room.end() && left->second == 0;
+    return std::tuple(is_full, inputs.failing_zones.contains(zone), vms[zone]);
+  };
   for (PlannedCreation& creation : plan->create) {
     creation.zone = *std::min_element(
         zones.begin(), zones.end(),
-        [&](const std::string& a, const std::string& b) { return vms[a] < vms[b]; });
+        [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
     ++vms[creation.zone];
+    const auto left = room.find(creation.zone);
+    if (left != room.end() && left->second > 0) --left->second;
   }
 }
 

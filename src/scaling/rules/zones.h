@@ -17,9 +17,9 @@ namespace nomad_harvester::scaling {
 bool SplitsZones(const PoolSnapshot& snapshot);
 // The number of counted VMs in each zone; "" stands for VMs made without a zone.
 std::map<std::string, std::int64_t> VmsByZone(const PoolSnapshot& snapshot);
-// Assigns to each creation the zone that then has the fewest VMs, including those taken back; among
-// equal zones, the policy's first. Zones in which VMs do not start are used only if there are no
-// others.
+// Assigns to each creation the zone that then has the fewest VMs, including those whose removal is
+// cancelled; among equal zones, the policy's first. Zones in which VMs do not start, or that have
+// no room, are used only if there are no others.
 void AssignZones(const PoolSnapshot& snapshot, const PlanInputs& inputs, ScalePlan* plan);
 
 }  // namespace nomad_harvester::scaling

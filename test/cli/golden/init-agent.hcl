@@ -11,7 +11,7 @@ log_level = "INFO"
 # The agent's connection to Nomad. The plugin inherits it, key by key; what is not here comes from
 # NOMAD_ADDR, NOMAD_TOKEN, NOMAD_CACERT … of the agent's environment. The token needs
 #   node { policy = "write" }
-#   namespace "*" { capabilities = ["read-job"] }
+#   namespace "*" { capabilities = ["read-job", "list-jobs"] }
 # for the plugin, in addition to what the agent itself needs.
 nomad {
   address = "https://nomad.example.com:4646"
@@ -19,6 +19,12 @@ nomad {
 
 policy {
   dir = "/etc/pool/policies"
+}
+
+# How many nodes the work in Nomad needs, for the policies' checks (docs/demand.md).
+apm "demand" {
+  driver = "harvester"
+  args   = ["apm"]
 }
 
 # Metrics. The built-in nomad-apm only reads the nodes of a pool, so that it cannot request the

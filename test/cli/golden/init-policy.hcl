@@ -10,19 +10,20 @@ scaling "web" {
   policy {
     cooldown            = "5m"
     evaluation_interval = "10s"
+    on_check_error      = "fail"
 
-    # For a first look: always this many VMs. Then replace it by a query of your metrics, such as
-    # that below.
-    check "fixed" {
-      # The agent does not ask it for a fixed value. Without a source, which would be nomad-apm, it
-      # would raise min to 1.
-      source = "prometheus"
+    # As many VMs as the work in Nomad needs: docs/demand.md has the query's grammar. With
+    # headroom=1x(cpu=500,memory=1024) in it, there is always room for so much more, and the pool
+    # never goes to zero.
+    check "nodes-needed" {
+      source = "demand"
+      query  = "nodes-needed node_class=web node_pool=default datacenter=dc1 idle_for=10m"
 
-      strategy "fixed-value" {
-        value = "1"
-      }
+      strategy "pass-through" {}
     }
 
+    # Or by metrics in Prometheus, in place of the check above:
+    #
     # As many VMs as the jobs batch-* need, with four allocations each. Queued allocations exist
     # without a node, so that the pool scales from zero and to zero. The source must be set: a check
     # without one uses nomad-apm, which does not support empty pools and raises min to 1.
@@ -83,16 +84,15 @@ scaling "web" {
       # labels    = "team=data,environment=production"
       tags        = "nomad-pool=web"
 
-      # Scaling out: a VM is delivered once its Nomad node is ready; a VM that is not ready after ten
-      # minutes is removed. At most five VMs are created per action.
-      wait_for        = "nomad"
+      # Scaling out: the pool is ready again once the Nomad node of each new VM is; a VM that is not
+      # ready after ten minutes is removed. At most five VMs are created per action.
       join_timeout    = "10m"
       on_join_timeout = "delete"
       max_scale_out   = "5"
 
-      # Scaling in: the least busy nodes are removed first. Their allocations have 15 minutes to
-      # move and 5 more to stop; then the VM is deleted even if allocations still run.
-      node_selector_strategy        = "least_busy"
+      # Scaling in: nodes without work are removed, and no others. What is placed there meanwhile has
+      # 15 minutes to move and 5 more to stop; then the VM is deleted even if it still runs.
+      node_selector_strategy        = "empty_ignore_system"
       node_drain_deadline           = "15m"
       node_drain_ignore_system_jobs = "true"
       drain_grace                   = "5m"
@@ -100,8 +100,9 @@ scaling "web" {
       node_purge                    = "true"
       max_scale_in                  = "2"
 
-      # Limit of one action; unfinished work then continues in the background.
-      scale_timeout = "1h"
+      # Remove only VMs whose work has a place on the pool's other nodes. By default, the log tells
+      # which work may wait.
+      # scale_in_fit = "require"
 
       # "true": log the plan, and change nothing. Set "false" once you agree with the plans in the
       # agent's log, and restart the agent.

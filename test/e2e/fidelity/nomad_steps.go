@@ -107,6 +107,54 @@ var idleDrain = []Step{
 	{Name: "cancelling nothing makes eligible and leaves the last drain", API: Nomad, Method: "GET", Path: node, Exact: drainFields, Shape: drainShapes},
 }
 
+// waitingWork is work that no node has room for, or that none may take (rules D1 to D3).
+var waitingWork = needing(runsJobs, []Step{
+	{Name: "nothing waits", API: Nomad, Method: "GET", Path: blockedEvaluations, Exact: []string{""}},
+	{Name: "run a job that is too large", API: Nomad, Method: "PUT", Path: "/v1/jobs", Body: jobOf(`"CPU":1000000,"MemoryMB":64`, ""), Shape: []string{"/EvalID", "/JobModifyIndex"}},
+	{
+		Name: "it waits for room", API: Nomad, Method: "GET", Path: blockedEvaluations, Until: map[string]any{"/0/JobID": "waiting", "/0/Status": "blocked"},
+		Exact: append([]string{"/0/FailedTGAllocs/work/DimensionExhausted"}, waitingFields...), Shape: waitingShapes,
+	},
+	{
+		Name: "the list has what waits", API: Nomad, Method: "GET", Path: "/v1/jobs?namespace=*&filter=Status%20!%3D%20%22dead%22",
+		Exact: []string{"/0/ID", "/0/Namespace", "/0/Type", "/0/Status", "/0/Stop", "/0/JobSummary/Summary/work/Queued", "/1"}, Shape: []string{"/0/JobModifyIndex"},
+	},
+	{
+		Name: "the job that waits", API: Nomad, Method: "GET", Path: "/v1/job/waiting",
+		Exact: []string{
+			"/ID", "/Namespace", "/Type", "/Status", "/NodePool", "/Datacenters", "/Stop", "/Priority", "/Constraints", "/TaskGroups/0/Name", "/TaskGroups/0/Count",
+			"/TaskGroups/0/Constraints", "/TaskGroups/0/EphemeralDisk/SizeMB", "/TaskGroups/0/Tasks/0/Resources/CPU", "/TaskGroups/0/Tasks/0/Resources/MemoryMB",
+		},
+	},
+	{Name: "stop it", API: Nomad, Method: "DELETE", Path: "/v1/job/waiting?purge=true", Shape: []string{"/EvalID"}},
+	{Name: "what is stopped waits for nothing", API: Nomad, Method: "GET", Path: blockedEvaluations, Until: map[string]any{"/0": absent}, Exact: []string{""}},
+	{
+		Name: "run a job that no node may take", API: Nomad, Method: "PUT", Path: "/v1/jobs",
+		Body: jobOf(`"CPU":10,"MemoryMB":10`, `"Constraints":[{"LTarget":"${node.class}","RTarget":"none","Operand":"="}],`), Shape: []string{"/EvalID", "/JobModifyIndex"},
+	},
+	{
+		Name: "it waits for another node", API: Nomad, Method: "GET", Path: blockedEvaluations, Until: map[string]any{"/0/JobID": "waiting", "/0/Status": "blocked"},
+		Exact: append([]string{"/0/FailedTGAllocs/work/ConstraintFiltered"}, waitingFields...), Shape: waitingShapes,
+	},
+	{Name: "stop that, too", API: Nomad, Method: "DELETE", Path: "/v1/job/waiting?purge=true", Shape: []string{"/EvalID"}},
+	{Name: "nothing waits any more", API: Nomad, Method: "GET", Path: blockedEvaluations, Until: map[string]any{"/0": absent}, Exact: []string{""}},
+})
+
+const blockedEvaluations = "/v1/evaluations?namespace=*&status=blocked"
+
+var waitingFields = []string{
+	"/0/Namespace", "/0/JobID", "/0/Type", "/0/Priority", "/0/Status", "/0/StatusDescription", "/0/QuotaLimitReached", "/1",
+	"/0/FailedTGAllocs/work/NodesEvaluated", "/0/FailedTGAllocs/work/NodesFiltered", "/0/FailedTGAllocs/work/NodesExhausted", "/0/FailedTGAllocs/work/CoalescedFailures",
+}
+
+var waitingShapes = []string{"/0/ID", "/0/JobModifyIndex", "/0/CreateIndex", "/0/ModifyIndex"}
+
+// jobOf is a batch job of three allocations with these resources, and with these constraints.
+func jobOf(resources, constraints string) string {
+	return `{"Job":{"ID":"waiting","Name":"waiting","Type":"batch","Datacenters":["*"],` + constraints + `"TaskGroups":[{"Name":"work","Count":3,` +
+		`"Tasks":[{"Name":"main","Driver":"mock_driver","Config":{"run_for":"1s"},"Resources":{` + resources + `}}]}]}}`
+}
+
 // busyDrain is the drain of a node that works: it needs a server that takes jobs.
 var busyDrain = needing(runsJobs, []Step{
 	{

@@ -20,7 +20,7 @@ func TestTheSimulatorAnswersAsTheRealServersDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := filepath.Join("..", "testdata")
-	known, err := ReadAnswers(HarvesterAnswers(data), NomadAnswers(data, "1.10"))
+	known, err := ReadAnswers(append(NomadAnswers(data, "1.10"), HarvesterAnswers(data))...)
 	if err != nil {
 		t.Fatal(err)
 	}

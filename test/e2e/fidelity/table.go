@@ -13,7 +13,7 @@ import (
 
 // Steps returns all steps, in the order in which they must be executed.
 func Steps() []Step {
-	return slices.Concat(creation, reading, changing, belongings, nodes, idleDrain, busyDrain, removal, afterRemoval)
+	return slices.Concat(creation, reading, changing, belongings, nodes, idleDrain, waitingWork, busyDrain, removal, afterRemoval)
 }
 
 // NewState returns the values for the templates of the steps: a Secret and a VM
@@ -71,12 +71,20 @@ func with(object map[string]any, key string, value any) map[string]any {
 // HarvesterAnswers is the file, in dir, of what Harvester's API answered.
 func HarvesterAnswers(dir string) string { return filepath.Join(dir, "harvester-answers.json") }
 
-// NomadAnswers is the file of what Nomad of a release answered, such as "1.10".
-func NomadAnswers(dir, release string) string {
-	return filepath.Join(dir, "nomad-"+release+"-answers.json")
+// NomadAnswers are the files, in dir, of what Nomad of a release answered, such as "1.10": the older releases come first, because
+// a newer one has only what was asked of it.
+func NomadAnswers(dir, release string) []string {
+	var files []string
+	for _, each := range []string{"1.6", "1.10", "1.11"} {
+		files = append(files, filepath.Join(dir, "nomad-"+each+"-answers.json"))
+		if each == release {
+			break
+		}
+	}
+	return files
 }
 
-// ReadAnswers reads what WriteAnswers wrote into each of the files.
+// ReadAnswers reads what WriteAnswers wrote into each of the files. A later file's answer to a step replaces an earlier one's.
 func ReadAnswers(paths ...string) ([]Answer, error) {
 	var all []Answer
 	for _, path := range paths {
@@ -87,6 +95,9 @@ func ReadAnswers(paths ...string) ([]Answer, error) {
 		var answers []Answer
 		if err := json.Unmarshal(data, &answers); err != nil {
 			return nil, err
+		}
+		for _, answer := range answers {
+			all = slices.DeleteFunc(all, func(a Answer) bool { return a.Step == answer.Step })
 		}
 		all = append(all, answers...)
 	}

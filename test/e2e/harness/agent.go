@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -195,8 +196,13 @@ func (s *Stack) Command(t testing.TB, command string, arguments ...string) (stri
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
+// plugin returns the process of the target; one of an APM block has an argument.
 func (a *Agent) plugin() (int, error) {
 	pids, err := a.Children("harvester")
+	pids = slices.DeleteFunc(pids, func(pid int) bool {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return err == nil && bytes.HasSuffix(line, []byte("\x00apm\x00"))
+	})
 	if err == nil && len(pids) != 1 {
 		err = fmt.Errorf("%d processes of the plugin", len(pids))
 	}

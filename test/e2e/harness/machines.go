@@ -57,6 +57,9 @@ type Machines struct {
 	program string // Nomad
 	server  string // address that its clients join
 	dir     string
+	image   string // if it is set, machines are guests of QEMU with this disk
+
+	GuestClock time.Duration // by how much the clocks of new guests are wrong
 
 	lock      sync.Mutex
 	addresses map[string]string
@@ -68,6 +71,7 @@ type Machine struct {
 	*Process
 	Address string
 
+	guest  *guest // nil: it is a Nomad client in namespaces
 	ending atomic.Int32
 	Config string // directory used as /etc/nomad.d
 	Data   string // directory used as /opt/nomad/data
@@ -268,4 +272,21 @@ func (m *Machine) Ending() Ending {
 }
 
 // ShutDown ends the machine gracefully, like the power button.
-func (m *Machine) ShutDown() { m.Stop(10 * time.Second) }
+func (m *Machine) ShutDown() {
+	if m.guest != nil {
+		m.powerOff()
+		return
+	}
+	m.Stop(10 * time.Second)
+}
+
+// reported returns the address that the machine's agent tells; empty: it does not answer yet.
+func (m *Machine) reported() string {
+	if m.guest == nil {
+		return m.Address
+	}
+	if address := m.guest.reported.Load(); address != nil {
+		return *address
+	}
+	return ""
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 type Metrics struct {
 	URL    string
 	wanted atomic.Int64 // negative: no data
+	of     sync.Map     // by query: what is wanted in its place
 	asked  atomic.Int64
 }
 
@@ -25,11 +27,15 @@ func startMetrics(t testing.TB) *Metrics {
 	t.Helper()
 	m := &Metrics{}
 	answer := func(kind string, sample func(pair []any) Object) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
+		return func(w http.ResponseWriter, r *http.Request) {
 			m.asked.Add(1)
 			w.Header().Set("Content-Type", "application/json")
 			result := []Object{}
-			if wanted := m.wanted.Load(); wanted >= 0 {
+			wanted := m.wanted.Load()
+			if of, known := m.of.Load(r.FormValue("query")); known {
+				wanted = int64(of.(int))
+			}
+			if wanted >= 0 {
 				series := sample([]any{time.Now().Unix(), fmt.Sprint(wanted)})
 				series["metric"] = Object{}
 				result = append(result, series)
@@ -50,6 +56,9 @@ func startMetrics(t testing.TB) *Metrics {
 
 // Want sets the count that the policy requests from now on.
 func (m *Metrics) Want(count int) { m.wanted.Store(int64(count)) }
+
+// WantOf sets the count of the policies whose query is this one.
+func (m *Metrics) WantOf(query string, count int) { m.of.Store(query, count) }
 
 // Fail makes every query return no data from now on, like the query of
 // examples/policy.hcl while Nomad's metrics are missing.

@@ -39,14 +39,14 @@ ports {
 }
 advertise {
   http = "127.0.0.1"
-  rpc  = "127.0.0.1"
+  rpc  = %q
   serf = "127.0.0.1"
 }
 server {
   enabled                = true
   bootstrap_expect       = 1
   min_heartbeat_ttl      = "2s"
-  heartbeat_grace        = "3s"
+  heartbeat_grace        = %q
   failover_heartbeat_ttl = "10s"
   %s
 }
@@ -68,6 +68,7 @@ type NomadOptions struct {
 	Server      string // more settings of the server
 	WithoutACLs bool
 	TLS         bool // it speaks TLS only, to those who have a certificate
+	Guests      bool // its clients are guests that QEMU boots, and have an address for it
 }
 
 // NomadProgram returns the path of the Nomad that runs as server and clients: $NOMAD_BINARY, or the real part.
@@ -88,6 +89,9 @@ func StartNomad(t *testing.T, options NomadOptions) *Stack {
 	s.Nomad, s.NomadServer = startNomad(t, s.Dir, options)
 	bootstrapNomad(t, s.Nomad, s.NomadServer, options)
 	s.Machines = newMachines(t, filepath.Join(s.Dir, "machines"), s.Nomad)
+	if options.Guests {
+		s.Machines.image = guestDisk(t)
+	}
 	return s
 }
 
@@ -96,14 +100,17 @@ func startNomad(t testing.TB, dir string, options NomadOptions) (*Nomad, *Proces
 	t.Helper()
 	http_, rpc := freePort(t), freePort(t)
 	n := &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}
-	block := ""
+	block, grace := "", "10s" // a client of a busy machine may be late
+	if options.Guests {
+		n.RPC, grace = fmt.Sprintf("%s:%d", guestsServer, rpc), "30s" // emulation is slow
+	}
 	if options.TLS {
 		n.TLS, block = newNomadTLS(t, filepath.Join(dir, "nomad-tls"))
 		n.URL = strings.Replace(n.URL, "http:", "https:", 1)
 	}
 	config := filepath.Join(dir, "nomad-server.hcl")
 	check(t, config, os.WriteFile(config, fmt.Appendf(nil, nomadServerConfig,
-		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t), options.Server, !options.WithoutACLs, block), 0o600))
+		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t), n.RPC, grace, options.Server, !options.WithoutACLs, block), 0o600))
 	return n, start(t, dir, "nomad-server", exec.Command(NomadProgram(t), "agent", "-config", config))
 }
 

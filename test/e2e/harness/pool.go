@@ -3,7 +3,9 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -52,13 +54,17 @@ func (s *Stack) Settled(count int) error {
 		}
 		links[vm.Annotation("nomad-harvester-autoscaler/nomad-node-id")] = true
 	}
-	for what, resource := range map[string]Resource{"instances": Instances, "claims": Claims, "secrets": Secrets} {
+	disks := 1
+	if data := s.PolicyKeys["data_disks"]; data != "" {
+		disks += len(strings.Split(data, ","))
+	}
+	for resource, want := range map[Resource]int{Instances: count, Claims: count * disks, Secrets: count} {
 		objects, err := s.Kube.List(resource, s.Namespace, "")
 		if err != nil {
 			return err
 		}
-		if len(objects) != count {
-			return fmt.Errorf("%s %s, want %d", names(objects), what, count)
+		if len(objects) != want {
+			return fmt.Errorf("%s %s, want %d", names(objects), resource.Plural, want)
 		}
 	}
 	nodes, err := s.Nomad.List("/v1/nodes")
@@ -66,17 +72,27 @@ func (s *Stack) Settled(count int) error {
 		return err
 	}
 	if len(nodes) != count {
-		return fmt.Errorf("%d nodes, want %d", len(nodes), count)
+		return fmt.Errorf("%d nodes, want %d: %s", len(nodes), count, statesOf(nodes))
 	}
 	for _, node := range nodes {
 		switch {
 		case node.Str("Status") != "ready", node.Bool("Drain"), node.Str("SchedulingEligibility") != "eligible":
-			return fmt.Errorf("node %s is %s, %s, drain %v", node.Str("Name"), node.Str("Status"), node.Str("SchedulingEligibility"), node.Bool("Drain"))
+			return errors.New(statesOf([]Object{node}))
 		case !links[node.Str("ID")]:
 			return fmt.Errorf("no VM says that node %s is its", node.Str("Name"))
 		}
 	}
 	return nil
+}
+
+// statesOf returns what a test has to know of nodes that should not be there.
+func statesOf(nodes []Object) string {
+	var states []string
+	for _, node := range nodes {
+		states = append(states, fmt.Sprintf("node %s is %s, %s, drain %v, last drain %v", node.Str("Name"),
+			node.Str("Status"), node.Str("SchedulingEligibility"), node.Bool("Drain"), node.At("LastDrain")))
+	}
+	return strings.Join(states, "; ")
 }
 
 // AwaitSettled waits until Settled returns nil and continues to for a while.

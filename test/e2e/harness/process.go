@@ -60,7 +60,7 @@ func launch(dir, name string, cmd *exec.Cmd) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Setpgid = true
+	cmd.SysProcAttr.Setpgid = !cmd.SysProcAttr.Setsid // a new session has a new group
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	if err := spawn(cmd); err != nil {
 		return nil, err

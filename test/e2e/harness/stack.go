@@ -113,6 +113,9 @@ func startStack(t *testing.T, cluster *Cluster, nomad NomadOptions) *Stack {
 	s.FrontDoor = startFrontDoor(t, s.Kube, s.Certificates)
 	s.Metrics = startMetrics(t)
 	s.Machines = newMachines(t, filepath.Join(s.Dir, "machines"), s.Nomad)
+	if nomad.Guests {
+		s.Machines.image = guestDisk(t)
+	}
 	cluster.players.addMachines(s.Namespace, s.Machines)
 	t.Cleanup(s.leave)
 

@@ -27,7 +27,7 @@ func main() {
 	wording := flag.Bool("wording", false, "the messages of refusals count, too")
 	record := flag.String("record", "", "file to keep the answers in")
 	flag.Parse()
-	if err := run(target, []string{fidelity.HarvesterAnswers(*known), fidelity.NomadAnswers(*known, *release)}, *record, *wording); err != nil {
+	if err := run(target, append(fidelity.NomadAnswers(*known, *release), fidelity.HarvesterAnswers(*known)), *record, *wording); err != nil {
 		fmt.Fprintln(os.Stderr, "fidelity:", err)
 		os.Exit(1)
 	}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/demand/query.h"
+#include "nomad_harvester/demand/room_reader.h"
+
+#include "absl/strings/str_join.h"
+#include "command.h"
+#include "demand_view.h"
+#include "nlohmann/json.hpp"
+#include "text.h"
+
+namespace nomad_harvester::cli {
+
+namespace {
+
+int ShowRoom(const DemandRun& run, const std::string& output, const demand::HomePool& pool) {
+  if (run.harvester == nullptr) {
+    return run.errors.Refuse(std::string("room ") + demand::kNeedsHarvester, kExitUsage);
+  }
+  const auto read = run.harvester->Read(run.context.WithTimeout(kOperatorBudget), pool);
+  if (!read.ok()) return run.errors.Refuse(read.status(), kExitFailure);
+  const harvester::Room& room = read->room;
+  if (output != kForPeople) {
+    run.out << PrintableDocument(output, {{"pool", demand::ToString(pool)},
+                                          {"vms", read->vms},
+                                          {"room", room.vms},
+                                          {"limited_by", room.forecast.why}});
+    return kExitOk;
+  }
+  run.out << "Pool:      " << Printable(demand::ToString(pool)) << ", " << read->vms
+          << (read->vms == 1 ? " VM" : " VMs") << "\nRoom:      for " << room.vms << " more\n";
+  if (!room.forecast.why.empty()) {
+    run.out << "Limit:     " << Printable(room.forecast.why) << "\n";
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+int ShowDemand(const DemandRun& run, const DemandArguments& arguments) {
+  std::vector<AnsweredQuery> queries;
+  if (!arguments.query.empty()) {
+    AnsweredQuery given{.text = absl::StrJoin(arguments.query, " ")};
+    auto query = demand::ParseQuery(given.text);
+    if (!query.ok()) return run.errors.Refuse(query.status(), kExitUsage);
+    if (query->subject == demand::Subject::kRoom) {
+      return ShowRoom(run, arguments.output, query->home);
+    }
+    given.query = *std::move(query);
+    queries.push_back(std::move(given));
+  } else {
+    auto of_files = QueriesOf(run.pools);
+    if (!of_files.ok()) return run.errors.Refuse(of_files.status(), kExitUsage);
+    queries = *std::move(of_files);
+  }
+  const auto reading = Answer(run, &queries);
+  if (!reading.ok()) return run.errors.Refuse(reading.status(), kExitFailure);
+  if (arguments.output != kForPeople) {
+    run.out << PrintableDocument(arguments.output, DemandDocument(queries));
+    return kExitOk;
+  }
+  for (const AnsweredQuery& each : queries) {
+    run.out << (&each == &queries.front() ? "" : "\n") << DemandTable(each, run.terminal.width);
+  }
+  return kExitOk;
+}
+
+void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
+  const auto settings = std::make_shared<SettingArguments>();
+  const auto arguments = std::make_shared<DemandArguments>();
+  CLI::App* const command = app.add_subcommand(
+      "demand",
+      "Show how many nodes the work in Nomad needs now, and what becomes of each job that waits: "
+      "what the apm block answers, without idle_for. Reads Nomad, and Harvester for the queries "
+      "overflow and room.");
+  command->add_option("POOL|QUERY", arguments->query,
+                      "The pool, by the label of its enabled policy, or a query, such as "
+                      "'nodes-needed node_class=web'; default: the queries of the "
+                      "policies' checks that ask an apm block of this driver, else about "
+                      "the nodes of their target blocks");
+  AddFileOptions(*command, settings->files);
+  AddSetOption(*command, settings->pairs,
+               "KEY=VALUE of the apm's block; repeatable, the last one of a key counts; takes "
+               "precedence over the environment (NOMAD_ADDR, NOMAD_TOKEN, ...) and over the files");
+  AddOutputOption(*command, arguments->output);
+  command->footer(
+      "Exit: 0 answered, 1 Nomad or Harvester cannot be read, 2 usage, 130 interrupted.");
+  command->callback([settings, arguments, invocation] {
+    settings->files = FindAgentFiles(settings->files, invocation.environment);
+    TakePolicyName(&settings->files, &arguments->query);
+    invocation.exit_code = RunDemand(
+        invocation.Errors("demand"), *settings,
+        {.policies = arguments->query.empty(), .harvester = false}, invocation.environment,
+        [arguments](const DemandRun& run) { return ShowDemand(run, *arguments); });
+  });
+}
+
+}  // namespace nomad_harvester::cli

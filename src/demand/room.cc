@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "room.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+
+namespace nomad_harvester::demand {
+namespace {
+
+using Devices = std::map<std::string, std::int64_t>;
+
+// Takes what one allocation needs, each need from one kind of device; false if it cannot.
+bool TakeDevices(const Group& group, Devices& free) {
+  return std::all_of(group.devices.begin(), group.devices.end(), [&](const DeviceNeed& need) {
+    const auto found = std::find_if(free.begin(), free.end(), [&](const auto& entry) {
+      return entry.second >= need.count && MatchesDevice(need.name, entry.first);
+    });
+    if (found == free.end()) return false;
+    found->second -= need.count;
+    return true;
+  });
+}
+
+void Limit(std::int64_t free, std::int64_t need, std::int64_t& count) {
+  if (need > 0) count = std::min(count, free < need ? 0 : free / need);
+}
+
+std::string Lack(std::int64_t need, std::int64_t free, const char* unit) {
+  if (need <= free) return "";
+  return "needs " + std::to_string(need) + " " + unit + ", there are " +
+         std::to_string(std::max<std::int64_t>(0, free));
+}
+
+}  // namespace
+
+bool MatchesDevice(std::string_view asked, std::string_view device) {
+  const std::vector<std::string> want = absl::StrSplit(std::string(asked), absl::MaxSplits('/', 2));
+  const std::vector<std::string> have =
+      absl::StrSplit(std::string(device), absl::MaxSplits('/', 2));
+  if (have.size() < 3) return false;
+  const auto matches = [](const std::string& a, const std::string& b) {
+    return a.empty() || a == b;
+  };
+  if (want.size() == 1) return matches(want[0], have[1]);
+  return matches(want[0], have[0]) && matches(want[1], have[1]) &&
+         (want.size() < 3 || matches(want[2], have[2]));
+}
+
+// Of an allocation, constraints are not known, nor which of its ports are static.
+void GrowToHold(const Placed& placed, std::int64_t cpu_per_core, Group& group) {
+  group.ns = placed.ns;
+  group.job = placed.job;
+  group.name = placed.group;
+  group.job_type = placed.job_type;
+  group.datacenters = {"*"};
+  const auto grow = [](std::int64_t& need, std::int64_t use) { need = std::max(need, use); };
+  grow(group.need.cpu, placed.uses.cpu - placed.uses.cores * cpu_per_core);
+  grow(group.need.cores, placed.uses.cores);
+  grow(group.need.memory_mb, placed.uses.memory_mb);
+  grow(group.need.disk_mb, placed.uses.disk_mb);
+  for (const auto& [device, count] : placed.uses.devices) {
+    const auto found =
+        std::find_if(group.devices.begin(), group.devices.end(),
+                     [&name = device](const auto& need) { return need.name == name; });
+    if (found != group.devices.end()) {
+      grow(found->count, count);
+    } else {
+      group.devices.push_back({.name = device, .count = count});
+    }
+  }
+}
+
+void Room::Occupy(const Placed& placed) {
+  free_.cpu -= placed.uses.cpu;
+  free_.cores -= placed.uses.cores;
+  free_.memory_mb -= placed.uses.memory_mb;
+  free_.disk_mb -= placed.uses.disk_mb;
+  for (const auto& [device, count] : placed.uses.devices) free_.devices[device] -= count;
+  ports_.insert(placed.ports.begin(), placed.ports.end());
+}
+
+double Room::FreeShareOf(const Resources& capacity) const {
+  const auto share = [](std::int64_t free, std::int64_t all) {
+    return static_cast<double>(free) / static_cast<double>(std::max<std::int64_t>(1, all));
+  };
+  return std::min(share(free_.cpu, capacity.cpu), share(free_.memory_mb, capacity.memory_mb));
+}
+
+std::int64_t Room::HowMany(const Group& group, std::int64_t wanted) const {
+  std::int64_t count = wanted;
+  Limit(free_.memory_mb, group.need.memory_mb, count);
+  Limit(free_.cpu, CpuOf(group), count);
+  Limit(free_.disk_mb, group.need.disk_mb, count);
+  Limit(free_.cores, group.need.cores, count);
+  if (count <= 0) return 0;
+  if (!group.static_ports.empty()) {
+    count = 1;
+    for (const std::uint16_t port : group.static_ports) {
+      if (ports_.contains(port)) return 0;
+    }
+  }
+  if (group.devices.empty()) return count;
+  Devices free = free_.devices;
+  std::int64_t fit = 0;
+  while (fit < count && TakeDevices(group, free)) ++fit;
+  return fit;
+}
+
+void Room::Take(const Group& group, std::int64_t count) {
+  free_.cpu -= CpuOf(group) * count;
+  free_.cores -= group.need.cores * count;
+  free_.memory_mb -= group.need.memory_mb * count;
+  free_.disk_mb -= group.need.disk_mb * count;
+  for (std::int64_t i = 0; i < count && !group.devices.empty(); ++i) {
+    TakeDevices(group, free_.devices);
+  }
+  ports_.insert(group.static_ports.begin(), group.static_ports.end());
+}
+
+std::string Room::WhyNone(const Group& group) const {
+  for (const std::string& lack : {Lack(group.need.memory_mb, free_.memory_mb, "MiB of memory"),
+                                  Lack(CpuOf(group), free_.cpu, "MHz of CPU"),
+                                  Lack(group.need.disk_mb, free_.disk_mb, "MiB of disk"),
+                                  Lack(group.need.cores, free_.cores, "cores")}) {
+    if (!lack.empty()) return lack;
+  }
+  for (const std::uint16_t port : group.static_ports) {
+    if (ports_.contains(port)) return "needs port " + std::to_string(port) + ", which is taken";
+  }
+  Devices free = free_.devices;
+  if (TakeDevices(group, free)) return "";
+  std::string text = "needs";
+  for (const DeviceNeed& need : group.devices) {
+    text += (text == "needs" ? " " : " and ") + std::to_string(need.count) + " " + need.name;
+  }
+  return text + ", and there are not as many devices";
+}
+
+}  // namespace nomad_harvester::demand

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hosts, and what the pods on them ask for.
+#include "nomad_harvester/harvester/host_room.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/json_fields.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/metadata.h"
+#include "nomad_harvester/kube/observed.h"
+
+#include "object_fields.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using base::JsonEvent;
+
+std::int64_t Sum(std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return std::min(a, kMost - b) + b;
+}
+
+void AddAmounts(const Amounts& more, Amounts* amounts) {
+  amounts->cpu_m = Sum(amounts->cpu_m, more.cpu_m);
+  amounts->memory = Sum(amounts->memory, more.memory);
+  amounts->pods = Sum(amounts->pods, more.pods);
+  for (const auto& [resource, amount] : more.devices) {
+    std::int64_t& sum = amounts->devices[resource];
+    sum = Sum(sum, amount);
+  }
+}
+
+void RaiseAmounts(const Amounts& least, Amounts* amounts) {
+  amounts->cpu_m = std::max(amounts->cpu_m, least.cpu_m);
+  amounts->memory = std::max(amounts->memory, least.memory);
+  for (const auto& [resource, amount] : least.devices) {
+    std::int64_t& value = amounts->devices[resource];
+    value = std::max(value, amount);
+  }
+}
+
+// A quantity that cannot be read counts as 0.
+void AddRequest(const JsonEvent& event, Amounts* amounts) {
+  if (event.kind != JsonEvent::Kind::kText || event.name == "ephemeral-storage") return;
+  Amounts more;
+  if (event.name == "cpu") {
+    more.cpu_m = std::max<std::int64_t>(0, Thousandths(event.text).value_or(0));
+  } else {
+    const std::int64_t amount = base::ParseQuantity(event.text).value_or(0);
+    (event.name == "memory" ? more.memory : more.devices[std::string(event.name)]) = amount;
+  }
+  AddAmounts(more, amounts);
+}
+
+// A pod that is on a host. Without a host: it has none yet, or it has ended.
+struct PodOnHost {
+  std::string host{};
+  std::string ns{};
+  std::string pool{};
+  Amounts amounts{};
+};
+
+// What a pod asks for is what its containers and sidecars ask for together, or one of its init
+// containers with the sidecars before it, whichever is more, and the overhead of its runtime class
+// (kubernetes/kubernetes:staging/src/k8s.io/component-helpers/resource/helpers.go, PodRequests).
+struct PodOnHostRecord : PodOnHost {
+  bool ended = false;
+  Amounts containers{};
+  Amounts sidecars{};  // the init containers that stay
+  Amounts peak{};      // of the init containers
+  Amounts overhead{};
+  Amounts init{};  // the init container that is being read
+  bool stays = false;
+};
+
+void EndInitContainer(PodOnHostRecord& pod) {
+  Amounts init = std::exchange(pod.init, {});
+  if (std::exchange(pod.stays, false)) {
+    AddAmounts(init, &pod.sidecars);
+    return;
+  }
+  AddAmounts(pod.sidecars, &init);
+  RaiseAmounts(init, &pod.peak);
+}
+
+const base::JsonFields<PodOnHostRecord>& PodOnHostFields() {
+  using Record = PodOnHostRecord;
+  static const auto* const kFields = new base::JsonFields<Record>({
+      {"metadata.namespace", &base::SetText<&PodOnHost::ns, Record>},
+      {"metadata.labels.*",
+       [](Record& pod, const JsonEvent& event) {
+         if (event.name == kPoolLabel) pod.pool = event.text;
+       }},
+      {"spec.nodeName", &base::SetText<&PodOnHost::host, Record>},
+      {"spec.overhead.*",
+       [](Record& pod, const JsonEvent& event) { AddRequest(event, &pod.overhead); }},
+      {"spec.containers.resources.requests.*",
+       [](Record& pod, const JsonEvent& event) { AddRequest(event, &pod.containers); }},
+      {"spec.initContainers",
+       [](Record& pod, const JsonEvent& event) {
+         if (event.kind == JsonEvent::Kind::kEnd) EndInitContainer(pod);
+       }},
+      {"spec.initContainers.restartPolicy",
+       [](Record& pod, const JsonEvent& event) { pod.stays = event.text == "Always"; }},
+      {"spec.initContainers.resources.requests.*",
+       [](Record& pod, const JsonEvent& event) { AddRequest(event, &pod.init); }},
+      {"status.phase",
+       [](Record& pod, const JsonEvent& event) {
+         pod.ended = event.text == "Succeeded" || event.text == "Failed";
+       }},
+  });
+  return *kFields;
+}
+
+absl::Status FinishPodOnHost(PodOnHostRecord& pod) {
+  if (pod.ended) pod.host.clear();
+  pod.amounts = std::move(pod.containers);
+  AddAmounts(pod.sidecars, &pod.amounts);
+  RaiseAmounts(pod.peak, &pod.amounts);
+  AddAmounts(pod.overhead, &pod.amounts);
+  pod.amounts.pods = 1;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<HostRoom>> ReadHostRooms(const runtime::Context& context,
+                                                    const kube::KubeClient& client,
+                                                    const std::string& ns,
+                                                    const std::string& pool) {
+  NH_ASSIGN_OR_RETURN(std::vector<Host> hosts, ListHosts(context, client));
+  NH_ASSIGN_OR_RETURN(const auto pods,
+                      (client.List<PodOnHost, PodOnHostRecord>(
+                          context, kube::kPods, "", {}, PodOnHostFields(), &FinishPodOnHost)));
+  std::map<std::string, HostRoom> rooms;
+  for (Host& host : hosts) rooms[host.name].host = std::move(host);
+  for (const PodOnHost& pod : pods.value) {
+    const auto room = rooms.find(pod.host);
+    if (room == rooms.end()) continue;
+    AddAmounts(pod.amounts, &room->second.used);
+    if (!pod.pool.empty()) ++room->second.vms[{pod.ns, pod.pool}];
+  }
+  std::vector<HostRoom> sorted;
+  sorted.reserve(rooms.size());
+  for (auto& [name, room] : rooms) {
+    const auto of_pool = room.vms.find({ns, pool});
+    if (of_pool != room.vms.end()) room.vms_of_pool = of_pool->second;
+    sorted.push_back(std::move(room));
+  }
+  return sorted;
+}
+
+}  // namespace nomad_harvester::harvester

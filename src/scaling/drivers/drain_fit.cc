@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/drain_fit.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/demand/fit.h"
+#include "nomad_harvester/demand/reader.h"
+#include "nomad_harvester/nodepool/selector.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// How long Nomad may take to show the work.
+constexpr base::Duration kRequireLimit = std::chrono::seconds(10);
+constexpr base::Duration kReportLimit = std::chrono::seconds(3);
+// How often, while Nomad places work.
+constexpr base::Duration kReadAgainAfter = std::chrono::seconds(1);
+// How many VMs are looked at besides as many as are to be removed: for a reserve, and at most. By
+// then the pool is full.
+constexpr std::size_t kForReserve = 10;
+constexpr std::size_t kLookedAtBesides = 500;
+
+// Of each VM that was looked at which work may wait; empty: none.
+using WaitsByVm = std::map<std::string, std::string>;
+
+// The nodes of VMs that are being removed. Nomad may not show their drains yet.
+std::set<std::string> LeavingNodes(const PoolSnapshot& snapshot) {
+  std::set<std::string> leaving;
+  for (const VmView* const view : snapshot.vms()) {
+    if (!view->vm->has_mark && !harvester::IsTerminating(view->vm)) continue;
+    const nomad::Node* node = LinkedNode(*view, snapshot);
+    if (node != nullptr) leaving.insert(node->id);
+  }
+  return leaving;
+}
+
+bool MayHaveWork(const PlannedRemoval& removal, const PlanInputs& inputs, bool knows_work) {
+  if (removal.node_id.empty() || !knows_work) return !removal.node_id.empty();
+  const auto found = inputs.allocations.find(removal.node_id);
+  return found != inputs.allocations.end() && nodepool::HasWorkToMove(found->second);
+}
+
+WaitsByVm WaitsOf(const demand::World& world, const std::set<std::string>& leaving,
+                  const std::vector<PlannedRemoval>& removals, demand::Misfit misfit) {
+  std::vector<std::string> nodes;
+  nodes.reserve(removals.size());
+  for (const PlannedRemoval& removal : removals) nodes.push_back(removal.node_id);
+  const std::vector<demand::NodeFit> fits = demand::CheckFit(world, leaving, nodes, misfit);
+  WaitsByVm waits;
+  for (std::size_t i = 0; i < fits.size(); ++i) waits[removals[i].vm] = ToString(fits[i]);
+  return waits;
+}
+
+absl::StatusOr<demand::World> ReadWorld(const runtime::Context& context,
+                                        const PoolDependencies& deps, const PoolSnapshot& snapshot,
+                                        const demand::Reading& reading,
+                                        std::set<std::string> emptied,
+                                        const std::vector<PlannedRemoval>& removals) {
+  for (const PlannedRemoval& removal : removals) {
+    if (!removal.node_id.empty()) emptied.insert(removal.node_id);
+  }
+  return deps.work.WorldOf(context, reading, IdentityOf(*snapshot.policy), emptied);
+}
+
+// A reading while Nomad places nothing.
+absl::StatusOr<std::shared_ptr<const demand::Reading>> ReadAtRest(const runtime::Context& context,
+                                                                  const PoolDependencies& deps) {
+  for (;;) {
+    NH_ASSIGN_OR_RETURN(auto reading, deps.work.Read(context, /*from_now_on=*/true));
+    NH_ASSIGN_OR_RETURN(const std::string job, deps.work.JobBeingPlaced(context));
+    if (job.empty()) return reading;
+    if (!context.Sleep(kReadAgainAfter).ok()) {
+      return base::Unavailable("Nomad is still placing work of " + job);
+    }
+  }
+}
+
+// Looks at further VMs until `wanted` of them fit. The jobs of VMs that nobody removes are not
+// read.
+absl::StatusOr<WaitsByVm> LookUntilEnoughFit(const runtime::Context& context,
+                                             const PoolDependencies& deps,
+                                             const PoolSnapshot& snapshot,
+                                             const std::set<std::string>& leaving,
+                                             const ScalePlan& plan) {
+  std::vector<PlannedRemoval> order = plan.remove;
+  order.insert(order.end(), plan.reserve.begin(), plan.reserve.end());
+  order.resize(std::min(order.size(), plan.remove.size() + kLookedAtBesides));
+  NH_ASSIGN_OR_RETURN(const auto reading, ReadAtRest(context, deps));
+  for (std::size_t count = plan.remove.size() + kForReserve;; count *= 2) {
+    count = std::min(count, order.size());
+    const std::vector<PlannedRemoval> looked_at(order.begin(),
+                                                order.begin() + static_cast<std::ptrdiff_t>(count));
+    NH_ASSIGN_OR_RETURN(const demand::World world,
+                        ReadWorld(context, deps, snapshot, *reading, leaving, looked_at));
+    WaitsByVm waits = WaitsOf(world, leaving, looked_at, demand::Misfit::kPassedOver);
+    const auto fitting = static_cast<std::size_t>(std::count_if(
+        waits.begin(), waits.end(), [](const auto& entry) { return entry.second.empty(); }));
+    if (fitting >= plan.remove.size() || count == order.size()) return waits;
+  }
+}
+
+absl::StatusOr<WaitsByVm> LookAtChosen(const runtime::Context& context,
+                                       const PoolDependencies& deps, const PoolSnapshot& snapshot,
+                                       const std::set<std::string>& leaving,
+                                       const ScalePlan& plan) {
+  NH_ASSIGN_OR_RETURN(const std::shared_ptr<const demand::Reading> reading,
+                      deps.work.Read(context));
+  NH_ASSIGN_OR_RETURN(const demand::World world,
+                      ReadWorld(context, deps, snapshot, *reading, leaving, plan.remove));
+  return WaitsOf(world, leaving, plan.remove, demand::Misfit::kDrained);
+}
+
+absl::Status NotKnown(const absl::Status& failed) {
+  const bool denied = absl::IsPermissionDenied(failed);
+  return base::MakeStatus(
+      denied ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kUnavailable,
+      "scale_in_fit = \"require\": whether the work of the VMs to remove has another place could "
+      "not be read from Nomad: " +
+          base::Message(failed) +
+          (denied ? "; grant " + std::string(demand::kTokenNeeds) +
+                        " to the Nomad token, or set scale_in_fit = \"report\""
+                  : "; nothing was removed, and the next Scale reads it again"));
+}
+
+}  // namespace
+
+absl::Status CheckDrainFit(const runtime::Context& context, const PoolDependencies& deps,
+                           const PoolSnapshot& snapshot, const PlanInputs& inputs, bool knows_work,
+                           ScalePlan* plan) {
+  const bool is_required = snapshot.policy->scale_in_fit == config::ScaleInFit::kRequire;
+  const std::set<std::string> leaving = LeavingNodes(snapshot);
+  const auto may_have_work = [&](const PlannedRemoval& removal) {
+    return MayHaveWork(removal, inputs, knows_work);
+  };
+  const bool moves = std::any_of(plan->remove.begin(), plan->remove.end(), may_have_work);
+  if (!is_required) {
+    if (!moves) return absl::OkStatus();
+    const auto waits =
+        LookAtChosen(context.WithTimeout(kReportLimit), deps, snapshot, leaving, *plan);
+    if (!waits.ok()) {
+      deps.logger.Debug("Could not read whether the work of the VMs to remove has another place",
+                        {{"action_id", deps.call}, {"error", waits.status()}});
+      return absl::OkStatus();
+    }
+    for (const PlannedRemoval& removal : plan->remove) {
+      const std::string& work = waits->at(removal.vm);
+      if (!work.empty()) plan->would_wait.push_back({removal.vm, work});
+    }
+    return absl::OkStatus();
+  }
+  // Without work of its own, a VM may still be the place of work that is moving.
+  if (!moves && leaving.empty()) {
+    std::erase_if(plan->reserve, may_have_work);
+    return absl::OkStatus();
+  }
+  const auto waits =
+      LookUntilEnoughFit(context.WithTimeout(kRequireLimit), deps, snapshot, leaving, *plan);
+  NH_RETURN_IF_ERROR(context.Check());
+  if (!waits.ok()) return NotKnown(waits.status());
+  return KeepThoseThatFit(*waits, inputs.newly_counted, plan);
+}
+
+}  // namespace nomad_harvester::scaling

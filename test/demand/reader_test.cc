@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reading makes of lists that change while they are read, or lack something.
+#include "nomad_harvester/demand/reader.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/http/transport.h"
+#include "nomad_harvester/simulator/cluster.h"
+
+#include "nlohmann/json.hpp"
+#include "support/fake_clock.h"
+#include "support/inline_executor.h"
+#include "support/seeded_random.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::demand {
+namespace {
+
+using std::chrono::seconds;
+using support::IsOk;
+using support::StatusIs;
+using ::testing::HasSubstr;
+
+// Hands each request to a function first, and each reply to another one.
+class Between final : public http::HttpTransport {
+ public:
+  explicit Between(std::shared_ptr<http::HttpTransport> inner) : inner_(std::move(inner)) {}
+  absl::StatusOr<http::HttpResponse> Send(const runtime::Context& context,
+                                          const http::HttpRequest& request) override {
+    before(request);
+    auto reply = inner_->Send(context, request);
+    if (reply.ok()) after(request, &*reply);
+    return reply;
+  }
+
+  std::function<void(const http::HttpRequest&)> before = [](const auto&) {};
+  std::function<void(const http::HttpRequest&, http::HttpResponse*)> after = [](const auto&,
+                                                                                auto*) {};
+
+ private:
+  const std::shared_ptr<http::HttpTransport> inner_;
+};
+
+class ReaderTest : public ::testing::Test {
+ protected:
+  void AddNode(const std::string& name) {
+    simulator::NodeSpec node;
+    node.name = name;
+    node.node_class = "batch";
+    cluster_.AddForeignNode(node);
+  }
+  void RunJob(const std::string& type, int count) {
+    simulator::JobSpec job;
+    job.id = type;
+    job.type = type;
+    job.count = count;
+    cluster_.RunJob(job);
+  }
+  absl::StatusOr<std::shared_ptr<const Reading>> Read() { return reader_.Read(context_); }
+  // How many times work is in a reading: placed on some node, and pending.
+  static std::int64_t Placed(const Reading& reading) {
+    std::int64_t count = 0;
+    for (const auto& [node, work] : reading.work) count += static_cast<std::int64_t>(work.size());
+    return count;
+  }
+  static std::int64_t Pending(const Reading& reading) {
+    std::int64_t count = 0;
+    for (const demand::Pending& each : reading.pending) count += each.count;
+    return count;
+  }
+
+  support::FakeClock clock_;
+  const runtime::Context context_ = runtime::Context::Background(clock_);
+  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
+  simulator::Cluster cluster_{clock_, *random_};
+  support::InlineExecutor executor_;
+  const std::shared_ptr<Between> between_ =
+      std::make_shared<Between>(cluster_.NomadTransport("apm"));
+  Reader reader_{
+      std::make_shared<const nomad::NomadClient>(between_, nomad::NomadClient::Options()),
+      executor_};
+};
+
+TEST_F(ReaderTest, WorkThatIsPlacedWhileTheListsAreReadIsInOneOfThem) {
+  RunJob("service", 3);
+  bool added = false;
+  between_->after = [&](const http::HttpRequest& request, http::HttpResponse*) {
+    if (added || !request.target.starts_with("/v1/allocations")) return;
+    added = true;  // the allocations were listed without this node's
+    AddNode("a");
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_EQ(Placed(**reading), 3);
+  EXPECT_EQ(Pending(**reading), 0);
+  EXPECT_EQ((*reading)->nodes.size(), 1U);
+}
+
+TEST_F(ReaderTest, WorkThatIsPlacedInEveryRoundIsNotLost) {
+  for (const char* const id : {"a", "b", "c", "d"}) {
+    simulator::JobSpec job;
+    job.id = id;
+    job.node_class = id;
+    cluster_.RunJob(job);
+  }
+  char next = 'a';
+  between_->after = [&](const http::HttpRequest& request, http::HttpResponse*) {
+    if (!request.target.starts_with("/v1/allocations")) return;
+    simulator::NodeSpec node;
+    node.name = node.node_class = std::string(1, next++);
+    cluster_.AddForeignNode(node);
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_EQ(Placed(**reading) + Pending(**reading), 4);
+}
+
+TEST_F(ReaderTest, ListsThatChangeAtEachReadingEndToo) {
+  RunJob("service", 3);
+  int jobs = 0;
+  between_->before = [&](const http::HttpRequest& request) {
+    if (!request.target.starts_with("/v1/jobs")) return;
+    simulator::JobSpec job;
+    job.id = "job-" + std::to_string(++jobs);
+    cluster_.RunJob(job);
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_EQ(Pending(**reading), 3 + jobs - 1) << "the last one came after its evaluations";
+}
+
+TEST_F(ReaderTest, C9_a_token_that_does_not_see_every_job_is_an_error) {
+  RunJob("service", 1);
+  cluster_.DenyListJobs(true);
+  EXPECT_THAT(Read().status(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("lacks the capability list-jobs in some namespaces")));
+  cluster_.DenyListJobs(false);
+  EXPECT_THAT(Read(), IsOk());
+}
+
+TEST_F(ReaderTest, OfAListThatIsDeniedTheErrorNamesTheMissingCapability) {
+  cluster_.DenyListJobs(true);
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!request.target.starts_with("/v1/jobs")) return;
+    reply->status = 403;
+    reply->body = "Permission denied";
+  };
+  EXPECT_THAT(Read().status(), StatusIs(absl::StatusCode::kPermissionDenied,
+                                        HasSubstr("lacks the capability list-jobs")));
+}
+
+TEST_F(ReaderTest, OfATokenThatNomadDoesNotAcceptTheErrorSaysThat) {
+  between_->after = [](const http::HttpRequest&, http::HttpResponse* reply) {
+    reply->status = 403;
+    reply->body = "ACL token not found";
+  };
+  EXPECT_THAT(Read().status(), StatusIs(absl::StatusCode::kUnauthenticated,
+                                        HasSubstr("ACL token not found (HTTP 403); the token is "
+                                                  "unknown to it, or has expired: check "
+                                                  "nomad_token, nomad_token_file")));
+}
+
+TEST_F(ReaderTest, OfAServerThatIsNoNomadTheErrorSpeaksOfNoRights) {
+  between_->after = [](const http::HttpRequest&, http::HttpResponse* reply) {
+    reply->status = 404;
+    reply->body = "no such page";
+  };
+  const absl::Status failed = Read().status();
+  EXPECT_FALSE(absl::IsPermissionDenied(failed));
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("no such page"));
+}
+
+TEST_F(ReaderTest, D4_ACutListIsAnError) {
+  AddNode("a");
+  RunJob("service", 3);
+  for (const char* const list : {"/v1/evaluations", "/v1/allocations", "/v1/jobs", "/v1/nodes"}) {
+    between_->after = [&](const http::HttpRequest& request, http::HttpResponse* reply) {
+      if (request.target.starts_with(list)) reply->body = "[{\"ID\": ";
+    };
+    clock_.Advance(seconds(10));
+    EXPECT_FALSE(Read().ok()) << list;
+  }
+}
+
+TEST_F(ReaderTest, AReadingIsKeptForItsTime) {
+  const auto first = Read();
+  ASSERT_THAT(first, IsOk());
+  clock_.Advance(kReadingIsKept);
+  EXPECT_EQ(*Read(), *first);
+  clock_.Advance(seconds(1));
+  EXPECT_NE(*Read(), *first);
+}
+
+TEST_F(ReaderTest, WorkThatWaitsForLongIsOverdue) {
+  RunJob("service", 3);
+  auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  ASSERT_EQ((*reading)->pending.size(), 1U);
+  EXPECT_FALSE((*reading)->pending[0].overdue);
+  clock_.Advance(kOverdueAfter);
+  reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_TRUE((*reading)->pending[0].overdue);
+}
+
+// Nomad makes a new evaluation whenever the job or an allocation changes.
+TEST_F(ReaderTest, WorkThatWaitsStaysOverdueWithANewEvaluation) {
+  RunJob("service", 3);
+  ASSERT_THAT(Read(), IsOk());
+  clock_.Advance(kOverdueAfter);
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!request.target.starts_with("/v1/evaluations")) return;
+    auto evaluations = nlohmann::json::parse(reply->body);
+    evaluations[0]["ID"] = "5b0ff4e1-0000-4000-8000-000000000001";
+    reply->body = evaluations.dump();
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  ASSERT_EQ((*reading)->pending.size(), 1U);
+  EXPECT_TRUE((*reading)->pending[0].overdue);
+}
+
+// Another one, blocked before, knew of one allocation, and is overdue.
+TEST_F(ReaderTest, C19_what_nomad_placed_in_a_plan_that_it_refused_is_pending_and_not_overdue) {
+  RunJob("service", 3);
+  ASSERT_THAT(Read(), IsOk());
+  clock_.Advance(10 * kOverdueAfter);
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!request.target.starts_with("/v1/evaluations")) return;
+    auto evaluations = nlohmann::json::parse(reply->body);
+    nlohmann::json older = evaluations[0];
+    older["ID"] = "5b0ff4e1-0000-4000-8000-000000000001";
+    older["CreateIndex"] = 1;
+    older["FailedTGAllocs"].begin().value()["CoalescedFailures"] = 0;
+    evaluations[0]["TriggeredBy"] = "max-plan-attempts";
+    evaluations[0]["FailedTGAllocs"] = nullptr;
+    evaluations.push_back(older);
+    reply->body = evaluations.dump();
+  };
+  auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  ASSERT_EQ((*reading)->pending.size(), 1U);
+  EXPECT_EQ((*reading)->pending[0].count, 3);
+  EXPECT_EQ((*reading)->blocked[0].failures.begin()->second.unplaced, 3);
+  EXPECT_FALSE((*reading)->pending[0].overdue);
+  for (const bool overdue : {false, true}) {
+    clock_.Advance(seconds(45));
+    reading = Read();
+    ASSERT_THAT(reading, IsOk());
+    ASSERT_EQ((*reading)->pending.size(), 1U);
+    EXPECT_EQ((*reading)->pending[0].overdue, overdue) << "Nomad tries it again within a minute";
+  }
+}
+
+// Until Nomad cancels the older one, a job may have two blocked evaluations.
+TEST_F(ReaderTest, OfTwoEvaluationsOfAJobTheNewerCounts) {
+  RunJob("service", 3);
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!request.target.starts_with("/v1/evaluations")) return;
+    auto evaluations = nlohmann::json::parse(reply->body);
+    nlohmann::json older = evaluations[0];
+    older["ID"] = "5b0ff4e1-0000-4000-8000-000000000001";
+    older["CreateIndex"] = 1;
+    older["ModifyIndex"] = 1;
+    older["FailedTGAllocs"].begin().value()["CoalescedFailures"] = 0;
+    for (const bool first : {true, false}) {
+      evaluations.insert(first ? evaluations.begin() : evaluations.end(), older);
+      older["ID"] = "fb0ff4e1-0000-4000-8000-000000000001";
+    }
+    reply->body = evaluations.dump();
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  ASSERT_EQ((*reading)->pending.size(), 1U);
+  EXPECT_EQ((*reading)->pending[0].count, 3);
+  EXPECT_GT((*reading)->pending[0].create_index, 1U);
+}
+
+// Nomad writes what is left into the same evaluation.
+TEST_F(ReaderTest, AnEvaluationThatChangesWhileTheListsAreReadIsReadAgain) {
+  RunJob("service", 3);
+  int times = 0;
+  between_->after = [&](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!request.target.starts_with("/v1/evaluations") || ++times == 1) return;
+    auto evaluations = nlohmann::json::parse(reply->body);
+    evaluations[0]["ModifyIndex"] = 1000000;
+    evaluations[0]["FailedTGAllocs"].begin().value()["CoalescedFailures"] = 0;
+    reply->body = evaluations.dump();
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_EQ(Pending(**reading), 1);
+}
+
+TEST_F(ReaderTest, D2_a_system_job_that_is_stopped_needs_no_room) {
+  RunJob("system", 1);
+  const auto first = Read();
+  ASSERT_THAT(first, IsOk());
+  EXPECT_EQ((*first)->system.size(), 1U);
+  clock_.Advance(seconds(10));
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!request.target.starts_with("/v1/jobs")) return;
+    auto jobs = nlohmann::json::parse(reply->body);
+    jobs[0]["Stop"] = true;
+    reply->body = jobs.dump();
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_EQ((*reading)->system.size(), 0U);
+}
+
+TEST_F(ReaderTest, D5_a_job_is_read_once_for_each_of_its_versions_while_it_waits) {
+  simulator::JobSpec job;
+  job.id = "a";
+  job.node_class = "batch";
+  const auto need = [&] {
+    clock_.Advance(seconds(10));
+    const auto reading = Read();
+    EXPECT_THAT(reading, IsOk());
+    return (*reading)->pending.empty() ? 0 : (*reading)->pending[0].group->need.cpu;
+  };
+  const auto count = [&] { return cluster_.RequestCount(simulator::System::kNomad, "get", "job"); };
+  cluster_.RunJob(job);
+  EXPECT_EQ(need(), 100);
+  EXPECT_EQ(need(), 100);
+  EXPECT_EQ(count(), 1);
+  job.cpu = 200;
+  cluster_.RunJob(job);
+  EXPECT_EQ(need(), 200);
+  EXPECT_EQ(count(), 2);
+}
+
+TEST_F(ReaderTest, AJobThatIsPurgedAfterTheListIsLeftOut) {
+  RunJob("service", 3);
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (request.target.starts_with("/v1/job/")) reply->status = 404;
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_EQ(Pending(**reading), 0);
+}
+
+TEST_F(ReaderTest, WhatIsNotQueuedAnyMoreIsNotPending) {
+  RunJob("service", 3);
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!request.target.starts_with("/v1/jobs")) return;
+    auto jobs = nlohmann::json::parse(reply->body);
+    jobs[0]["JobSummary"]["Summary"].begin().value()["Queued"] = 0;
+    reply->body = jobs.dump();
+  };
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_TRUE((*reading)->pending.empty());
+}
+
+TEST_F(ReaderTest, WhatWasReadIsKnownAlthoughTheReadingFailed) {
+  for (const char* const id : {"a", "b"}) {
+    simulator::JobSpec job;
+    job.id = id;
+    cluster_.RunJob(job);
+  }
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (request.target.starts_with("/v1/job/b")) reply->body = "{";
+  };
+  EXPECT_FALSE(Read().ok());
+  between_->after = [](const auto&, auto*) {};
+  cluster_.ResetCounters();
+  EXPECT_THAT(Read(), IsOk());
+  EXPECT_EQ(cluster_.RequestCount(simulator::System::kNomad, "get", "job"), 1);
+
+  AddNode("a");
+  AddNode("b");
+  clock_.Advance(seconds(10));
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  const auto world = [&] {
+    return reader_.WorldOf(context_, **reading, {.node_class = "batch"}).status();
+  };
+  const std::string last = "/v1/node/" + (*reading)->nodes.back().id;
+  between_->after = [&](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (request.target.starts_with(last)) reply->body = "{";
+  };
+  EXPECT_FALSE(world().ok());
+  between_->after = [](const auto&, auto*) {};
+  cluster_.ResetCounters();
+  EXPECT_THAT(world(), IsOk());
+  EXPECT_EQ(cluster_.RequestCount(simulator::System::kNomad, "get", "node"), 1);
+}
+
+TEST_F(ReaderTest, ANodeThatIsPurgedAfterTheListIsLeftOut) {
+  AddNode("a");
+  AddNode("b");
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  ASSERT_TRUE(cluster_.PurgeNode("a"));
+  const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"});
+  ASSERT_THAT(world, IsOk());
+  ASSERT_EQ(world->nodes.size(), 1U);
+  EXPECT_EQ(world->nodes[0].node->name, "b");
+}
+
+TEST_F(ReaderTest, D5_ANodeIsReadInFullOnceForEachOfItsVersions) {
+  AddNode("a");
+  const auto count = [&] {
+    return cluster_.RequestCount(simulator::System::kNomad, "get", "node");
+  };
+  const auto world = [&] {
+    clock_.Advance(seconds(10));
+    const auto reading = Read();
+    EXPECT_THAT(reading, IsOk());
+    return reader_.WorldOf(context_, **reading, {.node_class = "batch"});
+  };
+  const auto first = world();
+  ASSERT_THAT(first, IsOk());
+  ASSERT_EQ(first->nodes.size(), 1U);
+  EXPECT_TRUE(first->nodes[0].node->full);
+  EXPECT_EQ(count(), 1);
+  EXPECT_THAT(world(), IsOk());
+  EXPECT_EQ(count(), 1);
+  cluster_.SetEligible("a", false);
+  const auto changed = world();
+  ASSERT_THAT(changed, IsOk());
+  EXPECT_FALSE(changed->nodes[0].node->eligible);
+  EXPECT_EQ(count(), 2);
+}
+
+TEST_F(ReaderTest, C19_of_nodes_that_are_to_be_emptied_the_jobs_are_read_once) {
+  AddNode("a");
+  simulator::NodeSpec other;
+  other.name = "b";
+  other.node_class = "other";
+  cluster_.AddForeignNode(other);
+  for (const char* const node : {"a", "b"}) {
+    for (const char* const type : {"service", "system"}) {
+      simulator::JobSpec job;
+      job.id = std::string(type) + "-" + node;
+      job.type = type;
+      job.node_name = node;
+      cluster_.RunJob(job);
+    }
+  }
+  const auto jobs = [&] { return cluster_.RequestCount(simulator::System::kNomad, "get", "job"); };
+  for (const int round : {1, 2}) {
+    clock_.Advance(seconds(10));
+    const auto reading = Read();
+    ASSERT_THAT(reading, IsOk());
+    std::string id;
+    for (const nomad::Node& node : (*reading)->nodes) {
+      if (node.name == "b") id = node.id;
+    }
+    const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"}, {id});
+    ASSERT_THAT(world, IsOk());
+    EXPECT_EQ(world->nodes.size(), 2U) << "b is of another pool, and emptied";
+    ASSERT_EQ(world->groups.size(), 1U) << round;
+    EXPECT_EQ(world->groups.begin()->second->job, "service-b");
+    EXPECT_EQ(jobs(), 3) << "each system job, and what moves";
+  }
+}
+
+TEST_F(ReaderTest, C19_so_are_the_jobs_of_what_leaves_other_nodes_of_any_pool) {
+  AddNode("drained");
+  for (const char* const name : {"drains", "stays"}) {
+    simulator::NodeSpec other;
+    other.name = name;
+    other.node_class = "other";
+    cluster_.AddForeignNode(other);
+  }
+  for (const char* const node : {"drained", "drains", "stays"}) {
+    simulator::JobSpec job;
+    job.id = std::string("of-") + node;
+    job.node_name = node;
+    cluster_.RunJob(job);
+  }
+  clock_.Advance(seconds(10));
+  ASSERT_TRUE(cluster_.SetEligible("drained", false));
+  ASSERT_TRUE(cluster_.OperatorDrain("drains"));
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  // The drain ended after the placements were read.
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!request.target.starts_with("/v1/node/")) return;
+    auto node = nlohmann::json::parse(reply->body);
+    if (node["Name"] != "drained") return;
+    node["LastDrain"] = {{"Status", "complete"}};
+    reply->body = node.dump();
+  };
+  const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"}, {"victim"});
+  ASSERT_THAT(world, IsOk());
+  EXPECT_EQ(world->nodes.size(), 2U) << "drained and drains";
+  EXPECT_EQ(world->groups.size(), 2U);
+  EXPECT_FALSE(world->groups.contains({"default", "of-stays", "group"}));
+}
+
+TEST_F(ReaderTest, C19_a_reading_from_now_on_is_none_that_is_kept) {
+  const auto first = Read();
+  ASSERT_THAT(first, IsOk());
+  const auto second = reader_.Read(context_, /*from_now_on=*/true);
+  ASSERT_THAT(second, IsOk());
+  EXPECT_NE(*second, *first);
+}
+
+TEST_F(ReaderTest, D5_a_node_that_nomad_no_longer_lists_is_forgotten) {
+  AddNode("a");
+  bool is_listed = true;
+  between_->after = [&](const http::HttpRequest& request, http::HttpResponse* reply) {
+    if (!is_listed && request.target.starts_with("/v1/nodes")) reply->body = "[]";
+  };
+  for (const bool listed : {true, false, true}) {
+    is_listed = listed;
+    clock_.Advance(seconds(10));
+    const auto reading = Read();
+    ASSERT_THAT(reading, IsOk());
+    const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"});
+    ASSERT_THAT(world, IsOk());
+    EXPECT_EQ(world->nodes.size(), listed ? 1U : 0U);
+  }
+  EXPECT_EQ(cluster_.RequestCount(simulator::System::kNomad, "get", "node"), 2);
+}
+
+// Its meta says that no scale-in may take it, so that it counts.
+TEST_F(ReaderTest, C7_a_node_that_is_down_is_read_in_full_too) {
+  simulator::NodeSpec node;
+  node.name = "a";
+  node.node_class = "batch";
+  node.meta = {{"harvester_protect", "true"}};
+  cluster_.AddForeignNode(node);
+  ASSERT_TRUE(cluster_.SetNodeStatus("a", "down"));
+  const auto reading = Read();
+  ASSERT_THAT(reading, IsOk());
+  const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"});
+  ASSERT_THAT(world, IsOk());
+  ASSERT_EQ(world->nodes.size(), 1U);
+  EXPECT_EQ(world->nodes[0].node->status, nomad::NodeStatus::kDown);
+  EXPECT_EQ(world->nodes[0].node->meta.at("harvester_protect"), "true");
+}
+
+}  // namespace
+}  // namespace nomad_harvester::demand

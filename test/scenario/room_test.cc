@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A pool grows and renews itself as far as Harvester's hosts have room (docs/behaviour.md, C2 and
+// R5).
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/harvester/metadata.h"
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+#include "support/hosts.h"
+#include "support/status_matchers.h"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using nlohmann::json;
+using simulator::Fault;
+using simulator::RequestInfo;
+using simulator::System;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using support::HostWith;
+using support::IsOk;
+using support::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+// Two hosts, each with room for one of the scenarios' VMs, whose pods ask for 3.2 GiB.
+simulator::Options RoomForTwo() {
+  simulator::Options options;
+  options.hosts = {{.name = "h1", .memory = "4Gi"}, {.name = "h2", .memory = "4Gi"}};
+  return options;
+}
+
+class Room : public testing::Test {
+ protected:
+  explicit Room(simulator::Options options = RoomForTwo()) : h_(std::move(options)) {}
+
+  // The agent wants `count` at each of its ticks, until `done` or that time has passed. Returns the
+  // last answer.
+  absl::Status Want(
+      std::int64_t count, base::Duration duration,
+      const std::function<bool()>& done = [] { return false; }) {
+    absl::Status last;
+    for (base::Duration waited{}; waited < duration && !done(); waited += seconds(10)) {
+      h_.Tick(seconds(10));
+      last = h_.Accept(count);
+    }
+    return last;
+  }
+  std::size_t Placed() const {
+    const std::vector<std::string> vms = h_.VmNames();
+    return static_cast<std::size_t>(
+        std::count_if(vms.begin(), vms.end(),
+                      [&](const std::string& vm) { return !h_.cluster.HostOfVm(vm).empty(); }));
+  }
+
+  Harness h_;
+};
+
+TEST_F(Room, C2_growth_makes_what_fits_at_once_and_the_rest_within_two_minutes_of_room) {
+  EXPECT_THAT(h_.Accept(5), StatusIs(absl::StatusCode::kResourceExhausted,
+                                     testing::AllOf(HasSubstr("2 of 5 VMs fit now: hosts h1 and h2 "
+                                                              "have "),
+                                                    HasSubstr(" MiB of memory free each, a VM "
+                                                              "needs 3.2 GiB"))));
+  EXPECT_EQ(h_.VmNames().size(), 2U);
+  EXPECT_THAT(Want(5, minutes(9)), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(h_.VmNames().size(), 2U) << h_.Transcript();
+  EXPECT_EQ(Placed(), 2U) << "none waits for a host";
+  EXPECT_EQ(h_.Status()->count, 2);
+  EXPECT_EQ(h_.log->Count("Scale failed", log::Level::kWarn), 1U) << "the first one made VMs";
+  EXPECT_LE(h_.log->Count("Scale refused", log::Level::kWarn), 2U) << h_.Transcript();
+  ASSERT_TRUE(h_.cluster.PutObject(HostWith("h3", "16Gi")));
+  EXPECT_THAT(Want(5, minutes(2), [&] { return h_.VmNames().size() == 5; }), IsOk());
+  EXPECT_EQ(h_.VmNames().size(), 5U) << h_.Transcript();
+  h_.WaitUntilReady();
+  EXPECT_EQ(Placed(), 5U);
+  h_.CheckAtRest(5);
+}
+
+TEST_F(Room, C12_full_hosts_open_no_circuit_so_that_room_is_used_as_soon_as_it_is_there) {
+  Want(5, minutes(25))
+      .IgnoreError();  // with it two VMs, made in spite of the forecast, that failed
+  ASSERT_TRUE(h_.cluster.PutObject(HostWith("h3", "16Gi")));
+  Want(5, minutes(4), [&] { return Placed() == 5; }).IgnoreError();
+  EXPECT_EQ(Placed(), 5U) << h_.Transcript();
+}
+
+TEST_F(Room, C2_the_forecast_alone_refuses_for_ten_minutes_in_a_row_and_not_in_all) {
+  ASSERT_THAT(h_.Scale(2), IsOk());
+  Want(3, minutes(5)).IgnoreError();
+  Want(2, minutes(30)).IgnoreError();
+  EXPECT_THAT(Want(3, minutes(9)), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(h_.VmNames().size(), 2U) << h_.Transcript();
+  EXPECT_EQ(h_.log->Count("Nothing but the forecast", log::Level::kWarn), 0U);
+}
+
+TEST_F(Room, C2_what_fits_no_host_is_refused_and_leaves_no_trace) {
+  h_.policy["memory_request"] = "8Gi";
+  EXPECT_THAT(h_.Accept(1),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("no host could hold a VM, even if it were empty: hosts h1 and h2 "
+                                 "have 4 GiB of memory each, a VM needs 5.4 GiB")));
+  h_.cluster.ResetCounters();
+  EXPECT_FALSE(Want(1, minutes(20)).ok());
+  EXPECT_LE(h_.cluster.RequestCount(System::kHarvester, "list", "pods"), 20) << "it backs off";
+  EXPECT_TRUE(h_.VmNames().empty());
+  EXPECT_TRUE(h_.Secrets().empty());
+}
+
+TEST_F(Room, C2_without_the_right_a_growth_sends_no_further_requests_and_makes_all) {
+  h_.cluster.Forbid("list", "nodes");
+  const auto counts = [&] {
+    h_.cluster.ResetCounters();
+    EXPECT_THAT(h_.Accept(static_cast<std::int64_t>(h_.VmNames().size()) + 1), IsOk());
+    return h_.cluster.RequestCounts();
+  };
+  std::map<std::string, int> first = counts();
+  EXPECT_EQ(first.at("harvester list nodes"), 1) << "the right might be there";
+  EXPECT_FALSE(first.contains("harvester list pods"));
+  EXPECT_FALSE(counts().contains("harvester list nodes"));
+  EXPECT_THAT(h_.Accept(3), IsOk());
+  EXPECT_EQ(h_.VmNames().size(), 3U);
+}
+
+TEST_F(Room, C2_a_wrong_forecast_costs_ten_minutes) {
+  // The hosts report less than they have.
+  json list = {
+      {"kind", "NodeList"}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", "1"}}}};
+  for (const char* const host : {"h1", "h2"}) list["items"].push_back(HostWith(host, "3Gi"));
+  h_.cluster.SetFaultHook([&](const RequestInfo& request) {
+    const bool lists_hosts = request.system == System::kHarvester && request.verb == "list" &&
+                             request.resource == "nodes";
+    return lists_hosts ? Fault::Answer(200, list.dump()) : Fault::None();
+  });
+  EXPECT_THAT(Want(2, minutes(9)), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(h_.VmNames().empty()) << h_.Transcript();
+  Want(2, minutes(3), [&] { return !h_.VmNames().empty(); }).IgnoreError();
+  EXPECT_EQ(h_.VmNames().size(), 1U) << h_.Transcript();
+  EXPECT_EQ(h_.log->Count("Nothing but the forecast has refused new VMs", log::Level::kWarn), 1U);
+  Want(2, minutes(13), [&] { return h_.VmNames().size() == 2; }).IgnoreError();
+  EXPECT_EQ(h_.VmNames().size(), 2U) << "one more for each ten minutes";
+  h_.Tick(seconds(30));
+  EXPECT_EQ(Placed(), 2U);
+}
+
+TEST_F(Room, C2_vms_of_another_namespace_take_room_and_leave_it) {
+  json pod = {
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", {{"namespace", "default"}, {"name", "database"}}},
+      {"spec",
+       {{"nodeName", "h1"},
+        {"containers",
+         json::array({{{"name", "main"}, {"resources", {{"requests", {{"memory", "2Gi"}}}}}}})}}},
+      {"status", {{"phase", "Running"}}}};
+  ASSERT_TRUE(h_.cluster.PutObject(pod));
+  EXPECT_THAT(h_.Accept(2),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1 of 2 VMs fit now: ")));
+  EXPECT_EQ(h_.VmNames().size(), 1U);
+  pod["status"]["phase"] = "Succeeded";
+  ASSERT_TRUE(h_.cluster.PutObject(pod));
+  EXPECT_THAT(Want(2, minutes(2), [&] { return h_.VmNames().size() == 2; }), IsOk());
+  h_.WaitUntilReady();
+  EXPECT_EQ(Placed(), 2U);
+}
+
+class RoomInZones : public Room {
+ protected:
+  RoomInZones() : Room(Zones()) { h_.policy["availability_zones"] = "a,b"; }
+
+  static simulator::Options Zones() {
+    simulator::Options options;
+    options.hosts = {{.name = "h1", .zone = "a", .memory = "4Gi"},
+                     {.name = "h2", .zone = "b", .memory = "12Gi"}};
+    return options;
+  }
+  std::map<std::string, int> VmsByZone() const {
+    std::map<std::string, int> zones;
+    for (const json& vm : h_.Vms()) ++zones[AnnotationOf(vm, Key("zone"))];
+    return zones;
+  }
+};
+
+TEST_F(RoomInZones, C2_vms_go_to_the_zones_that_have_room) {
+  ASSERT_THAT(h_.Scale(4), IsOk()) << h_.Transcript();
+  EXPECT_THAT(VmsByZone(), ElementsAre(Pair("a", 1), Pair("b", 3)));
+  h_.WaitUntilReady();
+  h_.CheckAtRest(4);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
