@@ -165,6 +165,11 @@ class Decisions {
   std::vector<OrphanedNode> to_purge_;
 };
 
+// The snapshot after all repairs that are due, and those that follow from them: marks removed,
+// drains cancelled, nodes enabled, as Harvester and Nomad would then answer (rule C14). Without
+// repairs the snapshot is unchanged.
+PoolSnapshot AfterRepairs(PoolSnapshot snapshot);
+
 }  // namespace nomad_harvester::scaling
 
 #endif  // NOMAD_HARVESTER_SCALING_RULES_H_

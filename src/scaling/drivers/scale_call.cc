@@ -19,7 +19,6 @@
 #include "execution/pass_task.h"
 #include "execution/rights.h"
 #include "rules/back_off.h"
-#include "rules/foresight.h"
 #include "rules/room.h"
 #include "rules/zones.h"
 
