@@ -309,8 +309,7 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   std::vector<std::function<void()>> reads = {
       [&] { need = DryRunCreation(context, deps_, policy_, *creation_); }};
   if (!old_goes_first_) {
-    reads.emplace_back(
-        [&] { rooms_ = deps_.hosts.ListRooms(context.WithTimeout(kHostsLimit), deps_.key); });
+    reads.emplace_back([&] { rooms_ = deps_.hosts.ListRooms(context.WithTimeout(kHostsLimit)); });
   }
   runtime::CallAtOnce(context, deps_.executor, reads);
   NH_RETURN_IF_ERROR(context.Check());
