@@ -7,8 +7,8 @@
 set(boost ${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR})
 set(packages
   libabsl-dev libboost-container${boost}-dev libboost-json${boost}-dev libboost${boost}-dev libc-ares-dev
-  libc6-dev libcli11-dev libcurl4-openssl-dev
-  libgrpc-dev libgrpc++-dev libprotobuf-dev libre2-dev
+  libc6-dev libcli11-dev libcurl4-openssl-dev libfmt-dev
+  libgrpc-dev libgrpc++-dev libprotobuf-dev libre2-dev libspdlog-dev
   libssl-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev)
 find_program(DPKG_QUERY dpkg-query REQUIRED)
 set(dpkg_database ${CMAKE_SYSROOT}/var/lib/dpkg)

@@ -16,6 +16,13 @@ else()
   find_package(CURL REQUIRED)
 endif()
 
+# spdlog and fmt are used header-only in the static build, as libraries otherwise.
+find_package(spdlog REQUIRED)
+if(NOMAD_HARVESTER_STATIC)
+  # Debian's spdlog links the shared fmt even when it is used header-only.
+  set_target_properties(spdlog::spdlog_header_only PROPERTIES
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;fmt::fmt-header-only")
+endif()
 find_package(yaml-cpp REQUIRED)
 
 # The push parser and, as headers, the HTTP server. The package has both kinds of library.

@@ -61,6 +61,7 @@ packages_of() {
       echo nlohmann-json3-dev         # both APIs use JSON
       echo "$boost_json"              # parses large lists while they arrive; with Beast, the HTTP server
       echo libcurl4-openssl-dev libssl-dev libc-ares-dev libre2-dev zlib1g-dev  # HTTP, TLS, names
+      echo libspdlog-dev libfmt-dev   # writes the lines of the structured log
       echo libyaml-cpp-dev            # kubeconfigs, cloud-config
       echo libcli11-dev               # the command line
       echo prometheus-cpp-dev         # counts, and writes Prometheus' format

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <poll.h>
 #include <string>
 #include <string_view>
@@ -13,7 +14,9 @@
 #include <utility>
 
 #include "nomad_harvester/base/file.h"
-#include "nomad_harvester/base/mutex.h"
+
+#include "spdlog/details/log_msg.h"
+#include "spdlog/sinks/base_sink.h"
 
 namespace nomad_harvester::log {
 namespace {
@@ -29,24 +32,21 @@ bool WaitUntilWritable(int fd) {
 // Each line with its newline is one write(2), so that lines of several writers do not mix. If the
 // reader has closed the pipe or does not read, lines are lost; nothing throws. The caller owns the
 // descriptor.
-class LineSink final : public Sink {
+class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  using Format = std::function<std::string(const Record&)>;
-  LineSink(int fd, Format format) : fd_(fd), format_(std::move(format)) {}
+  explicit LineSink(int fd) : fd_(fd) {}
 
-  void Write(const Record& record) override {
-    try {
-      const std::string line = format_(record) + '\n';
-      const base::MutexLock lock(mutex_);
-      // The first newline ends a truncated previous line, so that this line stays complete.
-      WriteBytes(torn_ ? '\n' + line : line);
-    } catch (
-        ...) {  // NOLINT(bugprone-empty-catch): out of memory; a log line must not end the process
-    }
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    // The first newline ends a truncated previous line, so that this line stays complete.
+    std::string text = torn_ ? "\n" : "";
+    text.append(message.payload.data(), message.payload.size()) += '\n';
+    Write(text);
   }
+  void flush_() override {}
 
  private:
-  void WriteBytes(std::string_view bytes) NH_REQUIRES(mutex_) {
+  void Write(std::string_view bytes) {
     const std::size_t total = bytes.size();
     // EPIPE and similar errors end it: there is nowhere to report them.
     while (base::WriteAll(fd_, &bytes) == EAGAIN && WaitUntilWritable(fd_)) {
@@ -56,9 +56,27 @@ class LineSink final : public Sink {
   }
 
   const int fd_;
+  bool torn_ = false;  // the last line ended before its newline
+};
+
+// Formats in the caller's thread and passes the line to spdlog's sink.
+class SpdlogSink final : public Sink {
+ public:
+  using Format = std::function<std::string(const Record&)>;
+  SpdlogSink(int fd, Format format) : format_(std::move(format)), lines_(fd) {}
+
+  void Write(const Record& record) override {
+    try {
+      // The level is in the line already; Logger has applied the threshold.
+      lines_.log(spdlog::details::log_msg("", spdlog::level::info, format_(record)));
+    } catch (
+        ...) {  // NOLINT(bugprone-empty-catch): out of memory; a log line must not end the process
+    }
+  }
+
+ private:
   const Format format_;
-  base::Mutex mutex_;  // also held during the write: its lines must stay whole
-  bool torn_ NH_GUARDED_BY(mutex_) = false;  // the last line ended before its newline
+  LineSink lines_;
 };
 
 }  // namespace
@@ -68,11 +86,11 @@ std::shared_ptr<Sink> MakeHclogSink(std::string module) {
 }
 
 std::shared_ptr<Sink> MakePlainSink() {
-  return std::make_shared<LineSink>(STDERR_FILENO, FormatPlain);
+  return std::make_shared<SpdlogSink>(STDERR_FILENO, FormatPlain);
 }
 
 std::shared_ptr<Sink> MakeHclogSinkOn(int fd, std::string module) {
-  return std::make_shared<LineSink>(fd, [module = std::move(module)](const Record& record) {
+  return std::make_shared<SpdlogSink>(fd, [module = std::move(module)](const Record& record) {
     return FormatHclog(record, module);
   });
 }

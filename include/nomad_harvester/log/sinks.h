@@ -21,7 +21,7 @@ std::string FormatHclog(const Record& record, std::string_view module);
 // "2026-11-21T02:03:04.000Z [INFO]  message: key=value key=\"two words\"".
 std::string FormatPlain(const Record& record);
 
-// Write to standard error, one line per record, atomically.
+// Write to standard error through an spdlog sink, one line per record, atomically.
 std::shared_ptr<Sink> MakeHclogSink(std::string module);
 std::shared_ptr<Sink> MakePlainSink();
 // Writes the hclog format to a file descriptor, which the caller keeps and closes: for tests.
