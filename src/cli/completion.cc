@@ -243,7 +243,7 @@ class Completion {
     if (!all.ok()) return errors_.Refuse(all.status(), kExitUsage);
     std::set<std::string> namespaces;
     for (const FileSettings& each : *all) {
-      for (const scaling::PoolKey& pool : each.pools) namespaces.insert(pool.ns);
+      for (const FilePool& pool : each.pools) namespaces.insert(pool.key.ns);
     }
     for (const std::string& name : namespaces) Offer(prefix + name);
     return kExitOk;

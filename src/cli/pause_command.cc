@@ -19,7 +19,7 @@ namespace {
 // is unknown, because a pause is not refused when a system does not answer.
 std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
   constexpr base::Duration kLimit = std::chrono::seconds(5);
-  if (run.settings.files.pools.contains(key)) return "";
+  if (run.settings.pools_of_files.contains(key)) return "";
   const auto pools = run.maintenance.FindPools(run.context.WithTimeout(kLimit), key.ns);
   if (!pools.ok() || pools->contains(key)) return "";
   std::vector<std::string> names;

@@ -44,6 +44,7 @@ std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::Wall
   }
   if (!vm.has_mark && scaling::WasRecentlyRolledBack(vm, now)) {
     const harvester::CancelledRemoval& undone = *vm.removal_undone;
+    if (undone.why == scaling::kNeededByGrowth) return "";
     return "its removal was undone at " + base::FormatRfc3339(undone.at) +
            (undone.why.empty() ? "; the plugin's log says why" : ": " + undone.why);
   }
@@ -133,9 +134,13 @@ void AddPools(const Inspection& inspection, std::vector<Finding>* troubles) {
   const auto add = [&](const std::string& text) {
     if (reason.find(text) == std::string::npos) troubles->push_back({.text = text, .vms = {}});
   };
-  if (!inspection.nothing_exists.empty()) add(inspection.nothing_exists);
+  const bool no_namespace = inspection.ns.has_value() && !inspection.ns->problem.empty();
+  // A pool that is not used yet is none, unless its name may be wrong.
+  if (!inspection.nothing_exists.empty() && (no_namespace || !inspection.is_claimed)) {
+    add(inspection.nothing_exists);
+  }
   // Nothing more can be said about a pool in a namespace that cannot be used.
-  if (inspection.ns.has_value() && !inspection.ns->problem.empty()) return;
+  if (no_namespace) return;
   if (!lease.problem.empty()) {
     add("the pool's Lease cannot be read, so that no Scale can begin and a pause is not seen: " +
         lease.problem);

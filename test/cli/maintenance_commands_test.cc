@@ -172,6 +172,17 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_trouble_and_names
   EXPECT_THAT(err_.str(), HasSubstr("has no VM web-a; there is nothing of this name" + note));
 }
 
+TEST_F(MaintenanceCommands, status_of_a_pool_that_only_its_policy_names_is_no_trouble) {
+  settings_.pools_of_files = {{.ns = "nomad", .pool = "web"}};
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Note:       pool web has no VM and no Lease in namespace "
+                                          "nomad: no Scale of it has begun\n"),
+                                Not(HasSubstr("Trouble:"))));
+  settings_.policy->ns = "nmoad";
+  settings_.pools_of_files = {{.ns = "nmoad", .pool = "web"}};
+  EXPECT_EQ(Status(), 4) << "there is no such namespace";
+}
+
 TEST_F(MaintenanceCommands, status_and_gc_say_that_a_namespace_does_not_exist) {
   settings_.policy->ns = settings_.ns = "nmoad";
   const std::string problem =
@@ -763,9 +774,9 @@ TEST_F(MaintenanceCommands, S5_status_lists_what_is_unfinished_in_pools_without_
                                         vm + " .marked for removal, since .*Z."));
   EXPECT_THAT(out_.str(), HasSubstr("finish it with nomad-harvester gc --set namespace=nomad --set "
                                     "node_group_name=web\n"));
-  settings_.files.pools = {{.ns = "nomad", .pool = "web"}};
+  settings_.pools_of_files = {{.ns = "nomad", .pool = "web"}};
   EXPECT_THAT(unclaimed(), IsEmpty()) << "the agent has a policy for it";
-  settings_.files.pools.clear();
+  settings_.pools_of_files.clear();
   settings_.policy->pool = "web";
   EXPECT_THAT(unclaimed(), IsEmpty()) << "it is the pool that is shown";
   settings_.policy->pool = "other";
@@ -1125,7 +1136,7 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
            "\"\n    }\n  }\n}\n";
   };
   const std::string file = dir.WriteFile("p.hcl", policy("web", "default") + policy("db", "nomad"));
-  EXPECT_EQ(Call({"status", "--all", "--policy", file}), 4) << err_;
+  EXPECT_EQ(Call({"status", "--all", "--policy", file}), 0) << err_;
   EXPECT_THAT(out_,
               ContainsRegex("^POOL +READY +COUNT +OTHERS +WHY\nnomad/db +yes +0 +- +pool db has no "
                             "VM and no Lease [^\n]*\ndefault/web +yes +1 "));
@@ -1133,7 +1144,7 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   const auto pools = nlohmann::json::parse(out_)["pools"];
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_EQ(pools[0]["vms"].size(), 1U);
-  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 4) << err_;
+  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("Pool:       nomad/db\n"),
                           HasSubstr("\n\nPool:       default/web\n")));
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "elsewhere"}), 2);

@@ -306,6 +306,13 @@ TEST(Troubles, of_a_vm_are_told_in_words) {
                                                       "it was protected"};
        },
        "its removal was undone at 2026-03-01T11:01:00Z: it was protected"},
+      {"needed by a growth that took its removal back",
+       [](World& w) {
+         w.With(Vm("v").Joined()).With(Node("v"));
+         w.Raw().vms[0].vm.Change().removal_undone = {scaling::kNow - minutes(5),
+                                                      scaling::kNeededByGrowth};
+       },
+       ""},
       {"refused long ago",
        [](World& w) {
          w.With(Vm("v").Joined()).With(Node("v"));
