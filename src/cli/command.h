@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "error_writer.h"
+#include "nlohmann/json_fwd.hpp"
 #include "operator_files.h"
 #include "settings.h"
 #include "terminal.h"
@@ -109,6 +110,12 @@ struct CommandRun {
   config::NomadSettings nomad_of_apm{};  // that it asks
 };
 
+// Does `act`, whose lines tell people what it does. For a program nobody is asked, and the document
+// that `act` makes, if it makes one, is printed instead of the lines.
+int DoForOutput(
+    const CommandRun& run, const std::string& output,
+    const std::function<int(const CommandRun& run, nlohmann::ordered_json* document)>& act);
+
 // A pool of the files, for a command that reads Nomad, and its runs if Harvester can be asked.
 struct DemandPool {
   FileSettings files;
@@ -149,6 +156,7 @@ struct CheckArguments {
 };
 int CheckPreconditions(const CommandRun& run, const CheckArguments& arguments);
 struct ReplaceArguments {
+  std::string output = kForPeople;
   std::vector<std::string> names;
   bool drifted = false;
   std::string older_than;
@@ -159,6 +167,7 @@ struct ReplaceArguments {
 };
 int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments);
 struct EvacuateArguments {
+  std::string output = kForPeople;
   std::string host;
   bool all = false;  // also VMs that can migrate
   bool no_wait = false;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <poll.h>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,6 +30,7 @@
 #include "absl/strings/str_join.h"
 #include "command.h"
 #include "error_writer.h"
+#include "nlohmann/json.hpp"
 #include "runtime_parts.h"
 #include "system_waits.h"
 #include "text.h"
@@ -512,10 +514,30 @@ Prompter AskOnTerminal() {
           .read_line = ReadLine};
 }
 
+int DoForOutput(
+    const CommandRun& run, const std::string& output,
+    const std::function<int(const CommandRun& run, nlohmann::ordered_json* document)>& act) {
+  nlohmann::ordered_json document;
+  if (output == kForPeople) return act(run, &document);
+  std::ostringstream dropped;
+  const int exit_code = act({.maintenance = run.maintenance,
+                             .context = run.context,
+                             .settings = run.settings,
+                             .out = dropped,
+                             .err = run.err,
+                             .errors = run.errors},
+                            &document);
+  if (!document.is_null()) run.out << PrintableDocument(output, document);
+  return exit_code;
+}
+
 int Confirm(const CommandRun& run, bool yes, const std::string& act) {
   if (yes) return kExitOk;
   if (!run.prompter.interactive) {
-    return run.errors.Refuse("it would " + act + ", and there is no terminal to ask on: give --yes",
+    return run.errors.Refuse("it would " + act +
+                                 (run.prompter.read_line == nullptr
+                                      ? ", and nobody is asked with --output: give --yes"
+                                      : ", and there is no terminal to ask on: give --yes"),
                              kExitUsage);
   }
   std::string question = Printable(act);

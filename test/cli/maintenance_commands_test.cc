@@ -838,6 +838,21 @@ TEST_F(MaintenanceCommands, gc_prints_a_line_for_each_thing_done) {
   EXPECT_EQ(out_.str(), "nomad/web: nothing to do\n");
 }
 
+TEST_F(MaintenanceCommands, C10_gc_says_what_a_growth_that_was_killed_leaves_on_the_lease) {
+  KillAt("create", "secrets", /*applied=*/false);
+  EXPECT_FALSE(Scale(1).ok());
+  cluster_.SetFaultHook(nullptr);
+  clock_.Advance(std::chrono::seconds(30));
+  EXPECT_EQ(Gc(), 0) << err_.str();
+  EXPECT_THAT(out_.str(), ContainsRegex("nomad/web: its Lease keeps the action of an interrupted "
+                                        "growth, which has not made web-[a-z0-9]+: [^\n]*\n"
+                                        "nomad/web: clean\n$"));
+  ASSERT_TRUE(Scale(1).ok());
+  EXPECT_EQ(Gc(), 0) << err_.str();
+  EXPECT_THAT(out_.str(), testing::EndsWith("nomad/web: clean\n"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("has not made")));
+}
+
 TEST_F(MaintenanceCommands, gc_of_one_pool_leaves_the_others_alone_and_without_a_pool_takes_all) {
   DieDraining();
   settings_.policy.reset();
