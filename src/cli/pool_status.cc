@@ -8,6 +8,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/replacement.h"
@@ -250,6 +251,17 @@ std::string_view LinkName(nodepool::LinkState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
+// A listed node has meta only if it was read in full.
+std::string ProtectedBy(const VmStatus& vm) {
+  if (vm.is_protected) {
+    const std::optional<base::WallTime>& until = vm.vm().protect.until;
+    return "its annotation" +
+           (until.has_value() ? ", until " + base::FormatRfc3339(*until) : std::string());
+  }
+  const bool by_node = vm.node != nullptr && nodepool::IsProtected(*vm.node);
+  return by_node ? "its node's meta harvester_protect" : "";
+}
+
 VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
   const PoolSnapshot& snapshot = inspection.snapshot;
   const harvester::VirtualMachine& vm = view.vm;
@@ -267,6 +279,7 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
       .is_protected = vm.protect.HoldsAt(snapshot.now()),
       .drift = scaling::DriftOf(vm, inspection.current_template, snapshot.policy->drift_ignore),
       .step = NextStep(view, snapshot)};
+  status.protected_by = ProtectedBy(status);
   if (status.node != nullptr) status.not_ready = WhyNotReady(view, *status.node, snapshot);
   if (!harvester::WasReady(vm)) status.ready_by = JoinDeadline(view);
   return status;

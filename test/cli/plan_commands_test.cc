@@ -682,7 +682,8 @@ TEST_F(PlanCommands, a_growth_that_scale_is_refused_is_on_the_lease) {
 TEST_F(PlanCommands, missing_sources_would_refuse_it) {
   Configure({"image=default/none"});
   EXPECT_THAT(VerdictOf(2),
-              AllOf(HasSubstr("would be refused: image: \"none\" not found in namespace default")));
+              AllOf(HasSubstr("would be refused: image: \"none\" not found in namespace default"),
+                    HasSubstr("; upload it, wait for its import, or correct the key image")));
 }
 
 TEST_F(PlanCommands, a_mass_loss_of_nodes_would_refuse_a_scale_in) {

@@ -55,29 +55,31 @@ bool IsUnread(const absl::Status& status) {
   return kube::IsForbidden(status) || absl::IsPermissionDenied(status);
 }
 
+std::string CureOf(const std::string& key, const absl::Status& problem) {
+  std::string cure = CureOfSource(key, problem);
+  return cure.empty() ? kSeeHarvester : cure;
+}
+
 // Reports a source that every new VM needs. An unreadable source is also a failure, but is not
 // called missing.
-void SetSource(const std::string& id, const absl::Status& status, const std::string& seen,
-               const std::string& cure, const std::string& resources, CheckLines* lines) {
+void SetSource(const std::string& key, const absl::Status& status, const std::string& seen,
+               CheckLines* lines) {
+  const std::string id = "harvester." + key;
   if (status.ok()) {
     lines->Set(id, CheckOutcome::kPass, seen);
-  } else if (IsUnread(status)) {
-    lines->Set(id, CheckOutcome::kFail,
-               "the token may not read it, so no VM can be made: " + base::Message(status),
-               "grant get and list on " + resources +
-                   " in its namespace, as the second Role of examples/rbac.yaml does");
-  } else {
-    lines->Set(id, CheckOutcome::kFail, base::Message(status), cure);
+    return;
   }
+  const char* const unread = "the token may not read it, so no VM can be made: ";
+  lines->Set(id, CheckOutcome::kFail, (IsUnread(status) ? unread : "") + base::Message(status),
+             CureOf(key, status));
 }
 
 // A class that the token may not read is no obstacle: Harvester's own dry run accepts any name.
-void SetClass(const std::string& id, const absl::Status& status,
+void SetClass(const std::string& id, const std::string& key, const absl::Status& status,
               const std::vector<std::string>& unread, const std::string& resource, bool lacks_right,
               CheckLines* lines) {
   if (!status.ok()) {
-    lines->Set(id, CheckOutcome::kFail, base::Message(status),
-               "create it, or correct its name: a dry run of a VM does not notice");
+    lines->Set(id, CheckOutcome::kFail, base::Message(status), CureOf(key, status));
   } else if (!unread.empty() && !lacks_right) {
     lines->Set(id, CheckOutcome::kFail,
                "the read of " + absl::StrJoin(unread, ", ") +
@@ -153,13 +155,11 @@ void CheckImage(const config::PoolPolicy& policy, const absl::StatusOr<harvester
       return;
     }
   }
-  SetSource(kId, image.status(),
+  SetSource("image", image.status(),
             image.ok() && !image->name.empty()
                 ? "imported: " + image->ns + "/" + image->name + ", \"" + image->display_name + "\""
                 : "as the template says",
-            "upload it, wait for its import, or correct the key image: `kubectl get "
-            "virtualmachineimages.harvesterhci.io -A` lists what there is",
-            "virtualmachineimages", lines);
+            lines);
 }
 
 // Returns true if no host offers what the policy asks for.
@@ -289,7 +289,7 @@ void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPla
   } else {
     lines->Set(kId, room->vms == 0 ? CheckOutcome::kFail : CheckOutcome::kPass,
                "room for " + std::to_string(room->vms) + " more VMs: " + room->limit,
-               room->vms == 0 ? "raise the quota of the namespace, or remove what uses it" : "");
+               room->vms == 0 ? kCureOfNoQuota : "");
   }
 }
 
@@ -313,7 +313,7 @@ void CheckRoom(const absl::StatusOr<HostRooms>& rooms, const std::optional<harve
   } else {
     lines->Set(kId, room.vms == 0 ? CheckOutcome::kWarn : CheckOutcome::kPass,
                "there is room for " + Describe(room),
-               room.vms == 0 ? "make room or add a host: growth then goes on by itself" : "");
+               room.vms == 0 ? kCureOfNoRoom : "");
   }
 }
 
@@ -364,25 +364,20 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
   if (policy.vm_template.has_value()) {
     absl::Status problem = sources.vm_template.status();
     if (problem.ok()) problem = sources.disk_images.status();
-    SetSource("harvester.vm_template", problem, "exists, in a version that VMs can be made of",
-              "name one that `kubectl get virtualmachinetemplates.harvesterhci.io -A` lists",
-              "virtualmachinetemplates and virtualmachinetemplateversions", lines);
+    SetSource("vm_template", problem, "exists, in a version that VMs can be made of", lines);
   }
   CheckImage(policy, sources.image, lines);
   if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
-    SetClass("harvester.storage_classes", sources.storage_classes, sources.unread_storage,
+    SetClass("harvester.storage_classes", "storage_class", sources.storage_classes, sources.unread_storage,
              "storageclasses.storage.k8s.io", Lacks(missing, "get", "storageclasses"), lines);
   }
   if (policy.machine.contains("priority_class")) {
-    SetClass("harvester.priority_class", sources.priority_class, sources.unread_priority,
+    SetClass("harvester.priority_class", "priority_class", sources.priority_class, sources.unread_priority,
              "priorityclasses.scheduling.k8s.io", Lacks(missing, "get", "priorityclasses"), lines);
   }
-  SetSource("harvester.networks", sources.networks.status(), "exist",
-            "create the VM network in Harvester, or correct the key networks",
-            "network-attachment-definitions", lines);
+  SetSource("networks", sources.networks.status(), "exist", lines);
   if (!policy.ssh_keys.empty()) {
-    SetSource("harvester.ssh_keys", sources.public_keys.status(), "exist",
-              "create the SSH key in Harvester, or correct the key ssh_keys", "keypairs", lines);
+    SetSource("ssh_keys", sources.public_keys.status(), "exist", lines);
   }
   const bool lacks_devices = !DevicesOf(policy).empty() && CheckDevices(policy, reads, lines);
   if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, lines);

@@ -395,7 +395,7 @@ std::string ScaleCall::FitQuotas(std::size_t wanted, ScalePlan* plan) const {
   KeepCreations(plan, static_cast<std::size_t>(room->vms));
   return std::to_string(room->vms) + " of " + std::to_string(wanted) +
          " VMs fit the quota of namespace " + deps_.key.ns + ": " + room->limit +
-         "; raise it, and the rest follows by itself";
+         "; " + kCureOfNoQuota;
 }
 
 // Reduces the plan to as many VMs as fit; the action returns an error for the rest.
