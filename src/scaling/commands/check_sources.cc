@@ -114,9 +114,49 @@ void WarnOfPlaceholders(const TemplateSource& source, const std::string& subject
              "write the names or addresses of your own servers there");
 }
 
+// What a node needs to be the pool's, and no VM has shown yet that the image has it. Of what the
+// user data encodes, downloads or computes, this is not known.
+void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source,
+                  const std::string& subject, CheckLines* lines) {
+  constexpr char kId[] = "harvester.templates";
+  if (source.text.empty()) {
+    lines->Add(kId, subject, CheckOutcome::kWarn,
+               "there is none: no VM joins Nomad, unless the image does that by itself",
+               "set user_data_file, as in examples/cloud-init.yaml, or install such an image");
+    return;
+  }
+  std::string text;
+  for (const absl::string_view line : absl::StrSplit(source.text, '\n')) {
+    if (!base::TrimAsciiSpace(base::ToStd(line)).starts_with('#')) text.append(line) += '\n';
+  }
+  std::vector<std::string> missing;
+  const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
+                          std::string_view by_default) {
+    const bool has_it = !value.has_value() || value->empty() || *value == by_default ||
+                        harvester::UsesVariable(text, key) || text.find(*value) != std::string::npos;
+    if (!has_it) missing.push_back(key + " = \"{{" + key + "}}\"");
+  };
+  expect("node_class", policy.node_class, "autoscaler-default-pool");
+  expect("datacenter", policy.datacenter, "dc1");
+  expect("node_pool", policy.node_pool, "default");
+  constexpr std::string_view kMeta = "meta.";
+  if (policy.node_attribute.starts_with(kMeta)) {
+    const std::string key = policy.node_attribute.substr(kMeta.size());
+    if (text.find(key) == std::string::npos) missing.push_back("meta { " + key + " }");
+  }
+  if (missing.empty()) return;
+  const bool shows_all = source.text.starts_with("#cloud-config") &&
+                         text.find("encoding:") == std::string::npos &&
+                         text.find("://") == std::string::npos;
+  lines->Add(kId, subject, shows_all ? CheckOutcome::kWarn : CheckOutcome::kUnknown,
+             "nothing in it sets " + absl::StrJoin(missing, ", ") +
+                 " for Nomad's client: unless the image does, no node is the pool's",
+             "write it into the client's configuration there, as in examples/cloud-init.yaml");
+}
+
 // Ignores the root disk's size, which is checked with the image.
 void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
-                    const CreationSources& sources, CheckLines* lines) {
+                    const CreationSources& sources, bool has_joined, CheckLines* lines) {
   constexpr char kId[] = "harvester.templates";
   policy.disk_bytes.reset();
   const auto plan = PlanCreation(deps, policy, WithoutProblems(sources), 0, "");
@@ -127,7 +167,8 @@ void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
   }
   const std::string& text = plan->user_data.text;
   // What a variable at the beginning becomes is not known here.
-  if (text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text)) {
+  const bool runs = text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text);
+  if (runs) {
     lines->Set(kId, CheckOutcome::kPass, "they render");
   } else {
     lines->Set(kId, CheckOutcome::kFail,
@@ -139,6 +180,10 @@ void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
   const auto subject = [](const std::string& key, const std::optional<std::string>& file) {
     return key + (file.has_value() ? " " + *file : "");
   };
+  if (runs && !has_joined) {
+    CheckJoining(policy, plan->user_data, subject(plan->user_data.key, policy.user_data_file),
+                 lines);
+  }
   WarnOfPlaceholders(plan->user_data, subject(plan->user_data.key, policy.user_data_file), lines);
   WarnOfPlaceholders(plan->network_data, subject(plan->network_data.key, policy.network_data_file),
                      lines);
@@ -359,7 +404,7 @@ SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies
 
 absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
                           const config::PoolPolicy& policy, const SourceReads& reads,
-                          const std::vector<Right>& missing, CheckLines* lines) {
+                          const std::vector<Right>& missing, bool has_joined, CheckLines* lines) {
   const CreationSources& sources = reads.sources;
   if (policy.vm_template.has_value()) {
     absl::Status problem = sources.vm_template.status();
@@ -380,7 +425,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     SetSource("ssh_keys", sources.public_keys.status(), "exist", lines);
   }
   const bool lacks_devices = !DevicesOf(policy).empty() && CheckDevices(policy, reads, lines);
-  if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, lines);
+  if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, has_joined, lines);
   const auto plan = PlanCreation(deps, policy, sources, 0, "");
   absl::Status admitted = absl::UnknownError("there was no dry run");
   if (plan.ok()) {
