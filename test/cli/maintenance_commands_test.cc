@@ -1333,6 +1333,56 @@ TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_canc
   EXPECT_EQ(asked(), "");
 }
 
+TEST_F(MaintenanceCommands, R1_replace_says_who_replaces_and_the_same_to_a_program) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const auto replace = [&](const std::string& output) {
+    return Call("replace", [&](const CommandRun& run) {
+      return ReplaceVms(run, {.output = output, .names = {vm}, .yes = true});
+    });
+  };
+  EXPECT_EQ(replace(kForPeople), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("\nNo agent has scaled this pool: nothing is replaced before"))
+      << "the Scale had no policy's id";
+  nlohmann::json lease = cluster_.Leases().at(0);
+  lease["metadata"]["annotations"][harvester::kLeasePolicyAnnotation] = harvester::ToAnnotation(
+      harvester::PolicyRecord{.id = "p1", .at = clock_.WallNow() - std::chrono::minutes(3)});
+  lease["metadata"]["annotations"][harvester::kLeasePausedAnnotation] = "true";
+  ASSERT_TRUE(cluster_.PutObject(lease));
+  EXPECT_EQ(replace(kForPeople), 0) << err_.str();
+  EXPECT_THAT(out_.str(), ContainsRegex("The agent's plugin replaces them, .* by policy p1: if it "
+                                        "does not run any more, nothing is replaced\\. They wait: "
+                                        "pool nomad/web is paused"));
+  EXPECT_EQ(replace("json"), 0) << err_.str();
+  const auto document = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(document["vms"],
+            nlohmann::json::array(
+                {{{"vm", vm}, {"written", true}, {"replacement", ""}, {"obstacle", ""}}}));
+  EXPECT_EQ(document["reason"], "nomad-harvester replace");
+  EXPECT_EQ(document["agents_policy"]["id"], "p1");
+  EXPECT_THAT(document["waits"].get<std::string>(), HasSubstr("is paused"));
+  EXPECT_TRUE(document["error"].is_null());
+}
+
+TEST_F(MaintenanceCommands, R7_evacuate_tells_a_program_which_vms_have_left) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string host = cluster_.HostOfVm(vm);
+  ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
+  clock_.After(std::chrono::seconds(20), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  EXPECT_EQ(Call("evacuate",
+                 [&](const CommandRun& run) {
+                   return EvacuateHost(
+                       run, {.output = "json", .host = host, .all = true, .yes = true});
+                 }),
+            1);
+  const auto document = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(document["host"], host);
+  EXPECT_EQ(document["left"], nlohmann::json::array({vm}));
+  EXPECT_EQ(document["vms"][0]["written"], true);
+  EXPECT_THAT(document["error"].get<std::string>(), HasSubstr("interrupted"));
+}
+
 TEST_F(MaintenanceCommands, R1_cancel_takes_back_the_named_request_alone_and_without_a_name_all) {
   ASSERT_TRUE(Scale(2).ok());
   std::vector<std::string> vms;
