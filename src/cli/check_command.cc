@@ -259,17 +259,17 @@ std::vector<CheckResult> ResultsOfSameNodes(const MetricQuery& query,
 }
 
 // The agent's query fails without these rights, and then nothing is scaled (rule D4).
-CheckResult ResultOfApm(const CommandRun& run) {
+CheckResult ResultOfApm(const CheckedApm& apm, const runtime::Context& context) {
   CheckResult result{
       .id = "metrics.rights",
-      .subject = "rights of the apm block with the driver " NOMAD_HARVESTER_PLUGIN_NAME,
+      .subject = "rights of the apm block \"" + apm.name + "\"",
       .outcome = CheckOutcome::kPass,
       .text = "its token may read nodes, and the jobs of every namespace"};
-  const absl::Status read = run.read_as_apm(run.context.WithTimeout(kOperatorBudget));
+  const absl::Status read = apm.read(context.WithTimeout(kOperatorBudget));
   if (read.ok()) return result;
   result.outcome = CheckOutcome::kFail;
-  result.text = NomadText(run.nomad_of_apm) + ": " + base::Message(read);
-  result.cure = CureOfDemand(read, run.nomad_of_apm);
+  result.text = NomadText(apm.nomad) + ": " + base::Message(read);
+  result.cure = CureOfDemand(read, apm.nomad);
   return result;
 }
 
@@ -435,7 +435,7 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
     results.push_back(ResultOf(query, nodes, settings.files.plugin_dir));
     add(ResultsOfSameNodes(query, settings.files.other_queries));
   }
-  if (run.read_as_apm != nullptr) results.push_back(ResultOfApm(run));
+  for (const CheckedApm& apm : run.apms) results.push_back(ResultOfApm(apm, run.context));
   return results;
 }
 

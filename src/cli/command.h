@@ -94,6 +94,13 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
 void AddWhyCommand(CLI::App& app, const Invocation& invocation);
 
+// An apm block, and a read of Nomad as it does that.
+struct CheckedApm {
+  std::string name;
+  config::NomadSettings nomad;
+  std::function<absl::Status(const runtime::Context& context)> read;
+};
+
 // One run of a command that connects to both systems.
 struct CommandRun {
   const scaling::Maintenance& maintenance;
@@ -104,10 +111,8 @@ struct CommandRun {
   const ErrorWriter& errors;  // the command's own
   Terminal terminal = {};     // the one behind `out`
   Prompter prompter = {};
-  // For `check`: reads Nomad as the apm block of the policy's checks does. Null: none has this
-  // driver.
-  std::function<absl::Status(const runtime::Context& context)> read_as_apm{};
-  config::NomadSettings nomad_of_apm{};  // that it asks
+  // For `check`: the apm blocks of this driver that the policy's checks name.
+  std::vector<CheckedApm> apms{};
 };
 
 // Does `act`, whose lines tell people what it does. For a program nobody is asked, and the document

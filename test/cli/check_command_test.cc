@@ -66,10 +66,11 @@ int RunCheck(const scaling::Maintenance& maintenance, const runtime::Context& co
                     .errors = errors,
                     .terminal = terminal};
   if (apm != nullptr) {
-    run.nomad_of_apm = settings.plugin.nomad;
-    run.read_as_apm = [apm](const runtime::Context& limited) {
-      return base::GetStatus(apm->Read(limited));
-    };
+    run.apms.push_back({.name = "harvester",
+                        .nomad = settings.plugin.nomad,
+                        .read = [apm](const runtime::Context& limited) {
+                          return base::GetStatus(apm->Read(limited));
+                        }});
   }
   return CheckPreconditions(run, {.output = output});
 }
@@ -1033,7 +1034,7 @@ TEST(CheckCommand, D4_fails_for_an_apm_whose_token_lacks_a_right_without_which_i
   CheckedPool world({{"node_selector_strategy", "empty_ignore_system"}}, NewestNomad(),
                     {.queries = {DemandQuery("nodes-needed node_class=web")}});
   EXPECT_EQ(world.Check(), 0);
-  EXPECT_THAT(world.out(), HasSubstr("ok       rights of the apm block with the driver harvester"));
+  EXPECT_THAT(world.out(), HasSubstr("ok       rights of the apm block \"harvester\": "));
   world.cluster().DenyListJobs(true);
   EXPECT_THAT(world.Ids("fail"), ElementsAre("metrics.rights"));
   world.Check();

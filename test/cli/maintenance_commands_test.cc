@@ -7,6 +7,7 @@
 #include <string>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -1234,9 +1235,10 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
     arguments.insert(arguments.end(), files.begin(), files.end());
     return arguments;
   };
-  EXPECT_EQ(Call(with_files({"status"})), 4) << err_;
+  EXPECT_EQ(Call(with_files({"status"})), 0) << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      yes\n"));
-  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 4) << err_;
+  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 4)
+      << "no policy of the files has that pool: " << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       default/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until nomad-harvester resume\n"),
@@ -1249,6 +1251,35 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   EXPECT_EQ(out_, "pool nomad/web was not paused\n");
   EXPECT_EQ(Call(with_files({"gc", "--dry-run"})), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("nomad/web"));
+}
+
+TEST_F(WholeCommands, D4_check_reads_nomad_as_each_apm_block_that_a_check_names) {
+  const support::ScopedTempDir dir;
+  std::string agent = "target \"harvester\" {\n  driver = \"harvester\"\n}\n";
+  std::string checks;
+  for (const std::string name : {"one", "other", "unused"}) {
+    agent += "apm \"" + name + "\" {\n  driver = \"harvester\"\n  args = [\"apm\"]\n  config = {\n" +
+             "    request_timeout = \"" + std::to_string(name.size()) + "s\"\n  }\n}\n";
+    if (name == "unused") break;
+    checks += "    check \"" + name + "\" {\n      source = \"" + name +
+              "\"\n      query = \"nodes-needed node_class=web\"\n      strategy "
+              "\"pass-through\" {}\n    }\n";
+  }
+  const std::string policy = dir.WriteFile(
+      "policy.hcl",
+      "scaling \"web\" {\n  enabled = true\n  max = 5\n  policy {\n" + checks +
+          "    target \"harvester\" {\n      node_group_name = \"web\"\n      node_class = "
+          "\"web\"\n      image = \"default/ubuntu-24.04\"\n      cpu_request = 1\n      "
+          "memory_request = \"1Gi\"\n      networks = \"default/vlan100\"\n    }\n  }\n}\n");
+  Call({"check", "-o", "json", "--agent-config", dir.WriteFile("agent.hcl", agent), "--policy",
+        policy});
+  std::vector<std::string> read;
+  for (const nlohmann::json& line : nlohmann::json::parse(out_)["checks"]) {
+    if (line["id"] == "metrics.rights") read.push_back(line["subject"].get<std::string>());
+  }
+  EXPECT_THAT(read, testing::ElementsAre("rights of the apm block \"one\"",
+                                         "rights of the apm block \"other\""))
+      << out_ << err_;
 }
 
 TEST_F(WholeCommands, L10_pause_and_resume_need_the_pools_name_alone) {
