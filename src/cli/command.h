@@ -14,6 +14,7 @@
 
 #include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/demand/room_reader.h"
+#include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
@@ -216,6 +217,8 @@ struct RepairArguments {
 // to `err` for each thing not done. Asks before it works on every pool of a namespace, and before
 // it deletes something of one pool.
 int CollectGarbage(const CommandRun& run, const RepairArguments& arguments);
+// 0: paused. 1: the pool's Lease was not written, or that is not known. Nomad need not answer.
+int PausePool(const CommandRun& run, const harvester::Hold& hold);
 // 0: the pool belongs to this Nomad. 1: something was not done. Asks before it writes.
 int AdoptPool(const CommandRun& run, const RepairArguments& arguments);
 struct PlanArguments {

@@ -1343,6 +1343,25 @@ TEST_F(WholeCommands, a_mistake_in_a_file_is_shown_with_its_line) {
                               "nomad-harvester status:     |         ^\n"));
 }
 
+TEST_F(MaintenanceCommands, L10_pause_needs_no_nomad_and_says_what_is_left_without_harvester) {
+  ASSERT_TRUE(Scale(1).ok());
+  const auto pause = [this] {
+    return Call("pause", [](const CommandRun& run) { return PausePool(run, {.always = true}); });
+  };
+  cluster_.SetNomadReachable(false);
+  EXPECT_EQ(pause(), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "pool nomad/web is paused until nomad-harvester resume\n");
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("Trouble:    pool nomad/web is paused"));
+  cluster_.SetHarvesterReachable(false);
+  EXPECT_EQ(pause(), 1);
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("nomad-harvester pause: whether the Lease of pool nomad/web was "
+                              "written is not known: "),
+                    HasSubstr("\nnomad-harvester pause: a pause is kept in Harvester: without it, "
+                              "stop the agent")));
+}
+
 TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_cancel_undoes_that) {
   ASSERT_TRUE(Scale(2).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
