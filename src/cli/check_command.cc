@@ -260,11 +260,10 @@ std::vector<CheckResult> ResultsOfSameNodes(const MetricQuery& query,
 
 // The agent's query fails without these rights, and then nothing is scaled (rule D4).
 CheckResult ResultOfApm(const CheckedApm& apm, const runtime::Context& context) {
-  CheckResult result{
-      .id = "metrics.rights",
-      .subject = "rights of the apm block \"" + apm.name + "\"",
-      .outcome = CheckOutcome::kPass,
-      .text = "its token may read nodes, and the jobs of every namespace"};
+  CheckResult result{.id = "metrics.rights",
+                     .subject = "rights of the apm block \"" + apm.name + "\"",
+                     .outcome = CheckOutcome::kPass,
+                     .text = "its token may read nodes, and the jobs of every namespace"};
   const absl::Status read = apm.read(context.WithTimeout(kOperatorBudget));
   if (read.ok()) return result;
   result.outcome = CheckOutcome::kFail;

@@ -438,9 +438,8 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
   }
   if (!files.empty()) NoteFound(files.front(), errors);
   const std::vector<std::string> pairs = PairsOf(arguments);
-  const auto config =
-      ReadNomadConfig(reads.harvester ? WithoutHarvester(pairs) : pairs, files,
-                      ApmBlocksOf(files), environment);
+  const auto config = ReadNomadConfig(reads.harvester ? WithoutHarvester(pairs) : pairs, files,
+                                      ApmBlocksOf(files), environment);
   if (!config.ok()) return errors.Refuse(config.status(), kExitUsage);
   const auto readers = connections.ConnectAsApm(*config);
   if (!readers.ok()) return errors.Refuse(readers.status(), kExitUsage);

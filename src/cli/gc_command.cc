@@ -241,8 +241,7 @@ class Gc {
     if (!collection.not_made.empty()) {
       Print(run_.out, pool,
             "its Lease keeps the action of an interrupted growth, which has not made " +
-                FirstFew(collection.not_made) +
-                ": the next growth does, under the same names");
+                FirstFew(collection.not_made) + ": the next growth does, under the same names");
     }
     Print(run_.out, pool,
           !dry_run       ? "clean"

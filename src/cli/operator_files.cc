@@ -389,6 +389,14 @@ OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& envir
   return given;
 }
 
+absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files) {
+  files.needs_policy = true;
+  NH_ASSIGN_OR_RETURN(const FileContents read, ReadContents(files));
+  std::vector<std::string> names;
+  for (const FilePolicy& policy : read.policies.policies) names.push_back(policy.name);
+  return names;
+}
+
 void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
   if (words->empty() || !files->policy_name.empty()) return;
   OperatorFiles all = *files;

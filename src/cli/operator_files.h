@@ -41,6 +41,10 @@ inline constexpr char kAgentDirectory[] = "/etc/nomad-autoscaler";
 OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& environment,
                              const std::string& directory = kAgentDirectory);
 
+// The labels of all policies of the files, enabled or not, in their order. Errors: see
+// ReadOperatorFiles.
+absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files);
+
 // Chooses a policy by the first of these words that is the label of an enabled one, and removes the
 // word. Nothing, if a policy is chosen already or the files cannot be read.
 void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words);
@@ -101,8 +105,8 @@ struct FileSettings {
   // "/etc/nomad-autoscaler and /etc/nomad-autoscaler/policies": what was read although no option
   // named it; empty: nothing.
   std::string found;
-  std::string target;              // whose block `plugin` is; empty: no file has one
-  std::vector<FilePool> pools;     // of all policies that the agent reads; of any Harvester
+  std::string target;           // whose block `plugin` is; empty: no file has one
+  std::vector<FilePool> pools;  // of all policies that the agent reads; of any Harvester
 };
 
 // The pools of the files on the Harvester of the files' target.

@@ -36,7 +36,7 @@ struct VmStatus {
   std::optional<base::WallTime> ready_by{};
   std::string_view link{};
   std::string link_explanation{};
-  std::string not_ready{};  // why its node is not ready
+  std::string not_ready{};     // why its node is not ready
   bool is_protected = false;   // by its annotation
   std::string protected_by{};  // what keeps scale-ins from it, "its annotation"; empty: nothing
   std::optional<std::vector<std::string>> drift{};  // unset: none, or not known

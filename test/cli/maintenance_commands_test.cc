@@ -176,9 +176,10 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_trouble_and_names
 TEST_F(MaintenanceCommands, status_of_a_pool_that_only_its_policy_names_is_no_trouble) {
   settings_.pools_of_files = {{.ns = "nomad", .pool = "web"}};
   EXPECT_EQ(Status(), 0);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Note:       pool web has no VM and no Lease in namespace "
-                                          "nomad: no Scale of it has begun\n"),
-                                Not(HasSubstr("Trouble:"))));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("Note:       pool web has no VM and no Lease in namespace "
+                              "nomad: no Scale of it has begun\n"),
+                    Not(HasSubstr("Trouble:"))));
   settings_.policy->ns = "nmoad";
   settings_.pools_of_files = {{.ns = "nmoad", .pool = "web"}};
   EXPECT_EQ(Status(), 4) << "there is no such namespace";
@@ -1258,7 +1259,8 @@ TEST_F(WholeCommands, D4_check_reads_nomad_as_each_apm_block_that_a_check_names)
   std::string agent = "target \"harvester\" {\n  driver = \"harvester\"\n}\n";
   std::string checks;
   for (const std::string name : {"one", "other", "unused"}) {
-    agent += "apm \"" + name + "\" {\n  driver = \"harvester\"\n  args = [\"apm\"]\n  config = {\n" +
+    agent += "apm \"" + name +
+             "\" {\n  driver = \"harvester\"\n  args = [\"apm\"]\n  config = {\n" +
              "    request_timeout = \"" + std::to_string(name.size()) + "s\"\n  }\n}\n";
     if (name == "unused") break;
     checks += "    check \"" + name + "\" {\n      source = \"" + name +
@@ -1422,8 +1424,8 @@ TEST_F(MaintenanceCommands, R7_evacuate_tells_a_program_which_vms_have_left) {
   clock_.After(std::chrono::seconds(20), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
   EXPECT_EQ(Call("evacuate",
                  [&](const CommandRun& run) {
-                   return EvacuateHost(
-                       run, {.output = "json", .host = host, .all = true, .yes = true});
+                   return EvacuateHost(run,
+                                       {.output = "json", .host = host, .all = true, .yes = true});
                  }),
             1);
   const auto document = nlohmann::json::parse(out_.str());

@@ -246,8 +246,9 @@ TEST_F(OperatorFilesTest, S5_a_policy_of_another_harvester_has_no_pool_here) {
 
 TEST_F(OperatorFilesTest, S5_the_other_files_of_the_agents_directory_count_as_well) {
   Write("policies/b.hcl", Policy("db"));
-  const std::string agent = Write("agent.hcl", Target("harvester", "x = 1") + "policy {\n  dir = \"" +
-                                                   dir_.Path("policies") + "\"\n}\n");
+  const std::string agent =
+      Write("agent.hcl", Target("harvester", "x = 1") + "policy {\n  dir = \"" +
+                             dir_.Path("policies") + "\"\n}\n");
   const FileSettings settings =
       Read({.agent_config = {agent}, .policy = Write("policies/a.hcl", Policy("web"))});
   EXPECT_THAT(PoolsOfHarvester(settings, {}),

@@ -1031,10 +1031,8 @@ TEST_F(PlanCommands, scale_prints_one_object_for_a_program_and_asks_nobody) {
   EXPECT_EQ(grown, 0) << err_.str();
   EXPECT_EQ(growth["outcome"], "done");
   EXPECT_EQ(growth["from"], 0) << "as in plan";
-  EXPECT_EQ(growth["now"], json({{"count", 2},
-                                 {"ready", true},
-                                 {"reason", ""},
-                                 {"not_counted", json::object()}}));
+  EXPECT_EQ(growth["now"],
+            json({{"count", 2}, {"ready", true}, {"reason", ""}, {"not_counted", json::object()}}));
   EXPECT_TRUE(growth["error"].is_null());
   const auto [unasked, refused] = scale(1, /*yes=*/false);
   EXPECT_EQ(unasked, 2) << "there is a terminal, and nobody is asked";

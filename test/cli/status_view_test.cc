@@ -389,14 +389,13 @@ TEST(StatusTable, C7_a_protected_vm_is_marked_and_its_story_says_by_what) {
   world.With(Vm("web-b").Joined()).With(Node("web-b").Meta("harvester_protect", "true"));
   world.With(Vm("web-c").Joined()).With(Node("web-c"));
   const std::string table = TableOf(world);
-  EXPECT_THAT(table, AllOf(HasSubstr("web-a  ready, protected"), HasSubstr("web-b  ready, protected"),
-                           HasSubstr("web-c  ready    ")));
+  EXPECT_THAT(table, AllOf(HasSubstr("web-a  ready, protected"),
+                           HasSubstr("web-b  ready, protected"), HasSubstr("web-c  ready    ")));
   EXPECT_THAT(Story(Describe(world), "web-a"), HasSubstr("Protected:  by its annotation\n"));
   EXPECT_THAT(Story(Describe(world), "web-b"),
               HasSubstr("Protected:  by its node's meta harvester_protect\n"));
   world.Raw().vms[0].vm.Change().protect = {.until = scaling::kNow + minutes(5)};
-  EXPECT_EQ(Json(world)["vms"][0]["protected_by"],
-            "its annotation, until 2026-03-01T12:05:00Z");
+  EXPECT_EQ(Json(world)["vms"][0]["protected_by"], "its annotation, until 2026-03-01T12:05:00Z");
   EXPECT_EQ(Json(world)["vms"][1]["protected"], false) << "as before: by its annotation";
   EXPECT_EQ(Json(world)["vms"][2]["protected_by"], "");
 }

@@ -91,9 +91,8 @@ class HarvesterCheck {
     }
     CheckVersion(version, setting);
     const bool has_joined = facts_->vms.has_value() &&
-                            std::any_of(facts_->vms->begin(), facts_->vms->end(), [](const auto& vm) {
-                              return harvester::HasJoined(vm);
-                            });
+                            std::any_of(facts_->vms->begin(), facts_->vms->end(),
+                                        [](const auto& vm) { return harvester::HasJoined(vm); });
     const absl::Status admitted =
         CheckSources(context_, deps_, policy_, reads, missing, has_joined, &lines_);
     CheckNamespace(ns, admitted);

@@ -117,7 +117,7 @@ void CheckReadyDrivers(const config::PoolPolicy& policy, const std::vector<nomad
     if (!detected.contains(driver)) missing.push_back(driver);
   }
   if (detected.empty()) {
-    static const std::vector<std::string> kKnown = {"docker", "exec", "exec2", "java",
+    static const std::vector<std::string> kKnown = {"docker", "exec", "exec2",   "java",
                                                     "podman", "qemu", "raw_exec"};
     std::string doubts;
     for (const std::string& driver : policy.ready_drivers) {

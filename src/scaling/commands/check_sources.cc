@@ -133,7 +133,8 @@ void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source
   const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
                           std::string_view by_default) {
     const bool has_it = !value.has_value() || value->empty() || *value == by_default ||
-                        harvester::UsesVariable(text, key) || text.find(*value) != std::string::npos;
+                        harvester::UsesVariable(text, key) ||
+                        text.find(*value) != std::string::npos;
     if (!has_it) missing.push_back(key + " = \"{{" + key + "}}\"");
   };
   expect("node_class", policy.node_class, "autoscaler-default-pool");
@@ -357,8 +358,7 @@ void CheckRoom(const absl::StatusOr<HostRooms>& rooms, const std::optional<harve
     lines->Set(kId, CheckOutcome::kFail, NeverText(room.forecast), kCureOfNever);
   } else {
     lines->Set(kId, room.vms == 0 ? CheckOutcome::kWarn : CheckOutcome::kPass,
-               "there is room for " + Describe(room),
-               room.vms == 0 ? kCureOfNoRoom : "");
+               "there is room for " + Describe(room), room.vms == 0 ? kCureOfNoRoom : "");
   }
 }
 
@@ -413,12 +413,14 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
   }
   CheckImage(policy, sources.image, lines);
   if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
-    SetClass("harvester.storage_classes", "storage_class", sources.storage_classes, sources.unread_storage,
-             "storageclasses.storage.k8s.io", Lacks(missing, "get", "storageclasses"), lines);
+    SetClass("harvester.storage_classes", "storage_class", sources.storage_classes,
+             sources.unread_storage, "storageclasses.storage.k8s.io",
+             Lacks(missing, "get", "storageclasses"), lines);
   }
   if (policy.machine.contains("priority_class")) {
-    SetClass("harvester.priority_class", "priority_class", sources.priority_class, sources.unread_priority,
-             "priorityclasses.scheduling.k8s.io", Lacks(missing, "get", "priorityclasses"), lines);
+    SetClass("harvester.priority_class", "priority_class", sources.priority_class,
+             sources.unread_priority, "priorityclasses.scheduling.k8s.io",
+             Lacks(missing, "get", "priorityclasses"), lines);
   }
   SetSource("networks", sources.networks.status(), "exist", lines);
   if (!policy.ssh_keys.empty()) {

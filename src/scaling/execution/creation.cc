@@ -307,16 +307,16 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   CreationPlan plan;
   auto user_data = ReadTemplate(kUserData, policy.user_data, policy.user_data_file);
   auto network_data = ReadTemplate(kNetworkData, policy.network_data, policy.network_data_file);
-  NH_RETURN_IF_ERROR(ProblemOf(
-      {user_data.status(), network_data.status(),
-       sources.vm_template.ok() ? wanted.problem
-                                : WithCure("vm_template", sources.vm_template.status()),
-       sources.gpus_are_host_devices.status(), WithCure("image", sources.image.status()),
-       WithCure("vm_template", sources.disk_images.status()),
-       WithCure("storage_class", sources.storage_classes),
-       WithCure("networks", sources.networks.status()),
-       WithCure("ssh_keys", sources.public_keys.status()),
-       WithCure("priority_class", sources.priority_class)}));
+  NH_RETURN_IF_ERROR(
+      ProblemOf({user_data.status(), network_data.status(),
+                 sources.vm_template.ok() ? wanted.problem
+                                          : WithCure("vm_template", sources.vm_template.status()),
+                 sources.gpus_are_host_devices.status(), WithCure("image", sources.image.status()),
+                 WithCure("vm_template", sources.disk_images.status()),
+                 WithCure("storage_class", sources.storage_classes),
+                 WithCure("networks", sources.networks.status()),
+                 WithCure("ssh_keys", sources.public_keys.status()),
+                 WithCure("priority_class", sources.priority_class)}));
   plan.user_data = *std::move(user_data);
   plan.network_data = *std::move(network_data);
   NH_RETURN_IF_ERROR(CheckTokenIsUsed(policy, plan));
