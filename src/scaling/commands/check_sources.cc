@@ -127,7 +127,9 @@ void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source
   }
   std::string text;
   for (const absl::string_view line : absl::StrSplit(source.text, '\n')) {
-    if (!base::TrimAsciiSpace(base::ToStd(line)).starts_with('#')) text.append(line) += '\n';
+    if (base::TrimAsciiSpace(base::ToStd(line)).starts_with('#')) continue;
+    text += base::ToStd(line);
+    text += '\n';
   }
   std::vector<std::string> missing;
   const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
