@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
