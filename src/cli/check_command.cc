@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -18,8 +19,6 @@
 #include "nomad_harvester/base/text.h"
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/demand/query.h"
-#include "nomad_harvester/http/base_url.h"
-#include "nomad_harvester/kube/connection.h"
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/policy/strategies.h"
 #include "nomad_harvester/scaling/check.h"
@@ -260,17 +259,16 @@ std::vector<CheckResult> ResultsOfSameNodes(const MetricQuery& query,
 }
 
 // The agent's query fails without these rights, and then nothing is scaled (rule D4).
-CheckResult ResultOfApm(const CommandRun& run) {
-  CheckResult result{
-      .id = "metrics.rights",
-      .subject = "rights of the apm block with the driver " NOMAD_HARVESTER_PLUGIN_NAME,
-      .outcome = CheckOutcome::kPass,
-      .text = "its token may read nodes, and the jobs of every namespace"};
-  const absl::Status read = run.read_as_apm(run.context.WithTimeout(kOperatorBudget));
+CheckResult ResultOfApm(const CheckedApm& apm, const runtime::Context& context) {
+  CheckResult result{.id = "metrics.rights",
+                     .subject = "rights of the apm block \"" + apm.name + "\"",
+                     .outcome = CheckOutcome::kPass,
+                     .text = "its token may read nodes, and the jobs of every namespace"};
+  const absl::Status read = apm.read(context.WithTimeout(kOperatorBudget));
   if (read.ok()) return result;
   result.outcome = CheckOutcome::kFail;
-  result.text = NomadText(run.nomad_of_apm) + ": " + base::Message(read);
-  result.cure = CureOfDemand(read, run.nomad_of_apm);
+  result.text = NomadText(apm.nomad) + ": " + base::Message(read);
+  result.cure = CureOfDemand(read, apm.nomad);
   return result;
 }
 
@@ -323,35 +321,17 @@ CheckResult ResultOf(const PluginDirectory& plugin_dir) {
   return result(CheckOutcome::kPass, "has the executable " NOMAD_HARVESTER_PLUGIN_NAME, "");
 }
 
-// The URL of the Harvester that a target's block names; of a block from which none is known, a text
-// that no other target has.
-std::string HarvesterOf(const SharedPool::User& user, const config::StringMap& environment) {
-  config::StringMap connection;
-  for (const auto& [key, value] : user.plugin) {
-    if (key == "harvester_url" || key.starts_with("harvester_kubeconfig")) connection[key] = value;
-  }
-  const auto config = config::ParsePluginConfig(connection, environment);
-  if (config.ok()) {
-    const auto harvester = kube::ResolveConnection(config->harvester);
-    if (harvester.ok()) {
-      const auto url = http::ParseBaseUrl(harvester->curl.base_url);
-      if (url.ok()) return url->is_socket() ? url->Text() : url->Url();
-    }
-  }
-  return "target " + user.target;
-}
-
 // Two policies of one Harvester's pool overwrite each other's count (rule L11).
-std::vector<CheckResult> ResultsOf(const SharedPool& pool, const config::StringMap& environment) {
-  std::map<std::string, std::vector<std::string>> policies;  // by Harvester
-  for (const SharedPool::User& user : pool.users) {
-    policies[HarvesterOf(user, environment)].push_back(user.policy);
+std::vector<CheckResult> ResultsOfSharedPools(const Settings& settings) {
+  std::map<std::pair<scaling::PoolKey, std::string>, std::vector<std::string>> policies;
+  for (const FilePool& pool : settings.files.pools) {
+    policies[{pool.key, pool.Harvester(settings.environment)}].push_back(pool.policy);
   }
   std::vector<CheckResult> results;
-  for (const auto& [harvester, of_pool] : policies) {
+  for (const auto& [pool, of_pool] : policies) {
     if (of_pool.size() < 2) continue;
     results.push_back({.id = "policy.pool",
-                       .subject = "policies of pool " + pool.key.ToString(),
+                       .subject = "policies of pool " + pool.first.ToString(),
                        .outcome = CheckOutcome::kFail,
                        .text = absl::StrJoin(of_pool, " and ") +
                                " scale the same pool: they overwrite each other's count",
@@ -446,9 +426,7 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
                        .text = refusal,
                        .cure = "correct it: the agent does not scale by this policy"});
   }
-  for (const SharedPool& pool : settings.files.shared_pools) {
-    add(ResultsOf(pool, settings.environment));
-  }
+  add(ResultsOfSharedPools(settings));
   add(PlaceholdersOf(settings));
   add(ResultsOfSelector(settings));
   const nodepool::PoolIdentity nodes = scaling::IdentityOf(*settings.policy);
@@ -456,7 +434,7 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
     results.push_back(ResultOf(query, nodes, settings.files.plugin_dir));
     add(ResultsOfSameNodes(query, settings.files.other_queries));
   }
-  if (run.read_as_apm != nullptr) results.push_back(ResultOfApm(run));
+  for (const CheckedApm& apm : run.apms) results.push_back(ResultOfApm(apm, run.context));
   return results;
 }
 

@@ -14,11 +14,13 @@
 
 #include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/demand/room_reader.h"
+#include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
 #include "absl/status/status.h"
 #include "error_writer.h"
+#include "nlohmann/json_fwd.hpp"
 #include "operator_files.h"
 #include "settings.h"
 #include "terminal.h"
@@ -93,6 +95,13 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
 void AddWhyCommand(CLI::App& app, const Invocation& invocation);
 
+// An apm block, and a read of Nomad as it does that.
+struct CheckedApm {
+  std::string name;
+  config::NomadSettings nomad;
+  std::function<absl::Status(const runtime::Context& context)> read;
+};
+
 // One run of a command that connects to both systems.
 struct CommandRun {
   const scaling::Maintenance& maintenance;
@@ -103,11 +112,15 @@ struct CommandRun {
   const ErrorWriter& errors;  // the command's own
   Terminal terminal = {};     // the one behind `out`
   Prompter prompter = {};
-  // For `check`: reads Nomad as the apm block of the policy's checks does. Null: none has this
-  // driver.
-  std::function<absl::Status(const runtime::Context& context)> read_as_apm{};
-  config::NomadSettings nomad_of_apm{};  // that it asks
+  // For `check`: the apm blocks of this driver that the policy's checks name.
+  std::vector<CheckedApm> apms{};
 };
+
+// Does `act`, whose lines tell people what it does. For a program nobody is asked, and the document
+// that `act` makes, if it makes one, is printed instead of the lines.
+int DoForOutput(
+    const CommandRun& run, const std::string& output,
+    const std::function<int(const CommandRun& run, nlohmann::ordered_json* document)>& act);
 
 // A pool of the files, for a command that reads Nomad, and its runs if Harvester can be asked.
 struct DemandPool {
@@ -149,6 +162,7 @@ struct CheckArguments {
 };
 int CheckPreconditions(const CommandRun& run, const CheckArguments& arguments);
 struct ReplaceArguments {
+  std::string output = kForPeople;
   std::vector<std::string> names;
   bool drifted = false;
   std::string older_than;
@@ -159,6 +173,7 @@ struct ReplaceArguments {
 };
 int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments);
 struct EvacuateArguments {
+  std::string output = kForPeople;
   std::string host;
   bool all = false;  // also VMs that can migrate
   bool no_wait = false;
@@ -202,6 +217,8 @@ struct RepairArguments {
 // to `err` for each thing not done. Asks before it works on every pool of a namespace, and before
 // it deletes something of one pool.
 int CollectGarbage(const CommandRun& run, const RepairArguments& arguments);
+// 0: paused. 1: the pool's Lease was not written, or that is not known. Nomad need not answer.
+int PausePool(const CommandRun& run, const harvester::Hold& hold);
 // 0: the pool belongs to this Nomad. 1: something was not done. Asks before it writes.
 int AdoptPool(const CommandRun& run, const RepairArguments& arguments);
 struct PlanArguments {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <poll.h>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,6 +30,7 @@
 #include "absl/strings/str_join.h"
 #include "command.h"
 #include "error_writer.h"
+#include "nlohmann/json.hpp"
 #include "runtime_parts.h"
 #include "system_waits.h"
 #include "text.h"
@@ -163,24 +165,20 @@ class Connections {
   std::set<std::string> warned_;
 };
 
-// The apm block of this driver that a policy's check names; null: none.
-const AgentPlugin* ApmOf(const std::vector<FileSettings>& files) {
-  for (const FileSettings& each : files) {
-    for (const MetricQuery& query : each.queries) {
-      if (IsOurs(query)) return &*query.apm;
-    }
-  }
-  return nullptr;
-}
-
-// One reading answers the queries of one apm block.
-absl::Status CheckOneApm(const std::vector<FileSettings>& files) {
-  std::map<std::string, config::StringMap> blocks;
+// The apm blocks of this driver that the policies' checks name, by name.
+using ApmBlocks = std::map<std::string, config::StringMap>;
+ApmBlocks ApmBlocksOf(const std::vector<FileSettings>& files) {
+  ApmBlocks blocks;
   for (const FileSettings& each : files) {
     for (const MetricQuery& query : each.queries) {
       if (IsOurs(query)) blocks.emplace(query.check.source, query.apm->config.values);
     }
   }
+  return blocks;
+}
+
+// One reading answers the queries of one apm block.
+absl::Status CheckOneApm(const ApmBlocks& blocks) {
   const auto differs = [&](const auto& block) { return block.second != blocks.begin()->second; };
   if (std::none_of(blocks.begin(), blocks.end(), differs)) return absl::OkStatus();
   std::vector<std::string> names;
@@ -194,14 +192,15 @@ bool IsOfNomad(std::string_view key) {
   return key.starts_with("nomad_") || key.starts_with("request_timeout");
 }
 
-// What the agent's apm block or else its target block, and the options, say about Nomad.
+// What the first apm block or else the agent's target block, and the options, say about Nomad.
 absl::StatusOr<config::PluginConfig> ReadNomadConfig(const std::vector<std::string>& pairs,
                                                      const std::vector<FileSettings>& files,
+                                                     const ApmBlocks& apms,
                                                      const config::StringMap& environment) {
   FileSettings settings;
   if (!files.empty()) settings = files.front();
-  if (const AgentPlugin* const apm = ApmOf(files); apm != nullptr) {
-    settings.plugin = apm->config.values;
+  if (!apms.empty()) {
+    settings.plugin = apms.begin()->second;
   } else if (settings.apm.has_value()) {
     settings.plugin = *settings.apm;
   } else {
@@ -367,16 +366,17 @@ int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, P
   const absl::Status connected = connections.Connect(*std::move(settings), use);
   if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
   CommandRun run = connections.Runs().front();
-  absl::StatusOr<config::PluginConfig> apm = absl::NotFoundError("no check asks this plugin");
-  if (use == PolicyUse::kChecked && ApmOf({*files}) != nullptr) {
-    apm = ReadNomadConfig(OfNomad(pairs), {*files}, environment);
-  }
-  if (apm.ok()) {  // if it is wrong, the line of the check says so
-    run.nomad_of_apm = apm->nomad;
-    run.read_as_apm = [&](const runtime::Context& context) -> absl::Status {
-      NH_ASSIGN_OR_RETURN(const DemandReaders readers, connections.ConnectAsApm(*apm));
-      return base::GetStatus(readers.nomad->Read(context));
-    };
+  for (const auto& [name, values] : ApmBlocksOf({*files})) {
+    if (use != PolicyUse::kChecked) break;
+    const auto apm = ReadNomadConfig(OfNomad(pairs), {*files}, {{name, values}}, environment);
+    if (!apm.ok()) continue;  // the line of the check says so
+    run.apms.push_back(
+        {.name = name,
+         .nomad = apm->nomad,
+         .read = [&connections, config = *apm](const runtime::Context& context) -> absl::Status {
+           NH_ASSIGN_OR_RETURN(const DemandReaders readers, connections.ConnectAsApm(config));
+           return base::GetStatus(readers.nomad->Read(context));
+         }});
   }
   return errors.ExitCode(task(run));
 }
@@ -427,7 +427,7 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
     auto all = ReadFilesOfAll(given);
     if (!all.ok()) return errors.Refuse(all.status(), kExitUsage);
     files = *std::move(all);
-    const absl::Status one = CheckOneApm(files);
+    const absl::Status one = CheckOneApm(ApmBlocksOf(files));
     if (!one.ok()) return errors.Refuse(one, kExitUsage);
   }
   if (has_files && files.empty()) {
@@ -438,8 +438,8 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
   }
   if (!files.empty()) NoteFound(files.front(), errors);
   const std::vector<std::string> pairs = PairsOf(arguments);
-  const auto config =
-      ReadNomadConfig(reads.harvester ? WithoutHarvester(pairs) : pairs, files, environment);
+  const auto config = ReadNomadConfig(reads.harvester ? WithoutHarvester(pairs) : pairs, files,
+                                      ApmBlocksOf(files), environment);
   if (!config.ok()) return errors.Refuse(config.status(), kExitUsage);
   const auto readers = connections.ConnectAsApm(*config);
   if (!readers.ok()) return errors.Refuse(readers.status(), kExitUsage);
@@ -512,10 +512,30 @@ Prompter AskOnTerminal() {
           .read_line = ReadLine};
 }
 
+int DoForOutput(
+    const CommandRun& run, const std::string& output,
+    const std::function<int(const CommandRun& run, nlohmann::ordered_json* document)>& act) {
+  nlohmann::ordered_json document;
+  if (output == kForPeople) return act(run, &document);
+  std::ostringstream dropped;
+  const int exit_code = act({.maintenance = run.maintenance,
+                             .context = run.context,
+                             .settings = run.settings,
+                             .out = dropped,
+                             .err = run.err,
+                             .errors = run.errors},
+                            &document);
+  if (!document.is_null()) run.out << PrintableDocument(output, document);
+  return exit_code;
+}
+
 int Confirm(const CommandRun& run, bool yes, const std::string& act) {
   if (yes) return kExitOk;
   if (!run.prompter.interactive) {
-    return run.errors.Refuse("it would " + act + ", and there is no terminal to ask on: give --yes",
+    return run.errors.Refuse("it would " + act +
+                                 (run.prompter.read_line == nullptr
+                                      ? ", and nobody is asked with --output: give --yes"
+                                      : ", and there is no terminal to ask on: give --yes"),
                              kExitUsage);
   }
   std::string question = Printable(act);

@@ -10,7 +10,6 @@
 #include "nomad_harvester/config/option_table.h"
 
 #include "absl/strings/str_split.h"
-#include "agent_files.h"
 #include "command.h"
 #include "command_table.h"
 #include "text.h"
@@ -220,18 +219,10 @@ class Completion {
 
   // Unless the words name one already.
   int PrintPolicies(const std::string& prefix) const {
-    const OperatorFiles& files = arguments_.files;
-    if (!files.policy_name.empty()) return kExitOk;
-    std::string path = files.policy;
-    if (path.empty() && !files.agent_config.empty()) {
-      const auto agent = ReadAgentConfig(files.agent_config);
-      if (!agent.ok()) return errors_.Refuse(agent.status(), kExitUsage);
-      path = agent->policy_dir;
-    }
-    if (path.empty()) return kExitOk;
-    const auto policies = ReadPolicies(path);
-    if (!policies.ok()) return errors_.Refuse(policies.status(), kExitUsage);
-    for (const FilePolicy& policy : policies->policies) Offer(prefix + policy.name);
+    if (!arguments_.files.policy_name.empty()) return kExitOk;
+    const auto names = PolicyNames(arguments_.files);
+    if (!names.ok()) return errors_.Refuse(names.status(), kExitUsage);
+    for (const std::string& name : *names) Offer(prefix + name);
     return kExitOk;
   }
 
@@ -243,7 +234,7 @@ class Completion {
     if (!all.ok()) return errors_.Refuse(all.status(), kExitUsage);
     std::set<std::string> namespaces;
     for (const FileSettings& each : *all) {
-      for (const scaling::PoolKey& pool : each.pools) namespaces.insert(pool.ns);
+      for (const FilePool& pool : each.pools) namespaces.insert(pool.key.ns);
     }
     for (const std::string& name : namespaces) Offer(prefix + name);
     return kExitOk;

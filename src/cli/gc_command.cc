@@ -238,6 +238,11 @@ class Gc {
       Print(run_.err, pool, unfinished.vm + ": not done: " + unfinished.why);
     }
     if (!collection.unfinished.empty()) return kExitFailure;
+    if (!collection.not_made.empty()) {
+      Print(run_.out, pool,
+            "its Lease keeps the action of an interrupted growth, which has not made " +
+                FirstFew(collection.not_made) + ": the next growth does, under the same names");
+    }
     Print(run_.out, pool,
           !dry_run       ? "clean"
           : printed == 0 ? "nothing to do"

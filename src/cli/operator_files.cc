@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -13,6 +12,8 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/config/pool_policy.h"
+#include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/kube/connection.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -161,32 +162,20 @@ std::optional<scaling::PoolKey> PoolOf(const FilePolicy& policy, const TargetNam
                           .pool = name->second};
 }
 
-std::set<scaling::PoolKey> PoolsOf(const FilePolicies& read, const TargetNames& ours) {
-  std::set<scaling::PoolKey> pools;
-  for (const FilePolicy& policy : read.policies) {
-    if (auto pool = PoolOf(policy, ours)) pools.insert(*std::move(pool));
+std::vector<FilePool> PoolsOf(const std::vector<FilePolicy>& policies, const TargetNames& ours,
+                              const AgentConfig& agent) {
+  std::vector<FilePool> pools;
+  for (const FilePolicy& policy : policies) {
+    auto key = PoolOf(policy, ours);
+    if (!key.has_value()) continue;
+    const auto target = agent.targets.find(policy.target);
+    pools.push_back({.key = *std::move(key),
+                     .policy = TextOf(policy),
+                     .target = policy.target,
+                     .plugin = target == agent.targets.end() ? config::StringMap()
+                                                             : target->second.config.values});
   }
   return pools;
-}
-
-std::vector<SharedPool> SharedPoolsOf(const std::vector<FilePolicy>& policies,
-                                      const TargetNames& ours, const AgentConfig& agent) {
-  std::map<scaling::PoolKey, std::vector<SharedPool::User>> users;
-  for (const FilePolicy& policy : policies) {
-    const auto pool = PoolOf(policy, ours);
-    if (!pool.has_value()) continue;
-    const auto target = agent.targets.find(policy.target);
-    users[*pool].push_back({.policy = TextOf(policy),
-                            .target = policy.target,
-                            .plugin = target == agent.targets.end()
-                                          ? config::StringMap()
-                                          : target->second.config.values});
-  }
-  std::vector<SharedPool> shared;
-  for (auto& [key, of_pool] : users) {
-    if (of_pool.size() > 1) shared.push_back({.key = key, .users = std::move(of_pool)});
-  }
-  return shared;
 }
 
 // Returns the policies of the other files in the agent's policy.dir, if `file` is there.
@@ -307,10 +296,10 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);
     settings.unknown.insert(settings.unknown.end(), policy->unknown.begin(), policy->unknown.end());
-    settings.pools = PoolsOf(policies, ours);
+    settings.target = policy->target;
     std::vector<FilePolicy> of_agent = NeighboursOf(files.policy, agent);
     of_agent.insert(of_agent.begin(), policies.policies.begin(), policies.policies.end());
-    settings.shared_pools = SharedPoolsOf(of_agent, ours, agent);
+    settings.pools = PoolsOf(of_agent, ours, agent);
     for (const FilePolicy& other : of_agent) {
       if (!other.enabled || !ours.contains(other.target) || other.where == policy->where) continue;
       std::vector<MetricQuery> queries = QueriesOf(other, files, agent);
@@ -324,8 +313,8 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     }
   }
   if (!files.agent_config.empty()) {
-    NH_ASSIGN_OR_RETURN(const std::string target, ChooseTarget(ours, policy));
-    AddTo(&settings, &FileSettings::plugin, agent.targets.at(target).config);
+    NH_ASSIGN_OR_RETURN(settings.target, ChooseTarget(ours, policy));
+    AddTo(&settings, &FileSettings::plugin, agent.targets.at(settings.target).config);
   }
   settings.warnings.insert(settings.warnings.end(), settings.unknown.begin(),
                            settings.unknown.end());
@@ -355,6 +344,33 @@ absl::StatusOr<std::vector<FileSettings>> ReadAll(const OperatorFiles& given) {
 
 }  // namespace
 
+std::string FilePool::Harvester(const config::StringMap& environment) const {
+  config::StringMap connection;
+  for (const auto& [key, value] : plugin) {
+    if (key == "harvester_url" || key.starts_with("harvester_kubeconfig")) connection[key] = value;
+  }
+  const auto config = config::ParsePluginConfig(connection, environment);
+  if (config.ok()) {
+    const auto harvester = kube::ResolveConnection(config->harvester);
+    if (harvester.ok()) {
+      const auto url = http::ParseBaseUrl(harvester->curl.base_url);
+      if (url.ok()) return url->is_socket() ? url->Text() : url->Url();
+    }
+  }
+  return "target " + target;
+}
+
+std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
+                                            const config::StringMap& environment) {
+  const FilePool own{.key = {}, .policy = "", .target = files.target, .plugin = files.plugin};
+  const std::string harvester = own.Harvester(environment);
+  std::set<scaling::PoolKey> pools;
+  for (const FilePool& pool : files.pools) {
+    if (pool.Harvester(environment) == harvester) pools.insert(pool.key);
+  }
+  return pools;
+}
+
 bool IsOurs(const MetricQuery& query) {
   return query.apm.has_value() && query.apm->driver == NOMAD_HARVESTER_PLUGIN_NAME;
 }
@@ -370,6 +386,14 @@ OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& envir
     given.found_by = directory;
   }
   return given;
+}
+
+absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files) {
+  files.needs_policy = true;
+  NH_ASSIGN_OR_RETURN(const FileContents read, ReadContents(files));
+  std::vector<std::string> names;
+  for (const FilePolicy& policy : read.policies.policies) names.push_back(policy.name);
+  return names;
 }
 
 void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {

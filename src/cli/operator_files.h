@@ -41,6 +41,10 @@ inline constexpr char kAgentDirectory[] = "/etc/nomad-autoscaler";
 OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& environment,
                              const std::string& directory = kAgentDirectory);
 
+// The labels of all policies of the files, enabled or not, in their order. Errors: see
+// ReadOperatorFiles.
+absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files);
+
 // Chooses a policy by the first of these words that is the label of an enabled one, and removes the
 // word. Nothing, if a policy is chosen already or the files cannot be read.
 void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words);
@@ -65,15 +69,16 @@ struct CountLimits {
   std::int64_t max = 0;
 };
 
-// A pool that several enabled policies of the files scale.
-struct SharedPool {
-  struct User {
-    std::string policy;  // "policy "web" (web.hcl:1:1)"
-    std::string target;
-    config::StringMap plugin;  // of the target's block
-  };
+// A pool that an enabled policy of the agent scales with this plugin.
+struct FilePool {
   scaling::PoolKey key;
-  std::vector<User> users;
+  std::string policy;  // "policy "web" (web.hcl:1:1)"
+  std::string target;
+  config::StringMap plugin;  // of the target's block
+
+  // The URL of the Harvester that the target's block or the environment names; if none does, a text
+  // that no other target has.
+  std::string Harvester(const config::StringMap& environment) const;
 };
 
 // What the agent would pass to the plugin, and the queries that it would send before.
@@ -100,11 +105,13 @@ struct FileSettings {
   // "/etc/nomad-autoscaler and /etc/nomad-autoscaler/policies": what was read although no option
   // named it; empty: nothing.
   std::string found;
-  // The pools of all policies that were read, are enabled and reach this plugin.
-  std::set<scaling::PoolKey> pools;
-  // Whether the targets of its policies are of one Harvester is not known here.
-  std::vector<SharedPool> shared_pools;
+  std::string target;           // whose block `plugin` is; empty: no file has one
+  std::vector<FilePool> pools;  // of all policies that the agent reads; of any Harvester
 };
+
+// The pools of the files on the Harvester of the files' target.
+std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
+                                            const config::StringMap& environment);
 
 // Reads as the agent does (hashicorp/nomad-autoscaler:agent/config/config.go, Load;
 // policy/file/source.go, handleDir): in a directory the files *.hcl and *.json; for the agent's

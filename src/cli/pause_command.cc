@@ -19,7 +19,7 @@ namespace {
 // is unknown, because a pause is not refused when a system does not answer.
 std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
   constexpr base::Duration kLimit = std::chrono::seconds(5);
-  if (run.settings.files.pools.contains(key)) return "";
+  if (run.settings.pools_of_files.contains(key)) return "";
   const auto pools = run.maintenance.FindPools(run.context.WithTimeout(kLimit), key.ns);
   if (!pools.ok() || pools->contains(key)) return "";
   std::vector<std::string> names;
@@ -36,19 +36,6 @@ scaling::PoolKey KeyOf(const CommandRun& run) {
 
 constexpr char kNoLeaseYet[] =
     "Note: no process has scaled it yet; nomad-harvester status names the pools of the namespace\n";
-
-int Pause(const CommandRun& run, const harvester::Hold& hold) {
-  const scaling::PoolKey key = KeyOf(run);
-  const std::string mistyped = WhyMistyped(run, key);
-  if (!mistyped.empty()) return run.errors.Refuse(mistyped, kExitFailure);
-  const absl::StatusOr<bool> written =
-      run.maintenance.Pause(run.context.WithTimeout(kOperatorBudget), key, hold);
-  if (!written.ok()) return run.errors.Refuse(written.status(), kExitFailure);
-  run.out << "pool " << key.ToString() << " is paused until "
-          << (hold.always ? "nomad-harvester resume" : base::FormatRfc3339(*hold.until)) << "\n"
-          << (*written ? "" : kNoLeaseYet);
-  return kExitOk;
-}
 
 int Resume(const CommandRun& run) {
   const auto was_paused =
@@ -103,6 +90,28 @@ int ReadUntil(const std::string& text, harvester::Hold* hold, const ErrorWriter&
 
 }  // namespace
 
+int PausePool(const CommandRun& run, const harvester::Hold& hold) {
+  const scaling::PoolKey key = KeyOf(run);
+  const std::string mistyped = WhyMistyped(run, key);
+  if (!mistyped.empty()) return run.errors.Refuse(mistyped, kExitFailure);
+  const absl::StatusOr<bool> written =
+      run.maintenance.Pause(run.context.WithTimeout(kOperatorBudget), key, hold);
+  if (!written.ok()) {
+    const bool no_answer =
+        absl::IsUnavailable(written.status()) || absl::IsDeadlineExceeded(written.status());
+    return run.errors.Refuse(
+        base::Message(written.status()) +
+            (no_answer ? "\na pause is kept in Harvester: without it, stop the agent, which stops "
+                         "every pool: no VM is made or deleted, and drains that run go on in Nomad"
+                       : ""),
+        kExitFailure);
+  }
+  run.out << "pool " << key.ToString() << " is paused until "
+          << (hold.always ? "nomad-harvester resume" : base::FormatRfc3339(*hold.until)) << "\n"
+          << (*written ? "" : kNoLeaseYet);
+  return kExitOk;
+}
+
 void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
   const auto until = std::make_shared<std::string>();
   const auto hold = std::make_shared<harvester::Hold>();
@@ -117,7 +126,7 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
            "Exit: 0 paused, 1 the pool's Lease was not written, or that is not known, 2 usage, 130 "
            "interrupted.",
        .use = PolicyUse::kPool,
-       .task = [hold](const CommandRun& run) { return Pause(run, *hold); },
+       .task = [hold](const CommandRun& run) { return PausePool(run, *hold); },
        .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
       ->add_option("--until", *until,
                    "End by itself at this time, such as 2026-03-01T08:00:00Z, or so long from now, "

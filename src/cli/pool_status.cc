@@ -8,6 +8,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/replacement.h"
@@ -44,6 +45,7 @@ std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::Wall
   }
   if (!vm.has_mark && scaling::WasRecentlyRolledBack(vm, now)) {
     const harvester::CancelledRemoval& undone = *vm.removal_undone;
+    if (undone.why == scaling::kNeededByGrowth) return "";
     return "its removal was undone at " + base::FormatRfc3339(undone.at) +
            (undone.why.empty() ? "; the plugin's log says why" : ": " + undone.why);
   }
@@ -133,9 +135,13 @@ void AddPools(const Inspection& inspection, std::vector<Finding>* troubles) {
   const auto add = [&](const std::string& text) {
     if (reason.find(text) == std::string::npos) troubles->push_back({.text = text, .vms = {}});
   };
-  if (!inspection.nothing_exists.empty()) add(inspection.nothing_exists);
+  const bool no_namespace = inspection.ns.has_value() && !inspection.ns->problem.empty();
+  // A pool that is not used yet is none, unless its name may be wrong.
+  if (!inspection.nothing_exists.empty() && (no_namespace || !inspection.is_claimed)) {
+    add(inspection.nothing_exists);
+  }
   // Nothing more can be said about a pool in a namespace that cannot be used.
-  if (inspection.ns.has_value() && !inspection.ns->problem.empty()) return;
+  if (no_namespace) return;
   if (!lease.problem.empty()) {
     add("the pool's Lease cannot be read, so that no Scale can begin and a pause is not seen: " +
         lease.problem);
@@ -245,6 +251,17 @@ std::string_view LinkName(nodepool::LinkState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
+// A listed node has meta only if it was read in full.
+std::string ProtectedBy(const VmStatus& vm) {
+  if (vm.is_protected) {
+    const std::optional<base::WallTime>& until = vm.vm().protect.until;
+    return "its annotation" +
+           (until.has_value() ? ", until " + base::FormatRfc3339(*until) : std::string());
+  }
+  const bool by_node = vm.node != nullptr && nodepool::IsProtected(*vm.node);
+  return by_node ? "its node's meta harvester_protect" : "";
+}
+
 VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
   const PoolSnapshot& snapshot = inspection.snapshot;
   const harvester::VirtualMachine& vm = view.vm;
@@ -262,6 +279,7 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
       .is_protected = vm.protect.HoldsAt(snapshot.now()),
       .drift = scaling::DriftOf(vm, inspection.current_template, snapshot.policy->drift_ignore),
       .step = NextStep(view, snapshot)};
+  status.protected_by = ProtectedBy(status);
   if (status.node != nullptr) status.not_ready = WhyNotReady(view, *status.node, snapshot);
   if (!harvester::WasReady(vm)) status.ready_by = JoinDeadline(view);
   return status;

@@ -36,8 +36,9 @@ struct VmStatus {
   std::optional<base::WallTime> ready_by{};
   std::string_view link{};
   std::string link_explanation{};
-  std::string not_ready{};  // why its node is not ready
-  bool is_protected = false;
+  std::string not_ready{};     // why its node is not ready
+  bool is_protected = false;   // by its annotation
+  std::string protected_by{};  // what keeps scale-ins from it, "its annotation"; empty: nothing
   std::optional<std::vector<std::string>> drift{};  // unset: none, or not known
   std::string to_be_replaced{};                     // why it is to be replaced; empty: it is not
   scaling::Step step{};                             // the next step of Status' background work

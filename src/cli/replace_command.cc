@@ -13,11 +13,15 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/replacement.h"
+#include "nomad_harvester/scaling/status_report.h"
 
 #include "absl/strings/str_join.h"
 #include "command.h"
+#include "nlohmann/json.hpp"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -53,6 +57,7 @@ int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
   return kExitOk;
 }
 
+using Json = nlohmann::ordered_json;
 using Views = std::vector<const scaling::VmView*>;
 
 constexpr base::Duration kProgressEvery = std::chrono::seconds(5);
@@ -97,10 +102,65 @@ std::string Obstacle(const scaling::VmView& view, const scaling::PoolSnapshot& s
   return ObjectionToRemoval(view, LinkedNode(view, snapshot), snapshot);
 }
 
+// What keeps every VM of the pool from being replaced; empty: nothing.
+std::string WhatWaits(const scaling::Inspection& inspection) {
+  const scaling::PoolSnapshot& snapshot = inspection.snapshot;
+  const harvester::Hold& paused = inspection.lease.record.paused;
+  if (snapshot.policy->dry_run) return scaling::kDryRunMeans;
+  return paused.HoldsAt(snapshot.now()) ? PausedText(snapshot.key, paused) : "";
+}
+
+// Says who does what the annotations ask for. Nothing but an agent's plugin does.
+std::string WhoText(const scaling::Inspection& inspection) {
+  const scaling::LeaseView& lease = inspection.lease;
+  const std::optional<harvester::PolicyRecord>& last = lease.record.policy;
+  std::string text;
+  if (!lease.problem.empty()) {
+    text = "Whether an agent acts on the pool is not known: its Lease cannot be read: " +
+           lease.problem;
+  } else if (!last.has_value()) {
+    text =
+        "No agent has scaled this pool: nothing is replaced before an agent runs with a policy for "
+        "it; nomad-harvester gc and scale replace nothing";
+  } else {
+    text =
+        "The agent's plugin replaces them, as many at a time as max_surge or max_unavailable "
+        "allows; nomad-harvester status -w shows it. An agent last scaled this pool at " +
+        base::FormatRfc3339(last->at) + ", by policy " + last->id +
+        ": if it does not run any more, nothing is replaced";
+  }
+  const std::string waits = WhatWaits(inspection);
+  return Printable(text + (waits.empty() ? "" : ". They wait: " + waits)) + "\n";
+}
+
+// `reason` unset: they are to be kept.
+Json DocumentOf(const scaling::Inspection& inspection, const Views& selected,
+                const std::optional<std::string>& reason) {
+  const scaling::PoolSnapshot& snapshot = inspection.snapshot;
+  const std::optional<harvester::PolicyRecord>& last = inspection.lease.record.policy;
+  Json vms = Json::array();
+  for (const scaling::VmView* view : selected) {
+    const scaling::VmView* const next = snapshot.seen->ReplacementOf(view->vm->uid);
+    vms.push_back({{"vm", view->vm->name},
+                   {"written", false},
+                   {"replacement", next == nullptr ? "" : next->vm->name},
+                   {"obstacle", reason.has_value() ? Obstacle(*view, snapshot) : ""}});
+  }
+  Json policy;
+  if (last.has_value()) policy = {{"id", last->id}, {"at", base::FormatRfc3339(last->at)}};
+  return {{"namespace", snapshot.key.ns},
+          {"node_group_name", snapshot.key.pool},
+          {"reason", reason.has_value() ? Json(*reason) : Json()},
+          {"vms", std::move(vms)},
+          {"agents_policy", std::move(policy)},
+          {"waits", WhatWaits(inspection)},
+          {"error", Json()}};
+}
+
 // Shows which VMs are to be replaced (`reason` unset: no longer), asks for confirmation, and writes
-// the request to them. Returns the exit code.
+// the request to them, which it notes in their document. Returns the exit code.
 int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const Views& selected,
-           const std::optional<std::string>& reason, bool yes) {
+           const std::optional<std::string>& reason, bool yes, Json* document) {
   for (const scaling::VmView* view : selected) {
     run.out << Printable(view->vm->name);
     if (!reason.has_value()) {
@@ -118,18 +178,22 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
   const std::string question =
       (reason.has_value() ? "replace " : "keep ") + std::to_string(selected.size()) +
       (selected.size() == 1 ? " VM" : " VMs") + " of pool " + inspection.snapshot.key.ToString();
-  if (const int answer = Confirm(run, yes, question); answer != kExitOk) return answer;
+  if (const int answer = Confirm(run, yes, question); answer != kExitOk) {
+    (*document)["error"] = "nobody has agreed to it";
+    return answer;
+  }
   std::size_t written = 0;
   for (const scaling::VmView* view : selected) {
     const absl::Status asked = run.maintenance.RequestReplacement(
         run.context.WithTimeout(kOperatorBudget), view->vm, reason);
     if (!asked.ok()) {
-      return run.errors.Refuse(
+      const absl::Status problem =
           base::Annotate(asked, "after " + std::to_string(written) + " of " +
-                                    std::to_string(selected.size()) + " VMs were written"),
-          kExitFailure);
+                                    std::to_string(selected.size()) + " VMs were written");
+      (*document)["error"] = base::Message(problem);
+      return run.errors.Refuse(problem, kExitFailure);
     }
-    ++written;
+    (*document)["vms"][written++]["written"] = true;
   }
   return kExitOk;
 }
@@ -174,9 +238,7 @@ std::string LeavingText(const scaling::VmView& view, const scaling::PoolSnapshot
   return view.vm->name + " (" + what + ")";
 }
 
-}  // namespace
-
-int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
+int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* document) {
   const config::PoolPolicy& policy = *run.settings.policy;
   const auto inspection = run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), policy,
                                                   run.settings.defines_vms);
@@ -191,23 +253,22 @@ int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
   }
   const auto selected = Select(*inspection, arguments);
   if (!selected.ok()) return run.errors.Refuse(selected.status(), kExitFailure);
+  const auto reason = arguments.cancel ? std::nullopt : std::optional(arguments.reason);
+  *document = DocumentOf(*inspection, *selected, reason);
   if (selected->empty()) {
     run.out << "no VM is like that: nothing to do\n";
     return kExitOk;
   }
-  const auto reason = arguments.cancel ? std::nullopt : std::optional(arguments.reason);
-  if (const int asked = AskFor(run, *inspection, *selected, reason, arguments.yes);
+  if (const int asked = AskFor(run, *inspection, *selected, reason, arguments.yes, document);
       asked != kExitOk) {
     return asked;
   }
-  run.out << (arguments.cancel
-                  ? "done; a replacement that has begun goes on\n"
-                  : "The agent's plugin replaces them, as many at a time as max_surge or "
-                    "max_unavailable allows; nomad-harvester status -w shows it\n");
+  run.out << (arguments.cancel ? "done; a replacement that has begun goes on\n"
+                               : WhoText(*inspection));
   return kExitOk;
 }
 
-int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
+int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* document) {
   const auto inspect = [&] {
     return run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *run.settings.policy,
                                    run.settings.defines_vms);
@@ -220,6 +281,10 @@ int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
   const Views selected = Select(*inspection, [&](const scaling::VmView& view) {
     return view.host == arguments.host && (arguments.all || harvester::CannotMigrate(view.vm));
   });
+  const std::string reason = "host " + arguments.host + " is to be left";
+  *document = DocumentOf(*inspection, selected, reason);
+  (*document)["host"] = arguments.host;
+  (*document)["left"] = Json();
   if (selected.empty()) {
     run.out << "no VM of pool " << inspection->snapshot.key.ToString() << " on host "
             << Printable(arguments.host)
@@ -229,21 +294,24 @@ int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
                       "are any, when maintenance mode is enabled (--all: replace them)\n");
     return kExitOk;
   }
-  if (const int asked = AskFor(run, *inspection, selected,
-                               "host " + arguments.host + " is to be left", arguments.yes);
+  if (const int asked = AskFor(run, *inspection, selected, reason, arguments.yes, document);
       asked != kExitOk) {
     return asked;
   }
   std::set<std::string> leaving;
   for (const scaling::VmView* view : selected) leaving.insert(view->vm->uid);
-  run.out << "The agent's plugin replaces them, as max_surge or max_unavailable allows\n";
+  run.out << WhoText(*inspection);
   std::string told;
   while (!arguments.no_wait && run.out.good()) {
     const auto now = inspect();
     std::vector<std::string> left;
+    Json& names = (*document)["left"] = Json();
     if (now.ok()) {
+      names = Json::array();
       for (const scaling::VmView* view : now->snapshot.vms()) {
-        if (leaving.contains(view->vm->uid)) left.push_back(LeavingText(*view, now->snapshot));
+        if (!leaving.contains(view->vm->uid)) continue;
+        left.push_back(LeavingText(*view, now->snapshot));
+        names.push_back(view->vm->name);
       }
       if (left.empty()) {
         run.out << "none of them is on host " << Printable(arguments.host) << " any more\n";
@@ -263,10 +331,25 @@ int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
     if (!run.context.Sleep(kProgressEvery).ok()) {
       run.out << "what was asked for stays: nomad-harvester status shows how far it is, and "
                  "nomad-harvester replace --cancel takes it back\n";
+      (*document)["error"] = "interrupted; what was asked for stays";
       return kExitFailure;
     }
   }
   return kExitOk;
+}
+
+}  // namespace
+
+int ReplaceVms(const CommandRun& run, const ReplaceArguments& arguments) {
+  return DoForOutput(run, arguments.output, [&](const CommandRun& own, Json* document) {
+    return Replace(own, arguments, document);
+  });
+}
+
+int EvacuateHost(const CommandRun& run, const EvacuateArguments& arguments) {
+  return DoForOutput(run, arguments.output, [&](const CommandRun& own, Json* document) {
+    return Evacuate(own, arguments, document);
+  });
 }
 
 void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
@@ -294,6 +377,7 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
       ->type_name("TEXT");
   command->add_flag("--cancel", arguments->cancel, "Ask for it no longer");
   command->add_flag("--yes", arguments->yes, "Do not ask");
+  AddOutputOption(*command, arguments->output);
 }
 
 void AddEvacuateCommand(CLI::App& app, const Invocation& invocation) {
@@ -316,6 +400,7 @@ void AddEvacuateCommand(CLI::App& app, const Invocation& invocation) {
   command->add_flag("--all", arguments->all, "Also VMs that can migrate");
   command->add_flag("--no-wait", arguments->no_wait, "Do not wait until they have left");
   command->add_flag("--yes", arguments->yes, "Do not ask");
+  AddOutputOption(*command, arguments->output);
 }
 
 }  // namespace nomad_harvester::cli

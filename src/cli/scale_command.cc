@@ -2,6 +2,7 @@
 #include "scale_command.h"
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -13,6 +14,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 
+#include "nlohmann/json.hpp"
 #include "plan_view.h"
 #include "progress.h"
 #include "runtime_parts.h"
@@ -21,6 +23,8 @@
 
 namespace nomad_harvester::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // How long an ending process may take to release the pool's Lease.
 constexpr base::Duration kStopBudget = std::chrono::seconds(2);
@@ -56,8 +60,9 @@ std::string AgentText(const scaling::Proposal& proposal) {
 
 class Scaling {
  public:
-  Scaling(const CommandRun& run, const ScaleArguments& arguments, const MakeService& make_service)
-      : run_(run), arguments_(arguments), make_service_(make_service) {}
+  Scaling(const CommandRun& run, const ScaleArguments& arguments, const MakeService& make_service,
+          Json* document)
+      : run_(run), arguments_(arguments), make_service_(make_service), document_(*document) {}
 
   int Scale() {
     const absl::Status outside = CheckCountOf(run_.settings, arguments_.count);
@@ -66,14 +71,20 @@ class Scaling {
                                                 *run_.settings.policy, arguments_.count);
     if (!proposal.ok()) return Fail(proposal.status());
     run_.out << PlanText(*proposal, run_.terminal.width) << std::flush;
+    document_ = PlanDocument(*proposal);
+    document_["outcome"] = "not_done";
+    document_["error"] = Json();
+    document_["now"] = Json();
     if (!proposal->refusal.ok() && !MayRecord(*proposal)) return Fail(proposal->refusal);
     if (run_.settings.policy->dry_run) {
-      return run_.errors.Refuse(
-          "nothing was done: the policy sets dry-run; give --set dry-run=false to act",
-          kExitFailure);
+      return Fail(base::FailedPrecondition(
+          "nothing was done: the policy sets dry-run; give --set dry-run=false to act"));
     }
     run_.out << AgentText(*proposal) << std::flush;
-    if (const int answer = Confirm(*proposal); answer != kExitOk) return answer;
+    if (const int answer = Confirm(*proposal); answer != kExitOk) {
+      document_["error"] = "nobody has agreed to the removals";
+      return answer;
+    }
     return Act(*proposal);
   }
 
@@ -118,6 +129,7 @@ class Scaling {
     service->Flush(background.WithTimeout(kFlushBudget));
     service->Stop(background.WithTimeout(kStopBudget));
     int exit_code = kExitOk;
+    document_["outcome"] = !outcome.ok() ? "failed" : arguments_.no_wait ? "accepted" : "done";
     if (outcome.ok()) {
       const std::string limit = LimitText(proposal);
       run_.out << (arguments_.no_wait ? "accepted; the agent or nomad-harvester gc goes on"
@@ -131,6 +143,7 @@ class Scaling {
     const auto left = run_.maintenance.Inspect(background.WithTimeout(kLookBudget),
                                                *run_.settings.policy, /*defines_vms=*/false);
     run_.out << NowText(left) << std::flush;
+    if (left.ok()) document_["now"] = NowDocument(*left);
     return exit_code;
   }
 
@@ -167,6 +180,24 @@ class Scaling {
                           "is kept; nomad-harvester status shows it");
   }
 
+  // The state of each, by name: a removal that was interrupted does not keep the pool from being
+  // ready.
+  static std::map<std::string, std::string> NotCounted(const scaling::Inspection& left) {
+    std::map<std::string, std::string> vms;
+    for (const scaling::VmView* const view : left.snapshot.vms()) {
+      if (Counts(*view, left.snapshot)) continue;
+      vms[view->vm->name] = VmStateName(StateOf(*view, left.snapshot));
+    }
+    return vms;
+  }
+
+  static Json NowDocument(const scaling::Inspection& left) {
+    return {{"count", left.report.status.count},
+            {"ready", left.report.status.ready},
+            {"reason", left.report.reason},
+            {"not_counted", NotCounted(left)}};
+  }
+
   // Returns the last line: the state when the command ends.
   std::string NowText(const absl::StatusOr<scaling::Inspection>& left) const {
     if (!left.ok()) {
@@ -174,12 +205,9 @@ class Scaling {
              "; nomad-harvester status shows it once that is gone\n";
     }
     const scaling::StatusReport& report = left->report;
-    // A removal that was interrupted does not keep the pool from being ready.
     std::string others;
-    for (const scaling::VmView* const view : left->snapshot.vms()) {
-      if (Counts(*view, left->snapshot)) continue;
-      others += (others.empty() ? "" : ", ") + view->vm->name + " is " +
-                std::string(VmStateName(StateOf(*view, left->snapshot)));
+    for (const auto& [vm, state] : NotCounted(*left)) {
+      others += (others.empty() ? "" : ", ") + vm + " is " + state;
     }
     return "now: pool " + left->snapshot.key.ToString() + " has " +
            VmsText(static_cast<std::size_t>(report.status.count)) +
@@ -189,30 +217,31 @@ class Scaling {
   }
 
   int Fail(const absl::Status& why) {
-    if (run_.context.Done()) {
-      return run_.errors.Refuse(
-          "interrupted; the agent or nomad-harvester gc finishes or undoes what was begun",
-          kExitFailure);
-    }
     std::string text = base::Message(why);
-    if (absl::IsAborted(why)) {
+    if (run_.context.Done()) {
+      text = "interrupted; the agent or nomad-harvester gc finishes or undoes what was begun";
+    } else if (absl::IsAborted(why)) {
       text +=
           "\nnothing was done: repeat it in ten seconds; if that process is dead, it then waits "
           "until the Lease has expired";
     }
+    if (!document_.is_null()) document_["error"] = text;
     return run_.errors.Refuse(text, kExitFailure);
   }
 
   const CommandRun& run_;
   const ScaleArguments& arguments_;
   const MakeService& make_service_;
+  Json& document_;  // null until there is a plan
 };
 
 }  // namespace
 
 int ScalePool(const CommandRun& run, const ScaleArguments& arguments,
               const MakeService& make_service) {
-  return Scaling(run, arguments, make_service).Scale();
+  return DoForOutput(run, arguments.output, [&](const CommandRun& own, Json* document) {
+    return Scaling(own, arguments, make_service, document).Scale();
+  });
 }
 
 void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
@@ -239,6 +268,7 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
        .add_arguments = [arguments](CLI::App& own) { AddCountOption(own, arguments->count); }});
   command->add_flag("--yes", arguments->yes, "Remove VMs without asking");
   command->add_flag("--no-wait", arguments->no_wait, "Return once it is accepted");
+  AddOutputOption(*command, arguments->output);
 }
 
 }  // namespace nomad_harvester::cli

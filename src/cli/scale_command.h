@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/scaling/target_service.h"
@@ -16,6 +17,7 @@ namespace nomad_harvester::cli {
 
 struct ScaleArguments {
   std::int64_t count = 0;
+  std::string output = kForPeople;
   bool yes = false;      // remove VMs without asking
   bool no_wait = false;  // return once it is accepted
 };

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ struct Settings {
   config::StringMap plugin_block;
   config::StringMap policy_block;
   FileSettings files;                          // as they were given
+  std::set<scaling::PoolKey> pools_of_files;   // on the same Harvester (PoolsOfHarvester)
   std::map<std::string, std::string> origins;  // of the blocks' keys that come from files
   // With PolicyUse::kChecked: keys of CAs whose file or directory does not exist, and why, with the
   // position. The plugin refuses them; here the system is contacted as if they were not given.

@@ -57,11 +57,12 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
   const scaling::PoolKey& key = inspection.snapshot.key;
   if (!inspection.ns.has_value() || !inspection.ns->problem.empty()) return "";
   const auto pools = maintenance.FindPools(context, key.ns);
-  if (!pools.ok()) return "";
-  if (pools->contains(key)) {
+  if (pools.ok() && pools->contains(key)) {
     return "its VMs are gone, and something of them is left: nomad-harvester gc --dry-run says "
            "what";
   }
+  if (inspection.is_claimed) return inspection.nothing_exists;
+  if (!pools.ok()) return "";
   std::vector<std::string> names;
   names.reserve(pools->size());
   for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
@@ -85,7 +86,7 @@ absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
                                                 const runtime::Context& limited, bool with_room) {
   const Settings& settings = run.settings;
   auto inspection = run.maintenance.Inspect(limited, *settings.policy, settings.defines_vms,
-                                            settings.files.pools);
+                                            settings.pools_of_files);
   if (inspection.ok() && with_room) run.maintenance.AddRoom(limited, &*inspection);
   return inspection;
 }
@@ -139,7 +140,7 @@ std::string Remark(const PoolStatus& status) {
   const scaling::StatusReport& report = status.inspection.report;
   if (!report.status.ready) return report.reason;
   const std::vector<Finding>& said = status.troubles.empty() ? status.under_way : status.troubles;
-  if (said.empty()) return "";
+  if (said.empty()) return status.inspection.nothing_exists;
   const std::size_t more = said.size() - 1;
   return FindingText(said.front()) +
          (more == 0 ? "" : " (and " + std::to_string(more) + " more: status of this pool)");

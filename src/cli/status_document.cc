@@ -133,7 +133,12 @@ constexpr VmField kFields[] = {
     {.key = "uid", .json = [](const VmStatus& vm) -> Json { return vm.vm().uid; }},
     {.key = "state",
      .title = "STATE",
-     .json = [](const VmStatus& vm) -> Json { return VmStateName(vm.state); }},
+     .json = [](const VmStatus& vm) -> Json { return VmStateName(vm.state); },
+     .text =
+         [](const VmStatus& vm) {
+           return std::string(VmStateName(vm.state)) +
+                  (vm.protected_by.empty() ? "" : ", protected");
+         }},
     {.key = "counts", .json = [](const VmStatus& vm) -> Json { return vm.counts; }},
     {.key = "harvester_status",
      .title = "HARVESTER",
@@ -166,6 +171,7 @@ constexpr VmField kFields[] = {
      .json = [](const VmStatus& vm) { return MarkJson(vm.vm()); },
      .text = [](const VmStatus& vm) { return MarkText(vm.vm()); }},
     {.key = "protected", .json = [](const VmStatus& vm) -> Json { return vm.is_protected; }},
+    {.key = "protected_by", .json = [](const VmStatus& vm) -> Json { return vm.protected_by; }},
     {.key = "delete_first",
      .json = [](const VmStatus& vm) -> Json { return vm.vm().delete_first; }},
     {.key = "drift",

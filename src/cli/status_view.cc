@@ -261,7 +261,7 @@ std::string VmStory(const PoolStatus& status, const VmStatus& vm,
   story += Line("Link", WithReason(std::string(vm.link), vm.link_explanation));
   story += LineIf("Mark", MarkStory(object));
   story += LineIf("Lease", ActionsPart(status.inspection.lease.record.action, object.name));
-  if (vm.is_protected) story += Line("Protected", "by its annotation");
+  if (!vm.protected_by.empty()) story += Line("Protected", "by " + vm.protected_by);
   if (object.delete_first) story += Line("Removal", "before others, by its annotation");
   story += LineIf("Drift", DriftText(vm));
   story +=

@@ -47,7 +47,7 @@ std::vector<std::string> HoldsOf(const DemandPool& pool, std::int64_t needed) {
   const CommandRun& run = *pool.run;
   auto inspection =
       run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *run.settings.policy,
-                              run.settings.defines_vms, run.settings.files.pools);
+                              run.settings.defines_vms, run.settings.pools_of_files);
   if (!inspection.ok()) {
     holds.push_back(base::OneLine(base::Message(inspection.status())));
     return holds;

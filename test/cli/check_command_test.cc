@@ -35,6 +35,7 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::Contains;
 using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -65,10 +66,11 @@ int RunCheck(const scaling::Maintenance& maintenance, const runtime::Context& co
                     .errors = errors,
                     .terminal = terminal};
   if (apm != nullptr) {
-    run.nomad_of_apm = settings.plugin.nomad;
-    run.read_as_apm = [apm](const runtime::Context& limited) {
-      return base::GetStatus(apm->Read(limited));
-    };
+    run.apms.push_back({.name = "harvester",
+                        .nomad = settings.plugin.nomad,
+                        .read = [apm](const runtime::Context& limited) {
+                          return base::GetStatus(apm->Read(limited));
+                        }});
   }
   return CheckPreconditions(run, {.output = output});
 }
@@ -90,6 +92,11 @@ class CheckedPool {
                      {"memory_request", "1Gi"},
                      {"networks", "default/vlan100"}};
     for (const auto& [key, value] : changes) values[key] = value;
+    if (!values.contains("user_data_file")) {
+      values.emplace("user_data",
+                     "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: "
+                     "client { node_class = \"{{node_class}}\" }\n");
+    }
     std::vector<std::string> pairs;
     for (const auto& [key, value] : values) {
       if (!value.empty()) pairs.push_back(key + "=" + value);
@@ -387,12 +394,48 @@ TEST(CheckCommand, names_the_host_names_that_only_examples_have) {
   }
 }
 
+// The line about the user data of a pool without a VM; null: there is none.
+json JoiningLine(const Values& changes) {
+  CheckedPool world(changes);
+  world.Check("json");
+  for (const json& line : json::parse(world.out())["checks"]) {
+    if (line["id"] == "harvester.templates" && line["subject"] == "user_data") return line;
+  }
+  return {};
+}
+
+TEST(CheckCommand, warns_of_user_data_with_which_no_node_is_the_pools) {
+  EXPECT_TRUE(JoiningLine({}).is_null());
+  const json none = JoiningLine({{"user_data", ""}});
+  EXPECT_EQ(none["outcome"], "warn");
+  EXPECT_THAT(none["text"].get<std::string>(), HasSubstr("there is none: no VM joins Nomad"));
+  const json other = JoiningLine(
+      {{"user_data", "#cloud-config\n# {{node_class}}\nruncmd: [[systemctl, start, nomad]]\n"},
+       {"node_pool", "gpu"}});
+  EXPECT_EQ(other["outcome"], "warn");
+  EXPECT_THAT(other["text"].get<std::string>(),
+              StartsWith("nothing in it sets node_class = \"{{node_class}}\", node_pool = "));
+  EXPECT_TRUE(JoiningLine({{"user_data", "#cloud-config\nx: the class web\n"}}).is_null());
+  EXPECT_EQ(JoiningLine({{"node_attribute", "meta.vm"}})["outcome"], "warn");
+  const json downloads = JoiningLine({{"user_data", "#include\nhttps://10.0.0.1/data\n"}});
+  EXPECT_EQ(downloads["outcome"], "unknown");
+}
+
+TEST(CheckCommand, does_not_doubt_user_data_with_which_a_vm_has_joined) {
+  CheckedPool world({{"user_data", ""}});
+  EXPECT_THAT(world.Ids("warn"), Contains("harvester.templates"));
+  json vm = VmMadeAt(1, simulator::kFirstNomadKey);
+  vm["metadata"]["annotations"][harvester::kJoinedAtAnnotation] = "2026-03-01T11:00:00Z";
+  ASSERT_TRUE(world.cluster().PutObject(vm));
+  EXPECT_THAT(world.Ids("warn"), Not(Contains("harvester.templates")));
+}
+
 TEST(CheckCommand, warns_of_names_of_the_examples_in_user_data) {
   const support::ScopedTempDir dir;
   const std::string file =
       dir.WriteFile("cloud-init.yaml",
                     "#cloud-config\n# See https://example.com.\nwrite_files:\n- content: |\n    "
-                    "retry_join = [\"nomad.example.org\"]\n");
+                    "retry_join = [\"nomad.example.org\"]\n    node_class = \"{{node_class}}\"\n");
   CheckedPool world({{"user_data_file", file}});
   EXPECT_EQ(world.Check(), 0);
   EXPECT_THAT(
@@ -991,7 +1034,7 @@ TEST(CheckCommand, D4_fails_for_an_apm_whose_token_lacks_a_right_without_which_i
   CheckedPool world({{"node_selector_strategy", "empty_ignore_system"}}, NewestNomad(),
                     {.queries = {DemandQuery("nodes-needed node_class=web")}});
   EXPECT_EQ(world.Check(), 0);
-  EXPECT_THAT(world.out(), HasSubstr("ok       rights of the apm block with the driver harvester"));
+  EXPECT_THAT(world.out(), HasSubstr("ok       rights of the apm block \"harvester\": "));
   world.cluster().DenyListJobs(true);
   EXPECT_THAT(world.Ids("fail"), ElementsAre("metrics.rights"));
   world.Check();
@@ -1355,7 +1398,12 @@ TEST(CheckCommand, tells_of_nodes_their_volumes_and_a_pool_that_does_not_exist) 
 
 TEST(CheckCommand, C17_tells_of_a_driver_that_no_node_of_the_pool_has) {
   CheckedPool world(Values{{"ready_drivers", "docker,dokcer"}});
-  EXPECT_THAT(world.Ids("unknown"), testing::Contains("pool.ready_drivers")) << "there is no node";
+  EXPECT_EQ(world.Check(), 0) << "there is no node";
+  EXPECT_THAT(world.out(), HasSubstr("warn     ready_drivers docker, dokcer: the pool has no node "
+                                     "that tells its drivers; dokcer: did you mean docker?\n"));
+  CheckedPool other(Values{{"ready_drivers", "docker,nvidia"}});
+  EXPECT_THAT(other.Ids("unknown"), testing::Contains("pool.ready_drivers"))
+      << "a driver that is not known may exist";
   world.cluster().AddForeignNode({.name = "web-1", .node_class = "web"});
   const std::vector<json> failed = world.Lines("fail");
   ASSERT_EQ(failed.size(), 1U) << world.out();

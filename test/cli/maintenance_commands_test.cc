@@ -7,6 +7,7 @@
 #include <string>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -170,6 +171,18 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_trouble_and_names
   vm_ = "web-a";
   EXPECT_EQ(Status(), 1);
   EXPECT_THAT(err_.str(), HasSubstr("has no VM web-a; there is nothing of this name" + note));
+}
+
+TEST_F(MaintenanceCommands, status_of_a_pool_that_only_its_policy_names_is_no_trouble) {
+  settings_.pools_of_files = {{.ns = "nomad", .pool = "web"}};
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("Note:       pool web has no VM and no Lease in namespace "
+                              "nomad: no Scale of it has begun\n"),
+                    Not(HasSubstr("Trouble:"))));
+  settings_.policy->ns = "nmoad";
+  settings_.pools_of_files = {{.ns = "nmoad", .pool = "web"}};
+  EXPECT_EQ(Status(), 4) << "there is no such namespace";
 }
 
 TEST_F(MaintenanceCommands, status_and_gc_say_that_a_namespace_does_not_exist) {
@@ -763,9 +776,9 @@ TEST_F(MaintenanceCommands, S5_status_lists_what_is_unfinished_in_pools_without_
                                         vm + " .marked for removal, since .*Z."));
   EXPECT_THAT(out_.str(), HasSubstr("finish it with nomad-harvester gc --set namespace=nomad --set "
                                     "node_group_name=web\n"));
-  settings_.files.pools = {{.ns = "nomad", .pool = "web"}};
+  settings_.pools_of_files = {{.ns = "nomad", .pool = "web"}};
   EXPECT_THAT(unclaimed(), IsEmpty()) << "the agent has a policy for it";
-  settings_.files.pools.clear();
+  settings_.pools_of_files.clear();
   settings_.policy->pool = "web";
   EXPECT_THAT(unclaimed(), IsEmpty()) << "it is the pool that is shown";
   settings_.policy->pool = "other";
@@ -825,6 +838,21 @@ TEST_F(MaintenanceCommands, gc_prints_a_line_for_each_thing_done) {
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
   EXPECT_EQ(Gc(true), 0);
   EXPECT_EQ(out_.str(), "nomad/web: nothing to do\n");
+}
+
+TEST_F(MaintenanceCommands, C10_gc_says_what_a_growth_that_was_killed_leaves_on_the_lease) {
+  KillAt("create", "secrets", /*applied=*/false);
+  EXPECT_FALSE(Scale(1).ok());
+  cluster_.SetFaultHook(nullptr);
+  clock_.Advance(std::chrono::seconds(30));
+  EXPECT_EQ(Gc(), 0) << err_.str();
+  EXPECT_THAT(out_.str(), ContainsRegex("nomad/web: its Lease keeps the action of an interrupted "
+                                        "growth, which has not made web-[a-z0-9]+: [^\n]*\n"
+                                        "nomad/web: clean\n$"));
+  ASSERT_TRUE(Scale(1).ok());
+  EXPECT_EQ(Gc(), 0) << err_.str();
+  EXPECT_THAT(out_.str(), testing::EndsWith("nomad/web: clean\n"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("has not made")));
 }
 
 TEST_F(MaintenanceCommands, gc_of_one_pool_leaves_the_others_alone_and_without_a_pool_takes_all) {
@@ -1125,7 +1153,7 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
            "\"\n    }\n  }\n}\n";
   };
   const std::string file = dir.WriteFile("p.hcl", policy("web", "default") + policy("db", "nomad"));
-  EXPECT_EQ(Call({"status", "--all", "--policy", file}), 4) << err_;
+  EXPECT_EQ(Call({"status", "--all", "--policy", file}), 0) << err_;
   EXPECT_THAT(out_,
               ContainsRegex("^POOL +READY +COUNT +OTHERS +WHY\nnomad/db +yes +0 +- +pool db has no "
                             "VM and no Lease [^\n]*\ndefault/web +yes +1 "));
@@ -1133,7 +1161,7 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   const auto pools = nlohmann::json::parse(out_)["pools"];
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_EQ(pools[0]["vms"].size(), 1U);
-  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 4) << err_;
+  EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("Pool:       nomad/db\n"),
                           HasSubstr("\n\nPool:       default/web\n")));
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "elsewhere"}), 2);
@@ -1208,9 +1236,10 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
     arguments.insert(arguments.end(), files.begin(), files.end());
     return arguments;
   };
-  EXPECT_EQ(Call(with_files({"status"})), 4) << err_;
+  EXPECT_EQ(Call(with_files({"status"})), 0) << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      yes\n"));
-  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 4) << err_;
+  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 4)
+      << "no policy of the files has that pool: " << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       default/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until nomad-harvester resume\n"),
@@ -1223,6 +1252,36 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   EXPECT_EQ(out_, "pool nomad/web was not paused\n");
   EXPECT_EQ(Call(with_files({"gc", "--dry-run"})), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("nomad/web"));
+}
+
+TEST_F(WholeCommands, D4_check_reads_nomad_as_each_apm_block_that_a_check_names) {
+  const support::ScopedTempDir dir;
+  std::string agent = "target \"harvester\" {\n  driver = \"harvester\"\n}\n";
+  std::string checks;
+  for (const std::string name : {"one", "other", "unused"}) {
+    agent += "apm \"" + name +
+             "\" {\n  driver = \"harvester\"\n  args = [\"apm\"]\n  config = {\n" +
+             "    request_timeout = \"" + std::to_string(name.size()) + "s\"\n  }\n}\n";
+    if (name == "unused") break;
+    checks += "    check \"" + name + "\" {\n      source = \"" + name +
+              "\"\n      query = \"nodes-needed node_class=web\"\n      strategy "
+              "\"pass-through\" {}\n    }\n";
+  }
+  const std::string policy = dir.WriteFile(
+      "policy.hcl",
+      "scaling \"web\" {\n  enabled = true\n  max = 5\n  policy {\n" + checks +
+          "    target \"harvester\" {\n      node_group_name = \"web\"\n      node_class = "
+          "\"web\"\n      image = \"default/ubuntu-24.04\"\n      cpu_request = 1\n      "
+          "memory_request = \"1Gi\"\n      networks = \"default/vlan100\"\n    }\n  }\n}\n");
+  Call({"check", "-o", "json", "--agent-config", dir.WriteFile("agent.hcl", agent), "--policy",
+        policy});
+  std::vector<std::string> read;
+  for (const nlohmann::json& line : nlohmann::json::parse(out_)["checks"]) {
+    if (line["id"] == "metrics.rights") read.push_back(line["subject"].get<std::string>());
+  }
+  EXPECT_THAT(read, testing::ElementsAre("rights of the apm block \"one\"",
+                                         "rights of the apm block \"other\""))
+      << out_ << err_;
 }
 
 TEST_F(WholeCommands, L10_pause_and_resume_need_the_pools_name_alone) {
@@ -1286,6 +1345,25 @@ TEST_F(WholeCommands, a_mistake_in_a_file_is_shown_with_its_line) {
                               "nomad-harvester status:     |         ^\n"));
 }
 
+TEST_F(MaintenanceCommands, L10_pause_needs_no_nomad_and_says_what_is_left_without_harvester) {
+  ASSERT_TRUE(Scale(1).ok());
+  const auto pause = [this] {
+    return Call("pause", [](const CommandRun& run) { return PausePool(run, {.always = true}); });
+  };
+  cluster_.SetNomadReachable(false);
+  EXPECT_EQ(pause(), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "pool nomad/web is paused until nomad-harvester resume\n");
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("Trouble:    pool nomad/web is paused"));
+  cluster_.SetHarvesterReachable(false);
+  EXPECT_EQ(pause(), 1);
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("nomad-harvester pause: whether the Lease of pool nomad/web was "
+                              "written is not known: "),
+                    HasSubstr("\nnomad-harvester pause: a pause is kept in Harvester: without it, "
+                              "stop the agent")));
+}
+
 TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_cancel_undoes_that) {
   ASSERT_TRUE(Scale(2).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
@@ -1305,6 +1383,56 @@ TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_canc
   EXPECT_THAT(err_.str(), HasSubstr("pool nomad/web has no VM web-x"));
   EXPECT_EQ(replace({.names = {vm}}), 2) << "nobody can be asked";
   EXPECT_EQ(asked(), "");
+}
+
+TEST_F(MaintenanceCommands, R1_replace_says_who_replaces_and_the_same_to_a_program) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const auto replace = [&](const std::string& output) {
+    return Call("replace", [&](const CommandRun& run) {
+      return ReplaceVms(run, {.output = output, .names = {vm}, .yes = true});
+    });
+  };
+  EXPECT_EQ(replace(kForPeople), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("\nNo agent has scaled this pool: nothing is replaced before"))
+      << "the Scale had no policy's id";
+  nlohmann::json lease = cluster_.Leases().at(0);
+  lease["metadata"]["annotations"][harvester::kLeasePolicyAnnotation] = harvester::ToAnnotation(
+      harvester::PolicyRecord{.id = "p1", .at = clock_.WallNow() - std::chrono::minutes(3)});
+  lease["metadata"]["annotations"][harvester::kLeasePausedAnnotation] = "true";
+  ASSERT_TRUE(cluster_.PutObject(lease));
+  EXPECT_EQ(replace(kForPeople), 0) << err_.str();
+  EXPECT_THAT(out_.str(), ContainsRegex("The agent's plugin replaces them, .* by policy p1: if it "
+                                        "does not run any more, nothing is replaced\\. They wait: "
+                                        "pool nomad/web is paused"));
+  EXPECT_EQ(replace("json"), 0) << err_.str();
+  const auto document = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(document["vms"],
+            nlohmann::json::array(
+                {{{"vm", vm}, {"written", true}, {"replacement", ""}, {"obstacle", ""}}}));
+  EXPECT_EQ(document["reason"], "nomad-harvester replace");
+  EXPECT_EQ(document["agents_policy"]["id"], "p1");
+  EXPECT_THAT(document["waits"].get<std::string>(), HasSubstr("is paused"));
+  EXPECT_TRUE(document["error"].is_null());
+}
+
+TEST_F(MaintenanceCommands, R7_evacuate_tells_a_program_which_vms_have_left) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string host = cluster_.HostOfVm(vm);
+  ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
+  clock_.After(std::chrono::seconds(20), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  EXPECT_EQ(Call("evacuate",
+                 [&](const CommandRun& run) {
+                   return EvacuateHost(run,
+                                       {.output = "json", .host = host, .all = true, .yes = true});
+                 }),
+            1);
+  const auto document = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(document["host"], host);
+  EXPECT_EQ(document["left"], nlohmann::json::array({vm}));
+  EXPECT_EQ(document["vms"][0]["written"], true);
+  EXPECT_THAT(document["error"].get<std::string>(), HasSubstr("interrupted"));
 }
 
 TEST_F(MaintenanceCommands, R1_cancel_takes_back_the_named_request_alone_and_without_a_name_all) {

@@ -225,8 +225,34 @@ TEST_F(OperatorFilesTest, S5_the_pools_of_all_enabled_policies_of_the_plugin_are
   Write("policies/b.hcl", Policy("elsewhere", "asg"));
   const FileSettings settings =
       Read({.agent_config = {agent}, .policy = dir_.Path("policies"), .policy_name = "web"});
-  EXPECT_THAT(settings.pools, ElementsAre(scaling::PoolKey{.ns = "default", .pool = "db"},
-                                          scaling::PoolKey{.ns = "default", .pool = "web"}));
+  EXPECT_THAT(PoolsOfHarvester(settings, {}),
+              ElementsAre(scaling::PoolKey{.ns = "default", .pool = "db"},
+                          scaling::PoolKey{.ns = "default", .pool = "web"}));
+}
+
+TEST_F(OperatorFilesTest, S5_a_policy_of_another_harvester_has_no_pool_here) {
+  const std::string agent =
+      Write("agent.hcl", Target("east", "harvester_url = \"https://east\"") +
+                             Target("east2", "harvester_url = \"https://east:443/\"") +
+                             Target("west", "harvester_url = \"https://west\""));
+  Write("policies/a.hcl", Policy("web", "east") + Policy("db", "east2") + Policy("ci", "west"));
+  const FileSettings settings =
+      Read({.agent_config = {agent}, .policy = dir_.Path("policies"), .policy_name = "web"});
+  const scaling::PoolKey ci = {.ns = "default", .pool = "ci"};
+  EXPECT_THAT(PoolsOfHarvester(settings, {}), AllOf(testing::SizeIs(2), Not(Contains(ci))));
+  EXPECT_THAT(PoolsOfHarvester(settings, {{"HARVESTER_URL", "https://one"}}), Contains(ci))
+      << "the environment names the same one for all targets";
+}
+
+TEST_F(OperatorFilesTest, S5_the_other_files_of_the_agents_directory_count_as_well) {
+  Write("policies/b.hcl", Policy("db"));
+  const std::string agent =
+      Write("agent.hcl", Target("harvester", "x = 1") + "policy {\n  dir = \"" +
+                             dir_.Path("policies") + "\"\n}\n");
+  const FileSettings settings =
+      Read({.agent_config = {agent}, .policy = Write("policies/a.hcl", Policy("web"))});
+  EXPECT_THAT(PoolsOfHarvester(settings, {}),
+              Contains(scaling::PoolKey{.ns = "default", .pool = "db"}));
 }
 
 TEST_F(OperatorFilesTest, an_agent_without_the_plugin_is_a_problem) {

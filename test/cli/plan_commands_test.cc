@@ -682,7 +682,8 @@ TEST_F(PlanCommands, a_growth_that_scale_is_refused_is_on_the_lease) {
 TEST_F(PlanCommands, missing_sources_would_refuse_it) {
   Configure({"image=default/none"});
   EXPECT_THAT(VerdictOf(2),
-              AllOf(HasSubstr("would be refused: image: \"none\" not found in namespace default")));
+              AllOf(HasSubstr("would be refused: image: \"none\" not found in namespace default"),
+                    HasSubstr("; upload it, wait for its import, or correct the key image")));
 }
 
 TEST_F(PlanCommands, a_mass_loss_of_nodes_would_refuse_a_scale_in) {
@@ -1018,6 +1019,46 @@ TEST_F(PlanCommands, scale_in_without_a_terminal_needs_yes) {
             "--yes\n");
   EXPECT_EQ(cluster_.EffectCount(), effects);
   EXPECT_EQ(ScaleTo(1), 0);
+}
+
+TEST_F(PlanCommands, scale_prints_one_object_for_a_program_and_asks_nobody) {
+  const auto scale = [this](std::int64_t count, bool yes, bool no_wait = false) {
+    const int code =
+        Scale({.count = count, .output = "json", .yes = yes, .no_wait = no_wait}, "yes");
+    return std::pair(code, json::parse(out_.str(), nullptr, false));
+  };
+  const auto [grown, growth] = scale(2, /*yes=*/false);
+  EXPECT_EQ(grown, 0) << err_.str();
+  EXPECT_EQ(growth["outcome"], "done");
+  EXPECT_EQ(growth["from"], 0) << "as in plan";
+  EXPECT_EQ(growth["now"],
+            json({{"count", 2}, {"ready", true}, {"reason", ""}, {"not_counted", json::object()}}));
+  EXPECT_TRUE(growth["error"].is_null());
+  const auto [unasked, refused] = scale(1, /*yes=*/false);
+  EXPECT_EQ(unasked, 2) << "there is a terminal, and nobody is asked";
+  EXPECT_THAT(err_.str(), HasSubstr("nobody is asked with --output: give --yes"));
+  EXPECT_EQ(refused["outcome"], "not_done");
+  EXPECT_EQ(refused["remove"].size(), 1U);
+  EXPECT_TRUE(refused["now"].is_null());
+  cluster_.HangDrain(cluster_.Nodes().at(0)["ID"]);
+  cluster_.HangDrain(cluster_.Nodes().at(1)["ID"]);
+  const auto [begun, accepted] = scale(1, /*yes=*/true, /*no_wait=*/true);
+  EXPECT_EQ(begun, 0) << err_.str();
+  EXPECT_EQ(accepted["outcome"], "accepted");
+}
+
+TEST_F(PlanCommands, scale_that_fails_says_why_to_a_program) {
+  cluster_.FailStart(1, "ErrorUnschedulable", "no host has room");
+  EXPECT_EQ(Scale({.count = 1, .output = "json"}), 1);
+  const json failed = json::parse(out_.str(), nullptr, false);
+  EXPECT_EQ(failed["outcome"], "failed");
+  EXPECT_THAT(failed["error"].get<std::string>(), HasSubstr("no host has room"));
+  EXPECT_EQ(failed["now"]["count"], 0);
+  Configure({"dry-run=true"});
+  EXPECT_EQ(Scale({.count = 2, .output = "json"}), 1);
+  const json dry = json::parse(out_.str(), nullptr, false);
+  EXPECT_EQ(dry["outcome"], "not_done");
+  EXPECT_THAT(dry["error"].get<std::string>(), HasSubstr("the policy sets dry-run"));
 }
 
 TEST_F(PlanCommands, scale_resumes_what_a_command_that_was_killed_has_begun) {

@@ -306,6 +306,13 @@ TEST(Troubles, of_a_vm_are_told_in_words) {
                                                       "it was protected"};
        },
        "its removal was undone at 2026-03-01T11:01:00Z: it was protected"},
+      {"needed by a growth that took its removal back",
+       [](World& w) {
+         w.With(Vm("v").Joined()).With(Node("v"));
+         w.Raw().vms[0].vm.Change().removal_undone = {scaling::kNow - minutes(5),
+                                                      scaling::kNeededByGrowth};
+       },
+       ""},
       {"refused long ago",
        [](World& w) {
          w.With(Vm("v").Joined()).With(Node("v"));
@@ -374,6 +381,23 @@ TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
                               "renews it")));
   inspection.report.reason = PausedText(inspection.snapshot.key, inspection.lease.record.paused);
   EXPECT_THAT(TableOf(inspection), Not(HasSubstr("Trouble:    pool default/web is paused")));
+}
+
+TEST(StatusTable, C7_a_protected_vm_is_marked_and_its_story_says_by_what) {
+  World world;
+  world.With(Vm("web-a").Joined().Protected()).With(Node("web-a"));
+  world.With(Vm("web-b").Joined()).With(Node("web-b").Meta("harvester_protect", "true"));
+  world.With(Vm("web-c").Joined()).With(Node("web-c"));
+  const std::string table = TableOf(world);
+  EXPECT_THAT(table, AllOf(HasSubstr("web-a  ready, protected"),
+                           HasSubstr("web-b  ready, protected"), HasSubstr("web-c  ready    ")));
+  EXPECT_THAT(Story(Describe(world), "web-a"), HasSubstr("Protected:  by its annotation\n"));
+  EXPECT_THAT(Story(Describe(world), "web-b"),
+              HasSubstr("Protected:  by its node's meta harvester_protect\n"));
+  world.Raw().vms[0].vm.Change().protect = {.until = scaling::kNow + minutes(5)};
+  EXPECT_EQ(Json(world)["vms"][0]["protected_by"], "its annotation, until 2026-03-01T12:05:00Z");
+  EXPECT_EQ(Json(world)["vms"][1]["protected"], false) << "as before: by its annotation";
+  EXPECT_EQ(Json(world)["vms"][2]["protected_by"], "");
 }
 
 TEST(StatusTable, C18_a_drained_vm_that_is_held_says_by_what_and_until_when) {

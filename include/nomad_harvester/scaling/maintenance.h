@@ -93,6 +93,8 @@ struct Inspection {
   // is wrong. Also says what is wrong with its namespace. Empty: it exists, or its Lease is not
   // known.
   std::string nothing_exists;
+  // A policy that is known names the pool, so that its name is no mistake (`claimed`).
+  bool is_claimed = false;
   // Removals in other pools of the namespace that have been unfinished for ten minutes or whose age
   // is not known (rule S5). The policies of these pools are not known.
   std::map<PoolKey, std::vector<UnfinishedRemoval>> unclaimed;
@@ -139,6 +141,9 @@ struct Collection {
   absl::Status outcome;
   // Items that need an operator or another process. Excludes items that a policy keeps on purpose.
   std::vector<Unfinished> unfinished;
+  // The VMs that an interrupted growth was to make, by name: its action stays on the pool's Lease,
+  // and the next growth makes them. Only of Collect.
+  std::vector<std::string> not_made{};
 };
 
 class Maintenance {
@@ -172,7 +177,7 @@ class Maintenance {
 
   // Only reads. Fails if Harvester cannot be read. If Nomad cannot be read, the snapshot says so
   // and the pool is not ready. `defines_vms`: the policy defines new VMs, and existing VMs are
-  // compared with that. `claimed`: the other pools for which a policy is known.
+  // compared with that. `claimed`: the pools for which a policy is known.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy, bool defines_vms,
                                      std::set<PoolKey> claimed = {}) const;

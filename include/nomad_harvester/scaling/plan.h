@@ -63,6 +63,8 @@ struct ScalePlan {
 // A VM whose removal was refused, rolled back or cancelled comes last in the order for this long,
 // so that the same VMs are not drained over and over (rule C8).
 inline constexpr base::Duration kVictimCooldown = std::chrono::hours(1);
+// Why the removal of a VM was undone that a growth needs, in its annotation.
+inline constexpr char kNeededByGrowth[] = "a scale-out needs it: its removal is cancelled";
 // True if the VM's annotation says that its removal was rolled back within that time.
 inline bool WasRecentlyRolledBack(const harvester::VirtualMachine& vm, base::WallTime now) {
   return vm.removal_undone.has_value() && now - vm.removal_undone->at < kVictimCooldown;

@@ -90,7 +90,11 @@ class HarvesterCheck {
                  kSeeHarvester);
     }
     CheckVersion(version, setting);
-    const absl::Status admitted = CheckSources(context_, deps_, policy_, reads, missing, &lines_);
+    const bool has_joined = facts_->vms.has_value() &&
+                            std::any_of(facts_->vms->begin(), facts_->vms->end(),
+                                        [](const auto& vm) { return harvester::HasJoined(vm); });
+    const absl::Status admitted =
+        CheckSources(context_, deps_, policy_, reads, missing, has_joined, &lines_);
     CheckNamespace(ns, admitted);
     if (foreign.ok() && !foreign->empty()) WarnOfForeign(*foreign);
     return std::move(lines_).Take("something that it needs has failed");

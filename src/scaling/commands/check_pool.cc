@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/observer.h"
 
@@ -116,8 +117,17 @@ void CheckReadyDrivers(const config::PoolPolicy& policy, const std::vector<nomad
     if (!detected.contains(driver)) missing.push_back(driver);
   }
   if (detected.empty()) {
-    lines->Set(kReadyDrivers, CheckOutcome::kUnknown,
-               "the pool has no node that tells its drivers");
+    static const std::vector<std::string> kKnown = {"docker", "exec", "exec2",   "java",
+                                                    "podman", "qemu", "raw_exec"};
+    std::string doubts;
+    for (const std::string& driver : policy.ready_drivers) {
+      if (std::find(kKnown.begin(), kKnown.end(), driver) != kKnown.end()) continue;
+      const auto nearest = base::NearestName(driver, kKnown);
+      if (nearest.has_value()) doubts += "; " + driver + ": did you mean " + *nearest + "?";
+    }
+    lines->Set(kReadyDrivers, doubts.empty() ? CheckOutcome::kUnknown : CheckOutcome::kWarn,
+               "the pool has no node that tells its drivers" + doubts,
+               doubts.empty() ? "" : "correct ready_drivers, unless there is such a driver");
   } else if (missing.empty()) {
     lines->Set(kReadyDrivers, CheckOutcome::kPass, "nodes of the pool have them");
   } else {

@@ -55,29 +55,31 @@ bool IsUnread(const absl::Status& status) {
   return kube::IsForbidden(status) || absl::IsPermissionDenied(status);
 }
 
+std::string CureOf(const std::string& key, const absl::Status& problem) {
+  std::string cure = CureOfSource(key, problem);
+  return cure.empty() ? kSeeHarvester : cure;
+}
+
 // Reports a source that every new VM needs. An unreadable source is also a failure, but is not
 // called missing.
-void SetSource(const std::string& id, const absl::Status& status, const std::string& seen,
-               const std::string& cure, const std::string& resources, CheckLines* lines) {
+void SetSource(const std::string& key, const absl::Status& status, const std::string& seen,
+               CheckLines* lines) {
+  const std::string id = "harvester." + key;
   if (status.ok()) {
     lines->Set(id, CheckOutcome::kPass, seen);
-  } else if (IsUnread(status)) {
-    lines->Set(id, CheckOutcome::kFail,
-               "the token may not read it, so no VM can be made: " + base::Message(status),
-               "grant get and list on " + resources +
-                   " in its namespace, as the second Role of examples/rbac.yaml does");
-  } else {
-    lines->Set(id, CheckOutcome::kFail, base::Message(status), cure);
+    return;
   }
+  const char* const unread = "the token may not read it, so no VM can be made: ";
+  lines->Set(id, CheckOutcome::kFail, (IsUnread(status) ? unread : "") + base::Message(status),
+             CureOf(key, status));
 }
 
 // A class that the token may not read is no obstacle: Harvester's own dry run accepts any name.
-void SetClass(const std::string& id, const absl::Status& status,
+void SetClass(const std::string& id, const std::string& key, const absl::Status& status,
               const std::vector<std::string>& unread, const std::string& resource, bool lacks_right,
               CheckLines* lines) {
   if (!status.ok()) {
-    lines->Set(id, CheckOutcome::kFail, base::Message(status),
-               "create it, or correct its name: a dry run of a VM does not notice");
+    lines->Set(id, CheckOutcome::kFail, base::Message(status), CureOf(key, status));
   } else if (!unread.empty() && !lacks_right) {
     lines->Set(id, CheckOutcome::kFail,
                "the read of " + absl::StrJoin(unread, ", ") +
@@ -112,9 +114,52 @@ void WarnOfPlaceholders(const TemplateSource& source, const std::string& subject
              "write the names or addresses of your own servers there");
 }
 
+// What a node needs to be the pool's, and no VM has shown yet that the image has it. Of what the
+// user data encodes, downloads or computes, this is not known.
+void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source,
+                  const std::string& subject, CheckLines* lines) {
+  constexpr char kId[] = "harvester.templates";
+  if (source.text.empty()) {
+    lines->Add(kId, subject, CheckOutcome::kWarn,
+               "there is none: no VM joins Nomad, unless the image does that by itself",
+               "set user_data_file, as in examples/cloud-init.yaml, or install such an image");
+    return;
+  }
+  std::string text;
+  for (const absl::string_view line : absl::StrSplit(source.text, '\n')) {
+    if (base::TrimAsciiSpace(base::ToStd(line)).starts_with('#')) continue;
+    text += base::ToStd(line);
+    text += '\n';
+  }
+  std::vector<std::string> missing;
+  const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
+                          std::string_view by_default) {
+    const bool has_it = !value.has_value() || value->empty() || *value == by_default ||
+                        harvester::UsesVariable(text, key) ||
+                        text.find(*value) != std::string::npos;
+    if (!has_it) missing.push_back(key + " = \"{{" + key + "}}\"");
+  };
+  expect("node_class", policy.node_class, "autoscaler-default-pool");
+  expect("datacenter", policy.datacenter, "dc1");
+  expect("node_pool", policy.node_pool, "default");
+  constexpr std::string_view kMeta = "meta.";
+  if (policy.node_attribute.starts_with(kMeta)) {
+    const std::string key = policy.node_attribute.substr(kMeta.size());
+    if (text.find(key) == std::string::npos) missing.push_back("meta { " + key + " }");
+  }
+  if (missing.empty()) return;
+  const bool shows_all = source.text.starts_with("#cloud-config") &&
+                         text.find("encoding:") == std::string::npos &&
+                         text.find("://") == std::string::npos;
+  lines->Add(kId, subject, shows_all ? CheckOutcome::kWarn : CheckOutcome::kUnknown,
+             "nothing in it sets " + absl::StrJoin(missing, ", ") +
+                 " for Nomad's client: unless the image does, no node is the pool's",
+             "write it into the client's configuration there, as in examples/cloud-init.yaml");
+}
+
 // Ignores the root disk's size, which is checked with the image.
 void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
-                    const CreationSources& sources, CheckLines* lines) {
+                    const CreationSources& sources, bool has_joined, CheckLines* lines) {
   constexpr char kId[] = "harvester.templates";
   policy.disk_bytes.reset();
   const auto plan = PlanCreation(deps, policy, WithoutProblems(sources), 0, "");
@@ -125,7 +170,8 @@ void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
   }
   const std::string& text = plan->user_data.text;
   // What a variable at the beginning becomes is not known here.
-  if (text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text)) {
+  const bool runs = text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text);
+  if (runs) {
     lines->Set(kId, CheckOutcome::kPass, "they render");
   } else {
     lines->Set(kId, CheckOutcome::kFail,
@@ -137,6 +183,10 @@ void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
   const auto subject = [](const std::string& key, const std::optional<std::string>& file) {
     return key + (file.has_value() ? " " + *file : "");
   };
+  if (runs && !has_joined) {
+    CheckJoining(policy, plan->user_data, subject(plan->user_data.key, policy.user_data_file),
+                 lines);
+  }
   WarnOfPlaceholders(plan->user_data, subject(plan->user_data.key, policy.user_data_file), lines);
   WarnOfPlaceholders(plan->network_data, subject(plan->network_data.key, policy.network_data_file),
                      lines);
@@ -153,13 +203,11 @@ void CheckImage(const config::PoolPolicy& policy, const absl::StatusOr<harvester
       return;
     }
   }
-  SetSource(kId, image.status(),
+  SetSource("image", image.status(),
             image.ok() && !image->name.empty()
                 ? "imported: " + image->ns + "/" + image->name + ", \"" + image->display_name + "\""
                 : "as the template says",
-            "upload it, wait for its import, or correct the key image: `kubectl get "
-            "virtualmachineimages.harvesterhci.io -A` lists what there is",
-            "virtualmachineimages", lines);
+            lines);
 }
 
 // Returns true if no host offers what the policy asks for.
@@ -289,7 +337,7 @@ void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPla
   } else {
     lines->Set(kId, room->vms == 0 ? CheckOutcome::kFail : CheckOutcome::kPass,
                "room for " + std::to_string(room->vms) + " more VMs: " + room->limit,
-               room->vms == 0 ? "raise the quota of the namespace, or remove what uses it" : "");
+               room->vms == 0 ? kCureOfNoQuota : "");
   }
 }
 
@@ -312,8 +360,7 @@ void CheckRoom(const absl::StatusOr<HostRooms>& rooms, const std::optional<harve
     lines->Set(kId, CheckOutcome::kFail, NeverText(room.forecast), kCureOfNever);
   } else {
     lines->Set(kId, room.vms == 0 ? CheckOutcome::kWarn : CheckOutcome::kPass,
-               "there is room for " + Describe(room),
-               room.vms == 0 ? "make room or add a host: growth then goes on by itself" : "");
+               "there is room for " + Describe(room), room.vms == 0 ? kCureOfNoRoom : "");
   }
 }
 
@@ -359,33 +406,30 @@ SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies
 
 absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
                           const config::PoolPolicy& policy, const SourceReads& reads,
-                          const std::vector<Right>& missing, CheckLines* lines) {
+                          const std::vector<Right>& missing, bool has_joined, CheckLines* lines) {
   const CreationSources& sources = reads.sources;
   if (policy.vm_template.has_value()) {
     absl::Status problem = sources.vm_template.status();
     if (problem.ok()) problem = sources.disk_images.status();
-    SetSource("harvester.vm_template", problem, "exists, in a version that VMs can be made of",
-              "name one that `kubectl get virtualmachinetemplates.harvesterhci.io -A` lists",
-              "virtualmachinetemplates and virtualmachinetemplateversions", lines);
+    SetSource("vm_template", problem, "exists, in a version that VMs can be made of", lines);
   }
   CheckImage(policy, sources.image, lines);
   if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
-    SetClass("harvester.storage_classes", sources.storage_classes, sources.unread_storage,
-             "storageclasses.storage.k8s.io", Lacks(missing, "get", "storageclasses"), lines);
+    SetClass("harvester.storage_classes", "storage_class", sources.storage_classes,
+             sources.unread_storage, "storageclasses.storage.k8s.io",
+             Lacks(missing, "get", "storageclasses"), lines);
   }
   if (policy.machine.contains("priority_class")) {
-    SetClass("harvester.priority_class", sources.priority_class, sources.unread_priority,
-             "priorityclasses.scheduling.k8s.io", Lacks(missing, "get", "priorityclasses"), lines);
+    SetClass("harvester.priority_class", "priority_class", sources.priority_class,
+             sources.unread_priority, "priorityclasses.scheduling.k8s.io",
+             Lacks(missing, "get", "priorityclasses"), lines);
   }
-  SetSource("harvester.networks", sources.networks.status(), "exist",
-            "create the VM network in Harvester, or correct the key networks",
-            "network-attachment-definitions", lines);
+  SetSource("networks", sources.networks.status(), "exist", lines);
   if (!policy.ssh_keys.empty()) {
-    SetSource("harvester.ssh_keys", sources.public_keys.status(), "exist",
-              "create the SSH key in Harvester, or correct the key ssh_keys", "keypairs", lines);
+    SetSource("ssh_keys", sources.public_keys.status(), "exist", lines);
   }
   const bool lacks_devices = !DevicesOf(policy).empty() && CheckDevices(policy, reads, lines);
-  if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, lines);
+  if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, has_joined, lines);
   const auto plan = PlanCreation(deps, policy, sources, 0, "");
   absl::Status admitted = absl::UnknownError("there was no dry run");
   if (plan.ok()) {

@@ -98,6 +98,9 @@ Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& 
   if (resumed.outcome.ok() && resumed.last.has_value()) {
     collection.unfinished = FindUnfinished(*resumed.last);
   }
+  if (const auto action = run.lease.record().action; action.has_value()) {
+    for (const auto& [name, id] : action->create) collection.not_made.push_back(name);
+  }
   return collection;
 }
 

@@ -200,8 +200,9 @@ void DescribeNothing(Inspection* inspection) {
   } else if (inspection->lease.problem.empty()) {
     inspection->nothing_exists = "pool " + key.pool + " has no VM and no Lease in namespace " +
                                  key.ns +
-                                 (ns.is_known ? ": no Scale of it has begun, or its name is wrong"
-                                              : "; the namespace could not be read");
+                                 (inspection->is_claimed ? ": no Scale of it has begun"
+                                  : ns.is_known ? ": no Scale of it has begun, or its name is wrong"
+                                                : "; the namespace could not be read");
   }
 }
 
@@ -252,7 +253,7 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.current_template = inspection.current_template;
   inspection.report = ReportStatus(snapshot, inputs);
   ReadForeignNodes(context, *clients_.nomad, &inspection);
-  claimed.insert(snapshot.key);
+  inspection.is_claimed = !claimed.insert(snapshot.key).second;
   inspection.unclaimed = OldUnclaimed(snapshot, claimed);
   if (snapshot.vms().empty() && !inspection.lease.present) {
     inspection.ns = ReadNamespace(context, policy.ns);

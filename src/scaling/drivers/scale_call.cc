@@ -384,8 +384,8 @@ std::string ScaleCall::FitQuotas(std::size_t wanted, ScalePlan* plan) const {
   if (!room.has_value() || std::cmp_greater_equal(room->vms, plan->create.size())) return "";
   KeepCreations(plan, static_cast<std::size_t>(room->vms));
   return std::to_string(room->vms) + " of " + std::to_string(wanted) +
-         " VMs fit the quota of namespace " + deps_.key.ns + ": " + room->limit +
-         "; raise it, and the rest follows by itself";
+         " VMs fit the quota of namespace " + deps_.key.ns + ": " + room->limit + "; " +
+         kCureOfNoQuota;
 }
 
 // Reduces the plan to as many VMs as fit; the action returns an error for the rest.

@@ -177,6 +177,12 @@ std::string DerivedUuid(const std::string& seed) {
          hex.substr(16, 4) + "-" + hex.substr(20, 12);
 }
 
+absl::Status WithCure(std::string_view key, const absl::Status& problem) {
+  const std::string cure = CureOfSource(key, problem);
+  if (cure.empty()) return problem;
+  return base::MakeStatus(problem.code(), base::Message(problem) + "; " + cure);
+}
+
 // Returns all missing or refused objects, or else the first failed request.
 absl::Status ProblemOf(const std::vector<absl::Status>& statuses) {
   absl::Status all;
@@ -302,10 +308,15 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   auto user_data = ReadTemplate(kUserData, policy.user_data, policy.user_data_file);
   auto network_data = ReadTemplate(kNetworkData, policy.network_data, policy.network_data_file);
   NH_RETURN_IF_ERROR(
-      ProblemOf({user_data.status(), network_data.status(), wanted.problem,
-                 sources.gpus_are_host_devices.status(), sources.image.status(),
-                 sources.disk_images.status(), sources.storage_classes, sources.networks.status(),
-                 sources.public_keys.status(), sources.priority_class}));
+      ProblemOf({user_data.status(), network_data.status(),
+                 sources.vm_template.ok() ? wanted.problem
+                                          : WithCure("vm_template", sources.vm_template.status()),
+                 sources.gpus_are_host_devices.status(), WithCure("image", sources.image.status()),
+                 WithCure("vm_template", sources.disk_images.status()),
+                 WithCure("storage_class", sources.storage_classes),
+                 WithCure("networks", sources.networks.status()),
+                 WithCure("ssh_keys", sources.public_keys.status()),
+                 WithCure("priority_class", sources.priority_class)}));
   plan.user_data = *std::move(user_data);
   plan.network_data = *std::move(network_data);
   NH_RETURN_IF_ERROR(CheckTokenIsUsed(policy, plan));

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/error.h"
 
 #include "execution/template_base.h"
 
@@ -129,7 +131,41 @@ absl::StatusOr<std::optional<harvester::VmTemplate>> ReadBase(const runtime::Con
   return *std::move(read);
 }
 
+struct SourceCure {
+  std::string_view key;
+  std::string_view cure;
+  std::string_view resources;  // empty: the right to read it is optional
+};
+constexpr SourceCure kSourceCures[] = {
+    {"vm_template", "name one that `kubectl get virtualmachinetemplates.harvesterhci.io -A` lists",
+     "virtualmachinetemplates and virtualmachinetemplateversions"},
+    {"image",
+     "upload it, wait for its import, or correct the key image: `kubectl get "
+     "virtualmachineimages.harvesterhci.io -A` lists what there is",
+     "virtualmachineimages"},
+    {"networks", "create the VM network in Harvester, or correct the key networks",
+     "network-attachment-definitions"},
+    {"ssh_keys", "create the SSH key in Harvester, or correct the key ssh_keys", "keypairs"},
+    {"storage_class", "create it, or correct its name", ""},
+    {"priority_class", "create it, or correct its name", ""}};
+
 }  // namespace
+
+std::string CureOfSource(std::string_view key, const absl::Status& problem) {
+  for (const SourceCure& source : kSourceCures) {
+    if (source.key != key) continue;
+    if (kube::IsForbidden(problem) || absl::IsPermissionDenied(problem)) {
+      return source.resources.empty()
+                 ? ""
+                 : "grant get and list on " + std::string(source.resources) +
+                       " in its namespace, as the second Role of examples/rbac.yaml does";
+    }
+    if (absl::IsNotFound(problem) || absl::IsFailedPrecondition(problem)) {
+      return std::string(source.cure);
+    }
+  }
+  return "";
+}
 
 void AddProblem(const absl::Status& problem, absl::Status* all) {
   if (problem.ok() || all->ok()) {

@@ -37,6 +37,9 @@ struct CreationSources {
 // Reads in parallel and blocks until done; reads that depend on the template follow it.
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy);
+// What to do about the problem of the source with this key of the policy: of its object that is
+// missing, cannot be used or may not be read. Empty: the problem is another one, or says it.
+std::string CureOfSource(std::string_view key, const absl::Status& problem);
 // The classes that the token lacks the right to read: "storage class X", "priority class Y".
 std::vector<std::string> UnreadClasses(const CreationSources& sources);
 

@@ -25,6 +25,8 @@ inline constexpr char kCureOfNever[] =
     "run (node_selector, availability_zones; for a taint a toleration in vm_template), or add such "
     "a host";
 inline constexpr char kCureOfNoRoom[] = "make room or add a host, and the rest follows by itself";
+inline constexpr char kCureOfNoQuota[] =
+    "raise the quota of the namespace, or remove what uses it, and the rest follows by itself";
 
 // "3 more VMs; hosts a and b have …": the number, and what limits it.
 std::string Describe(const harvester::Room& room);

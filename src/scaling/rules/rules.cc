@@ -727,9 +727,7 @@ constexpr auto kTable = std::to_array<Rule>({
        return Has(f.node, NodeStatus::kReady) && action.has_value() &&
               action->cancel.contains(f.view->vm->name);
      },
-     [](const Facts& f) {
-       return RollBack("a scale-out needs it: its removal is cancelled", f.node);
-     }},
+     [](const Facts& f) { return RollBack(kNeededByGrowth, f.node); }},
     {Row::kMarkedProtected, "marked-protected", "marked; protected by its annotation",
      "or protected by its meta", "roll back, report", [](const Facts& f) { return f.is_protected; },
      [](const Facts& f) {
