@@ -21,14 +21,14 @@ inline constexpr std::size_t kMaxHistory = 100;
 
 struct RemovedVm {
   std::string name;
-  std::string template_hash;   // annotation template-hash
-  std::string template_parts;  // annotation template-parts: a JSON object; empty: unknown
-  std::string made_by;         // the action that created it
-  std::string action;          // the action that removed it
-  std::string why;
+  std::string template_hash{};   // annotation template-hash
+  std::string template_parts{};  // annotation template-parts: a JSON object; empty: unknown
+  std::string made_by{};         // the action that created it
+  std::string action{};          // the action that removed it
+  std::string why{};
   base::WallTime made_at{};
-  std::optional<base::WallTime> joined_at;
-  std::optional<base::WallTime> ready_at;
+  std::optional<base::WallTime> joined_at{};
+  std::optional<base::WallTime> ready_at{};
   base::WallTime removed_at{};  // when its deletion began; 1970 if the entry is unreadable
 };
 
