@@ -141,6 +141,7 @@ std::vector<nlohmann::json> Cluster::Vms() const { return impl_->Copies(kVms); }
 std::vector<nlohmann::json> Cluster::Secrets() const { return impl_->Copies(kSecrets); }
 std::vector<nlohmann::json> Cluster::Claims() const { return impl_->Copies(kClaims); }
 std::vector<nlohmann::json> Cluster::Leases() const { return impl_->Copies(kLeases); }
+std::vector<nlohmann::json> Cluster::ConfigMaps() const { return impl_->Copies(kConfigMaps); }
 std::vector<nlohmann::json> Cluster::Events() const { return impl_->Copies(kEvents); }
 
 std::vector<nlohmann::json> Cluster::Nodes() const {

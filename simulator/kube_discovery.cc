@@ -21,6 +21,7 @@ Json ShortNames(std::string_view plural) {
   static const auto* const kNames =
       new std::map<std::string_view, Json>{{"virtualmachines", {"vm", "vms"}},
                                            {"virtualmachineinstances", {"vmi", "vmis"}},
+                                           {"configmaps", {"cm"}},
                                            {"events", {"ev"}},
                                            {"namespaces", {"ns"}},
                                            {"nodes", {"no"}},

@@ -13,7 +13,7 @@ constexpr const ResourceDef* kAll[] = {
     &kVms,    &kInstances,  &kImages,         &kNetworks,        &kKeyPairs,  &kSecrets,
     &kClaims, &kCoreEvents, &kEvents,         &kNamespaces,      &kTemplates, &kTemplateVersions,
     &kLeases, &kQuotas,     &kStorageClasses, &kPriorityClasses, &kSettings,  &kHosts,
-    &kPods};
+    &kPods,   &kConfigMaps};
 
 std::string WithGroup(std::string_view name, const ResourceDef& def) {
   std::string text(name);

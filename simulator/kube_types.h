@@ -41,6 +41,7 @@ inline constexpr ResourceDef kNetworks{"k8s.cni.cncf.io",
                                        true,
                                        true};
 inline constexpr ResourceDef kSecrets{"", "v1", "secrets", "Secret", true, false};
+inline constexpr ResourceDef kConfigMaps{"", "v1", "configmaps", "ConfigMap", true, false};
 inline constexpr ResourceDef kClaims{"",   "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
                                      true, false};
 inline constexpr ResourceDef kPods{"", "v1", "pods", "Pod", true, false};

@@ -201,9 +201,11 @@ struct StatusArguments {
   std::vector<std::string> words{};  // of the command: `vm`, once the pool's name is taken
   std::string vm;                    // empty: the pool
   bool all = false;                  // the pools of all policies
+  bool history = false;              // removed VMs
   WatchArguments watch = {};
 };
-// 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM.
+// 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM. The history
+// needs Harvester alone: 0 shown, 1 it cannot be read.
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments);
 // The same for several pools, one line each: the first of 1, 3 and 0 that any pool has.
 int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments);

@@ -68,6 +68,7 @@ constexpr Example kExamples[] = {
     {"check", "check --agent-config agent.hcl --policy web.hcl -o json"},
     {"status", "status batch-workers -o wide"},
     {"status", "status --all"},
+    {"status", "status --history batch-workers"},
     {"status", "status --agent-config agent.hcl --policy web.hcl"},
     {"demand", "demand batch-workers"},
     {"demand", "demand 'nodes-needed node_class=web'"},

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
@@ -91,6 +92,46 @@ absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
   return inspection;
 }
 
+// The removed VMs, or the one that is named.
+Look LookAtHistory(const CommandRun& run, const StatusArguments& arguments) {
+  const config::PoolPolicy& policy = *run.settings.policy;
+  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
+  const auto history = run.maintenance.ReadHistory(run.context.WithTimeout(kOperatorBudget), key);
+  if (!history.ok()) {
+    return {.exit_code = kExitFailure, .error = base::Message(history.status())};
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"NAME", "MADE", "JOINED", "REMOVED", "ACTION", "TEMPLATE", "WHY"}};
+  nlohmann::ordered_json removed = nlohmann::ordered_json::array();
+  for (const harvester::RemovedVm& vm : *history) {
+    if (!arguments.vm.empty() && vm.name != arguments.vm) continue;
+    const nlohmann::json entry = ToJson(vm);
+    std::vector<std::string>& row = rows.emplace_back(1, vm.name);
+    for (const char* const key_of_cell :
+         {"made", "joined", "removed", "action", "template", "why"}) {
+      row.push_back(base::GetString(entry, key_of_cell));
+    }
+    removed.push_back({{"name", vm.name}});
+    removed.back().update(nlohmann::ordered_json(entry));
+  }
+  if (removed.empty() && !arguments.vm.empty()) {
+    return {.exit_code = kExitFailure,
+            .error = "the history of pool " + key.ToString() + " has no VM " + arguments.vm +
+                     "; it keeps the last " + std::to_string(harvester::kMaxHistory) +
+                     " that were removed"};
+  }
+  Look look;
+  if (arguments.output == "json" || arguments.output == "yaml") {
+    look.text = PrintableDocument(
+        arguments.output,
+        {{"namespace", key.ns}, {"node_group_name", key.pool}, {"removed", std::move(removed)}});
+  } else {
+    look.text = Table(rows, run.terminal.width);
+  }
+  look.state = look.text;
+  return look;
+}
+
 int ExitCodeOf(const PoolStatus& status) {
   if (!status.inspection.snapshot.observation().nomad.ok()) return kExitFailure;
   if (!status.inspection.report.status.ready) return kExitNotReady;
@@ -106,6 +147,7 @@ int Worse(int one, int other) {
 }
 
 Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
+  if (arguments.history) return LookAtHistory(run, arguments);
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
   auto inspection = InspectPool(run, limited, !arguments.watch.watch);
   if (!inspection.ok()) {
@@ -242,11 +284,16 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
       "POOL|VM", arguments->words,
       "The pool, by the label of its enabled policy; any other name is a VM of the pool, of which "
       "it shows everything");
+  CLI::Option* const all = command->add_flag(
+      "--all", arguments->all,
+      "The pools of all enabled policies of the files, one line each; with -n, those of the "
+      "namespace");
+  all->excludes(words);
   command
-      ->add_flag("--all", arguments->all,
-                 "The pools of all enabled policies of the files, one line each; with -n, those of "
-                 "the namespace")
-      ->excludes(words);
+      ->add_flag("--history", arguments->history,
+                 "The pool's removed VMs, the last one first: what each was made of, and why it "
+                 "was removed. Needs an optional right")
+      ->excludes(all);
   AddOutputOption(*command, arguments->output, {kForPeople, "wide", "json", "yaml"});
   AddWatchOptions(*command, arguments->watch);
 }

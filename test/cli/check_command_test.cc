@@ -1239,6 +1239,9 @@ TEST(CheckCommand, names_each_right_that_is_missing) {
       {"list", "events", {}, {optional}},
       {"create", "events", {}, {optional}},
       {"patch", "events", {}, {optional}},
+      {"create", "configmaps", {}, {optional}},
+      {"patch", "configmaps", {}, {optional}},
+      {"get", "configmaps", {}, {optional}},
       {"list", "nodes", {}, {optional}}};
   for (const bool incomplete : {false, true}) {
     for (const TestedRight& right : rights) {

@@ -299,6 +299,39 @@ TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("has no VM quite-another; it has web-"), HasSubstr(vm)));
 }
 
+TEST_F(MaintenanceCommands, T3_status_shows_the_history_of_removed_vms) {
+  std::string output = kForPeople;
+  const auto history = [&] {
+    return Call("status", [&](const CommandRun& run) {
+      return ShowStatus(run, {.output = output, .vm = vm_, .history = true});
+    });
+  };
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  EXPECT_EQ(history(), 1);
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("pool nomad/web has no history"),
+                    HasSubstr("grant get, create and patch of configmaps in namespace nomad")));
+  ASSERT_TRUE(Scale(0).ok());
+  EXPECT_EQ(history(), 0) << err_.str();
+  EXPECT_THAT(out_.str(),
+              MatchesRegex("NAME +MADE +JOINED +REMOVED +ACTION +TEMPLATE +WHY\n" + vm +
+                           "  20.*Z  20.*Z  20.*Z  [a-z0-9]+  v2:[0-9a-f]+  scale-in\n"));
+  output = "json";
+  EXPECT_EQ(history(), 0) << err_.str();
+  const auto json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["node_group_name"], "web");
+  EXPECT_EQ(json["removed"][0]["name"], vm);
+  EXPECT_TRUE(json["removed"][0]["parts"].contains("image"));
+  vm_ = "web-never";
+  EXPECT_EQ(history(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("the history of pool nomad/web has no VM web-never"));
+  cluster_.Forbid("get", "configmaps");
+  EXPECT_EQ(history(), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("the history of pool nomad/web cannot be read; grant"),
+                                HasSubstr("is forbidden")));
+}
+
 // What a controller says of a VM.
 nlohmann::json EventOf(const std::string& vm, int number) {
   const std::string second = std::to_string(10 + number);

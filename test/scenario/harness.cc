@@ -62,6 +62,9 @@ Harness::Harness(simulator::Options options, const Interleaving& interleaving)
       invariants(clock, cluster),
       bystanders(clock, cluster),
       interleaving_(interleaving) {
+  // The history of removed VMs is off unless a test allows it (rule T3).
+  cluster.Forbid("create", "configmaps");
+  cluster.Forbid("patch", "configmaps");
   Start();
 }
 

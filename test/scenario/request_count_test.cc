@@ -135,6 +135,31 @@ TEST(Requests, a_creation_writes_three_times_for_each_vm_and_the_lease_a_few_tim
   }
 }
 
+TEST(Requests, T3_the_history_of_removed_vms_is_one_write_for_those_that_are_deleted_together) {
+  Harness h;
+  h.cluster.AllowAll();
+  ASSERT_TRUE(h.Scale(6).ok());
+  h.WaitUntilReady();
+  Counter counter(h);
+  ASSERT_TRUE(h.Scale(3).ok());
+  EXPECT_EQ(counter.Of("create configmaps"), 1) << counter.Text();
+  EXPECT_LE(counter.Of("patch configmaps"), 3) << counter.Text();
+  EXPECT_EQ(counter.Of("get configmaps"), 0) << counter.Text();
+  EXPECT_EQ(counter.Of("ask selfsubjectrulesreviews"), 1) << "the preflight's";
+}
+
+TEST(Requests, T3_without_the_right_the_history_costs_no_request) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.WaitUntilReady();
+  Counter counter(h);
+  ASSERT_TRUE(h.Scale(1).ok());
+  for (const char* verb : {"get", "create", "patch"}) {
+    EXPECT_EQ(counter.Of(std::string(verb) + " configmaps"), 0) << counter.Text();
+  }
+  EXPECT_EQ(counter.Of("ask selfsubjectrulesreviews"), 1) << "the preflight's";
+}
+
 // A text of counts without the one of `what`.
 std::string WithoutCount(const std::string& text, const std::string& what) {
   return std::regex_replace(text, std::regex("[0-9]+ " + what + "(, )?"), "");

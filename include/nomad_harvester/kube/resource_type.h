@@ -32,6 +32,7 @@ inline constexpr ResourceType kVirtualMachineTemplateVersions{"harvesterhci.io",
 inline constexpr ResourceType kNetworkAttachments{
     "k8s.cni.cncf.io", "v1", "network-attachment-definitions", "NetworkAttachmentDefinition"};
 inline constexpr ResourceType kSecrets{"", "v1", "secrets", "Secret"};
+inline constexpr ResourceType kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
 inline constexpr ResourceType kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims",
                                                       "PersistentVolumeClaim"};
 inline constexpr ResourceType kPods{"", "v1", "pods", "Pod"};

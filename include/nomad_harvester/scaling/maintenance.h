@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "nomad_harvester/harvester/vm_event.h"
+#include "nomad_harvester/harvester/vm_history.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
@@ -198,6 +199,12 @@ class Maintenance {
   // Events cannot be listed, the view says so.
   EventsView EventsOf(const runtime::Context& context, const std::string& ns,
                       const std::string& vm) const;
+
+  // Returns what the pool's removed VMs were made of, the one removed last first (rule T3). One
+  // GET. NOT_FOUND: none was written yet. PERMISSION_DENIED: the token may not read it. Both name
+  // the rights to grant.
+  absl::StatusOr<std::vector<harvester::RemovedVm>> ReadHistory(const runtime::Context& context,
+                                                                const PoolKey& key) const;
 
   // Shows what a Scale to `count` would do now, and what would make it fail. Only reads: a new VM
   // is tried with an API server dry run, and the Lease is not acquired. Does not know what only the

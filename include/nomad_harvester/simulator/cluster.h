@@ -178,6 +178,7 @@ class Cluster {
   std::vector<nlohmann::json> Secrets() const;
   std::vector<nlohmann::json> Claims() const;
   std::vector<nlohmann::json> Leases() const;
+  std::vector<nlohmann::json> ConfigMaps() const;
   std::vector<nlohmann::json> Events() const;       // of events.k8s.io
   std::vector<nlohmann::json> Nodes() const;        // of Nomad, in full
   std::vector<nlohmann::json> Allocations() const;  // in full

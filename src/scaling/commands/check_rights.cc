@@ -16,6 +16,11 @@ namespace {
 
 constexpr char kGrant[] = "grant what the Role of examples/rbac.yaml grants in namespace ";
 constexpr char kGrantCluster[] = "grant it as the optional ClusterRole of examples/rbac.yaml does";
+constexpr char kGrantHistory[] =
+    "grant it as the comment in the Role of examples/rbac.yaml does, in namespace ";
+
+constexpr char kNoHistory[] =
+    "what a VM was made of cannot be seen once it is removed (nomad-harvester status --history)";
 
 constexpr Right kStatusRights[] = {{"list", "kubevirt.io", "virtualmachines"}};
 constexpr Right kLeaseRights[] = {{"get", "coordination.k8s.io", "leases"},
@@ -49,6 +54,9 @@ std::vector<OptionalRight> OptionalRights(const config::PluginConfig& config,
                "that of the first attempt"},
       {.right = {"list", "coordination.k8s.io", "leases"},
        .loss = "nomad-harvester gc does not find pools of which only a Lease exists"},
+      {.right = {"create", "", "configmaps"}, .loss = kNoHistory},
+      {.right = {"patch", "", "configmaps"}, .loss = kNoHistory},
+      {.right = {"get", "", "configmaps"}, .loss = kNoHistory},
       {.right = {"list", "", "nodes"},
        .of_cluster = true,
        .loss = policy.on_host_maintenance == config::HostMaintenance::kEvacuate
@@ -132,6 +140,9 @@ std::vector<Right> CheckRights(const runtime::Context& context, const PoolDepend
   bool complete = true;
   const kube::AccessRules ask_each{.rules = {}, .incomplete = true};
   for (const OptionalRight& optional : OptionalRights(*deps.clients.config, policy)) {
+    // They are for one purpose, and granted together.
+    const bool is_history = std::string_view(optional.right.resource) == "configmaps";
+    if (is_history && Lacks(all_missing, "create", "configmaps")) continue;
     // A Role cannot grant rights on cluster-scoped objects, although a review of the namespace
     // lists them.
     const auto missing =
@@ -142,8 +153,9 @@ std::vector<Right> CheckRights(const runtime::Context& context, const PoolDepend
     all_missing.push_back(optional.right);
     const std::string subject = "optional right: " + RightText(optional.right);
     if (missing.ok()) {
-      lines->Add(kOptional, subject, CheckOutcome::kWarn, std::string("missing: ") + optional.loss,
-                 optional.of_cluster ? kGrantCluster : kGrant + policy.ns);
+      lines->Add(
+          kOptional, subject, CheckOutcome::kWarn, std::string("missing: ") + optional.loss,
+          optional.of_cluster ? kGrantCluster : (is_history ? kGrantHistory : kGrant) + policy.ns);
     } else {
       lines->Add(kOptional, subject, CheckOutcome::kFail, base::Message(missing.status()),
                  kSeeHarvester);

@@ -307,4 +307,22 @@ EventsView Maintenance::EventsOf(const runtime::Context& caller, const std::stri
   return view;
 }
 
+absl::StatusOr<std::vector<harvester::RemovedVm>> Maintenance::ReadHistory(
+    const runtime::Context& caller, const PoolKey& key) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  const auto observed =
+      clients_.kube->Get(context, kube::kConfigMaps, key.ns, harvester::LeaseName(key.pool));
+  if (observed.ok()) return harvester::ParseHistory(observed->object);
+  const std::string pool = "pool " + key.ToString();
+  const std::string grant =
+      "get, create and patch of configmaps in namespace " + key.ns + ", as examples/rbac.yaml says";
+  if (kube::IsNotFound(observed.status())) {
+    return base::NotFound(pool + " has no history: none of its VMs was removed while the plugin " +
+                          "had the optional right to write it; grant " + grant);
+  }
+  return base::Annotate(observed.status(),
+                        "the history of " + pool + " cannot be read" +
+                            (kube::IsForbidden(observed.status()) ? "; grant " + grant : ""));
+}
+
 }  // namespace nomad_harvester::scaling

@@ -220,6 +220,7 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
     rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns);
   }
   NH_ASSIGN_OR_RETURN(const kube::AccessRules rules, *rules_);
+  deps_.backlog.history.SetRights(rules);
   NH_ASSIGN_OR_RETURN(const std::vector<Right> missing,
                       MissingRights(context, *deps_.clients.kube, rules, deps_.key.ns,
                                     plan.create.empty() ? RemovalRights() : CreationRights()));

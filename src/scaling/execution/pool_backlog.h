@@ -16,6 +16,7 @@
 #include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/rules.h"
 
+#include "execution/pool_history.h"
 #include "rules/pool_record.h"
 #include "rules/retries.h"
 
@@ -97,6 +98,7 @@ struct PoolBacklog {
   std::map<std::string, base::MonoTime> gone_since;
   // The VM of each claim that goes with a VM that was observed as marked.
   std::map<std::string, std::string> seen_claims;
+  PoolHistory history;
 };
 
 }  // namespace nomad_harvester::scaling

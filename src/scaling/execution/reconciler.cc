@@ -313,6 +313,18 @@ void Reconciler::LogTroubles(const PassTasks& tasks) const {
   }
 }
 
+namespace {
+
+std::vector<const VmView*> DeletedBy(const PassTasks& tasks) {
+  std::vector<const VmView*> deleted;
+  for (const PassTask& task : tasks) {
+    if (task.kind == StepKind::kDelete) deleted.push_back(task.entry->view);
+  }
+  return deleted;
+}
+
+}  // namespace
+
 absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& context) {
   closed_at_.reset();
   auto observation = Observe(context, next_wait_);
@@ -331,6 +343,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   PassTasks tasks = TasksOf(decisions, now, &publications, &pass);
   deps_.backlog.retries.ConfirmAccepted(observed_at_, /*of_sweep=*/false);
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
+  deps_.backlog.history.Write(context, deps_, decisions.snapshot(), DeletedBy(tasks));
   publications_.Start(context, publications, decisions.snapshot().seen, now);
   CarryOut(context, &tasks, &pass);
   NH_RETURN_IF_ERROR(StoreFailures(context));

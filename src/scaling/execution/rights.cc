@@ -24,11 +24,13 @@ constexpr Right kRemovalRights[] = {{"get", "kubevirt.io", "virtualmachines"},
                                     {"delete", "", "secrets"},
                                     {"list", "", "persistentvolumeclaims"},
                                     {"delete", "", "persistentvolumeclaims"}};
+constexpr Right kHistoryRights[] = {{"create", "", "configmaps"}, {"patch", "", "configmaps"}};
 
 }  // namespace
 
 std::span<const Right> CreationRights() { return kCreationRights; }
 std::span<const Right> RemovalRights() { return kRemovalRights; }
+std::span<const Right> HistoryRights() { return kHistoryRights; }
 
 std::string RightText(const Right& right) {
   return std::string(right.verb) + " " + right.resource +

@@ -25,6 +25,9 @@ struct Right {
 std::span<const Right> CreationRights();
 std::span<const Right> RemovalRights();
 
+// Those that keep a pool's history (rule T3). Optional.
+std::span<const Right> HistoryRights();
+
 // "patch virtualmachines.kubevirt.io".
 std::string RightText(const Right& right);
 
