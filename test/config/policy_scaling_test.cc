@@ -146,11 +146,6 @@ TEST(PolicyScaling, max_unhealthy_is_a_count_or_a_percentage_up_to_a_hundred) {
   }
 }
 
-TEST(PolicyScaling, max_unhealthy_alone_gives_a_warning) {
-  EXPECT_THAT(PolicyOf({{"max_unhealthy", "2"}}).warnings,
-              Contains(HasSubstr("replace_unhealthy_after")));
-}
-
 TEST(PolicyScaling, drifted_vms_go_first_unless_the_policy_says_off) {
   EXPECT_EQ(PolicyOf({}).replace_drifted, ReplaceDrifted::kOnScaleIn);
   EXPECT_EQ(PolicyOf({{"replace_drifted", "off"}}).replace_drifted, ReplaceDrifted::kOff);
