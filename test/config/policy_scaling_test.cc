@@ -13,7 +13,6 @@
 namespace nomad_harvester::config {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
