@@ -92,6 +92,9 @@ function(nomad_harvester_add_test name)
     add_dependencies(long_tests ${name})
   else()
     add_dependencies(tests ${name})
+    if("scenario" IN_LIST arg_LABELS AND NOT "sweep" IN_LIST arg_LABELS)
+      add_dependencies(scenarios ${name})
+    endif()
   endif()
   # What is tested is optimized; a test itself need not be, the sweeps aside, which run for minutes: a third of
   # its compilation.

@@ -18,6 +18,8 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
+#include "nlohmann/json.hpp"
+
 namespace nomad_harvester::base {
 // Not unnamed, because a class outside of it has members of these types.
 namespace json_push {
@@ -92,6 +94,45 @@ class PathFollower {
   std::size_t skipped_ = 0;
   std::string name_;
 };
+
+void Follow(const nlohmann::json& value, PathFollower& follower) {
+  using Type = nlohmann::json::value_t;
+  if (follower.SkipsNext()) return;
+  switch (value.type()) {
+    case Type::object:
+      follower.Open(Kind::kObject);
+      for (const auto& [key, member] : value.items()) {
+        follower.Key(key);
+        Follow(member, follower);
+      }
+      follower.Close();
+      break;
+    case Type::array:
+      follower.Open(Kind::kArray);
+      for (const auto& element : value) Follow(element, follower);
+      follower.Close();
+      break;
+    case Type::string:
+      follower.Value({.kind = Kind::kText, .text = value.get_ref<const std::string&>()});
+      break;
+    case Type::boolean:
+      follower.Value({.kind = Kind::kBool, .boolean = value.get<bool>()});
+      break;
+    case Type::number_integer:
+    case Type::number_unsigned: {
+      const auto integer = value.get<std::int64_t>();
+      const bool fits = value.type() == Type::number_integer || integer >= 0;
+      follower.Value(fits ? JsonEvent{.kind = Kind::kInt, .integer = integer}
+                          : JsonEvent{.kind = Kind::kFloat});
+      break;
+    }
+    case Type::number_float:
+      follower.Value({.kind = Kind::kFloat});
+      break;
+    default:
+      follower.Value({.kind = Kind::kNull});
+  }
+}
 
 // boost::json::basic_parser's handler. Texts may come in parts.
 class PushHandler {
@@ -260,6 +301,11 @@ int JsonPaths::Find(int level, std::string_view member, bool* is_any) const {
   }
   *is_any = at.any != kNowhere;
   return at.any;
+}
+
+void ReadJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink sink) {
+  json_push::PathFollower follower(paths, std::move(sink));
+  json_push::Follow(value, follower);
 }
 
 class JsonPushParser::Impl {

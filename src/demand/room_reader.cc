@@ -108,7 +108,7 @@ absl::StatusOr<PoolRoom> RoomReader::Read(const runtime::Context& context, const
     }
     known = found->second;
   }
-  auto hosts = harvester::ReadHostRooms(context, *client_, pool.ns, pool.pool);
+  auto hosts = harvester::ReadHostRooms(context, *client_);
   if (!hosts.ok()) return WithGrant(hosts.status());
   room.room = harvester::FindRoom(*hosts, known.need);
   room.nodes = std::move(known.nodes);

@@ -131,9 +131,7 @@ absl::Status FinishPodOnHost(PodOnHostRecord& pod) {
 }  // namespace
 
 absl::StatusOr<std::vector<HostRoom>> ReadHostRooms(const runtime::Context& context,
-                                                    const kube::KubeClient& client,
-                                                    const std::string& ns,
-                                                    const std::string& pool) {
+                                                    const kube::KubeClient& client) {
   NH_ASSIGN_OR_RETURN(std::vector<Host> hosts, ListHosts(context, client));
   NH_ASSIGN_OR_RETURN(const auto pods,
                       (client.List<PodOnHost, PodOnHostRecord>(
@@ -148,11 +146,7 @@ absl::StatusOr<std::vector<HostRoom>> ReadHostRooms(const runtime::Context& cont
   }
   std::vector<HostRoom> sorted;
   sorted.reserve(rooms.size());
-  for (auto& [name, room] : rooms) {
-    const auto of_pool = room.vms.find({ns, pool});
-    if (of_pool != room.vms.end()) room.vms_of_pool = of_pool->second;
-    sorted.push_back(std::move(room));
-  }
+  for (auto& [name, room] : rooms) sorted.push_back(std::move(room));
   return sorted;
 }
 

@@ -322,14 +322,15 @@ std::string WhyNone(const std::vector<Place>& places,
   return absl::StrJoin(texts, "; ");
 }
 
-std::vector<Place> PlacesOf(const std::vector<HostRoom>& hosts) {
+std::vector<Place> PlacesOf(const std::vector<HostRoom>& hosts, const VmNeed& need) {
   std::vector<Place> places;
   places.reserve(hosts.size());
   for (const HostRoom& room : hosts) {
+    const auto vms = room.vms.find({need.ns, need.pool});
     places.push_back({.host = &room.host,
                       .capacity = CapacityOf(room.host),
                       .used = ByResourceOf(room.used),
-                      .vms_of_pool = room.vms_of_pool});
+                      .vms_of_pool = vms == room.vms.end() ? 0 : vms->second});
   }
   return places;
 }
@@ -348,7 +349,7 @@ void Put(const ByResource& needed, Place* place) {
 RoomForecast ForecastRoom(const std::vector<HostRoom>& hosts, const VmNeed& need,
                           const std::vector<std::string>& zones) {
   RoomForecast forecast;
-  std::vector<Place> places = PlacesOf(hosts);
+  std::vector<Place> places = PlacesOf(hosts, need);
   std::vector<std::optional<Objection>> objections;
   objections.reserve(places.size());
   for (const Place& place : places) objections.push_back(ObjectionForever(place, need));

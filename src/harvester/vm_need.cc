@@ -181,6 +181,7 @@ absl::StatusOr<VmNeed> NeedOf(const json& vm) {
     need.amounts.memory += kConsoleLogRequest;
     need.amounts.cpu_m += kConsoleLogRequestThousandths;
   }
+  need.ns = base::TextAt(vm, {"metadata", "namespace"});
   need.pool = base::TextAt(vm, {"spec", "template", "metadata", "labels", kPoolLabel});
   ReadPlacement(*guest, &need);
   return need;

@@ -241,14 +241,13 @@ absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context,
   const std::string where = "image " + ns + "/" + name;
   absl::StatusOr<std::vector<Image>> labelled = base::Unavailable("not read");
   absl::StatusOr<kube::Observed> named = base::Unavailable("not read");
-  runtime::ForEachBounded(context, executor, 2, 2, [&](std::size_t i) {
-    if (i == 0) {
-      labelled = ListByDisplayNameLabel(*client_, context, ns, name);
-    } else if (base::IsDnsSubdomain(name)) {
-      named = client_->Get(context, kube::kVirtualMachineImages, ns, name);
-    }
-    return absl::OkStatus();
-  });
+  std::vector<std::function<void()>> reads = {
+      [&] { labelled = ListByDisplayNameLabel(*client_, context, ns, name); }};
+  if (base::IsDnsSubdomain(name)) {
+    reads.emplace_back(
+        [&] { named = client_->Get(context, kube::kVirtualMachineImages, ns, name); });
+  }
+  runtime::CallAtOnce(context, executor, reads);
   NH_RETURN_IF_ERROR(context.Check());
   // A display name may contain characters that are not allowed in a path.
   if (base::IsDnsSubdomain(name)) {

@@ -74,11 +74,7 @@ bool IsDrainOfVm(const nomad::Node& node, const std::string& vm_uid) {
 
 std::string RollbackMarker(const nomad::Node& node) {
   const auto mark = ParseDrainMark(node);
-  return mark.has_value() ? RollbackMarker(node, *mark) : "";
-}
-
-std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark) {
-  return std::string(mark.action) + "@" + node.last_drain->started_at;
+  return mark.has_value() ? std::string(mark->action) + "@" + node.last_drain->started_at : "";
 }
 
 bool IsLive(const nomad::Allocation& allocation) {

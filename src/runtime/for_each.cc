@@ -87,4 +87,12 @@ std::vector<absl::Status> ForEachBounded(const Context& context, Executor& execu
   return loop->Join();
 }
 
+void CallAtOnce(const Context& context, Executor& executor,
+                const std::vector<std::function<void()>>& functions) {
+  ForEachBounded(context, executor, functions.size(), functions.size(), [&](std::size_t i) {
+    functions[i]();
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace nomad_harvester::runtime

@@ -129,6 +129,19 @@ TEST(JsonPushParser, a_path_may_end_where_another_goes_on) {
   EXPECT_THAT(Read(R"({"a":null})", {"a.b", "a"}), ElementsAre("a=null"));
 }
 
+TEST(ReadJson, gives_the_events_of_the_text) {
+  const Json value = Json::parse(
+      R"({"a":[null,true,-7,9223372036854775807,9223372036854775808,1.5,"t\u00e4",{"b":1},[[2]]],)"
+      R"("c":{"x":{"d":1,"e":{"d":2}},"y":{"d":3}},"f":4})");
+  const std::vector<std::vector<std::string>> cases = {
+      {""}, {"a"}, {"a.b"}, {"c.*.d"}, {"c.*", "c.x.e", "f"}, {"g"}};
+  for (const std::vector<std::string>& paths : cases) {
+    Seen seen(paths);
+    ReadJson(value, JsonPaths(paths), std::ref(seen));
+    EXPECT_EQ(seen.events, Read(DumpJson(value), paths)) << paths.front();
+  }
+}
+
 TEST(JsonPushParser, stops_when_its_reader_has_enough) {
   Seen seen({"a"});
   seen.most = 2;

@@ -37,7 +37,7 @@ func checkCountsSeen(t *testing.T, first *harness.Agent, want int) {
 func TestARollOutOfABrokenImageStopsAtItsFirstVM(t *testing.T) {
 	const vms = 3
 	s := harness.Start(t)
-	s.JoinTimeout = 40 * time.Second
+	s.JoinTimeout = joinsOnABusyMachine
 	s.PolicyKeys = map[string]string{"replace_drifted": "rolling", "max_surge": "3"}
 	agent := s.StartAgent(t)
 	s.Metrics.Want(vms)

@@ -20,6 +20,7 @@ using support::StatusIs;
 using testing::ElementsAre;
 using testing::Pair;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 constexpr std::int64_t kMebi = std::int64_t{1} << 20;
 
@@ -48,7 +49,7 @@ class HostRooms : public StoreTest {
     Put(kube::kPods, ns, std::move(pod));
   }
   absl::StatusOr<std::vector<HostRoom>> Read() {
-    return ReadHostRooms(context_, kube::KubeClient(cluster_.HarvesterTransport()), kNs, "batch");
+    return ReadHostRooms(context_, kube::KubeClient(cluster_.HarvesterTransport()));
   }
   // Of the only host.
   Amounts Used() {
@@ -136,7 +137,7 @@ TEST_F(HostRooms, C2_pods_that_have_no_host_or_have_ended_do_not_count) {
   EXPECT_EQ(Used(), (Amounts{.cpu_m = 1000, .pods = 1}));
 }
 
-TEST_F(HostRooms, C2_counts_the_vms_of_the_pool_in_its_namespace) {
+TEST_F(HostRooms, C2_counts_the_vms_of_each_pool_in_its_namespace) {
   PutHost("h1");
   const auto put = [&](const std::string& ns, const std::string& name, const std::string& pool) {
     json pod = PodOn("h1", json::array());
@@ -149,7 +150,9 @@ TEST_F(HostRooms, C2_counts_the_vms_of_the_pool_in_its_namespace) {
   put("elsewhere", "d", "batch");
   const auto rooms = Read();
   ASSERT_THAT(rooms, IsOk());
-  EXPECT_EQ(rooms->front().vms_of_pool, 2);
+  EXPECT_THAT(rooms->front().vms,
+              UnorderedElementsAre(Pair(Pair(kNs, "batch"), 2), Pair(Pair(kNs, "other"), 1),
+                                   Pair(Pair("elsewhere", "batch"), 1)));
   EXPECT_EQ(rooms->front().used.pods, 4);
 }
 

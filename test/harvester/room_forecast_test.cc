@@ -247,8 +247,10 @@ TEST(RoomForecast, C2_with_required_anti_affinity_a_host_takes_one_vm_of_the_poo
   VmNeed need = Need();
   need.one_per_host = true;
   HostRoom taken = Room("h1", {.memory = 8 * kGiB});
-  taken.vms_of_pool = 1;
-  const std::vector<HostRoom> hosts = {taken, Room("h2"), Room("h3")};
+  taken.vms[{need.ns, need.pool}] = 1;
+  HostRoom of_others = Room("h2");
+  of_others.vms = {{{need.ns, "other"}, 1}, {{"elsewhere", need.pool}, 1}};
+  const std::vector<HostRoom> hosts = {taken, of_others, Room("h3")};
   EXPECT_EQ(Fitting(hosts, need, 5), 2U);
   const RoomForecast forecast = ForecastRoom({taken}, need, Any());
   EXPECT_FALSE(forecast.never) << "its VM may go";
@@ -257,7 +259,7 @@ TEST(RoomForecast, C2_with_required_anti_affinity_a_host_takes_one_vm_of_the_poo
 
 TEST(RoomForecast, C2_vms_go_where_the_pool_has_fewest) {
   HostRoom busy = Room("h1");
-  busy.vms_of_pool = 2;
+  busy.vms[{Need().ns, Need().pool}] = 2;
   HostRoom small = Room("h2", {.memory = 24 * kGiB});
   small.host.zone = "z";
   const RoomForecast forecast = ForecastRoom({busy, small}, Need(), {"", "z"});

@@ -155,7 +155,7 @@ class World {
     EXPECT_THAT(tried, IsOk());
     const auto need = NeedOf(tried.value_or(json()));
     EXPECT_THAT(need, IsOk());
-    const auto rooms = ReadHostRooms(context_, Client(), "nomad", vm_spec_.pool);
+    const auto rooms = ReadHostRooms(context_, Client());
     EXPECT_THAT(rooms, IsOk());
     return ForecastRoom(rooms.value_or(std::vector<HostRoom>{}), need.value_or(VmNeed{}), zones);
   }

@@ -172,6 +172,7 @@ TEST(VmNeed, C2_of_a_vm_that_the_plugin_makes_has_its_policys_conditions) {
   vm_spec.host_spread = policy::HostSpread::kRequired;
   const VmNeed need = NeedIn(Tried(vm_spec));
   EXPECT_EQ(need.least.memory, 2048 * kMi);
+  EXPECT_EQ(need.ns, vm_spec.ns);
   EXPECT_EQ(need.pool, vm_spec.pool);
   EXPECT_TRUE(need.one_per_host);
   ASSERT_THAT(need.terms, SizeIs(1));

@@ -242,34 +242,29 @@ void ReplyRooms(support::ScriptedTransport& transport) {
 }
 
 TEST_F(HostsMemory, S3_one_list_of_the_room_serves_all_pools_once_each) {
-  const PoolKey web{.ns = "nomad", .pool = "web"};
-  const PoolKey db{.ns = "nomad", .pool = "db"};
   base::MonoTime last_of_web = clock_.Now() - seconds(1);
   base::MonoTime last_of_db = last_of_web;
-  EXPECT_FALSE(hosts_.NewRooms(web, clock_.Now(), &last_of_web).has_value());
+  EXPECT_FALSE(hosts_.NewRooms(clock_.Now(), &last_of_web).has_value());
   ReplyRooms(*transport_);
-  const auto rooms = hosts_.ListRooms(context_, db);
-  ASSERT_THAT(rooms, support::IsOk());
-  EXPECT_EQ(rooms->front().vms_of_pool, 0);
-  const auto of_web = hosts_.NewRooms(web, clock_.Now(), &last_of_web);
+  ASSERT_THAT(hosts_.ListRooms(context_), support::IsOk());
+  const auto of_web = hosts_.NewRooms(clock_.Now(), &last_of_web);
   ASSERT_TRUE(of_web.has_value());
-  EXPECT_EQ(of_web->front().vms_of_pool, 1);
-  EXPECT_FALSE(hosts_.NewRooms(web, clock_.Now(), &last_of_web).has_value());
+  EXPECT_EQ(of_web->front().vms.at({"nomad", "web"}), 1);
+  EXPECT_FALSE(hosts_.NewRooms(clock_.Now(), &last_of_web).has_value());
   clock_.Advance(kHostsFor);
-  EXPECT_FALSE(hosts_.NewRooms(db, clock_.Now(), &last_of_db).has_value()) << "it is old";
+  EXPECT_FALSE(hosts_.NewRooms(clock_.Now(), &last_of_db).has_value()) << "it is old";
   EXPECT_EQ(transport_->requests().size(), 2U);
 }
 
 TEST_F(HostsMemory, C2_a_right_to_list_the_room_that_is_missing_is_asked_for_again_in_ten_minutes) {
-  const PoolKey web{.ns = "nomad", .pool = "web"};
   transport_->Reply(403, R"({"kind":"Status","reason":"Forbidden","code":403})");
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(hosts_.ListRooms(context_, web), StatusIs(absl::StatusCode::kPermissionDenied));
+    EXPECT_THAT(hosts_.ListRooms(context_), StatusIs(absl::StatusCode::kPermissionDenied));
   }
   EXPECT_EQ(transport_->requests().size(), 1U);
   clock_.Advance(kZoneFor);
   ReplyRooms(*transport_);
-  EXPECT_THAT(hosts_.ListRooms(context_, web), support::IsOk());
+  EXPECT_THAT(hosts_.ListRooms(context_), support::IsOk());
 }
 
 }  // namespace

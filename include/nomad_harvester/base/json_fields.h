@@ -26,8 +26,6 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/base/json.h"
-
 #include "absl/status/status.h"
 #include "nlohmann/json_fwd.hpp"
 
@@ -67,6 +65,10 @@ class JsonPaths {
   std::vector<Level> levels_;
 };
 
+// Passes on the values of a document that is in memory, as the parser does those of its text. The
+// sink's result counts for nothing.
+void ReadJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink sink);
+
 // Parses a document in pieces of any size. Rejects documents nested deeper than 200 levels. `paths`
 // must outlive it. For one thread.
 class JsonPushParser {
@@ -105,15 +107,13 @@ class JsonFields {
     sets_[static_cast<std::size_t>(field)](record, event);
   }
 
-  // Reads a record from a value that is already in memory, by way of its text: for single objects.
+  // Reads a record from a value that is already in memory: for single objects.
   T Read(const nlohmann::json& value) const {
     T record;
-    JsonPushParser parser(tree_, [&](int field, const JsonEvent& event) {
+    ReadJson(value, tree_, [&](int field, const JsonEvent& event) {
       Apply(field, event, record);
       return true;
     });
-    parser.Write(DumpJson(value));
-    parser.Finish("the value").IgnoreError();  // it was JSON
     return record;
   }
 

@@ -59,6 +59,7 @@ struct VmNeed {
   std::vector<std::vector<HostExpression>> terms{};
   std::vector<Toleration> tolerations{};
   bool one_per_host = false;  // at most one VM of the pool on a host
+  std::string ns{};           // of the VM
   std::string pool{};
 };
 
@@ -68,16 +69,15 @@ absl::StatusOr<VmNeed> NeedOf(const nlohmann::json& vm);
 
 struct HostRoom {
   Host host{};
-  Amounts used{};                // by the pods on it that have not ended
-  std::int64_t vms_of_pool = 0;  // pods, so that a VM that migrates counts on both hosts
-  // Likewise of every pool, by namespace and name: one list serves all pools.
+  Amounts used{};  // by the pods on it that have not ended
+  // The VMs of each pool, by its namespace and name. Counts pods, so that a VM that migrates counts
+  // on both hosts.
   std::map<std::pair<std::string, std::string>, std::int64_t> vms{};
 };
 // Blocks for two lists: of the hosts, and of the pods of all namespaces. In ascending order of
 // names. PERMISSION_DENIED (kube::IsForbidden): the token lacks one of these optional rights.
 absl::StatusOr<std::vector<HostRoom>> ReadHostRooms(const runtime::Context& context,
-                                                    const kube::KubeClient& client,
-                                                    const std::string& ns, const std::string& pool);
+                                                    const kube::KubeClient& client);
 
 struct RoomForecast {
   std::vector<bool> fits{};  // for each wanted VM, in order

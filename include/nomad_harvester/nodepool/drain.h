@@ -37,8 +37,6 @@ bool IsDrainOfVm(const nomad::Node& node, const std::string& vm_uid);
 // Returns "<action>@<LastDrain.StartedAt>", the value of the annotation rolled-back. Empty if the
 // last drain is not ours.
 std::string RollbackMarker(const nomad::Node& node);
-// Likewise for a node whose mark was already parsed.
-std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark);
 
 // Names what holds a drain: "job web (server), job db". Empty: nothing.
 std::string WorkOn(const std::vector<nomad::Allocation>& allocations, bool ignore_system);

@@ -58,6 +58,9 @@ class WorkerPool final : public Executor {
 std::vector<absl::Status> ForEachBounded(const Context& context, Executor& executor,
                                          std::size_t count, std::size_t parallelism,
                                          const std::function<absl::Status(std::size_t)>& fn);
+// Calls all of these functions at the same time, as ForEachBounded does.
+void CallAtOnce(const Context& context, Executor& executor,
+                const std::vector<std::function<void()>>& functions);
 
 }  // namespace nomad_harvester::runtime
 

@@ -63,9 +63,8 @@ enum class LeaseUser { kScale, kResumption };
 // in this process; Acquire and Release alternate. Thread-safe; Acquire, Store and Release block for
 // their requests.
 //
-// While the Lease is held, a dedicated thread renews it: a renewal blocks for its request, and the
-// renewals of many pools must not wait for each other (rule L8). An idle thread costs 10 KiB and 16
-// KiB of kernel stack, so 60 busy pools cost less than 2 MiB.
+// While the Lease is held, a thread of its own renews it: a renewal blocks for its request, and the
+// renewals of many pools must not wait for each other (rule L8).
 class PoolLease {
  public:
   struct Options {

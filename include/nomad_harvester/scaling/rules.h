@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides the next step for a VM: a table, tried from top to bottom; the first matching row wins.
 //
-// The table is data. The loop, the log, the commands, ARCHITECTURE.md and the exploration all use
-// this one span. It was derived by exhaustive exploration of crashes, frozen processes, delayed
-// requests and operators' changes: changing a row needs a test in test/explore.
+// The loop, the log, the commands, ARCHITECTURE.md and the exploration all use this one span.
+// Changing a row needs a test in test/explore.
 #ifndef NOMAD_HARVESTER_SCALING_RULES_H_
 #define NOMAD_HARVESTER_SCALING_RULES_H_
 
@@ -164,6 +163,11 @@ class Decisions {
   std::vector<Entry> entries_;
   std::vector<OrphanedNode> to_purge_;
 };
+
+// The snapshot after all repairs that are due, and those that follow from them: marks removed,
+// drains cancelled, nodes enabled, as Harvester and Nomad would then answer (rule C14). Without
+// repairs the snapshot is unchanged.
+PoolSnapshot AfterRepairs(PoolSnapshot snapshot);
 
 }  // namespace nomad_harvester::scaling
 

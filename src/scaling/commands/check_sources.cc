@@ -353,7 +353,7 @@ SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies
   RunAll(context, deps,
          {[&] { reads.sources = ReadSources(context, deps, policy); },
           [&] { reads.hosts = harvester::ListHosts(context, *deps.clients.kube); },
-          [&] { reads.rooms = deps.hosts.ListRooms(context.WithTimeout(kHostsLimit), deps.key); }});
+          [&] { reads.rooms = deps.hosts.ListRooms(context.WithTimeout(kHostsLimit)); }});
   return reads;
 }
 

@@ -264,7 +264,7 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
 void Maintenance::AddRoom(const runtime::Context& context, Inspection* inspection) const {
   CommandRun run(options_, clients_, inspection->snapshot.key);
   const runtime::Context limited = context.WithTimeout(kHostsLimit);
-  const auto rooms = run.hosts.ListRooms(limited, inspection->snapshot.key);
+  const auto rooms = run.hosts.ListRooms(limited);
   if (!rooms.ok()) return;
   const auto need = NeedOfNewestVm(limited, *clients_.kube_urgent, inspection->snapshot);
   if (!need.ok()) return;

@@ -25,7 +25,7 @@ namespace {
 // How long Nomad may take to show the work.
 constexpr base::Duration kRequireLimit = std::chrono::seconds(10);
 constexpr base::Duration kReportLimit = std::chrono::seconds(3);
-// How often, while Nomad places work.
+// How often to ask whether Nomad still places work.
 constexpr base::Duration kReadAgainAfter = std::chrono::seconds(1);
 // How many VMs are looked at besides as many as are to be removed: for a reserve, and at most. By
 // then the pool is full.
@@ -79,10 +79,14 @@ absl::StatusOr<std::shared_ptr<const demand::Reading>> ReadAtRest(const runtime:
                                                                   const PoolDependencies& deps) {
   for (;;) {
     NH_ASSIGN_OR_RETURN(auto reading, deps.work.Read(context, /*from_now_on=*/true));
-    NH_ASSIGN_OR_RETURN(const std::string job, deps.work.JobBeingPlaced(context));
+    NH_ASSIGN_OR_RETURN(std::string job, deps.work.JobBeingPlaced(context));
     if (job.empty()) return reading;
-    if (!context.Sleep(kReadAgainAfter).ok()) {
-      return base::Unavailable("Nomad is still placing work of " + job);
+    // Until it is placed, one small list tells that another reading would not do either.
+    while (!job.empty()) {
+      if (!context.Sleep(kReadAgainAfter).ok()) {
+        return base::Unavailable("Nomad is still placing work of " + job);
+      }
+      NH_ASSIGN_OR_RETURN(job, deps.work.JobBeingPlaced(context));
     }
   }
 }

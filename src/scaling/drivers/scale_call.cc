@@ -19,7 +19,6 @@
 #include "execution/pass_task.h"
 #include "execution/rights.h"
 #include "rules/back_off.h"
-#include "rules/foresight.h"
 #include "rules/room.h"
 #include "rules/zones.h"
 
@@ -56,14 +55,6 @@ void KeepCreations(ScalePlan* plan, const std::vector<bool>& fits) {
     if (fits[i]) std::swap(plan->create[kept++], plan->create[i]);
   }
   KeepCreations(plan, kept);
-}
-
-void ReadAtOnce(const runtime::Context& context, const PoolDependencies& deps,
-                const std::vector<std::function<void()>>& reads) {
-  runtime::ForEachBounded(context, deps.executor, reads.size(), reads.size(), [&](std::size_t i) {
-    reads[i]();
-    return absl::OkStatus();
-  });
 }
 
 // Returns the region's allocations or, if that list fails because it is too large, those of the
@@ -156,7 +147,7 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
     reads.emplace_back([&] { allocations = ReadAllocations(context, deps_, snapshot); });
     reads.emplace_back([&] { read_job_ = deps_.nomad().VerifyReadJob(context); });
   }
-  ReadAtOnce(context, deps_, reads);
+  runtime::CallAtOnce(context, deps_.executor, reads);
   NH_RETURN_IF_ERROR(context.Check());
   NH_RETURN_IF_ERROR(allocations);
   allocations_incomplete_ = allocations->incomplete;
@@ -318,10 +309,9 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   std::vector<std::function<void()>> reads = {
       [&] { need = DryRunCreation(context, deps_, policy_, *creation_); }};
   if (!old_goes_first_) {
-    reads.emplace_back(
-        [&] { rooms_ = deps_.hosts.ListRooms(context.WithTimeout(kHostsLimit), deps_.key); });
+    reads.emplace_back([&] { rooms_ = deps_.hosts.ListRooms(context.WithTimeout(kHostsLimit)); });
   }
-  ReadAtOnce(context, deps_, reads);
+  runtime::CallAtOnce(context, deps_.executor, reads);
   NH_RETURN_IF_ERROR(context.Check());
   NH_ASSIGN_OR_RETURN(deps_.backlog.need, std::move(need));
   return absl::OkStatus();
@@ -440,8 +430,8 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
   CreationSources sources;
   absl::StatusOr<std::string> keys = base::Unavailable("not read");
   if (!plan.create.empty()) {
-    ReadAtOnce(
-        context, deps_,
+    runtime::CallAtOnce(
+        context, deps_.executor,
         {[&] { rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); },
          [&] { sources = ReadSources(context, deps_, policy_); },
          [&] { keys = deps_.nodes.ReadCluster(context); }});

@@ -242,7 +242,7 @@ void Service::AddHostReads(const Context& context, Session& session, const Pool&
   }
   if (session.clients().metrics_sink != nullptr && is_due(HostUse::kRoom, "")) {
     add([this, &pool](Hosts& hosts, const Context& limited) {
-      const auto rooms = hosts.ListRooms(limited, pool.key);
+      const auto rooms = hosts.ListRooms(limited);
       if (!rooms.ok()) LogUnknownRoom(pool, rooms.status());
     });
   }
@@ -324,7 +324,7 @@ void Service::ShowRoom(const Context& context, Session& session, Pool& pool,
     base::MutexLock lock(pool.mutex);
     read_at = pool.state.room_of;
   }
-  const auto rooms = session.hosts().NewRooms(pool.key, options_.clock->Now(), &read_at);
+  const auto rooms = session.hosts().NewRooms(options_.clock->Now(), &read_at);
   if (!rooms.has_value()) return;
   std::optional<harvester::VmNeed> need;
   {

@@ -198,10 +198,7 @@ CreationSources ReadSources(const runtime::Context& context, const PoolDependenc
       }
     });
   }
-  runtime::ForEachBounded(context, deps.executor, reads.size(), reads.size(), [&](std::size_t i) {
-    reads[i]();
-    return absl::OkStatus();
-  });
+  runtime::CallAtOnce(context, deps.executor, reads);
   return sources;
 }
 

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/runtime/context.h"
+#include "nomad_harvester/scaling/pool_lease.h"
 
 namespace nomad_harvester::scaling {
 
@@ -18,20 +20,56 @@ class LeasePermit final : public runtime::WritePermit {
 
   // UNAVAILABLE unless the last renewal was sent recently enough for an attempt to end before the
   // Lease expires.
-  absl::Status Check() const override;
+  absl::Status Check() const override {
+    const base::MonoTime now = clock_.Now();
+    base::MutexLock lock(mutex_);
+    if (!renewed_.has_value()) {
+      return base::Unavailable("the pool's Lease is not ours: nothing is written without it");
+    }
+    if (now - *renewed_ + limit_ < kLeaseDuration) return absl::OkStatus();
+    return base::Unavailable("the pool's Lease could not be renewed for " +
+                             base::FormatGoDuration(now - *renewed_) +
+                             ": nothing is written without it");
+  }
   base::Duration AttemptLimit() const override { return limit_; }
-  void WriteBegan() const override;
-  void WriteEnded(bool abandoned) const override;
+  void WriteBegan() const override {
+    base::MutexLock lock(mutex_);
+    ++open_writes_;
+  }
+  void WriteEnded(bool abandoned) const override {
+    const base::MonoTime now = clock_.Now();
+    base::MutexLock lock(mutex_);
+    --open_writes_;
+    if (abandoned) abandoned_at_ = now;
+  }
 
   // Starts a hold. Abandoned writes of earlier holds no longer count.
-  void Acquired(base::MonoTime sent);
-  void Renewed(base::MonoTime sent);
-  void Revoke();
+  void Acquired(base::MonoTime sent) {
+    base::MutexLock lock(mutex_);
+    renewed_ = sent;
+    abandoned_at_.reset();
+  }
+  void Renewed(base::MonoTime sent) {
+    base::MutexLock lock(mutex_);
+    renewed_ = sent;
+  }
+  void Revoke() {
+    base::MutexLock lock(mutex_);
+    renewed_.reset();
+  }
   // True if the Lease has expired: the last renewal is too old for another one to keep it.
-  bool HasRunOut() const;
+  bool HasRunOut() const {
+    const base::MonoTime now = clock_.Now();
+    base::MutexLock lock(mutex_);
+    return !renewed_.has_value() || now - *renewed_ >= kLeaseDuration;
+  }
   // True if a write of this hold may still take effect: it is in flight, or was abandoned less than
   // kLeaseDuration ago. Call it after Revoke(), which stops further writes.
-  bool MayTakeEffect() const;
+  bool MayTakeEffect() const {
+    const base::MonoTime now = clock_.Now();
+    base::MutexLock lock(mutex_);
+    return open_writes_ > 0 || (abandoned_at_.has_value() && now - *abandoned_at_ < kLeaseDuration);
+  }
 
  private:
   runtime::Clock& clock_;

@@ -2,10 +2,12 @@
 #include "execution/pass_task.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/plan.h"
 
+#include "execution/deleted_vms.h"
 #include "rules/back_off.h"
 #include "rules/event_text.h"
 
@@ -31,22 +33,22 @@ void LogFailedCreation(const VmView& view, const std::string& why, const std::st
 }
 
 // True if its node belongs to another pool of nodes: its creation has failed (rule C15).
-bool ConcludeJoinElsewhere(const VmView& view, const Step& step, Run* run) {
-  const PoolSnapshot& snapshot = run->snapshot();
+bool ConcludeJoinElsewhere(const VmView& view, const Step& step, const PoolSnapshot& snapshot,
+                           const PoolDependencies& deps) {
   const nomad::Node* node = LinkedNode(view, snapshot);
   if (node == nullptr || !snapshot.policy.has_value() || BelongsToPool(*node, view, snapshot)) {
     return false;
   }
   if (step.kind != StepKind::kRecordJoin) return true;
   const std::string why = "its node joined another pool: " + WrongPool(*node, snapshot);
-  LogFailedCreation(view, why, step.node_id, run->deps);
-  AddFailedCreation(view, cause::kJoin, why, &run->deps.backlog);
+  LogFailedCreation(view, why, step.node_id, deps);
+  AddFailedCreation(view, cause::kJoin, why, &deps.backlog);
   return true;
 }
 
-void ConcludeJoin(const VmView& view, const Step& step, Run* run) {
-  if (ConcludeJoinElsewhere(view, step, run)) return;
-  const PoolDependencies& deps = run->deps;
+void ConcludeJoin(const VmView& view, const Step& step, const PoolSnapshot& snapshot,
+                  const PoolDependencies& deps) {
+  if (ConcludeJoinElsewhere(view, step, snapshot, deps)) return;
   deps.backlog.zone_failures.erase(view.vm->zone);
   const bool ready = step.kind == StepKind::kRecordReady || step.node_is_ready;
   deps.logger.Info(
@@ -61,7 +63,7 @@ void ConcludeJoin(const VmView& view, const Step& step, Run* run) {
   const std::optional<harvester::Replaces>& replaces = view.vm->replaces;
   if (!ready || !replaces.has_value()) return;
   deps.backlog.unrecorded.replaced = true;
-  if (run->snapshot().seen->FindVmByUid(replaces->uid) == nullptr) {
+  if (snapshot.seen->FindVmByUid(replaces->uid) == nullptr) {
     LogReplaced(deps, replaces->vm, view.vm->name);
   }
 }
@@ -95,43 +97,43 @@ std::optional<std::string> WhyRemovalFailed(const Decisions::Entry& entry,
   return why;
 }
 
-void ConcludeDone(const PassTask& task, Run* run) {
+void ConcludeDone(const PassTask& task, const PoolSnapshot& snapshot,
+                  const PoolDependencies& deps) {
   const VmView& view = *task.entry->view;
   const Step& step = task.entry->step;
-  run->deps.metrics().Done(step, view, run->snapshot().now());
-  run->deps.Notify({.vm = task.vm, .step = step});
-  if (IsJoin(step.kind)) ConcludeJoin(view, step, run);
+  deps.metrics().Done(step, view, snapshot.now());
+  deps.Notify({.vm = task.vm, .step = step});
+  if (IsJoin(step.kind)) ConcludeJoin(view, step, snapshot, deps);
   if (step.kind == StepKind::kMarkBroken) {
-    LogFailedCreation(view, step.reason, step.node_id, run->deps);
-    ConcludeBroken(view, step.reason, task.ended, &run->deps.backlog);
+    LogFailedCreation(view, step.reason, step.node_id, deps);
+    ConcludeBroken(view, step.reason, task.ended, &deps.backlog);
   }
   if (step.kind == StepKind::kRollBack) {
-    if (const auto why = WhyRemovalFailed(*task.entry, run->deps.backlog); why.has_value()) {
-      run->deps.logger.Warn("Rolled back the removal of a VM",
-                            {{"vm", task.vm}, {"why", *why}, {"action_id", view.vm->mark->action}});
+    if (const auto why = WhyRemovalFailed(*task.entry, deps.backlog); why.has_value()) {
+      deps.logger.Warn("Rolled back the removal of a VM",
+                       {{"vm", task.vm}, {"why", *why}, {"action_id", view.vm->mark->action}});
     }
   }
   const std::optional<harvester::Mark>& mark = view.vm->mark;
   if (step.kind == StepKind::kDelete && mark.has_value() &&
       mark->reason == harvester::MarkReason::kScaleIn) {
     // One that was never ready may be a replacement, which did not count (rule R4).
-    run->deps.backlog.unrecorded.removed |= harvester::WasReady(view.vm);
-    run->deps.backlog.removed_last = mark->action;
+    deps.backlog.unrecorded.removed |= harvester::WasReady(view.vm);
+    deps.backlog.removed_last = mark->action;
   }
 }
 
 }  // namespace
 
-void RecordRollBack(const PassTask& task, Run* run) {
-  PoolBacklog& backlog = run->deps.backlog;
-  const auto why = WhyRemovalFailed(*task.entry, backlog);
+void RecordRollBack(const PassTask& task, const Decisions& decisions, PoolBacklog* backlog) {
+  const auto why = WhyRemovalFailed(*task.entry, *backlog);
   if (!why.has_value()) return;
   const std::string& action = task.entry->view->vm->mark->action;
-  if (backlog.removed_last != action && !GoesOn(action, *task.entry->view, *run->last)) {
+  if (backlog->removed_last != action && !GoesOn(action, *task.entry->view, decisions)) {
     const bool was_refused = task.entry->step.row == Row::kMarkedRefused;
-    backlog.CountFailure(was_refused ? cause::kRefused : cause::kRemove, action);
+    backlog->CountFailure(was_refused ? cause::kRefused : cause::kRemove, action);
   }
-  backlog.unrecorded.AddError(action, task.vm + ": its removal was rolled back: " + *why);
+  backlog->unrecorded.AddError(action, task.vm + ": its removal was rolled back: " + *why);
 }
 
 void ConcludeBroken(const VmView& view, const std::string& reason, base::MonoTime now,
@@ -154,18 +156,18 @@ PassTask::PassTask(const Decisions::Entry& next)
 PassTask::PassTask(const OrphanedNode& to_purge)
     : gone(&to_purge), vm(to_purge.mark.vm), key(StepName(kind), to_purge.node->id) {}
 
-Effect CarryOut(const runtime::Context& context, const Run& run, const PassTask& task) {
+Effect CarryOut(const runtime::Context& context, const PoolDependencies& deps,
+                const Decisions& decisions, const PassTask& task) {
   if (task.entry != nullptr) {
-    return Execute(context, run.deps, *run.last, *task.entry->view, task.entry->step);
+    return Execute(context, deps, decisions, *task.entry->view, task.entry->step);
   }
-  run.deps.logger.Info(
+  deps.logger.Info(
       "Purging the node of a deleted VM",
       {{"vm", task.vm}, {"node_id", task.gone->node->id}, {"action_id", task.gone->mark.action}});
-  return Purge(context, run.deps, *run.last, *task.gone);
+  return Purge(context, deps, decisions, *task.gone);
 }
 
-void Conclude(const PassTask& task, Run* run) {
-  const PoolDependencies& deps = run->deps;
+void Conclude(const PassTask& task, const PoolDependencies& deps, const Decisions& decisions) {
   const Effect& effect = task.effect;
   if (task.is_trouble() && IsJoin(task.kind) &&
       deps.backlog.retries.IsRefusedForGood(task.key, task.ended) &&
@@ -179,7 +181,7 @@ void Conclude(const PassTask& task, Run* run) {
                  .object = task.gone->node->id,
                  .outcome = effect.status});
   } else if (effect.verdict == Verdict::kDone) {
-    ConcludeDone(task, run);
+    ConcludeDone(task, decisions.snapshot(), deps);
   } else if (task.should_log && task.is_trouble()) {
     deps.Notify({.vm = task.vm, .step = task.entry->step, .outcome = effect.status});
     if (IsRemoval(task.kind) && effect.verdict == Verdict::kRefused) {

@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writes of one pass, and what their effects mean for the run. Private to module scaling.
+// The writes of one pass, and what their effects mean. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_PASS_TASK_H_
 #define NOMAD_HARVESTER_SCALING_PASS_TASK_H_
 
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "nomad_harvester/scaling/step_spec.h"
 
-#include "execution/deleted_vms.h"
 #include "execution/executor.h"
 #include "execution/pool_dependencies.h"
 
 namespace nomad_harvester::scaling {
-
-// State shared by the passes of one run. Used by one thread; tasks that run
-// in parallel only read it.
-struct Run {
-  explicit Run(PoolDependencies dependencies) : deps(std::move(dependencies)), gone(deps) {}
-
-  const PoolDependencies deps;
-  std::optional<Decisions> last{};  // of the last observation
-  DeletedVms gone;
-
-  const PoolSnapshot& snapshot() const { return last->snapshot(); }
-};
 
 // One write, and what came of it: a VM's next step, or the purge of a gone VM's node. What it
 // points to must outlive it.
@@ -57,15 +41,17 @@ struct PassTask {
 };
 using PassTasks = std::vector<PassTask>;
 
-// Blocks for its requests. Calls may run in parallel.
-Effect CarryOut(const runtime::Context& context, const Run& run, const PassTask& task);
+// `decisions`: those of which the task is a part. Blocks for its requests. Calls may run in
+// parallel.
+Effect CarryOut(const runtime::Context& context, const PoolDependencies& deps,
+                const Decisions& decisions, const PassTask& task);
 
-// Records and reports the task's effect in the run. Called on the loop's thread.
-void Conclude(const PassTask& task, Run* run);
+// Records and reports the task's effect. Called on the loop's thread.
+void Conclude(const PassTask& task, const PoolDependencies& deps, const Decisions& decisions);
 
 // Records that the removal of a VM has failed: before it is rolled back, because nothing of it
 // shows afterwards (rule C12).
-void RecordRollBack(const PassTask& task, Run* run);
+void RecordRollBack(const PassTask& task, const Decisions& decisions, PoolBacklog* backlog);
 // Records that a VM is broken: it is marked, or it stays and is reported.
 void ConcludeBroken(const VmView& view, const std::string& reason, base::MonoTime now,
                     PoolBacklog* backlog);

@@ -35,7 +35,7 @@ constexpr base::Duration kRollBacksTimeout = std::chrono::seconds(15);
 }  // namespace
 
 Reconciler::Reconciler(PoolDependencies deps, SharedPolicy policy)
-    : run_(std::move(deps)), policy_(std::move(policy)) {}
+    : deps_(std::move(deps)), policy_(std::move(policy)) {}
 
 void Reconciler::Pass::Add(const Effect& effect) {
   const bool failed = effect.verdict == Verdict::kFailed;
@@ -95,7 +95,7 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
   for (;;) {
     NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context, {}));
     NH_RETURN_IF_ERROR(CheckNomad(snapshot));
-    const Decisions& decisions = run_.last.emplace(std::move(snapshot));
+    const Decisions& decisions = last_.emplace(std::move(snapshot));
     const base::MonoTime now = deps_.clock.Now();
     Settled settled{.snapshot = decisions.snapshot()};
     PassTasks tasks;
@@ -191,15 +191,15 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context, const PassT
   std::vector<Intent> intents;
   for (const PassTask& task : tasks) {
     const bool is_first = deps_.backlog.retries.LastOf(task.key).ok();
-    if (task.kind == StepKind::kRollBack && is_first) RecordRollBack(task, &run_);
+    if (task.kind == StepKind::kRollBack && is_first) RecordRollBack(task, *last_, &deps_.backlog);
     if (task.entry != nullptr)
       intents.push_back({task.entry->view, task.kind, task.entry->step.reason});
   }
   NH_RETURN_IF_ERROR(StoreFailures(context));
   const PoolRecord before = deps_.lease.record();
   const PoolRecord needed =
-      RecordBefore(before, run_.snapshot(), intents, NewActionId(deps_.random));
-  const std::string keys = NewKeysForLease(run_.snapshot());
+      RecordBefore(before, last_->snapshot(), intents, NewActionId(deps_.random));
+  const std::string keys = NewKeysForLease(last_->snapshot());
   if (needed == before && keys.empty()) return absl::OkStatus();
   return deps_.lease.Store(context, needed, keys);
 }
@@ -208,7 +208,7 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context, const PassT
 void Reconciler::CarryOut(const runtime::Context& context, PassTasks* tasks, Pass* pass) {
   const std::vector<absl::Status> started = runtime::ForEachBounded(
       context, deps_.executor, tasks->size(), deps_.parallelism(), [&](std::size_t i) {
-        (*tasks)[i].effect = scaling::CarryOut(context, run_, (*tasks)[i]);
+        (*tasks)[i].effect = scaling::CarryOut(context, deps_, *last_, (*tasks)[i]);
         return absl::OkStatus();
       });
   for (std::size_t i = 0; i < started.size(); ++i) {
@@ -232,7 +232,7 @@ void Reconciler::Conclude(PassTask* concluded, Pass* pass) {
     ++pass->effects;
     // The agent need not wait for a record of the cluster alone.
     const bool is_silent = task.kind == StepKind::kRecordCluster && task.entry->step.value.empty();
-    if (!is_silent) backlog.unrecorded.last_event = run_.snapshot().earlier_now();
+    if (!is_silent) backlog.unrecorded.last_event = last_->snapshot().earlier_now();
     if (task.should_log) {
       deps_.logger.Info("A step that was refused or failed has succeeded",
                         {{"vm", task.vm}, {"what", task.what()}});
@@ -241,7 +241,7 @@ void Reconciler::Conclude(PassTask* concluded, Pass* pass) {
   if (effect.verdict == Verdict::kRefused && IsRemoval(task.kind)) {
     backlog.CountRefusedRemoval(task.vm, task.ended);
   }
-  scaling::Conclude(task, &run_);
+  scaling::Conclude(task, deps_, *last_);
 }
 
 // Logs a decision once per change.
@@ -268,7 +268,7 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
     if (level == log::Level::kDebug) fields.emplace_back("row", RowName(step.row));
     fields.insert(fields.end(), {{"why", step.reason},
                                  {"node_id", step.node_id},
-                                 {"action_id", ActionOf(step, view, run_.snapshot())}});
+                                 {"action_id", ActionOf(step, view, last_->snapshot())}});
     deps_.logger.Log(level,
                      reported  ? "A VM needs an operator"
                      : overdue ? "A VM is deleted although it is held"
@@ -278,8 +278,8 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   // An act is reported once it is done. A VM that has yet to join is not worth a log line.
   if (reported &&
       std::exchange(deps_.backlog.reported[view.vm->uid], RowName(step.row)) != RowName(step.row)) {
-    deps_.PostEvent(EventOf(step, view, run_.snapshot()));
-    if (deps_.backlog.awaited.contains(view.vm->name) && IsBroken(view, run_.snapshot())) {
+    deps_.PostEvent(EventOf(step, view, last_->snapshot()));
+    if (deps_.backlog.awaited.contains(view.vm->name) && IsBroken(view, last_->snapshot())) {
       ConcludeBroken(view, step.reason, deps_.clock.Now(), &deps_.backlog);
     }
   }
@@ -320,12 +320,12 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   NH_RETURN_IF_ERROR(observation);
   // The Lease's action and the VMs' leftovers then belong to another agent, too.
   NH_RETURN_IF_ERROR(CheckCluster(*observation));
-  const Decisions& decisions = run_.last.emplace(*std::move(observation));
+  const Decisions& decisions = last_.emplace(*std::move(observation));
   deps_.memory.RecordAwaiting(deps_.clock.Now(), AwaitingReplacement(decisions),
                               HeldVms(decisions));
   const base::MonoTime now = deps_.clock.Now();
   deps_.metrics().Observed(decisions.snapshot());
-  run_.gone.Observe(decisions, now);
+  gone_.Observe(decisions, now);
   Pass pass{.began = now, .readable = decisions.snapshot().observation().nomad.ok()};
   std::vector<const Decisions::Entry*> publications;
   PassTasks tasks = TasksOf(decisions, now, &publications, &pass);
@@ -338,7 +338,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   if (tasks.empty() && !IsInProgress(now)) publications_.Await();
   for (const Effect& effect : publications_.TakeEnded()) pass.Add(effect);
   NH_RETURN_IF_ERROR(context.Check());
-  if (run_.gone.IsSweepDue()) pass.Add(run_.gone.Sweep(context, decisions.snapshot()));
+  if (gone_.IsSweepDue()) pass.Add(gone_.Sweep(context, decisions.snapshot()));
   deps_.backlog.ForgetWhatIsGone(decisions, deps_.key);
   NH_RETURN_IF_ERROR(context.Check());
   return pass;
@@ -356,7 +356,7 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
       next.has_value() && pass.effects == 0) {
     wait = std::clamp(base::Duration(*next - now), kFirstWait, wait);
   }
-  const std::uint64_t index = run_.snapshot().observation().nomad_index;
+  const std::uint64_t index = last_->snapshot().observation().nomad_index;
   // A blocking query needs an index; an empty cluster does not have one yet.
   if (!pass.readable || index == 0) return context.Sleep(wait);
   next_wait_.after_index = index;
@@ -367,19 +367,19 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
 
 // True if something is in progress that only needs time: a drain, a deletion, a clean-up.
 bool Reconciler::IsInProgress(base::MonoTime now) const {
-  const PoolSnapshot& snapshot = run_.snapshot();
-  for (const auto& [view, step] : run_.last->all()) {
+  const PoolSnapshot& snapshot = last_->snapshot();
+  for (const auto& [view, step] : last_->all()) {
     if (!view->member || IsOtherNomad(view->vm, snapshot.observation())) continue;
     if (!view->vm->has_mark || IsStuckInDeletion(*view, snapshot.now())) continue;
     if (step.kind == StepKind::kWait) return true;
   }
-  return run_.gone.IsCleanUpInProgress(now);
+  return gone_.IsCleanUpInProgress(now);
 }
 
 // True if a removal for a scale-in has been refused, but not for long enough to be rolled back
 // (rule L3).
 bool Reconciler::IsRemovalTriedAgain(base::MonoTime now) const {
-  const std::vector<Decisions::Entry>& all = run_.last->all();
+  const std::vector<Decisions::Entry>& all = last_->all();
   return std::any_of(all.begin(), all.end(), [&](const Decisions::Entry& entry) {
     const std::optional<harvester::Mark>& mark = entry.view->vm->mark;
     if (!mark.has_value() || mark->reason != harvester::MarkReason::kScaleIn) return false;
@@ -391,13 +391,13 @@ bool Reconciler::IsRemovalTriedAgain(base::MonoTime now) const {
 
 absl::Status Reconciler::RunResumption(const runtime::Context& context, const MayLeave& may_leave) {
   const absl::Cleanup end = [this] { publications_.End(); };
-  run_.gone.RequestSweep();
+  gone_.RequestSweep();
   base::MonoTime acted_at = deps_.clock.Now();
   for (int fruitless = 0;;) {
     const auto pass = RunPass(context);
     NH_RETURN_IF_ERROR(context.Check());
     const absl::Status trouble = !pass.ok()        ? pass.status()
-                                 : !pass->readable ? run_.snapshot().observation().nomad
+                                 : !pass->readable ? last_->snapshot().observation().nomad
                                                    : pass->trouble;
     const bool effective = pass.ok() && pass->effects > 0;
     const base::MonoTime ended = deps_.clock.Now();
@@ -408,7 +408,7 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
     if (!trouble.ok() && !effective && !in_progress) {
       // A refused step waits for the next round; a failed one may succeed a moment later.
       if ((pass.ok() && pass->readable && pass->only_refusals) || fruitless >= kFruitlessPasses) {
-        if (pass.ok() && pass->readable) CloseAction(run_.snapshot());
+        if (pass.ok() && pass->readable) CloseAction(last_->snapshot());
         return trouble;
       }
     }
@@ -418,15 +418,15 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
     }
     const bool rests = pass->readable && !effective && pass->conflicts == 0 && trouble.ok();
     const base::MonoTime now = deps_.clock.Now();
-    if (!rests || run_.gone.IsCleanUpInProgress(now) || publications_.any()) acted_at = now;
-    if (rests && in_progress && may_leave && may_leave(run_.snapshot(), now - acted_at)) {
+    if (!rests || gone_.IsCleanUpInProgress(now) || publications_.any()) acted_at = now;
+    if (rests && in_progress && may_leave && may_leave(last_->snapshot(), now - acted_at)) {
       return absl::OkStatus();
     }
     if (rests && !in_progress) {
       if (const char* why = ReasonRemovalWaits(); why != nullptr) {
         return base::Unavailable(std::string(why) + ": nothing is removed");
       }
-      CloseAction(run_.snapshot());
+      CloseAction(last_->snapshot());
       return WaitingForAttempts();
     }
     NH_RETURN_IF_ERROR(Wait(context, *pass));
@@ -441,30 +441,30 @@ absl::Status Reconciler::AwaitWork(const runtime::Context& context,
     auto observation = Observe(context, next_wait_);
     NH_RETURN_IF_ERROR(context.Check());
     if (!observation.ok()) return absl::OkStatus();  // RunResumption deals with it
-    const Decisions& decisions = run_.last.emplace(*std::move(observation));
+    const Decisions& decisions = last_.emplace(*std::move(observation));
     deps_.memory.RecordAwaiting(deps_.clock.Now(), AwaitingReplacement(decisions),
                                 HeldVms(decisions));
     Pass pass;
     std::vector<const Decisions::Entry*> publications;
     const bool has_tasks = !TasksOf(decisions, deps_.clock.Now(), &publications, &pass).empty();
-    run_.gone.Observe(decisions, deps_.clock.Now());
+    gone_.Observe(decisions, deps_.clock.Now());
     const bool only_waits =
         !has_tasks && publications.empty() && decisions.snapshot().observation().nomad.ok() &&
-        IsInProgress(deps_.clock.Now()) && !run_.gone.IsCleanUpInProgress(deps_.clock.Now());
+        IsInProgress(deps_.clock.Now()) && !gone_.IsCleanUpInProgress(deps_.clock.Now());
     if (!only_waits || may_end(decisions.snapshot())) return absl::OkStatus();
   }
 }
 
 const char* Reconciler::ReasonRemovalWaits() const {
-  for (const Decisions::Entry& entry : run_.last->all()) {
-    if (IsRemoval(entry.step.kind)) return ReasonToWait(run_.snapshot(), entry.step.kind);
+  for (const Decisions::Entry& entry : last_->all()) {
+    if (IsRemoval(entry.step.kind)) return ReasonToWait(last_->snapshot(), entry.step.kind);
   }
   return nullptr;
 }
 
 // Says why a due step was not tried in the last pass; OK if all were tried.
 absl::Status Reconciler::WaitingForAttempts() const {
-  for (const Decisions::Entry& entry : run_.last->all()) {
+  for (const Decisions::Entry& entry : last_->all()) {
     if (!IsAct(entry.step.kind)) continue;
     absl::Status last = deps_.backlog.retries.LastOf(KeyOfStep(entry));
     if (!last.ok()) return last;
@@ -484,7 +484,7 @@ PoolRecord Reconciler::NewRecord() const {
     return RecordAfter(deps_.lease.record(), news, *closed_at_, leftovers);
   }
   return RecordAfter(deps_.lease.record(), news,
-                     run_.last.has_value() ? run_.snapshot().now() : deps_.clock.WallNow());
+                     last_.has_value() ? last_->snapshot().now() : deps_.clock.WallNow());
 }
 
 absl::Status Reconciler::StoreRecord(const runtime::Context& context) {
@@ -518,7 +518,7 @@ bool Reconciler::Release(LeaseHold& hold) {
 absl::Status Reconciler::Preview(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
   NH_RETURN_IF_ERROR(CheckNomad(snapshot));
-  const Decisions& decisions = run_.last.emplace(std::move(snapshot));
+  const Decisions& decisions = last_.emplace(std::move(snapshot));
   for (const auto& [view, step] : decisions.all()) {
     const bool waits_to_join = step.kind == StepKind::kWait && !view->vm->has_mark;
     if (step.kind == StepKind::kNothing || waits_to_join) continue;
@@ -530,8 +530,8 @@ absl::Status Reconciler::Preview(const runtime::Context& context) {
                   .vm = std::string(gone.mark.vm),
                   .object = gone.node->id});
   }
-  run_.gone.Observe(decisions, deps_.clock.Now());
-  SweepScope scope = run_.gone.Scope();
+  gone_.Observe(decisions, deps_.clock.Now());
+  SweepScope scope = gone_.Scope();
   scope.dry_run = true;
   return SweepLeftovers(context, deps_, scope).status();
 }

@@ -18,6 +18,7 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/status/statusor.h"
+#include "execution/deleted_vms.h"
 #include "execution/pass_task.h"
 #include "execution/pool_dependencies.h"
 #include "execution/publication.h"
@@ -66,7 +67,7 @@ class Reconciler {
   // cancelled, which stores nothing and leaves PoolBacklog::unrecorded to the next one.
   bool Release(LeaseHold& hold);
 
-  const std::optional<Decisions>& last() const { return run_.last; }
+  const std::optional<Decisions>& last() const { return last_; }
 
  private:
   PoolRecord NewRecord() const;
@@ -104,9 +105,10 @@ class Reconciler {
   void LogDecision(const Step& step, const VmView& view);
   void LogTroubles(const PassTasks& tasks) const;
 
-  Run run_;
-  const PoolDependencies& deps_ = run_.deps;
+  const PoolDependencies deps_;
   const SharedPolicy policy_;
+  std::optional<Decisions> last_;  // of the last observation
+  DeletedVms gone_{deps_};
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
   base::MonoTime observed_at_{};                    // when the last Observation began
   std::map<std::string, std::string> held_by_;      // VM → what was logged to hold its drain

@@ -92,7 +92,7 @@ std::set<std::string> Hosts::ListCordoned(const runtime::Context& context, bool 
   return {};
 }
 
-absl::StatusOr<HostRooms> Hosts::ListRooms(const runtime::Context& context, const PoolKey& key) {
+absl::StatusOr<HostRooms> Hosts::ListRooms(const runtime::Context& context) {
   const base::MonoTime now = context.clock().Now();
   {
     base::MutexLock lock(mutex_);
@@ -101,7 +101,7 @@ absl::StatusOr<HostRooms> Hosts::ListRooms(const runtime::Context& context, cons
                               "the token may not list the cluster's hosts and pods");
     }
   }
-  auto rooms = harvester::ReadHostRooms(context, *kube_, key.ns, key.pool);
+  auto rooms = harvester::ReadHostRooms(context, *kube_);
   base::MutexLock lock(mutex_);
   rooms_denied_at_.reset();
   if (kube::IsForbidden(rooms.status())) rooms_denied_at_ = now;
@@ -112,19 +112,13 @@ absl::StatusOr<HostRooms> Hosts::ListRooms(const runtime::Context& context, cons
   return rooms;
 }
 
-std::optional<HostRooms> Hosts::NewRooms(const PoolKey& key, base::MonoTime now,
-                                         base::MonoTime* last) const {
+std::optional<HostRooms> Hosts::NewRooms(base::MonoTime now, base::MonoTime* last) const {
   base::MutexLock lock(mutex_);
   if (rooms_.empty() || rooms_read_at_ <= *last || now - rooms_read_at_ >= kHostsFor) {
     return std::nullopt;
   }
   *last = rooms_read_at_;
-  HostRooms rooms = rooms_;
-  for (harvester::HostRoom& room : rooms) {
-    const auto vms = room.vms.find({key.ns, key.pool});
-    room.vms_of_pool = vms == room.vms.end() ? 0 : vms->second;
-  }
-  return rooms;
+  return rooms_;
 }
 
 void Hosts::ApplyCordoned(const std::string& ns, base::MonoTime now,

@@ -65,11 +65,10 @@ class Hosts {
   std::set<std::string> ListCordoned(const runtime::Context& context, bool evacuates = true);
   // Lists the hosts with what is requested on them. Blocks for two requests. PERMISSION_DENIED, for
   // kZoneFor without a request: the token lacks one of the two optional rights.
-  absl::StatusOr<HostRooms> ListRooms(const runtime::Context& context, const PoolKey& key);
-  // Returns the last such list, whichever pool it was read for, with the VMs of this pool. nullopt:
-  // it is not newer than `*last`, or is older than kHostsFor. `*last` becomes its time.
-  std::optional<HostRooms> NewRooms(const PoolKey& key, base::MonoTime now,
-                                    base::MonoTime* last) const;
+  absl::StatusOr<HostRooms> ListRooms(const runtime::Context& context);
+  // Returns the last such list. nullopt: it is not newer than `*last`, or is older than kHostsFor.
+  // `*last` becomes its time.
+  std::optional<HostRooms> NewRooms(base::MonoTime now, base::MonoTime* last) const;
   // Sets why VMs must leave their hosts (rule R7).
   void ApplyCordoned(const std::string& ns, base::MonoTime now, Observation* observation) const;
   // Reads the host with the oldest zone, if that is older than kZoneFor. Blocks for at most one
