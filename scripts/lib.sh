@@ -77,6 +77,9 @@ packages_of() {
       echo "clang-$clang" "clang-format-$clang" "clang-tidy-$clang"  # one version on each release
       echo "libclang-rt-$clang-dev" shellcheck
       ;;
+    editor)
+      echo "clangd-$clang"            # what an editor asks about the code (.clangd)
+      ;;
     e2e)
       echo musl-tools busybox-static  # the user land of the agent's image
       echo etcd-server iproute2 procps  # the cluster's store; the network of the simulated machines

@@ -130,7 +130,23 @@ std::size_t ConfigReader::OrderOf(std::string_view key) const {
   return option == nullptr ? table.size() : static_cast<std::size_t>(option - table.data());
 }
 
+void ConfigReader::CheckNeeds() {
+  for (const Option& option : OptionsOf(section_)) {
+    if (option.needs.empty() || !Find(option.key) || Find(option.needs)) continue;
+    const std::string needed(option.needs);
+    if (section_ == Section::kPolicy) {
+      AddWarning(option.key, "has no effect without " + needed);
+      continue;
+    }
+    const std::string_view variable = FindOption(section_, needed)->environment;
+    AddProblem(option.key, "given without " + needed,
+               "add " + needed + (variable.empty() ? "" : ", or set " + std::string(variable)) +
+                   ", or remove " + std::string(option.key));
+  }
+}
+
 absl::Status ConfigReader::Finish() {
+  CheckNeeds();
   for (const auto& [key, value] : values_) {
     if (!consumed_.contains(key)) AddProblem(key, "unknown key", UnknownKeyHint(section_, key));
   }

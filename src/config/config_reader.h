@@ -95,7 +95,7 @@ class ConfigReader {
   std::vector<base::Secret> TakeSecrets() { return std::move(secrets_); }
   std::vector<std::string> TakeWarnings() { return std::move(warnings_); }
   // OK, or INVALID_ARGUMENT with one line per problem, in the order of the option table, unknown
-  // keys last.
+  // keys last. Adds what follows from Option::needs, also warnings.
   absl::Status Finish();
 
  private:
@@ -104,6 +104,7 @@ class ConfigReader {
     std::string text;
   };
 
+  void CheckNeeds();
   std::optional<std::string> DefaultOf(std::string_view key) const;
   std::size_t OrderOf(std::string_view key) const;
 

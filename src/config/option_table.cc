@@ -33,11 +33,17 @@ constexpr Default kNone = InWords("");
 constexpr Default kRequired = {"", true};
 constexpr Default kUnlessTemplate = InWords("**required** without `vm_template`");
 
+// Another key, without which a row's has no meaning.
+struct Needs {
+  std::string_view key = {};
+};
+
 // A row of the plugin's config block (SetConfig). Of an enumeration `values` are its names, else an
 // example, for an option without a default.
 constexpr Option Plugin(std::string_view group, std::string_view key, OptionType type,
                         const Default& absent, std::string_view environment,
-                        std::string_view documentation, std::string_view values = {}) {
+                        std::string_view documentation, std::string_view values = {},
+                        Needs needs = {}) {
   return {.section = Section::kPlugin,
           .group = group,
           .key = key,
@@ -48,14 +54,15 @@ constexpr Option Plugin(std::string_view group, std::string_view key, OptionType
           .required = absent.required,
           .documentation = documentation,
           .enum_values = type == kEnum ? values : "",
-          .example = type == kEnum ? "" : values};
+          .example = type == kEnum ? "" : values,
+          .needs = needs.key};
 }
 
 // A row of a policy's target block (Status and Scale).
 constexpr Option Policy(std::string_view group, std::string_view key, OptionType type,
                         const Default& absent, std::string_view documentation,
-                        std::string_view values = {}) {
-  Option option = Plugin(group, key, type, absent, "", documentation, values);
+                        std::string_view values = {}, Needs needs = {}) {
+  Option option = Plugin(group, key, type, absent, "", documentation, values, needs);
   option.section = Section::kPolicy;
   return option;
 }
@@ -75,7 +82,7 @@ constexpr char kRemediation[] = "Replacing unhealthy VMs";
 // hashicorp/nomad:api/api.go DefaultConfig).
 constexpr Option Inherited(std::string_view key, OptionType type, std::string_view environment,
                            std::string_view documentation, std::string_view default_text = {},
-                           std::string_view example = {}) {
+                           std::string_view example = {}, Needs needs = {}) {
   return {.section = Section::kPlugin,
           .group = kNomad,
           .key = key,
@@ -85,7 +92,8 @@ constexpr Option Inherited(std::string_view key, OptionType type, std::string_vi
           .environment_wins = false,
           .empty_is_absent = type != kBool && type != kDuration,
           .documentation = documentation,
-          .example = example};
+          .example = example,
+          .needs = needs.key};
 }
 
 constexpr Option kOptions[] = {
@@ -110,7 +118,7 @@ constexpr Option kOptions[] = {
            "`harvester_skip_verify` replaces both.",
            "/etc/nomad-autoscaler/harvester.kubeconfig"),
     Plugin(kHarvester, "harvester_kubeconfig_context", kString, InWords("its current context"), "",
-           "Context of the kubeconfig. An error without one.", "lab"),
+           "Context of the kubeconfig.", "lab", Needs{"harvester_kubeconfig"}),
     Plugin(kHarvester, "harvester_ca_cert", kPath, InWords("the system's CAs"), "",
            "File of PEM certificates for the verification of Harvester's certificate. Otherwise: "
            "`SSL_CERT_FILE`, `SSL_CERT_DIR`, the well-known bundles of Debian, Alpine, SUSE and "
@@ -118,11 +126,11 @@ constexpr Option kOptions[] = {
            "and its `insecure-skip-tls-verify`.",
            "/etc/nomad-autoscaler/harvester-ca.pem"),
     Plugin(kHarvester, "harvester_client_cert", kPath, kNone, "",
-           "PEM file with a client certificate. Only together with `harvester_client_key`.",
-           "/etc/nomad-autoscaler/client.pem"),
+           "PEM file with a client certificate.", "/etc/nomad-autoscaler/client.pem",
+           Needs{"harvester_client_key"}),
     Plugin(kHarvester, "harvester_client_key", kPath, kNone, "",
            "PEM file with the key of the client certificate.",
-           "/etc/nomad-autoscaler/client-key.pem"),
+           "/etc/nomad-autoscaler/client-key.pem", Needs{"harvester_client_cert"}),
     Plugin(kHarvester, "harvester_tls_server_name", kString, InWords("the URL's host"), "",
            "Name that Harvester's certificate must contain, for a VIP that it does not contain.",
            "harvester.example.org"),
@@ -161,11 +169,11 @@ constexpr Option kOptions[] = {
     Inherited("nomad_ca-path", kPath, "NOMAD_CAPATH", "Directory of such files.", "",
               "/etc/nomad.d/ca"),
     Inherited("nomad_client-cert", kPath, "NOMAD_CLIENT_CERT",
-              "PEM file with a client certificate. Only together with `nomad_client-key`.", "",
-              "/etc/nomad.d/client.pem"),
+              "PEM file with a client certificate.", "", "/etc/nomad.d/client.pem",
+              Needs{"nomad_client-key"}),
     Inherited("nomad_client-key", kPath, "NOMAD_CLIENT_KEY",
-              "PEM file with the key of the client certificate.", "",
-              "/etc/nomad.d/client-key.pem"),
+              "PEM file with the key of the client certificate.", "", "/etc/nomad.d/client-key.pem",
+              Needs{"nomad_client-cert"}),
     Inherited("nomad_tls-server-name", kString, "NOMAD_TLS_SERVER_NAME",
               "Name that Nomad's certificate must contain, such as `server.global.nomad`.", "",
               "server.global.nomad"),
@@ -339,7 +347,8 @@ constexpr Option kOptions[] = {
         "Give each VM one of `availability_zones` (`{{zone}}`), and keep the zones even when "
         "VMs are created and removed. A zone in which a VM could not start gets no new ones "
         "for two hours, or until one joins there, while others can. With `false` each VM may run "
-        "in any of them."),
+        "in any of them.",
+        "", Needs{"availability_zones"}),
     Policy(kMachines, "run_strategy", kEnum, InWords("`RerunOnFailure`, or the template's"),
            "KubeVirt's run strategy. Its other values never boot a VM and are refused.",
            "RerunOnFailure,Always,Once"),
@@ -449,7 +458,8 @@ constexpr Option kOptions[] = {
            "30m"),
     Policy(kRemediation, "max_unhealthy", kShare, "20%",
            "How many VMs may be removed as unhealthy at once: a number, or a percentage of the "
-           "pool, rounded up."),
+           "pool, rounded up.",
+           "", Needs{"replace_unhealthy_after"}),
 };
 
 OptionType TypeOf(policy::FieldType type) {

@@ -101,21 +101,6 @@ ValueOr<std::string> DirectoryPath(const std::string& text) {
   return PathTo(fs::file_type::directory, text);
 }
 
-// Reads a client certificate and its key; giving only one of them is a problem.
-void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const std::string& key_key,
-                      std::string* cert_path, std::string* key_path) {
-  const bool has_cert = reader.Find(cert_key).has_value();
-  const bool has_key = reader.Find(key_key).has_value();
-  reader.Read(cert_key, RegularFile, cert_path);
-  reader.Read(key_key, KeyFilePath, key_path);
-  if (has_cert && !has_key) {
-    reader.AddProblem(cert_key, "given without " + key_key, "give both");
-  }
-  if (has_key && !has_cert) {
-    reader.AddProblem(key_key, "given without " + cert_key, "give both");
-  }
-}
-
 // Reads a token file. A missing file is only a warning. The messages omit any value that could be
 // the token itself, given in the wrong key.
 void ReadTokenFile(ConfigReader& reader, std::string_view key, const GivenValue& given,
@@ -173,8 +158,8 @@ void ReadHarvesterSettings(ConfigReader& reader, PluginConfig* config) {
   reader.Read("harvester_kubeconfig", Kubeconfigs, &settings->kubeconfig_path);
   reader.Read("harvester_kubeconfig_context", Text, &settings->kubeconfig_context);
   reader.Read("harvester_ca_cert", RegularFile, &settings->ca_cert_file);
-  ReadKeyPairPaths(reader, "harvester_client_cert", "harvester_client_key",
-                   &settings->client_cert_file, &settings->client_key_file);
+  reader.Read("harvester_client_cert", RegularFile, &settings->client_cert_file);
+  reader.Read("harvester_client_key", KeyFilePath, &settings->client_key_file);
   reader.Read("harvester_tls_server_name", HostName, &settings->tls_server_name);
   reader.Read("harvester_skip_verify", Boolean, &settings->skip_verify);
 
@@ -182,11 +167,6 @@ void ReadHarvesterSettings(ConfigReader& reader, PluginConfig* config) {
     reader.AddProblem("harvester_url", "required, but absent",
                       "add it or harvester_kubeconfig, or set HARVESTER_URL or "
                       "HARVESTER_KUBECONFIG");
-  }
-  // As in client-go, where a context that no file has is an error.
-  if (reader.Find("harvester_kubeconfig_context").has_value() && !has_kubeconfig) {
-    reader.AddProblem("harvester_kubeconfig_context", "given without a kubeconfig",
-                      "add harvester_kubeconfig, or set HARVESTER_KUBECONFIG, or remove it");
   }
 }
 
@@ -207,8 +187,8 @@ void ReadNomadSettings(ConfigReader& reader, PluginConfig* config) {
   reader.Read("nomad_http-auth", SecretText, &settings->http_auth);
   reader.Read("nomad_ca-cert", RegularFile, &settings->ca_cert);
   reader.Read("nomad_ca-path", DirectoryPath, &settings->ca_path);
-  ReadKeyPairPaths(reader, "nomad_client-cert", "nomad_client-key", &settings->client_cert,
-                   &settings->client_key);
+  reader.Read("nomad_client-cert", RegularFile, &settings->client_cert);
+  reader.Read("nomad_client-key", KeyFilePath, &settings->client_key);
   reader.Read("nomad_tls-server-name", HostName, &settings->tls_server_name);
   reader.Read("nomad_skip-verify", Boolean, &settings->skip_verify);
   reader.Read("nomad_block-query-wait-time", PositiveDuration, &settings->block_query_wait);

@@ -182,9 +182,6 @@ void ReadPlacement(ConfigReader& reader, PoolPolicy* policy) {
                       std::string("given together with ") + kZoneLabel + " in node_selector",
                       "remove one of them");
   }
-  if (policy->zones.empty() && reader.Find("evenly_split_zones").has_value()) {
-    reader.AddWarning("evenly_split_zones", "has no effect without availability_zones");
-  }
 }
 
 ValueOr<std::int64_t> Seconds(const std::string& text) {
@@ -337,11 +334,6 @@ void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
   ReadBudget(reader, policy);
   reader.Read("replace_unhealthy_after", PositiveDuration, &policy->replace_unhealthy_after);
   reader.Read("max_unhealthy", CountOrPercentage, &policy->max_unhealthy);
-  if (reader.Find("max_unhealthy").has_value() && !policy->replace_unhealthy_after.has_value() &&
-      !reader.Find("replace_unhealthy_after").has_value()) {
-    reader.AddWarning("max_unhealthy",
-                      "has no effect without replace_unhealthy_after, which is off");
-  }
 }
 
 // Reads the keys that the host adds (hashicorp/nomad-autoscaler:plugins/shared/util.go). It may add

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <cstddef>
+#include <iterator>
 
 #include "nomad_harvester/metrics/registry.h"
 
@@ -31,7 +33,7 @@ constexpr std::array<double, 13> kOfActions = {1,   2,   5,   10,   20,   30,  6
 constexpr std::array<double, 9> kOfLives = {60,    600,    3600,   14400,  43200,
                                             86400, 259200, 604800, 2592000};
 
-constexpr std::array<MetricRow, 25> kTable = {{
+constexpr MetricRow kTable[] = {
     {Metric::kBuildInfo, Type::kGauge, "nomad_harvester_build_info", kBuild,
      "1, with the version and the commit of the plugin that is running."},
     {Metric::kVms, Type::kGauge, "nomad_harvester_vms", kPoolState,
@@ -83,7 +85,8 @@ constexpr std::array<MetricRow, 25> kTable = {{
      "When Nomad was read for the last answer, in seconds since 1970."},
     {Metric::kQueries, Type::kCounter, "nomad_harvester_queries_total", kOutcome,
      "Queries to the apm block by their outcome; refused: the query itself is wrong."},
-}};
+};
+static_assert(std::size(kTable) == static_cast<std::size_t>(Metric::kEnd), "a row for each metric");
 
 }  // namespace
 

@@ -113,9 +113,14 @@ TEST(Examples, every_key_in_a_comment_of_the_agents_block_exists) {
   EXPECT_GT(found, 0);
 }
 
+// Not what is between two changes of delimiters, which is for another program.
 std::set<std::string> VariablesOf(const std::string& source) {
   std::set<std::string> names;
   for (std::size_t at = source.find("{{"); at != std::string::npos; at = source.find("{{", at)) {
+    if (source.substr(at).starts_with("{{=<% %>=}}")) {
+      at = source.find("<%={{ }}=%>", at) + 11;
+      continue;
+    }
     const std::size_t end = source.find("}}", at);
     names.insert(source.substr(at + 2, end - at - 2));
     at = end;
@@ -126,8 +131,8 @@ std::set<std::string> VariablesOf(const std::string& source) {
 TEST(Examples, the_user_data_uses_documented_variables_only) {
   const std::string reference =
       base::ReadFile(support::SourcePath("docs/configuration.md")).value();
-  for (const char* const example :
-       {"cloud-init.yaml", "cloud-init-tls.yaml", "cloud-init-introduction.yaml"}) {
+  for (const char* const example : {"cloud-init.yaml", "cloud-init-consul.yaml",
+                                    "cloud-init-introduction.yaml", "cloud-init-tls.yaml"}) {
     const std::set<std::string> names = VariablesOf(Example(example));
     for (const std::string& name : names) {
       if (name.rfind("env.HARVESTER_TEMPLATE_", 0) == 0) continue;
@@ -166,18 +171,34 @@ TEST(Examples, the_user_data_with_an_introduction_token_is_the_other_one_and_mor
 }
 
 // Every line of the plain one, in its order, but for the comments.
-TEST(Examples, the_user_data_with_tls_is_the_other_one_and_more) {
+void HasLinesOfThePlainOne(const std::string& example) {
   std::istringstream plain(Example("cloud-init.yaml"));
-  const std::string with_tls = Example("cloud-init-tls.yaml");
   std::size_t at = 0;
   for (std::string line; std::getline(plain, line);) {
     if (line.find_first_not_of(' ') == line.find('#')) continue;
-    const std::size_t found = with_tls.find(line + "\n", at);
+    const std::size_t found = example.find(line + "\n", at);
     ASSERT_NE(found, std::string::npos) << line;
     at = found + line.size();
   }
+}
+
+TEST(Examples, the_user_data_with_tls_is_the_other_one_and_more) {
+  const std::string with_tls = Example("cloud-init-tls.yaml");
+  HasLinesOfThePlainOne(with_tls);
   EXPECT_THAT(with_tls, HasSubstr("    encoding: b64\n"
                                   "    content: \"{{env.HARVESTER_TEMPLATE_NOMAD_KEY}}\"\n"));
+}
+
+TEST(Examples, the_user_data_with_consul_is_the_other_one_and_starts_consul_before_nomad) {
+  const std::string with_consul = Example("cloud-init-consul.yaml");
+  HasLinesOfThePlainOne(with_consul);
+  EXPECT_THAT(with_consul, HasSubstr("      [Unit]\n"
+                                     "      Wants=consul.service\n"
+                                     "      After=consul.service\n"));
+  EXPECT_THAT(with_consul, EndsWith("  - [systemctl, enable, consul]\n"
+                                    "  - [systemctl, restart, consul]\n"
+                                    "  - [systemctl, enable, nomad]\n"
+                                    "  - [systemctl, restart, nomad]\n"));
 }
 
 // The policy names them in a comment.

@@ -158,10 +158,9 @@ TEST(NomadSettings, an_empty_boolean_or_duration_is_a_problem) {
 TEST(NomadSettings, a_client_certificate_and_its_key_go_together) {
   const support::ScopedTempDir directory;
   const std::string file = directory.WriteFile("file", "x");
-  EXPECT_EQ(ProblemOf(ParsePlugin({{"nomad_client-cert", file}})),
-            "nomad_client-cert: given without nomad_client-key; give both");
-  EXPECT_EQ(ProblemOf(ParsePlugin({{"nomad_client-key", file}})),
-            "nomad_client-key: given without nomad_client-cert; give both");
+  EXPECT_EQ(ProblemOf(ParsePlugin({}, {{"NOMAD_CLIENT_KEY", file}})),
+            "nomad_client-key: given without nomad_client-cert; add nomad_client-cert, or set "
+            "NOMAD_CLIENT_CERT, or remove nomad_client-key");
   EXPECT_EQ(SettingsOf({{"nomad_client-cert", file}}, {{"NOMAD_CLIENT_KEY", file}}).client_key,
             file);
 }

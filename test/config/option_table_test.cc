@@ -17,12 +17,27 @@
 namespace nomad_harvester::config {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::StartsWith;
 
 // The option's example, or a file that exists.
 std::string GoodValue(const Option& option, const support::ScopedTempDir& directory) {
   if (option.key == "nomad_ca-path") return directory.path();
   return option.type == OptionType::kPath ? directory.WriteFile("file", "x") : ExampleOf(option);
+}
+
+// The option alone, or with what it needs.
+StringMap GoodValues(const Option& option, const support::ScopedTempDir& directory) {
+  StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
+  if (const Option* const needed = FindOption(option.section, option.needs)) {
+    values.emplace(needed->key, GoodValue(*needed, directory));
+  }
+  // The key and the variable come together.
+  if (option.key == "nomad_intro_token") values["user_data"] = "# {{nomad_intro_token}}";
+  return values;
 }
 
 TEST(OptionTable, no_key_is_in_a_section_twice) {
@@ -73,16 +88,7 @@ TEST(OptionTable, an_enumeration_has_names_and_others_have_none) {
 TEST(OptionTable, every_plugin_key_is_read_and_its_example_accepted) {
   const support::ScopedTempDir directory;
   for (const Option& option : OptionsOf(Section::kPlugin)) {
-    StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
-    if (option.key == "harvester_client_cert")
-      values["harvester_client_key"] = directory.Path("file");
-    if (option.key == "harvester_client_key")
-      values["harvester_client_cert"] = directory.Path("file");
-    if (option.key == "harvester_kubeconfig_context")
-      values["harvester_kubeconfig"] = directory.Path("file");
-    if (option.key == "nomad_client-cert") values["nomad_client-key"] = directory.Path("file");
-    if (option.key == "nomad_client-key") values["nomad_client-cert"] = directory.Path("file");
-    const absl::StatusOr<PluginConfig> config = ParsePlugin(values);
+    const absl::StatusOr<PluginConfig> config = ParsePlugin(GoodValues(option, directory));
     EXPECT_TRUE(config.ok()) << option.key << ": " << config.status();
   }
 }
@@ -90,12 +96,31 @@ TEST(OptionTable, every_plugin_key_is_read_and_its_example_accepted) {
 TEST(OptionTable, every_policy_key_is_read_and_its_example_accepted) {
   const support::ScopedTempDir directory;
   for (const Option& option : OptionsOf(Section::kPolicy)) {
-    StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
-    // The key and the variable come together.
-    if (option.key == "nomad_intro_token") values["user_data"] = "# {{nomad_intro_token}}";
-    const absl::StatusOr<PoolPolicy> policy = ParsePolicy(values);
+    const absl::StatusOr<PoolPolicy> policy = ParsePolicy(GoodValues(option, directory));
     EXPECT_TRUE(policy.ok()) << option.key << ": " << policy.status();
   }
+}
+
+// In the plugin's block that is a mistake; in a policy the key only has no effect.
+TEST(OptionTable, a_key_without_the_one_that_it_needs_is_told) {
+  const support::ScopedTempDir directory;
+  std::set<std::string_view> told;
+  for (const Option& option : OptionTable()) {
+    if (option.needs.empty()) continue;
+    ASSERT_NE(FindOption(option.section, option.needs), nullptr) << option.key;
+    told.insert(option.key);
+    const std::string key(option.key);
+    const StringMap values = {{key, GoodValue(option, directory)}};
+    if (option.section == Section::kPlugin) {
+      EXPECT_THAT(ProblemOf(ParsePlugin(values)),
+                  StartsWith(key + ": given without " + std::string(option.needs) + "; add "));
+    } else {
+      EXPECT_THAT(PolicyOf(values).warnings,
+                  ElementsAre(key + ": has no effect without " + std::string(option.needs)));
+      EXPECT_THAT(PolicyOf(GoodValues(option, directory)).warnings, IsEmpty()) << key;
+    }
+  }
+  EXPECT_THAT(told, IsSupersetOf({"harvester_client_key", "nomad_client-cert", "max_unhealthy"}));
 }
 
 TEST(OptionTable, every_name_of_an_enumeration_is_accepted) {

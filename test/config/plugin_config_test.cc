@@ -119,10 +119,10 @@ TEST(PluginConfig, a_wrong_url_of_the_environment_is_not_replaced_by_the_maps) {
 }
 
 TEST(PluginConfig, a_context_without_kubeconfig_is_a_problem) {
-  EXPECT_EQ(
-      ProblemOf(ParsePlugin({{"harvester_kubeconfig_context", "lab"}})),
-      "harvester_kubeconfig_context: given without a kubeconfig; add harvester_kubeconfig, or "
-      "set HARVESTER_KUBECONFIG, or remove it");
+  EXPECT_EQ(ProblemOf(ParsePlugin({{"harvester_kubeconfig_context", "lab"}})),
+            "harvester_kubeconfig_context: given without harvester_kubeconfig; add "
+            "harvester_kubeconfig, or set HARVESTER_KUBECONFIG, or remove "
+            "harvester_kubeconfig_context");
   const support::ScopedTempDir directory;
   EXPECT_TRUE(ParsePlugin({{"harvester_kubeconfig_context", "lab"}},
                           {{"HARVESTER_KUBECONFIG", directory.WriteFile("kubeconfig", "x")}})

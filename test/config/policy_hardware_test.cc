@@ -89,11 +89,6 @@ TEST(PolicyHardware, a_selector_of_one_host_is_a_warning) {
               ElementsAre(HasSubstr("VMs that only one host may run cannot be live-migrated")));
 }
 
-TEST(PolicyHardware, splitting_without_zones_is_a_warning) {
-  EXPECT_THAT(PolicyOf({{"evenly_split_zones", "true"}}).warnings,
-              ElementsAre(HasSubstr("has no effect without availability_zones")));
-}
-
 TEST(PolicyHardware, data_disks_have_a_size_and_perhaps_a_class_and_an_access_mode) {
   EXPECT_THAT(
       PolicyOf({{"data_disks", "100Gi, 1Ti@fast,5Gi:rwo,20Gi@lvm.local:rwo"}}).data_disks,

@@ -13,7 +13,6 @@
 namespace nomad_harvester::config {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -144,11 +143,6 @@ TEST(PolicyScaling, max_unhealthy_is_a_count_or_a_percentage_up_to_a_hundred) {
                 HasSubstr("max_unhealthy: must be a whole number greater than 0 or a percentage "
                           "up to 100%"));
   }
-}
-
-TEST(PolicyScaling, max_unhealthy_alone_gives_a_warning) {
-  EXPECT_THAT(PolicyOf({{"max_unhealthy", "2"}}).warnings,
-              Contains(HasSubstr("replace_unhealthy_after")));
 }
 
 TEST(PolicyScaling, drifted_vms_go_first_unless_the_policy_says_off) {

@@ -82,7 +82,9 @@ std::string Row(const Option& option, bool with_environment) {
     if (!option.environment.empty() && !option.environment_wins) row += " (if the key is absent)";
     row += " | ";
   }
-  return row + std::string(option.documentation) + " |\n";
+  row += std::string(option.documentation);
+  if (!option.needs.empty()) row += " Needs " + Code(option.needs) + ".";
+  return row + " |\n";
 }
 
 // Heading and table of each group, in the order of the page.

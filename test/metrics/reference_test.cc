@@ -8,14 +8,19 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/file.h"
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/metrics/registry.h"
 
+#include "nlohmann/json.hpp"
 #include "support/source_tree.h"
 
 namespace nomad_harvester::metrics {
@@ -99,6 +104,54 @@ TEST(MetricsPage, the_examples_name_no_metric_that_does_not_exist) {
 
 TEST(MetricsPage, the_dashboard_shows_every_metric) {
   EXPECT_EQ(MetricsIn(Read("examples/grafana-dashboard.json")), AllNames());
+}
+
+// The title of each panel, and then its queries, as docs/dashboard.md writes them.
+std::vector<std::string> PanelsOfTheDashboard() {
+  const auto dashboard = base::ParseJson(Read("examples/grafana-dashboard.json"), "the dashboard");
+  std::vector<std::string> lines;
+  for (const nlohmann::json& panel : dashboard.value().at("panels")) {
+    lines.push_back("## " + base::GetString(panel, "title"));
+    for (const nlohmann::json& target : panel.at("targets")) {
+      lines.push_back("    " + base::GetString(target, "expr"));
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) all.push_back(line);
+  return all;
+}
+
+constexpr char kMakeThePage[] =
+    "run test/e2e's TestAPoolGrowsAndShrinksWithItsPolicy with NOMAD_HARVESTER_UPDATE_DOCS=1 in "
+    "its environment, or write the panel and its queries there, and what it was empty for";
+
+TEST(DashboardPage, has_the_panels_and_queries_of_the_dashboard_in_their_order) {
+  std::vector<std::string> on_page;
+  for (const std::string& line : LinesOf(Read("docs/dashboard.md"))) {
+    // Two lines of the comment at the top are indented by five.
+    const bool is_query = line.starts_with("    ") && !line.starts_with("     ");
+    if (is_query || line.starts_with("## ")) on_page.push_back(line);
+  }
+  EXPECT_EQ(on_page, PanelsOfTheDashboard()) << "docs/dashboard.md: " << kMakeThePage;
+}
+
+TEST(DashboardPage, its_picture_has_the_panels_of_the_dashboard_in_their_order) {
+  static constexpr std::string_view kTitle = "font-size=\"12\">";  // dashboard_picture_test.go
+  std::vector<std::string> drawn;
+  for (const std::string& line : LinesOf(Read("docs/images/dashboard.svg"))) {
+    const std::size_t title = line.find(kTitle);
+    if (title == std::string::npos) continue;
+    const std::size_t begin = title + kTitle.size();
+    drawn.push_back("## " + line.substr(begin, line.find('<', begin) - begin));
+  }
+  std::vector<std::string> panels = PanelsOfTheDashboard();
+  std::erase_if(panels, [](const std::string& line) { return line.starts_with(' '); });
+  EXPECT_EQ(drawn, panels) << "docs/images/dashboard.svg: " << kMakeThePage;
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ struct Option {
   std::string_view enum_values = {};    // comma-separated, for kEnum
   // A valid value, for the reference; empty if the default or the type gives one.
   std::string_view example = {};
+  // Another key of the section, without which this one is an error in the plugin's block, and has
+  // no effect in a policy, which is a warning; empty: none. The reference says so.
+  std::string_view needs = {};
 };
 
 // Returns every supported key: those of the plugin block, then those of a policy. Any other key is

@@ -39,6 +39,7 @@ enum class Metric {
   kPendingAllocations,
   kDemandRead,
   kQueries,
+  kEnd,  // no metric: it is how many there are
 };
 
 // The values of the metric's labels, in the order of its row. They must come from a small set: a
