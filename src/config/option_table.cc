@@ -100,43 +100,38 @@ constexpr Option kOptions[] = {
     Plugin(kHarvester, "harvester_url", kUrl, InWords("the kubeconfig's server"), "HARVESTER_URL",
            "Base URL of the Kubernetes API: `https://VIP`, `https://VIP:6443` or "
            "`https://RANCHER/k8s/clusters/ID`; a path is kept. Required unless a kubeconfig is "
-           "given. It overrides the kubeconfig's server; if scheme, host or port differ, the "
-           "kubeconfig's credentials are not used.",
+           "given; overrides its server. If scheme, host or port differ, the kubeconfig's "
+           "credentials are not used.",
            "https://10.0.0.10:6443"),
     Plugin(kHarvester, "auth_token", kSecret, kNone, "HARVESTER_TOKEN",
            "Bearer token. Not together with `auth_token_file`.", "token-abcde:SECRET"),
     Plugin(kHarvester, "auth_token_file", kPath, kNone, "HARVESTER_TOKEN_FILE",
-           "File with the bearer token, read again when it changes and after a 401. It may be "
-           "created later: if it is missing when the configuration is read, that is a warning.",
+           "File with the bearer token, read again when it changes and after a 401. A missing "
+           "file is a warning: it may be created later.",
            "/etc/nomad-autoscaler/harvester.token"),
     Plugin(kHarvester, "harvester_kubeconfig", kPath, kNone, "HARVESTER_KUBECONFIG",
-           "Path of a kubeconfig, or several with `:` between them as in kubectl's `KUBECONFIG`. "
-           "Server, CA, token, token file, client certificate, "
-           "`insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`, `username` and "
-           "`password` are honoured; an `exec` or `auth-provider` entry is an error, as is a CA "
-           "together with `insecure-skip-tls-verify`, unless `harvester_ca_cert` or "
+           "Path of a kubeconfig, or several with `:` between them. Server, CA, token, token "
+           "file, client certificate, `insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`, "
+           "`username` and `password` are used; an `exec` or `auth-provider` entry is an error, "
+           "as is a CA together with `insecure-skip-tls-verify`, unless `harvester_ca_cert` or "
            "`harvester_skip_verify` replaces both.",
            "/etc/nomad-autoscaler/harvester.kubeconfig"),
     Plugin(kHarvester, "harvester_kubeconfig_context", kString, InWords("its current context"), "",
            "Context of the kubeconfig.", "lab", Needs{"harvester_kubeconfig"}),
     Plugin(kHarvester, "harvester_ca_cert", kPath, InWords("the system's CAs"), "",
-           "File of PEM certificates for the verification of Harvester's certificate. Otherwise: "
-           "`SSL_CERT_FILE`, `SSL_CERT_DIR`, the well-known bundles of Debian, Alpine, SUSE and "
-           "RHEL. If none of these exists, an error names this key. It wins over a kubeconfig's CA "
-           "and its `insecure-skip-tls-verify`.",
+           "PEM file of the CAs for Harvester's certificate. Otherwise: `SSL_CERT_FILE`, "
+           "`SSL_CERT_DIR`, the well-known bundles of Debian, Alpine, SUSE and RHEL; none of "
+           "these is an error. Overrides a kubeconfig's CA and its `insecure-skip-tls-verify`.",
            "/etc/nomad-autoscaler/harvester-ca.pem"),
     Plugin(kHarvester, "harvester_client_cert", kPath, kNone, "",
            "PEM file with a client certificate.", "/etc/nomad-autoscaler/client.pem",
            Needs{"harvester_client_key"}),
-    Plugin(kHarvester, "harvester_client_key", kPath, kNone, "",
-           "PEM file with the key of the client certificate.",
+    Plugin(kHarvester, "harvester_client_key", kPath, kNone, "", "PEM file with its key.",
            "/etc/nomad-autoscaler/client-key.pem", Needs{"harvester_client_cert"}),
     Plugin(kHarvester, "harvester_tls_server_name", kString, InWords("the URL's host"), "",
-           "Name that Harvester's certificate must contain, for a VIP that it does not contain.",
-           "harvester.example.org"),
+           "Name that Harvester's certificate must contain instead.", "harvester.example.org"),
     Plugin(kHarvester, "harvester_skip_verify", kBool, "false", "",
-           "Accept any certificate. The token can then be intercepted between the plugin and "
-           "Harvester."),
+           "Accept any certificate: the token can be intercepted."),
 
     Inherited("nomad_address", kUrl, "NOMAD_ADDR,NOMAD_UNIX_ADDR",
               "Address of Nomad's HTTP API: `http://`, `https://` or `unix:///path`.",
@@ -154,9 +149,8 @@ constexpr Option kOptions[] = {
      .environment = "NOMAD_TOKEN_FILE",
      .empty_is_absent = true,
      .documentation =
-         "File with the ACL token, read again when it changes and after a 401 or 403: workload "
-         "identities expire. Takes precedence over `nomad_token`, which the agent may inject. If "
-         "it is missing when the configuration is read, that is a warning.",
+         "File with the ACL token, read again when it changes and after a 401 or 403. Takes "
+         "precedence over `nomad_token`. A missing file is a warning.",
      .example = "/secrets/nomad_token"},
     Inherited(
         "nomad_http-auth", kSecret, "NOMAD_HTTP_AUTH",
@@ -164,65 +158,54 @@ constexpr Option kOptions[] = {
         "of Nomad.",
         "", "user:password"),
     Inherited("nomad_ca-cert", kPath, "NOMAD_CACERT",
-              "File of PEM certificates for the verification of Nomad's certificate.", "",
-              "/etc/nomad.d/ca.pem"),
+              "PEM file of the CAs for Nomad's certificate.", "", "/etc/nomad.d/ca.pem"),
     Inherited("nomad_ca-path", kPath, "NOMAD_CAPATH", "Directory of such files.", "",
               "/etc/nomad.d/ca"),
     Inherited("nomad_client-cert", kPath, "NOMAD_CLIENT_CERT",
               "PEM file with a client certificate.", "", "/etc/nomad.d/client.pem",
               Needs{"nomad_client-key"}),
-    Inherited("nomad_client-key", kPath, "NOMAD_CLIENT_KEY",
-              "PEM file with the key of the client certificate.", "", "/etc/nomad.d/client-key.pem",
-              Needs{"nomad_client-cert"}),
+    Inherited("nomad_client-key", kPath, "NOMAD_CLIENT_KEY", "PEM file with its key.", "",
+              "/etc/nomad.d/client-key.pem", Needs{"nomad_client-cert"}),
     Inherited("nomad_tls-server-name", kString, "NOMAD_TLS_SERVER_NAME",
-              "Name that Nomad's certificate must contain, such as `server.global.nomad`.", "",
-              "server.global.nomad"),
+              "Name that Nomad's certificate must contain.", "", "server.global.nomad"),
     Inherited("nomad_skip-verify", kBool, "NOMAD_SKIP_VERIFY", "Accept any certificate of Nomad.",
               "false"),
     Inherited("nomad_block-query-wait-time", kDuration, "",
-              "Longest wait of a blocking query for Nomad's nodes, while a Scale or background "
-              "work waits for a change. The agent injects its own value, by default `5m0s`. No "
-              "query waits longer than `5s`, because VMs change independently of nodes.",
+              "Longest wait of a blocking query for Nomad's nodes. The agent injects its own "
+              "value, by default `5m0s`; no query waits longer than `5s`.",
               "5s"),
     Inherited("nomad_config_inherit", kBool, "",
-              "Read by the agent: with `false` it injects none of the keys of this table, which "
-              "then come from this block, the environment and the defaults.",
-              "true"),
+              "Read by the agent: with `false` it injects none of the keys of this table.", "true"),
 
     Plugin(kWork, "request_timeout", kDuration, "10s", "",
            "Limit of one HTTP request; it never outlives the deadline of the agent's call."),
     Plugin(kWork, "max_concurrency", kCount, "10", "",
-           "API requests in flight per pool, 1000 at most. Waiting for a boot or a drain does "
-           "not count; the Lease's renewal and the lists of a Status call are not limited."),
-    Plugin(
-        kWork, "events", kBool, "true", "",
-        "Write Kubernetes Events on the VMs: what was done with each of them, and why. No action "
-        "waits for them or fails because of them. If the token may not write Events, one "
-        "warning is logged for each pool."),
+           "API requests in flight per pool, 1000 at most. The Lease's renewal and the lists of a "
+           "Status call are not limited."),
+    Plugin(kWork, "events", kBool, "true", "",
+           "Write a Kubernetes Event on a VM for what is done with it, and why. If the token may "
+           "not, one warning is logged for each pool."),
     Plugin(kWork, "metrics_address", kString, InWords("off"), "",
-           "`IP:PORT`, such as `127.0.0.1:9464`: serve Prometheus' `GET /metrics` there "
-           "([metrics.md](metrics.md)); `[IPv6]:PORT` and `localhost:PORT` are taken, too. Anybody "
-           "who reaches the port can read. A port that is in use is one warning, and is retried: "
-           "each `target` block is a process of its own and needs a port of its own.",
+           "`IP:PORT`, `[IPv6]:PORT` or `localhost:PORT`: serve Prometheus' `GET /metrics` there "
+           "([metrics.md](metrics.md)), to anybody who reaches the port. Each `target` block is a "
+           "process of its own and needs its own port.",
            "127.0.0.1:9464"),
     Plugin(kWork, "log_level", kEnum,
            InWords("`debug` under the agent, which filters; `info` in dev mode"), "",
            "Lowest level that is written.", "trace,debug,info,warn,error"),
 
     Policy(kPool, "node_group_name", kString, kRequired,
-           "Name of the pool: a label of its VMs, and the default of `name_prefix`. A DNS label "
-           "of at most 40 characters.",
-           "batch"),
+           "Name of the pool, a label of its VMs. A DNS label of at most 40 characters.", "batch"),
     Policy(kPool, "namespace", kString, "default",
            "Harvester namespace of the VMs. Pool names are unique within it."),
     Policy(kPool, "dry-run", kBool, "false",
-           "The agent's own key. With exactly `true` the agent requests only plans: they are "
-           "logged with names, victims and reasons, and nothing is changed."),
+           "The agent's own key. With exactly `true` plans are logged with names, victims and "
+           "reasons, and nothing is changed."),
 
     Policy(kNodes, "node_class", kString, kNone,
            "Node class of the pool's nodes; `autoscaler-default-pool` selects the nodes without "
-           "class. At least one of `node_class`, `datacenter` and `node_pool` is required; a "
-           "node must match all that are given.",
+           "class. At least one of `node_class`, `datacenter` and `node_pool` is required; a node "
+           "must match all that are given.",
            "batch"),
     Policy(kNodes, "datacenter", kString, kNone, "Nomad datacenter of the pool's nodes.", "dc1"),
     Policy(kNodes, "node_pool", kString, kNone, "Nomad node pool of the pool's nodes.", "default"),
@@ -237,15 +220,14 @@ constexpr Option kOptions[] = {
            InWords("`false` for Status, `true` for scaling in"),
            "Ready but ineligible nodes are members of the pool."),
     Policy(kNodes, "publish_host", kBool, "false",
-           "Write on which Harvester host a VM runs into its Nomad node's metadata, "
-           "`harvester_host` and `harvester_zone`, at the join and after each live migration, so "
-           "that jobs can spread over hosts."),
+           "Write a VM's Harvester host into its Nomad node's metadata, `harvester_host` and "
+           "`harvester_zone`, at the join and after each live migration."),
 
     Policy(
         kMachines, "vm_template", kString, kNone,
         "`NAMESPACE/NAME` or `NAMESPACE/NAME:VERSION`: a Harvester VirtualMachineTemplate as the "
-        "base of the VMs ([below](#virtual-machine-templates)), in its version VERSION or else "
-        "its default one. The keys of this table take precedence over it.",
+        "base of the VMs ([below](#virtual-machine-templates)), by default in its default "
+        "version. The keys of this table take precedence over it.",
         "default/nomad-worker:3"),
     Policy(kMachines, "image", kString, kUnlessTemplate,
            "`NAMESPACE/IMAGE`: the resource name of a Harvester image, otherwise its display "
@@ -256,59 +238,55 @@ constexpr Option kOptions[] = {
            "settings.",
            "4"),
     Policy(kMachines, "memory_request", kQuantity, kUnlessTemplate,
-           "Memory of a VM, such as `8Gi`, its memory limit; at least `64Mi`, because a number "
-           "without a suffix is one of bytes. The request is derived likewise.",
+           "Memory of a VM, its limit; at least `64Mi` (a number without a suffix is bytes). The "
+           "request is derived likewise.",
            "8Gi"),
     Policy(kMachines, "disk_size", kQuantity,
            InWords("the larger of `10Gi` and the image's virtual size"),
-           "Size of the root disk; at least `1Mi`, because a number without a suffix is one of "
-           "bytes. Smaller than the image's virtual size is an error.",
+           "Size of the root disk; at least `1Mi` (a number without a suffix is bytes). Smaller "
+           "than the image's virtual size is an error.",
            "40Gi"),
     Policy(kMachines, "data_disks", kList, kNone,
            "Empty volumes beside the root disk, in the order of the guest's disks: "
-           "`SIZE[@STORAGECLASS][:rwo]`, such as `100Gi@fast`; without a class, Harvester's "
-           "default one. They are removed with their VM. `:rwo` makes a volume ReadWriteOnce, "
-           "which LVM's class needs: its VM cannot be live-migrated, which a warning says.",
+           "`SIZE[@STORAGECLASS][:rwo]`; without a class, Harvester's default one. They are "
+           "removed with their VM. `:rwo` makes a volume ReadWriteOnce, which LVM's class needs: "
+           "its VM cannot be live-migrated, which a warning says.",
            "100Gi@fast,20Gi"),
     Policy(kMachines, "networks", kList, kUnlessTemplate,
            "Networks in the order of the interfaces: `NAMESPACE/NETWORK`, or `management` for "
            "the pod network (masquerade).",
            "default/vlan10"),
     Policy(kMachines, "user_data", kString, kNone,
-           "cloud-init user data, a template (see below). The agent logs the whole block of a "
-           "policy at every evaluation, so inline user data is visible in its log: prefer "
-           "`user_data_file`. At most one of the two; without either, the user data is "
-           "`#cloud-config`.",
+           "cloud-init user data, a [template](#templates). The agent logs it with the policy's "
+           "block at every evaluation: prefer `user_data_file`. At most one of the two; without "
+           "either, the user data is `#cloud-config`.",
            "#cloud-config"),
     Policy(kMachines, "user_data_file", kPath, kNone,
-           "File with such a template, on the machine of the agent.",
+           "File with such a template, on the agent's machine.",
            "/etc/nomad-autoscaler/cloud-init.yaml"),
     Policy(kMachines, "network_data", kString, kNone,
-           "cloud-init network data, version 1 or 2, a template likewise. At most one of the two; "
-           "without either, cloud-init configures DHCP.",
+           "cloud-init network data, version 1 or 2, a template. At most one of the two; without "
+           "either, cloud-init configures DHCP.",
            "{version: 2, ethernets: {enp1s0: {dhcp4: true}}}"),
     Policy(kMachines, "network_data_file", kPath, kNone,
-           "File with such a template, on the machine of the agent.",
+           "File with such a template, on the agent's machine.",
            "/etc/nomad-autoscaler/network.yaml"),
     Policy(
         kMachines, "nomad_intro_token", kEnum, "off",
-        "A client introduction token of Nomad 1.11 and newer for each new VM, as "
-        "`{{nomad_intro_token}}` in its user data (see below). `auto`: the variable is empty where "
-        "Nomad has no such tokens, which a warning says; `required`: then no VM is made.",
+        "A [client introduction token](#introduction-tokens) of Nomad 1.11 and newer for each new "
+        "VM, as `{{nomad_intro_token}}` in its user data.",
         "off,auto,required"),
     Policy(kMachines, "ssh_keys", kList, kNone,
            "`NAMESPACE/KEYPAIR` of Harvester: public keys merged into the user data, which must "
            "then be `#cloud-config` or absent.",
            "default/operators"),
     Policy(kMachines, "name_prefix", kString, InWords("`node_group_name`"),
-           "VM names are `PREFIX-RANDOM`, 50 characters at most; the random part takes 8, which "
-           "leaves 41 for the prefix, a DNS label.",
+           "VM names are `PREFIX-RANDOM`. A DNS label of at most 41 characters; the random part "
+           "has 8.",
            "batch"),
     Policy(kMachines, "labels", kMap, kNone,
-           "Labels of the VMs. Keys that Harvester, KubeVirt and the plugin write themselves are "
-           "refused: `nomad-harvester-autoscaler/…`, `harvesterhci.io/…`, "
-           "`network.harvesterhci.io/…`, `kubevirt.io/…`, "
-           "`app.kubernetes.io/managed-by`.",
+           "Labels of the VMs. Refused are `nomad-harvester-autoscaler/…`, `harvesterhci.io/…`, "
+           "`network.harvesterhci.io/…`, `kubevirt.io/…`, `app.kubernetes.io/managed-by`.",
            "team=data,environment=production"),
     Policy(kMachines, "annotations", kMap, kNone,
            "Annotations of the VMs; the same keys are refused.", "example.org/owner=data"),
@@ -316,46 +294,43 @@ constexpr Option kOptions[] = {
            "Harvester's tags: each becomes the label `tag.harvesterhci.io/KEY`.",
            "nomad-pool=batch"),
     Policy(kMachines, "firmware", kEnum, InWords("`bios`, or the template's"),
-           "`bios`, `uefi`, or `uefi-secure`: UEFI with secure boot, which the image must support. "
-           "UEFI's variables are not kept across a restart.",
+           "`uefi-secure` is UEFI with secure boot, which the image must support. UEFI's "
+           "variables are not kept across a restart.",
            "bios,uefi,uefi-secure"),
     Policy(kMachines, "host_devices", kList, kNone,
-           "Devices of the host, passed through: `RESOURCE[:COUNT]`, such as "
-           "`intel.com/X710:2`, with the resource name of Harvester's PCI or USB device. Such a VM "
-           "cannot be live-migrated, which a warning says.",
+           "Devices of the host, passed through: `RESOURCE[:COUNT]`, with the resource name of "
+           "Harvester's PCI or USB device. Such a VM cannot be live-migrated, which a warning "
+           "says.",
            "intel.com/X710:2"),
     Policy(kMachines, "gpus", kList, kNone,
            "GPUs and vGPUs likewise. Harvester 1.7 and older gets them as `gpus`, newer ones as "
-           "`hostDevices`, as they require.",
+           "`hostDevices`.",
            "nvidia.com/GA102GL_A10:1"),
     Policy(kMachines, "host_spread", kEnum, "preferred",
-           "Whether the VMs of the pool are kept apart on different Harvester hosts. With "
-           "`required` there are never more VMs than hosts, and they can block maintenance and "
-           "upgrades of hosts, which a warning says.",
+           "Whether the pool's VMs are kept apart on different Harvester hosts. With `required` "
+           "there are never more VMs than hosts, and they can block maintenance and upgrades of "
+           "hosts, which a warning says.",
            "required,preferred,off"),
     Policy(kMachines, "node_selector", kMap, kNone,
-           "Labels that the Harvester host of a VM must have. Becomes required node affinity, "
-           "because Harvester's upgrade does not migrate a VM with a `nodeSelector`. Keys "
+           "Labels that the Harvester host of a VM must have (required node affinity). Keys "
            "`network.harvesterhci.io/…` are refused: Harvester sets them itself.",
            "gpu.example.org/model=a10"),
     Policy(kMachines, "availability_zones", kList, kNone,
-           "Zones of Harvester's hosts, values of their label `topology.kubernetes.io/zone`, in "
-           "which the VMs may run (required node affinity).",
+           "Zones in which the VMs may run: values of the hosts' label "
+           "`topology.kubernetes.io/zone` (required node affinity).",
            "zone1,zone2"),
     Policy(
         kMachines, "evenly_split_zones", kBool, "true",
-        "Give each VM one of `availability_zones` (`{{zone}}`), and keep the zones even when "
-        "VMs are created and removed. A zone in which a VM could not start gets no new ones "
-        "for two hours, or until one joins there, while others can. With `false` each VM may run "
-        "in any of them.",
+        "Give each VM one of `availability_zones` (`{{zone}}`), and keep the zones even. A zone "
+        "in which a VM could not start gets no new ones for two hours, or until one joins there, "
+        "while others can. With `false` each VM may run in any of them.",
         "", Needs{"availability_zones"}),
     Policy(kMachines, "run_strategy", kEnum, InWords("`RerunOnFailure`, or the template's"),
            "KubeVirt's run strategy. Its other values never boot a VM and are refused.",
            "RerunOnFailure,Always,Once"),
 
     Policy(kGrowing, "ready_drivers", kList, kNone,
-           "Task drivers, such as `docker,exec`, that a new VM's node must have, detected and "
-           "healthy, to count as ready.",
+           "Task drivers that a new VM's node must have, detected and healthy, to count as ready.",
            "docker,exec"),
     Policy(kGrowing, "join_timeout", kDuration, "15m",
            "A new VM whose node is not ready by then is broken. Until then the pool is not ready."),
@@ -371,31 +346,27 @@ constexpr Option kOptions[] = {
            "the volume's data lives on the VM's disk.",
            "protect,ignore"),
     Policy(kShrinking, "node_selector_strategy", kEnum, "least_busy",
-           "Which nodes are removed first. Before the strategy applies: VMs annotated "
-           "`delete-first`, stopped or lost ones, those that are not ready, drifted ones "
-           "(`replace_drifted`), and, with the optional right to list Harvester's hosts, those on "
-           "cordoned hosts.",
+           "Which nodes are removed first, after VMs annotated `delete-first`, stopped or lost "
+           "ones, those that are not ready, drifted ones (`replace_drifted`), and those on "
+           "cordoned hosts (an optional right).",
            "least_busy,newest_create_index,oldest_create_index,empty,empty_ignore_system"),
-    Policy(
-        kShrinking, "deletion_holds", kList, kNone,
-        "Names of annotations `nomad-harvester-autoscaler/hold-NAME` that each new VM gets. Once "
-        "it is drained, it is not deleted before a program of yours has removed them: one that "
-        "takes back what the VM has elsewhere, such as its place in a VPN, a licence or a backup.",
-        "tailscale,licence"),
+    Policy(kShrinking, "deletion_holds", kList, kNone,
+           "Names of annotations `nomad-harvester-autoscaler/hold-NAME` that each new VM gets. A "
+           "drained VM is not deleted before a program of yours has removed them: one that takes "
+           "back what the VM has elsewhere, such as its place in a VPN.",
+           "tailscale,licence"),
     Policy(
         kShrinking, "hold_timeout", kDuration, "15m",
         "How long after its drain a VM waits for that. Then it is deleted, with a warning and an "
         "Event."),
-    Policy(
-        kShrinking, "replace_drifted", kEnum, "on_scale_in",
-        "VMs that were made of something else than the policy describes now, such as an older "
-        "image: with `on_scale_in` they are removed first, after those that are not ready; with "
-        "`rolling` also replaced by new ones, as `max_surge` allows; with `off` removed like all "
-        "others.",
-        "off,on_scale_in,rolling"),
+    Policy(kShrinking, "replace_drifted", kEnum, "on_scale_in",
+           "VMs made of something else than the policy describes now, such as an older image: with "
+           "`on_scale_in` they are removed first, after those that are not ready; with `rolling` "
+           "also replaced by new ones, as `max_surge` allows; with `off` removed like all others.",
+           "off,on_scale_in,rolling"),
     Policy(kShrinking, "drift_ignore", kList, kNone,
-           "Parts in which a VM may differ from the policy without being called drifted, by the "
-           "names that `nomad-harvester status -o wide` shows, such as `tags,labels`.",
+           "Parts in which a VM may differ without being called drifted, by the names that "
+           "`nomad-harvester status -o wide` shows.",
            "tags,labels"),
     Policy(kShrinking, "node_drain_deadline", kSignedDuration, "15m",
            "How long a node may drain. `0`: no limit; negative: all allocations are stopped "
@@ -413,48 +384,42 @@ constexpr Option kOptions[] = {
            "Maximum number of VMs removed in one action.", "2"),
     Policy(
         kShrinking, "scale_in_fit", kEnum, "report",
-        "Whether the work of the chosen VMs has a place on the pool's other nodes: with "
-        "`report` the log and `nomad-harvester plan` tell what may wait; with `require` only VMs "
-        "are removed for whose work there is one.",
+        "Whether the work of the chosen VMs has a place on the pool's other nodes: with `report` "
+        "the log and `nomad-harvester plan` say what may wait; with `require` only VMs are "
+        "removed whose work has one.",
         "report,require"),
 
     Policy(kRemediation, "on_host_maintenance", kEnum, "report",
-           "VMs on a Harvester host that is cordoned: with `report`, "
-           "`nomad-harvester status` tells them; with `evacuate` those that cannot migrate to "
-           "another host are also replaced by new ones, as `max_surge` allows. That needs the "
-           "optional "
-           "right to list Harvester's hosts.",
+           "VMs on a cordoned Harvester host: `report` shows them in `nomad-harvester status`; "
+           "`evacuate` also replaces those that cannot migrate, as `max_surge` allows, with the "
+           "optional right to list hosts.",
            "report,evacuate"),
     Policy(kRemediation, "expire_after", kDuration, InWords("off"),
-           "VMs that are older than this are replaced by new ones, as `max_surge` allows, up to a "
-           "tenth of "
-           "the time earlier, so that VMs that were made together do not expire together. An hour "
-           "or more.",
+           "VMs older than this, an hour or more, are replaced by new ones, as `max_surge` "
+           "allows; up to a tenth of the time earlier, so that VMs made together do not expire "
+           "together.",
            "720h"),
     Policy(kRemediation, "replacement_window", kString, InWords("always"),
-           "When VMs that have drifted or expired may be replaced, in UTC: five cron fields "
-           "(minute, hour, day of month, month, day of week) and for how long it is open from "
-           "then on, `1m` to `168h`. A field is `*`, or a list of numbers, names such as `mon`, "
-           "ranges and steps: `1,15`, `1-5`, `*/5`. If both days are restricted, one of them is "
-           "enough. What somebody asked for by `nomad-harvester replace` does not wait for it, "
-           "and a replacement that has begun goes on when it closes.",
+           "When drifted and expired VMs may be replaced, in UTC: five cron fields (minute, hour, "
+           "day of month, month, day of week) and how long it stays open, `1m` to `168h`. A field "
+           "is `*`, or a list of numbers, names such as `mon`, ranges and steps: `1,15`, `1-5`, "
+           "`*/5`. If both days are restricted, one of them is enough. `nomad-harvester replace` "
+           "does not wait for it, and a replacement that has begun goes on when it closes.",
            "0 2 * * 1-5 4h"),
     Policy(kRemediation, "max_surge", kCount, "1",
-           "How many VMs are replaced at a time, each after a new one has joined. The first new VM "
-           "of a changed spec comes alone. `0`, or `max_unavailable` in its place, is for pools "
-           "without room for one more VM, such as of GPUs.",
+           "How many VMs are replaced at a time, each after a new one is ready. The first new VM "
+           "of a changed spec comes alone. `0` is `max_unavailable = \"1\"`.",
            "3"),
     Policy(kRemediation, "max_unavailable", kCount, "0",
-           "How many VMs are replaced at a time in the room that they have: each is drained and "
-           "removed before the new one starts. The new one is created before that, so that what "
-           "Harvester refuses costs no VM. It takes the place of `max_surge`.",
+           "How many VMs are replaced at a time in the room that they have, instead of "
+           "`max_surge`: each is drained and removed before the new one starts, which was created "
+           "before, so that a refusal by Harvester costs no VM.",
            "1"),
     Policy(kRemediation, "replace_unhealthy_after", kDuration, InWords("off"),
            "Opt-in: a VM whose node was ready, and was then not ready for this time (down, "
            "disconnected, initializing, gone), whether the VM runs or not, is replaced: once its "
-           "new VM exists, it is marked, drained if Nomad can, and removed. This includes VMs that "
-           "an operator stopped: annotate those `protect`. An outage of Nomad's clients that ends "
-           "within this time replaces nothing.",
+           "new VM exists, it is marked, drained if Nomad can, and removed. Annotate VMs that you "
+           "stop with `protect`.",
            "30m"),
     Policy(kRemediation, "max_unhealthy", kShare, "20%",
            "How many VMs may be removed as unhealthy at once: a number, or a percentage of the "

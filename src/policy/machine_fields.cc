@@ -13,8 +13,7 @@ constexpr MachineField kFields[] = {
     {.key = "cpu_model",
      .type = kCpuModel,
      .absent = "Harvester's",
-     .documentation =
-         "`host-model`, `host-passthrough`, or a CPU model of KubeVirt, such as `EPYC-Rome`.",
+     .documentation = "`host-model`, `host-passthrough`, or a CPU model of KubeVirt.",
      .example = "EPYC-Rome",
      .path = "/domain/cpu/model",
      .part = "cpu"},
@@ -24,8 +23,8 @@ constexpr MachineField kFields[] = {
      .type = kFlag,
      .absent = "`false`, or the template's",
      .documentation =
-         "Give each virtual CPU a core of the host for itself. Only hosts on which Harvester's CPU "
-         "Manager is enabled (label `cpumanager=true`) run such VMs.",
+         "Give each virtual CPU a host core for itself. Only hosts with Harvester's CPU Manager "
+         "(label `cpumanager=true`) run such VMs.",
      .path = "/domain/cpu/dedicatedCpuPlacement",
      .part = "cpu"},
     // harvester/harvester:pkg/util/constants.go, AnnotationReservedMemory;
@@ -35,7 +34,7 @@ constexpr MachineField kFields[] = {
      .absent = "Harvester's, or the template's",
      .documentation =
          "Part of `memory_request` that the guest does not get, for what runs beside it in the "
-         "VM's pod, such as `256Mi`. Harvester refuses a VM whose guest would get nothing.",
+         "VM's pod. Harvester refuses a VM whose guest would get nothing.",
      .example = "256Mi",
      .place = kAnnotation,
      .path = "harvesterhci.io/reservedMemory",
@@ -44,7 +43,7 @@ constexpr MachineField kFields[] = {
     {.key = "tpm",
      .type = kFlag,
      .absent = "`false`, or the template's",
-     .documentation = "A virtual TPM 2.0. What it stores is not kept when the VM's instance ends.",
+     .documentation = "A virtual TPM 2.0. What it stores is lost when the VM's instance ends.",
      .path = "/domain/devices/tpm",
      .flag = "{}"},
     {.key = "priority_class",
@@ -60,8 +59,8 @@ constexpr MachineField kFields[] = {
     {.key = "maintain_mode_strategy",
      .type = kChoice,
      .absent = "Harvester's",
-     .documentation = "What Harvester does with the VM while its host is in maintenance: its label "
-                      "`harvesterhci.io/maintain-mode-strategy`.",
+     .documentation = "What Harvester does with the VM while its host is in maintenance: the "
+                      "label `harvesterhci.io/maintain-mode-strategy`.",
      .choices = "Migrate,ShutdownAndRestartAfterEnable,ShutdownAndRestartAfterDisable,Shutdown",
      .place = kLabel,
      .path = "harvesterhci.io/maintain-mode-strategy"},
