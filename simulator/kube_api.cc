@@ -80,8 +80,10 @@ bool KubeApi::IsForbidden(const std::string& verb, const std::string& resource,
 }
 
 http::HttpResponse KubeApi::Handle(const http::HttpRequest& request) {
-  if (!world_.options.kube_token.empty() &&
-      request.headers.Find("Authorization").value_or("") != "Bearer " + world_.options.kube_token) {
+  const auto credential = request.headers.Find("Authorization");
+  const bool is_open = world_.options.kube_token.empty() ||
+                       (world_.options.admits_anonymous && !credential.has_value());
+  if (!is_open && credential != "Bearer " + world_.options.kube_token) {
     return StatusReply(401, "Unauthorized", "Unauthorized");
   }
   const KubeCall call = ParseKubeCall(request);
