@@ -56,7 +56,8 @@ class KubeApi {
   // kube_read.cc
   http::HttpResponse Get(const KubeCall& call);
   http::HttpResponse List(const KubeCall& call, bool metadata_only);
-  // The stored objects; of pods also those of instances that have a host, which are made here.
+  // The stored objects. Made here: the pods of instances that have a host, and the core group's
+  // view of the other group's Events.
   const KubeStore::Objects& Objects(const ResourceDef& def);
   // Of an object, as an element of a list.
   struct ItemTexts {
@@ -94,6 +95,7 @@ class KubeApi {
   // Of the objects that were listed last: a list is asked for more often than its objects change.
   std::map<std::pair<const ResourceDef*, KubeStore::Key>, ItemTexts> texts_;
   KubeStore::Objects pods_;
+  KubeStore::Objects events_;
   std::map<KubeStore::Key, std::pair<Object, Object>> launcher_pods_;  // with their instances
 };
 

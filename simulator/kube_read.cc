@@ -43,20 +43,34 @@ std::optional<Position> Decode(const std::string& text) {
   return Position{base::GetInt(*token, "rv"), {start.substr(0, slash), start.substr(slash + 1)}};
 }
 
-// Beside those that every resource has (kubernetes/kubernetes:pkg/apis/events/v1/conversion.go,
-// AddFieldLabelConversionsForEvent).
-std::vector<std::string_view> SelectableFields(const ResourceDef& def) {
-  if (def.plural != "events" || def.group.empty()) return {};
-  return {"reason",
-          "type",
-          "reportingController",
-          "regarding.kind",
-          "regarding.namespace",
-          "regarding.name",
-          "regarding.uid",
-          "regarding.apiVersion",
-          "regarding.resourceVersion",
-          "regarding.fieldPath"};
+// Beside those that every resource has (kubernetes/kubernetes:pkg/apis/{core,events}/v1/
+// conversion.go).
+std::vector<std::string> SelectableFields(const ResourceDef& def) {
+  if (&def == &kPods) return {"spec.nodeName", "status.phase"};
+  if (def.plural != kEvents.plural) return {};
+  const bool core = &def == &kCoreEvents;
+  std::vector<std::string> fields = {"reason", "type",
+                                     core ? "reportingComponent" : "reportingController"};
+  for (const char* member :
+       {"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"}) {
+    fields.push_back(std::string(core ? "involvedObject." : "regarding.") + member);
+  }
+  return fields;
+}
+
+// An Event of events.k8s.io, as the core group shows it (kubernetes/kubernetes:pkg/apis/events/v1/
+// conversion.go).
+Json CoreEvent(const Json& event) {
+  Json core = event;
+  core["apiVersion"] = ApiVersion(kCoreEvents);
+  for (const auto& [newer, older] : {std::pair("regarding", "involvedObject"),
+                                     {"note", "message"},
+                                     {"reportingController", "reportingComponent"}}) {
+    if (!core.contains(newer)) continue;
+    core[older] = core[newer];
+    core.erase(newer);
+  }
+  return core;
 }
 
 http::HttpResponse Expired(const Position& position) {
@@ -78,6 +92,13 @@ http::HttpResponse Expired(const Position& position) {
 }  // namespace
 
 const KubeStore::Objects& KubeApi::Objects(const ResourceDef& def) {
+  if (&def == &kCoreEvents) {
+    events_ = store_.All(kCoreEvents);
+    for (const auto& [key, event] : store_.All(kEvents)) {
+      events_.emplace(key, std::make_shared<const Json>(CoreEvent(*event)));
+    }
+    return events_;
+  }
   if (&def != &kPods) return store_.All(def);
   pods_ = store_.All(kPods);
   std::map<KubeStore::Key, std::pair<Object, Object>> made;
@@ -102,10 +123,10 @@ http::HttpResponse KubeApi::Get(const KubeCall& call) {
 }
 
 http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
-  const auto labels = LabelSelector::Parse(call.target.Query("labelSelector"));
+  const auto labels = Selector::OfLabels(call.target.Query("labelSelector"));
   if (!labels.ok()) return StatusReply(400, "BadRequest", base::Message(labels.status()));
   const auto fields =
-      FieldSelector::Parse(call.target.Query("fieldSelector"), SelectableFields(*call.def));
+      Selector::OfFields(call.target.Query("fieldSelector"), SelectableFields(*call.def));
   if (!fields.ok()) return StatusReply(400, "BadRequest", base::Message(fields.status()));
   const std::int64_t limit = base::ParseInt(call.target.Query("limit")).value_or(0);
 

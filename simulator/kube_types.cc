@@ -8,12 +8,22 @@ namespace {
 
 constexpr ResourceDef kKeyPairs{"harvesterhci.io", "v1beta1", "keypairs", "KeyPair", true, true};
 constexpr ResourceDef kQuotas{"", "v1", "resourcequotas", "ResourceQuota", true, false};
+// Stored, but they grant nothing: see Cluster::Forbid.
+constexpr ResourceDef kAccounts{"", "v1", "serviceaccounts", "ServiceAccount", true, false};
+constexpr char kRbac[] = "rbac.authorization.k8s.io";
+constexpr ResourceDef kRoles{kRbac, "v1", "roles", "Role", true, false};
+constexpr ResourceDef kRoleBindings{kRbac, "v1", "rolebindings", "RoleBinding", true, false};
+constexpr ResourceDef kClusterRoles{kRbac, "v1", "clusterroles", "ClusterRole", false, false};
+constexpr ResourceDef kClusterRoleBindings{kRbac, "v1", "clusterrolebindings", "ClusterRoleBinding",
+                                           false, false};
 
 constexpr const ResourceDef* kAll[] = {
-    &kVms,    &kInstances,  &kImages,         &kNetworks,        &kKeyPairs,  &kSecrets,
-    &kClaims, &kCoreEvents, &kEvents,         &kNamespaces,      &kTemplates, &kTemplateVersions,
-    &kLeases, &kQuotas,     &kStorageClasses, &kPriorityClasses, &kSettings,  &kHosts,
-    &kPods};
+    &kVms,      &kInstances,    &kImages,         &kNetworks,
+    &kKeyPairs, &kSecrets,      &kClaims,         &kCoreEvents,
+    &kEvents,   &kNamespaces,   &kTemplates,      &kTemplateVersions,
+    &kLeases,   &kQuotas,       &kStorageClasses, &kPriorityClasses,
+    &kSettings, &kHosts,        &kPods,           &kAccounts,
+    &kRoles,    &kRoleBindings, &kClusterRoles,   &kClusterRoleBindings};
 
 std::string WithGroup(std::string_view name, const ResourceDef& def) {
   std::string text(name);

@@ -44,7 +44,7 @@ inline constexpr ResourceDef kSecrets{"", "v1", "secrets", "Secret", true, false
 inline constexpr ResourceDef kClaims{"",   "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
                                      true, false};
 inline constexpr ResourceDef kPods{"", "v1", "pods", "Pod", true, false};
-// The core group's Events, and those of the newer group, which are stored apart here.
+// The core group also shows the Events of the newer group, here not the other way round.
 inline constexpr ResourceDef kCoreEvents{"", "v1", "events", "Event", true, false};
 inline constexpr ResourceDef kEvents{"events.k8s.io", "v1", "events", "Event", true, false};
 inline constexpr ResourceDef kNamespaces{"", "v1", "namespaces", "Namespace", false, false};

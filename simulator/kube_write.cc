@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // POST, PATCH and PUT.
+#include <string>
+
+#include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
@@ -76,6 +79,15 @@ Pruned Prune(const KubeCall& call, Json& object) {
   return pruned;
 }
 
+// A member such as "$patch" or "$retainKeys".
+bool HasDirective(const Json& patch) {
+  const Json members = patch.flatten();
+  for (const auto& [path, value] : members.items()) {
+    if (path.find("/$") != std::string::npos) return true;
+  }
+  return false;
+}
+
 http::HttpResponse WithWarning(http::HttpResponse response, const std::string& warning) {
   if (!warning.empty()) response.headers.Set("Warning", warning);
   return response;
@@ -111,6 +123,9 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
                        "resourceVersion should not be set on objects to be created");
   }
   SetDefaults(def, object);
+  if (base::GetString(object, "type") == "kubernetes.io/service-account-token") {
+    object["data"]["token"] = base::Base64Encode(world_.options.kube_token);
+  }
   if (NameOf(object).empty() && !MetaString(object, "generateName").empty()) {
     object["metadata"]["name"] = MetaString(object, "generateName") + world_.random.NextName(5);
   }
@@ -146,14 +161,13 @@ http::HttpResponse KubeApi::Put(const KubeCall& call, const http::HttpRequest& r
   return Update(call, current, std::move(body.object), false);
 }
 
-// JSON merge patches (RFC 7386): both built-in and custom resources accept them. kubectl cordon
-// sends a strategic one, which is the same for what it changes of a host.
+// JSON merge patches (RFC 7386): both built-in and custom resources accept them. For a built-in one
+// kubectl sends a strategic one, which is the same for it while it has no directive.
 http::HttpResponse KubeApi::Patch(const KubeCall& call, const http::HttpRequest& request) {
   std::string type = request.headers.Find("Content-Type").value_or("");
   type = type.substr(0, type.find(';'));
-  const bool is_cordon =
-      call.def->plural == kHosts.plural && type == "application/strategic-merge-patch+json";
-  if (type != "application/merge-patch+json" && !is_cordon) {
+  const bool is_strategic = !call.def->custom && type == "application/strategic-merge-patch+json";
+  if (type != "application/merge-patch+json" && !is_strategic) {
     return StatusReply(415, "UnsupportedMediaType",
                        "the body of the request was in an unknown format - accepted media types "
                        "include: application/json-patch+json, application/merge-patch+json, "
@@ -164,6 +178,11 @@ http::HttpResponse KubeApi::Patch(const KubeCall& call, const http::HttpRequest&
   const auto patch = base::ParseJson(request.body, "the patch");
   if (!patch.ok() || !patch->is_object()) {
     return BadRequest("error decoding patch: unexpected end of JSON input");
+  }
+  if (is_strategic && HasDirective(*patch)) {
+    return StatusReply(415, "UnsupportedMediaType",
+                       "the simulated API server knows no directives of strategic merge patches: "
+                       "send a merge patch");
   }
   Json wanted = *current;
   wanted.merge_patch(*patch);
