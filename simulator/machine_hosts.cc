@@ -21,8 +21,20 @@ constexpr base::Duration kMigrationTime = std::chrono::seconds(2);
 constexpr char kUnschedulable[] = "ErrorUnschedulable";
 constexpr char kFirstAttempt[] =
     "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
+constexpr char kMaintainStatus[] = "harvesterhci.io/maintain-status";
 
 std::string HostOf(const Json& instance) { return base::TextAt(instance, {"status", "nodeName"}); }
+
+// Whether a migration can begin: the guest is not in the middle of one.
+bool CanMigrate(const Json& instance) {
+  const Json* moved = base::FindPath(instance, {"status", "migrationState", "completed"});
+  if (moved != nullptr && *moved == false) return false;
+  const Json& conditions = ElementsAt(instance, {"status", "conditions"});
+  return std::any_of(conditions.begin(), conditions.end(), [](const Json& condition) {
+    return base::GetString(condition, "type") == "LiveMigratable" &&
+           base::GetString(condition, "status") == "True";
+  });
+}
 
 // Where the guest or the pod takes room; empty: it has no host, or it has ended.
 std::string HostUsedBy(const ResourceDef& def, const Object& object) {
@@ -183,6 +195,34 @@ bool Machines::Migrate(const std::string& uid, const std::string& host) {
            [](Json& vm) { vm["status"]["printableStatus"] = "Running"; });
   });
   return true;
+}
+
+// Cordons it, and migrates the guests that can
+// (harvester/harvester:pkg/controller/master/nodedrain/ nodedrain_controller.go,
+// pkg/controller/master/node/maintain_controller.go).
+void Machines::EmptyHost(const std::string& name) {
+  const Object host = store_.Find(kHosts, "", name);
+  if (host == nullptr) return;
+  const bool begins = !AnnotationOf(*host, kDrainRequested).empty();
+  if (!begins && AnnotationOf(*host, kMaintainStatus) != "running") return;
+  if (begins) {
+    Mutate(kHosts, "", name, [](Json& cordoned) {
+      cordoned["metadata"]["annotations"].erase(kDrainRequested);
+      cordoned["spec"]["unschedulable"] = true;
+    });
+  }
+  bool is_empty = true;
+  for (const auto& [uid, machine] : machines_) {
+    const Object instance = store_.Find(kInstances, machine.ns, machine.name);
+    if (instance == nullptr || HostOf(*instance) != name) continue;
+    is_empty = false;
+    if (!CanMigrate(*instance)) continue;
+    if (const auto other = FindHost(*instance); other.ok()) Migrate(uid, *other);
+  }
+  Mutate(kHosts, "", name, [is_empty](Json& left) {
+    left["metadata"]["annotations"][kMaintainStatus] = is_empty ? "completed" : "running";
+  });
+  if (!is_empty) world_.After(kMigrationTime, [this, name] { EmptyHost(name); });
 }
 
 }  // namespace nomad_harvester::simulator

@@ -28,6 +28,12 @@ bool HasDevices(const Json& vm) {
   return false;
 }
 
+void SetMigratable(Json& object, bool migratable, base::WallTime now) {
+  SetCondition(object, "LiveMigratable", migratable ? "True" : "False",
+               migratable ? "" : "HostDeviceNotLiveMigratable",
+               migratable ? "" : "VMI uses a PCI host devices", now);
+}
+
 // The condition that shows a failed start (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go,
 // the isVirtualMachineStatus… functions), and its reason.
 struct FaultCondition {
@@ -204,15 +210,13 @@ void Machines::Run(const std::string& uid, std::uint64_t boot) {
                                                     {"ipAddresses", Json::array({address})},
                                                     {"infoSource", "domain, guest-agent"}}});
     SetCondition(running, "Ready", "True", "", "", world_.wall());
+    SetMigratable(running, !HasDevices(*vm), world_.wall());
   });
   Mutate(kVms, machine.ns, machine.name, [this](Json& object) {
     object["status"]["ready"] = true;
     object["status"]["printableStatus"] = "Running";
     SetCondition(object, "Ready", "True", "", "", world_.wall());
-    if (HasDevices(object)) {
-      SetCondition(object, "LiveMigratable", "False", "HostDeviceNotLiveMigratable",
-                   "VMI uses a PCI host devices", world_.wall());
-    }
+    SetMigratable(object, !HasDevices(object), world_.wall());
   });
   Emit(EventKind::kVmRunning, *VmOf(uid));
   if (machine.never_joins || UserDataOf(store_, *vm)->empty()) return;

@@ -109,6 +109,9 @@ void Machines::Pause(const std::string& uid, bool paused) {
 void Machines::OnChange(const ResourceDef& def, const Object& before, const Object& after) {
   if (&def == &kVms) OnVmChange(before, after);
   if (&def == &kSecrets) OnSecretChange(before, after);
+  if (&def == &kHosts && after != nullptr && !AnnotationOf(*after, kDrainRequested).empty()) {
+    world_.After(world_.options.reaction_time, [this, host = NameOf(*after)] { EmptyHost(host); });
+  }
   const bool instance_ends = &def == &kInstances && after == nullptr;
   const bool makes_room = CountLoad(def, before, after) || &def == &kHosts;
   if (makes_room && std::any_of(machines_.begin(), machines_.end(),

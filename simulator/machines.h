@@ -118,6 +118,11 @@ class Machines {
   void AwaitHost(const std::string& uid, const std::string& message);
   void RetryAwaiting();
   void RemovePod(const Machine& machine);
+  // The annotation by which Harvester's UI asks for maintenance mode
+  // (harvester/harvester:pkg/util/drainhelper/helper.go).
+  static constexpr char kDrainRequested[] = "harvesterhci.io/drain-requested";
+  // Called when that is asked for, and then again until the host is empty.
+  void EmptyHost(const std::string& name);
 
   // machine_claims.cc
   void MakeClaims(Machine& machine, const Json& vm);

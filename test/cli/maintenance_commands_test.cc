@@ -1342,9 +1342,7 @@ TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off
   ASSERT_TRUE(Scale(2).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
   const std::string host = cluster_.HostOfVm(vm);
-  nlohmann::json pinned = cluster_.Vm(vm);
-  pinned["status"]["conditions"].push_back({{"type", "LiveMigratable"}, {"status", "False"}});
-  ASSERT_TRUE(cluster_.PutObject(pinned));
+  ASSERT_TRUE(cluster_.PutObject(support::Pinned(cluster_.Vm(vm))));
   const auto evacuate = [&](const EvacuateArguments& arguments) {
     return Call("evacuate", [&](const CommandRun& run) { return EvacuateHost(run, arguments); });
   };

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "nomad_harvester/base/json.h"
 
@@ -90,13 +91,9 @@ void Operators::Cordon() {
   });
 }
 
-// As KubeVirt reports a guest with a device of its host.
 void Operators::Pin(json vm) {
   if (!vm["status"].is_object()) return;
-  json& conditions = vm["status"]["conditions"];
-  if (conditions.is_null()) conditions = json::array();
-  conditions.push_back({{"type", "LiveMigratable"}, {"status", "False"}});
-  cluster_.PutObject(vm);
+  cluster_.PutObject(support::Pinned(std::move(vm)));
 }
 
 void Operators::ActOnNode(const std::string& vm, const std::string& node) {

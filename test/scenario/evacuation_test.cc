@@ -43,18 +43,8 @@ class Evacuation : public testing::Test {
     }
     return vms;
   }
-  // As KubeVirt reports a guest with a device of its host.
   void Pin(const std::string& vm) {
-    json object = h_.cluster.Vm(vm);
-    object["status"]["conditions"].push_back({{"type", "LiveMigratable"}, {"status", "False"}});
-    ASSERT_TRUE(h_.cluster.PutObject(object));
-  }
-  bool IsPinned(const std::string& vm) const {
-    for (const json& condition :
-         h_.cluster.Vm(vm).at("status").value("conditions", json::array())) {
-      if (condition.at("type") == "LiveMigratable") return true;
-    }
-    return false;
+    ASSERT_TRUE(h_.cluster.PutObject(support::Pinned(h_.cluster.Vm(vm))));
   }
   // VMs are made of a template with a toleration, which no key of a policy gives them.
   void TolerateCordons() {
@@ -125,7 +115,7 @@ TEST_F(Evacuation, R7_a_vm_that_comes_to_the_same_host_again_is_not_replaced_aga
   for (int i = 0; i < 240; ++i) {
     h_.Tick(seconds(30));
     for (const std::string& vm : h_.VmNames()) {
-      if (!IsPinned(vm)) Pin(vm);
+      if (!support::IsPinned(h_.cluster.Vm(vm))) Pin(vm);
     }
   }
   EXPECT_LE(h_.cluster.RequestCount(System::kHarvester, "create", "virtualmachines"), 3 + 2 * 2)

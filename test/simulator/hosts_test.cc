@@ -271,6 +271,58 @@ TEST_F(HostsTest, A_migrating_instance_has_its_old_host_until_the_guest_has_move
   EXPECT_FALSE(cluster().MigrateVm("b", "h2"));
 }
 
+std::string Migratable(const json& object) {
+  for (const json& condition : object["status"]["conditions"]) {
+    if (condition["type"] == "LiveMigratable") return condition["status"];
+  }
+  return "unknown";
+}
+
+TEST_F(HostsTest, An_instance_and_its_vm_say_whether_the_guest_can_migrate) {
+  options_.hosts = {{.name = "h1", .devices = {{"x.io/a", 1}}}};
+  MakeVmWith("a", json::object());
+  MakeVmWith(
+      "b",
+      {{"domain", {{"devices", {{"hostDevices", {{{"name", "a"}, {"deviceName", "x.io/a"}}}}}}}}});
+  for (const auto& [name, says] : {std::pair("a", "True"), std::pair("b", "False")}) {
+    EXPECT_EQ(Migratable(cluster().Vm(name)), says);
+    EXPECT_EQ(
+        Migratable(kube().Get(context_, kube::kVirtualMachineInstances, "nomad", name)->object),
+        says);
+  }
+}
+
+TEST_F(HostsTest, Maintenance_moves_the_guests_that_can_migrate_and_waits_for_the_others) {
+  options_.hosts = {{.name = "h1", .devices = {{"x.io/a", 1}}}, {.name = "h2"}};
+  MakeVmWith("pinned",
+             {{"domain", {{"devices", {{"gpus", {{{"name", "a"}, {"deviceName", "x.io/a"}}}}}}}}});
+  MakeVmWith("b", json::object());
+  MakeVmWith("moves", json::object());
+  ASSERT_EQ(HostOf("moves"), "h1");
+  const auto status = [this] {
+    return kube()
+        .Get(context_, kube::kHosts, "", "h1")
+        ->object["metadata"]["annotations"]
+        .value("harvesterhci.io/maintain-status", "");
+  };
+  ASSERT_THAT(kube().MergePatch(
+                  context_, kube::kHosts, "", "h1",
+                  {{"metadata", {{"annotations", {{"harvesterhci.io/drain-requested", "true"}}}}}}),
+              IsOk());
+  Wait(seconds(1));
+  EXPECT_EQ(StatusOf("moves"), "Migrating");
+  Wait(minutes(1));
+  EXPECT_EQ(HostOf("moves"), "h2");
+  EXPECT_EQ(HostOf("pinned"), "h1");
+  EXPECT_EQ(status(), "running");
+  MakeVm("new");
+  Wait(seconds(6));
+  EXPECT_EQ(HostOf("new"), "h2") << "h1 is cordoned";
+  ASSERT_THAT(DeleteVm(cluster().Vm("pinned")), IsOk());
+  Wait(seconds(10));
+  EXPECT_EQ(status(), "completed");
+}
+
 TEST_F(HostsTest, Metadata_shows_some_seconds_later_and_survives_a_restart) {
   const std::string id = JoinVm("a").id;
   const auto before = NodeOf("a").modify_index;

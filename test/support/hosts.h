@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_HOSTS_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_HOSTS_H_
 
+#include <algorithm>
 #include <string>
 
 #include "nomad_harvester/simulator/options.h"
@@ -40,6 +41,23 @@ inline nlohmann::json Host(const std::string& name, bool cordoned) {
           {"kind", "Node"},
           {"metadata", {{"name", name}}},
           {"spec", {{"unschedulable", cordoned}}}};
+}
+
+inline bool IsPinned(const nlohmann::json& vm) {
+  const nlohmann::json condition = {{"type", "LiveMigratable"}, {"status", "False"}};
+  const nlohmann::json conditions = vm.at("status").value("conditions", nlohmann::json::array());
+  return std::find(conditions.begin(), conditions.end(), condition) != conditions.end();
+}
+
+// For Cluster::PutObject: the VM as KubeVirt reports a guest with a device of its host.
+inline nlohmann::json Pinned(nlohmann::json vm) {
+  nlohmann::json conditions = nlohmann::json::array();
+  for (const nlohmann::json& condition : vm["status"].value("conditions", conditions)) {
+    if (condition.at("type") != "LiveMigratable") conditions.push_back(condition);
+  }
+  conditions.push_back({{"type", "LiveMigratable"}, {"status", "False"}});
+  vm["status"]["conditions"] = conditions;
+  return vm;
 }
 
 }  // namespace nomad_harvester::support
