@@ -80,8 +80,10 @@ bool KubeApi::IsForbidden(const std::string& verb, const std::string& resource,
 }
 
 http::HttpResponse KubeApi::Handle(const http::HttpRequest& request) {
-  if (!world_.options.kube_token.empty() &&
-      request.headers.Find("Authorization").value_or("") != "Bearer " + world_.options.kube_token) {
+  const auto credential = request.headers.Find("Authorization");
+  const bool is_open = world_.options.kube_token.empty() ||
+                       (world_.options.admits_anonymous && !credential.has_value());
+  if (!is_open && credential != "Bearer " + world_.options.kube_token) {
     return StatusReply(401, "Unauthorized", "Unauthorized");
   }
   const KubeCall call = ParseKubeCall(request);
@@ -112,6 +114,11 @@ http::HttpResponse KubeApi::Dispatch(const KubeCall& call, const http::HttpReque
   if (!fits || cluster_wide) {
     return StatusReply(405, "MethodNotAllowed",
                        "the server does not allow this method on the requested resource");
+  }
+  // As of "kubectl create namespace", but not of "kubectl apply".
+  if (request.headers.Find("Content-Type") == "application/vnd.kubernetes.protobuf") {
+    return StatusReply(415, "UnsupportedMediaType",
+                       "the simulated API server reads only JSON: use kubectl apply");
   }
   switch (request.method) {
     case http::Method::kPost:

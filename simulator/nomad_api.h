@@ -52,6 +52,7 @@ class NomadApi {
   std::vector<std::string> keys = {kFirstNomadKey};
 
  private:
+  bool Admits(const http::HttpRequest& request) const;
   NomadReply Dispatch(const NomadCall& call, const http::HttpRequest& request);
   NomadReply Nodes(const Target& target) const;
   NomadReply Node(const NomadCall& call) const;

@@ -37,11 +37,14 @@ struct DevArguments {
 
 // Prints lines to paste into another terminal. zsh splits variables into words only if told to.
 void AnnounceCommands(const SimulatedWorld& world) {
+  const config::StringMap config = world.Config();
   std::cout << "\n# In another terminal:\n"
                "[ -z \"$ZSH_VERSION\" ] || setopt sh_word_split interactive_comments\n"
                "export NOMAD_HARVESTER_AGENT_CONFIG= HARVESTER_URL="
-            << world.harvester_url() << " HARVESTER_TOKEN=any NOMAD_ADDR=" << world.nomad_address()
-            << "\nPOOL=\"" << world.PoolSettings() << "\"\n"
+            << config.at("harvester_url") << " HARVESTER_TOKEN=" << config.at("auth_token")
+            << " NOMAD_ADDR=" << config.at("nomad_address")
+            << " NOMAD_TOKEN=" << config.at("nomad_token") << "\nPOOL=\"" << world.PoolSettings()
+            << "\"\n"
             << "nomad-harvester check $POOL\n"
                "nomad-harvester scale --count 3 $POOL\n"
                "nomad-harvester status $POOL\n"

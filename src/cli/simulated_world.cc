@@ -19,6 +19,8 @@ namespace {
 constexpr int kEveryVm = std::numeric_limits<int>::max();
 constexpr char kImage[] = "default/ubuntu-24.04";
 constexpr char kPoolNamespace[] = "nomad";
+constexpr char kHarvesterToken[] = "token-of-the-simulation";
+constexpr char kNomadToken[] = "1a70c0de-51a1-4f3a-9b1c-0a5e5e5e5e5e";
 // The message of Kubernetes' scheduler.
 constexpr char kNoHost[] =
     "0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available: 3 No "
@@ -43,10 +45,17 @@ std::string HolderOf(const std::vector<nlohmann::json>& leases) {
   return "";
 }
 
-// More than one, so that VMs can leave a host.
+// More than one host, so that VMs can leave one; a VM with one of their GPUs cannot migrate. A
+// wrong token is refused.
 simulator::Options ThreeHosts() {
   simulator::Options options;
-  options.hosts = {{.name = "harvester-1"}, {.name = "harvester-2"}, {.name = "harvester-3"}};
+  options.hosts.clear();
+  for (const char* const name : {"harvester-1", "harvester-2", "harvester-3"}) {
+    options.hosts.push_back({.name = name, .devices = {{"nvidia.com/GA102GL_A10", 2}}});
+  }
+  options.kube_token = kHarvesterToken;
+  options.nomad_token = kNomadToken;
+  options.admits_anonymous = true;
   return options;
 }
 
@@ -124,7 +133,8 @@ std::string SimulatedWorld::PoolSettings() const {
 config::StringMap SimulatedWorld::Config() const {
   return {{"harvester_url", harvester_url()},
           {"nomad_address", nomad_address()},
-          {"auth_token", "token-of-the-simulation"}};
+          {"auth_token", kHarvesterToken},
+          {"nomad_token", kNomadToken}};
 }
 
 config::StringMap SimulatedWorld::Shield(const config::StringMap& environment) {

@@ -66,8 +66,8 @@ class SimulatedWorldTest : public testing::Test {
 
 TEST_F(SimulatedWorldTest, the_configuration_leads_to_both_systems) {
   const config::StringMap config = world_.Config();
-  EXPECT_THAT(config,
-              UnorderedElementsAre(Key("harvester_url"), Key("nomad_address"), Key("auth_token")));
+  EXPECT_THAT(config, UnorderedElementsAre(Key("harvester_url"), Key("nomad_address"),
+                                           Key("auth_token"), Key("nomad_token")));
   EXPECT_EQ(config.at("harvester_url"), world_.harvester_url());
   EXPECT_EQ(config.at("nomad_address"), world_.nomad_address());
   EXPECT_THAT(world_.harvester_url(), StartsWith("http://127.0.0.1:"));
@@ -84,6 +84,26 @@ TEST_F(SimulatedWorldTest, both_systems_answer) {
   const auto nodes = nomad.ListNodes(context_);
   ASSERT_THAT(nodes, IsOk());
   EXPECT_THAT(nodes->value, IsEmpty());
+}
+
+TEST_F(SimulatedWorldTest, both_systems_refuse_a_token_that_the_configuration_does_not_have) {
+  const auto ask = [&](const std::string& url, const std::string& path, const std::string& header,
+                       const std::string& token) {
+    http::HttpRequest request;
+    request.target = path;
+    request.headers.Set(header, token);
+    const auto reply = Transport(url)->Send(context_, request);
+    EXPECT_THAT(reply, IsOk());
+    return reply.ok() ? reply->status : 0;
+  };
+  const std::string harvester = world_.harvester_url();
+  const std::string nomad = world_.nomad_address();
+  EXPECT_EQ(ask(harvester, "/api/v1/nodes", "Authorization", "Bearer wrong"), 401);
+  EXPECT_EQ(ask(harvester, "/api/v1/nodes", "Authorization",
+                "Bearer " + world_.Config().at("auth_token")),
+            200);
+  EXPECT_EQ(ask(nomad, "/v1/nodes", "X-Nomad-Token", "wrong"), 403);
+  EXPECT_EQ(ask(nomad, "/v1/nodes", "X-Nomad-Token", world_.Config().at("nomad_token")), 200);
 }
 
 // "least_busy (152 %)" would puzzle.

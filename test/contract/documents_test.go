@@ -306,7 +306,7 @@ func runBlock(t *testing.T, text string, world []string) {
 	}
 	write("agent.hcl", example("agent.hcl", "https://10.0.0.10:6443", harvester, "http://127.0.0.1:4646", nomad,
 		"http://127.0.0.1:9090", metrics.URL, `    harvester_ca_cert = "`+dir+"/harvester-ca.pem\"\n", ""), 0o600)
-	write("harvester.token", "any", 0o600)
+	write("harvester.token", tokenOf(t, pasted), 0o600)
 	write("cloud-init.yaml", example("cloud-init.yaml"), 0o600)
 	// The simulated Harvester has neither the network nor the key pair of the example, and here it acts.
 	policy := example("policy.hcl", "default/vlan10", "default/vlan100", `      ssh_keys       = "default/operators"`+"\n", "",
@@ -317,8 +317,8 @@ func runBlock(t *testing.T, text string, world []string) {
 	write("policies/web.hcl", strings.NewReplacer(`scaling "batch-workers"`, `scaling "web-workers"`,
 		`node_group_name = "batch"`, `node_group_name = "web"`).Replace(policy), 0o600)
 	write("harvester.kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c,
-clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: {token: any}}], contexts: [{name: c, context: {cluster: c, user: u}}]}`,
-		harvester), 0o600)
+clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: {token: %q}}], contexts: [{name: c, context: {cluster: c, user: u}}]}`,
+		harvester, tokenOf(t, pasted)), 0o600)
 	// It is for an empty directory.
 	text = strings.ReplaceAll(text, "--dir /etc/nomad-autoscaler", "--dir written")
 	text = strings.ReplaceAll(text, " --yes", "") // the function says it
@@ -340,6 +340,16 @@ clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: {token: an
 	if err != nil {
 		t.Errorf("%v\n%s\n%s", err, text, out)
 	}
+}
+
+// tokenOf is Harvester's in the lines that "harvester dev --simulate" prints to be pasted.
+func tokenOf(t *testing.T, pasted string) string {
+	t.Helper()
+	found := regexp.MustCompile(` HARVESTER_TOKEN=(\S+)`).FindStringSubmatch(pasted)
+	if found == nil {
+		t.Fatalf("no token in %s", pasted)
+	}
+	return found[1]
 }
 
 // patientCommand is one that waits for drains.

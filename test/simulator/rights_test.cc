@@ -8,6 +8,7 @@ namespace nomad_harvester::simulator {
 namespace {
 
 using absl::StatusCode;
+using testing::StartsWith;
 
 TEST_F(SimulatorTest, Rules_can_be_incomplete_while_each_single_right_is_granted) {
   cluster().SetRulesIncomplete(true);
@@ -22,6 +23,34 @@ TEST_F(SimulatorTest, Rules_can_be_incomplete_while_each_single_right_is_granted
   EXPECT_TRUE(*kube::ReviewAccess(context_, kube(), secrets));
   cluster().SetRulesIncomplete(false);
   EXPECT_FALSE(kube::FetchAccessRules(context_, kube(), "nomad")->incomplete);
+}
+
+TEST_F(SimulatorTest, A_wrong_token_is_refused_where_none_is_needed) {
+  options_.kube_token = "of-harvester";
+  options_.nomad_token = "of-nomad";
+  options_.admits_anonymous = true;
+  const auto status = [this](http::HttpTransport& system, const std::string& path,
+                             const std::string& header, const std::string& value) {
+    http::HttpRequest request;
+    request.target = path;
+    if (!header.empty()) request.headers.Set(header, value);
+    const auto reply = system.Send(context_, request);
+    EXPECT_THAT(reply, IsOk());
+    return reply.ok() ? std::to_string(reply->status) + " " + reply->body : "";
+  };
+  const auto harvester = cluster().HarvesterTransport();
+  const auto nomad = cluster().NomadTransport();
+  const std::string nodes = "/api/v1/nodes";
+  EXPECT_THAT(status(*harvester, nodes, "", ""), StartsWith("200 "));
+  EXPECT_THAT(status(*harvester, nodes, "Authorization", "Bearer of-harvester"),
+              StartsWith("200 "));
+  EXPECT_THAT(status(*harvester, nodes, "Authorization", "Bearer of-nomad"),
+              testing::AllOf(StartsWith("401 "), HasSubstr(R"("reason":"Unauthorized")"),
+                             HasSubstr(R"("kind":"Status")")));
+  EXPECT_THAT(status(*nomad, "/v1/nodes", "", ""), StartsWith("200 "));
+  EXPECT_THAT(status(*nomad, "/v1/nodes", "X-Nomad-Token", "of-nomad"), StartsWith("200 "));
+  EXPECT_THAT(status(*nomad, "/v1/nodes", "Authorization", "Bearer of-nomad"), StartsWith("200 "));
+  EXPECT_EQ(status(*nomad, "/v1/nodes", "X-Nomad-Token", "of-harvester"), "403 Permission denied");
 }
 
 TEST_F(SimulatorTest, An_allocation_that_the_token_may_not_read_is_unknown_and_not_missing) {

@@ -78,6 +78,8 @@ struct Options {
   std::string nomad_version{};  // of the servers; empty: one that fits `introduction`
   std::string nomad_token{};    // enables ACLs: it may write nodes and read jobs
   std::string kube_token{};     // empty: any token is accepted
+  // A request without a token is accepted, too: kubectl sends none over plain HTTP.
+  bool admits_anonymous = false;
 
   // The time until a request is applied.
   base::Duration request_latency{};
