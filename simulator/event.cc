@@ -1,79 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/simulator/event.h"
 
-namespace nomad_harvester::simulator {
+#include <cstddef>
+#include <iterator>
 
-std::string_view EventKindName(EventKind kind) {
-  switch (kind) {
-    case EventKind::kVmCreated:
-      return "VmCreated";
-    case EventKind::kVmRunning:
-      return "VmRunning";
-    case EventKind::kVmStopped:
-      return "VmStopped";
-    case EventKind::kVmFailing:
-      return "VmFailing";
-    case EventKind::kVmDeleteRequested:
-      return "VmDeleteRequested";
-    case EventKind::kVmGone:
-      return "VmGone";
-    case EventKind::kMarked:
-      return "Marked";
-    case EventKind::kUnmarked:
-      return "Unmarked";
-    case EventKind::kJoinRecorded:
-      return "JoinRecorded";
-    case EventKind::kVmAnnotated:
-      return "VmAnnotated";
-    case EventKind::kSecretCreated:
-      return "SecretCreated";
-    case EventKind::kSecretOwned:
-      return "SecretOwned";
-    case EventKind::kSecretGone:
-      return "SecretGone";
-    case EventKind::kClaimCreated:
-      return "ClaimCreated";
-    case EventKind::kClaimGone:
-      return "ClaimGone";
-    case EventKind::kLeaseWritten:
-      return "LeaseWritten";
-    case EventKind::kEventRecorded:
-      return "EventRecorded";
-    case EventKind::kNodeRegistered:
-      return "NodeRegistered";
-    case EventKind::kNodeDown:
-      return "NodeDown";
-    case EventKind::kNodeStatus:
-      return "NodeStatus";
-    case EventKind::kDrainStarted:
-      return "DrainStarted";
-    case EventKind::kDrainUpdated:
-      return "DrainUpdated";
-    case EventKind::kDrainCancelled:
-      return "DrainCancelled";
-    case EventKind::kDrainComplete:
-      return "DrainComplete";
-    case EventKind::kEnabled:
-      return "Enabled";
-    case EventKind::kMadeIneligible:
-      return "MadeIneligible";
-    case EventKind::kPurged:
-      return "Purged";
-    case EventKind::kAllocationPlaced:
-      return "AllocationPlaced";
-    case EventKind::kAllocationRunning:
-      return "AllocationRunning";
-    case EventKind::kAllocationStopping:
-      return "AllocationStopping";
-    case EventKind::kAllocationStopped:
-      return "AllocationStopped";
-    case EventKind::kAllocationIdle:
-      return "AllocationIdle";
-    case EventKind::kAllocationLost:
-      return "AllocationLost";
-  }
-  return "unknown";
-}
+namespace nomad_harvester::simulator {
+namespace {
+
+// In the order of EventKind.
+constexpr std::string_view kNames[] = {"VmCreated",
+                                       "VmRunning",
+                                       "VmStopped",
+                                       "VmFailing",
+                                       "VmDeleteRequested",
+                                       "VmGone",
+                                       "Marked",
+                                       "Unmarked",
+                                       "JoinRecorded",
+                                       "VmAnnotated",
+                                       "SecretCreated",
+                                       "SecretOwned",
+                                       "SecretGone",
+                                       "ClaimCreated",
+                                       "ClaimGone",
+                                       "LeaseWritten",
+                                       "EventRecorded",
+                                       "NodeRegistered",
+                                       "NodeDown",
+                                       "NodeStatus",
+                                       "DrainStarted",
+                                       "DrainUpdated",
+                                       "DrainCancelled",
+                                       "DrainComplete",
+                                       "Enabled",
+                                       "MadeIneligible",
+                                       "Purged",
+                                       "AllocationPlaced",
+                                       "AllocationRunning",
+                                       "AllocationStopping",
+                                       "AllocationStopped",
+                                       "AllocationIdle",
+                                       "AllocationLost"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(EventKind::kAllocationLost) + 1);
+
+}  // namespace
+
+std::string_view EventKindName(EventKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
 
 std::string_view ActorName(Actor actor) {
   switch (actor) {
