@@ -30,7 +30,7 @@ VirtualMachine Sample() {
                     {kTemplatePartsAnnotation, R"({"cpu": "1f0e"})"}};
   vm.created_at = At("2026-01-02T03:00:00Z");
   vm.joined_at = At("2026-01-02T03:01:00Z");
-  vm.mark = Mark{.action = "remover"};
+  vm.mark.emplace().action = "remover";
   return vm;
 }
 
