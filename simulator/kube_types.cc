@@ -18,12 +18,12 @@ constexpr ResourceDef kClusterRoleBindings{kRbac, "v1", "clusterrolebindings", "
                                            false, false};
 
 constexpr const ResourceDef* kAll[] = {
-    &kVms,      &kInstances,    &kImages,         &kNetworks,
-    &kKeyPairs, &kSecrets,      &kClaims,         &kCoreEvents,
-    &kEvents,   &kNamespaces,   &kTemplates,      &kTemplateVersions,
-    &kLeases,   &kQuotas,       &kStorageClasses, &kPriorityClasses,
-    &kSettings, &kHosts,        &kPods,           &kAccounts,
-    &kRoles,    &kRoleBindings, &kClusterRoles,   &kClusterRoleBindings,
+    &kVms,       &kInstances,    &kImages,         &kNetworks,
+    &kKeyPairs,  &kSecrets,      &kClaims,         &kCoreEvents,
+    &kEvents,    &kNamespaces,   &kTemplates,      &kTemplateVersions,
+    &kLeases,    &kQuotas,       &kStorageClasses, &kPriorityClasses,
+    &kSettings,  &kHosts,        &kPods,           &kAccounts,
+    &kRoles,     &kRoleBindings, &kClusterRoles,   &kClusterRoleBindings,
     &kConfigMaps};
 
 std::string WithGroup(std::string_view name, const ResourceDef& def) {
