@@ -654,7 +654,8 @@ class AgentsFilesOfAWorld : public AgentsFiles {
     ASSERT_TRUE(world_.Start().ok());
     std::ofstream(agent_) << "target \"harvester\" {\n  driver = \"harvester\"\n  config = {\n    "
                              "harvester_url = \""
-                          << world_.harvester_url() << "\"\n    auth_token = \"any\"\n  }\n}\n"
+                          << world_.harvester_url() << "\"\n    auth_token = \""
+                          << world_.Config().at("auth_token") << "\"\n  }\n}\n"
                           << "nomad {\n  address = \"" << world_.nomad_address() << "\"\n}\n"
                           << "policy {\n  dir = \"" << dir_.path() << "/policies\"\n}\n";
   }

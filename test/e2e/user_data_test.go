@@ -197,7 +197,7 @@ func (s simulation) render(t *testing.T, arguments ...string) map[string]harness
 		arguments = append(arguments, "--set", "user_data_file="+filepath.Join(harness.Root, "examples", "cloud-init.yaml"))
 	}
 	cmd := exec.Command(harness.Plugin(t), arguments...)
-	cmd.Env = []string{"HARVESTER_TOKEN=any"}
+	cmd.Env = []string{"HARVESTER_TOKEN=token-of-the-simulation"}
 	for _, name := range []string{"NOMAD_CA", "NOMAD_CERT", "NOMAD_KEY", "VAULT_SECRET_ID", "TAILSCALE_KEY"} {
 		cmd.Env = append(cmd.Env, "HARVESTER_TEMPLATE_"+name+"=c2VjcmV0")
 	}
