@@ -422,7 +422,7 @@ TEST(CheckCommand, warns_of_user_data_with_which_no_node_is_the_pools) {
 }
 
 TEST(CheckCommand, does_not_doubt_user_data_with_which_a_vm_has_joined) {
-  CheckedPool world({{"user_data", ""}});
+  CheckedPool world(Values{{"user_data", ""}});
   EXPECT_THAT(world.Ids("warn"), Contains("harvester.templates"));
   json vm = VmMadeAt(1, simulator::kFirstNomadKey);
   vm["metadata"]["annotations"][harvester::kJoinedAtAnnotation] = "2026-03-01T11:00:00Z";
