@@ -115,6 +115,11 @@ http::HttpResponse KubeApi::Dispatch(const KubeCall& call, const http::HttpReque
     return StatusReply(405, "MethodNotAllowed",
                        "the server does not allow this method on the requested resource");
   }
+  // As of "kubectl create namespace", but not of "kubectl apply".
+  if (request.headers.Find("Content-Type") == "application/vnd.kubernetes.protobuf") {
+    return StatusReply(415, "UnsupportedMediaType",
+                       "the simulated API server reads only JSON: use kubectl apply");
+  }
   switch (request.method) {
     case http::Method::kPost:
       return Create(call, request);

@@ -17,31 +17,14 @@ constexpr ResourceDef kClusterRoles{kRbac, "v1", "clusterroles", "ClusterRole", 
 constexpr ResourceDef kClusterRoleBindings{kRbac, "v1", "clusterrolebindings", "ClusterRoleBinding",
                                            false, false};
 
-constexpr const ResourceDef* kAll[] = {&kVms,
-                                       &kInstances,
-                                       &kImages,
-                                       &kNetworks,
-                                       &kKeyPairs,
-                                       &kSecrets,
-                                       &kClaims,
-                                       &kCoreEvents,
-                                       &kEvents,
-                                       &kNamespaces,
-                                       &kTemplates,
-                                       &kTemplateVersions,
-                                       &kLeases,
-                                       &kQuotas,
-                                       &kStorageClasses,
-                                       &kPriorityClasses,
-                                       &kSettings,
-                                       &kHosts,
-                                       &kPods,
-                                       &kConfigMaps,
-                                       &kAccounts,
-                                       &kRoles,
-                                       &kRoleBindings,
-                                       &kClusterRoles,
-                                       &kClusterRoleBindings};
+constexpr const ResourceDef* kAll[] = {
+    &kVms,       &kInstances,    &kImages,         &kNetworks,
+    &kKeyPairs,  &kSecrets,      &kClaims,         &kCoreEvents,
+    &kEvents,    &kNamespaces,   &kTemplates,      &kTemplateVersions,
+    &kLeases,    &kQuotas,       &kStorageClasses, &kPriorityClasses,
+    &kSettings,  &kHosts,        &kPods,           &kAccounts,
+    &kRoles,     &kRoleBindings, &kClusterRoles,   &kClusterRoleBindings,
+    &kConfigMaps};
 
 std::string WithGroup(std::string_view name, const ResourceDef& def) {
   std::string text(name);

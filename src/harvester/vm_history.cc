@@ -6,9 +6,11 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/metadata.h"
 
 #include "nlohmann/json.hpp"
+#include "object_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -20,18 +22,12 @@ constexpr std::size_t kMaxWord = 128;
 constexpr std::size_t kMaxWhy = 512;
 constexpr std::size_t kMaxParts = 2048;
 
-std::string ValueOf(const VirtualMachine& vm, const char* annotation) {
-  const auto found = vm.annotations.find(annotation);
-  return found == vm.annotations.end() ? "" : found->second;
-}
-
 json TimeJson(const std::optional<base::WallTime>& time) {
   return time.has_value() ? json(base::FormatRfc3339(*time)) : json();
 }
 
 std::optional<base::WallTime> TimeIn(const json& object, const char* key) {
-  const auto time = base::ParseRfc3339(base::GetString(object, key));
-  return time.ok() ? std::optional(*time) : std::nullopt;
+  return base::ToOptional(base::ParseRfc3339(base::GetString(object, key)));
 }
 
 // Whether `one` was removed after `other`.
@@ -43,8 +39,9 @@ bool IsNewer(const RemovedVm& one, const RemovedVm& other) {
 
 RemovedVm DescribeRemoval(const VirtualMachine& vm, const std::string& why, base::WallTime now) {
   RemovedVm removed{.name = vm.name};
-  removed.template_hash = base::ToShortUtf8(ValueOf(vm, kTemplateHashAnnotation), kMaxWord);
-  removed.template_parts = ValueOf(vm, kTemplatePartsAnnotation);
+  removed.template_hash =
+      base::ToShortUtf8(ValueOf(vm.annotations, kTemplateHashAnnotation), kMaxWord);
+  removed.template_parts = ValueOf(vm.annotations, kTemplatePartsAnnotation);
   if (removed.template_parts.size() > kMaxParts) removed.template_parts.clear();
   removed.made_by = base::ToShortUtf8(vm.action_id, kMaxWord);
   removed.action = base::ToShortUtf8(vm.mark->action, kMaxWord);

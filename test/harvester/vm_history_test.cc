@@ -11,6 +11,7 @@
 #include "nomad_harvester/base/secret.h"
 
 #include "nlohmann/json.hpp"
+#include "samples.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -20,9 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-base::WallTime At(const char* text) { return *base::ParseRfc3339(text); }
-
-VirtualMachine Sample() {
+VirtualMachine MarkedVm() {
   VirtualMachine vm;
   vm.name = "web-1";
   vm.action_id = "maker";
@@ -30,7 +29,7 @@ VirtualMachine Sample() {
                     {kTemplatePartsAnnotation, R"({"cpu": "1f0e"})"}};
   vm.created_at = At("2026-01-02T03:00:00Z");
   vm.joined_at = At("2026-01-02T03:01:00Z");
-  vm.mark = Mark{.action = "remover"};
+  vm.mark.emplace().action = "remover";
   return vm;
 }
 
@@ -44,14 +43,14 @@ json LineOf(const RemovedVm& vm) {
 }
 
 TEST(History, T3_an_entry_is_what_the_annotations_and_the_mark_say) {
-  EXPECT_EQ(LineOf(Described(Sample())), json::parse(R"({
+  EXPECT_EQ(LineOf(Described(MarkedVm())), json::parse(R"({
     "template": "v2:abc", "parts": {"cpu": "1f0e"}, "made_by": "maker", "action": "remover",
     "made": "2026-01-02T03:00:00Z", "joined": "2026-01-02T03:01:00Z", "ready": null,
     "removed": "2026-01-05T00:00:00Z", "why": "scale-in"})"));
 }
 
 TEST(History, T3_is_a_config_map_with_the_name_of_the_lease_and_the_labels_of_the_pool) {
-  json history = BuildHistory("nomad", "web", {Described(Sample())});
+  json history = BuildHistory("nomad", "web", {Described(MarkedVm())});
   EXPECT_EQ(history["data"].size(), 1U);
   history.erase("data");
   EXPECT_EQ(history, json::parse(R"({
@@ -62,7 +61,7 @@ TEST(History, T3_is_a_config_map_with_the_name_of_the_lease_and_the_labels_of_th
 }
 
 TEST(History, T3_is_read_as_it_was_written) {
-  const RemovedVm vm = Described(Sample());
+  const RemovedVm vm = Described(MarkedVm());
   const std::vector<RemovedVm> read = ParseHistory(BuildHistory("nomad", "web", {vm}));
   ASSERT_THAT(read, SizeIs(1));
   EXPECT_EQ(read[0].name, "web-1");
@@ -72,7 +71,7 @@ TEST(History, T3_is_read_as_it_was_written) {
 TEST(History, T3_keeps_the_hundred_vms_that_were_removed_last) {
   std::vector<RemovedVm> vms;
   for (int i = 0; i < 130; ++i) {
-    vms.push_back(Described(Sample()));
+    vms.push_back(Described(MarkedVm()));
     vms.back().name = "web-" + std::to_string(i);
     vms.back().removed_at += std::chrono::seconds(i);
   }
@@ -83,7 +82,7 @@ TEST(History, T3_keeps_the_hundred_vms_that_were_removed_last) {
 }
 
 TEST(History, T3_stays_far_below_the_limit_of_a_config_map_whatever_the_texts_are) {
-  VirtualMachine vm = Sample();
+  VirtualMachine vm = MarkedVm();
   vm.action_id = vm.mark->action = std::string(100000, 'a');
   vm.annotations[kTemplateHashAnnotation] = std::string(100000, 'h');
   vm.annotations[kTemplatePartsAnnotation] = R"({"cpu": ")" + std::string(100000, 'p') + "\"}";
@@ -94,13 +93,13 @@ TEST(History, T3_stays_far_below_the_limit_of_a_config_map_whatever_the_texts_ar
 
 TEST(History, T3_has_no_secret) {
   const base::Secret secret("hunter2-hunter2-hunter2");
-  const std::string text = LineOf(Described(Sample(), "broken: hunter2-hunter2-hunter2")).dump();
+  const std::string text = LineOf(Described(MarkedVm(), "broken: hunter2-hunter2-hunter2")).dump();
   EXPECT_THAT(text, HasSubstr("broken: "));
   EXPECT_THAT(text, Not(HasSubstr("hunter2")));
 }
 
 TEST(History, an_entry_that_cannot_be_read_is_the_oldest_and_has_nothing_but_its_name) {
-  json history = BuildHistory("nomad", "web", {Described(Sample())});
+  json history = BuildHistory("nomad", "web", {Described(MarkedVm())});
   history["data"]["web-0"] = "{";
   history["data"]["web-2"] = 7;
   const std::vector<RemovedVm> read = ParseHistory(history);

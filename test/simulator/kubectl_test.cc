@@ -128,6 +128,13 @@ TEST_F(KubectlTest, The_secret_of_a_service_account_gets_the_token_that_is_accep
   EXPECT_EQ(cluster().Secrets().at(0)["data"]["token"], base::Base64Encode("right"));
 }
 
+TEST_F(KubectlTest, A_create_in_protocol_buffers_is_refused_with_the_way_out) {
+  const auto reply = Ask(System::kHarvester, Method::kPost, "/api/v1/namespaces", "k8s",
+                         "application/vnd.kubernetes.protobuf");
+  EXPECT_EQ(reply.status, 415);
+  EXPECT_THAT(reply.body, HasSubstr("use kubectl apply"));
+}
+
 // "kubectl describe" selects by name, namespace, uid and kind.
 TEST_F(KubectlTest, Describe_finds_the_events_of_the_newer_group_by_the_object_involved) {
   const json vm = {{"kind", "VirtualMachine"}, {"namespace", "nomad"}, {"name", "a"}, {"uid", "1"}};

@@ -50,10 +50,10 @@ TEST_F(ServerTest, Every_verb_comes_through_with_its_body) {
   ASSERT_THAT(patched, IsOk());
   EXPECT_EQ(patched->object["metadata"]["annotations"]["a"], "ü");
   EXPECT_TRUE(patched->server_time.has_value());
-  EXPECT_THAT(
-      kube::ListNames(kube_, context_, kube::kVirtualMachines, "nomad", {.labels = "pool in (p,q)"})
-          ->value,
-      SizeIs(1));
+  EXPECT_THAT(kube::ListNames(kube_, context_, kube::kVirtualMachines, "nomad",
+                              {.labels = "pool==p,a/b!=c+d"})
+                  ->value,
+              SizeIs(1));
   kube::DeleteOptions options;
   options.uid = "wrong";
   EXPECT_TRUE(

@@ -2,6 +2,7 @@
 // The token's rights in Harvester, and the consequence of each missing one.
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/base/status.h"

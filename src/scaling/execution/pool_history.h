@@ -12,6 +12,8 @@
 #include "nomad_harvester/kube/object.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
+#include "absl/status/status.h"
+
 namespace nomad_harvester::scaling {
 
 struct PoolDependencies;
