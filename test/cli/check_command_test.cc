@@ -95,7 +95,7 @@ class CheckedPool {
     if (!values.contains("user_data_file")) {
       values.emplace("user_data",
                      "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: "
-                     "client { node_class = \"{{node_class}}\" }\n");
+                     "client { node_class = \"{{node_class}}\" node_pool = \"{{node_pool}}\" }\n");
     }
     std::vector<std::string> pairs;
     for (const auto& [key, value] : values) {

@@ -1048,17 +1048,18 @@ TEST_F(PlanCommands, scale_prints_one_object_for_a_program_and_asks_nobody) {
 }
 
 TEST_F(PlanCommands, scale_that_fails_says_why_to_a_program) {
+  Configure({"dry-run=true"});
+  EXPECT_EQ(Scale({.count = 2, .output = "json"}), 1);
+  const json dry = json::parse(out_.str(), nullptr, false);
+  EXPECT_EQ(dry["outcome"], "not_done");
+  EXPECT_THAT(dry["error"].get<std::string>(), HasSubstr("the policy sets dry-run"));
+  Configure({});
   cluster_.FailStart(1, "ErrorUnschedulable", "no host has room");
   EXPECT_EQ(Scale({.count = 1, .output = "json"}), 1);
   const json failed = json::parse(out_.str(), nullptr, false);
   EXPECT_EQ(failed["outcome"], "failed");
   EXPECT_THAT(failed["error"].get<std::string>(), HasSubstr("no host has room"));
   EXPECT_EQ(failed["now"]["count"], 0);
-  Configure({"dry-run=true"});
-  EXPECT_EQ(Scale({.count = 2, .output = "json"}), 1);
-  const json dry = json::parse(out_.str(), nullptr, false);
-  EXPECT_EQ(dry["outcome"], "not_done");
-  EXPECT_THAT(dry["error"].get<std::string>(), HasSubstr("the policy sets dry-run"));
 }
 
 TEST_F(PlanCommands, scale_resumes_what_a_command_that_was_killed_has_begun) {
