@@ -92,7 +92,7 @@ class CheckedPool {
                      {"memory_request", "1Gi"},
                      {"networks", "default/vlan100"}};
     for (const auto& [key, value] : changes) values[key] = value;
-    if (!values.contains("user_data_file")) {
+    if (!values.contains("user_data_file") && !files.policy.contains("user_data")) {
       values.emplace("user_data",
                      "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: "
                      "client { node_class = \"{{node_class}}\" node_pool = \"{{node_pool}}\" }\n");
@@ -398,7 +398,8 @@ TEST(CheckCommand, names_the_host_names_that_only_examples_have) {
 json JoiningLine(const Values& changes) {
   CheckedPool world(changes);
   world.Check("json");
-  for (const json& line : json::parse(world.out())["checks"]) {
+  const json document = json::parse(world.out());
+  for (const json& line : document["checks"]) {
     if (line["id"] == "harvester.templates" && line["subject"] == "user_data") return line;
   }
   return {};
@@ -466,7 +467,7 @@ TEST(CheckCommand, warns_of_names_of_the_examples_in_the_files_of_the_agent) {
 }
 
 TEST(CheckCommand, warns_of_a_name_in_a_template_of_the_policy_once) {
-  const std::string data = "#cloud-config\nhostname: a.example.org\n";
+  const std::string data = "#cloud-config\nhostname: a.example.org\nx: {{node_class}}\n";
   const std::string network = "version: 2\nnameservers: [dns.example.org]\n";
   CheckedPool world({}, NewestNomad(),
                     {.policy = {{"user_data", data}, {"network_data", network}}});

@@ -1305,7 +1305,8 @@ TEST_F(WholeCommands, D4_check_reads_nomad_as_each_apm_block_that_a_check_names)
   Call({"check", "-o", "json", "--agent-config", dir.WriteFile("agent.hcl", agent), "--policy",
         policy});
   std::vector<std::string> read;
-  for (const nlohmann::json& line : nlohmann::json::parse(out_)["checks"]) {
+  const nlohmann::json document = nlohmann::json::parse(out_);
+  for (const nlohmann::json& line : document["checks"]) {
     if (line["id"] == "metrics.rights") read.push_back(line["subject"].get<std::string>());
   }
   EXPECT_THAT(read, testing::ElementsAre("rights of the apm block \"one\"",
