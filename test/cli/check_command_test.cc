@@ -1387,6 +1387,13 @@ TEST(CheckCommand, tells_whether_nomad_has_introduction_tokens_and_makes_none) {
   }
 }
 
+TEST(CheckCommand, C3_tells_that_a_vm_may_boot_for_longer_than_it_has_a_token) {
+  CheckedPool world(Values{{"user_data", "#cloud-config\n# {{nomad_intro_token}}\n"},
+                           {"nomad_intro_token", "auto"},
+                           {"join_timeout", "20m"}});
+  EXPECT_THAT(world.Ids("unknown"), testing::Contains("pool.token_lifetime")) << world.out();
+}
+
 TEST(CheckCommand, tells_of_nodes_their_volumes_and_a_pool_that_does_not_exist) {
   CheckedPool world(Values{{"node_pool", "gpu"}});
   EXPECT_THAT(world.Ids("warn"), ElementsAre("nomad.node_pool"));

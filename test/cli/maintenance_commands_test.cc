@@ -1522,6 +1522,28 @@ TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off
   EXPECT_NE(asked(other), "");
 }
 
+TEST_F(MaintenanceCommands, R7_evacuate_waits_until_it_sees_that_no_vm_is_left) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string host = cluster_.HostOfVm(vm);
+  ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
+  clock_.After(std::chrono::seconds(1), [&] { cluster_.SetHarvesterReachable(false); });
+  clock_.After(std::chrono::minutes(1), [&] {
+    cluster_.SetHarvesterReachable(true);
+    cluster_.DeleteVmByHand(vm);
+  });
+  EXPECT_EQ(Call("evacuate",
+                 [&](const CommandRun& run) {
+                   return EvacuateHost(run, {.host = host, .all = true, .yes = true});
+                 }),
+            0)
+      << err_.str();
+  EXPECT_THAT(out_.str(), ContainsRegex("1 of 1 are left: " + vm +
+                                        "(.|\n)*it is not known how many are left"
+                                        "(.|\n)*none of them is on host " +
+                                        host + " any more"));
+}
+
 TEST_F(MaintenanceCommands, R7_status_tells_which_hosts_are_to_be_left_and_who_is_on_them) {
   ASSERT_TRUE(Scale(1).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
@@ -1534,6 +1556,17 @@ TEST_F(MaintenanceCommands, R7_status_tells_which_hosts_are_to_be_left_and_who_i
   Status("json");
   EXPECT_EQ(nlohmann::json::parse(out_.str())["cordoned_hosts"][0]["vms"],
             nlohmann::json::array({vm}));
+}
+
+TEST_F(MaintenanceCommands, R7_status_names_no_vm_of_another_pool_on_a_host_to_be_left) {
+  ASSERT_TRUE(Scale(1).ok());
+  nlohmann::json vm = cluster_.Vms().at(0);
+  const std::string host = cluster_.HostOfVm(vm["metadata"]["name"]);
+  ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
+  vm["metadata"]["labels"]["nomad-harvester-autoscaler/pool"] = "other";
+  ASSERT_TRUE(cluster_.PutObject(vm));
+  Status();
+  EXPECT_THAT(out_.str(), HasSubstr(host + " is cordoned; no VM of the pool is on it"));
 }
 
 TEST_F(MaintenanceCommands, C7_replace_says_what_keeps_a_vm) {

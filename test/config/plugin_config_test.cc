@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/secret.h"
+
 #include "config_test_support.h"
 
 namespace nomad_harvester::config {
@@ -199,6 +201,13 @@ TEST(ApmConfig, P3_names_every_key_that_is_not_its_own_and_no_secret) {
   EXPECT_THAT(text, HasSubstr("events: not a key of an apm block"));
   EXPECT_THAT(text, HasSubstr("log_levl: unknown key; did you mean log_level?"));
   EXPECT_EQ(text.find("s3cr3t"), std::string::npos);
+}
+
+TEST(ApmConfig, P3_secrets_that_it_does_not_use_are_in_force_as_long_as_it_is) {
+  const auto config = ParseApmConfig({{"nomad_token_file", "a-token-in-the-wrong-key"}},
+                                     {{"NOMAD_TOKEN", "unused-token"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(base::WithoutSecrets("a-token-in-the-wrong-key, unused-token"), "REDACTED, REDACTED");
 }
 
 TEST(ApmConfig, P3_names_the_key_about_nomad_of_which_only_the_prefix_lacks) {

@@ -293,6 +293,11 @@ TEST(Fit, C19_work_is_as_large_as_what_runs_if_its_job_is_smaller_now) {
   const Group stays = MakeWork("stays", 2000, 256);
   const World world = ReadOf({With(MakeNode("n1"), was), With(MakeNode("n2"), stays)}, {is});
   EXPECT_THAT(WaitsOf(world, "n1"), HasSubstr("(3000 MHz, 256 MiB)"));
+  const Group had = MakeWork("web", 100, 8000);
+  const Group has = MakeWork("web", 100, 256);
+  EXPECT_THAT(
+      WaitsOf(ReadOf({With(MakeNode("n1"), had), With(MakeNode("n2"), stays)}, {has}), "n1"),
+      HasSubstr("(100 MHz, 8000 MiB)"));
 }
 
 TEST(Fit, C19_cores_take_the_share_of_each_node) {

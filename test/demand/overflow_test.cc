@@ -117,6 +117,19 @@ TEST_F(RoomQuery, D6_without_a_connection_or_a_right_it_names_what_to_add) {
   EXPECT_EQ(Count("nodes-needed node_class=web"), 1) << "it needs none";
 }
 
+class RoomOfALargerHost : public TwoPools {
+ protected:
+  RoomOfALargerHost() : TwoPools("18Gi") {}
+};
+
+TEST_F(RoomOfALargerHost, D6_is_that_for_vms_like_the_newest_one) {
+  PutVm("web-1");
+  Wait(minutes(1));
+  PutVm("web-2", /*joined=*/true, "6Gi");
+  PutPod("web-2", "6700Mi");
+  EXPECT_EQ(Count(kRoom), 1) << "two would be as small as web-1";
+}
+
 class Spill : public TwoPools {};
 
 TEST_F(Spill, D7_what_the_first_pool_can_have_orders_nothing_in_the_second) {
@@ -143,6 +156,30 @@ TEST_F(Spill, D7_vms_that_boot_count_until_their_nodes_are_there) {
   EXPECT_EQ(Count(Overflow(10)), 2);
   Wait(minutes(10));
   EXPECT_EQ(Count(Overflow(10)), 3) << "web-3 is late, and will be removed";
+}
+
+TEST_F(Spill, D7_a_vm_that_is_being_removed_takes_no_place_below_max) {
+  PutVm("web-1");
+  PutVm("web-2");
+  ASSERT_TRUE(cluster_->KillNode("web-2"));
+  ASSERT_TRUE(cluster_->PurgeNode("web-2"));
+  ASSERT_TRUE(cluster_->EditAnnotation("web-2", harvester::kScaleInAnnotation,
+                                       harvester::ToAnnotation(harvester::Mark{.action = "act"})));
+  Wait(minutes(2));
+  cluster_->RunJob(Job("burst", 20));
+  EXPECT_EQ(Count(Overflow(2)), 3) << "one node is there, and one more comes";
+}
+
+TEST_F(Spill, D7_an_empty_first_pool_takes_what_its_last_nodes_held) {
+  PutVm("web-1");
+  Wait(minutes(2));
+  cluster_->RunJob(Job("burst", 20));
+  EXPECT_EQ(Count(Overflow(10)), 2);
+  RemoveVm("web-1");
+  ASSERT_TRUE(cluster_->KillNode("web-1"));
+  ASSERT_TRUE(cluster_->PurgeNode("web-1"));
+  Wait(minutes(2));
+  EXPECT_EQ(Count(Overflow(10)), 2) << "there is room for three VMs, and work for five";
 }
 
 TEST_F(Spill, D7_work_on_the_second_pools_nodes_counts_there_and_asks_nothing_of_harvester) {

@@ -222,6 +222,17 @@ TEST_F(ServiceTest, WorkThatAQuotaRefusedOrdersNoneAndIsNamedOnce) {
   EXPECT_EQ(Count(), 10);
 }
 
+TEST_F(ServiceTest, D2_work_whose_trouble_comes_back_is_named_again) {
+  AddNodes(1);
+  cluster_.RunJob(Job("burst", 40));
+  for (const char* const quota : {"team", "", "team"}) {
+    quota_ = quota;
+    Count();
+  }
+  EXPECT_EQ(log_->Count("the quota team refused it, and may still", log::Level::kWarn), 2U)
+      << log_->Text();
+}
+
 TEST_F(ServiceTest, WorkOfAnotherPoolOrdersNoneHere) {
   AddNodes(1);
   simulator::JobSpec other = Job("other", 12);

@@ -58,7 +58,7 @@ class TwoPools : public testing::Test {
 
   // A VM of the pool whose pod is on the host, with or without a node in Nomad. Pod and node are
   // the test's, not the simulator's, which starts no VM that is Halted.
-  void PutVm(const std::string& name, bool joined = true) {
+  void PutVm(const std::string& name, bool joined = true, const std::string& memory = "3Gi") {
     const std::string uuid = "0b0a7d4e-4c3e-4f0c-9d5d-" + std::to_string(100'000'000'000 + ++made_);
     harvester::NodesRecord nodes;
     nodes.node_class = "web";
@@ -74,7 +74,7 @@ class TwoPools : public testing::Test {
     const nlohmann::json domain = {
         {"cpu", {{"cores", 2}}},
         {"firmware", {{"uuid", uuid}}},
-        {"resources", {{"requests", {{"cpu", "100m"}, {"memory", "3Gi"}}}}}};
+        {"resources", {{"requests", {{"cpu", "100m"}, {"memory", memory}}}}}};
     EXPECT_TRUE(cluster_->PutObject(
         {{"apiVersion", "kubevirt.io/v1"},
          {"kind", "VirtualMachine"},

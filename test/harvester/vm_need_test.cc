@@ -77,6 +77,7 @@ TEST(VmNeed, C2_is_what_the_vm_requests_and_what_its_launcher_takes) {
 TEST(VmNeed, C2_the_overhead_depends_on_what_the_vm_has) {
   EXPECT_EQ(NeedWith({{"cpu", {{"cores", 4}}}}).amounts.memory, SmallMemory(4, 0));
   EXPECT_EQ(NeedWith({{"cpu", {{"cores", 2}, {"threads", 3}}}}).amounts.memory, SmallMemory(6, 0));
+  EXPECT_EQ(NeedWith({{"cpu", {{"cores", 2}, {"sockets", 4}}}}).amounts.memory, SmallMemory(8, 0));
   EXPECT_EQ(
       NeedWith({{"cpu", nullptr}, {"resources", {{"limits", {{"cpu", "3"}}}}}}).amounts.memory,
       SmallMemory(3, 0));

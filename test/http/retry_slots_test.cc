@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <initializer_list>
+#include <latch>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
@@ -182,6 +184,37 @@ TEST_F(RetrySlots, a_request_needs_a_slot_of_every_limit) {
   other->Release();
   waiter.join();
   EXPECT_THAT(inner_->requests(), SizeIs(1));
+}
+
+TEST_F(RetrySlots, L8_what_waits_for_the_limit_of_its_pool_keeps_no_slot_from_others) {
+  const auto clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  std::binary_semaphore begun{0};
+  std::latch end{1};
+  const auto inner = std::make_shared<ScriptedTransport>(
+      [&](const Context&, const HttpRequest&) -> ScriptedTransport::Outcome {
+        begun.release();
+        end.wait();
+        return Reply(200);
+      });
+  const System system = MakeSystem("harvester", inner, {}, /*slots=*/2,
+                                   std::shared_ptr(support::MakeSeededRandom(1)), {}, nullptr);
+  const auto pool = system.Limited(1);
+  std::jthread first([&] { EXPECT_THAT(pool->Send(context, Read()), IsOk()); });
+  begun.acquire();
+  std::atomic<bool> ended = false;
+  std::jthread second([&] {
+    EXPECT_THAT(pool->Send(context.WithTimeout(milliseconds(50)), Read()),
+                StatusIs(StatusCode::kDeadlineExceeded));
+    ended = true;
+  });
+  while (!ended) {
+    const bool is_free = system.slots->Acquire(context.WithTimeout(Duration::zero())).ok();
+    EXPECT_TRUE(is_free);
+    if (!is_free) break;
+    system.slots->Release();
+  }
+  end.count_down();
 }
 
 TEST_F(RetrySlots, L8_a_blocking_query_takes_no_slot) {

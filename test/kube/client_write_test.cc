@@ -54,6 +54,13 @@ TEST_F(KubeWrites, a_creation_posts_the_object_under_strict_validation) {
   EXPECT_EQ(Body(), vm_);
 }
 
+TEST_F(KubeWrites, L9_whether_a_write_that_a_page_answered_was_done_is_not_known) {
+  transport_->Reply(200, "<!doctype html><title>Login</title>");
+  const absl::Status status = CreateVm().status();
+  EXPECT_THAT(status, StatusIs(StatusCode::kInternal, HasSubstr("the reply is an HTML page")));
+  EXPECT_FALSE(GetKubeError(status).has_value()) << "no server of Kubernetes has answered";
+}
+
 TEST_F(KubeWrites, C3_a_creation_of_a_client_named_object_may_be_repeated) {
   transport_->Reply(201, "{}");
   ASSERT_THAT(CreateVm(), IsOk());

@@ -32,7 +32,9 @@ constexpr const char* kPlacement = R"({
                              {"Vendor": "x", "Type": "fpga", "Name": "y", "DeviceIDs": ["u3"]}]},
         "init": {"Cpu": {"CpuShares": 900, "ReservedCores": null}, "Memory": {"MemoryMB": 64},
                  "Devices": null},
-        "log": {"Cpu": {"CpuShares": 50}, "Memory": {"MemoryMB": 32}}},
+        "log": {"Cpu": {"CpuShares": 50}, "Memory": {"MemoryMB": 32},
+                "Devices": [{"Vendor": "nvidia", "Type": "gpu", "Name": "T4",
+                             "DeviceIDs": ["u4"]}]}},
       "TaskLifecycles": {"main": null, "init": {"Hook": "prestart", "Sidecar": false},
                          "log": {"Hook": "prestart", "Sidecar": true}},
       "Shared": {"DiskMB": 300, "Ports": [{"Label": "http", "Value": 8080}]}}})";
@@ -100,7 +102,7 @@ TEST(DecodePlacement, reads_whose_it_is_and_whether_it_leaves) {
 TEST(DecodePlacement, counts_devices_and_names_ports) {
   const auto placement = DecodePlacement(json::parse(kPlacement));
   ASSERT_TRUE(placement.ok()) << placement.status();
-  EXPECT_THAT(placement->devices, ElementsAre(Pair("nvidia/gpu/T4", 2), Pair("x/fpga/y", 1)));
+  EXPECT_THAT(placement->devices, ElementsAre(Pair("nvidia/gpu/T4", 3), Pair("x/fpga/y", 1)));
   EXPECT_THAT(placement->ports, UnorderedElementsAre(22, 20001, 8080));
 }
 

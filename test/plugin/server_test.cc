@@ -97,6 +97,12 @@ TEST_F(ServerTest, TheDeadlineOfTheCallIsTheContexts) {
   EXPECT_LT(left, 3600 * 1000 * 1.01) << "gRPC sends three digits and rounds up";
 }
 
+TEST_F(ServerTest, ACallEndsBeforeItsDeadlineSoThatItsAnswerArrives) {
+  target_proto::StatusResponse response;
+  ASSERT_TRUE(Status({}, &response, std::chrono::seconds(100)).ok());
+  EXPECT_LT(std::stoi(response.meta().at("remaining_ms")), 100 * 1000 - 200);
+}
+
 TEST_F(ServerTest, DeadlinesBeyondTheRangeOfTheClockAreNone) {
   target_proto::StatusResponse response;
   ASSERT_TRUE(Status({}, &response, std::chrono::hours(24 * 365 * 50)).ok());

@@ -315,6 +315,23 @@ TEST_F(AcceptanceTest,
   EXPECT_FALSE(cluster_.Vm("web-b").is_null());
 }
 
+TEST_F(AcceptanceTest, L6_a_removal_whose_node_is_not_ready_any_more_goes_on_and_is_an_error) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  cluster_.HangDrain(NodeOf("web-a"));
+  Mark("web-a");
+  Drain("web-a");
+  PoolRecord record = lease_.record();
+  record.action->cancel = {"web-a"};
+  Store(record);
+  ScalePlan plan = ToMake({"web-b"});
+  plan.cancel_removals = {"web-a"};
+  EXPECT_THAT(Run(plan, [&] { cluster_.SetNodeStatus(NodeOf("web-a"), "down"); }),
+              StatusIs(StatusCode::kInternal, HasSubstr("web-a: failed: its removal goes on")));
+  EXPECT_TRUE(IsMarked("web-a"));
+  EXPECT_EQ(Logged("INFO Cancelled the removal of a VM"), 0U);
+}
+
 TEST_F(AcceptanceTest, C16_systems_that_are_silent_are_asked_again_until_the_call_ends) {
   AddVm("web-a");
   HoldLease({"web-a"});

@@ -310,5 +310,20 @@ TEST_F(CommandsTest, C13_a_preview_reads_reports_and_does_not_acquire_the_lease)
   EXPECT_THAT(Sent(), ElementsAre("get leases"));
 }
 
+TEST_F(CommandsTest, C18_an_inspection_takes_a_vm_as_held_since_its_drain_ended) {
+  for (const char* const vm : {"web-a", "web-b"}) {
+    AddVm(vm);
+    Idle(vm);
+  }
+  cluster_.EditAnnotation("web-a", std::string(harvester::kHoldAnnotationPrefix) + "vpn", "");
+  clock_.Advance(minutes(5));
+  const auto seen = Inspect();
+  ASSERT_THAT(seen, IsOk());
+  const base::Duration held = seen->snapshot.seen->FindVm("web-a")->held_for;
+  EXPECT_GE(held, minutes(5));
+  EXPECT_LT(held, minutes(6));
+  EXPECT_EQ(seen->snapshot.seen->FindVm("web-b")->held_for, seconds(0));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling

@@ -181,6 +181,16 @@ TEST_F(DrainFitTest, C19_while_nomad_places_work_for_long_nothing_is_removed) {
   EXPECT_EQ(Count("list jobs"), 1U);
 }
 
+TEST_F(DrainFitTest, C16_a_call_that_its_client_cancels_meanwhile_has_no_outcome) {
+  AddVm("web-a");
+  HoldLease();
+  Always("list evaluations", Pending());
+  clock_.After(seconds(3), [&] { client_.Cancel(runtime::CancelReason::kClient); });
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(effects_, IsEmpty());
+  EXPECT_FALSE(troubles_.unrecorded.error.has_value());
+}
+
 TEST_F(DrainFitTest, C19_an_evaluation_that_nomad_delays_places_nothing_now) {
   AddVm("web-a");
   Always("list evaluations", Pending(R"(,"WaitUntil":"2030-01-01T00:00:00Z")"));

@@ -444,5 +444,15 @@ TEST_F(LeaseRenewalTest, the_permit_outlives_the_lease_and_then_refuses) {
   EXPECT_EQ(script_.requests().size(), 0U);
 }
 
+TEST_F(LeaseRenewalTest, C11_renewals_that_fail_again_after_one_succeeded_are_told_again) {
+  for (int i = 0; i < 2; ++i) {
+    script_.Next("patch", Fault::Answer(403), 2);
+    clock_.Advance(seconds(12));
+    EXPECT_TRUE(lease_->held());
+  }
+  EXPECT_EQ(sink_->Count("Could not renew the pool's Lease", log::Level::kWarn), 2U)
+      << sink_->Text();
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling

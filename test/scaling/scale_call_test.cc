@@ -432,6 +432,21 @@ TEST_F(ScaleCallTest, C2_a_forecast_with_room_ends_the_ten_minutes) {
   EXPECT_FALSE(troubles_.refused_by_forecast.has_value());
 }
 
+TEST_F(ScaleCallTest, C2_a_quota_that_refuses_too_begins_the_ten_minutes_of_the_forecast_again) {
+  PutHost("3Gi");
+  const auto refused = [&](base::Duration later, const std::string& why) {
+    clock_.Advance(later);
+    EXPECT_THAT(Scale(2), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(why)));
+  };
+  refused(seconds(0), "0 of 2 VMs fit now");
+  refused(minutes(8), "0 of 2 VMs fit now");
+  PutPodQuota(5, 5);
+  refused(minutes(1), "0 of 2 VMs fit the quota");
+  PutPodQuota(5, 0);
+  refused(minutes(2), "0 of 2 VMs fit now");
+  EXPECT_EQ(cluster_.Vms().size(), 0U) << "the forecast was not alone";
+}
+
 TEST_F(ScaleCallTest, C2_without_the_right_to_list_pods_nothing_is_forecast_for_ten_minutes) {
   PutHost("2Gi");
   cluster_.Forbid("list", "pods", /*cluster_wide=*/true);

@@ -1089,6 +1089,9 @@ TEST_F(ServiceTest, C11_while_a_scale_is_open_another_is_aborted_and_status_wait
 }
 
 TEST_F(ServiceTest, C11_a_scale_that_loses_its_lease_is_unavailable_and_says_so) {
+  const auto registry = metrics::MakeRegistry({.version = "1.2.3", .commit = "abc"});
+  metrics_ = registry;
+  ASSERT_THAT(Configure(), IsOk());
   After("create virtualmachines", [&] {
     nlohmann::json lease = cluster_.Leases().at(0);
     lease["spec"]["holderIdentity"] = "other";
@@ -1097,6 +1100,7 @@ TEST_F(ServiceTest, C11_a_scale_that_loses_its_lease_is_unavailable_and_says_so)
   });
   EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Lease was lost")));
   EXPECT_EQ(cluster_.Leases().at(0)["spec"]["holderIdentity"], "other");
+  EXPECT_THAT(registry->Text(), HasSubstr("errors_total{class=\"lease_lost\"} 1"));
 }
 
 TEST_F(ServiceTest, S4_a_scale_that_is_open_keeps_its_clients_when_the_agent_reloads) {

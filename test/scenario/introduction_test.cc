@@ -13,6 +13,7 @@
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/time.h"
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
@@ -291,6 +292,20 @@ TEST(IntroTokens, C10_of_a_vm_whose_process_was_killed_are_replaced_by_the_next)
   const int before = Minted(h);
   h.Tick(std::chrono::minutes(55));
   EXPECT_EQ(Minted(h) - before, 3);
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+}
+
+TEST(IntroTokens, C10_whose_end_a_wrong_clock_wrote_are_replaced_by_the_next_process) {
+  Introducing h({.boot_time = std::chrono::minutes(50)});
+  h.policy["join_timeout"] = "90m";
+  ASSERT_TRUE(h.Accept(1).ok());
+  nlohmann::json secret = h.Secrets().at(0);
+  secret["metadata"]["annotations"][Key("intro-token-expires")] =
+      base::FormatRfc3339(h.clock.WallNow() + std::chrono::hours(5));
+  ASSERT_TRUE(h.cluster.PutObject(secret));
+  h.Restart();
+  h.Tick(std::chrono::minutes(55));
   h.WaitUntilReady();
   h.CheckAtRest(1);
 }

@@ -14,6 +14,7 @@
 #include "nomad_harvester/metrics/registry.h"
 
 #include "harness.h"
+#include "support/client_behaviours.h"
 #include "support/hosts.h"
 
 namespace nomad_harvester::scenario {
@@ -131,6 +132,19 @@ TEST(Metrics, T2_the_phases_of_a_start_are_those_of_the_cluster) {
   EXPECT_LE(phases, took.count() + 1) << "times in Kubernetes have whole seconds";
   EXPECT_THAT(w.Samples(),
               Contains(Pair(R"(vm_start_seconds_sum{phase="boot",pool="nomad/web"})", Gt(0))));
+}
+
+TEST(Metrics, T2_a_node_that_is_ready_late_is_a_phase_of_its_own) {
+  Watched w;
+  w.h.RequireDocker();
+  w.h.cluster.SetNextClients(1, support::DockerAfter(std::chrono::minutes(4)));
+  ASSERT_TRUE(w.h.Accept(1).ok());
+  w.h.WaitUntilReady();
+  const auto samples = w.Samples();
+  EXPECT_THAT(samples,
+              Contains(Pair(R"(vm_start_seconds_count{phase="ready",pool="nomad/web"})", 1)));
+  EXPECT_THAT(samples, Contains(Pair(R"(vm_start_seconds_sum{phase="ready",pool="nomad/web"})",
+                                     AllOf(Gt(180), Lt(300)))));
 }
 
 TEST(Metrics, T2_each_attempt_of_a_request_counts_and_none_is_made_for_them_but_that_of_the_room) {

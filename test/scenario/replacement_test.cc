@@ -275,6 +275,23 @@ TEST_F(Replacement, R2_what_refuses_the_new_vm_is_logged_once_and_on_the_lease) 
   EXPECT_EQ(error(), "");
 }
 
+TEST_F(Replacement, R2_a_refusal_goes_from_the_lease_once_nothing_is_to_be_replaced) {
+  MakePool(2);
+  const auto before = h_.policy;
+  ChangeTemplate();
+  h_.cluster.SetFaultHook([](const simulator::RequestInfo& request) {
+    const bool tries = request.verb == "try" && request.resource == "virtualmachines";
+    return tries ? Fault::Answer(403) : Fault::None();
+  });
+  h_.Tick(minutes(30));
+  const auto error = [&] { return AnnotationOf(h_.Leases().at(0), Key("last-error")); };
+  EXPECT_THAT(error(), HasSubstr("the replacement of VM web-"));
+  h_.policy = before;
+  h_.Tick(minutes(30));
+  EXPECT_EQ(Old(), 2U);
+  EXPECT_EQ(error(), "");
+}
+
 TEST_F(Replacement, L1_a_creation_that_is_not_answered_holds_up_the_background_for_ten_seconds) {
   MakePool(2);
   ChangeTemplate();
