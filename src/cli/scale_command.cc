@@ -173,7 +173,7 @@ class Scaling {
     const std::optional<harvester::ErrorRecord>& error = last->lease.record.last_error;
     if (error.has_value() && error->at >= began) return base::Internal(error->text);
     const std::int64_t count = last->report.status.count;
-    const scaling::ScalePlan& plan = proposal.plan;
+    const auto& plan = proposal.plan;
     if (count == plan.to) return absl::OkStatus();
     const bool as_planned = plan.missing_victims > 0 && count == plan.to + plan.missing_victims;
     return base::Internal(
