@@ -191,8 +191,7 @@ TEST_F(DrainFitTest, C19_an_evaluation_that_nomad_delays_places_nothing_now) {
 // hashicorp/nomad:nomad/leader.go, reapFailedEvaluations.
 TEST_F(DrainFitTest, C19_an_evaluation_that_follows_a_failed_one_places_nothing_now) {
   AddVm("web-a");
-  Always("list evaluations",
-         Pending(R"(,"Wait":60000000000,"WaitUntil":"0001-01-01T00:00:00Z")"));
+  Always("list evaluations", Pending(R"(,"Wait":60000000000,"WaitUntil":"0001-01-01T00:00:00Z")"));
   EXPECT_THAT(Scale(0), IsOk());
   EXPECT_EQ(Count("list jobs"), 1U);
 }

@@ -145,8 +145,7 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
                       (node == nullptr ? "its node is gone" : WhyNotReady(view, *node, snapshot)) +
                       ")");
   }
-  return waiting.empty() ? ""
-                         : "waiting for Nomad nodes to be ready: " + base::FirstFew(waiting);
+  return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + base::FirstFew(waiting);
 }
 
 // VMs that somebody else deletes: the removal of a marked VM has been planned for.
