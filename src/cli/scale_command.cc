@@ -173,11 +173,14 @@ class Scaling {
     const std::optional<harvester::ErrorRecord>& error = last->lease.record.last_error;
     if (error.has_value() && error->at >= began) return base::Internal(error->text);
     const std::int64_t count = last->report.status.count;
-    if (count == proposal.plan.to) return absl::OkStatus();
-    return base::Internal("the count is " + std::to_string(count) + " and not " +
-                          std::to_string(proposal.plan.to) +
-                          ": another process or an operator has changed the pool, or a broken VM "
-                          "is kept; nomad-harvester status shows it");
+    const auto& plan = proposal.plan;
+    if (count == plan.to) return absl::OkStatus();
+    const bool as_planned = plan.missing_victims > 0 && count == plan.to + plan.missing_victims;
+    return base::Internal(
+        "the count is " + std::to_string(count) + " and not " + std::to_string(plan.to) + ": " +
+        (as_planned ? "no other VM may be removed; nomad-harvester plan shows why"
+                    : "another process or an operator has changed the pool, or a broken VM is "
+                      "kept; nomad-harvester status shows it"));
   }
 
   // The state of each, by name: a removal that was interrupted does not keep the pool from being

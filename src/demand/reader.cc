@@ -116,10 +116,13 @@ absl::Status Reader::Verify(const Context& context) const {
   NH_ASSIGN_OR_RETURN(const nomad::TokenRights rights, client_->VerifyRights(context));
   const bool reads = rights.read_job == nomad::ReadJob::kEverywhere;
   if (reads && rights.list_jobs) return absl::OkStatus();
+  // A token that Nomad knows may read its own policies
+  // (hashicorp/nomad:nomad/acl_endpoint.go, GetPolicies).
   return base::MakeStatus(
       absl::StatusCode::kPermissionDenied,
       rights.read_job == nomad::ReadJob::kUnverified
-          ? "the Nomad token may not read its own policies, so its rights cannot be verified"
+          ? "the Nomad token may not read its own policies, so its rights cannot be verified: it "
+            "is unknown to Nomad, or has expired, or a proxy refuses the request"
           : std::string("the Nomad token lacks the capability ") +
                 (reads ? "list-jobs" : "read-job") + " in some namespaces");
 }
@@ -224,8 +227,12 @@ absl::StatusOr<Reading> Reader::ReadAll(const Context& context) {
                                                             }};
   const std::vector<absl::Status> results = runtime::ForEachBounded(
       context, executor_, reads.size(), reads.size(), [&](std::size_t i) { return reads[i](); });
-  // What does not accept the token, or is no Nomad, verifies no rights.
-  if (!absl::IsPermissionDenied(results.back())) NH_RETURN_IF_ERROR(results.back());
+  // What does not accept the token, or is no Nomad, verifies no rights. Without a token the review
+  // itself fails (hashicorp/nomad:nomad/acl_endpoint.go, ResolveToken).
+  const bool names_the_right = absl::IsPermissionDenied(results.front());
+  if (!absl::IsPermissionDenied(results.back()) || !names_the_right) {
+    NH_RETURN_IF_ERROR(results.back());
+  }
   NH_RETURN_IF_ERROR(FirstError(results));
   Lists lists = **std::move(read);
   reading.at = context.clock().WallNow();

@@ -221,7 +221,11 @@ const base::JsonFields<EvaluationRecord>& EvaluationFields() {
       {"Status", &SetText<&Record::status, Record>},
       {"StatusDescription", &SetText<&Record::status_description, Record>},
       {"WaitUntil",
-       [](Record& r, const JsonEvent& e) { r.delayed = !e.text.empty() && !IsZeroTime(e.text); }},
+       [](Record& r, const JsonEvent& e) { r.delayed |= !e.text.empty() && !IsZeroTime(e.text); }},
+      // Of an evaluation that follows a failed one, for minutes
+      // (hashicorp/nomad:nomad/structs/structs.go, CreateFailedFollowUpEval).
+      {"Wait",
+       [](Record& r, const JsonEvent& e) { r.delayed |= e.kind == Kind::kInt && e.integer > 0; }},
       {"TriggeredBy", &SetText<&Record::triggered_by, Record>},
       {"QuotaLimitReached", &SetText<&Record::quota_limit_reached, Record>},
       {"Priority", &SetAmount<&Record::priority, Record>},

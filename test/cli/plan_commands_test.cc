@@ -786,6 +786,15 @@ TEST_F(PlanCommands, scale_in_asks_first) {
   EXPECT_EQ(VmNames().size(), 1U);
 }
 
+TEST_F(PlanCommands, C7_scale_to_fewer_vms_than_are_protected_says_that_no_other_may_be_removed) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  ASSERT_TRUE(cluster_.EditAnnotation(FirstVm(), kProtect, "true"));
+  EXPECT_EQ(Scale({.count = 0}, "y"), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("only 1 of 2 VMs may be removed"));
+  EXPECT_THAT(err_.str(), HasSubstr("the count is 1 and not 0: no other VM may be removed"));
+  EXPECT_EQ(VmNames().size(), 1U);
+}
+
 TEST_F(PlanCommands, scale_removes_nothing_but_what_was_agreed_to) {
   ASSERT_EQ(ScaleTo(3), 0);
   const std::string planned = PlanOf(2)["remove"][0]["vm"];

@@ -168,6 +168,28 @@ TEST_F(ReaderTest, OfATokenThatNomadDoesNotAcceptTheErrorSaysThat) {
                                                   "nomad_token, nomad_token_file")));
 }
 
+// As Nomad 1.6.3 answers to a token that it does not know.
+TEST_F(ReaderTest, OfATokenThatNothingAcceptsTheErrorSaysThatItMayBeUnknown) {
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    const bool reads_itself = request.target.starts_with("/v1/acl/token/self");
+    reply->status = reads_itself ? 404 : 403;
+    reply->body = reads_itself ? "ACL token not found" : "Permission denied";
+  };
+  EXPECT_THAT(Read().status(), StatusIs(absl::StatusCode::kPermissionDenied,
+                                        HasSubstr("it is unknown to Nomad, or has expired")));
+}
+
+// As Nomad 1.6.3 answers if no token is given.
+TEST_F(ReaderTest, WithoutATokenTheErrorSaysWhatWasDenied) {
+  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
+    const bool reads_itself = request.target.starts_with("/v1/acl/token/self");
+    reply->status = reads_itself ? 500 : 403;
+    reply->body = reads_itself ? "acl token lookup failed: missing secret id" : "Permission denied";
+  };
+  EXPECT_THAT(Read().status(), StatusIs(absl::StatusCode::kPermissionDenied,
+                                        HasSubstr("Permission denied (HTTP 403)")));
+}
+
 TEST_F(ReaderTest, OfAServerThatIsNoNomadTheErrorSpeaksOfNoRights) {
   between_->after = [](const http::HttpRequest&, http::HttpResponse* reply) {
     reply->status = 404;

@@ -198,6 +198,14 @@ TEST_F(DrainFitTest, C19_an_evaluation_that_nomad_delays_places_nothing_now) {
   EXPECT_EQ(Count("list jobs"), 1U);
 }
 
+// hashicorp/nomad:nomad/leader.go, reapFailedEvaluations.
+TEST_F(DrainFitTest, C19_an_evaluation_that_follows_a_failed_one_places_nothing_now) {
+  AddVm("web-a");
+  Always("list evaluations", Pending(R"(,"Wait":60000000000,"WaitUntil":"0001-01-01T00:00:00Z")"));
+  EXPECT_THAT(Scale(0), IsOk());
+  EXPECT_EQ(Count("list jobs"), 1U);
+}
+
 TEST_F(DrainFitTest, C19_nothing_is_read_if_no_victim_has_work) {
   policy_.selector = policy::SelectorStrategy::kLeastBusy;
   for (const std::string vm : {"web-a", "web-b", "web-c"}) AddVm(vm);

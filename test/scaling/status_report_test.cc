@@ -165,6 +165,12 @@ TEST(StatusReport, S2_a_node_that_has_registered_is_waited_for_until_its_join_is
   EXPECT_EQ(Report(world).reason, "waiting to join Nomad: a");
 }
 
+TEST(StatusReport, S2_a_reason_names_the_first_five_vms) {
+  World world;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g"}) world.With(Vm(name).Age(minutes(1)));
+  EXPECT_EQ(Report(world).reason, "waiting to join Nomad: a, b, c, d, e and 2 more");
+}
+
 TEST(StatusReport, C3_a_vm_whose_start_fails_is_broken_before_its_deadline) {
   World world;
   world.With(Vm("a").Age(minutes(1)).FailsToStart("ErrorPvcNotFound"));

@@ -256,7 +256,7 @@ struct BlockedEvaluation {
   std::string status_description{};
   std::string triggered_by{};
   std::string quota_limit_reached{};  // the quota that refuses the job; empty: none
-  bool delayed = false;               // Nomad begins it later (WaitUntil)
+  bool delayed = false;               // Nomad begins it later (WaitUntil, Wait)
   std::int64_t priority = 0;
   std::map<std::string, PlacementFailure> failures{};  // by task group
   std::uint64_t job_modify_index = 0;

@@ -45,7 +45,8 @@ struct PoolRecord {
 };
 
 // True if the Lease has a holder that may have renewed it within kLeaseAlive, by the API server's
-// clock (server_time). True in doubt: both times have up to a second of error.
+// clock (server_time). True in doubt: both times have up to a second of error. False if it is
+// further in the future: the clock has gone back, and the renewal may be of any age.
 bool MayBeAlive(const kube::Lease& lease);
 
 // The outcome of a request for the pool's Lease; a 403 with the rule that the token needs (rule

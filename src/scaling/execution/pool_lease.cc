@@ -100,8 +100,11 @@ PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) 
 }
 
 bool MayBeAlive(const kube::Lease& lease) {
-  return !lease.holder.empty() && lease.renew_time.has_value() && lease.server_time.has_value() &&
-         *lease.server_time - *lease.renew_time < kLeaseAlive + kDateResolution;
+  if (lease.holder.empty() || !lease.renew_time.has_value() || !lease.server_time.has_value()) {
+    return false;
+  }
+  const base::Duration age = *lease.server_time - *lease.renew_time;
+  return std::chrono::abs(age) < kLeaseAlive + kDateResolution;
 }
 
 nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now) {
@@ -269,8 +272,7 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
         ObservedHolder{.holder = lease.holder, .renew_time = lease.renew_time, .since = now};
   }
   if (moved && !first_read) return busy;
-  // Checked before the age: if a dead holder's clock was ahead, its renewTime looks recent for as
-  // long as the clocks differed.
+  // Checked before the age, by which a holder that ended less than five seconds ago may be alive.
   if (now - observed_holder_->since >= kLeaseDuration) return absl::OkStatus();
   if (user == LeaseUser::kScale && first_read && MayBeAlive(lease)) return busy;
   return base::Unavailable("the holder of the pool's Lease has stopped renewing: " + lease.holder);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/scaling/facts.h"
 #include "nomad_harvester/scaling/observer.h"
 #include "nomad_harvester/scaling/pending_reasons.h"
@@ -144,8 +145,7 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
                       (node == nullptr ? "its node is gone" : WhyNotReady(view, *node, snapshot)) +
                       ")");
   }
-  return waiting.empty() ? ""
-                         : "waiting for Nomad nodes to be ready: " + absl::StrJoin(waiting, ", ");
+  return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + base::FirstFew(waiting);
 }
 
 // VMs that somebody else deletes: the removal of a marked VM has been planned for.
@@ -162,11 +162,11 @@ std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, T
   if (inputs.paused.HoldsAt(snapshot.now())) return PausedText(snapshot.key, inputs.paused);
   if (const absl::Status nomad = CheckNomad(snapshot); !nomad.ok()) return base::Message(nomad);
   const std::vector<std::string>& pending = tally.In(VmState::kPending);
-  if (!pending.empty()) return "waiting to join Nomad: " + absl::StrJoin(pending, ", ");
+  if (!pending.empty()) return "waiting to join Nomad: " + base::FirstFew(pending);
   if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
   if (std::string swapping = DescribeSwap(snapshot); !swapping.empty()) return swapping;
   const std::vector<std::string> deleting = DeletedByOthers(snapshot, tally);
-  if (!deleting.empty()) return "being deleted: " + absl::StrJoin(deleting, ", ");
+  if (!deleting.empty()) return "being deleted: " + base::FirstFew(deleting);
   const MassLoss& loss = snapshot.mass_loss();
   if (loss.alarming && inputs.mass_loss_for < kMassLossTimeout) {
     return std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
