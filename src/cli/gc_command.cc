@@ -58,7 +58,7 @@ std::string_view WhyOf(const ReconcileEvent& event) {
     case ReconcileEvent::Kind::kSetSecretOwner:
       return "its VM exists";
     default:
-      return "its VM is gone";
+      return "it has no VM";
   }
 }
 

@@ -122,6 +122,9 @@ constexpr char kDemandCheck[] =
     # Or by metrics in Prometheus, in place of the check above:
     #
 )";
+// A demand query orders nothing twice; a probe's answer must not wait for minutes.
+constexpr char kCooldown[] = "    cooldown            = \"5m\"\n";
+constexpr char kShortCooldown[] = "    cooldown            = \"1m\"\n";
 constexpr char kInterval[] = "    evaluation_interval = \"10s\"\n";
 // A count of nodes with work is right if a scale-in removes those without.
 constexpr char kLeastBusy[] =
@@ -153,6 +156,7 @@ std::string PolicyOf(const InitChoices& choices) {
                Replaced(kDemandCheck, "POOL", choices.pool) +
                    Commented(example.substr(0, example.rfind('\n'))) + "\n");
   text = Replaced(text, kLeastBusy, kEmpty);
+  text = Replaced(text, kCooldown, kShortCooldown);
   text = Replaced(text, kInterval, kInterval + std::string("    on_check_error      = \"fail\"\n"));
   text = Replaced(text, "# A pool of batch workers between 0 and 10 VMs.",
                   "# The pool " + choices.ns + "/" + choices.pool + ": between 0 and 10 VMs.");

@@ -28,9 +28,8 @@ constexpr std::size_t kMaxProblems = 10;
 constexpr std::size_t kMaxNameBytes = 60;
 
 constexpr std::string_view kForeignBracesHint =
-    "To keep other {{ }} (Jinja, consul-template, Nomad), change Mustache's delimiters before "
-    "them: "
-    "{{=<% %>=}}, then <%vm_name%>.";
+    "to keep other {{ }} (Jinja, consul-template, Nomad), change Mustache's delimiters before "
+    "them: {{=<% %>=}}, then <%vm_name%>";
 
 struct TemplateTag {
   enum class Kind { kVariable, kComment, kDelimiters, kUnsupported };

@@ -8,7 +8,7 @@ scaling "web" {
   max     = 10
 
   policy {
-    cooldown            = "5m"
+    cooldown            = "1m"
     evaluation_interval = "10s"
     on_check_error      = "fail"
 
