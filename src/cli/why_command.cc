@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,6 +29,9 @@ namespace nomad_harvester::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// The agent's policies have a cooldown, by default of five minutes, which the pool does not know.
+constexpr base::Duration kCooldownIsLikely = std::chrono::minutes(10);
 
 // What keeps a pool from having the nodes that are needed, besides time.
 std::vector<std::string> HoldsOf(const DemandPool& pool, std::int64_t needed) {
@@ -58,6 +62,14 @@ std::vector<std::string> HoldsOf(const DemandPool& pool, std::int64_t needed) {
   }
   for (const Finding& finding : status.troubles) holds.push_back(FindingText(finding));
   for (const Finding& finding : status.under_way) holds.push_back(FindingText(finding));
+  const auto& last = status.inspection.lease.record.policy;
+  if (holds.empty() && last.has_value()) {
+    const base::Duration age = status.inspection.snapshot.now() - last->at;
+    if (age < kCooldownIsLikely) {
+      holds.push_back("the agent has scaled it " + AgeText(age) +
+                      " ago, and does so again once its policy's cooldown has passed");
+    }
+  }
   return holds;
 }
 

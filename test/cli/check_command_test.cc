@@ -417,6 +417,7 @@ TEST(CheckCommand, warns_of_user_data_with_which_no_node_is_the_pools) {
   EXPECT_THAT(other["text"].get<std::string>(),
               StartsWith("nothing in it sets node_class = \"{{node_class}}\", node_pool = "));
   EXPECT_TRUE(JoiningLine({{"user_data", "#cloud-config\nx: the class web\n"}}).is_null());
+  EXPECT_EQ(JoiningLine({{"user_data", "#cloud-config\nx: webby, my-web\n"}})["outcome"], "warn");
   EXPECT_EQ(JoiningLine({{"node_attribute", "meta.vm"}})["outcome"], "warn");
   const json downloads = JoiningLine({{"user_data", "#include\nhttps://10.0.0.1/data\n"}});
   EXPECT_EQ(downloads["outcome"], "unknown");

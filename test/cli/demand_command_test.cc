@@ -15,6 +15,7 @@
 #include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/demand/room_reader.h"
 #include "nomad_harvester/demand/service.h"
+#include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/kube/client.h"
 
 #include "cli/golden.h"
@@ -206,6 +207,26 @@ TEST_F(DemandCommands, why_says_what_nomad_found_what_the_pool_can_do_and_what_h
   EXPECT_THAT(out_.str(), HasSubstr("the policy's max is 2, and 5 nodes are needed"));
   EXPECT_EQ(Why({.output = "json", .job = "api"}), kExitOk);
   ExpectGolden("why.json", out_.str());
+}
+
+TEST_F(DemandCommands, why_names_the_cooldown_after_a_scale_if_nothing_else_holds_the_pool) {
+  AddNode("web-1");
+  RunJob("api", 5, 1024);
+  const std::string last = harvester::ToAnnotation(
+      harvester::PolicyRecord{.id = "p1", .at = clock_.WallNow() - std::chrono::minutes(1)});
+  ASSERT_TRUE(cluster_.PutObject(
+      {{"apiVersion", "coordination.k8s.io/v1"},
+       {"kind", "Lease"},
+       {"metadata",
+        {{"name", harvester::LeaseName("web")},
+         {"namespace", "nomad"},
+         {"annotations", {{std::string(harvester::kLeasePolicyAnnotation), last}}}}},
+       {"spec", nlohmann::json::object()}}));
+  EXPECT_EQ(Why({.job = "api"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("once its policy's cooldown has passed"));
+  clock_.Advance(std::chrono::minutes(10));
+  EXPECT_EQ(Why({.job = "api"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("and nothing holds it"));
 }
 
 TEST_F(DemandCommands, why_without_harvester_says_so) {

@@ -171,6 +171,15 @@ TEST(StatusReport, S2_a_reason_names_the_first_five_vms) {
   EXPECT_EQ(Report(world).reason, "waiting to join Nomad: a, b, c, d, e and 2 more");
 }
 
+TEST(StatusReport, S2_a_reason_says_why_a_vm_does_not_start) {
+  World world;
+  world.With(Vm("a").Age(minutes(1))).With(Vm("b").Age(minutes(1)));
+  world.Raw().vms[1].pod_message = "0/3 nodes are available: 3 Insufficient memory.";
+  EXPECT_EQ(Report(world).reason,
+            "waiting to join Nomad: a, b; b does not start: 0/3 nodes are available: 3 "
+            "Insufficient memory.");
+}
+
 TEST(StatusReport, C3_a_vm_whose_start_fails_is_broken_before_its_deadline) {
   World world;
   world.With(Vm("a").Age(minutes(1)).FailsToStart("ErrorPvcNotFound"));

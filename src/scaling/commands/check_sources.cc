@@ -3,9 +3,11 @@
 #include "commands/check_sources.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
@@ -14,6 +16,7 @@
 #include "nomad_harvester/base/text.h"
 #include "nomad_harvester/harvester/quota.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
@@ -114,6 +117,19 @@ void WarnOfPlaceholders(const TemplateSource& source, const std::string& subject
              "write the names or addresses of your own servers there");
 }
 
+// True if the text has the word, beside other characters than those of a name.
+bool HasWord(std::string_view text, std::string_view word) {
+  const auto is_of_name = [&](std::size_t at) {
+    return at < text.size() && (absl::ascii_isalnum(static_cast<unsigned char>(text[at])) ||
+                                text[at] == '-' || text[at] == '_');
+  };
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    if ((at == 0 || !is_of_name(at - 1)) && !is_of_name(at + word.size())) return true;
+  }
+  return false;
+}
+
 // What a node needs to be the pool's, and no VM has shown yet that the image has it. Of what the
 // user data encodes, downloads or computes, this is not known.
 void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source,
@@ -135,8 +151,7 @@ void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source
   const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
                           std::string_view by_default) {
     const bool has_it = !value.has_value() || value->empty() || *value == by_default ||
-                        harvester::UsesVariable(text, key) ||
-                        text.find(*value) != std::string::npos;
+                        harvester::UsesVariable(text, key) || HasWord(text, *value);
     if (!has_it) missing.push_back(key + " = \"{{" + key + "}}\"");
   };
   expect("node_class", policy.node_class, "autoscaler-default-pool");
@@ -145,7 +160,7 @@ void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source
   constexpr std::string_view kMeta = "meta.";
   if (policy.node_attribute.starts_with(kMeta)) {
     const std::string key = policy.node_attribute.substr(kMeta.size());
-    if (text.find(key) == std::string::npos) missing.push_back("meta { " + key + " }");
+    if (!HasWord(text, key)) missing.push_back("meta { " + key + " }");
   }
   if (missing.empty()) return;
   const bool shows_all = source.text.starts_with("#cloud-config") &&

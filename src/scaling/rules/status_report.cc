@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/text.h"
 #include "nomad_harvester/scaling/facts.h"
 #include "nomad_harvester/scaling/observer.h"
@@ -148,6 +149,16 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
   return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + base::FirstFew(waiting);
 }
 
+// Why the first of these VMs that tells it does not start, as far as it was read; empty: not known.
+std::string WhyPending(const std::vector<std::string>& names, const PoolSnapshot& snapshot) {
+  for (const std::string& name : names) {
+    const VmView& view = *snapshot.seen->FindVm(name);
+    const std::string& why = view.pod_message.empty() ? view.volume_warning : view.pod_message;
+    if (!why.empty()) return "; " + name + " does not start: " + base::ToShortUtf8(why, 200);
+  }
+  return "";
+}
+
 // VMs that somebody else deletes: the removal of a marked VM has been planned for.
 std::vector<std::string> DeletedByOthers(const PoolSnapshot& snapshot, Tally& tally) {
   std::vector<std::string> names = tally.In(VmState::kDeleting);
@@ -162,7 +173,9 @@ std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, T
   if (inputs.paused.HoldsAt(snapshot.now())) return PausedText(snapshot.key, inputs.paused);
   if (const absl::Status nomad = CheckNomad(snapshot); !nomad.ok()) return base::Message(nomad);
   const std::vector<std::string>& pending = tally.In(VmState::kPending);
-  if (!pending.empty()) return "waiting to join Nomad: " + base::FirstFew(pending);
+  if (!pending.empty()) {
+    return "waiting to join Nomad: " + base::FirstFew(pending) + WhyPending(pending, snapshot);
+  }
   if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
   if (std::string swapping = DescribeSwap(snapshot); !swapping.empty()) return swapping;
   const std::vector<std::string> deleting = DeletedByOthers(snapshot, tally);
