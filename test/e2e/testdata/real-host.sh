@@ -35,7 +35,7 @@ enter_cgroups() {
 
 # In the namespaces: mounts, devices, network.
 become_host() {
-  local root=$1 name=$2 controller device m=$directory/m
+  local root=$1 name=$2 controller device number=0 m=$directory/m
   mount --make-rprivate /
   mount -t overlay overlay -o "lowerdir=$root,upperdir=$directory/upper,workdir=$directory/work" "$m"
   mount -t proc proc "$m/proc"
@@ -56,6 +56,10 @@ become_host() {
   mount -t tmpfs tmpfs "$m/dev/shm"
   ln -s pts/ptmx "$m/dev/ptmx"
   ln -s /proc/self/fd "$m/dev/fd"
+  for device in stdin stdout stderr; do ln -s "/proc/self/fd/$((number++))" "$m/dev/$device"; done
+  # KubeVirt's node-labeller.sh makes the device that it finds there.
+  grep -vw kvm /proc/misc >"$directory/misc"
+  mount --bind "$directory/misc" "$m/proc/misc"
   # What overlays cannot be on top of.
   for device in containerd kubelet; do
     mkdir -p "$m/var/lib/$device" "$directory/$device"
@@ -74,7 +78,7 @@ become_host() {
   ip link set lo up
   echo 1 >/proc/sys/net/ipv4/ip_forward
   echo ready
-  exec sleep infinity
+  while :; do sleep 3600; done # and bash waits for all whose parents have ended
 }
 
 case $action in
