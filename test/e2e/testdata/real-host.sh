@@ -24,6 +24,8 @@ make_cgroups() {
     if [[ $controller == cpuset ]]; then
       for file in cpuset.cpus cpuset.mems; do cat "$cgroup/../$file" >"$cgroup/$file"; done
     fi
+    # The guest's clock goes on while QEMU waits for a processor, and a pod has a small share of the host's.
+    if [[ $controller == cpu ]]; then echo 20480 >"$cgroup/cpu.shares"; fi
     echo "$cgroup"
   done </proc/self/cgroup >"$directory/cgroups"
 }
@@ -95,6 +97,6 @@ case $action in
     ;;
   clean)
     while read -r cgroup; do find "$cgroup" -depth -type d -exec rmdir {} +; done <"$directory/cgroups"
-    losetup --list --noheadings --output NAME,BACK-FILE | awk -v d="$directory/" 'index($2, d) == 1 { print $1 }' | xargs -r -n 1 losetup --detach
+    for disk in "$directory"/disk-*; do losetup --noheadings --output NAME --associated "$disk" | xargs -r losetup --detach; done
     ;;
 esac
