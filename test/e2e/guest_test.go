@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build guest || host
+//go:build guest
 
 // Guests of QEMU, which emulates a processor: three minutes of the machine's own for each boot.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build guest || host
+//go:build guest
 
 // A host that nobody plays: kubelet, containerd, KubeVirt's virt-handler and virt-launcher, libvirt, QEMU in emulation.
 
