@@ -96,7 +96,13 @@ case $action in
     exec nsenter --target "$(pgrep -P "$(cat "$directory/pid")")" --all --root --wdns=/ "$@"
     ;;
   clean)
-    while read -r cgroup; do find "$cgroup" -depth -type d -exec rmdir {} +; done <"$directory/cgroups"
-    for disk in "$directory"/disk-*; do losetup --noheadings --output NAME --associated "$disk" | xargs -r losetup --detach; done
+    # Its processes end with process 1, but not before it.
+    while read -r cgroup; do
+      until find "$cgroup" -depth -type d -exec rmdir {} +; do sleep 0.1; done 2>/dev/null
+    done <"$directory/cgroups"
+    for disk in "$directory"/disk-*; do
+      [[ -e $disk ]] || continue
+      losetup --noheadings --output NAME --associated "$disk" | xargs -r losetup --detach
+    done
     ;;
 esac
