@@ -248,7 +248,10 @@ func (c *Cluster) startHarvesterServer(t testing.TB, environment []string) {
 // forward passes the bytes of connections to one address on to another one, until the end of the run.
 func forward(t testing.TB, from, to string) {
 	t.Helper()
-	listener := must[net.Listener](t, from)(net.Listen("tcp", from))
+	serveForward(t, must[net.Listener](t, from)(net.Listen("tcp", from)), to)
+}
+
+func serveForward(t testing.TB, listener net.Listener, to string) {
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {

@@ -19,7 +19,7 @@ const pullMessage = `rpc error: code = NotFound desc = failed to pull and unpack
 // kubelet advances a pod that has a host by one step.
 func (p *players) kubelet(pod Object) error {
 	host, phase := pod.Str("spec", "nodeName"), pod.Str("status", "phase")
-	if host == "" || p.isDown(host) {
+	if !isPlayed(host) || p.isDown(host) {
 		return nil
 	}
 	fault := p.fault(pod)

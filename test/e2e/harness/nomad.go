@@ -69,6 +69,7 @@ type NomadOptions struct {
 	WithoutACLs bool
 	TLS         bool // it speaks TLS only, to those who have a certificate
 	Guests      bool // its clients are guests that QEMU boots, and have an address for it
+	RealHost    bool // the guests are those of StartRealHost, which have another one
 }
 
 // NomadProgram returns the path of the Nomad that runs as server and clients: $NOMAD_BINARY, or the real part.
@@ -103,6 +104,9 @@ func startNomad(t testing.TB, dir string, options NomadOptions) (*Nomad, *Proces
 	block, grace := "", "10s" // a client of a busy machine may be late
 	if options.Guests {
 		n.RPC, grace = fmt.Sprintf("%s:%d", guestsServer, rpc), "30s" // emulation is slow
+	}
+	if options.RealHost {
+		n.RPC = fmt.Sprintf("%s:%d", realHostAddress, rpc)
 	}
 	if options.TLS {
 		n.TLS, block = newNomadTLS(t, filepath.Join(dir, "nomad-tls"))

@@ -37,6 +37,7 @@ type players struct {
 	faults   map[string]Faults    // by namespace
 	down     map[string]bool      // hosts
 	paused   map[string]bool      // by the instance's uid
+	realHost *RealHost            // the host that has the volumes, if there is one
 }
 
 // world is what a round is based on.
@@ -75,6 +76,15 @@ func (p *players) addMachines(namespace string, machines *Machines) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.machines[namespace] = machines
+}
+
+// isPlayed returns whether a host is one that the players are.
+func isPlayed(host string) bool { return slices.Contains(HostNames(), host) }
+
+func (p *players) setRealHost(h *RealHost) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.realHost = h
 }
 
 // forget ends what goes wrong with a namespace's VMs; none of them boots any more.

@@ -4,6 +4,7 @@ package harness
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"time"
 )
@@ -33,16 +34,19 @@ func (p *players) provision(claim Object) error {
 		return nil
 	}
 	name := "pvc-" + claim.UID()
+	source, err := p.volumeSource(claim, name)
+	if err != nil {
+		return err
+	}
 	for _, object := range append(longhornsObjects(name), Object{
 		"apiVersion": "v1", "kind": "PersistentVolume",
 		"metadata": Object{"name": name, "annotations": Object{"pv.kubernetes.io/provisioned-by": driver}},
-		"spec": Object{
+		"spec": with(source, Object{
 			"accessModes": claim.At("spec", "accessModes"), "volumeMode": claim.At("spec", "volumeMode"),
 			"capacity":         Object{"storage": claim.Str("spec", "resources", "requests", "storage")},
 			"storageClassName": claim.Str("spec", "storageClassName"), "persistentVolumeReclaimPolicy": "Delete",
 			"claimRef": Object{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": claim.Name(), "namespace": namespace, "uid": claim.UID()},
-			"csi":      Object{"driver": driver, "fsType": "ext4", "volumeHandle": name},
-		},
+		}),
 	}) {
 		_, err := p.kube.Create(ResourceOf(object), object.Str("metadata", "namespace"), object)
 		if err != nil && !isStatus(err, http.StatusConflict) { // it is being bound
@@ -50,6 +54,29 @@ func (p *players) provision(claim Object) error {
 		}
 	}
 	return nil
+}
+
+// volumeSource is Longhorn's, of which nobody mounts anything, or a device of the host that is real.
+func (p *players) volumeSource(claim Object, name string) (Object, error) {
+	p.lock.Lock()
+	host, machines := p.realHost, p.machines[claim.Str("metadata", "namespace")]
+	p.lock.Unlock()
+	if host == nil || machines == nil {
+		return Object{"csi": Object{"driver": driver, "fsType": "ext4", "volumeHandle": name}}, nil
+	}
+	device, err := host.makeDisk(claim, machines.image)
+	return Object{
+		"local": Object{"path": device},
+		"nodeAffinity": Object{"required": Object{"nodeSelectorTerms": []Object{{"matchExpressions": []Object{
+			{"key": "kubernetes.io/hostname", "operator": "In", "values": []string{host.Name}},
+		}}}}},
+	}, err
+}
+
+// with adds an object's fields to another one.
+func with(fields, object Object) Object {
+	maps.Copy(object, fields)
+	return object
 }
 
 // longhornsObjects are by what Harvester knows a volume of Longhorn: before a snapshot, and when it is restored.

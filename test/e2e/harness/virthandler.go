@@ -13,7 +13,7 @@ const guestBoot = time.Second
 // virtHandler advances an instance that has a host by one step.
 func (p *players) virtHandler(instance Object) error {
 	host := instance.Str("status", "nodeName")
-	if host == "" || p.isDown(host) {
+	if !isPlayed(host) || p.isDown(host) {
 		return nil
 	}
 	switch instance.Str("status", "phase") {
