@@ -163,8 +163,10 @@ TEST_F(Spill, D7_a_vm_that_is_being_removed_takes_no_place_below_max) {
   PutVm("web-2");
   ASSERT_TRUE(cluster_->KillNode("web-2"));
   ASSERT_TRUE(cluster_->PurgeNode("web-2"));
+  harvester::Mark mark;
+  mark.action = "act";
   ASSERT_TRUE(cluster_->EditAnnotation("web-2", harvester::kScaleInAnnotation,
-                                       harvester::ToAnnotation(harvester::Mark{.action = "act"})));
+                                       harvester::ToAnnotation(mark)));
   Wait(minutes(2));
   cluster_->RunJob(Job("burst", 20));
   EXPECT_EQ(Count(Overflow(2)), 3) << "one node is there, and one more comes";
