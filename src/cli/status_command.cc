@@ -231,6 +231,10 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
 
 // The words without the pool's name.
 int ReadWords(StatusArguments* arguments, const ErrorWriter& errors) {
+  // Two options that --all excludes have no fixed order in the help.
+  if (arguments->all && arguments->history) {
+    return errors.Refuse("--history is that of one pool: name it, without --all", kExitUsage);
+  }
   const std::vector<std::string>& words = arguments->words;
   if (words.size() > 1) {
     return errors.Refuse(
@@ -289,11 +293,9 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
       "The pools of all enabled policies of the files, one line each; with -n, those of the "
       "namespace");
   all->excludes(words);
-  command
-      ->add_flag("--history", arguments->history,
-                 "The pool's removed VMs, the last one first: what each was made of, and why it "
-                 "was removed. Needs an optional right")
-      ->excludes(all);
+  command->add_flag("--history", arguments->history,
+                    "The pool's removed VMs, the last one first: what each was made of, and why "
+                    "it was removed. Needs an optional right. Not with --all");
   AddOutputOption(*command, arguments->output, {kForPeople, "wide", "json", "yaml"});
   AddWatchOptions(*command, arguments->watch);
 }

@@ -236,6 +236,12 @@ TEST_F(Commands, a_reader_who_has_left_is_an_error_without_words) {
   EXPECT_THAT(outcome.err, IsEmpty());
 }
 
+TEST_F(Commands, T3_the_history_is_that_of_one_pool) {
+  const Outcome all = Call({"status", "--all", "--history"});
+  EXPECT_EQ(all.exit_code, 2);
+  EXPECT_THAT(all.err, HasSubstr("--history is that of one pool"));
+}
+
 TEST_F(Commands, help_prints_what_the_option_does) {
   EXPECT_EQ(Call({"help"}).out, Call({"--help"}).out);
   EXPECT_EQ(Call({"help", "help"}).out, Call({"--help"}).out);

@@ -210,8 +210,8 @@ TEST_F(DemandCommands, why_says_what_nomad_found_what_the_pool_can_do_and_what_h
 }
 
 TEST_F(DemandCommands, why_names_the_cooldown_after_a_scale_if_nothing_else_holds_the_pool) {
-  AddNode("web-1");
-  RunJob("api", 5, 1024);
+  RunJob("api", 1, 1024);
+  Wait(std::chrono::seconds(2));
   const std::string last = harvester::ToAnnotation(
       harvester::PolicyRecord{.id = "p1", .at = clock_.WallNow() - std::chrono::minutes(1)});
   ASSERT_TRUE(cluster_.PutObject(
