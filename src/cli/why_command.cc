@@ -63,7 +63,7 @@ std::vector<std::string> HoldsOf(const DemandPool& pool, std::int64_t needed) {
   for (const Finding& finding : status.troubles) holds.push_back(FindingText(finding));
   for (const Finding& finding : status.under_way) holds.push_back(FindingText(finding));
   const auto& last = status.inspection.lease.record.policy;
-  if (holds.empty() && last.has_value()) {
+  if (holds.empty() && last.has_value() && needed > status.inspection.report.status.count) {
     const base::Duration age = status.inspection.snapshot.now() - last->at;
     if (age < kCooldownIsLikely) {
       holds.push_back("the agent has scaled it " + AgeText(age) +

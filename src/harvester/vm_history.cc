@@ -23,7 +23,8 @@ constexpr std::size_t kMaxWhy = 512;
 constexpr std::size_t kMaxParts = 2048;
 
 json TimeJson(const std::optional<base::WallTime>& time) {
-  return time.has_value() ? json(base::FormatRfc3339(*time)) : json();
+  return time.value_or(base::WallTime{}) != base::WallTime{} ? json(base::FormatRfc3339(*time))
+                                                             : json();
 }
 
 std::optional<base::WallTime> TimeIn(const json& object, const char* key) {

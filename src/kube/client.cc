@@ -141,6 +141,9 @@ absl::Status CheckIsList(const base::JsonListReader& list, const ResourceType& t
                         "changes its replies");
 }
 
+// Nothing acts on a pool's history (rule T3): a write of it may still take effect once others act.
+bool IsRecordOnly(const ResourceType& type) { return type.plural == kConfigMaps.plural; }
+
 }  // namespace
 
 KubeClient::KubeClient(std::shared_ptr<http::HttpTransport> transport)
@@ -186,6 +189,7 @@ absl::StatusOr<Observed> KubeClient::Create(const runtime::Context& context,
   http::HttpRequest request = Request(http::Method::kPost, path + query, purpose);
   SetBody(request, object, kJson);
   request.effect = dry_run ? http::Effect::kRead : http::Effect::kWrite;
+  request.late_is_harmless = IsRecordOnly(type);
   return ExchangeObject(*transport_, context, std::move(request));
 }
 
@@ -203,6 +207,7 @@ absl::StatusOr<Observed> KubeClient::MergePatch(const runtime::Context& context,
   SetBody(request, patch, kMergePatch);
   request.effect = http::Effect::kWrite;
   request.idempotency = conditional ? http::Idempotency::kIdempotent : http::Idempotency::kOnce;
+  request.late_is_harmless = IsRecordOnly(type);
   return ExchangeObject(*transport_, context, std::move(request));
 }
 

@@ -143,7 +143,7 @@ struct Collection {
   // Items that need an operator or another process. Excludes items that a policy keeps on purpose.
   std::vector<Unfinished> unfinished;
   // The VMs that an interrupted growth was to make, by name: its action stays on the pool's Lease,
-  // and the next growth makes them.
+  // and the next growth makes them. Only of Collect.
   std::vector<std::string> not_made{};
 };
 

@@ -42,13 +42,6 @@ std::vector<Unfinished> FindUnfinished(const Decisions& decisions) {
   return unfinished;
 }
 
-std::vector<std::string> NotMade(const PoolRecord& record) {
-  std::vector<std::string> names;
-  if (!record.action.has_value()) return names;
-  for (const auto& [name, id] : record.action->create) names.push_back(name);
-  return names;
-}
-
 }  // namespace
 
 Maintenance::Maintenance(MaintenanceOptions options, Clients clients)
@@ -105,7 +98,9 @@ Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& 
   if (resumed.outcome.ok() && resumed.last.has_value()) {
     collection.unfinished = FindUnfinished(*resumed.last);
   }
-  collection.not_made = NotMade(run.lease.record());
+  if (const auto action = run.lease.record().action; action.has_value()) {
+    for (const auto& [name, id] : action->create) collection.not_made.push_back(name);
+  }
   return collection;
 }
 
@@ -118,9 +113,7 @@ Collection Maintenance::Preview(const runtime::Context& caller, const PoolKey& k
     return {.outcome = refreshed};
   PoolDependencies deps = run.Deps(options_, events);
   deps.collects = true;
-  Collection collection{.outcome = Reconciler(std::move(deps), policy).Preview(context)};
-  collection.not_made = NotMade(run.lease.record());
-  return collection;
+  return {.outcome = Reconciler(std::move(deps), policy).Preview(context)};
 }
 
 }  // namespace nomad_harvester::scaling

@@ -86,6 +86,7 @@ absl::Status PoolHistory::Send(const runtime::Context& context, const PoolDepend
   // Changes single keys, so that no other write is overwritten.
   auto written = kube.MergePatch(context, kube::kConfigMaps, ns, name, {{"data", data}});
   if (kube::IsNotFound(written.status())) {
+    if (history.at("data").empty()) return absl::OkStatus();  // there is nothing to take out
     written = kube.Create(context, kube::kConfigMaps, ns, history);
   }
   NH_RETURN_IF_ERROR(written);
