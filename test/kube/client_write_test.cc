@@ -51,7 +51,16 @@ TEST_F(KubeWrites, a_creation_posts_the_object_under_strict_validation) {
   EXPECT_EQ(OnlyRequest().headers.Find("content-type"), "application/json");
   EXPECT_EQ(OnlyRequest().headers.Find("accept"), "application/json");
   EXPECT_EQ(OnlyRequest().purpose, "create VirtualMachine default/web-1");
+  EXPECT_FALSE(OnlyRequest().late_is_harmless);
   EXPECT_EQ(Body(), vm_);
+}
+
+// Otherwise a lost reply would hold the pool's Lease until it expires (rule C11).
+TEST_F(KubeWrites, T3_a_write_of_a_history_may_take_effect_late) {
+  transport_->Reply(200, "{}");
+  ASSERT_THAT(client_.MergePatch(context_, kConfigMaps, "default", "history", {{"data", Json()}}),
+              IsOk());
+  EXPECT_TRUE(OnlyRequest().late_is_harmless);
 }
 
 TEST_F(KubeWrites, L9_whether_a_write_that_a_page_answered_was_done_is_not_known) {
