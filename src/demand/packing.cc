@@ -51,13 +51,29 @@ struct Bin {
   bool was_tried = false;  // idle, and Nomad does not use its room for work that then orders more
 };
 
-// In the order in which they are filled. Bins only lose room: what a stretch of them had free at
-// the last look is the most that it has now, and most work is too large for most stretches.
+// CPU and memory that are free, at most.
+struct Free {
+  std::int64_t cpu = 0;
+  std::int64_t memory_mb = 0;
+
+  bool MayHold(const Group& group) const {
+    return group.need.cpu <= cpu && group.need.memory_mb <= memory_mb;
+  }
+  void Cover(const Free& other) {
+    cpu = std::max(cpu, other.cpu);
+    memory_mb = std::max(memory_mb, other.memory_mb);
+  }
+};
+
+// In the order in which they are filled. Bins only lose room: what one, or a stretch of them, had
+// free at the last look is the most that it has now. Most work is too large for most of them, so
+// they are kept apart from it: few bins are looked at.
 class Bins {
  public:
   void Add(Bin bin) {
-    if (all_.size() % kStretch == 0) most_free_.emplace_back();
-    most_free_.back() = {.cpu = kUnlimited, .memory_mb = kUnlimited};
+    if (all_.size() % kStretch == 0) most_.emplace_back();
+    free_.push_back(FreeIn(bin));
+    most_.back().Cover(free_.back());
     all_.push_back(std::move(bin));
   }
   const std::vector<Bin>& all() const { return all_; }
@@ -65,22 +81,31 @@ class Bins {
   template <typename Use>
   void ForEachThatMayHold(const Group& group, const Use& use) {
     for (std::size_t begin = 0; begin < all_.size(); begin += kStretch) {
-      Resources& most = most_free_[begin / kStretch];
-      if (group.need.cpu > most.cpu || group.need.memory_mb > most.memory_mb) continue;
-      Resources now;
+      Free& most = most_[begin / kStretch];
+      if (!most.MayHold(group)) continue;
+      Free now;
       for (std::size_t i = begin; i < std::min(begin + kStretch, all_.size()); ++i) {
-        if (!use(all_[i])) return;
-        now.cpu = std::max(now.cpu, all_[i].room.free().cpu);
-        now.memory_mb = std::max(now.memory_mb, all_[i].room.free().memory_mb);
+        if (free_[i].MayHold(group)) {
+          if (!use(all_[i])) return;
+          free_[i] = FreeIn(all_[i]);
+        }
+        now.Cover(free_[i]);
       }
-      most = std::move(now);
+      most = now;
     }
   }
 
  private:
   static constexpr std::size_t kStretch = 64;
+  static Free FreeIn(const Bin& bin) {
+    Free free;
+    free.Cover({.cpu = bin.room.free().cpu, .memory_mb = bin.room.free().memory_mb});
+    return free;
+  }
+
   std::vector<Bin> all_{};
-  std::vector<Resources> most_free_{};  // CPU and memory
+  std::vector<Free> free_{};  // of each
+  std::vector<Free> most_{};  // of each stretch
 };
 
 class Packer {
