@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
 #include "commands/check_parts.h"
@@ -139,14 +140,6 @@ std::string WithAddress(const AddressView& view, const absl::Status& status) {
   return message.find(view.url) == std::string::npos ? view.url + ": " + message : message;
 }
 
-void RunAll(const runtime::Context& context, const PoolDependencies& deps,
-            const std::vector<std::function<void()>>& tasks) {
-  runtime::ForEachBounded(context, deps.executor, tasks.size(), tasks.size(), [&](std::size_t i) {
-    tasks[i]();
-    return absl::OkStatus();
-  });
-}
-
 std::vector<CheckResult> Maintenance::Check(const runtime::Context& caller,
                                             const config::PoolPolicy& policy) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
@@ -158,9 +151,10 @@ std::vector<CheckResult> Maintenance::Check(const runtime::Context& caller,
   std::vector<CheckResult> of_nomad;
   // An executor without threads runs both one after the other, so they must share the time.
   const base::Duration harvesters = context.Remaining() / 3 * 2;
-  RunAll(context, deps,
-         {[&] { all = CheckHarvester(context.WithTimeout(harvesters), deps, policy, &harvester); },
-          [&] { of_nomad = CheckNomad(context, deps, policy, &nomad); }});
+  runtime::CallAtOnce(
+      context, deps.executor,
+      {[&] { all = CheckHarvester(context.WithTimeout(harvesters), deps, policy, &harvester); },
+       [&] { of_nomad = CheckNomad(context, deps, policy, &nomad); }});
   const std::vector<CheckResult> of_pool =
       CheckPool(policy, harvester, nomad, deps.clock.WallNow());
   all.insert(all.end(), of_nomad.begin(), of_nomad.end());

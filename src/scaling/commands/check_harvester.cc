@@ -10,6 +10,7 @@
 #include "nomad_harvester/kube/access.h"
 #include "nomad_harvester/kube/connection.h"
 #include "nomad_harvester/kube/observed.h"
+#include "nomad_harvester/runtime/workers.h"
 
 #include "commands/check_sources.h"
 #include "commands/command_run.h"
@@ -73,15 +74,16 @@ class HarvesterCheck {
     absl::StatusOr<kube::Observed> ns = absl::UnknownError("not read");
     absl::StatusOr<std::vector<std::string>> foreign = absl::UnknownError("not read");
     std::vector<Right> missing;
-    RunAll(context_, deps_,
-           {[&] { reads = ReadForCheck(context_, deps_, policy_); }, [&] { ReadVms(); },
-            [&] { ReadLease(); },
-            [&] { missing = CheckRights(context_, deps_, policy_, *rules, &lines_); },
-            [&] {
-              setting = deps_.clients.kube->Get(context_, kube::kSettings, "", "server-version");
-            },
-            [&] { ns = deps_.clients.kube->Get(context_, kube::kNamespaces, "", policy_.ns); },
-            [&] { foreign = deps_.vms.ListForeignSecrets(context_); }});
+    runtime::CallAtOnce(
+        context_, deps_.executor,
+        {[&] { reads = ReadForCheck(context_, deps_, policy_); }, [&] { ReadVms(); },
+         [&] { ReadLease(); },
+         [&] { missing = CheckRights(context_, deps_, policy_, *rules, &lines_); },
+         [&] {
+           setting = deps_.clients.kube->Get(context_, kube::kSettings, "", "server-version");
+         },
+         [&] { ns = deps_.clients.kube->Get(context_, kube::kNamespaces, "", policy_.ns); },
+         [&] { foreign = deps_.vms.ListForeignSecrets(context_); }});
     CheckRead(kObservation, "list of VMs", vms_problem_, missing, "list", "virtualmachines");
     CheckRead(kNamespace, "list of Secrets", foreign.status(), missing, "list", "secrets");
     CheckRead("harvester.upgrade", "list of hosts", reads.hosts.status(), missing, "list", "nodes");

@@ -13,6 +13,7 @@
 #include "nomad_harvester/nodepool/selector.h"
 #include "nomad_harvester/nomad/connection.h"
 #include "nomad_harvester/nomad/error.h"
+#include "nomad_harvester/runtime/workers.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -126,29 +127,29 @@ class NomadCheck {
       return std::move(lines_).Take("Nomad cannot be reached");
     }
     PassAddress(ViewOf(connection_.curl), kNomadAddress, "nomad_skip-verify", &lines_);
-    RunAll(context_, deps_,
-           {[&] { rights_ = nomad().VerifyRights(context_); },
-            [&] {
-              allocations_ = base::GetStatus(
-                  nomad().ListAllocations(context_, nomad::AllocationPart::kResources));
-            },
-            [&] { servers_ = nomad().ListServers(context_); },
-            [&] {
-              facts_->region = deps_.clients.config->nomad.region;
-              const auto cluster = nomad().ReadClusterKeys(context_);
-              facts_->cluster_problem = cluster.status();
-              facts_->cluster = base::ToOptional(cluster);
-            },
-            [&] {
-              if (policy_.node_pool.has_value()) {
-                node_pool_ = nomad().CheckNodePool(context_, *policy_.node_pool);
-              }
-            },
-            [&] {
-              if (!own_allocation().empty()) {
-                own_node_ = FindOwnNode(context_, nomad(), own_allocation());
-              }
-            }});
+    runtime::CallAtOnce(context_, deps_.executor,
+                        {[&] { rights_ = nomad().VerifyRights(context_); },
+                         [&] {
+                           allocations_ = base::GetStatus(nomad().ListAllocations(
+                               context_, nomad::AllocationPart::kResources));
+                         },
+                         [&] { servers_ = nomad().ListServers(context_); },
+                         [&] {
+                           facts_->region = deps_.clients.config->nomad.region;
+                           const auto cluster = nomad().ReadClusterKeys(context_);
+                           facts_->cluster_problem = cluster.status();
+                           facts_->cluster = base::ToOptional(cluster);
+                         },
+                         [&] {
+                           if (policy_.node_pool.has_value()) {
+                             node_pool_ = nomad().CheckNodePool(context_, *policy_.node_pool);
+                           }
+                         },
+                         [&] {
+                           if (!own_allocation().empty()) {
+                             own_node_ = FindOwnNode(context_, nomad(), own_allocation());
+                           }
+                         }});
     if (!CheckToken(nodes.status())) {
       return std::move(lines_).Take("Nomad does not accept the token");
     }

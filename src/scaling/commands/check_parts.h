@@ -94,10 +94,6 @@ void PassAddress(const AddressView& view, const std::string& id, const std::stri
 // Describes why a system cannot be reached, with its address.
 std::string WithAddress(const AddressView& view, const absl::Status& status);
 
-// Runs the tasks in parallel.
-void RunAll(const runtime::Context& context, const PoolDependencies& deps,
-            const std::vector<std::function<void()>>& tasks);
-
 }  // namespace nomad_harvester::scaling
 
 #endif  // NOMAD_HARVESTER_SCALING_CHECK_PARTS_H_

@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/text.h"
 #include "nomad_harvester/harvester/quota.h"
+#include "nomad_harvester/runtime/workers.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -412,10 +413,11 @@ void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines) {
 SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy) {
   SourceReads reads;
-  RunAll(context, deps,
-         {[&] { reads.sources = ReadSources(context, deps, policy); },
-          [&] { reads.hosts = harvester::ListHosts(context, *deps.clients.kube); },
-          [&] { reads.rooms = deps.hosts.ListRooms(context.WithTimeout(kHostsLimit)); }});
+  runtime::CallAtOnce(
+      context, deps.executor,
+      {[&] { reads.sources = ReadSources(context, deps, policy); },
+       [&] { reads.hosts = harvester::ListHosts(context, *deps.clients.kube); },
+       [&] { reads.rooms = deps.hosts.ListRooms(context.WithTimeout(kHostsLimit)); }});
   return reads;
 }
 
