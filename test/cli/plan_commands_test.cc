@@ -1101,7 +1101,7 @@ TEST_F(PlanCommands, scale_does_not_serve_the_metrics_of_the_agents_plugin) {
   EXPECT_THAT(levels_, IsEmpty()) << "that of the agent's plugin would hide the progress";
 }
 
-// docs/lifecycle.md, "A new image for a pool"; here another size, of which the same is true.
+// A way to a new image without a replacement; here another size, of which the same is true.
 TEST_F(PlanCommands, a_pool_gets_other_vms_by_doubling_it_and_removing_the_oldest) {
   ASSERT_EQ(ScaleTo(3), 0);
   const std::set<std::string> old = VmNames();

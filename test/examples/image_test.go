@@ -170,14 +170,6 @@ func TestTheImagesScriptSaysWhatTheImageLacks(t *testing.T) {
 	}
 }
 
-// The document shows what the script does.
-func TestTheDocumentHasTheLinesOfTheImagesScript(t *testing.T) {
-	lines, _ := partsOfImageScript(t)
-	if !strings.Contains(read(t, "../docs/lifecycle.md"), "```sh\n"+lines+"```\n") {
-		t.Errorf("docs/lifecycle.md has no block with these lines:\n%s", lines)
-	}
-}
-
 // Packer is not here: this reads its file as HCL, and what the test names.
 func TestPackerRunsTheImagesScriptWithThePackagesBesideIt(t *testing.T) {
 	file, problems := hclparse.NewParser().ParseHCL([]byte(read(t, "packer.pkr.hcl")), "packer.pkr.hcl")
