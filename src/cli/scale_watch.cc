@@ -68,7 +68,8 @@ WatchedPool WatchedPoolOf(const scaling::PoolSnapshot& snapshot) {
     watched = {.state = std::string(VmStateName(state)),
                .why = entry.step.reason,
                .open = !other && (watched.open || IsOpen(state, entry.step.kind))};
-    if (!watched.open) watched.why.clear();
+    const bool is_ready = state == VmState::kReady && scaling::IsJoin(entry.step.kind);
+    if (!watched.open || is_ready) watched.why.clear();
   }
   return pool;
 }

@@ -159,12 +159,6 @@ TEST(StatusReport, S2_a_vm_without_a_join_deadline_does_not_wait) {
   EXPECT_EQ(report.status.count, 1);
 }
 
-TEST(StatusReport, S2_a_node_that_has_registered_is_waited_for_until_its_join_is_recorded) {
-  World world;
-  world.With(Vm("a").Age(minutes(1))).With(Node("a"));
-  EXPECT_EQ(Report(world).reason, "waiting to join Nomad: a");
-}
-
 TEST(StatusReport, S2_a_reason_names_the_first_five_vms) {
   World world;
   for (const char* name : {"a", "b", "c", "d", "e", "f", "g"}) world.With(Vm(name).Age(minutes(1)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/scaling/status_report.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -49,16 +50,30 @@ bool StillInitializes(const nomad::Node& node, const PoolSnapshot& snapshot) {
   return known == all.end() || known->second < kUnreadyFor;
 }
 
-// True for a VM that was never ready and is before its deadline.
-bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
+// True for a VM that was never recorded as ready and is before its deadline.
+bool IsNew(const VmView& view, const PoolSnapshot& snapshot) {
   if (harvester::WasReady(view.vm) || IsOtherNomad(view.vm, snapshot.observation())) return false;
-  const nomad::Node* node = LinkedNode(view, snapshot);
-  const bool is_ready = node != nullptr && WhyNotReady(view, *node, snapshot).empty();
-  if (harvester::HasJoined(view.vm) && is_ready) return false;
   // While Nomad is unreadable the deadline does not apply, so the VM is still waited for.
   const Observation& observation = snapshot.observation();
   return JoinDeadline(view).has_value() &&
          (!observation.nomad.ok() || !IsPastJoinDeadline(view, observation));
+}
+
+bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot) {
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  return node != nullptr && WhyNotReady(view, *node, snapshot).empty();
+}
+
+// True for a VM that somebody waits for.
+bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
+  return IsNew(view, snapshot) && !IsNodeReady(view, snapshot);
+}
+
+// True while a VM's node is ready, and the loop has not recorded that yet.
+bool HasJustBecomeReady(const PoolSnapshot& snapshot) {
+  return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
+    return Counts(*view, snapshot) && IsNew(*view, snapshot) && IsNodeReady(*view, snapshot);
+  });
 }
 
 // True if the VM's node is not ready, for example disconnected. Not for VMs that have yet to become
@@ -236,9 +251,10 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
     count("harvester.unready", tally.In(VmState::kUnready).size());
     count("harvester.unlinked", UnlinkedNodes(snapshot).size());
   }
-  if (inputs.last_event.has_value()) {
-    meta["nomad_autoscaler.last_event"] =
-        std::to_string(inputs.last_event->time_since_epoch().count());
+  std::optional<base::WallTime> last_event = inputs.last_event;
+  if (HasJustBecomeReady(snapshot)) last_event = std::max(last_event, {snapshot.earlier_now()});
+  if (last_event.has_value()) {
+    meta["nomad_autoscaler.last_event"] = std::to_string(last_event->time_since_epoch().count());
   }
   return report;
 }
@@ -262,7 +278,7 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   if (is_pending && !WasReadyInPending(view, snapshot)) return VmState::kReplacement;
   const bool joined = harvester::HasJoined(vm);
   if (WaitsToBeReady(view, snapshot)) return joined ? VmState::kRegistered : VmState::kPending;
-  if (!joined) return VmState::kCreated;
+  if (!joined && !IsNodeReady(view, snapshot)) return VmState::kCreated;
   if (harvester::IsInMaintenance(vm)) return VmState::kMaintenance;
   if (harvester::IsStopped(vm)) return VmState::kStopped;
   if (IsLost(view, snapshot)) return VmState::kLost;
