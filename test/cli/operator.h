@@ -25,8 +25,8 @@
 
 namespace nomad_harvester::cli {
 
-inline scaling::RawTransports TransportsOf(simulator::Cluster& cluster, const std::string& client) {
-  scaling::RawTransports transports;
+inline http::RawTransports TransportsOf(simulator::Cluster& cluster, const std::string& client) {
+  http::RawTransports transports;
   transports.harvester = cluster.HarvesterTransport(client);
   transports.nomad = cluster.NomadTransport(client);
   return transports;

@@ -113,7 +113,7 @@ class PlanCommands : public OperatorTest {
       options.logger = log::Logger(progress, log::Level::kDebug);
       options.environment = environment_;
       options.transports = [this, client](const config::PluginConfig&) {
-        return absl::StatusOr<scaling::RawTransports>(TransportsOf(cluster_, client));
+        return absl::StatusOr<http::RawTransports>(TransportsOf(cluster_, client));
       };
       options.foreground = &executor_;
       options.background = background_;
