@@ -115,6 +115,10 @@ std::string Got(std::string_view word) {
   return MayBeSecret(word) ? "" : ", got " + GivenWord(word);
 }
 
+std::string DidYouMean(const std::optional<std::string>& nearest) {
+  return nearest.has_value() ? "; did you mean " + Printable(*nearest) + "?" : "";
+}
+
 std::string PrintableJson(Json document) {
   return WithoutSecretsIn(std::move(document)).dump(2, ' ', true, Json::error_handler_t::replace) +
          "\n";

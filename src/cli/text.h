@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_CLI_TEXT_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ bool MayBeSecret(std::string_view word);
 std::string GivenWord(std::string_view word);
 // ", got "abc""; empty if the word may be a secret.
 std::string Got(std::string_view word);
+
+// "; did you mean web?"; empty without a nearest name.
+std::string DidYouMean(const std::optional<std::string>& nearest);
 
 // Returns the document in ASCII, so that no control character reaches a terminal, and without
 // secrets in its texts; member names are our own. Ends with a newline.
