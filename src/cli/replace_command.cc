@@ -111,7 +111,7 @@ std::string WhatWaits(const scaling::Inspection& inspection) {
 }
 
 // Says who does what the annotations ask for. Nothing but an agent's plugin does.
-std::string WhoText(const scaling::Inspection& inspection) {
+std::string WhoText(const scaling::Inspection& inspection, const FileSettings& files) {
   const scaling::LeaseView& lease = inspection.lease;
   const std::optional<harvester::PolicyRecord>& last = lease.record.policy;
   std::string text;
@@ -126,7 +126,8 @@ std::string WhoText(const scaling::Inspection& inspection) {
     text =
         "The agent's plugin replaces them, as many at a time as max_surge or max_unavailable "
         "allows; nomad-harvester status -w shows it. An agent last scaled this pool at " +
-        base::FormatRfc3339(last->at) + ", by policy " + last->id +
+        base::FormatRfc3339(last->at) + ", by policy " +
+        files.PolicyOf(inspection.snapshot.key, last->id) +
         ": if it does not run any more, nothing is replaced";
   }
   const std::string waits = WhatWaits(inspection);
@@ -264,7 +265,7 @@ int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* docu
     return asked;
   }
   run.out << (arguments.cancel ? "done; a replacement that has begun goes on\n"
-                               : WhoText(*inspection));
+                               : WhoText(*inspection, run.settings.files));
   return kExitOk;
 }
 
@@ -300,7 +301,7 @@ int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* do
   }
   std::set<std::string> leaving;
   for (const scaling::VmView* view : selected) leaving.insert(view->vm->uid);
-  run.out << WhoText(*inspection);
+  run.out << WhoText(*inspection, run.settings.files);
   std::string told;
   while (!arguments.no_wait && run.out.good()) {
     const auto now = inspect();

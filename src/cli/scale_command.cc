@@ -48,12 +48,12 @@ config::StringMap PluginBlock(const Settings& settings) {
 
 // Warns that a running agent will set its policy's count at its next tick. Empty: no agent has
 // scaled the pool, or its count stays as it is.
-std::string AgentText(const scaling::Proposal& proposal) {
+std::string AgentText(const scaling::Proposal& proposal, const FileSettings& files) {
   if (!proposal.agents_policy.has_value()) return "";
   if (proposal.plan.direction == scaling::Direction::kNone) return "";
   return "warning: an agent scaled this pool at " +
          base::FormatRfc3339(proposal.agents_policy->at) + ", by policy " +
-         Printable(proposal.agents_policy->id) +
+         Printable(files.PolicyOf(proposal.snapshot.key, proposal.agents_policy->id)) +
          ", and may scale it back: to stop that, set enabled = false in the policy and restart the "
          "agent\n";
 }
@@ -80,7 +80,7 @@ class Scaling {
       return Fail(base::FailedPrecondition(
           "nothing was done: the policy sets dry-run; give --set dry-run=false to act"));
     }
-    run_.out << AgentText(*proposal) << std::flush;
+    run_.out << AgentText(*proposal, run_.settings.files) << std::flush;
     if (const int answer = Confirm(*proposal); answer != kExitOk) {
       document_["error"] = "nobody has agreed to the removals";
       return answer;

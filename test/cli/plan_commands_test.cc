@@ -769,6 +769,9 @@ TEST_F(PlanCommands, L11_scale_warns_of_the_agents_policy_that_scaled_the_pool_l
   EXPECT_THAT(out_.str(), Not(HasSubstr("an agent"))) << "nothing is changed";
   EXPECT_EQ(Scale({.count = 0}, "n"), 1);
   EXPECT_THAT(out_.str(), HasSubstr(std::string(kWarning) + "\nRemove 1 VM? [y/N] "));
+  settings_.files.pools = {{.key = {.ns = "nomad", .pool = "web"}, .label = "batch-workers"}};
+  EXPECT_EQ(Scale({.count = 0}, "n"), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("by policy batch-workers, and may scale it back"));
 }
 
 TEST_F(PlanCommands, scale_in_asks_first) {
