@@ -114,6 +114,10 @@ struct CommandRun {
   Prompter prompter = {};
   // For `check`: the apm blocks of this driver that the policy's checks name.
   std::vector<CheckedApm> apms{};
+  bool (*has_reader)() = [] { return true; };  // of the standard output
+
+  // False: nobody reads the result any more, which may not be written yet. What only waits ends.
+  bool IsRead() const { return out.good() && has_reader(); }
 };
 
 // Does `act`, whose lines tell people what it does. For a program nobody is asked, and the document

@@ -141,7 +141,8 @@ class Connections {
                       .err = std::cerr,
                       .errors = errors_,
                       .terminal = TerminalOf(STDOUT_FILENO, environment_),
-                      .prompter = AskOnTerminal()});
+                      .prompter = AskOnTerminal(),
+                      .has_reader = &HasReader});
     }
     return runs;
   }
@@ -523,7 +524,8 @@ int DoForOutput(
                              .settings = run.settings,
                              .out = dropped,
                              .err = run.err,
-                             .errors = run.errors},
+                             .errors = run.errors,
+                             .has_reader = run.has_reader},
                             &document);
   if (!document.is_null()) run.out << PrintableDocument(output, document);
   return exit_code;

@@ -303,7 +303,8 @@ int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* do
   for (const scaling::VmView* view : selected) leaving.insert(view->vm->uid);
   run.out << WhoText(*inspection, run.settings.files);
   std::string told;
-  while (!arguments.no_wait && run.out.good()) {
+  if (arguments.no_wait) return kExitOk;
+  while (run.IsRead()) {
     const auto now = inspect();
     std::vector<std::string> left;
     Json& names = (*document)["left"] = Json();
@@ -336,7 +337,8 @@ int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* do
       return kExitFailure;
     }
   }
-  return kExitOk;
+  (*document)["error"] = "nobody reads the output any more; what was asked for stays";
+  return kExitFailure;
 }
 
 }  // namespace
@@ -363,7 +365,7 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
            "Ask for VMs to be replaced by new ones: each is drained and removed once the VM that "
            "takes its place is ready. The count of the pool stays as it is. It sets the annotation "
            "`replace`, and the plugin of the pool's agent does the work.",
-       .exit_codes = "Exit: 0 asked for, 1 something was not done, 2 usage.",
+       .exit_codes = "Exit: 0 asked for, 1 something was not done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ReplaceVms(run, *arguments); },
        .check = [arguments, errors] { return ReadArguments(arguments.get(), errors); },
@@ -388,10 +390,11 @@ void AddEvacuateCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "evacuate",
        .description =
            "Replace the pool's VMs on a cordoned Harvester host by new ones on other hosts, one at "
-           "a time, and wait until none is left. VMs that can migrate stay: Harvester moves them "
-           "when the host's maintenance mode is enabled.",
+           "a time, and wait until none is left; Ctrl-C ends the waiting. VMs that can migrate "
+           "stay: "
+           "Harvester moves them when the host's maintenance mode is enabled.",
        .exit_codes = "Exit: 0 none is left (--no-wait: asked for), 1 something was not done, 2 "
-                     "usage, 130 interrupted; the plugin then goes on.",
+                     "usage, 130 interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return EvacuateHost(run, *arguments); },
        .add_arguments =

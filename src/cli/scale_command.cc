@@ -153,7 +153,9 @@ class Scaling {
     progress.Say("accepted: Ctrl-C ends the waiting; the agent or nomad-harvester gc goes on");
     const config::PoolPolicy& policy = *run_.settings.policy;
     const auto limit = WatchLimit(policy, proposal.plan.direction);
-    const runtime::Context context = limit ? run_.context.WithTimeout(*limit) : run_.context;
+    const runtime::CancelSource reading(run_.context);  // ends once nobody reads
+    const runtime::Context context =
+        limit ? reading.context().WithTimeout(*limit) : reading.context();
     const auto last = WatchUntilEnded(
         context, WatchedPoolOf(proposal.snapshot),
         {.look =
@@ -163,10 +165,15 @@ class Scaling {
              },
          .wake =
              [&] {
+               if (!run_.has_reader()) return reading.Cancel(runtime::CancelReason::kClient);
                service.Status(context.WithTimeout(kOperatorBudget), run_.settings.policy_block)
                    .IgnoreError();
              },
          .say = [&](const std::string& line) { progress.Say(line); }});
+    if (!run_.has_reader()) {
+      return absl::CancelledError(
+          "nobody reads the output any more; the agent or nomad-harvester gc goes on");
+    }
     NH_RETURN_IF_ERROR(last.status());
     // Both are times of the same server, whose replies have whole seconds.
     const auto began = std::chrono::floor<std::chrono::seconds>(proposal.snapshot.now());

@@ -23,6 +23,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "cli/captured_output.h"
+#include "error_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -234,6 +235,18 @@ TEST_F(Commands, a_reader_who_has_left_is_an_error_without_words) {
   const Outcome outcome = CallWritingTo(ends[1], {"version"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST_F(Commands, standard_output_has_a_reader_until_the_other_end_of_its_pipe_is_closed) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const CapturedOutput output;
+  EXPECT_TRUE(HasReader()) << "a file";
+  dup2(ends[1], STDOUT_FILENO);
+  close(ends[1]);
+  EXPECT_TRUE(HasReader());
+  close(ends[0]);
+  EXPECT_FALSE(HasReader());
 }
 
 TEST_F(Commands, T3_the_history_is_that_of_one_pool) {
@@ -450,7 +463,7 @@ TEST_F(Commands, an_argument_that_is_also_an_option_is_told_once) {
 
 TEST_F(Commands, the_help_of_each_command_that_asks_a_system_has_the_exit_code_of_ctrl_c) {
   for (const char* command : {"init", "check", "status", "demand", "why", "gc", "adopt", "pause",
-                              "resume", "plan", "scale", "render"}) {
+                              "resume", "replace", "evacuate", "plan", "scale", "render"}) {
     EXPECT_THAT(Call({"help", command}).out, EndsWith(", 130 interrupted.\n")) << command;
   }
 }

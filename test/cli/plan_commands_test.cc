@@ -906,6 +906,17 @@ TEST_F(PlanCommands, scale_that_is_interrupted_in_the_watch_says_who_goes_on) {
   EXPECT_THAT(out_.str(), HasSubstr("not counted: " + FirstVm() + " is draining\n"));
 }
 
+TEST_F(PlanCommands, scale_that_nobody_reads_ends_its_watch) {
+  HangInTheWatch();
+  has_reader_ = [] { return false; };
+  const base::MonoTime begin = clock_.Now();
+  EXPECT_EQ(Scale({.count = 0, .output = "json", .yes = true}), 1);
+  EXPECT_LT(clock_.Now() - begin, std::chrono::minutes(1));
+  EXPECT_EQ(json::parse(out_.str())["outcome"], "failed");
+  EXPECT_THAT(err_.str(), HasSubstr("nobody reads the output any more; the agent or "
+                                    "nomad-harvester gc goes on"));
+}
+
 TEST_F(PlanCommands, scale_fails_if_its_failure_is_recorded_on_the_lease) {
   HangInTheWatch();
   clock_.After(std::chrono::seconds(40), [&] { EndAction(clock_.WallNow()); });
