@@ -178,22 +178,56 @@ ApmBlocks ApmBlocksOf(const std::vector<FileSettings>& files) {
   return blocks;
 }
 
-// One reading answers the queries of one apm block.
-absl::Status CheckOneApm(const ApmBlocks& blocks) {
-  const auto differs = [&](const auto& block) { return block.second != blocks.begin()->second; };
-  if (std::none_of(blocks.begin(), blocks.end(), differs)) return absl::OkStatus();
-  std::vector<std::string> names;
-  names.reserve(blocks.size());
-  for (const auto& [name, values] : blocks) names.push_back(name);
-  return base::InvalidArgument("the policies ask the apm blocks " + absl::StrJoin(names, ", ") +
-                               ", which differ: give --policy-name");
+bool IsOfConnection(std::string_view key) {
+  return key.starts_with("nomad_") || key.starts_with("harvester_") ||
+         key.starts_with("auth_token");
+}
+
+// The keys of the connections in which the blocks differ, although `pairs` overrides some.
+std::set<std::string> KeysThatDiffer(const ApmBlocks& blocks,
+                                     const std::vector<std::string>& pairs) {
+  std::set<std::string> keys;
+  for (const auto& [name, block] : blocks) {
+    for (const auto& [other_name, other] : blocks) {
+      for (const auto& [key, value] : block) {
+        if (IsOfConnection(key) && config::ValueOf(other, key) != value) keys.insert(key);
+      }
+    }
+  }
+  for (const std::string& pair : pairs) keys.erase(pair.substr(0, pair.find('=')));
+  return keys;
+}
+
+// The block that the checks of the policies name, or else the one that the files have: one reading
+// answers all queries. Says which, if the files have others that differ.
+absl::StatusOr<ApmBlocks> ChooseApm(const std::vector<FileSettings>& files,
+                                    const std::vector<std::string>& pairs, bool has_policy_name,
+                                    const ErrorWriter& errors) {
+  const ApmBlocks all = files.empty() ? ApmBlocks() : files.front().apms;
+  ApmBlocks chosen = ApmBlocksOf(files);
+  const bool are_named = !chosen.empty();
+  if (!are_named) chosen = all;
+  const std::set<std::string> keys = KeysThatDiffer(chosen, pairs);
+  if (!keys.empty()) {
+    const auto name_of = [](std::string* text, const auto& block) { *text += block.first; };
+    return base::InvalidArgument(
+        std::string(are_named ? "the policies ask" : "no check names one of") + " the apm blocks " +
+        absl::StrJoin(chosen, ", ", name_of) + ", which differ in " + absl::StrJoin(keys, ", ") +
+        ": give " +
+        (has_policy_name ? "" : "--policy-name of a policy that asks one of them, or ") +
+        "these keys by --set");
+  }
+  if (!KeysThatDiffer(all, pairs).empty()) {
+    errors.Note("using the apm block " + chosen.begin()->first);
+  }
+  return chosen;
 }
 
 bool IsOfNomad(std::string_view key) {
   return key.starts_with("nomad_") || key.starts_with("request_timeout");
 }
 
-// What the first apm block or else the agent's target block, and the options, say about Nomad.
+// What the apm block or else the agent's target block, and the options, say about Nomad.
 absl::StatusOr<config::PluginConfig> ReadNomadConfig(const std::vector<std::string>& pairs,
                                                      const std::vector<FileSettings>& files,
                                                      const ApmBlocks& apms,
@@ -202,8 +236,6 @@ absl::StatusOr<config::PluginConfig> ReadNomadConfig(const std::vector<std::stri
   if (!files.empty()) settings = files.front();
   if (!apms.empty()) {
     settings.plugin = apms.begin()->second;
-  } else if (settings.apm.has_value()) {
-    settings.plugin = *settings.apm;
   } else {
     std::erase_if(settings.plugin, [](const auto& entry) { return !IsOfNomad(entry.first); });
   }
@@ -428,8 +460,6 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
     auto all = ReadFilesOfAll(given);
     if (!all.ok()) return errors.Refuse(all.status(), kExitUsage);
     files = *std::move(all);
-    const absl::Status one = CheckOneApm(ApmBlocksOf(files));
-    if (!one.ok()) return errors.Refuse(one, kExitUsage);
   }
   if (has_files && files.empty()) {
     given.needs_policy = reads.policies;
@@ -439,8 +469,10 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
   }
   if (!files.empty()) NoteFound(files.front(), errors);
   const std::vector<std::string> pairs = PairsOf(arguments);
-  const auto config = ReadNomadConfig(reads.harvester ? WithoutHarvester(pairs) : pairs, files,
-                                      ApmBlocksOf(files), environment);
+  const std::vector<std::string> of_apm = reads.harvester ? WithoutHarvester(pairs) : pairs;
+  const auto apm = ChooseApm(files, of_apm, !given.policy_name.empty(), errors);
+  if (!apm.ok()) return errors.Refuse(apm.status(), kExitUsage);
+  const auto config = ReadNomadConfig(of_apm, files, *apm, environment);
   if (!config.ok()) return errors.Refuse(config.status(), kExitUsage);
   const auto readers = connections.ConnectAsApm(*config);
   if (!readers.ok()) return errors.Refuse(readers.status(), kExitUsage);

@@ -284,9 +284,7 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
   settings.files.insert(settings.files.end(), policies.files.begin(), policies.files.end());
   settings.found = found;
   for (const auto& [name, apm] : agent.apms) {
-    if (apm.driver == NOMAD_HARVESTER_PLUGIN_NAME && !settings.apm.has_value()) {
-      settings.apm = apm.config.values;
-    }
+    if (apm.driver == NOMAD_HARVESTER_PLUGIN_NAME) settings.apms[name] = apm.config.values;
   }
   const FilePolicy* policy = nullptr;
   if (!files.policy.empty()) {
@@ -346,6 +344,8 @@ absl::StatusOr<std::vector<FileSettings>> ReadAll(const OperatorFiles& given) {
   return all;
 }
 
+}  // namespace
+
 const absl::StatusOr<AgentConfig>& ReadFiles::Agent(const std::vector<std::string>& paths) {
   const auto known = agents_.find(paths);
   return known != agents_.end() ? known->second
@@ -358,8 +358,6 @@ const absl::StatusOr<FilePolicies>& ReadFiles::Policies(const std::string& path,
   if (known != policies_.end()) return known->second;
   return policies_.emplace(std::pair(path, but), ReadPolicies(path, but)).first->second;
 }
-
-}  // namespace
 
 std::string FilePool::Harvester(const config::StringMap& environment) const {
   config::StringMap connection;
@@ -375,6 +373,8 @@ std::string FilePool::Harvester(const config::StringMap& environment) const {
     }
   }
   return "target " + target;
+}
+
 std::string FileSettings::PolicyOf(const scaling::PoolKey& key, const std::string& id) const {
   std::set<std::string> labels;
   for (const FilePool& pool : pools) {
@@ -383,10 +383,8 @@ std::string FileSettings::PolicyOf(const scaling::PoolKey& key, const std::strin
   return labels.size() == 1 ? *labels.begin() : id;
 }
 
-}
-                                            const config::StringMap& plugin,
-
 std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
+                                            const config::StringMap& plugin,
                                             const config::StringMap& environment) {
   const FilePool own{
       .key = {}, .label = "", .policy = "", .target = files.target, .plugin = plugin};

@@ -117,8 +117,8 @@ struct FileSettings {
   std::vector<std::string> unknown;
   // Limits of an enabled policy, which the agent enforces. Unset: no such policy.
   std::optional<CountLimits> limits = {};
-  // The first apm block of this driver in the agent's configuration.
-  std::optional<config::StringMap> apm = {};
+  // The apm blocks of this driver in the agent's configuration, by name.
+  std::map<std::string, config::StringMap> apms = {};
   PluginDirectory plugin_dir;      // of the agent's configuration
   std::vector<std::string> files;  // that were read: the agent's, then those of policies
   // "/etc/nomad-autoscaler and /etc/nomad-autoscaler/policies": what was read although no option

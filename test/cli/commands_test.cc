@@ -572,9 +572,22 @@ TEST_F(Commands, demand_and_why_do_not_mix_the_answers_of_two_apm_blocks) {
     words.insert(words.end(), {"--agent-config", agent});
     const Outcome outcome = Call(words);
     EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("the policies ask the apm blocks east, west, which differ: "
-                                       "give --policy-name"));
+    EXPECT_THAT(outcome.err,
+                HasSubstr("the policies ask the apm blocks east, west, which differ in "
+                          "nomad_address: give --policy-name of a policy"));
+    // The block of one policy's check, or what is the same in both, is no mixture.
+    std::vector<std::string> one = words;
+    one.insert(one.end(), {"--policy-name", "west", "--set", "request_timeout=soon"});
+    EXPECT_THAT(Call(one).err, AllOf(HasSubstr(": using the apm block west\n"),
+                                     HasSubstr("request_timeout: "), Not(HasSubstr("differ"))));
+    words.insert(words.end(), {"--set", "nomad_address=ftp://n"});
+    EXPECT_THAT(Call(words).err,
+                AllOf(HasSubstr("nomad_address: "), Not(HasSubstr("which differ"))));
   }
+  const Outcome query = Call({"demand", "nodes-needed node_class=web", "--agent-config", agent});
+  EXPECT_EQ(query.exit_code, 2);
+  EXPECT_THAT(query.err, HasSubstr("no check names one of the apm blocks east, west, which differ "
+                                   "in nomad_address: give --policy-name of a policy"));
 }
 
 // The agent's files with these policies, and an address that is refused before it is asked.
