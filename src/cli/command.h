@@ -8,6 +8,7 @@
 #include <functional>
 #include <iosfwd>
 #include <iterator>
+#include <ostream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -328,7 +329,7 @@ struct MaintenanceCommand {
   PolicyUse use;
   Task task;
   // Checks further options first; any result but kExitOk ends the command.
-  std::function<int()> check = nullptr;
+  std::function<int(const OperatorFiles& files)> check = nullptr;
   // The words of a command whose arguments are names, such as those of VMs. One of them may also be
   // the pool's (TakePolicyName). Null: the pool is an argument of its own.
   std::vector<std::string>* words = nullptr;

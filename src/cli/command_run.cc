@@ -527,7 +527,7 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
     SettingArguments found = *arguments;
     found.files = FindAgentFiles(arguments->files, invocation.environment);
     if (command.words != nullptr) TakePolicyName(&found.files, command.words);
-    invocation.exit_code = command.check == nullptr ? kExitOk : command.check();
+    invocation.exit_code = command.check == nullptr ? kExitOk : command.check(found.files);
     if (invocation.exit_code != kExitOk) return;
     if (command.is_for_all != nullptr && command.is_for_all()) {
       invocation.exit_code =

@@ -126,7 +126,7 @@ struct FileSettings {
   std::string found;
   std::string target;           // whose block `plugin` is; empty: no file has one
   std::vector<FilePool> pools;  // of all policies that the agent reads; of any Harvester
-  std::optional<std::string> nearest_pool;  // as given
+  std::optional<std::string> nearest_pool{};  // as given
 
   // How people know a policy of the pool, of which the Lease has the id: the agent makes a new one
   // whenever it starts. Its label in the files, or else the id.

@@ -127,7 +127,10 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
            "interrupted.",
        .use = PolicyUse::kPool,
        .task = [hold](const CommandRun& run) { return PausePool(run, *hold); },
-       .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
+       .check =
+           [until, hold, errors](const OperatorFiles& /*files*/) {
+             return ReadUntil(*until, hold.get(), errors);
+           }})
       ->add_option("--until", *until,
                    "End by itself at this time, such as 2026-03-01T08:00:00Z, or so long from now, "
                    "such as 2h")

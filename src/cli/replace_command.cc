@@ -74,7 +74,8 @@ Views Select(const scaling::Inspection& inspection,
 
 // Returns the VMs that the arguments name or select. Fails if a name belongs to no VM of the pool.
 absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
-                             const ReplaceArguments& arguments) {
+                             const ReplaceArguments& arguments,
+                             const std::optional<std::string>& nearest_pool) {
   const scaling::PoolSnapshot& snapshot = inspection.snapshot;
   std::vector<std::string> unknown = arguments.names;
   const Views selected = Select(inspection, [&](const scaling::VmView& view) {
@@ -91,7 +92,8 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
   });
   if (!unknown.empty()) {
     return base::NotFound("pool " + snapshot.key.ToString() + " has no VM " +
-                          absl::StrJoin(unknown, ", ") + "; nomad-harvester status names its VMs");
+                          absl::StrJoin(unknown, ", ") + DidYouMean(nearest_pool) +
+                          "; nomad-harvester status names its VMs");
   }
   return selected;
 }
@@ -252,7 +254,7 @@ int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* docu
                                       : inspection->growth_problem)),
         kExitFailure);
   }
-  const auto selected = Select(*inspection, arguments);
+  const auto selected = Select(*inspection, arguments, run.settings.files.nearest_pool);
   if (!selected.ok()) return run.errors.Refuse(selected.status(), kExitFailure);
   const auto reason = arguments.cancel ? std::nullopt : std::optional(arguments.reason);
   *document = DocumentOf(*inspection, *selected, reason);
@@ -368,7 +370,10 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 asked for, 1 something was not done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ReplaceVms(run, *arguments); },
-       .check = [arguments, errors] { return ReadArguments(arguments.get(), errors); },
+       .check =
+           [arguments, errors](const OperatorFiles& /*files*/) {
+             return ReadArguments(arguments.get(), errors);
+           },
        .words = &arguments->names});
   command->add_option("POOL|VM", arguments->names,
                       "The VMs; the label of an enabled policy is the pool");

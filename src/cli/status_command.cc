@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ std::string Shown(const PoolStatus& status, const VmStatus* vm, const scaling::E
                      note);
 }
 
-std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std::string& note) {
+std::string NoSuchVm(const PoolStatus& status, const std::string& vm,
+                     const std::optional<std::string>& nearest_pool, const std::string& note) {
   std::vector<std::string> names;
   names.reserve(status.vms.size());
   for (const VmStatus& known : status.vms) names.push_back(known.vm().name);
@@ -43,7 +45,9 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std:
     return text + "; it is the pool's own name: without it, status shows the pool";
   }
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
-    text += "; did you mean " + *nearest + "?";
+    text += DidYouMean(nearest);
+  } else if (nearest_pool.has_value()) {
+    text += ", and no enabled policy has this label" + DidYouMean(nearest_pool);
   } else if (!names.empty()) {
     text += "; it has " + FirstFew(names);
   } else if (!note.empty()) {
@@ -160,7 +164,8 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   const std::string note = WhatThereIs(run.maintenance, limited, status.inspection);
   const bool of_vm = !arguments.vm.empty();
   if (of_vm && vm == status.vms.end()) {
-    return {.exit_code = kExitFailure, .error = NoSuchVm(status, arguments.vm, note)};
+    return {.exit_code = kExitFailure,
+            .error = NoSuchVm(status, arguments.vm, run.settings.files.nearest_pool, note)};
   }
   scaling::EventsView events;
   if (of_vm) {
@@ -230,7 +235,8 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
 }
 
 // The words without the pool's name.
-int ReadWords(StatusArguments* arguments, const ErrorWriter& errors) {
+int ReadWords(StatusArguments* arguments, const std::optional<std::string>& nearest_pool,
+              const ErrorWriter& errors) {
   // Two options that --all excludes have no fixed order in the help.
   if (arguments->all && arguments->history) {
     return errors.Refuse("--history is that of one pool: name it, without --all", kExitUsage);
@@ -240,7 +246,7 @@ int ReadWords(StatusArguments* arguments, const ErrorWriter& errors) {
     return errors.Refuse(
         "it takes a pool and a VM, and none of these is the label of an enabled "
         "policy, or several are VMs: " +
-            absl::StrJoin(words, ", "),
+            absl::StrJoin(words, ", ") + DidYouMean(nearest_pool),
         kExitUsage);
   }
   if (!words.empty()) arguments->vm = words.front();
@@ -277,7 +283,10 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
            "interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ShowStatus(run, *arguments); },
-       .check = [arguments, errors] { return ReadWords(arguments.get(), errors); },
+       .check =
+           [arguments, errors](const OperatorFiles& files) {
+             return ReadWords(arguments.get(), files.nearest_pool, errors);
+           },
        .words = &arguments->words,
        .is_for_all = [arguments] { return arguments->all; },
        .task_of_all =

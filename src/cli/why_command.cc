@@ -106,9 +106,7 @@ absl::StatusOr<JobKey> FindJob(const std::map<JobKey, std::uint64_t>& jobs,
     }
     if (job.first == arguments.ns) names.push_back(job.second);
   }
-  const auto nearest = base::NearestName(arguments.job, names);
-  return absl::NotFoundError(text +
-                             (nearest.has_value() ? "; did you mean " + *nearest + "?" : ""));
+  return absl::NotFoundError(text + DidYouMean(base::NearestName(arguments.job, names)));
 }
 
 // One group of the job that waits.

@@ -375,8 +375,8 @@ TEST_F(Commands, an_argument_that_is_wrong_or_too_many_is_repeated_with_what_is_
   EXPECT_THAT(Call({"scale", "--count", "three"}).err,
               HasSubstr("scale: --count: must be a whole number without leading zeros, such as 3, "
                         "got \"three\"; run with --help for more information\n"));
-  EXPECT_THAT(Call({"scale", "three"}).err, HasSubstr("--count is required; for example: "))
-      << "it could be a pool";
+  EXPECT_THAT(Call({"scale", "three"}).err,
+              HasSubstr("--count is required; \"three\" is no count; for example: "));
   EXPECT_THAT(Call({"plan", "--count", "-1"}).err, HasSubstr("such as 3, got \"-1\""));
   EXPECT_THAT(Call({"status", "-w", "--interval", "9"}).err,
               HasSubstr("must be a duration of at least 1s, such as 5s or 1m, got \"9\""));
@@ -662,9 +662,27 @@ TEST_F(AgentsFilesOfTwo, each_command_takes_its_pool_by_the_label_of_the_policy)
        {std::vector<std::string>{"demand", "web"}, {"why", "shop", "web"}, {"gc", "web"}}) {
     EXPECT_THAT(Find(command).err, HasSubstr("nomad_address: ")) << "it would also do without";
   }
-  EXPECT_THAT(Find({"pause", "wep"}).err, HasSubstr("has no policy \"wep\"; it has\n"));
+  EXPECT_THAT(Find({"pause", "batch"}).err, HasSubstr("has no policy \"batch\"; it has\n"));
+  EXPECT_THAT(Find({"pause", "wep"}).err,
+              HasSubstr("has no policy \"wep\"; did you mean web? It has\n"));
   EXPECT_EQ(Find({"pause", "web", "--policy-name", "web"}).exit_code, 2);
   EXPECT_EQ(Find({"status", "web", "--all"}).exit_code, 2);
+}
+
+TEST_F(AgentsFilesOfTwo, name_the_nearest_pool_for_a_word_that_is_none) {
+  EXPECT_THAT(
+      Find({"scale", "wep"}).err,
+      HasSubstr("--count is required; \"wep\" is neither a count nor the label of a policy; "
+                "did you mean web? For example: "));
+  EXPECT_THAT(
+      Find({"plan", "batch"}).err,
+      HasSubstr("is neither a count nor the label of a policy; the policies are db, web; "));
+  EXPECT_THAT(Find({"scale", "web"}).err, HasSubstr("--count is required; for example: "));
+  EXPECT_THAT(Find({"status", "wep"}).err, HasSubstr("did you mean web?\n"));
+  EXPECT_THAT(Find({"status", "wep", "web-7"}).err, HasSubstr("did you mean web?\n"));
+  EXPECT_THAT(Find({"demand", "wep"}).err,
+              HasSubstr("\"wep\" is neither a query nor the label of an enabled policy; did you "
+                        "mean web?\n"));
 }
 
 TEST_F(AgentsFilesOfTwo, are_completed_by_pools_and_their_namespaces) {
@@ -703,6 +721,11 @@ TEST_F(AgentsFilesOfAWorld, let_status_work_bare_and_by_the_pools_name) {
   EXPECT_EQ(named.out, bare.out);
   EXPECT_THAT(Find({"status", "workers", "workers-7"}).err,
               HasSubstr("pool default/workers has no VM workers-7"));
+  EXPECT_THAT(Find({"status", "worker"}).err,
+              HasSubstr("pool default/workers has no VM worker, and no enabled policy has this "
+                        "label; did you mean workers?"));
+  EXPECT_THAT(Find({"replace", "worker", "--yes"}).err,
+              HasSubstr("has no VM worker; did you mean workers?"));
 }
 
 TEST_F(AgentsFilesOfAWorld, are_completed_by_hosts) {
