@@ -33,8 +33,8 @@ int ShowRoom(const DemandRun& run, const std::string& output, const demand::Home
                                           {"limited_by", room.forecast.why}});
     return kExitOk;
   }
-  run.out << "Pool:      " << Printable(demand::ToString(pool)) << ", " << read->vms
-          << (read->vms == 1 ? " VM" : " VMs") << "\nRoom:      for " << room.vms << " more\n";
+  run.out << "Pool:      " << Printable(demand::ToString(pool)) << ", " << Counted(read->vms, "VM")
+          << "\nRoom:      for " << room.vms << " more\n";
   if (!room.forecast.why.empty()) {
     run.out << "Limit:     " << Printable(room.forecast.why) << "\n";
   }

@@ -178,9 +178,9 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
     run.out << (yes ? ": to be replaced" : ": would be replaced")
             << (obstacle.empty() ? "" : ", but not for now: " + Printable(obstacle)) << "\n";
   }
-  const std::string question =
-      (reason.has_value() ? "replace " : "keep ") + std::to_string(selected.size()) +
-      (selected.size() == 1 ? " VM" : " VMs") + " of pool " + inspection.snapshot.key.ToString();
+  const std::string question = (reason.has_value() ? "replace " : "keep ") +
+                               Counted(static_cast<std::int64_t>(selected.size()), "VM") +
+                               " of pool " + inspection.snapshot.key.ToString();
   if (const int answer = Confirm(run, yes, question); answer != kExitOk) {
     (*document)["error"] = "nobody has agreed to it";
     return answer;

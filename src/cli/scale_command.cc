@@ -33,10 +33,6 @@ constexpr base::Duration kFlushBudget = std::chrono::seconds(5);
 // How long it may take to report the state at the end.
 constexpr base::Duration kLookBudget = std::chrono::seconds(5);
 
-std::string VmsText(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " VM" : " VMs");
-}
-
 // The block as sent by the agent, except for keys about its own process: the metrics port belongs
 // to the agent's plugin, and its log_level is for a log that the agent filters.
 config::StringMap PluginBlock(const Settings& settings) {
@@ -99,7 +95,8 @@ class Scaling {
   int Confirm(const scaling::Proposal& proposal) {
     const std::size_t removals = proposal.plan.remove.size() + proposal.replaced.size();
     if (removals == 0) return kExitOk;
-    return cli::Confirm(run_, arguments_.yes, "remove " + VmsText(removals));
+    return cli::Confirm(run_, arguments_.yes,
+                        "remove " + Counted(static_cast<std::int64_t>(removals), "VM"));
   }
 
   // If nobody was asked, the Scale may do whatever it plans when it begins.
@@ -220,7 +217,7 @@ class Scaling {
       others += (others.empty() ? "" : ", ") + vm + " is " + state;
     }
     return "now: pool " + left->snapshot.key.ToString() + " has " +
-           VmsText(static_cast<std::size_t>(report.status.count)) +
+           Counted(report.status.count, "VM") +
            (report.status.ready ? " and is ready"
                                 : " and is not ready: " + Printable(report.reason)) +
            (others.empty() ? "" : "; not counted: " + Printable(others)) + "\n";

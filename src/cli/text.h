@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_CLI_TEXT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ namespace nomad_harvester::cli {
 // Returns one line without control sequences and secrets; text from other systems may contain
 // anything.
 std::string Printable(std::string_view text);
+// Likewise of each line; the last one ends with a newline, too.
+std::string PrintableLines(std::string_view lines);
+// "1 VM", "2 VMs".
+std::string Counted(std::int64_t count, const std::string& what);
 
 // Quotes a command-line word for an error. Words that may be secrets are not repeated: a setting
 // given without --set, or a token.

@@ -237,11 +237,7 @@ int ShowWhy(const DemandRun& run, const WhyArguments& arguments) {
       waiting.empty() ? "Nothing of job " + TextOf(*job) + " waits for a node.\n" : "";
   for (const Waiting& each : waiting) text += GroupText(each, *queries);
   for (const Held& each : held) text += HeldText(each);
-  std::string printable;
-  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    printable += Printable(base::ToStd(line)) + "\n";
-  }
-  run.out << Fold(printable, run.terminal.width, 2);
+  run.out << Fold(PrintableLines(text), run.terminal.width, 2);
   return kExitOk;
 }
 
