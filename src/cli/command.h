@@ -6,10 +6,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <iosfwd>
 #include <iterator>
-#include <ostream>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -120,6 +119,11 @@ struct CommandRun {
   // False: nobody reads the result any more, which may not be written yet. What only waits ends.
   bool IsRead() const { return out.good() && has_reader(); }
 };
+
+// The pool of the policy, which must be there.
+scaling::PoolKey KeyOf(const CommandRun& run);
+// Observes it.
+absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run);
 
 // Does `act`, whose lines tell people what it does. For a program nobody is asked, and the document
 // that `act` makes, if it makes one, is printed instead of the lines.

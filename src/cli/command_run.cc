@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -115,6 +114,12 @@ class Connections {
         options, scaling::MakeClients(config, waits_.Limit(*transports, *config), parts_.random(),
                                       options.logger));
     return absl::OkStatus();
+  }
+
+  absl::Status Connect(const std::vector<std::string>& pairs, const FileSettings& files,
+                       PolicyUse use) {
+    NH_ASSIGN_OR_RETURN(Settings settings, ReadSettings(pairs, files, use, environment_));
+    return Connect(std::move(settings), use);
   }
 
   // Likewise as an apm block.
@@ -394,9 +399,7 @@ int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, P
   const auto files = ReadOperatorFiles(named);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
   NoteFound(*files, errors);
-  auto settings = ReadSettings(pairs, *files, use, environment);
-  if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
-  const absl::Status connected = connections.Connect(*std::move(settings), use);
+  const absl::Status connected = connections.Connect(pairs, *files, use);
   if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
   CommandRun run = connections.Runs().front();
   for (const auto& [name, values] : ApmBlocksOf({*files})) {
@@ -480,11 +483,7 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
   for (FileSettings& each : files) {
     DemandPool pool{.files = std::move(each)};
     if (reads.harvester) {
-      auto settings = ReadSettings(pairs, pool.files, PolicyUse::kRequired, environment);
-      const absl::Status connected =
-          settings.ok() ? connections.Connect(*std::move(settings), PolicyUse::kRequired)
-                        : settings.status();
-      pool.problem = base::Message(connected);
+      pool.problem = base::Message(connections.Connect(pairs, pool.files, PolicyUse::kRequired));
     }
     pools.push_back(std::move(pool));
   }
@@ -538,6 +537,16 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
         RunConnected(errors, found, command.use, invocation.environment, command.task);
   });
   return added;
+}
+
+scaling::PoolKey KeyOf(const CommandRun& run) {
+  return {.ns = run.settings.policy->ns, .pool = run.settings.policy->pool};
+}
+
+absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run) {
+  const Settings& settings = run.settings;
+  return run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *settings.policy,
+                                 settings.defines_vms, settings.pools_of_files);
 }
 
 Prompter AskOnTerminal() {

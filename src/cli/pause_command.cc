@@ -30,10 +30,6 @@ std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
          ". To pause a pool before its first Scale, name its policy with --policy";
 }
 
-scaling::PoolKey KeyOf(const CommandRun& run) {
-  return {.ns = run.settings.policy->ns, .pool = run.settings.policy->pool};
-}
-
 constexpr char kNoLeaseYet[] =
     "Note: no process has scaled it yet; nomad-harvester status names the pools of the namespace\n";
 

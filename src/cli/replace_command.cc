@@ -242,9 +242,7 @@ std::string LeavingText(const scaling::VmView& view, const scaling::PoolSnapshot
 }
 
 int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* document) {
-  const config::PoolPolicy& policy = *run.settings.policy;
-  const auto inspection = run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), policy,
-                                                  run.settings.defines_vms);
+  const auto inspection = InspectPool(run);
   if (!inspection.ok()) return run.errors.Refuse(inspection.status(), kExitFailure);
   if (arguments.drifted && inspection->current_template.hash.empty()) {
     return run.errors.Refuse(
@@ -272,11 +270,7 @@ int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* docu
 }
 
 int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* document) {
-  const auto inspect = [&] {
-    return run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *run.settings.policy,
-                                   run.settings.defines_vms);
-  };
-  const auto inspection = inspect();
+  const auto inspection = InspectPool(run);
   if (!inspection.ok()) return run.errors.Refuse(inspection.status(), kExitFailure);
   if (const absl::Status is_left = CheckToBeLeft(*inspection, arguments.host); !is_left.ok()) {
     return run.errors.Refuse(is_left, kExitFailure);
@@ -307,7 +301,7 @@ int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* do
   std::string told;
   if (arguments.no_wait) return kExitOk;
   while (run.IsRead()) {
-    const auto now = inspect();
+    const auto now = InspectPool(run);
     std::vector<std::string> left;
     Json& names = (*document)["left"] = Json();
     if (now.ok()) {

@@ -87,19 +87,16 @@ std::string ForPeople(const std::string& text, const Terminal& terminal) {
                terminal);
 }
 
-absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
-                                                const runtime::Context& limited, bool with_room) {
-  const Settings& settings = run.settings;
-  auto inspection = run.maintenance.Inspect(limited, *settings.policy, settings.defines_vms,
-                                            settings.pools_of_files);
-  if (inspection.ok() && with_room) run.maintenance.AddRoom(limited, &*inspection);
-  return inspection;
+absl::StatusOr<PoolStatus> ReadStatus(const CommandRun& run, bool with_room) {
+  const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
+  NH_ASSIGN_OR_RETURN(scaling::Inspection inspection, InspectPool(run));
+  if (with_room) run.maintenance.AddRoom(limited, &inspection);
+  return DescribePool(std::move(inspection));
 }
 
 // The removed VMs, or the one that is named.
 Look LookAtHistory(const CommandRun& run, const StatusArguments& arguments) {
-  const config::PoolPolicy& policy = *run.settings.policy;
-  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
+  const scaling::PoolKey key = KeyOf(run);
   const auto history = run.maintenance.ReadHistory(run.context.WithTimeout(kOperatorBudget), key);
   if (!history.ok()) {
     return {.exit_code = kExitFailure, .error = base::Message(history.status())};
@@ -153,11 +150,9 @@ int Worse(int one, int other) {
 Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   if (arguments.history) return LookAtHistory(run, arguments);
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
-  auto inspection = InspectPool(run, limited, !arguments.watch.watch);
-  if (!inspection.ok()) {
-    return {.exit_code = kExitFailure, .error = base::Message(inspection.status())};
-  }
-  const PoolStatus status = DescribePool(*std::move(inspection));
+  const auto read = ReadStatus(run, !arguments.watch.watch);
+  if (!read.ok()) return {.exit_code = kExitFailure, .error = base::Message(read.status())};
+  const PoolStatus& status = *read;
   const auto vm = std::find_if(status.vms.begin(), status.vms.end(), [&](const VmStatus& each) {
     return each.vm().name == arguments.vm;
   });
@@ -201,27 +196,26 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
   Look all;
   const bool with_room = !arguments.watch.watch && arguments.output != kForPeople;
   for (const CommandRun& run : runs) {
-    const config::PoolPolicy& policy = *run.settings.policy;
-    auto inspection = InspectPool(run, run.context.WithTimeout(kOperatorBudget), with_room);
-    if (!inspection.ok()) {
-      const std::string why = base::Message(inspection.status());
-      rows.push_back({policy.ns + "/" + policy.pool, "unknown", "", "", why});
-      pools.push_back({{"namespace", policy.ns}, {"node_group_name", policy.pool}, {"error", why}});
-      whole += "Pool:       " + policy.ns + "/" + policy.pool + "\nError:      " + Printable(why) +
-               "\n\n";
-      all.state += policy.pool + " cannot be read\n";
+    const scaling::PoolKey key = KeyOf(run);
+    const std::string pool = key.ToString();
+    const auto read = ReadStatus(run, with_room);
+    if (!read.ok()) {
+      const std::string why = base::Message(read.status());
+      rows.push_back({pool, "unknown", "", "", why});
+      pools.push_back({{"namespace", key.ns}, {"node_group_name", key.pool}, {"error", why}});
+      whole += "Pool:       " + pool + "\nError:      " + Printable(why) + "\n\n";
+      all.state += pool + " cannot be read\n";
       all.exit_code = kExitFailure;
       continue;
     }
-    const PoolStatus status = DescribePool(*std::move(inspection));
+    const PoolStatus& status = *read;
     const scaling::TargetStatus& report = status.inspection.report.status;
-    rows.push_back({policy.ns + "/" + policy.pool, report.ready ? "yes" : "no",
-                    std::to_string(report.count), CountersText(status), Remark(status)});
+    rows.push_back({pool, report.ready ? "yes" : "no", std::to_string(report.count),
+                    CountersText(status), Remark(status)});
     pools.push_back(StatusDocument(status));
     whole += StatusTable(status, StatusDetail::kWide, run.terminal.width) + "\n";
     all.state += StateWithoutTimes(status);
-    const int exit_code = ExitCodeOf(status);
-    all.exit_code = Worse(all.exit_code, exit_code);
+    all.exit_code = Worse(all.exit_code, ExitCodeOf(status));
   }
   const Terminal& terminal = runs.front().terminal;
   if (arguments.output == "wide") {
@@ -256,10 +250,9 @@ int ReadWords(StatusArguments* arguments, const std::optional<std::string>& near
 }  // namespace
 
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments) {
-  const config::PoolPolicy& policy = *run.settings.policy;
   const std::string title = "status of " +
                             (arguments.vm.empty() ? "" : "VM " + arguments.vm + " of ") + "pool " +
-                            policy.ns + "/" + policy.pool;
+                            KeyOf(run).ToString();
   return ShowLooks(run, arguments.watch, title, [&] { return LookAt(run, arguments); });
 }
 

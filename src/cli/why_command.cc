@@ -16,7 +16,6 @@
 #include "nomad_harvester/demand/names.h"
 #include "nomad_harvester/scaling/check.h"
 
-#include "absl/strings/str_split.h"
 #include "command.h"
 #include "demand_view.h"
 #include "nlohmann/json.hpp"
@@ -48,10 +47,7 @@ std::vector<std::string> HoldsOf(const DemandPool& pool, std::int64_t needed) {
     holds.push_back("Harvester was not asked: " + base::OneLine(pool.problem));
     return holds;
   }
-  const CommandRun& run = *pool.run;
-  auto inspection =
-      run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *run.settings.policy,
-                              run.settings.defines_vms, run.settings.pools_of_files);
+  auto inspection = InspectPool(*pool.run);
   if (!inspection.ok()) {
     holds.push_back(base::OneLine(base::Message(inspection.status())));
     return holds;
