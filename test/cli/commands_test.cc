@@ -1037,9 +1037,9 @@ TEST_F(Commands, completion_and_each_manual_page_tell_every_option) {
   EXPECT_EQ(Call({"manual", "gcc"}).exit_code, 2);
 }
 
-// Runs status against a system that accepts connections and does not reply, and sends the signal
-// once it waits.
-int ExitOfInterruptedStatus(int signal) {
+// Runs the command against a system that accepts connections and does not reply, and sends the
+// signal once it waits.
+int ExitOfInterrupted(std::vector<std::string> command, int signal) {
   const support::Listener silent;
   sigset_t all;
   sigemptyset(&all);
@@ -1052,19 +1052,21 @@ int ExitOfInterruptedStatus(int signal) {
     while (read(connection, &byte, 1) > 0) continue;
     close(connection);
   });
-  const int exit_code = Main(
-      {"status", "--set", "harvester_url=" + silent.url(), "--set", "nomad_address=" + silent.url(),
-       "--set", "node_group_name=web", "--set", "node_class=web"},
-      {{kAgentConfigVariable, ""}});
+  command.insert(command.end(), {"--set", "harvester_url=" + silent.url(), "--set",
+                                 "nomad_address=" + silent.url(), "--set", "node_group_name=web",
+                                 "--set", "node_class=web"});
+  const int exit_code = Main(command, {{kAgentConfigVariable, ""}});
   operator_thread.join();
   return exit_code;
 }
 
 TEST_F(Commands, a_command_that_a_signal_ends_tells_it_by_its_exit_code) {
   const CapturedOutput output;
-  EXPECT_EQ(ExitOfInterruptedStatus(SIGINT), 130);
-  EXPECT_EQ(ExitOfInterruptedStatus(SIGTERM), 143);
-  EXPECT_EQ(ExitOfInterruptedStatus(SIGHUP), 129) << "the terminal was closed";
+  EXPECT_EQ(ExitOfInterrupted({"status"}, SIGINT), 130);
+  EXPECT_EQ(ExitOfInterrupted({"status"}, SIGTERM), 143);
+  EXPECT_EQ(ExitOfInterrupted({"status"}, SIGHUP), 129) << "the terminal was closed";
+  EXPECT_EQ(ExitOfInterrupted({"evacuate", "rack1-a", "--yes"}, SIGINT), 130);
+  EXPECT_EQ(ExitOfInterrupted({"replace", "web-1", "--yes", "-o", "json"}, SIGINT), 130);
   EXPECT_THAT(output.Stderr(), HasSubstr("nomad-harvester status: "));
 }
 
