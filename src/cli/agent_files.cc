@@ -417,9 +417,12 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& path
   return config;
 }
 
-absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path) {
+absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path, const std::string& but) {
   FilePolicies all;
   NH_ASSIGN_OR_RETURN(all.files, FilesOf(path));
+  std::erase_if(all.files, [&](const std::string& file) {
+    return std::filesystem::path(file).filename() == but;
+  });
   for (const std::string& file : all.files) {
     auto found = ReadPolicyFile(file);
     if (!found.ok()) {

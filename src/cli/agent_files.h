@@ -86,7 +86,8 @@ struct FilePolicies {
 // A path is a file, or a directory with files *.hcl and *.json; of several, a later one overrides.
 // Errors: see ReadOperatorFiles.
 absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& paths);
-absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path);
+// `but`: the name of a file that is left out.
+absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path, const std::string& but = "");
 
 // Whether reading the path could find something: it exists, and is no directory without such files.
 bool HasAgentFiles(const std::string& path);

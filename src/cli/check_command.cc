@@ -451,7 +451,6 @@ std::string StateOf(const std::vector<CheckResult>& results) {
 }  // namespace
 
 int CheckPreconditions(const CommandRun& run, const CheckArguments& arguments) {
-  const config::PoolPolicy& policy = *run.settings.policy;
   const auto look = [&] {
     const std::vector<CheckResult> results = ResultsOf(run);
     return Look{
@@ -462,7 +461,7 @@ int CheckPreconditions(const CommandRun& run, const CheckArguments& arguments) {
                     : PrintableDocument(arguments.output, DocumentOf(results)),
         .state = StateOf(results)};
   };
-  return ShowLooks(run, arguments.watch, "check of pool " + policy.ns + "/" + policy.pool, look);
+  return ShowLooks(run, arguments.watch, "check of pool " + KeyOf(run).ToString(), look);
 }
 
 void AddCheckCommand(CLI::App& app, const Invocation& invocation) {

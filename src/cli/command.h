@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <iosfwd>
 #include <iterator>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -114,7 +114,16 @@ struct CommandRun {
   Prompter prompter = {};
   // For `check`: the apm blocks of this driver that the policy's checks name.
   std::vector<CheckedApm> apms{};
+  bool (*has_reader)() = [] { return true; };  // of the standard output
+
+  // False: nobody reads the result any more, which may not be written yet. What only waits ends.
+  bool IsRead() const { return out.good() && has_reader(); }
 };
+
+// The pool of the policy, which must be there.
+scaling::PoolKey KeyOf(const CommandRun& run);
+// Observes it.
+absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run);
 
 // Does `act`, whose lines tell people what it does. For a program nobody is asked, and the document
 // that `act` makes, if it makes one, is printed instead of the lines.
@@ -324,7 +333,7 @@ struct MaintenanceCommand {
   PolicyUse use;
   Task task;
   // Checks further options first; any result but kExitOk ends the command.
-  std::function<int()> check = nullptr;
+  std::function<int(const OperatorFiles& files)> check = nullptr;
   // The words of a command whose arguments are names, such as those of VMs. One of them may also be
   // the pool's (TakePolicyName). Null: the pool is an argument of its own.
   std::vector<std::string>* words = nullptr;

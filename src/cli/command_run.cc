@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -117,6 +116,12 @@ class Connections {
     return absl::OkStatus();
   }
 
+  absl::Status Connect(const std::vector<std::string>& pairs, const FileSettings& files,
+                       PolicyUse use) {
+    NH_ASSIGN_OR_RETURN(Settings settings, ReadSettings(pairs, files, use, environment_));
+    return Connect(std::move(settings), use);
+  }
+
   // Likewise as an apm block.
   absl::StatusOr<DemandReaders> ConnectAsApm(const config::PluginConfig& config) {
     std::vector<std::string> warnings;
@@ -141,7 +146,8 @@ class Connections {
                       .err = std::cerr,
                       .errors = errors_,
                       .terminal = TerminalOf(STDOUT_FILENO, environment_),
-                      .prompter = AskOnTerminal()});
+                      .prompter = AskOnTerminal(),
+                      .has_reader = &HasReader});
     }
     return runs;
   }
@@ -177,22 +183,56 @@ ApmBlocks ApmBlocksOf(const std::vector<FileSettings>& files) {
   return blocks;
 }
 
-// One reading answers the queries of one apm block.
-absl::Status CheckOneApm(const ApmBlocks& blocks) {
-  const auto differs = [&](const auto& block) { return block.second != blocks.begin()->second; };
-  if (std::none_of(blocks.begin(), blocks.end(), differs)) return absl::OkStatus();
-  std::vector<std::string> names;
-  names.reserve(blocks.size());
-  for (const auto& [name, values] : blocks) names.push_back(name);
-  return base::InvalidArgument("the policies ask the apm blocks " + absl::StrJoin(names, ", ") +
-                               ", which differ: give --policy-name");
+bool IsOfConnection(std::string_view key) {
+  return key.starts_with("nomad_") || key.starts_with("harvester_") ||
+         key.starts_with("auth_token");
+}
+
+// The keys of the connections in which the blocks differ, although `pairs` overrides some.
+std::set<std::string> KeysThatDiffer(const ApmBlocks& blocks,
+                                     const std::vector<std::string>& pairs) {
+  std::set<std::string> keys;
+  for (const auto& [name, block] : blocks) {
+    for (const auto& [other_name, other] : blocks) {
+      for (const auto& [key, value] : block) {
+        if (IsOfConnection(key) && config::ValueOf(other, key) != value) keys.insert(key);
+      }
+    }
+  }
+  for (const std::string& pair : pairs) keys.erase(pair.substr(0, pair.find('=')));
+  return keys;
+}
+
+// The block that the checks of the policies name, or else the one that the files have: one reading
+// answers all queries. Says which, if the files have others that differ.
+absl::StatusOr<ApmBlocks> ChooseApm(const std::vector<FileSettings>& files,
+                                    const std::vector<std::string>& pairs, bool has_policy_name,
+                                    const ErrorWriter& errors) {
+  const ApmBlocks all = files.empty() ? ApmBlocks() : files.front().apms;
+  ApmBlocks chosen = ApmBlocksOf(files);
+  const bool are_named = !chosen.empty();
+  if (!are_named) chosen = all;
+  const std::set<std::string> keys = KeysThatDiffer(chosen, pairs);
+  if (!keys.empty()) {
+    const auto name_of = [](std::string* text, const auto& block) { *text += block.first; };
+    return base::InvalidArgument(
+        std::string(are_named ? "the policies ask" : "no check names one of") + " the apm blocks " +
+        absl::StrJoin(chosen, ", ", name_of) + ", which differ in " + absl::StrJoin(keys, ", ") +
+        ": give " +
+        (has_policy_name ? "" : "--policy-name of a policy that asks one of them, or ") +
+        "these keys by --set");
+  }
+  if (!KeysThatDiffer(all, pairs).empty()) {
+    errors.Note("using the apm block " + chosen.begin()->first);
+  }
+  return chosen;
 }
 
 bool IsOfNomad(std::string_view key) {
   return key.starts_with("nomad_") || key.starts_with("request_timeout");
 }
 
-// What the first apm block or else the agent's target block, and the options, say about Nomad.
+// What the apm block or else the agent's target block, and the options, say about Nomad.
 absl::StatusOr<config::PluginConfig> ReadNomadConfig(const std::vector<std::string>& pairs,
                                                      const std::vector<FileSettings>& files,
                                                      const ApmBlocks& apms,
@@ -201,8 +241,6 @@ absl::StatusOr<config::PluginConfig> ReadNomadConfig(const std::vector<std::stri
   if (!files.empty()) settings = files.front();
   if (!apms.empty()) {
     settings.plugin = apms.begin()->second;
-  } else if (settings.apm.has_value()) {
-    settings.plugin = *settings.apm;
   } else {
     std::erase_if(settings.plugin, [](const auto& entry) { return !IsOfNomad(entry.first); });
   }
@@ -361,9 +399,7 @@ int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, P
   const auto files = ReadOperatorFiles(named);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
   NoteFound(*files, errors);
-  auto settings = ReadSettings(pairs, *files, use, environment);
-  if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
-  const absl::Status connected = connections.Connect(*std::move(settings), use);
+  const absl::Status connected = connections.Connect(pairs, *files, use);
   if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
   CommandRun run = connections.Runs().front();
   for (const auto& [name, values] : ApmBlocksOf({*files})) {
@@ -427,8 +463,6 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
     auto all = ReadFilesOfAll(given);
     if (!all.ok()) return errors.Refuse(all.status(), kExitUsage);
     files = *std::move(all);
-    const absl::Status one = CheckOneApm(ApmBlocksOf(files));
-    if (!one.ok()) return errors.Refuse(one, kExitUsage);
   }
   if (has_files && files.empty()) {
     given.needs_policy = reads.policies;
@@ -438,8 +472,10 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
   }
   if (!files.empty()) NoteFound(files.front(), errors);
   const std::vector<std::string> pairs = PairsOf(arguments);
-  const auto config = ReadNomadConfig(reads.harvester ? WithoutHarvester(pairs) : pairs, files,
-                                      ApmBlocksOf(files), environment);
+  const std::vector<std::string> of_apm = reads.harvester ? WithoutHarvester(pairs) : pairs;
+  const auto apm = ChooseApm(files, of_apm, !given.policy_name.empty(), errors);
+  if (!apm.ok()) return errors.Refuse(apm.status(), kExitUsage);
+  const auto config = ReadNomadConfig(of_apm, files, *apm, environment);
   if (!config.ok()) return errors.Refuse(config.status(), kExitUsage);
   const auto readers = connections.ConnectAsApm(*config);
   if (!readers.ok()) return errors.Refuse(readers.status(), kExitUsage);
@@ -447,11 +483,7 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
   for (FileSettings& each : files) {
     DemandPool pool{.files = std::move(each)};
     if (reads.harvester) {
-      auto settings = ReadSettings(pairs, pool.files, PolicyUse::kRequired, environment);
-      const absl::Status connected =
-          settings.ok() ? connections.Connect(*std::move(settings), PolicyUse::kRequired)
-                        : settings.status();
-      pool.problem = base::Message(connected);
+      pool.problem = base::Message(connections.Connect(pairs, pool.files, PolicyUse::kRequired));
     }
     pools.push_back(std::move(pool));
   }
@@ -494,7 +526,7 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
     SettingArguments found = *arguments;
     found.files = FindAgentFiles(arguments->files, invocation.environment);
     if (command.words != nullptr) TakePolicyName(&found.files, command.words);
-    invocation.exit_code = command.check == nullptr ? kExitOk : command.check();
+    invocation.exit_code = command.check == nullptr ? kExitOk : command.check(found.files);
     if (invocation.exit_code != kExitOk) return;
     if (command.is_for_all != nullptr && command.is_for_all()) {
       invocation.exit_code =
@@ -505,6 +537,16 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
         RunConnected(errors, found, command.use, invocation.environment, command.task);
   });
   return added;
+}
+
+scaling::PoolKey KeyOf(const CommandRun& run) {
+  return {.ns = run.settings.policy->ns, .pool = run.settings.policy->pool};
+}
+
+absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run) {
+  const Settings& settings = run.settings;
+  return run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *settings.policy,
+                                 settings.defines_vms, settings.pools_of_files);
 }
 
 Prompter AskOnTerminal() {
@@ -523,7 +565,8 @@ int DoForOutput(
                              .settings = run.settings,
                              .out = dropped,
                              .err = run.err,
-                             .errors = run.errors},
+                             .errors = run.errors,
+                             .has_reader = run.has_reader},
                             &document);
   if (!document.is_null()) run.out << PrintableDocument(output, document);
   return exit_code;

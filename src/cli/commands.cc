@@ -19,6 +19,7 @@
 #include <CLI/CLI.hpp>
 #include <openssl/crypto.h>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 
@@ -142,6 +143,27 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
       "Print what \"version\" prints");
 }
 
+std::vector<std::string> GivenTo(const CLI::App& command, const std::string& option) {
+  const CLI::Option* const found = command.get_option_no_throw(option);
+  return found == nullptr ? std::vector<std::string>() : found->results();
+}
+
+// A word that is no count is taken for the pool. Says that it is none, if the files show it.
+std::string WhatIsNoPool(const CLI::App& command, const Invocation& invocation) {
+  const std::vector<std::string> words = GivenTo(command, "POOL");
+  if (words.empty()) return "";
+  OperatorFiles files;
+  files.agent_config = GivenTo(command, "--agent-config");
+  for (const std::string& policy : GivenTo(command, "--policy")) files.policy = policy;
+  const auto pools = PolicyNames(FindAgentFiles(std::move(files), invocation.environment));
+  if (!pools.ok() || pools->empty()) return "; " + GivenWord(words.front()) + " is no count";
+  if (std::find(pools->begin(), pools->end(), words.front()) != pools->end()) return "";
+  const auto nearest = base::NearestName(words.front(), *pools);
+  return "; " + GivenWord(words.front()) + " is neither a count nor the label of a policy" +
+         (nearest.has_value() ? DidYouMean(nearest)
+                              : "; the policies are " + base::FirstFew(*pools));
+}
+
 // Suggests an example, which shows what a missing argument looks like.
 std::string WhatToTry(const CLI::App& app, const CLI::ParseError& error,
                       const Invocation& invocation) {
@@ -149,9 +171,13 @@ std::string WhatToTry(const CLI::App& app, const CLI::ParseError& error,
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !parsed.empty()) {
     const std::vector<std::string> examples =
         ExamplesOf(parsed.front()->get_name(), invocation.error_style.program);
-    if (!examples.empty()) return "for example: " + examples.front();
+    const std::string no_pool = parsed.front()->get_option_no_throw("--count") == nullptr
+                                    ? ""
+                                    : WhatIsNoPool(*parsed.front(), invocation);
+    const char* const so = no_pool.ends_with('?') ? " For example: " : "; for example: ";
+    if (!examples.empty()) return no_pool + so + examples.front();
   }
-  return "run with --help for more information";
+  return "; run with --help for more information";
 }
 
 void RunCommand(const std::vector<std::string>& arguments, const Invocation& invocation) {
@@ -185,7 +211,7 @@ void RunCommand(const std::vector<std::string>& arguments, const Invocation& inv
   } catch (const CLI::ParseError& error) {
     // CLI11 may find a missing command first.
     const std::vector<std::string> unexpected = app.remaining(true);
-    refuse(unexpected.empty() ? error.what() + ("; " + WhatToTry(app, error, invocation))
+    refuse(unexpected.empty() ? error.what() + WhatToTry(app, error, invocation)
                               : UnexpectedArguments(app, unexpected));
   }
 }

@@ -33,8 +33,8 @@ int ShowRoom(const DemandRun& run, const std::string& output, const demand::Home
                                           {"limited_by", room.forecast.why}});
     return kExitOk;
   }
-  run.out << "Pool:      " << Printable(demand::ToString(pool)) << ", " << read->vms
-          << (read->vms == 1 ? " VM" : " VMs") << "\nRoom:      for " << room.vms << " more\n";
+  run.out << "Pool:      " << Printable(demand::ToString(pool)) << ", " << Counted(read->vms, "VM")
+          << "\nRoom:      for " << room.vms << " more\n";
   if (!room.forecast.why.empty()) {
     run.out << "Limit:     " << Printable(room.forecast.why) << "\n";
   }
@@ -94,10 +94,19 @@ void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
   command->callback([settings, arguments, invocation] {
     settings->files = FindAgentFiles(settings->files, invocation.environment);
     TakePolicyName(&settings->files, &arguments->query);
-    invocation.exit_code = RunDemand(
-        invocation.Errors("demand"), *settings,
-        {.policies = arguments->query.empty(), .harvester = false}, invocation.environment,
-        [arguments](const DemandRun& run) { return ShowDemand(run, *arguments); });
+    const ErrorWriter errors = invocation.Errors("demand");
+    if (arguments->query.size() == 1 && settings->files.nearest_pool.has_value()) {
+      invocation.exit_code =
+          errors.Refuse(GivenWord(arguments->query.front()) +
+                            " is neither a query nor the label of an enabled policy" +
+                            DidYouMean(settings->files.nearest_pool),
+                        kExitUsage);
+      return;
+    }
+    invocation.exit_code =
+        RunDemand(errors, *settings, {.policies = arguments->query.empty(), .harvester = false},
+                  invocation.environment,
+                  [arguments](const DemandRun& run) { return ShowDemand(run, *arguments); });
   });
 }
 

@@ -20,9 +20,7 @@ namespace {
 using demand::Verdict;
 using Json = nlohmann::ordered_json;
 
-std::string Nodes(std::int64_t count) {
-  return std::to_string(count) + (count == 1 ? " node" : " nodes");
-}
+std::string Nodes(std::int64_t count) { return Counted(count, "node"); }
 
 // "memory (3), cpu (1)".
 std::string Counts(const std::map<std::string, std::int64_t>& counts) {

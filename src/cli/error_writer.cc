@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <iostream>
 #include <ostream>
+#include <poll.h>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -93,6 +94,11 @@ std::string ErrorWriter::Line(const std::string& text) const {
 }
 
 bool HasPrinted() { return has_printed; }
+
+bool HasReader() {
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return poll(&output, 1, 0) <= 0 || (output.revents & (POLLERR | POLLHUP)) == 0;
+}
 
 CheckedOutput::CheckedOutput() : previous_(std::cout.rdbuf()) {
   std::cout.flush();

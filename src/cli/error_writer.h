@@ -82,6 +82,9 @@ class CheckedOutput : public std::streambuf {
   std::streambuf* const previous_;
 };
 
+// False: standard output is a pipe, a socket or a terminal whose other end is closed. Thread-safe.
+bool HasReader();
+
 // Whether anything was written to standard output since CheckedOutput was made. Thread-safe.
 bool HasPrinted();
 

@@ -339,8 +339,7 @@ Json DocumentOf(const scaling::Adoption& adoption) {
 }  // namespace
 
 int AdoptPool(const CommandRun& run, const RepairArguments& arguments) {
-  const config::PoolPolicy& policy = *run.settings.policy;
-  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
+  const PoolKey key = KeyOf(run);
   const auto adoption = run.maintenance.FindAdoption(run.context.WithTimeout(kOperatorBudget), key);
   if (!adoption.ok()) return run.errors.Refuse(adoption.status(), kExitFailure);
   run.out << (arguments.output == kForPeople

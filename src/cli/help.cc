@@ -147,9 +147,7 @@ std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
   // The spelling is nearer to the opposite option.
   const std::optional<std::string> nearest =
       argument == "unpause" ? "resume" : base::NearestName(argument, names);
-  if (nearest.has_value()) {
-    return "there is no command \"" + argument + "\"; did you mean " + *nearest + "?";
-  }
+  if (nearest.has_value()) return "there is no command \"" + argument + "\"" + DidYouMean(nearest);
   return "there is no " +
          (MayBeSecret(argument) ? "such command" : "command " + GivenWord(argument)) +
          "; the commands are " + absl::StrJoin(names, ", ");
@@ -163,8 +161,7 @@ std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::stri
     if (!argument.starts_with('-')) continue;
     const std::string name = argument.substr(0, argument.find('='));
     options += " " + name;
-    const std::optional<std::string> nearest = base::NearestName(name, known);
-    if (nearest.has_value()) hints += "; did you mean " + *nearest + "?";
+    hints += DidYouMean(base::NearestName(name, known));
   }
   if (options.empty()) hints += "; it takes " + PlacesOf(app);
   if (!hints.ends_with('?')) {

@@ -193,29 +193,34 @@ absl::Status CheckChoices(const InitChoices& choices) {
       .status();
 }
 
-// Checks a pool's name for its uses: labels, a node class, the prefix of the VMs' names.
-absl::Status CheckPool(const std::string& pool) {
-  return CheckChoices({.dir = "",
-                       .pool = pool,
-                       .ns = kDefaultNamespace,
-                       .image = "default/any",
-                       .network = kManagement});
+// Checks a pool's name for its uses: labels, a node class, the prefix of the VMs' names. Returns
+// "KEY: problem; cure" with `key`, or nothing.
+std::string WhyNoPool(const std::string& pool, const std::string& key) {
+  const absl::Status usable = CheckChoices({.dir = "",
+                                            .pool = pool,
+                                            .ns = kDefaultNamespace,
+                                            .image = "default/any",
+                                            .network = kManagement});
+  if (usable.ok()) return "";
+  // If there are several lines, the first one is sufficient.
+  const std::string text = base::Message(usable);
+  const std::string line = text.substr(0, text.find('\n'));
+  return key + line.substr(std::min(line.find(':'), line.size()));
 }
 
 absl::StatusOr<std::string> ChoosePool(const CommandRun& run, const InitArguments& arguments) {
   if (!arguments.pool.empty()) {
-    NH_RETURN_IF_ERROR(CheckPool(arguments.pool));
+    const std::string problem = WhyNoPool(arguments.pool, "--pool");
+    if (!problem.empty()) return base::InvalidArgument(problem);
     return arguments.pool;
   }
   while (run.prompter.interactive) {
     NH_ASSIGN_OR_RETURN(const std::string name,
                         AskLine(run, std::string("Name of the pool [") + kDefaultPool + "]:"));
     if (name.empty()) break;
-    const absl::Status usable = CheckPool(name);
-    if (usable.ok()) return name;
-    // If there are two lines, the first one is sufficient.
-    const std::string problem = base::Message(usable);
-    run.out << Printable(problem.substr(0, problem.find('\n'))) << "\n";
+    const std::string problem = WhyNoPool(name, "the name of a pool");
+    if (problem.empty()) return name;
+    run.out << Printable(problem) << "\n";
   }
   return kDefaultPool;
 }

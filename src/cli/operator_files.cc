@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/config/pool_policy.h"
 #include "nomad_harvester/http/base_url.h"
@@ -18,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "agent_files.h"
+#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -62,8 +64,12 @@ absl::StatusOr<const FilePolicy*> ChooseByName(const FilePolicies& read, const M
   const Matches named =
       Where(all, [&](const FilePolicy& policy) { return policy.name == files.policy_name; });
   if (named.empty()) {
-    std::string text = "--policy-name: " + files.policy + " has no policy \"" + files.policy_name +
-                       "\"" + (all.empty() ? "" : "; it has" + Lines(all));
+    std::vector<std::string> labels;
+    for (const FilePolicy* policy : all) labels.push_back(policy->name);
+    const std::string hint = DidYouMean(base::NearestName(files.policy_name, labels));
+    std::string text =
+        "--policy-name: " + files.policy + " has no policy \"" + files.policy_name + "\"" + hint;
+    if (!all.empty()) text += (hint.empty() ? "; it has" : " It has") + Lines(all);
     if (!read.mistakes.empty()) text += "\nOf these files no policy is read:";
     for (const absl::Status& mistake : read.mistakes) text += "\n" + base::Message(mistake);
     return base::InvalidArgument(text);
@@ -100,7 +106,7 @@ absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const O
                                  Quoted(ours) + (all.empty() ? "" : "; it has" + Lines(all)));
   }
   return base::InvalidArgument("--policy: several policies; name one of them (--policy-name)" +
-                               Lines(candidates));
+                               DidYouMean(files.nearest_pool) + Lines(candidates));
 }
 
 // Returns the mistakes in files without the chosen policy, with their position but without the line
@@ -170,6 +176,7 @@ std::vector<FilePool> PoolsOf(const std::vector<FilePolicy>& policies, const Tar
     if (!key.has_value()) continue;
     const auto target = agent.targets.find(policy.target);
     pools.push_back({.key = *std::move(key),
+                     .label = policy.name,
                      .policy = TextOf(policy),
                      .target = policy.target,
                      .plugin = target == agent.targets.end() ? config::StringMap()
@@ -178,9 +185,9 @@ std::vector<FilePool> PoolsOf(const std::vector<FilePolicy>& policies, const Tar
   return pools;
 }
 
-// Returns the policies of the other files in the agent's policy.dir, if `file` is there.
-std::vector<FilePolicy> NeighboursOf(const std::string& file, const AgentConfig& agent) {
-  const std::filesystem::path path(file);
+// Returns the policies of the other files in the agent's policy.dir, if files.policy is there.
+std::vector<FilePolicy> NeighboursOf(const OperatorFiles& files, const AgentConfig& agent) {
+  const std::filesystem::path path(files.policy);
   const std::filesystem::path dir(agent.policy_dir);
   std::error_code unreadable;
   if (dir.empty() || std::filesystem::is_directory(path, unreadable) ||
@@ -188,12 +195,8 @@ std::vector<FilePolicy> NeighboursOf(const std::string& file, const AgentConfig&
                                    unreadable)) {
     return {};
   }
-  auto all = ReadPolicies(agent.policy_dir);
-  if (!all.ok()) return {};
-  const std::string own = (dir / path.filename()).string() + ":";
-  std::erase_if(all->policies,
-                [&](const FilePolicy& policy) { return policy.where.starts_with(own); });
-  return std::move(all->policies);
+  const auto& others = files.read->Policies(agent.policy_dir, path.filename());
+  return others.ok() ? others->policies : std::vector<FilePolicy>();
 }
 
 absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePolicy* policy) {
@@ -235,7 +238,7 @@ struct FileContents {
 absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
   FileContents read;
   if (!given.agent_config.empty()) {
-    NH_ASSIGN_OR_RETURN(read.agent, ReadAgentConfig(given.agent_config));
+    NH_ASSIGN_OR_RETURN(read.agent, given.read->Agent(given.agent_config));
     read.ours = OursOf(read.agent);
     if (read.ours.empty()) {
       return base::InvalidArgument(
@@ -246,13 +249,13 @@ absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
   NH_ASSIGN_OR_RETURN(read.files, WithPolicyDir(given, read.agent));
   read.found = FoundOf(given, read.files);
   if (read.files.policy.empty()) return read;
-  auto policies = ReadPolicies(read.files.policy);
+  const auto& policies = given.read->Policies(read.files.policy);
   if (absl::IsNotFound(policies.status()) && given.policy.empty()) {
     return base::Annotate(policies.status(), "policy.dir of " +
                                                  absl::StrJoin(given.agent_config, ", ") +
                                                  " (--policy names another place)");
   }
-  NH_ASSIGN_OR_RETURN(read.policies, std::move(policies));
+  NH_ASSIGN_OR_RETURN(read.policies, policies);
   return read;
 }
 
@@ -276,13 +279,12 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
   const auto& [files, agent, ours, policies, found] = read;
   FileSettings settings{
       .warnings = agent.warnings, .unknown = agent.unknown, .plugin_dir = agent.plugin_dir};
+  settings.nearest_pool = files.nearest_pool;
   settings.files = agent.files;
   settings.files.insert(settings.files.end(), policies.files.begin(), policies.files.end());
   settings.found = found;
   for (const auto& [name, apm] : agent.apms) {
-    if (apm.driver == NOMAD_HARVESTER_PLUGIN_NAME && !settings.apm.has_value()) {
-      settings.apm = apm.config.values;
-    }
+    if (apm.driver == NOMAD_HARVESTER_PLUGIN_NAME) settings.apms[name] = apm.config.values;
   }
   const FilePolicy* policy = nullptr;
   if (!files.policy.empty()) {
@@ -297,7 +299,7 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     settings.refusals = RefusalsOf(*policy, files, agent);
     settings.unknown.insert(settings.unknown.end(), policy->unknown.begin(), policy->unknown.end());
     settings.target = policy->target;
-    std::vector<FilePolicy> of_agent = NeighboursOf(files.policy, agent);
+    std::vector<FilePolicy> of_agent = NeighboursOf(files, agent);
     of_agent.insert(of_agent.begin(), policies.policies.begin(), policies.policies.end());
     settings.pools = PoolsOf(of_agent, ours, agent);
     for (const FilePolicy& other : of_agent) {
@@ -344,6 +346,19 @@ absl::StatusOr<std::vector<FileSettings>> ReadAll(const OperatorFiles& given) {
 
 }  // namespace
 
+const absl::StatusOr<AgentConfig>& ReadFiles::Agent(const std::vector<std::string>& paths) {
+  const auto known = agents_.find(paths);
+  return known != agents_.end() ? known->second
+                                : agents_.emplace(paths, ReadAgentConfig(paths)).first->second;
+}
+
+const absl::StatusOr<FilePolicies>& ReadFiles::Policies(const std::string& path,
+                                                        const std::string& but) {
+  const auto known = policies_.find({path, but});
+  if (known != policies_.end()) return known->second;
+  return policies_.emplace(std::pair(path, but), ReadPolicies(path, but)).first->second;
+}
+
 std::string FilePool::Harvester(const config::StringMap& environment) const {
   config::StringMap connection;
   for (const auto& [key, value] : plugin) {
@@ -360,13 +375,24 @@ std::string FilePool::Harvester(const config::StringMap& environment) const {
   return "target " + target;
 }
 
+std::string FileSettings::PolicyOf(const scaling::PoolKey& key, const std::string& id) const {
+  std::set<std::string> labels;
+  for (const FilePool& pool : pools) {
+    if (pool.key == key) labels.insert(pool.label);
+  }
+  return labels.size() == 1 ? *labels.begin() : id;
+}
+
 std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
+                                            const config::StringMap& plugin,
                                             const config::StringMap& environment) {
-  const FilePool own{.key = {}, .policy = "", .target = files.target, .plugin = files.plugin};
+  const FilePool own{
+      .key = {}, .label = "", .policy = "", .target = files.target, .plugin = plugin};
   const std::string harvester = own.Harvester(environment);
   std::set<scaling::PoolKey> pools;
   for (const FilePool& pool : files.pools) {
-    if (pool.Harvester(environment) == harvester) pools.insert(pool.key);
+    const bool is_here = pool.target == files.target || pool.Harvester(environment) == harvester;
+    if (is_here) pools.insert(pool.key);
   }
   return pools;
 }
@@ -408,9 +434,18 @@ void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
       return policy.enabled && policy.name == word;
     });
   });
-  if (name == words->end()) return;
-  files->policy_name = *name;
-  words->erase(name);
+  if (name != words->end()) {
+    files->policy_name = *name;
+    words->erase(name);
+    return;
+  }
+  std::vector<std::string> labels;
+  for (const FilePolicy& policy : policies) {
+    if (policy.enabled) labels.push_back(policy.name);
+  }
+  for (const std::string& word : *words) {
+    if (!files->nearest_pool) files->nearest_pool = base::NearestName(word, labels);
+  }
 }
 
 absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {

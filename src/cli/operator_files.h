@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nomad_harvester/config/plugin_config.h"
@@ -18,6 +20,18 @@
 #include "agent_files.h"
 
 namespace nomad_harvester::cli {
+
+// What the files of one command hold: each is read once.
+class ReadFiles {
+ public:
+  const absl::StatusOr<AgentConfig>& Agent(const std::vector<std::string>& paths);
+  const absl::StatusOr<FilePolicies>& Policies(const std::string& path,
+                                               const std::string& but = "");
+
+ private:
+  std::map<std::vector<std::string>, absl::StatusOr<AgentConfig>> agents_;
+  std::map<std::pair<std::string, std::string>, absl::StatusOr<FilePolicies>> policies_;
+};
 
 // Paths of files or directories; empty: not given.
 struct OperatorFiles {
@@ -29,6 +43,9 @@ struct OperatorFiles {
   // The command needs a policy: if `policy` is empty, read the agent's policy.dir. A policy_name
   // requires the same.
   bool needs_policy = false;
+  // The label of an enabled policy that a word of the command resembles (TakePolicyName).
+  std::optional<std::string> nearest_pool{};
+  std::shared_ptr<ReadFiles> read = std::make_shared<ReadFiles>();  // shared by copies
 };
 
 // The files of the agent on this machine, one or several with ":" between them; set but empty:
@@ -46,7 +63,8 @@ OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& envir
 absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files);
 
 // Chooses a policy by the first of these words that is the label of an enabled one, and removes the
-// word. Nothing, if a policy is chosen already or the files cannot be read.
+// word. If none is, sets nearest_pool. Nothing, if a policy is chosen already or the files cannot
+// be read.
 void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words);
 
 // A check of the chosen policy, and the destination of its query.
@@ -72,6 +90,7 @@ struct CountLimits {
 // A pool that an enabled policy of the agent scales with this plugin.
 struct FilePool {
   scaling::PoolKey key;
+  std::string label;   // of the policy
   std::string policy;  // "policy "web" (web.hcl:1:1)"
   std::string target;
   config::StringMap plugin;  // of the target's block
@@ -98,8 +117,8 @@ struct FileSettings {
   std::vector<std::string> unknown;
   // Limits of an enabled policy, which the agent enforces. Unset: no such policy.
   std::optional<CountLimits> limits = {};
-  // The first apm block of this driver in the agent's configuration.
-  std::optional<config::StringMap> apm = {};
+  // The apm blocks of this driver in the agent's configuration, by name.
+  std::map<std::string, config::StringMap> apms = {};
   PluginDirectory plugin_dir;      // of the agent's configuration
   std::vector<std::string> files;  // that were read: the agent's, then those of policies
   // "/etc/nomad-autoscaler and /etc/nomad-autoscaler/policies": what was read although no option
@@ -107,10 +126,17 @@ struct FileSettings {
   std::string found;
   std::string target;           // whose block `plugin` is; empty: no file has one
   std::vector<FilePool> pools;  // of all policies that the agent reads; of any Harvester
+  std::optional<std::string> nearest_pool{};  // as given
+
+  // How people know a policy of the pool, of which the Lease has the id: the agent makes a new one
+  // whenever it starts. Its label in the files, or else the id.
+  std::string PolicyOf(const scaling::PoolKey& key, const std::string& id) const;
 };
 
-// The pools of the files on the Harvester of the files' target.
+// The pools of the files on the Harvester of a command: those of the files' target, whose block is
+// `plugin` for the command, and those of the other targets that name the same one.
 std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
+                                            const config::StringMap& plugin,
                                             const config::StringMap& environment);
 
 // Reads as the agent does (hashicorp/nomad-autoscaler:agent/config/config.go, Load;

@@ -30,10 +30,6 @@ std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
          ". To pause a pool before its first Scale, name its policy with --policy";
 }
 
-scaling::PoolKey KeyOf(const CommandRun& run) {
-  return {.ns = run.settings.policy->ns, .pool = run.settings.policy->pool};
-}
-
 constexpr char kNoLeaseYet[] =
     "Note: no process has scaled it yet; nomad-harvester status names the pools of the namespace\n";
 
@@ -127,7 +123,10 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
            "interrupted.",
        .use = PolicyUse::kPool,
        .task = [hold](const CommandRun& run) { return PausePool(run, *hold); },
-       .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
+       .check =
+           [until, hold, errors](const OperatorFiles& /*files*/) {
+             return ReadUntil(*until, hold.get(), errors);
+           }})
       ->add_option("--until", *until,
                    "End by itself at this time, such as 2026-03-01T08:00:00Z, or so long from now, "
                    "such as 2h")

@@ -115,7 +115,7 @@ int ShowPlan(const CommandRun& run, const PlanArguments& arguments) {
             .text = text,
             .state = text};
   };
-  return ShowLooks(run, arguments.watch, "plan of pool " + policy.ns + "/" + policy.pool, look);
+  return ShowLooks(run, arguments.watch, "plan of pool " + KeyOf(run).ToString(), look);
 }
 
 void AddPlanCommand(CLI::App& app, const Invocation& invocation) {

@@ -174,17 +174,6 @@ std::string Refusal(const Proposal& proposal) {
                                : "would be refused: " + base::Message(proposal.refusal);
 }
 
-// Makes several lines printable, each separately.
-std::string PrintableLines(const std::string& lines) {
-  std::string text;
-  for (std::size_t begin = 0; begin < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
-    text += Printable(lines.substr(begin, end - begin)) + "\n";
-    begin = end + 1;
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string RefusalText(const Proposal& proposal, std::size_t width) {

@@ -58,8 +58,7 @@ std::string Progress::Elapsed() const {
 bool Progress::IsAlreadyShown(const log::Record& record) const {
   // A watch asks for the Status of one pool only: others may have an agent.
   const std::string pool = FieldText(record, "pool");
-  const config::PoolPolicy& policy = *run_.settings.policy;
-  return (!pool.empty() && pool != policy.ns + "/" + policy.pool) ||
+  return (!pool.empty() && pool != KeyOf(run_).ToString()) ||
          std::find(said_.begin(), said_.end(), record.message) != said_.end();
 }
 

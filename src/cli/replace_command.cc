@@ -74,7 +74,8 @@ Views Select(const scaling::Inspection& inspection,
 
 // Returns the VMs that the arguments name or select. Fails if a name belongs to no VM of the pool.
 absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
-                             const ReplaceArguments& arguments) {
+                             const ReplaceArguments& arguments,
+                             const std::optional<std::string>& nearest_pool) {
   const scaling::PoolSnapshot& snapshot = inspection.snapshot;
   std::vector<std::string> unknown = arguments.names;
   const Views selected = Select(inspection, [&](const scaling::VmView& view) {
@@ -91,7 +92,8 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
   });
   if (!unknown.empty()) {
     return base::NotFound("pool " + snapshot.key.ToString() + " has no VM " +
-                          absl::StrJoin(unknown, ", ") + "; nomad-harvester status names its VMs");
+                          absl::StrJoin(unknown, ", ") + DidYouMean(nearest_pool) +
+                          "; nomad-harvester status names its VMs");
   }
   return selected;
 }
@@ -111,7 +113,7 @@ std::string WhatWaits(const scaling::Inspection& inspection) {
 }
 
 // Says who does what the annotations ask for. Nothing but an agent's plugin does.
-std::string WhoText(const scaling::Inspection& inspection) {
+std::string WhoText(const scaling::Inspection& inspection, const FileSettings& files) {
   const scaling::LeaseView& lease = inspection.lease;
   const std::optional<harvester::PolicyRecord>& last = lease.record.policy;
   std::string text;
@@ -126,7 +128,8 @@ std::string WhoText(const scaling::Inspection& inspection) {
     text =
         "The agent's plugin replaces them, as many at a time as max_surge or max_unavailable "
         "allows; nomad-harvester status -w shows it. An agent last scaled this pool at " +
-        base::FormatRfc3339(last->at) + ", by policy " + last->id +
+        base::FormatRfc3339(last->at) + ", by policy " +
+        files.PolicyOf(inspection.snapshot.key, last->id) +
         ": if it does not run any more, nothing is replaced";
   }
   const std::string waits = WhatWaits(inspection);
@@ -175,9 +178,9 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
     run.out << (yes ? ": to be replaced" : ": would be replaced")
             << (obstacle.empty() ? "" : ", but not for now: " + Printable(obstacle)) << "\n";
   }
-  const std::string question =
-      (reason.has_value() ? "replace " : "keep ") + std::to_string(selected.size()) +
-      (selected.size() == 1 ? " VM" : " VMs") + " of pool " + inspection.snapshot.key.ToString();
+  const std::string question = (reason.has_value() ? "replace " : "keep ") +
+                               Counted(static_cast<std::int64_t>(selected.size()), "VM") +
+                               " of pool " + inspection.snapshot.key.ToString();
   if (const int answer = Confirm(run, yes, question); answer != kExitOk) {
     (*document)["error"] = "nobody has agreed to it";
     return answer;
@@ -239,9 +242,7 @@ std::string LeavingText(const scaling::VmView& view, const scaling::PoolSnapshot
 }
 
 int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* document) {
-  const config::PoolPolicy& policy = *run.settings.policy;
-  const auto inspection = run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), policy,
-                                                  run.settings.defines_vms);
+  const auto inspection = InspectPool(run);
   if (!inspection.ok()) return run.errors.Refuse(inspection.status(), kExitFailure);
   if (arguments.drifted && inspection->current_template.hash.empty()) {
     return run.errors.Refuse(
@@ -251,7 +252,7 @@ int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* docu
                                       : inspection->growth_problem)),
         kExitFailure);
   }
-  const auto selected = Select(*inspection, arguments);
+  const auto selected = Select(*inspection, arguments, run.settings.files.nearest_pool);
   if (!selected.ok()) return run.errors.Refuse(selected.status(), kExitFailure);
   const auto reason = arguments.cancel ? std::nullopt : std::optional(arguments.reason);
   *document = DocumentOf(*inspection, *selected, reason);
@@ -264,16 +265,12 @@ int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* docu
     return asked;
   }
   run.out << (arguments.cancel ? "done; a replacement that has begun goes on\n"
-                               : WhoText(*inspection));
+                               : WhoText(*inspection, run.settings.files));
   return kExitOk;
 }
 
 int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* document) {
-  const auto inspect = [&] {
-    return run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *run.settings.policy,
-                                   run.settings.defines_vms);
-  };
-  const auto inspection = inspect();
+  const auto inspection = InspectPool(run);
   if (!inspection.ok()) return run.errors.Refuse(inspection.status(), kExitFailure);
   if (const absl::Status is_left = CheckToBeLeft(*inspection, arguments.host); !is_left.ok()) {
     return run.errors.Refuse(is_left, kExitFailure);
@@ -300,10 +297,11 @@ int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* do
   }
   std::set<std::string> leaving;
   for (const scaling::VmView* view : selected) leaving.insert(view->vm->uid);
-  run.out << WhoText(*inspection);
+  run.out << WhoText(*inspection, run.settings.files);
   std::string told;
-  while (!arguments.no_wait && run.out.good()) {
-    const auto now = inspect();
+  if (arguments.no_wait) return kExitOk;
+  while (run.IsRead()) {
+    const auto now = InspectPool(run);
     std::vector<std::string> left;
     Json& names = (*document)["left"] = Json();
     if (now.ok()) {
@@ -335,7 +333,8 @@ int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* do
       return kExitFailure;
     }
   }
-  return kExitOk;
+  (*document)["error"] = "nobody reads the output any more; what was asked for stays";
+  return kExitFailure;
 }
 
 }  // namespace
@@ -362,10 +361,13 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
            "Ask for VMs to be replaced by new ones: each is drained and removed once the VM that "
            "takes its place is ready. The count of the pool stays as it is. It sets the annotation "
            "`replace`, and the plugin of the pool's agent does the work.",
-       .exit_codes = "Exit: 0 asked for, 1 something was not done, 2 usage.",
+       .exit_codes = "Exit: 0 asked for, 1 something was not done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ReplaceVms(run, *arguments); },
-       .check = [arguments, errors] { return ReadArguments(arguments.get(), errors); },
+       .check =
+           [arguments, errors](const OperatorFiles& /*files*/) {
+             return ReadArguments(arguments.get(), errors);
+           },
        .words = &arguments->names});
   command->add_option("POOL|VM", arguments->names,
                       "The VMs; the label of an enabled policy is the pool");
@@ -387,10 +389,11 @@ void AddEvacuateCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "evacuate",
        .description =
            "Replace the pool's VMs on a cordoned Harvester host by new ones on other hosts, one at "
-           "a time, and wait until none is left. VMs that can migrate stay: Harvester moves them "
-           "when the host's maintenance mode is enabled.",
+           "a time, and wait until none is left; Ctrl-C ends the waiting. VMs that can migrate "
+           "stay: "
+           "Harvester moves them when the host's maintenance mode is enabled.",
        .exit_codes = "Exit: 0 none is left (--no-wait: asked for), 1 something was not done, 2 "
-                     "usage, 130 interrupted; the plugin then goes on.",
+                     "usage, 130 interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return EvacuateHost(run, *arguments); },
        .add_arguments =

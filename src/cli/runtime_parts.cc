@@ -104,12 +104,12 @@ std::unique_ptr<demand::DemandService> RuntimeParts::MakeDemandService() {
 absl::StatusOr<DemandReaders> RuntimeParts::MakeReaders(const config::PluginConfig& config,
                                                         SystemWaits& waits,
                                                         std::vector<std::string>* warnings) {
-  NH_ASSIGN_OR_RETURN(demand::ApmTransports made, demand::MakeCurlTransports(config));
+  NH_ASSIGN_OR_RETURN(http::RawTransports made, demand::MakeCurlTransports(config));
   for (const std::vector<std::string>& texts :
        {config.warnings, config.missing_token_files, made.warnings}) {
     warnings->insert(warnings->end(), texts.begin(), texts.end());
   }
-  scaling::RawTransports limited =
+  http::RawTransports limited =
       waits.Limit({.harvester = made.harvester, .nomad = made.nomad}, config);
   DemandReaders readers;
   readers.nomad = std::make_unique<demand::Reader>(

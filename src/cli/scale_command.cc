@@ -33,10 +33,6 @@ constexpr base::Duration kFlushBudget = std::chrono::seconds(5);
 // How long it may take to report the state at the end.
 constexpr base::Duration kLookBudget = std::chrono::seconds(5);
 
-std::string VmsText(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " VM" : " VMs");
-}
-
 // The block as sent by the agent, except for keys about its own process: the metrics port belongs
 // to the agent's plugin, and its log_level is for a log that the agent filters.
 config::StringMap PluginBlock(const Settings& settings) {
@@ -48,12 +44,12 @@ config::StringMap PluginBlock(const Settings& settings) {
 
 // Warns that a running agent will set its policy's count at its next tick. Empty: no agent has
 // scaled the pool, or its count stays as it is.
-std::string AgentText(const scaling::Proposal& proposal) {
+std::string AgentText(const scaling::Proposal& proposal, const FileSettings& files) {
   if (!proposal.agents_policy.has_value()) return "";
   if (proposal.plan.direction == scaling::Direction::kNone) return "";
   return "warning: an agent scaled this pool at " +
          base::FormatRfc3339(proposal.agents_policy->at) + ", by policy " +
-         Printable(proposal.agents_policy->id) +
+         Printable(files.PolicyOf(proposal.snapshot.key, proposal.agents_policy->id)) +
          ", and may scale it back: to stop that, set enabled = false in the policy and restart the "
          "agent\n";
 }
@@ -80,7 +76,7 @@ class Scaling {
       return Fail(base::FailedPrecondition(
           "nothing was done: the policy sets dry-run; give --set dry-run=false to act"));
     }
-    run_.out << AgentText(*proposal) << std::flush;
+    run_.out << AgentText(*proposal, run_.settings.files) << std::flush;
     if (const int answer = Confirm(*proposal); answer != kExitOk) {
       document_["error"] = "nobody has agreed to the removals";
       return answer;
@@ -99,7 +95,8 @@ class Scaling {
   int Confirm(const scaling::Proposal& proposal) {
     const std::size_t removals = proposal.plan.remove.size() + proposal.replaced.size();
     if (removals == 0) return kExitOk;
-    return cli::Confirm(run_, arguments_.yes, "remove " + VmsText(removals));
+    return cli::Confirm(run_, arguments_.yes,
+                        "remove " + Counted(static_cast<std::int64_t>(removals), "VM"));
   }
 
   // If nobody was asked, the Scale may do whatever it plans when it begins.
@@ -153,7 +150,9 @@ class Scaling {
     progress.Say("accepted: Ctrl-C ends the waiting; the agent or nomad-harvester gc goes on");
     const config::PoolPolicy& policy = *run_.settings.policy;
     const auto limit = WatchLimit(policy, proposal.plan.direction);
-    const runtime::Context context = limit ? run_.context.WithTimeout(*limit) : run_.context;
+    const runtime::CancelSource reading(run_.context);  // ends once nobody reads
+    const runtime::Context context =
+        limit ? reading.context().WithTimeout(*limit) : reading.context();
     const auto last = WatchUntilEnded(
         context, WatchedPoolOf(proposal.snapshot),
         {.look =
@@ -163,10 +162,15 @@ class Scaling {
              },
          .wake =
              [&] {
+               if (!run_.has_reader()) return reading.Cancel(runtime::CancelReason::kClient);
                service.Status(context.WithTimeout(kOperatorBudget), run_.settings.policy_block)
                    .IgnoreError();
              },
          .say = [&](const std::string& line) { progress.Say(line); }});
+    if (!run_.has_reader()) {
+      return absl::CancelledError(
+          "nobody reads the output any more; the agent or nomad-harvester gc goes on");
+    }
     NH_RETURN_IF_ERROR(last.status());
     // Both are times of the same server, whose replies have whole seconds.
     const auto began = std::chrono::floor<std::chrono::seconds>(proposal.snapshot.now());
@@ -213,7 +217,7 @@ class Scaling {
       others += (others.empty() ? "" : ", ") + vm + " is " + state;
     }
     return "now: pool " + left->snapshot.key.ToString() + " has " +
-           VmsText(static_cast<std::size_t>(report.status.count)) +
+           Counted(report.status.count, "VM") +
            (report.status.ready ? " and is ready"
                                 : " and is not ready: " + Printable(report.reason)) +
            (others.empty() ? "" : "; not counted: " + Printable(others)) + "\n";

@@ -252,7 +252,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.plugin_block = PluginBlockOf(given.plugin, files.plugin);
   settings.environment = EnvironmentUnder(given.plugin, environment);
   settings.files = files;
-  settings.pools_of_files = PoolsOfHarvester(files, settings.environment);
+  settings.pools_of_files = PoolsOfHarvester(files, settings.plugin_block, settings.environment);
   settings.origins = origins;
   settings.policy_block = Merged(given.policy, files.policy);
   if (use == PolicyUse::kChecked) TakeMissingCas(origins, &settings);

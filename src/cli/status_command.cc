@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ std::string Shown(const PoolStatus& status, const VmStatus* vm, const scaling::E
                      note);
 }
 
-std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std::string& note) {
+std::string NoSuchVm(const PoolStatus& status, const std::string& vm,
+                     const std::optional<std::string>& nearest_pool, const std::string& note) {
   std::vector<std::string> names;
   names.reserve(status.vms.size());
   for (const VmStatus& known : status.vms) names.push_back(known.vm().name);
@@ -43,7 +45,9 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std:
     return text + "; it is the pool's own name: without it, status shows the pool";
   }
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
-    text += "; did you mean " + *nearest + "?";
+    text += DidYouMean(nearest);
+  } else if (nearest_pool.has_value()) {
+    text += ", and no enabled policy has this label" + DidYouMean(nearest_pool);
   } else if (!names.empty()) {
     text += "; it has " + FirstFew(names);
   } else if (!note.empty()) {
@@ -83,19 +87,16 @@ std::string ForPeople(const std::string& text, const Terminal& terminal) {
                terminal);
 }
 
-absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run,
-                                                const runtime::Context& limited, bool with_room) {
-  const Settings& settings = run.settings;
-  auto inspection = run.maintenance.Inspect(limited, *settings.policy, settings.defines_vms,
-                                            settings.pools_of_files);
-  if (inspection.ok() && with_room) run.maintenance.AddRoom(limited, &*inspection);
-  return inspection;
+absl::StatusOr<PoolStatus> ReadStatus(const CommandRun& run, bool with_room) {
+  const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
+  NH_ASSIGN_OR_RETURN(scaling::Inspection inspection, InspectPool(run));
+  if (with_room) run.maintenance.AddRoom(limited, &inspection);
+  return DescribePool(std::move(inspection));
 }
 
 // The removed VMs, or the one that is named.
 Look LookAtHistory(const CommandRun& run, const StatusArguments& arguments) {
-  const config::PoolPolicy& policy = *run.settings.policy;
-  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
+  const scaling::PoolKey key = KeyOf(run);
   const auto history = run.maintenance.ReadHistory(run.context.WithTimeout(kOperatorBudget), key);
   if (!history.ok()) {
     return {.exit_code = kExitFailure, .error = base::Message(history.status())};
@@ -149,18 +150,17 @@ int Worse(int one, int other) {
 Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   if (arguments.history) return LookAtHistory(run, arguments);
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
-  auto inspection = InspectPool(run, limited, !arguments.watch.watch);
-  if (!inspection.ok()) {
-    return {.exit_code = kExitFailure, .error = base::Message(inspection.status())};
-  }
-  const PoolStatus status = DescribePool(*std::move(inspection));
+  const auto read = ReadStatus(run, !arguments.watch.watch);
+  if (!read.ok()) return {.exit_code = kExitFailure, .error = base::Message(read.status())};
+  const PoolStatus& status = *read;
   const auto vm = std::find_if(status.vms.begin(), status.vms.end(), [&](const VmStatus& each) {
     return each.vm().name == arguments.vm;
   });
   const std::string note = WhatThereIs(run.maintenance, limited, status.inspection);
   const bool of_vm = !arguments.vm.empty();
   if (of_vm && vm == status.vms.end()) {
-    return {.exit_code = kExitFailure, .error = NoSuchVm(status, arguments.vm, note)};
+    return {.exit_code = kExitFailure,
+            .error = NoSuchVm(status, arguments.vm, run.settings.files.nearest_pool, note)};
   }
   scaling::EventsView events;
   if (of_vm) {
@@ -196,27 +196,26 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
   Look all;
   const bool with_room = !arguments.watch.watch && arguments.output != kForPeople;
   for (const CommandRun& run : runs) {
-    const config::PoolPolicy& policy = *run.settings.policy;
-    auto inspection = InspectPool(run, run.context.WithTimeout(kOperatorBudget), with_room);
-    if (!inspection.ok()) {
-      const std::string why = base::Message(inspection.status());
-      rows.push_back({policy.ns + "/" + policy.pool, "unknown", "", "", why});
-      pools.push_back({{"namespace", policy.ns}, {"node_group_name", policy.pool}, {"error", why}});
-      whole += "Pool:       " + policy.ns + "/" + policy.pool + "\nError:      " + Printable(why) +
-               "\n\n";
-      all.state += policy.pool + " cannot be read\n";
+    const scaling::PoolKey key = KeyOf(run);
+    const std::string pool = key.ToString();
+    const auto read = ReadStatus(run, with_room);
+    if (!read.ok()) {
+      const std::string why = base::Message(read.status());
+      rows.push_back({pool, "unknown", "", "", why});
+      pools.push_back({{"namespace", key.ns}, {"node_group_name", key.pool}, {"error", why}});
+      whole += "Pool:       " + pool + "\nError:      " + Printable(why) + "\n\n";
+      all.state += pool + " cannot be read\n";
       all.exit_code = kExitFailure;
       continue;
     }
-    const PoolStatus status = DescribePool(*std::move(inspection));
+    const PoolStatus& status = *read;
     const scaling::TargetStatus& report = status.inspection.report.status;
-    rows.push_back({policy.ns + "/" + policy.pool, report.ready ? "yes" : "no",
-                    std::to_string(report.count), CountersText(status), Remark(status)});
+    rows.push_back({pool, report.ready ? "yes" : "no", std::to_string(report.count),
+                    CountersText(status), Remark(status)});
     pools.push_back(StatusDocument(status));
     whole += StatusTable(status, StatusDetail::kWide, run.terminal.width) + "\n";
     all.state += StateWithoutTimes(status);
-    const int exit_code = ExitCodeOf(status);
-    all.exit_code = Worse(all.exit_code, exit_code);
+    all.exit_code = Worse(all.exit_code, ExitCodeOf(status));
   }
   const Terminal& terminal = runs.front().terminal;
   if (arguments.output == "wide") {
@@ -230,7 +229,8 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
 }
 
 // The words without the pool's name.
-int ReadWords(StatusArguments* arguments, const ErrorWriter& errors) {
+int ReadWords(StatusArguments* arguments, const std::optional<std::string>& nearest_pool,
+              const ErrorWriter& errors) {
   // Two options that --all excludes have no fixed order in the help.
   if (arguments->all && arguments->history) {
     return errors.Refuse("--history is that of one pool: name it, without --all", kExitUsage);
@@ -240,7 +240,7 @@ int ReadWords(StatusArguments* arguments, const ErrorWriter& errors) {
     return errors.Refuse(
         "it takes a pool and a VM, and none of these is the label of an enabled "
         "policy, or several are VMs: " +
-            absl::StrJoin(words, ", "),
+            absl::StrJoin(words, ", ") + DidYouMean(nearest_pool),
         kExitUsage);
   }
   if (!words.empty()) arguments->vm = words.front();
@@ -250,10 +250,9 @@ int ReadWords(StatusArguments* arguments, const ErrorWriter& errors) {
 }  // namespace
 
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments) {
-  const config::PoolPolicy& policy = *run.settings.policy;
   const std::string title = "status of " +
                             (arguments.vm.empty() ? "" : "VM " + arguments.vm + " of ") + "pool " +
-                            policy.ns + "/" + policy.pool;
+                            KeyOf(run).ToString();
   return ShowLooks(run, arguments.watch, title, [&] { return LookAt(run, arguments); });
 }
 
@@ -277,7 +276,10 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
            "interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ShowStatus(run, *arguments); },
-       .check = [arguments, errors] { return ReadWords(arguments.get(), errors); },
+       .check =
+           [arguments, errors](const OperatorFiles& files) {
+             return ReadWords(arguments.get(), files.nearest_pool, errors);
+           },
        .words = &arguments->words,
        .is_for_all = [arguments] { return arguments->all; },
        .task_of_all =

@@ -183,8 +183,8 @@ std::shared_ptr<http::HttpTransport> SystemWaits::LimitOne(
   return std::make_shared<LimitedTransport>(inner, state_, system);
 }
 
-scaling::RawTransports SystemWaits::Limit(const scaling::RawTransports& transports,
-                                          const config::PluginConfig& config) {
+http::RawTransports SystemWaits::Limit(const http::RawTransports& transports,
+                                       const config::PluginConfig& config) {
   const auto harvester = kube::ResolveConnection(config.harvester);
   const auto nomad = nomad::ResolveConnection(config.nomad);
   const char* const harvester_key =

@@ -33,8 +33,8 @@ class SystemWaits {
   // then fail, and so do others for as long again, without being sent. The error names the system,
   // its address, what was asked, and what to check, and is not retried. Transports to the same
   // address share the limit. Blocking queries have only their own limit.
-  scaling::RawTransports Limit(const scaling::RawTransports& transports,
-                               const config::PluginConfig& config);
+  http::RawTransports Limit(const http::RawTransports& transports,
+                            const config::PluginConfig& config);
 
  private:
   class System;

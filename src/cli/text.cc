@@ -101,6 +101,20 @@ std::string Printable(std::string_view text) {
   return base::EscapeControls(base::WithoutSecrets(std::string(text)));
 }
 
+std::string PrintableLines(std::string_view lines) {
+  std::string text;
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+    text += Printable(lines.substr(begin, end - begin)) + "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+std::string Counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 bool MayBeSecret(std::string_view word) {
   // Tokens of Kubernetes, Rancher, Nomad and Vault are longer.
   constexpr std::size_t kLongest = 16;
@@ -113,6 +127,10 @@ std::string GivenWord(std::string_view word) {
 
 std::string Got(std::string_view word) {
   return MayBeSecret(word) ? "" : ", got " + GivenWord(word);
+}
+
+std::string DidYouMean(const std::optional<std::string>& nearest) {
+  return nearest.has_value() ? "; did you mean " + Printable(*nearest) + "?" : "";
 }
 
 std::string PrintableJson(Json document) {

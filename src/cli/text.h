@@ -4,6 +4,8 @@
 #define NOMAD_HARVESTER_CLI_TEXT_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,10 @@ namespace nomad_harvester::cli {
 // Returns one line without control sequences and secrets; text from other systems may contain
 // anything.
 std::string Printable(std::string_view text);
+// Likewise of each line; the last one ends with a newline, too.
+std::string PrintableLines(std::string_view lines);
+// "1 VM", "2 VMs".
+std::string Counted(std::int64_t count, const std::string& what);
 
 // Quotes a command-line word for an error. Words that may be secrets are not repeated: a setting
 // given without --set, or a token.
@@ -24,6 +30,9 @@ bool MayBeSecret(std::string_view word);
 std::string GivenWord(std::string_view word);
 // ", got "abc""; empty if the word may be a secret.
 std::string Got(std::string_view word);
+
+// "; did you mean web?"; empty without a nearest name.
+std::string DidYouMean(const std::optional<std::string>& nearest);
 
 // Returns the document in ASCII, so that no control character reaches a terminal, and without
 // secrets in its texts; member names are our own. Ends with a newline.

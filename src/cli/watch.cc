@@ -93,7 +93,7 @@ class Watch {
 
  private:
   // Waits for the interval; true if it should look again.
-  bool Waits() const { return run_.context.Sleep(arguments_.interval).ok() && run_.out.good(); }
+  bool Waits() const { return run_.context.Sleep(arguments_.interval).ok() && run_.IsRead(); }
 
   void Draw(const Look& seen, const std::string& shown) const {
     const std::size_t width = run_.terminal.width;

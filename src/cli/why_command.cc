@@ -16,7 +16,6 @@
 #include "nomad_harvester/demand/names.h"
 #include "nomad_harvester/scaling/check.h"
 
-#include "absl/strings/str_split.h"
 #include "command.h"
 #include "demand_view.h"
 #include "nlohmann/json.hpp"
@@ -48,10 +47,7 @@ std::vector<std::string> HoldsOf(const DemandPool& pool, std::int64_t needed) {
     holds.push_back("Harvester was not asked: " + base::OneLine(pool.problem));
     return holds;
   }
-  const CommandRun& run = *pool.run;
-  auto inspection =
-      run.maintenance.Inspect(run.context.WithTimeout(kOperatorBudget), *run.settings.policy,
-                              run.settings.defines_vms, run.settings.pools_of_files);
+  auto inspection = InspectPool(*pool.run);
   if (!inspection.ok()) {
     holds.push_back(base::OneLine(base::Message(inspection.status())));
     return holds;
@@ -106,9 +102,7 @@ absl::StatusOr<JobKey> FindJob(const std::map<JobKey, std::uint64_t>& jobs,
     }
     if (job.first == arguments.ns) names.push_back(job.second);
   }
-  const auto nearest = base::NearestName(arguments.job, names);
-  return absl::NotFoundError(text +
-                             (nearest.has_value() ? "; did you mean " + *nearest + "?" : ""));
+  return absl::NotFoundError(text + DidYouMean(base::NearestName(arguments.job, names)));
 }
 
 // One group of the job that waits.
@@ -239,11 +233,7 @@ int ShowWhy(const DemandRun& run, const WhyArguments& arguments) {
       waiting.empty() ? "Nothing of job " + TextOf(*job) + " waits for a node.\n" : "";
   for (const Waiting& each : waiting) text += GroupText(each, *queries);
   for (const Held& each : held) text += HeldText(each);
-  std::string printable;
-  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    printable += Printable(base::ToStd(line)) + "\n";
-  }
-  run.out << Fold(printable, run.terminal.width, 2);
+  run.out << Fold(PrintableLines(text), run.terminal.width, 2);
   return kExitOk;
 }
 

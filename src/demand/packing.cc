@@ -365,7 +365,8 @@ void Packer::PackIntoNew(Item& item, DistinctCounts& counts, std::int64_t& left)
     if (left > 0) fill(bin);
     return left > 0;
   });
-  while (left > 0 && static_cast<std::int64_t>(new_bins_.all().size()) < most_added_) {
+  while (left > 0 && demand.nodes < kMaxAddedForGroup &&
+         static_cast<std::int64_t>(new_bins_.all().size()) < most_added_) {
     const bool made = std::any_of(models_.begin(), models_.end(), [&](const Model& model) {
       Bin bin{.room = model.room, .spot = {nullptr, new_bins_.all().size()}};
       if (!fill(bin)) return false;
@@ -382,6 +383,7 @@ void Packer::PackIntoNew(Item& item, DistinctCounts& counts, std::int64_t& left)
   demand.verdict = demand.why.empty() || into_new != 0 ? Verdict::kNeedsNodes
                    : counts.CannotTell()               ? Verdict::kCannotTell
                                                        : Verdict::kImpossible;
+  if (left > 0 && demand.why.empty()) demand.why = "more nodes are not counted";
 }
 
 std::optional<std::pair<Verdict, std::string>> Packer::Objection(const Asked& asked) const {

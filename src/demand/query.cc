@@ -154,9 +154,9 @@ bool AddHeadroom(Query& query, std::string_view value, std::string& problem) {
   }
   if (open > 0) {
     const auto count = base::ParseInt(value.substr(0, open - 1));
-    if (value[open - 1] != 'x' || !count.ok() || *count < 1 || *count > kMaxAdded) {
+    if (value[open - 1] != 'x' || !count.ok() || *count < 1 || *count > kMaxAddedForGroup) {
       problem = base::Quoted(value.substr(0, open)) + " is no number of units from 1x to " +
-                std::to_string(kMaxAdded) + "x";
+                std::to_string(kMaxAddedForGroup) + "x";
       return false;
     }
     headroom.count = *count;

@@ -123,7 +123,7 @@ absl::Status Service::SetConfig(const config::StringMap& settings) {
   NH_ASSIGN_OR_RETURN(config::PluginConfig parsed,
                       config::ParseApmConfig(settings, options_.environment));
   auto config = std::make_shared<const config::PluginConfig>(std::move(parsed));
-  NH_ASSIGN_OR_RETURN(ApmTransports made, options_.transports(*config));
+  NH_ASSIGN_OR_RETURN(http::RawTransports made, options_.transports(*config));
   std::set<std::string> warnings(config->warnings.begin(), config->warnings.end());
   warnings.insert(config->missing_token_files.begin(), config->missing_token_files.end());
   warnings.insert(made.warnings.begin(), made.warnings.end());
@@ -302,8 +302,8 @@ void Service::Tell(Session& session, const demand::Query& query, const Reading& 
 
 }  // namespace
 
-absl::StatusOr<ApmTransports> MakeCurlTransports(const config::PluginConfig& config) {
-  ApmTransports made;
+absl::StatusOr<http::RawTransports> MakeCurlTransports(const config::PluginConfig& config) {
+  http::RawTransports made;
   NH_ASSIGN_OR_RETURN(made.nomad,
                       http::MakeTransport("Nomad", nomad::ResolveConnection(config.nomad),
                                           nomad::NomadTokenHeader(), &made.warnings));

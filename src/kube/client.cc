@@ -141,9 +141,6 @@ absl::Status CheckIsList(const base::JsonListReader& list, const ResourceType& t
                         "changes its replies");
 }
 
-// Nothing acts on a pool's history (rule T3): a write of it may still take effect once others act.
-bool IsRecordOnly(const ResourceType& type) { return type.plural == kConfigMaps.plural; }
-
 }  // namespace
 
 KubeClient::KubeClient(std::shared_ptr<http::HttpTransport> transport)
@@ -189,7 +186,7 @@ absl::StatusOr<Observed> KubeClient::Create(const runtime::Context& context,
   http::HttpRequest request = Request(http::Method::kPost, path + query, purpose);
   SetBody(request, object, kJson);
   request.effect = dry_run ? http::Effect::kRead : http::Effect::kWrite;
-  request.late_is_harmless = IsRecordOnly(type);
+  request.late_is_harmless = type.late_is_harmless;
   return ExchangeObject(*transport_, context, std::move(request));
 }
 
@@ -207,7 +204,7 @@ absl::StatusOr<Observed> KubeClient::MergePatch(const runtime::Context& context,
   SetBody(request, patch, kMergePatch);
   request.effect = http::Effect::kWrite;
   request.idempotency = conditional ? http::Idempotency::kIdempotent : http::Idempotency::kOnce;
-  request.late_is_harmless = IsRecordOnly(type);
+  request.late_is_harmless = type.late_is_harmless;
   return ExchangeObject(*transport_, context, std::move(request));
 }
 

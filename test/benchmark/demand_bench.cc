@@ -235,7 +235,9 @@ Costs Measure(std::size_t nodes) {
   options.clock = &clock;
   options.random = support::MakeSeededRandom(1);
   options.logger = log::Logger(std::make_shared<support::RecordingSink>(), log::Level::kError);
-  options.transports = [&](const config::PluginConfig&) { return ApmTransports{.nomad = nomad}; };
+  options.transports = [&](const config::PluginConfig&) {
+    return http::RawTransports{.nomad = nomad};
+  };
   options.executor = &executor;
   const auto service = MakeDemandService(std::move(options));
   Check(service->SetConfig({{"nomad_address", "http://nomad:4646"}}).ok(), "a configuration");

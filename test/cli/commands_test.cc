@@ -23,6 +23,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "cli/captured_output.h"
+#include "error_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -236,6 +237,18 @@ TEST_F(Commands, a_reader_who_has_left_is_an_error_without_words) {
   EXPECT_THAT(outcome.err, IsEmpty());
 }
 
+TEST_F(Commands, standard_output_has_a_reader_until_the_other_end_of_its_pipe_is_closed) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const CapturedOutput output;
+  EXPECT_TRUE(HasReader()) << "a file";
+  dup2(ends[1], STDOUT_FILENO);
+  close(ends[1]);
+  EXPECT_TRUE(HasReader());
+  close(ends[0]);
+  EXPECT_FALSE(HasReader());
+}
+
 TEST_F(Commands, T3_the_history_is_that_of_one_pool) {
   const Outcome all = Call({"status", "--all", "--history"});
   EXPECT_EQ(all.exit_code, 2);
@@ -362,8 +375,8 @@ TEST_F(Commands, an_argument_that_is_wrong_or_too_many_is_repeated_with_what_is_
   EXPECT_THAT(Call({"scale", "--count", "three"}).err,
               HasSubstr("scale: --count: must be a whole number without leading zeros, such as 3, "
                         "got \"three\"; run with --help for more information\n"));
-  EXPECT_THAT(Call({"scale", "three"}).err, HasSubstr("--count is required; for example: "))
-      << "it could be a pool";
+  EXPECT_THAT(Call({"scale", "three"}).err,
+              HasSubstr("--count is required; \"three\" is no count; for example: "));
   EXPECT_THAT(Call({"plan", "--count", "-1"}).err, HasSubstr("such as 3, got \"-1\""));
   EXPECT_THAT(Call({"status", "-w", "--interval", "9"}).err,
               HasSubstr("must be a duration of at least 1s, such as 5s or 1m, got \"9\""));
@@ -450,7 +463,7 @@ TEST_F(Commands, an_argument_that_is_also_an_option_is_told_once) {
 
 TEST_F(Commands, the_help_of_each_command_that_asks_a_system_has_the_exit_code_of_ctrl_c) {
   for (const char* command : {"init", "check", "status", "demand", "why", "gc", "adopt", "pause",
-                              "resume", "plan", "scale", "render"}) {
+                              "resume", "replace", "evacuate", "plan", "scale", "render"}) {
     EXPECT_THAT(Call({"help", command}).out, EndsWith(", 130 interrupted.\n")) << command;
   }
 }
@@ -559,9 +572,22 @@ TEST_F(Commands, demand_and_why_do_not_mix_the_answers_of_two_apm_blocks) {
     words.insert(words.end(), {"--agent-config", agent});
     const Outcome outcome = Call(words);
     EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("the policies ask the apm blocks east, west, which differ: "
-                                       "give --policy-name"));
+    EXPECT_THAT(outcome.err,
+                HasSubstr("the policies ask the apm blocks east, west, which differ in "
+                          "nomad_address: give --policy-name of a policy"));
+    // The block of one policy's check, or what is the same in both, is no mixture.
+    std::vector<std::string> one = words;
+    one.insert(one.end(), {"--policy-name", "west", "--set", "request_timeout=soon"});
+    EXPECT_THAT(Call(one).err, AllOf(HasSubstr(": using the apm block west\n"),
+                                     HasSubstr("request_timeout: "), Not(HasSubstr("differ"))));
+    words.insert(words.end(), {"--set", "nomad_address=ftp://n"});
+    EXPECT_THAT(Call(words).err,
+                AllOf(HasSubstr("nomad_address: "), Not(HasSubstr("which differ"))));
   }
+  const Outcome query = Call({"demand", "nodes-needed node_class=web", "--agent-config", agent});
+  EXPECT_EQ(query.exit_code, 2);
+  EXPECT_THAT(query.err, HasSubstr("no check names one of the apm blocks east, west, which differ "
+                                   "in nomad_address: give --policy-name of a policy"));
 }
 
 // The agent's files with these policies, and an address that is refused before it is asked.
@@ -636,9 +662,27 @@ TEST_F(AgentsFilesOfTwo, each_command_takes_its_pool_by_the_label_of_the_policy)
        {std::vector<std::string>{"demand", "web"}, {"why", "shop", "web"}, {"gc", "web"}}) {
     EXPECT_THAT(Find(command).err, HasSubstr("nomad_address: ")) << "it would also do without";
   }
-  EXPECT_THAT(Find({"pause", "wep"}).err, HasSubstr("has no policy \"wep\"; it has\n"));
+  EXPECT_THAT(Find({"pause", "batch"}).err, HasSubstr("has no policy \"batch\"; it has\n"));
+  EXPECT_THAT(Find({"pause", "wep"}).err,
+              HasSubstr("has no policy \"wep\"; did you mean web? It has\n"));
   EXPECT_EQ(Find({"pause", "web", "--policy-name", "web"}).exit_code, 2);
   EXPECT_EQ(Find({"status", "web", "--all"}).exit_code, 2);
+}
+
+TEST_F(AgentsFilesOfTwo, name_the_nearest_pool_for_a_word_that_is_none) {
+  EXPECT_THAT(
+      Find({"scale", "wep"}).err,
+      HasSubstr("--count is required; \"wep\" is neither a count nor the label of a policy; "
+                "did you mean web? For example: "));
+  EXPECT_THAT(
+      Find({"plan", "batch"}).err,
+      HasSubstr("is neither a count nor the label of a policy; the policies are db, web; "));
+  EXPECT_THAT(Find({"scale", "web"}).err, HasSubstr("--count is required; for example: "));
+  EXPECT_THAT(Find({"status", "wep"}).err, HasSubstr("did you mean web?\n"));
+  EXPECT_THAT(Find({"status", "wep", "web-7"}).err, HasSubstr("did you mean web?\n"));
+  EXPECT_THAT(Find({"demand", "wep"}).err,
+              HasSubstr("\"wep\" is neither a query nor the label of an enabled policy; did you "
+                        "mean web?\n"));
 }
 
 TEST_F(AgentsFilesOfTwo, are_completed_by_pools_and_their_namespaces) {
@@ -677,6 +721,11 @@ TEST_F(AgentsFilesOfAWorld, let_status_work_bare_and_by_the_pools_name) {
   EXPECT_EQ(named.out, bare.out);
   EXPECT_THAT(Find({"status", "workers", "workers-7"}).err,
               HasSubstr("pool default/workers has no VM workers-7"));
+  EXPECT_THAT(Find({"status", "worker"}).err,
+              HasSubstr("pool default/workers has no VM worker, and no enabled policy has this "
+                        "label; did you mean workers?"));
+  EXPECT_THAT(Find({"replace", "worker", "--yes"}).err,
+              HasSubstr("has no VM worker; did you mean workers?"));
 }
 
 TEST_F(AgentsFilesOfAWorld, are_completed_by_hosts) {
@@ -988,9 +1037,9 @@ TEST_F(Commands, completion_and_each_manual_page_tell_every_option) {
   EXPECT_EQ(Call({"manual", "gcc"}).exit_code, 2);
 }
 
-// Runs status against a system that accepts connections and does not reply, and sends the signal
-// once it waits.
-int ExitOfInterruptedStatus(int signal) {
+// Runs the command against a system that accepts connections and does not reply, and sends the
+// signal once it waits.
+int ExitOfInterrupted(std::vector<std::string> command, int signal) {
   const support::Listener silent;
   sigset_t all;
   sigemptyset(&all);
@@ -1003,19 +1052,21 @@ int ExitOfInterruptedStatus(int signal) {
     while (read(connection, &byte, 1) > 0) continue;
     close(connection);
   });
-  const int exit_code = Main(
-      {"status", "--set", "harvester_url=" + silent.url(), "--set", "nomad_address=" + silent.url(),
-       "--set", "node_group_name=web", "--set", "node_class=web"},
-      {{kAgentConfigVariable, ""}});
+  command.insert(command.end(), {"--set", "harvester_url=" + silent.url(), "--set",
+                                 "nomad_address=" + silent.url(), "--set", "node_group_name=web",
+                                 "--set", "node_class=web"});
+  const int exit_code = Main(command, {{kAgentConfigVariable, ""}});
   operator_thread.join();
   return exit_code;
 }
 
 TEST_F(Commands, a_command_that_a_signal_ends_tells_it_by_its_exit_code) {
   const CapturedOutput output;
-  EXPECT_EQ(ExitOfInterruptedStatus(SIGINT), 130);
-  EXPECT_EQ(ExitOfInterruptedStatus(SIGTERM), 143);
-  EXPECT_EQ(ExitOfInterruptedStatus(SIGHUP), 129) << "the terminal was closed";
+  EXPECT_EQ(ExitOfInterrupted({"status"}, SIGINT), 130);
+  EXPECT_EQ(ExitOfInterrupted({"status"}, SIGTERM), 143);
+  EXPECT_EQ(ExitOfInterrupted({"status"}, SIGHUP), 129) << "the terminal was closed";
+  EXPECT_EQ(ExitOfInterrupted({"evacuate", "rack1-a", "--yes"}, SIGINT), 130);
+  EXPECT_EQ(ExitOfInterrupted({"replace", "web-1", "--yes", "-o", "json"}, SIGINT), 130);
   EXPECT_THAT(output.Stderr(), HasSubstr("nomad-harvester status: "));
 }
 

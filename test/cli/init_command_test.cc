@@ -156,11 +156,12 @@ TEST_F(InitCommand, asks_again_for_a_name_that_a_pool_cannot_have_and_for_nothin
   EXPECT_THAT(Policy(), AllOf(Contains(Pair("node_group_name", "web")),
                               Contains(Pair("networks", "default/vlan200"))));
   const std::string asked = "Name of the pool [workers]: ";
-  EXPECT_THAT(out_.str(), testing::StartsWith(asked +
-                                              "node_group_name: must be a DNS label of at most 40 "
-                                              "characters (got \"Web Workers\"); use a-z, 0-9 and "
-                                              "'-', with a letter or digit at both ends\n" +
-                                              asked + "\n  1  default\n"));
+  EXPECT_THAT(out_.str(),
+              testing::StartsWith(asked +
+                                  "the name of a pool: must be a DNS label of at most 40 "
+                                  "characters (got \"Web Workers\"); use a-z, 0-9 and "
+                                  "'-', with a letter or digit at both ends\n" +
+                                  asked + "\n  1  default\n"));
 }
 
 TEST_F(InitCommand, an_interrupted_question_writes_nothing) {
@@ -249,7 +250,8 @@ TEST_F(InitCommand, a_pools_name_that_cannot_be_one_is_refused) {
   arguments_.pool = "Web Workers";
   EXPECT_EQ(Init(Answers({})), kExitUsage);
   EXPECT_EQ(out_.str(), "") << "before any question";
-  EXPECT_THAT(err_.str(), HasSubstr("node_group_name"));
+  EXPECT_THAT(err_.str(), HasSubstr("--pool: must be a DNS label of at most 40 characters (got "
+                                    "\"Web Workers\"); use a-z, 0-9 and '-'"));
   EXPECT_FALSE(std::filesystem::exists(arguments_.dir));
 }
 

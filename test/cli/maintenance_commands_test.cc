@@ -1465,6 +1465,32 @@ TEST_F(MaintenanceCommands, R7_evacuate_tells_a_program_which_vms_have_left) {
   EXPECT_THAT(document["error"].get<std::string>(), HasSubstr("interrupted"));
 }
 
+TEST_F(MaintenanceCommands, R7_evacuate_that_nobody_reads_ends_and_leaves_what_was_asked_for) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string host = cluster_.HostOfVm(vm);
+  ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
+  has_reader_ = [] { return false; };
+  for (const char* const output : {"json", kForPeople}) {
+    EXPECT_EQ(Call("evacuate",
+                   [&](const CommandRun& run) {
+                     return EvacuateHost(
+                         run, {.output = output, .host = host, .all = true, .yes = true});
+                   }),
+              1);
+    EXPECT_NE(
+        cluster_.Vm(vm)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace", ""),
+        "");
+  }
+}
+
+TEST_F(MaintenanceCommands, status_that_watches_ends_once_nobody_reads) {
+  ASSERT_TRUE(Scale(1).ok());
+  has_reader_ = [] { return false; };
+  watch_ = true;
+  EXPECT_EQ(Status(), 0);
+}
+
 TEST_F(MaintenanceCommands, R1_cancel_takes_back_the_named_request_alone_and_without_a_name_all) {
   ASSERT_TRUE(Scale(2).ok());
   std::vector<std::string> vms;

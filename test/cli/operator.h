@@ -25,8 +25,8 @@
 
 namespace nomad_harvester::cli {
 
-inline scaling::RawTransports TransportsOf(simulator::Cluster& cluster, const std::string& client) {
-  scaling::RawTransports transports;
+inline http::RawTransports TransportsOf(simulator::Cluster& cluster, const std::string& client) {
+  http::RawTransports transports;
   transports.harvester = cluster.HarvesterTransport(client);
   transports.nomad = cluster.NomadTransport(client);
   return transports;
@@ -64,7 +64,8 @@ class OperatorTest : public testing::Test {
                  .err = err_,
                  .errors = errors,
                  .terminal = terminal_,
-                 .prompter = prompter});
+                 .prompter = prompter,
+                 .has_reader = has_reader_});
   }
   // One of the two systems accepts requests and never replies.
   void Hang(simulator::System system, const std::string& resource = "") {
@@ -99,6 +100,7 @@ class OperatorTest : public testing::Test {
   std::ostringstream out_;
   std::ostringstream err_;
   Terminal terminal_;
+  bool (*has_reader_)() = [] { return true; };
 };
 
 }  // namespace nomad_harvester::cli

@@ -161,6 +161,51 @@ TEST_F(OperatorFilesTest, a_word_that_is_the_label_of_an_enabled_policy_is_the_p
   EXPECT_THAT(words, ElementsAre("web")) << "the error is that of reading the files";
 }
 
+TEST_F(OperatorFilesTest, a_word_that_resembles_the_label_of_an_enabled_policy_is_told_so) {
+  Write("policies/a.hcl", Policy("web") + Policy("db") + Policy("off", "harvester", "false"));
+  const auto nearest = [&](std::vector<std::string> words) {
+    OperatorFiles files = {.policy = dir_.Path("policies")};
+    TakePolicyName(&files, &words);
+    return files.nearest_pool;
+  };
+  EXPECT_EQ(nearest({"web-4xq7m2ka"}), std::nullopt) << "a VM";
+  EXPECT_EQ(nearest({"web-4xq7m2ka", "wep"}), "web");
+  EXPECT_EQ(nearest({"offf"}), std::nullopt) << "the agent does not scale by it";
+  EXPECT_EQ(nearest({"web", "da"}), std::nullopt) << "the pool is named";
+}
+
+TEST_F(OperatorFilesTest, each_file_is_read_once_for_a_command) {
+  const std::string agent =
+      Write("agent.hcl", Target("harvester", "x = 1") + "policy {\n  dir = \"" +
+                             dir_.Path("policies") + "\"\n}\n");
+  Write("policies/b.hcl", Policy("db"));
+  OperatorFiles files = {.agent_config = {agent}, .policy = Write("policies/a.hcl", Policy("web"))};
+  std::vector<std::string> words = {"web"};
+  TakePolicyName(&files, &words);
+  for (const char* const name : {"agent.hcl", "policies/a.hcl", "policies/b.hcl"}) {
+    Write(name, "not read again");
+  }
+  Write("policies/b.hcl", Policy("ci"));
+  FileSettings settings = Read(files);
+  EXPECT_EQ(settings.policy_name, "web");
+  EXPECT_EQ(settings.pools.back().label, "ci")
+      << "the others of the directory were not read before";
+  Write("policies/b.hcl", "not read again");
+  EXPECT_EQ(Read(files).pools.back().label, "ci");
+}
+
+TEST_F(OperatorFilesTest, L11_a_policy_is_known_by_its_label_if_the_files_have_one_for_the_pool) {
+  const FileSettings settings =
+      Read({.policy = Write("a.hcl", Policy("web") + Policy("db")), .policy_name = "db"});
+  const scaling::PoolKey web = {.ns = "default", .pool = "web"};
+  EXPECT_EQ(settings.PolicyOf(web, "5f0e"), "web");
+  EXPECT_EQ(settings.PolicyOf({.ns = "nomad", .pool = "web"}, "5f0e"), "5f0e");
+  FileSettings twice = settings;
+  twice.pools.push_back(settings.pools.front());
+  twice.pools.back().label = "web2";
+  EXPECT_EQ(twice.PolicyOf(web, "5f0e"), "5f0e") << "which one it was is not known";
+}
+
 TEST_F(OperatorFilesTest, the_examples_are_read) {
   const FileSettings settings = Read({.agent_config = {support::SourcePath("examples/agent.hcl")},
                                       .policy = support::SourcePath("examples/policy.hcl")});
@@ -225,7 +270,7 @@ TEST_F(OperatorFilesTest, S5_the_pools_of_all_enabled_policies_of_the_plugin_are
   Write("policies/b.hcl", Policy("elsewhere", "asg"));
   const FileSettings settings =
       Read({.agent_config = {agent}, .policy = dir_.Path("policies"), .policy_name = "web"});
-  EXPECT_THAT(PoolsOfHarvester(settings, {}),
+  EXPECT_THAT(PoolsOfHarvester(settings, settings.plugin, {}),
               ElementsAre(scaling::PoolKey{.ns = "default", .pool = "db"},
                           scaling::PoolKey{.ns = "default", .pool = "web"}));
 }
@@ -239,9 +284,15 @@ TEST_F(OperatorFilesTest, S5_a_policy_of_another_harvester_has_no_pool_here) {
   const FileSettings settings =
       Read({.agent_config = {agent}, .policy = dir_.Path("policies"), .policy_name = "web"});
   const scaling::PoolKey ci = {.ns = "default", .pool = "ci"};
-  EXPECT_THAT(PoolsOfHarvester(settings, {}), AllOf(testing::SizeIs(2), Not(Contains(ci))));
-  EXPECT_THAT(PoolsOfHarvester(settings, {{"HARVESTER_URL", "https://one"}}), Contains(ci))
+  EXPECT_THAT(PoolsOfHarvester(settings, settings.plugin, {}),
+              AllOf(testing::SizeIs(2), Not(Contains(ci))));
+  EXPECT_THAT(PoolsOfHarvester(settings, settings.plugin, {{"HARVESTER_URL", "https://one"}}),
+              Contains(ci))
       << "the environment names the same one for all targets";
+  const auto pools = PoolsOfHarvester(settings, {{"harvester_url", "https://west"}}, {});
+  EXPECT_THAT(pools, AllOf(Contains(ci), Contains(scaling::PoolKey{.ns = "default", .pool = "web"}),
+                           testing::SizeIs(2)))
+      << "--set says where the pools of the own target are";
 }
 
 TEST_F(OperatorFilesTest, S5_the_other_files_of_the_agents_directory_count_as_well) {
@@ -251,7 +302,7 @@ TEST_F(OperatorFilesTest, S5_the_other_files_of_the_agents_directory_count_as_we
                              dir_.Path("policies") + "\"\n}\n");
   const FileSettings settings =
       Read({.agent_config = {agent}, .policy = Write("policies/a.hcl", Policy("web"))});
-  EXPECT_THAT(PoolsOfHarvester(settings, {}),
+  EXPECT_THAT(PoolsOfHarvester(settings, settings.plugin, {}),
               Contains(scaling::PoolKey{.ns = "default", .pool = "db"}));
 }
 
@@ -275,7 +326,8 @@ TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
                 policies + "/a.hcl:1:1\n  db: target \"harvester\", " + policies +
                 "/a.hcl:12:1\n  ci: target \"harvester\", " + policies + "/b.json:1:14");
   EXPECT_THAT(Problem({.policy = policies, .policy_name = "wbe"}),
-              AllOf(StartsWith("--policy-name: " + policies + " has no policy \"wbe\"; it has"),
+              AllOf(StartsWith("--policy-name: " + policies +
+                               " has no policy \"wbe\"; did you mean web? It has"),
                     HasSubstr("\n  asg: target \"aws-asg\"")));
   Write("policies/c.hcl", Policy("ci"));
   EXPECT_THAT(Problem({.policy = policies, .policy_name = "ci"}),

@@ -113,7 +113,7 @@ class PlanCommands : public OperatorTest {
       options.logger = log::Logger(progress, log::Level::kDebug);
       options.environment = environment_;
       options.transports = [this, client](const config::PluginConfig&) {
-        return absl::StatusOr<scaling::RawTransports>(TransportsOf(cluster_, client));
+        return absl::StatusOr<http::RawTransports>(TransportsOf(cluster_, client));
       };
       options.foreground = &executor_;
       options.background = background_;
@@ -769,6 +769,9 @@ TEST_F(PlanCommands, L11_scale_warns_of_the_agents_policy_that_scaled_the_pool_l
   EXPECT_THAT(out_.str(), Not(HasSubstr("an agent"))) << "nothing is changed";
   EXPECT_EQ(Scale({.count = 0}, "n"), 1);
   EXPECT_THAT(out_.str(), HasSubstr(std::string(kWarning) + "\nRemove 1 VM? [y/N] "));
+  settings_.files.pools = {{.key = {.ns = "nomad", .pool = "web"}, .label = "batch-workers"}};
+  EXPECT_EQ(Scale({.count = 0}, "n"), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("by policy batch-workers, and may scale it back"));
 }
 
 TEST_F(PlanCommands, scale_in_asks_first) {
@@ -901,6 +904,17 @@ TEST_F(PlanCommands, scale_that_is_interrupted_in_the_watch_says_who_goes_on) {
   EXPECT_THAT(err_.str(),
               HasSubstr("interrupted; the agent or nomad-harvester gc finishes or undoes"));
   EXPECT_THAT(out_.str(), HasSubstr("not counted: " + FirstVm() + " is draining\n"));
+}
+
+TEST_F(PlanCommands, scale_that_nobody_reads_ends_its_watch) {
+  HangInTheWatch();
+  has_reader_ = [] { return false; };
+  const base::MonoTime begin = clock_.Now();
+  EXPECT_EQ(Scale({.count = 0, .output = "json", .yes = true}), 1);
+  EXPECT_LT(clock_.Now() - begin, std::chrono::minutes(1));
+  EXPECT_EQ(json::parse(out_.str())["outcome"], "failed");
+  EXPECT_THAT(err_.str(), HasSubstr("nobody reads the output any more; the agent or "
+                                    "nomad-harvester gc goes on"));
 }
 
 TEST_F(PlanCommands, scale_fails_if_its_failure_is_recorded_on_the_lease) {

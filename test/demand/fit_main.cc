@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<demand::NodeFit>> FitOf(const std::string& address,
                                                    const std::vector<std::string>& nodes) {
   NH_ASSIGN_OR_RETURN(const config::PluginConfig config,
                       config::ParseApmConfig({{"nomad_address", address}}, {}));
-  NH_ASSIGN_OR_RETURN(demand::ApmTransports made, demand::MakeCurlTransports(config));
+  NH_ASSIGN_OR_RETURN(http::RawTransports made, demand::MakeCurlTransports(config));
   const auto clock = runtime::MakeSystemClock();
   runtime::WorkerPool workers({.threads = 8});
   demand::Reader reader(demand::MakeClient(config, std::move(made.nomad),

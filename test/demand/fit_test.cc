@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "demand/builders.h"
+#include "demand/dice.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -315,19 +315,6 @@ TEST(Fit, C19_cores_take_the_share_of_each_node) {
 
 constexpr unsigned kMixes = 1000;
 constexpr int kOrders = 10;
-
-class Dice {
- public:
-  explicit Dice(unsigned seed) : engine_(seed) {}
-  std::int64_t Below(std::int64_t n) {
-    return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(n));
-  }
-  bool OneIn(std::int64_t n) { return Below(n) == 0; }
-  std::mt19937& engine() { return engine_; }
-
- private:
-  std::mt19937 engine_;
-};
 
 // A node by its sums alone, without the code under test.
 struct Machine {

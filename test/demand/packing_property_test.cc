@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <tuple>
@@ -14,6 +13,7 @@
 #include "nomad_harvester/demand/packing.h"
 
 #include "demand/builders.h"
+#include "demand/dice.h"
 #include "gtest/gtest.h"
 
 namespace nomad_harvester::demand {
@@ -21,59 +21,46 @@ namespace {
 
 constexpr int kWorlds = 400;
 
-class Random {
- public:
-  explicit Random(unsigned seed) : engine_(seed) {}
-  std::int64_t Below(std::int64_t n) {
-    return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(n));
-  }
-  bool OneIn(std::int64_t n) { return Below(n) == 0; }
-  std::mt19937& engine() { return engine_; }
-
- private:
-  std::mt19937 engine_;
-};
-
-Group RandomGroup(Random& random, const std::string& job) {
-  Group group = MakeWork(job, 100 * (1 + random.Below(35)), 256 * (1 + random.Below(30)));
-  group.need.disk_mb = 100 * random.Below(20);
-  group.priority = 10 * (1 + random.Below(9));
-  if (random.OneIn(6)) group.need.cores = 1 + random.Below(3);
-  if (random.OneIn(5)) group.static_ports = {static_cast<std::uint16_t>(80 + random.Below(2))};
-  if (random.OneIn(6)) group.devices = {{.name = "gpu", .count = 1 + random.Below(2)}};
-  if (random.OneIn(5)) group.distinct = {{.property = "${node.unique.id}", .whole_job = true}};
-  if (random.OneIn(8)) group.distinct.push_back({.property = "${meta.rack}", .limit = 2});
-  if (random.OneIn(6)) group.constraints = {{"${meta.rack}", "is_set", ""}};
-  if (random.OneIn(9)) group.constraints = {{"${attr.kernel.name}", "=", "windows"}};
+Group RandomGroup(Dice& dice, const std::string& job) {
+  Group group = MakeWork(job, 100 * (1 + dice.Below(35)), 256 * (1 + dice.Below(30)));
+  group.need.disk_mb = 100 * dice.Below(20);
+  group.priority = 10 * (1 + dice.Below(9));
+  if (dice.OneIn(6)) group.need.cores = 1 + dice.Below(3);
+  if (dice.OneIn(5)) group.static_ports = {static_cast<std::uint16_t>(80 + dice.Below(2))};
+  if (dice.OneIn(6)) group.devices = {{.name = "gpu", .count = 1 + dice.Below(2)}};
+  if (dice.OneIn(5)) group.distinct = {{.property = "${node.unique.id}", .whole_job = true}};
+  if (dice.OneIn(8)) group.distinct.push_back({.property = "${meta.rack}", .limit = 2});
+  if (dice.OneIn(6)) group.constraints = {{"${meta.rack}", "is_set", ""}};
+  if (dice.OneIn(9)) group.constraints = {{"${attr.kernel.name}", "=", "windows"}};
   return group;
 }
 
-World RandomWorld(Random& random) {
+World RandomWorld(Dice& dice) {
   World world;
   Resources capacity = MakeNode("").capacity;
   capacity.devices = {{"nvidia/gpu/T4", 2}};
-  const std::int64_t nodes = 1 + random.Below(8);
+  const std::int64_t nodes = 1 + dice.Below(8);
   for (std::int64_t i = 0; i < nodes; ++i) {
     PoolNode node = MakeNode("n" + std::to_string(i), capacity);
-    Edit(node).meta["rack"] = "r" + std::to_string(random.Below(3));
-    if (random.OneIn(6)) Edit(node).status = nomad::NodeStatus::kInitializing;
-    if (random.OneIn(6)) Edit(node).eligible = false;
-    if (random.OneIn(9)) Edit(node).meta["harvester_protect"] = "true";
-    const std::int64_t works = random.Below(3);
+    Edit(node).meta["rack"] = "r" + std::to_string(dice.Below(3));
+    if (dice.OneIn(6)) Edit(node).status = nomad::NodeStatus::kInitializing;
+    if (dice.OneIn(6)) Edit(node).eligible = false;
+    if (dice.OneIn(9)) Edit(node).meta["harvester_protect"] = "true";
+    const std::int64_t works = dice.Below(3);
     for (std::int64_t k = 0; k < works; ++k) {
-      Group group = MakeWork("j" + std::to_string(random.Below(6)), 500, 512);
-      if (random.OneIn(3)) group.static_ports = {80};
+      Group group = MakeWork("j" + std::to_string(dice.Below(6)), 500, 512);
+      if (dice.OneIn(3)) group.static_ports = {80};
       node = With(node, group);
     }
-    if (random.OneIn(9) && !node.work.empty()) DrainByTarget(node);
+    if (dice.OneIn(9) && !node.work.empty()) DrainByTarget(node);
     world.nodes.push_back(node);
   }
-  const std::int64_t groups = 1 + random.Below(6);
+  const std::int64_t groups = 1 + dice.Below(6);
   for (std::int64_t i = 0; i < groups; ++i) {
-    world.pending.push_back(Waiting(RandomGroup(random, "j" + std::to_string(i)),
-                                    1 + random.Below(12), random.OneIn(4)));
+    world.pending.push_back(
+        Waiting(RandomGroup(dice, "j" + std::to_string(i)), 1 + dice.Below(12), dice.OneIn(4)));
   }
-  if (random.OneIn(3)) {
+  if (dice.OneIn(3)) {
     Group system = MakeWork("logs", 300, 256);
     system.job_type = "system";
     world.system = {std::make_shared<const Group>(system)};
@@ -81,9 +68,9 @@ World RandomWorld(Random& random) {
   return world;
 }
 
-Query RandomQuery(Random& random) {
+Query RandomQuery(Dice& dice) {
   Query query = BatchQuery();
-  if (random.OneIn(3)) query.headroom = {{.count = 2, .unit = {.cpu = 900, .memory_mb = 700}}};
+  if (dice.OneIn(3)) query.headroom = {{.count = 2, .unit = {.cpu = 900, .memory_mb = 700}}};
   return query;
 }
 
@@ -100,14 +87,14 @@ std::vector<Outcome> OutcomesOf(const Demand& demand) {
 
 TEST(DemandProperty, the_order_of_what_was_read_changes_nothing) {
   for (unsigned seed = 1; seed <= kWorlds; ++seed) {
-    Random random(seed);
-    World world = RandomWorld(random);
-    const Query query = RandomQuery(random);
+    Dice dice(seed);
+    World world = RandomWorld(dice);
+    const Query query = RandomQuery(dice);
     const Demand demand = ComputeDemand(query, world);
-    std::shuffle(world.nodes.begin(), world.nodes.end(), random.engine());
-    std::shuffle(world.pending.begin(), world.pending.end(), random.engine());
+    std::shuffle(world.nodes.begin(), world.nodes.end(), dice.engine());
+    std::shuffle(world.pending.begin(), world.pending.end(), dice.engine());
     for (PoolNode& node : world.nodes) {
-      std::shuffle(node.work.begin(), node.work.end(), random.engine());
+      std::shuffle(node.work.begin(), node.work.end(), dice.engine());
     }
     const Demand shuffled = ComputeDemand(query, world);
     ASSERT_EQ(shuffled.needed, demand.needed) << "seed " << seed;
@@ -117,9 +104,9 @@ TEST(DemandProperty, the_order_of_what_was_read_changes_nothing) {
 
 TEST(DemandProperty, D1_the_count_is_the_sum_of_its_parts_and_never_less_than_what_stays) {
   for (unsigned seed = 1; seed <= kWorlds; ++seed) {
-    Random random(seed);
-    const World world = RandomWorld(random);
-    const Demand demand = ComputeDemand(RandomQuery(random), world);
+    Dice dice(seed);
+    const World world = RandomWorld(dice);
+    const Demand demand = ComputeDemand(RandomQuery(dice), world);
     ASSERT_EQ(demand.needed,
               demand.busy + demand.kept + demand.used_idle + demand.away + demand.added);
     std::int64_t stays = 0;
@@ -168,9 +155,9 @@ World WithoutWhatOrdersNothing(World world, const Demand& demand) {
 TEST(DemandProperty, D2_the_nodes_that_it_orders_are_enough) {
   int again = 0;
   for (unsigned seed = 1; seed <= kWorlds; ++seed) {
-    Random random(seed);
-    World world = RandomWorld(random);
-    const Query query = RandomQuery(random);
+    Dice dice(seed);
+    World world = RandomWorld(dice);
+    const Query query = RandomQuery(dice);
     world = WithoutWhatOrdersNothing(world, ComputeDemand(query, world));
     Demand demand = ComputeDemand(query, world);
     int rounds = 0;
@@ -187,8 +174,8 @@ TEST(DemandProperty, D2_the_nodes_that_it_orders_are_enough) {
 // By the sums of what is needed alone, without the code under test.
 TEST(DemandProperty, the_nodes_that_it_orders_have_as_much_as_the_work_needs) {
   for (unsigned seed = 1; seed <= kWorlds; ++seed) {
-    Random random(seed);
-    World world = RandomWorld(random);
+    Dice dice(seed);
+    World world = RandomWorld(dice);
     for (PoolNode& node : world.nodes) Edit(node).eligible = false;  // all is new
     const Demand demand = ComputeDemand(BatchQuery(), world);
     std::int64_t cpu = 0;
@@ -213,9 +200,9 @@ TEST(DemandProperty, the_nodes_that_it_orders_have_as_much_as_the_work_needs) {
 TEST(DemandProperty, more_of_a_groups_work_never_needs_fewer_nodes_than_one_less) {
   int fewer = 0;
   for (unsigned seed = 1; seed <= kWorlds; ++seed) {
-    Random random(seed);
-    World world = RandomWorld(random);
-    const Query query = RandomQuery(random);
+    Dice dice(seed);
+    World world = RandomWorld(dice);
+    const Query query = RandomQuery(dice);
     const std::int64_t before = ComputeDemand(query, world).needed;
     ++world.pending.front().count;
     const std::int64_t after = ComputeDemand(query, world).needed;

@@ -576,7 +576,18 @@ TEST(Demand, no_list_of_a_server_orders_nodes_without_end) {
   World world = WorldThatIsFull();
   world.pending = {Waiting(MakeWork("a", 4000, 0), std::int64_t{1} << 40),
                    Waiting(MakeWork("b", 0, 0), std::int64_t{1} << 40)};
-  EXPECT_EQ(Of(world).added, kMaxAdded);
+  EXPECT_EQ(Of(world).added, kMaxAddedForGroup) << "the second group lies beside the first one";
+}
+
+TEST(Demand, D2_a_group_without_end_keeps_no_other_one_from_its_nodes) {
+  World world = WorldThatIsFull();
+  world.pending = {Waiting(MakeWork("endless", 4000, 0), 1'000'000),
+                   Waiting(MakeWork("web", 4000, 0), 3)};
+  const Demand demand = Of(world);
+  EXPECT_EQ(demand.added, kMaxAddedForGroup + 3);
+  EXPECT_EQ(First(demand).why, "more nodes are not counted");
+  EXPECT_EQ(demand.groups.back().nodes, 3);
+  EXPECT_EQ(demand.groups.back().why, "");
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ class ServiceTest : public ::testing::Test {
     options.random = support::MakeSeededRandom(2);
     options.logger = log::Logger(log_, log::Level::kInfo);
     options.transports = [this](const config::PluginConfig&) {
-      return ApmTransports{.nomad =
-                               std::make_shared<WithQuota>(cluster_.NomadTransport("apm"), quota_)};
+      return http::RawTransports{
+          .nomad = std::make_shared<WithQuota>(cluster_.NomadTransport("apm"), quota_)};
     };
     options.executor = &executor_;
     options.metrics_for = [this](const std::string&) { return metrics_; };

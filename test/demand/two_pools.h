@@ -44,7 +44,7 @@ class TwoPools : public testing::Test {
     options.random = support::MakeSeededRandom(2);
     options.logger = log::Logger(log_, log::Level::kInfo);
     options.transports = [this](const config::PluginConfig& config) {
-      ApmTransports made{.nomad = cluster_->NomadTransport("apm")};
+      http::RawTransports made{.nomad = cluster_->NomadTransport("apm")};
       if (config.harvester.has_server()) made.harvester = cluster_->HarvesterTransport("apm");
       return made;
     };

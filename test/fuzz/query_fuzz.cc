@@ -42,7 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           "a query about a pool on Harvester names it");
   Require(query->idle_for >= query->idle_for.zero(), "idle_for is not negative");
   for (const demand::Headroom& headroom : query->headroom) {
-    Require(headroom.count >= 1 && headroom.count <= demand::kMaxAdded, "headroom has units");
+    Require(headroom.count >= 1 && headroom.count <= demand::kMaxAddedForGroup,
+            "headroom has units");
     CheckSize(headroom.unit);
   }
   if (query->node.has_value()) CheckSize(*query->node);

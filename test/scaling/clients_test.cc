@@ -82,7 +82,7 @@ class ClientsTest : public testing::Test {
     config::PluginConfig config;
     config.max_concurrency = max_concurrency;
     config.request_timeout = minutes(10);
-    RawTransports transports;
+    http::RawTransports transports;
     transports.harvester = harvester_.Transport();
     transports.nomad = nomad_.Transport();
     return MakeClients(std::make_shared<const config::PluginConfig>(config), transports,

@@ -49,7 +49,7 @@ class LeaseThreads : public testing::Test {
       if (!slept.ok()) return slept;
       return server_->Send(context, request);
     });
-    RawTransports transports;
+    http::RawTransports transports;
     transports.harvester = transport_;
     transports.nomad = cluster_.NomadTransport();
     config::PluginConfig config;

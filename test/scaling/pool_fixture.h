@@ -86,8 +86,8 @@ class PoolFixture : public testing::Test {
              "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"
              "    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}};
   }
-  RawTransports Transports(const std::string& client = "plugin") {
-    RawTransports transports;
+  http::RawTransports Transports(const std::string& client = "plugin") {
+    http::RawTransports transports;
     transports.harvester = cluster_.HarvesterTransport(client);
     transports.nomad = cluster_.NomadTransport(client);
     return transports;

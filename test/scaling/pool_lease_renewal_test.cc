@@ -257,6 +257,21 @@ TEST_F(LeaseRenewalTest, the_record_is_stored_as_annotations_and_what_is_absent_
   EXPECT_EQ(Lease().holder, "me");
 }
 
+TEST_F(LeaseRenewalTest, L4_names_that_no_VM_can_have_are_dropped_with_one_line) {
+  PoolRecord record = RecordOf(1);
+  record.action = harvester::LeaseAction{.id = "act",
+                                         .names = {"web-a", "web.b", "../x", ""},
+                                         .create = {{"web-a", "act"}, {"../x", "act"}},
+                                         .cancel = {"web-a", "Web"}};
+  ASSERT_THAT(lease_->Store(context_, record), IsOk());
+  const auto sink = std::make_shared<support::RecordingSink>();
+  const PoolRecord read = ParsePoolRecord(Lease(), log::Logger(sink, log::Level::kDebug));
+  EXPECT_THAT(read.action->names, ElementsAre("web-a", "web.b"));
+  EXPECT_THAT(read.action->create, ElementsAre(testing::Pair("web-a", "act")));
+  EXPECT_THAT(read.action->cancel, ElementsAre("web-a"));
+  EXPECT_EQ(sink->Count("", log::Level::kWarn), 1U);
+}
+
 TEST_F(LeaseRenewalTest, a_conflict_of_a_renewal_with_a_store_is_resolved) {
   script_.Before("patch", [&] { clock_.Advance(seconds(3)); });
   ASSERT_THAT(Store(1), IsOk());

@@ -64,7 +64,8 @@ class UnconfiguredService : public PoolFixture {
     options.random = random_;
     options.logger = log::Logger(sink_, log::Level::kInfo);
     options.environment = environment;
-    options.transports = [this](const config::PluginConfig&) -> absl::StatusOr<RawTransports> {
+    options.transports =
+        [this](const config::PluginConfig&) -> absl::StatusOr<http::RawTransports> {
       if (!transports_.ok()) return transports_;
       return Transports(client_name_);
     };

@@ -182,7 +182,7 @@ class Capacity : public testing::Test {
       {.name = "test_1",
        .transports =
            [this](const config::PluginConfig&) {
-             return scaling::RawTransports{
+             return http::RawTransports{
                  .harvester = cluster_.HarvesterTransport(),
                  .nomad = std::make_shared<CountingLists>(lists_, cluster_.NomadTransport())};
            },

@@ -233,8 +233,8 @@ class Hour {
     options.random = support::MakeSeededRandom(2);
     options.logger = log::Logger(log_, log::Level::kInfo);
     options.transports = [this](const config::PluginConfig&) {
-      return demand::ApmTransports{.nomad = cluster_.NomadTransport("apm"),
-                                   .harvester = cluster_.HarvesterTransport("apm")};
+      return http::RawTransports{.harvester = cluster_.HarvesterTransport("apm"),
+                                 .nomad = cluster_.NomadTransport("apm")};
     };
     options.executor = &executor_;
     apm_ = demand::MakeDemandService(std::move(options));
@@ -326,7 +326,7 @@ class Hour {
                            {.name = "test_1",
                             .transports =
                                 [this](const config::PluginConfig&) {
-                                  return scaling::RawTransports{
+                                  return http::RawTransports{
                                       .harvester = cluster_.HarvesterTransport("test_1"),
                                       .nomad = cluster_.NomadTransport("test_1")};
                                 },

@@ -18,7 +18,7 @@ scaling::Clients ClientsOf(Harness& h, const std::string& client, const std::str
                                            {"harvester_skip_verify", "true"}},
                                           {});
   EXPECT_TRUE(config.ok()) << config.status();
-  scaling::RawTransports transports;
+  http::RawTransports transports;
   transports.harvester = h.cluster.HarvesterTransport(client);
   transports.nomad = h.cluster.NomadTransport(client, nomad);
   return scaling::MakeClients(std::make_shared<const config::PluginConfig>(*std::move(config)),

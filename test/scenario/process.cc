@@ -62,7 +62,7 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
   options.logger = log::Logger(std::move(sink), log::Level::kInfo).With({{"process", name_}});
   options.environment = options_.environment;
   options.transports = [this](const config::PluginConfig&) {
-    scaling::RawTransports transports;
+    http::RawTransports transports;
     transports.harvester =
         std::make_shared<Yielding>(foreground_, cluster_.HarvesterTransport(name_));
     transports.nomad =

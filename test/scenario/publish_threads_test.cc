@@ -40,7 +40,7 @@ class PublishThreads : public testing::Test {
         clock_, ThreadedProcess::Options{.name = name,
                                          .transports =
                                              [this, name](const config::PluginConfig&) {
-                                               return scaling::RawTransports{
+                                               return http::RawTransports{
                                                    .harvester = cluster_.HarvesterTransport(name),
                                                    .nomad = cluster_.NomadTransport(name)};
                                              },

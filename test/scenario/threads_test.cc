@@ -142,7 +142,7 @@ class Threads : public testing::Test {
         clock_, ThreadedProcess::Options{.name = name,
                                          .transports =
                                              [this, name](const config::PluginConfig&) {
-                                               return scaling::RawTransports{
+                                               return http::RawTransports{
                                                    .harvester = cluster_.HarvesterTransport(name),
                                                    .nomad = cluster_.NomadTransport(name)};
                                              },

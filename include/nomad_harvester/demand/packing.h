@@ -52,8 +52,9 @@ struct Demand {
   std::shared_ptr<const PoolNode> shown_by{};
 };
 
-// More new nodes are never counted: no policy's `max` is that high.
-inline constexpr std::int64_t kMaxAdded = 10'000;
+// More new nodes are never counted, for one group and for all: no policy's `max` is that high.
+inline constexpr std::int64_t kMaxAddedForGroup = 10'000;
+inline constexpr std::int64_t kMaxAdded = 10 * kMaxAddedForGroup;
 
 // The order of nodes, work and jobs in `world` changes nothing. At most as many comparisons as
 // groups × (nodes + new nodes), besides one for each constraint and value. Never less than the work

@@ -12,7 +12,7 @@
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
-#include "nomad_harvester/http/transport.h"
+#include "nomad_harvester/http/connection_parts.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/metrics/sink.h"
@@ -50,14 +50,8 @@ class DemandService {
   virtual void Stop() = 0;
 };
 
-// A transport to each system's base URL, decorated with credentials only.
-struct ApmTransports {
-  std::shared_ptr<http::HttpTransport> nomad;
-  std::shared_ptr<http::HttpTransport> harvester = nullptr;  // null: there is no connection
-  std::vector<std::string> warnings = {};
-};
 // The production factory: libcurl. INVALID_ARGUMENT lists every problem. Opens no connection.
-absl::StatusOr<ApmTransports> MakeCurlTransports(const config::PluginConfig& config);
+absl::StatusOr<http::RawTransports> MakeCurlTransports(const config::PluginConfig& config);
 
 // A client with retries, limits, log and metrics, for Reader. `sink` may be null.
 std::shared_ptr<const nomad::NomadClient> MakeClient(const config::PluginConfig& config,
@@ -76,8 +70,8 @@ struct DemandServiceOptions {
   std::shared_ptr<runtime::Random> random;
   log::Logger logger;
   config::StringMap environment;  // the whole one
-  std::function<absl::StatusOr<ApmTransports>(const config::PluginConfig& config)> transports =
-      MakeCurlTransports;
+  std::function<absl::StatusOr<http::RawTransports>(const config::PluginConfig& config)>
+      transports = MakeCurlTransports;
   runtime::Executor* executor = nullptr;  // for requests side by side; outlives the service
   // As in scaling::ServiceOptions; both may be null.
   std::function<void(std::optional<log::Level>)> set_log_level;

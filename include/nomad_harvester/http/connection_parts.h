@@ -31,6 +31,13 @@ struct Connection {
   std::vector<std::string> warnings{};
 };
 
+// A transport to each system's base URL, decorated with credentials only.
+struct RawTransports {
+  std::shared_ptr<HttpTransport> harvester = nullptr;  // null: there is no connection
+  std::shared_ptr<HttpTransport> nomad = nullptr;
+  std::vector<std::string> warnings = {};
+};
+
 // Makes the transport of a connection: libcurl, and the token in its header. Adds the connection's
 // warnings to `warnings`. An error names the system, because most are about certificates, which
 // every system has. Opens no connection.

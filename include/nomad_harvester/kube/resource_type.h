@@ -15,6 +15,8 @@ struct ResourceType {
   std::string_view version;
   std::string_view plural;
   std::string_view kind;  // for errors and objects
+  // Of what is created or patched; see http::HttpRequest.
+  bool late_is_harmless = false;
 };
 
 inline constexpr ResourceType kVirtualMachines{"kubevirt.io", "v1", "virtualmachines",
@@ -32,7 +34,9 @@ inline constexpr ResourceType kVirtualMachineTemplateVersions{"harvesterhci.io",
 inline constexpr ResourceType kNetworkAttachments{
     "k8s.cni.cncf.io", "v1", "network-attachment-definitions", "NetworkAttachmentDefinition"};
 inline constexpr ResourceType kSecrets{"", "v1", "secrets", "Secret"};
-inline constexpr ResourceType kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
+// Nothing acts on a pool's history (rule T3).
+inline constexpr ResourceType kConfigMaps{"", "v1", "configmaps", "ConfigMap",
+                                          /*late_is_harmless=*/true};
 inline constexpr ResourceType kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims",
                                                       "PersistentVolumeClaim"};
 inline constexpr ResourceType kPods{"", "v1", "pods", "Pod"};

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "nomad_harvester/config/plugin_config.h"
-#include "nomad_harvester/http/transport.h"
+#include "nomad_harvester/http/connection_parts.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/metrics/sink.h"
@@ -46,25 +46,19 @@ struct Clients {
   std::shared_ptr<const Shared> shared;
 };
 
-// A transport to each system's base URL, decorated with credentials only.
-struct RawTransports {
-  std::shared_ptr<http::HttpTransport> harvester;
-  std::shared_ptr<http::HttpTransport> nomad;
-  std::vector<std::string> warnings = {};
-};
 // Builds the transports of a configuration. INVALID_ARGUMENT lists every problem. Opens no
 // connection.
 using TransportFactory =
-    std::function<absl::StatusOr<RawTransports>(const config::PluginConfig& config)>;
+    std::function<absl::StatusOr<http::RawTransports>(const config::PluginConfig& config)>;
 
 // The production factory: libcurl with TLS and credentials. Reports the problems of both systems
 // together.
-absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config);
+absl::StatusOr<http::RawTransports> MakeCurlTransports(const config::PluginConfig& config);
 
 // Adds retries, limits, logging and metrics. The clients are for work on one pool, or on none.
-Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
-                    const std::shared_ptr<runtime::Random>& random, const log::Logger& logger,
-                    std::shared_ptr<metrics::Sink> metrics = nullptr);
+Clients MakeClients(std::shared_ptr<const config::PluginConfig> config,
+                    http::RawTransports transports, const std::shared_ptr<runtime::Random>& random,
+                    const log::Logger& logger, std::shared_ptr<metrics::Sink> metrics = nullptr);
 // Clients for one more pool, with their own max_concurrency; everything else is shared with
 // `clients`.
 Clients ClientsForPool(const Clients& clients);

@@ -55,14 +55,13 @@ std::vector<OptionalRight> OptionalRights(const config::PluginConfig& config,
                "that of the first attempt"},
       {.right = {"list", "coordination.k8s.io", "leases"},
        .loss = "nomad-harvester gc does not find pools of which only a Lease exists"},
-      {.right = {"create", "", "configmaps"}, .loss = kNoHistory},
-      {.right = {"patch", "", "configmaps"}, .loss = kNoHistory},
-      {.right = {"get", "", "configmaps"}, .loss = kNoHistory},
       {.right = {"list", "", "nodes"},
        .of_cluster = true,
        .loss = policy.on_host_maintenance == config::HostMaintenance::kEvacuate
                    ? "no VM leaves a cordoned host, or is removed first because of it"
                    : "VMs on cordoned hosts are not removed first"}};
+  for (const Right& right : HistoryRights()) rights.push_back({.right = right, .loss = kNoHistory});
+  rights.push_back({.right = {"get", "", "configmaps"}, .loss = kNoHistory});
   if (config.events) {
     rights.push_back({.right = {"create", "events.k8s.io", "events"},
                       .loss = "Harvester's UI shows no Events of the plugin (or set events = "

@@ -101,15 +101,23 @@ void SetClass(const std::string& id, const std::string& key, const absl::Status&
   }
 }
 
-// Warns of host names that only examples have. Cloud-init's and Nomad's comments begin with "#".
+// The lines; those that are comments of cloud-init or Nomad, which begin with "#", are empty.
+std::vector<std::string> LinesWithoutComments(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (std::string& line : lines) {
+    if (base::TrimAsciiSpace(line).starts_with('#')) line.clear();
+  }
+  return lines;
+}
+
+// Warns of host names that only examples have.
 void WarnOfPlaceholders(const TemplateSource& source, const std::string& subject,
                         CheckLines* lines) {
   std::vector<std::string> found;
   int number = 0;
-  for (const absl::string_view line : absl::StrSplit(source.text, '\n')) {
+  for (const std::string& line : LinesWithoutComments(source.text)) {
     ++number;
-    if (base::TrimAsciiSpace(base::ToStd(line)).starts_with('#')) continue;
-    const std::string name = PlaceholderIn(base::ToStd(line));
+    const std::string name = PlaceholderIn(line);
     if (!name.empty()) found.push_back("line " + std::to_string(number) + ": " + name);
   }
   if (found.empty()) return;
@@ -142,12 +150,7 @@ void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source
                "set user_data_file, as in examples/cloud-init.yaml, or install such an image");
     return;
   }
-  std::string text;
-  for (const absl::string_view line : absl::StrSplit(source.text, '\n')) {
-    if (base::TrimAsciiSpace(base::ToStd(line)).starts_with('#')) continue;
-    text += base::ToStd(line);
-    text += '\n';
-  }
+  const std::string text = absl::StrJoin(LinesWithoutComments(source.text), "\n");
   std::vector<std::string> missing;
   const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
                           std::string_view by_default) {

@@ -174,7 +174,7 @@ absl::Status Service::Configure(const StringMap& values) {
   NH_ASSIGN_OR_RETURN(config::PluginConfig parsed,
                       config::ParsePluginConfig(values, options_.environment));
   auto config = std::make_shared<const config::PluginConfig>(std::move(parsed));
-  NH_ASSIGN_OR_RETURN(RawTransports transports, options_.transports(*config));
+  NH_ASSIGN_OR_RETURN(http::RawTransports transports, options_.transports(*config));
   std::set<std::string> warnings(config->warnings.begin(), config->warnings.end());
   warnings.insert(config->missing_token_files.begin(), config->missing_token_files.end());
   warnings.insert(transports.warnings.begin(), transports.warnings.end());

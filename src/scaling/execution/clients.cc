@@ -14,8 +14,8 @@
 #include "nomad_harvester/nomad/error.h"
 
 namespace nomad_harvester::scaling {
-absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config) {
-  RawTransports transports;
+absl::StatusOr<http::RawTransports> MakeCurlTransports(const config::PluginConfig& config) {
+  http::RawTransports transports;
   auto harvester =
       http::MakeTransport("Harvester", kube::ResolveConnection(config.harvester),
                           {.name = "Authorization", .prefix = "Bearer "}, &transports.warnings);
@@ -38,9 +38,9 @@ struct Clients::Shared {
   nomad::NomadClient::Options nomad_options;
 };
 
-Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
-                    const std::shared_ptr<runtime::Random>& random, const log::Logger& logger,
-                    std::shared_ptr<metrics::Sink> metrics) {
+Clients MakeClients(std::shared_ptr<const config::PluginConfig> config,
+                    http::RawTransports transports, const std::shared_ptr<runtime::Random>& random,
+                    const log::Logger& logger, std::shared_ptr<metrics::Sink> metrics) {
   const base::Duration timeout = config->request_timeout;
   auto shared = std::make_shared<Clients::Shared>();
   shared->harvester = http::MakeSystem(

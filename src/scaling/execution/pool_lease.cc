@@ -2,12 +2,15 @@
 #include "nomad_harvester/scaling/pool_lease.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/kube/observed.h"
 
+#include "absl/strings/str_join.h"
 #include "execution/lease_permit.h"
 #include "nlohmann/json.hpp"
 
@@ -55,6 +58,25 @@ std::string ClusterIn(const kube::Lease& lease) {
   return keys == lease.annotations.end() ? "" : keys->second;
 }
 
+// Drops what was written by hand and names no VM that can exist: nothing would ever end for it.
+void DropImpossibleNames(harvester::LeaseAction* action, const log::Logger& logger) {
+  std::set<std::string> dropped;
+  const auto drop = [&](auto* names, const auto& name_of) {
+    std::erase_if(*names, [&](const auto& entry) {
+      const bool impossible = !base::IsDnsSubdomain(name_of(entry));
+      if (impossible) dropped.insert(name_of(entry));
+      return impossible;
+    });
+  };
+  const auto itself = [](const std::string& name) -> const std::string& { return name; };
+  drop(&action->names, itself);
+  drop(&action->cancel, itself);
+  drop(&action->create, [](const auto& entry) -> const std::string& { return entry.first; });
+  if (dropped.empty()) return;
+  logger.Warn("Ignoring names on the pool's Lease that no VM can have",
+              {{"action_id", action->id}, {"names", absl::StrJoin(dropped, ", ")}});
+}
+
 // True if the Lease looks as a release with this change leaves it.
 bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
   return lease.holder.empty() &&
@@ -90,6 +112,7 @@ PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) 
                 {{"annotation", key}, {"error", value.status()}});
   };
   read(harvester::kLeaseActionAnnotation, harvester::ParseLeaseAction, &record.action);
+  if (record.action.has_value()) DropImpossibleNames(&*record.action, logger);
   read(harvester::kLeaseBackOffAnnotation, harvester::ParseBackOff, &record.back_off);
   read(harvester::kLeasePolicyAnnotation, harvester::ParsePolicyRecord, &record.policy);
   read(harvester::kLeaseReplacementAnnotation, harvester::ParseStoppedReplacement,
