@@ -205,4 +205,17 @@ debian_root() {
   done
 }
 
+# in_root ROOT COMMAND...: runs a command in such a root, where systemctl is told that it does not run on the machine
+# itself. Mounts are gone when it ends.
+in_root() {
+  # shellcheck disable=SC2016  # the inner shell expands
+  unshare --mount --propagation private bash -euc '
+    cd "$0"
+    mount -t proc proc proc
+    mount -t sysfs sysfs sys
+    mount --rbind /dev dev
+    exec chroot . env DEBIAN_FRONTEND=noninteractive LC_ALL=C SYSTEMD_OFFLINE=1 "$@"
+  ' "$@"
+}
+
 jobs_count() { nproc; }

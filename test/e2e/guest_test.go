@@ -98,11 +98,17 @@ func checkOff(t *testing.T, machines []*harness.Machine) {
 
 // The VM and the Secret are the plugin's, the image is examples/image.sh's, and nothing is added: the guests get their
 // names and their user data from the cloud-init volume, and their addresses by DHCP.
-func TestGuestsBootJoinRunAJobAndAreGone(t *testing.T) {
+func TestGuestsBootJoinRunAJobAndAreGone(t *testing.T) { bootJoinRunAJobAndGo(t, 2) }
+
+// The same with one guest, which is cheap enough for every run.
+func TestOneGuestBootsJoinsRunsAJobAndIsGone(t *testing.T) { bootJoinRunAJobAndGo(t, 1) }
+
+func bootJoinRunAJobAndGo(t *testing.T, count int) {
+	t.Helper()
 	s := guests(t, harness.NomadOptions{}, map[string]string{"data_disks": "1Gi"})
 	agent := s.StartAgent(t)
 	departures := watchDepartures(s)
-	machines := grow(t, s, 2)
+	machines := grow(t, s, count)
 	for _, vm := range s.VMs(t) {
 		checkGuest(t, s, machines, vm)
 	}
@@ -115,7 +121,7 @@ func TestGuestsBootJoinRunAJobAndAreGone(t *testing.T) {
 
 	s.Metrics.Want(0)
 	s.AwaitSettled(t, guestLeaves, 0)
-	departures.check(t, 2)
+	departures.check(t, count)
 	checkOff(t, machines)
 	checkRequests(t, s)
 	if left := agent.StopInOrder(t); len(left) > 0 {

@@ -71,18 +71,8 @@ func TestOnAHostThatIsRealAVMBootsJoinsMigratesNowhereAndShutsDown(t *testing.T)
 	if guests := host.Guests(t); len(guests) > 0 {
 		t.Errorf("the host still runs %v", guests)
 	}
-	events, err := s.Kube.List(harness.Resource{Version: "v1", Plural: "events"}, s.Namespace, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var told []string
-	for _, event := range events {
-		if event.Str("source", "component") == "virt-handler" {
-			told = append(told, event.Str("message"))
-		}
-	}
-	if !slices.Contains(told, "The VirtualMachineInstance was shut down.") {
-		t.Errorf("virt-handler says %q, want that the instance was shut down", told)
+	if said := host.HandlerSays(t, "Domain status: Shutoff"); !strings.Contains(said, "reason: Shutdown") {
+		t.Errorf("virt-handler says %q, want that the guest has shut down", said)
 	}
 	checkRequests(t, s)
 	if left := agent.StopInOrder(t); len(left) > 0 {

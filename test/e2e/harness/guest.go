@@ -363,8 +363,8 @@ func (m *Machine) CPU() time.Duration {
 	return m.cmd.ProcessState.UserTime() + m.cmd.ProcessState.SystemTime()
 }
 
-// guestDisk returns the path of the disk from which guests boot.
+// guestDisk returns the path of the disk from which guests boot; the variable is empty, or 13 for Debian 13.
 func guestDisk(t testing.TB) string {
 	t.Helper()
-	return part(t, "guest", "disk.raw")
+	return part(t, "guest"+os.Getenv("NOMAD_HARVESTER_E2E_GUEST"), "disk.raw")
 }

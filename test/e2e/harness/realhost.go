@@ -60,10 +60,13 @@ func (s *Stack) StartRealHost(t testing.TB) *RealHost {
 
 	h.connect(t, s)
 	h.startRuntime(t)
-	WriteKubeconfig(t, filepath.Join(h.dir, "kubeconfig"), s.Kube.URL, "/host/ca.pem", s.Kube.Token)
-	for name, path := range map[string]string{"ca.pem": s.Certificates.CAFile, "tls.crt": s.Certificates.CertFile, "tls.key": s.Certificates.KeyFile} {
-		h.file(t, name, string(must[[]byte](t, path)(os.ReadFile(path))))
+	// In a directory without anything else: virt-handler reads its certificates again whenever a file beside them changes,
+	// as its own log does at each reading.
+	check(t, h.dir, os.Mkdir(filepath.Join(h.dir, "tls"), 0o755))
+	for name, path := range map[string]string{"ca": s.Certificates.CAFile, "crt": s.Certificates.CertFile, "key": s.Certificates.KeyFile} {
+		h.file(t, "tls/"+name, string(must[[]byte](t, path)(os.ReadFile(path))))
 	}
+	WriteKubeconfig(t, filepath.Join(h.dir, "kubeconfig"), s.Kube.URL, "/host/tls/ca", s.Kube.Token)
 	h.startKubelet(t)
 	for _, host := range HostNames() {
 		must[Object](t, host)(s.Kube.Patch(Hosts, "", host, Object{"spec": Object{"unschedulable": true}}))
@@ -219,16 +222,29 @@ func (h *RealHost) startKubelet(t testing.TB) {
 func (h *RealHost) startVirtHandler(t testing.TB, s *Stack) {
 	t.Helper()
 	token := must[string](t, "virt-handler's token")(s.Kube.TokenFor(systemNamespace, "kubevirt-handler"))
-	WriteKubeconfig(t, filepath.Join(h.dir, "handler.kubeconfig"), s.Kube.URL, "/host/ca.pem", token)
+	WriteKubeconfig(t, filepath.Join(h.dir, "handler.kubeconfig"), s.Kube.URL, "/host/tls/ca", token)
 	h.run(t, `mkdir -p /run/secrets/kubernetes.io/serviceaccount /run/kubevirt /run/kubevirt-private /run/kubevirt-libvirt-runtimes
 printf %s `+systemNamespace+` >/run/secrets/kubernetes.io/serviceaccount/namespace
 node-labeller.sh`)
-	const certificate, key = "/host/tls.crt", "/host/tls.key"
+	const certificate, key = "/host/tls/crt", "/host/tls/key"
 	start(t, h.dir, "virt-handler", h.command("virt-handler", "--kubeconfig", "/host/handler.kubeconfig", "--hostname-override", h.Name,
 		"--pod-ip-address", realHostAddress, "--port", "8443", "-v", "3",
 		"--client-cert-file", certificate, "--client-key-file", key, "--tls-cert-file", certificate, "--tls-key-file", key,
 		"--migration-client-cert-file", certificate, "--migration-client-key-file", key,
 		"--vsock-client-cert-file", certificate, "--vsock-client-key-file", key))
+}
+
+// HandlerSays returns the lines of virt-handler's log that have a text.
+func (h *RealHost) HandlerSays(t testing.TB, text string) string {
+	t.Helper()
+	log := must[[]byte](t, "virt-handler's log")(os.ReadFile(filepath.Join(h.dir, "virt-handler.log")))
+	said := ""
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, text) {
+			said += line
+		}
+	}
+	return said
 }
 
 // makeDisk returns the path of a block device of the host for a claim: as large as that says, with the image's content
