@@ -180,6 +180,53 @@ TEST_F(Room, C2_vms_of_another_namespace_take_room_and_leave_it) {
   EXPECT_EQ(Placed(), 2U);
 }
 
+// One host has room for two VMs, the other for one.
+class RoomForThree : public Room {
+ protected:
+  RoomForThree() : Room(Hosts()) {
+    h_.policy["max_surge"] = "2";
+    EXPECT_THAT(h_.Scale(2), IsOk());
+    h_.WaitUntilReady();
+    for (const std::string& vm : old_ = h_.VmNames()) {
+      h_.cluster.EditAnnotation(vm, harvester::kReplaceAnnotation, "its disk is slow");
+    }
+  }
+  static simulator::Options Hosts() {
+    simulator::Options options;
+    options.hosts = {{.name = "h1", .memory = "8Gi"}, {.name = "h2", .memory = "4Gi"}};
+    return options;
+  }
+
+  bool StandsAnOldOne() const {
+    const std::vector<std::string> vms = h_.VmNames();
+    return std::any_of(vms.begin(), vms.end(), [this](const std::string& vm) {
+      return std::find(old_.begin(), old_.end(), vm) != old_.end();
+    });
+  }
+
+  std::vector<std::string> old_;
+};
+
+TEST_F(RoomForThree, R5_replacements_that_begin_at_once_do_not_take_the_same_room) {
+  for (int i = 0; i < 30 && StandsAnOldOne(); ++i) {
+    h_.Tick(seconds(10));
+    ASSERT_LE(h_.VmNames().size(), 3U) << h_.Transcript();
+  }
+  EXPECT_FALSE(StandsAnOldOne()) << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 2U);
+}
+
+TEST_F(RoomForThree, C2_a_growth_leaves_the_room_of_a_replacement_that_has_just_begun) {
+  h_.policy["max_surge"] = "1";
+  ASSERT_THAT(h_.Status(), IsOk());
+  h_.process().RunBackground();
+  ASSERT_EQ(h_.VmNames().size(), 3U);
+  ASSERT_EQ(Placed(), 2U) << "the new one has no host yet";
+  EXPECT_THAT(h_.Accept(4), StatusIs(absl::StatusCode::kResourceExhausted,
+                                     HasSubstr("kept for 1 VM that waits for a host")));
+  EXPECT_EQ(h_.VmNames().size(), 3U);
+}
+
 class RoomInZones : public Room {
  protected:
   RoomInZones() : Room(Zones()) { h_.policy["availability_zones"] = "a,b"; }

@@ -339,7 +339,8 @@ void Service::ShowRoom(const Context& context, Session& session, Pool& pool,
     base::MutexLock lock(pool.mutex);
     pool.state.need = need;
   }
-  PoolMetrics(session.clients().metrics_sink.get(), pool.key).HasRoom(FindRoom(*rooms, *need).vms);
+  const harvester::Room room = FindRoom(*rooms, *need, WaitingForHosts(*rooms, snapshot));
+  PoolMetrics(session.clients().metrics_sink.get(), pool.key).HasRoom(room.vms);
 }
 
 TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
