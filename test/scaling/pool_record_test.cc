@@ -17,6 +17,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
+using std::chrono::minutes;
+using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -236,6 +238,20 @@ TEST(RecordAfter, T1_the_last_error_goes_once_its_action_has_ended_at_its_count)
   record.action->names = {"left"};
   EXPECT_TRUE(Closed(record, last, {}, {"left"}).last_error.has_value())
       << "the action is unfinished";
+}
+
+TEST(RecordAfter, T1_a_lack_of_room_is_over_ten_minutes_after_the_last_growth_that_lacked_it) {
+  const PoolSnapshot last = World().Snapshot();
+  PoolRecord record;
+  record.last_error = {.at = kNow - minutes(10), .text = "0 of 2 VMs fit now"};
+  const auto stays = [&] { return Closed(record, last).last_error.has_value(); };
+  EXPECT_FALSE(stays());
+  record.last_error->at += seconds(1);
+  EXPECT_TRUE(stays());
+  record.last_error = {.action = "act", .at = kNow - minutes(10), .text = "no image"};
+  EXPECT_TRUE(stays()) << "it lacks something else";
+  record.last_error = {.at = kNow - minutes(10), .text = "the replacement of VM a: no room"};
+  EXPECT_TRUE(stays()) << "a replacement is wanted until it is done";
 }
 
 TEST(RecordAfter, T1_the_last_error_goes_once_a_vm_has_taken_the_place_of_another_one) {

@@ -110,6 +110,21 @@ TEST_F(Room, C2_the_forecast_alone_refuses_for_ten_minutes_in_a_row_and_not_in_a
   EXPECT_EQ(h_.log->Count("Nothing but the forecast", log::Level::kWarn), 0U);
 }
 
+TEST_F(Room, T1_a_lack_of_room_is_told_while_growth_is_wanted_and_ten_minutes_longer) {
+  const auto error = [&] { return AnnotationOf(h_.Leases().at(0), Key("last-error")); };
+  EXPECT_FALSE(h_.Accept(5).ok());
+  EXPECT_THAT(error(), HasSubstr("2 of 5 VMs fit now"));
+  EXPECT_FALSE(Want(5, minutes(8)).ok());
+  EXPECT_THAT(error(), HasSubstr("0 of 3 VMs fit now")) << "of another action, that made none";
+  h_.Tick(minutes(8));
+  EXPECT_NE(error(), "") << "the agent may ask again";
+  h_.Tick(minutes(4));
+  EXPECT_EQ(error(), "") << h_.Transcript();
+  h_.cluster.ResetCounters();
+  h_.Tick(minutes(10));
+  EXPECT_EQ(h_.cluster.RequestCount(System::kHarvester, "patch", "leases"), 0) << "at rest";
+}
+
 TEST_F(Room, C2_what_fits_no_host_is_refused_and_leaves_no_trace) {
   h_.policy["memory_request"] = "8Gi";
   EXPECT_THAT(h_.Accept(1),

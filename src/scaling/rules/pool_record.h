@@ -34,6 +34,11 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
 
 // True if replacement waits for room (rule R5).
 bool LacksRoom(const PoolRecord& record);
+// The prefix of the error of a replacement.
+inline constexpr char kReplacementOf[] = "the replacement of VM ";
+// True if the last error is that a growth lacked room, and growth has not been refused for it for
+// ten minutes: none is wanted any more (rule T1).
+bool IsRoomErrorOver(const PoolRecord& record, base::WallTime now);
 
 // A quota or the hosts had no room for a new VM (rule C2).
 struct NoRoom {
@@ -46,7 +51,7 @@ struct NoRoom {
 // What the work on a pool has come to, and its Lease does not say yet.
 struct Unrecorded {
   struct Error {
-    std::string action;  // empty: of no action
+    std::string action;  // empty: of a replacement, or a lack of room
     std::string text;    // at most 2 KiB; a later error of the action is a line of its own
   };
 
@@ -72,7 +77,7 @@ PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime
 // Also closes the action: keeps unfinished work, and removes an action without any. No step was
 // executed after `last`; `leftovers`: VMs that are gone and not cleaned up yet. A name leaves
 // `cancel` once its VM is unmarked, or its node is not ready or gone (rule L6). The last error goes
-// if its action has come to its count.
+// if its action has come to its count, or IsRoomErrorOver.
 PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, const PoolSnapshot& last,
                        const std::set<std::string>& leftovers);
 
