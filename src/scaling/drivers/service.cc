@@ -540,6 +540,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   // The agent's older releases ask for no Status during the cooldown that follows a success. A
   // cancelled call has no further effect.
   const bool cancelled = context.cancel_reason() == CancelReason::kClient;
+  if (action.has_begun != nullptr) *action.has_begun = result->acted;
   const bool leaves_work = result->acted || result->unrecorded;
   if (leaves_work && action.goes_on && !cancelled) background_.Continue(session, pool);
   return outcome;
