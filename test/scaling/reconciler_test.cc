@@ -316,6 +316,34 @@ TEST_F(ReconcilerTest, C12_a_kill_after_the_roll_back_of_a_removal_leaves_its_ba
               HasSubstr("web-a: its removal was rolled back: it was protected"));
 }
 
+TEST_F(ReconcilerTest,
+       C12_a_removal_whose_short_deadline_ends_while_its_drain_is_refused_is_refused) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a",
+       [&](harvester::Mark& mark) { mark.drain_deadline.at = clock_.WallNow() + seconds(20); });
+  Always("update drain", RefusedByNomad());
+  for (int i = 0; i < 4 && IsMarked("web-a"); ++i) {
+    Resume().IgnoreError();
+    clock_.Advance(seconds(10));
+  }
+  EXPECT_FALSE(IsMarked("web-a"));
+  EXPECT_THAT(lease_.record().back_off, ElementsAre(testing::Key("refused")));
+  EXPECT_THAT(lease_.record().last_error->text,
+              testing::AllOf(HasSubstr("did not begin before its deadline: "),
+                             HasSubstr("Permission denied")));
+}
+
+TEST_F(ReconcilerTest, C12_a_removal_whose_deadline_ends_without_a_refusal_is_not_refused) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a",
+       [&](harvester::Mark& mark) { mark.drain_deadline.at = clock_.WallNow() - seconds(20); });
+  Resume().IgnoreError();
+  EXPECT_FALSE(IsMarked("web-a"));
+  EXPECT_THAT(lease_.record().back_off, ElementsAre(testing::Key("remove")));
+}
+
 TEST_F(ReconcilerTest, C12_a_roll_back_that_is_refused_counts_once) {
   AddVm("web-a");
   HoldLease({"web-a"});
