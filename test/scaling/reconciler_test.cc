@@ -32,10 +32,10 @@ class ReconcilerTest : public PoolFixture {
     Drain("web-b");
   }
   // A resumption of its own, as each Status starts one.
-  absl::Status Resume() {
+  absl::Status Resume(const Reconciler::MayLeave& may_leave = {}) {
     Forget();
     Reconciler loop(Deps(), policy_);
-    absl::Status outcome = loop.RunResumption(context());
+    absl::Status outcome = loop.RunResumption(context(), may_leave);
     EXPECT_THAT(loop.StoreRecord(context()), IsOk());
     return outcome;
   }
@@ -342,6 +342,36 @@ TEST_F(ReconcilerTest, C12_a_removal_whose_deadline_ends_without_a_refusal_is_no
   Resume().IgnoreError();
   EXPECT_FALSE(IsMarked("web-a"));
   EXPECT_THAT(lease_.record().back_off, ElementsAre(testing::Key("remove")));
+}
+
+TEST_F(ReconcilerTest, C12_a_removal_that_succeeds_ends_the_back_off_of_removals) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  PoolRecord record = lease_.record();
+  record.back_off["refused"] = {.failures = 3, .retry_at = clock_.WallNow() + minutes(2)};
+  Store(record);
+  Idle("web-a");
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_TRUE(cluster_.Vm("web-a").is_null());
+  EXPECT_THAT(lease_.record().back_off, IsEmpty());
+}
+
+TEST_F(ReconcilerTest, C12_what_an_action_fails_after_a_removal_that_succeeded_is_no_failure) {
+  AddVm("web-a");
+  AddVm("web-b");
+  HoldLease({"web-a", "web-b"});
+  Idle("web-a");
+  Mark("web-b");
+  cluster_.HangDrain(NodeOf("web-b"));
+  Drain("web-b");
+  Resume([](const PoolSnapshot&, base::Duration) { return true; }).IgnoreError();
+  clock_.Advance(minutes(1));
+  ASSERT_TRUE(cluster_.Vm("web-a").is_null());
+  ASSERT_TRUE(IsMarked("web-b"));
+  cluster_.EditAnnotation("web-b", harvester::kProtectAnnotation, "true");
+  EXPECT_THAT(Resume(), IsOk());
+  ASSERT_FALSE(IsMarked("web-b"));
+  EXPECT_THAT(lease_.record().back_off, IsEmpty());
 }
 
 TEST_F(ReconcilerTest, C12_a_roll_back_that_is_refused_counts_once) {
