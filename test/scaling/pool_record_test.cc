@@ -209,7 +209,8 @@ TEST(RecordAfter, C10_vms_that_are_gone_stay_named_while_something_is_left_of_th
 TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {
   PoolRecord record;
   for (int i = 0; i < 5; ++i) RecordFailure(&record.back_off, cause::kJoin, kNow);
-  const PoolRecord after = RecordAfter(record, {.delivered = true, .failures = {"join"}}, kNow);
+  const PoolRecord after =
+      RecordAfter(record, {.delivered = true, .failures = {{"join", "act"}}}, kNow);
   EXPECT_EQ(after.back_off.at("join").failures, 1);
   EXPECT_THAT(RecordAfter(record, {.delivered = true}, kNow).back_off, IsEmpty());
 }
@@ -217,7 +218,8 @@ TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {
 TEST(RecordAfter, C12_a_removal_makes_what_else_fails_no_failure_of_removals) {
   PoolRecord record;
   RecordFailure(&record.back_off, cause::kRefused, kNow);
-  const Unrecorded news{.removed = true, .failures = {"create", "refused", "remove"}};
+  const Unrecorded news{.removed = true,
+                        .failures = {{"create", "act"}, {"refused", "act"}, {"remove", "act"}}};
   const PoolRecord after = RecordAfter(record, news, kNow);
   EXPECT_EQ(after.back_off.size(), 1U);
   EXPECT_TRUE(after.back_off.contains("create"));
@@ -263,7 +265,7 @@ TEST(RecordAfter, T1_the_last_error_goes_once_a_vm_has_taken_the_place_of_anothe
   EXPECT_TRUE(stays({}));
   EXPECT_TRUE(stays({.delivered = true}));
   EXPECT_FALSE(stays({.replaced = true}));
-  EXPECT_TRUE(stays({.replaced = true, .failures = {"join"}}));
+  EXPECT_TRUE(stays({.replaced = true, .failures = {{"join", "act"}}}));
 }
 
 TEST(RecordAfter, T1_a_later_failure_of_an_action_follows_the_first_cause) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "pool_fixture.h"
+#include "rules/back_off.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -372,6 +373,26 @@ TEST_F(ReconcilerTest, C12_what_an_action_fails_after_a_removal_that_succeeded_i
   EXPECT_THAT(Resume(), IsOk());
   ASSERT_FALSE(IsMarked("web-b"));
   EXPECT_THAT(lease_.record().back_off, IsEmpty());
+}
+
+// The record is on the Lease, and this process does not know.
+TEST_F(ReconcilerTest, C12_a_failure_counts_once_although_the_reply_to_its_record_was_lost) {
+  AddVm("web-a");
+  HoldLease();
+  troubles_.CountFailure(cause::kRemove, "act");
+  troubles_.unrecorded.AddError("act", "web-a: it was rolled back");
+  Next("patch leases", Fault::DropReply(), 99);
+  Reconciler loop(Deps(), policy_);
+  EXPECT_FALSE(loop.StoreRecord(context()).ok());
+  Next("patch leases", Fault::None());
+  HoldLease();
+  ASSERT_EQ(lease_.record().back_off.at("remove").failures, 1) << "it was written";
+  EXPECT_THAT(loop.StoreRecord(context()), IsOk());
+  EXPECT_EQ(lease_.record().back_off.at("remove").failures, 1);
+  EXPECT_EQ(lease_.record().last_error->text, "web-a: it was rolled back");
+  troubles_.CountFailure(cause::kRemove, "next");
+  EXPECT_THAT(loop.StoreRecord(context()), IsOk());
+  EXPECT_EQ(lease_.record().back_off.at("remove").failures, 2);
 }
 
 TEST_F(ReconcilerTest, C12_a_roll_back_that_is_refused_counts_once) {

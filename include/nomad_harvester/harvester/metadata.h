@@ -205,6 +205,7 @@ absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text);
 struct BackOffEntry {
   std::int64_t failures = 0;
   base::WallTime retry_at{};
+  std::string action = {};           // that failed last; empty: not known
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const BackOffEntry&, const BackOffEntry&) = default;
 };

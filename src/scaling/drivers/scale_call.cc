@@ -235,8 +235,9 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
 
 harvester::BackOff ScaleCall::KnownBackOff(base::WallTime now) const {
   harvester::BackOff back_off = deps_.lease.record().back_off;
-  for (const std::string& cause : deps_.backlog.unrecorded.failures)
-    RecordFailure(&back_off, cause, now);
+  for (const auto& [cause, action] : deps_.backlog.unrecorded.failures) {
+    RecordFailure(&back_off, cause, now, action);
+  }
   if (deps_.backlog.unrecorded.no_room.has_value()) RecordNoRoom(&back_off, now);
   return back_off;
 }

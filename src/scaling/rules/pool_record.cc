@@ -157,9 +157,9 @@ PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime
     if (LacksRoom(record)) record.replacement.reset();
   }
   if (news.removed) RecordRemovalSuccess(&record.back_off);
-  for (const std::string& cause : news.failures) {
+  for (const auto& [cause, action] : news.failures) {
     // What else of the action fails is no failure of removals (rule C12).
-    if (!news.removed || !IsOfRemovals(cause)) RecordFailure(&record.back_off, cause, now);
+    if (!news.removed || !IsOfRemovals(cause)) RecordFailure(&record.back_off, cause, now, action);
   }
   if (news.no_room.has_value()) {
     RecordNoRoom(&record.back_off, now);

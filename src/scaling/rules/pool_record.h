@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
 #define NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,11 +56,11 @@ struct Unrecorded {
     std::string text;    // at most 2 KiB; a later error of the action is a line of its own
   };
 
-  std::set<std::string> made;      // creations that took effect, even if the VM is gone by now
-  bool delivered = false;          // a new VM became ready, and no VM of its action has failed
-  bool replaced = false;           // a VM took the place of another one
-  bool removed = false;            // a VM of a scale-in was deleted
-  std::set<std::string> failures;  // causes of back_off.h
+  std::set<std::string> made;  // creations that took effect, even if the VM is gone by now
+  bool delivered = false;      // a new VM became ready, and no VM of its action has failed
+  bool replaced = false;       // a VM took the place of another one
+  bool removed = false;        // a VM of a scale-in was deleted
+  std::map<std::string, std::string> failures;  // causes of back_off.h, and the action that failed
   std::optional<NoRoom> no_room;
   std::optional<Error> error;                // of the last action that has failed
   bool succeeded = false;                    // a Scale was accepted: what went wrong before is over
