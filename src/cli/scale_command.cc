@@ -13,6 +13,7 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/scaling/observer.h"
 
 #include "nlohmann/json.hpp"
 #include "plan_view.h"
@@ -112,6 +113,7 @@ class Scaling {
     const runtime::Context background = runtime::Context::Background(run_.context.clock());
     const auto progress = std::make_shared<Progress>(run_);
     const std::unique_ptr<scaling::TargetService> service = make_service_(progress);
+    bool has_begun = false;
     absl::Status outcome = service->SetConfig(PluginBlock(run_.settings));
     if (outcome.ok()) {
       outcome = service->Scale(run_.context,
@@ -119,10 +121,17 @@ class Scaling {
                                 .reason = "nomad-harvester scale",
                                 .meta_json = "",
                                 .consent = ConsentTo(proposal.plan),
-                                .goes_on = !arguments_.no_wait},
+                                .goes_on = !arguments_.no_wait,
+                                .has_begun = &has_begun},
                                run_.settings.policy_block);
     }
-    if (outcome.ok() && !arguments_.no_wait) outcome = Watch(*service, *progress, proposal);
+    // A part of it may be refused, and the rest has yet to end.
+    const bool goes_on = outcome.ok() || (has_begun && !scaling::IsRetryable(outcome));
+    if (goes_on && !arguments_.no_wait) {
+      progress->Say(std::string(outcome.ok() ? "accepted" : "accepted in part") +
+                    ": Ctrl-C ends the waiting; the agent or nomad-harvester gc goes on");
+      outcome.Update(Watch(*service, *progress, proposal));
+    }
     service->Flush(background.WithTimeout(kFlushBudget));
     service->Stop(background.WithTimeout(kStopBudget));
     int exit_code = kExitOk;
@@ -144,10 +153,9 @@ class Scaling {
     return exit_code;
   }
 
-  // Waits until an accepted Scale has ended. Fails with what the Lease says of it.
+  // Waits until a Scale that has begun has ended. Fails with what the Lease says of it.
   absl::Status Watch(scaling::TargetService& service, Progress& progress,
                      const scaling::Proposal& proposal) const {
-    progress.Say("accepted: Ctrl-C ends the waiting; the agent or nomad-harvester gc goes on");
     const config::PoolPolicy& policy = *run_.settings.policy;
     const auto limit = WatchLimit(policy, proposal.plan.direction);
     const runtime::CancelSource reading(run_.context);  // ends once nobody reads

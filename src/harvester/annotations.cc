@@ -291,6 +291,7 @@ constexpr auto kMembersOfAction = [](auto& members, auto& action) {
 constexpr auto kMembersOfBackOff = [](auto& members, auto& entry) {
   members.Value("failures", entry.failures);
   members.As("retry_at", entry.retry_at, base::FormatRfc3339Nanos, base::ParseRfc3339);
+  members.Optional("action", entry.action);
   members.Unknown(entry.unknown_members);
 };
 

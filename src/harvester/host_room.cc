@@ -63,6 +63,7 @@ struct PodOnHost {
   std::string host{};
   std::string ns{};
   std::string pool{};
+  std::string vm{};
   Amounts amounts{};
 };
 
@@ -96,6 +97,10 @@ const base::JsonFields<PodOnHostRecord>& PodOnHostFields() {
       {"metadata.labels.*",
        [](Record& pod, const JsonEvent& event) {
          if (event.name == kPoolLabel) pod.pool = event.text;
+       }},
+      {"metadata.annotations.*",
+       [](Record& pod, const JsonEvent& event) {
+         if (event.name == kVmOfPod) pod.vm = event.text;
        }},
       {"spec.nodeName", &base::SetText<&PodOnHost::host, Record>},
       {"spec.overhead.*",
@@ -142,7 +147,7 @@ absl::StatusOr<std::vector<HostRoom>> ReadHostRooms(const runtime::Context& cont
     const auto room = rooms.find(pod.host);
     if (room == rooms.end()) continue;
     AddAmounts(pod.amounts, &room->second.used);
-    if (!pod.pool.empty()) ++room->second.vms[{pod.ns, pod.pool}];
+    if (!pod.pool.empty()) room->second.vms[{pod.ns, pod.pool}].push_back(pod.vm);
   }
   std::vector<HostRoom> sorted;
   sorted.reserve(rooms.size());

@@ -24,6 +24,9 @@ namespace nomad_harvester::harvester {
 
 // The key of a VM's Secret that holds only the introduction token; KubeVirt reads other keys.
 inline constexpr char kIntroTokenKey[] = "nomad-intro-token";
+// The annotation of a pod with the name of its VM
+// (kubevirt/kubevirt:pkg/virt-controller/services/template.go).
+inline constexpr char kVmOfPod[] = "kubevirt.io/domain";
 
 template <typename T>
 using FieldsOf = std::vector<typename base::JsonFields<T>::Field>;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -322,6 +323,11 @@ std::string WhyNone(const std::vector<Place>& places,
   return absl::StrJoin(texts, "; ");
 }
 
+std::string KeptText(std::size_t waiting) {
+  return ", besides what is kept for " + std::to_string(waiting) +
+         (waiting == 1 ? " VM that waits for a host" : " VMs that wait for a host");
+}
+
 std::vector<Place> PlacesOf(const std::vector<HostRoom>& hosts, const VmNeed& need) {
   std::vector<Place> places;
   places.reserve(hosts.size());
@@ -330,7 +336,7 @@ std::vector<Place> PlacesOf(const std::vector<HostRoom>& hosts, const VmNeed& ne
     places.push_back({.host = &room.host,
                       .capacity = CapacityOf(room.host),
                       .used = ByResourceOf(room.used),
-                      .vms_of_pool = vms == room.vms.end() ? 0 : vms->second});
+                      .vms_of_pool = vms == room.vms.end() ? 0 : std::ssize(vms->second)});
   }
   return places;
 }
@@ -344,10 +350,26 @@ void Put(const ByResource& needed, Place* place) {
   ++place->vms_of_pool;
 }
 
+// Puts one VM on a host. False: no host takes it, and `objections` says why.
+bool PutOne(const VmNeed& need, const ByResource& needed, const std::string& zone,
+            std::vector<Place>* places, std::vector<std::optional<Objection>>* objections) {
+  Place* best = nullptr;
+  for (std::size_t i = 0; i < places->size(); ++i) {
+    Place& place = (*places)[i];
+    std::optional<Objection>& objection = (*objections)[i];
+    objection = ObjectionNow(place, need, needed, zone);
+    if (objection.has_value()) continue;
+    if (best == nullptr || place.vms_of_pool < best->vms_of_pool) best = &place;
+  }
+  if (best != nullptr) Put(needed, best);
+  return best != nullptr;
+}
+
 }  // namespace
 
 RoomForecast ForecastRoom(const std::vector<HostRoom>& hosts, const VmNeed& need,
-                          const std::vector<std::string>& zones) {
+                          const std::vector<std::string>& zones,
+                          const std::vector<std::string>& waiting) {
   RoomForecast forecast;
   std::vector<Place> places = PlacesOf(hosts, need);
   std::vector<std::optional<Objection>> objections;
@@ -361,20 +383,13 @@ RoomForecast ForecastRoom(const std::vector<HostRoom>& hosts, const VmNeed& need
     return forecast;
   }
   const ByResource needed = ByResourceOf(need.amounts);
+  for (const std::string& zone : waiting) PutOne(need, needed, zone, &places, &objections);
   forecast.fits.reserve(zones.size());
   for (const std::string& zone : zones) {
-    Place* best = nullptr;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      objections[i] = ObjectionNow(places[i], need, needed, zone);
-      if (objections[i].has_value()) continue;
-      if (best == nullptr || places[i].vms_of_pool < best->vms_of_pool) best = &places[i];
-    }
-    forecast.fits.push_back(best != nullptr);
-    if (best != nullptr) {
-      Put(needed, best);
-    } else if (forecast.why.empty()) {
-      forecast.why = WhyNone(places, objections);
-    }
+    forecast.fits.push_back(PutOne(need, needed, zone, &places, &objections));
+    if (forecast.fits.back() || !forecast.why.empty()) continue;
+    forecast.why = WhyNone(places, objections);
+    if (!waiting.empty()) forecast.why += KeptText(waiting.size());
   }
   return forecast;
 }
@@ -383,12 +398,13 @@ std::size_t FitsIn(const RoomForecast& forecast) {
   return static_cast<std::size_t>(std::count(forecast.fits.begin(), forecast.fits.end(), true));
 }
 
-Room FindRoom(const std::vector<HostRoom>& hosts, const VmNeed& need) {
+Room FindRoom(const std::vector<HostRoom>& hosts, const VmNeed& need,
+              const std::vector<std::string>& waiting) {
   Room room;
   // Usually few fit, and the effort grows with the number that is asked for.
   for (const std::int64_t asked : {std::int64_t{10}, std::int64_t{100}, kMostRoom}) {
-    room.forecast =
-        ForecastRoom(hosts, need, std::vector<std::string>(static_cast<std::size_t>(asked)));
+    room.forecast = ForecastRoom(
+        hosts, need, std::vector<std::string>(static_cast<std::size_t>(asked)), waiting);
     room.vms = static_cast<std::int64_t>(FitsIn(room.forecast));
     if (room.vms < asked) break;
   }

@@ -37,7 +37,6 @@ const base::JsonFields<PodRecord>& PodFields() {
 }
 // kubevirt/kubevirt:pkg/virt-controller/services/template.go.
 constexpr char kPodSelector[] = "kubevirt.io=virt-launcher";
-constexpr char kVmOfPod[] = "kubevirt.io/domain";
 
 // True if the object has the run strategy and our annotations as the merge patch sets them.
 bool Shows(const json& object, const json& patch) {

@@ -978,6 +978,24 @@ TEST_F(PlanCommands, scale_that_fails_or_is_interrupted_says_at_last_what_is_so_
   EXPECT_THAT(out_.str(), ContainsRegex("\nnow: pool nomad/web has 0 VMs and is (not )?ready"));
 }
 
+TEST_F(PlanCommands, scale_waits_for_the_vms_of_a_growth_of_which_a_part_fits_and_fails) {
+  cluster_.PutObject(support::HostWith("harvester-1", "2Gi"));
+  EXPECT_EQ(ScaleTo(3), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("1 of 3 VMs fit now: host harvester-1 has "));
+  EXPECT_THAT(out_.str(), ContainsRegex("\n[0-9]+s +accepted in part: Ctrl-C ends the waiting"));
+  EXPECT_THAT(out_.str(), ContainsRegex("\n[0-9]+s +" + FirstVm() + ": ready\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("\nnow: pool nomad/web has 1 VM and is ready\n"));
+  EXPECT_EQ(BeginScaleTo(3), 1) << "nothing fits, and there is nothing to wait for";
+  EXPECT_THAT(out_.str(), Not(HasSubstr("accepted")));
+}
+
+TEST_F(PlanCommands, scale_with_no_wait_does_not_wait_for_the_part_of_a_growth_that_fits) {
+  cluster_.PutObject(support::HostWith("harvester-1", "2Gi"));
+  EXPECT_EQ(BeginScaleTo(3), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("1 of 3 VMs fit now"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("accepted")));
+}
+
 TEST_F(PlanCommands, scale_says_that_it_does_not_know_what_is_so_now) {
   cluster_.SetFaultHook([this](const simulator::RequestInfo& request) {
     if (request.verb == "create" && request.resource == "secrets") {

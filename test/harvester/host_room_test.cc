@@ -137,12 +137,13 @@ TEST_F(HostRooms, C2_pods_that_have_no_host_or_have_ended_do_not_count) {
   EXPECT_EQ(Used(), (Amounts{.cpu_m = 1000, .pods = 1}));
 }
 
-TEST_F(HostRooms, C2_counts_the_vms_of_each_pool_in_its_namespace) {
+TEST_F(HostRooms, C2_names_the_vms_of_each_pool_in_its_namespace) {
   PutHost("h1");
   const auto put = [&](const std::string& ns, const std::string& name, const std::string& pool) {
     json pod = PodOn("h1", json::array());
     pod["metadata"]["labels"] = {{kPoolLabel, pool}, {"kubevirt.io", "virt-launcher"}};
-    PutPod(ns, name, pod);
+    pod["metadata"]["annotations"] = {{"kubevirt.io/domain", name}};
+    PutPod(ns, "virt-launcher-" + name, pod);
   };
   put(kNs, "a", "batch");
   put(kNs, "b", "batch");
@@ -151,8 +152,9 @@ TEST_F(HostRooms, C2_counts_the_vms_of_each_pool_in_its_namespace) {
   const auto rooms = Read();
   ASSERT_THAT(rooms, IsOk());
   EXPECT_THAT(rooms->front().vms,
-              UnorderedElementsAre(Pair(Pair(kNs, "batch"), 2), Pair(Pair(kNs, "other"), 1),
-                                   Pair(Pair("elsewhere", "batch"), 1)));
+              UnorderedElementsAre(Pair(Pair(kNs, "batch"), ElementsAre("a", "b")),
+                                   Pair(Pair(kNs, "other"), ElementsAre("c")),
+                                   Pair(Pair("elsewhere", "batch"), ElementsAre("d"))));
   EXPECT_EQ(rooms->front().used.pods, 4);
 }
 

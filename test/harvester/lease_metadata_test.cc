@@ -110,11 +110,11 @@ TEST(LeaseAction, is_unreadable_without_one_of_its_members) {
 }
 
 TEST(BackOff, is_spelled_as_the_documentation_says) {
-  const BackOff back_off = {{"quota", {3, At("2026-11-21T02:03:04Z")}},
+  const BackOff back_off = {{"quota", {3, At("2026-11-21T02:03:04Z"), "act"}},
                             {"image default/x", {1, At("2026-11-21T03:00:00Z")}}};
   EXPECT_EQ(json::parse(ToAnnotation(back_off)), json::parse(R"({
     "image default/x": {"failures": 1, "retry_at": "2026-11-21T03:00:00Z"},
-    "quota": {"failures": 3, "retry_at": "2026-11-21T02:03:04Z"}})"));
+    "quota": {"failures": 3, "retry_at": "2026-11-21T02:03:04Z", "action": "act"}})"));
   EXPECT_THAT(ParseBackOff(ToAnnotation(back_off)), IsOkAndHolds(back_off));
 }
 

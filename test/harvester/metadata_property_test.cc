@@ -103,6 +103,7 @@ class MetadataProperty : public testing::Test {
       BackOffEntry entry;
       entry.failures = static_cast<std::int64_t>(Below(50));
       entry.retry_at = Time();
+      if (Coin()) entry.action = Text();
       if (Coin()) entry.unknown_members = json({{"u" + Text(), 1}}).dump();
       back_off[Text()] = entry;
     }

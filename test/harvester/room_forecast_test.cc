@@ -247,9 +247,9 @@ TEST(RoomForecast, C2_with_required_anti_affinity_a_host_takes_one_vm_of_the_poo
   VmNeed need = Need();
   need.one_per_host = true;
   HostRoom taken = Room("h1", {.memory = 8 * kGiB});
-  taken.vms[{need.ns, need.pool}] = 1;
+  taken.vms[{need.ns, need.pool}] = {"a"};
   HostRoom of_others = Room("h2");
-  of_others.vms = {{{need.ns, "other"}, 1}, {{"elsewhere", need.pool}, 1}};
+  of_others.vms = {{{need.ns, "other"}, {"b"}}, {{"elsewhere", need.pool}, {"c"}}};
   const std::vector<HostRoom> hosts = {taken, of_others, Room("h3")};
   EXPECT_EQ(Fitting(hosts, need, 5), 2U);
   const RoomForecast forecast = ForecastRoom({taken}, need, Any());
@@ -259,11 +259,38 @@ TEST(RoomForecast, C2_with_required_anti_affinity_a_host_takes_one_vm_of_the_poo
 
 TEST(RoomForecast, C2_vms_go_where_the_pool_has_fewest) {
   HostRoom busy = Room("h1");
-  busy.vms[{Need().ns, Need().pool}] = 2;
+  busy.vms[{Need().ns, Need().pool}] = {"a", "b"};
   HostRoom small = Room("h2", {.memory = 24 * kGiB});
   small.host.zone = "z";
   const RoomForecast forecast = ForecastRoom({busy, small}, Need(), {"", "z"});
   EXPECT_THAT(forecast.fits, ElementsAre(true, false)) << "the first one took the place on h2";
+}
+
+TEST(RoomForecast, C2_vms_that_wait_for_a_host_get_one_first) {
+  HostRoom a = Room("h1", {.memory = 16 * kGiB});
+  a.host.zone = "a";
+  HostRoom b = Room("h2", {.memory = 24 * kGiB});
+  b.host.zone = "b";
+  const auto fits = [&](const std::vector<std::string>& zones,
+                        const std::vector<std::string>& waiting) {
+    return ForecastRoom({a, b}, Need(), zones, waiting).fits;
+  };
+  EXPECT_THAT(fits({"", "", ""}, {"", ""}), ElementsAre(true, false, false));
+  EXPECT_THAT(fits({"b", "a", "a"}, {"a"}), ElementsAre(true, true, false)) << "in its zone";
+  EXPECT_THAT(fits({"a", "a"}, {"b", "b", "b"}), ElementsAre(true, true)) << "only what fits";
+  EXPECT_EQ(FindRoom({a, b}, Need(), {"", ""}).vms, 1);
+}
+
+TEST(RoomForecast, C2_the_text_says_that_room_is_kept_for_vms_that_wait_for_a_host) {
+  const auto why = [](std::size_t waiting) {
+    const std::vector<HostRoom> hosts = {Room("h1", {.memory = 16 * kGiB})};
+    return ForecastRoom(hosts, Need(), {"", ""}, std::vector<std::string>(waiting)).why;
+  };
+  EXPECT_EQ(why(0), "");
+  EXPECT_EQ(why(1),
+            "host h1 has 0 MiB of memory free, a VM needs 8 GiB, besides what is kept for 1 VM "
+            "that waits for a host");
+  EXPECT_THAT(why(2), HasSubstr("kept for 2 VMs that wait for a host"));
 }
 
 TEST(RoomForecast, C2_the_text_says_what_lacks_and_where) {

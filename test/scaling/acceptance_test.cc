@@ -44,7 +44,11 @@ class AcceptanceTest : public PoolFixture {
     for (const std::string& vm : vms) plan.create.push_back({vm, action});
     return plan;
   }
-  std::set<std::string> Failures() const { return troubles_.unrecorded.failures; }
+  std::set<std::string> Failures() const {
+    std::set<std::string> causes;
+    for (const auto& [cause, action] : troubles_.unrecorded.failures) causes.insert(cause);
+    return causes;
+  }
   // The VMs that were made.
   std::set<std::string> Made() const { return troubles_.unrecorded.made; }
   Strings Writes() const {

@@ -64,6 +64,18 @@ TEST(BackOff, C12_what_found_no_room_counts_as_two_failures_at_most_and_opens_no
   EXPECT_EQ(WaitOf(of_vms, cause::kRoom), minutes(6));
 }
 
+TEST(BackOff, C12_an_action_that_is_recorded_twice_is_one_failure_of_its_cause) {
+  BackOff back_off;
+  RecordFailure(&back_off, cause::kJoin, kNow, "first");
+  const BackOff once = back_off;
+  RecordFailure(&back_off, cause::kJoin, kNow + minutes(1), "first");
+  EXPECT_EQ(back_off, once);
+  RecordFailure(&back_off, cause::kStart, kNow, "first");
+  RecordFailure(&back_off, cause::kJoin, kNow, "second");
+  EXPECT_EQ(back_off.at("join").failures, 2);
+  EXPECT_EQ(back_off.at("start").failures, 1);
+}
+
 TEST(BackOff, C12_the_wait_ends_at_its_time) {
   const BackOff back_off = After(cause::kStart, 1);
   EXPECT_FALSE(CheckCreation(back_off, kNow + seconds(59)).ok());

@@ -237,7 +237,8 @@ void ReplyRooms(support::ScriptedTransport& transport) {
   transport.Reply(200, R"({"kind":"NodeList","metadata":{"resourceVersion":"1"},)"
                        R"("items":[{"metadata":{"name":"h1"}}]})");
   transport.Reply(200, R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[)"
-                       R"({"metadata":{"name":"p","namespace":"nomad","labels":)"
+                       R"({"metadata":{"name":"p","namespace":"nomad",)"
+                       R"("annotations":{"kubevirt.io/domain":"web-a"},"labels":)"
                        R"({"nomad-harvester-autoscaler/pool":"web"}},"spec":{"nodeName":"h1"}}]})");
 }
 
@@ -249,7 +250,7 @@ TEST_F(HostsMemory, S3_one_list_of_the_room_serves_all_pools_once_each) {
   ASSERT_THAT(hosts_.ListRooms(context_), support::IsOk());
   const auto of_web = hosts_.NewRooms(clock_.Now(), &last_of_web);
   ASSERT_TRUE(of_web.has_value());
-  EXPECT_EQ(of_web->front().vms.at({"nomad", "web"}), 1);
+  EXPECT_THAT(of_web->front().vms.at({"nomad", "web"}), testing::ElementsAre("web-a"));
   EXPECT_FALSE(hosts_.NewRooms(clock_.Now(), &last_of_web).has_value());
   clock_.Advance(kHostsFor);
   EXPECT_FALSE(hosts_.NewRooms(clock_.Now(), &last_of_db).has_value()) << "it is old";

@@ -17,6 +17,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
+using std::chrono::minutes;
+using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -207,7 +209,8 @@ TEST(RecordAfter, C10_vms_that_are_gone_stay_named_while_something_is_left_of_th
 TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {
   PoolRecord record;
   for (int i = 0; i < 5; ++i) RecordFailure(&record.back_off, cause::kJoin, kNow);
-  const PoolRecord after = RecordAfter(record, {.delivered = true, .failures = {"join"}}, kNow);
+  const PoolRecord after =
+      RecordAfter(record, {.delivered = true, .failures = {{"join", "act"}}}, kNow);
   EXPECT_EQ(after.back_off.at("join").failures, 1);
   EXPECT_THAT(RecordAfter(record, {.delivered = true}, kNow).back_off, IsEmpty());
 }
@@ -215,7 +218,8 @@ TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {
 TEST(RecordAfter, C12_a_removal_makes_what_else_fails_no_failure_of_removals) {
   PoolRecord record;
   RecordFailure(&record.back_off, cause::kRefused, kNow);
-  const Unrecorded news{.removed = true, .failures = {"create", "refused", "remove"}};
+  const Unrecorded news{.removed = true,
+                        .failures = {{"create", "act"}, {"refused", "act"}, {"remove", "act"}}};
   const PoolRecord after = RecordAfter(record, news, kNow);
   EXPECT_EQ(after.back_off.size(), 1U);
   EXPECT_TRUE(after.back_off.contains("create"));
@@ -238,6 +242,20 @@ TEST(RecordAfter, T1_the_last_error_goes_once_its_action_has_ended_at_its_count)
       << "the action is unfinished";
 }
 
+TEST(RecordAfter, T1_a_lack_of_room_is_over_ten_minutes_after_the_last_growth_that_lacked_it) {
+  const PoolSnapshot last = World().Snapshot();
+  PoolRecord record;
+  record.last_error = {.at = kNow - minutes(10), .text = "0 of 2 VMs fit now"};
+  const auto stays = [&] { return Closed(record, last).last_error.has_value(); };
+  EXPECT_FALSE(stays());
+  record.last_error->at += seconds(1);
+  EXPECT_TRUE(stays());
+  record.last_error = {.action = "act", .at = kNow - minutes(10), .text = "no image"};
+  EXPECT_TRUE(stays()) << "it lacks something else";
+  record.last_error = {.at = kNow - minutes(10), .text = "the replacement of VM a: no room"};
+  EXPECT_TRUE(stays()) << "a replacement is wanted until it is done";
+}
+
 TEST(RecordAfter, T1_the_last_error_goes_once_a_vm_has_taken_the_place_of_another_one) {
   PoolRecord record;
   record.last_error = {.action = "act", .at = kNow, .text = "no room"};
@@ -247,7 +265,7 @@ TEST(RecordAfter, T1_the_last_error_goes_once_a_vm_has_taken_the_place_of_anothe
   EXPECT_TRUE(stays({}));
   EXPECT_TRUE(stays({.delivered = true}));
   EXPECT_FALSE(stays({.replaced = true}));
-  EXPECT_TRUE(stays({.replaced = true, .failures = {"join"}}));
+  EXPECT_TRUE(stays({.replaced = true, .failures = {{"join", "act"}}}));
 }
 
 TEST(RecordAfter, T1_a_later_failure_of_an_action_follows_the_first_cause) {

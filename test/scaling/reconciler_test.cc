@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "pool_fixture.h"
+#include "rules/back_off.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -32,10 +33,10 @@ class ReconcilerTest : public PoolFixture {
     Drain("web-b");
   }
   // A resumption of its own, as each Status starts one.
-  absl::Status Resume() {
+  absl::Status Resume(const Reconciler::MayLeave& may_leave = {}) {
     Forget();
     Reconciler loop(Deps(), policy_);
-    absl::Status outcome = loop.RunResumption(context());
+    absl::Status outcome = loop.RunResumption(context(), may_leave);
     EXPECT_THAT(loop.StoreRecord(context()), IsOk());
     return outcome;
   }
@@ -314,6 +315,84 @@ TEST_F(ReconcilerTest, C12_a_kill_after_the_roll_back_of_a_removal_leaves_its_ba
   EXPECT_THAT(LeaseAnnotation(harvester::kLeaseBackOffAnnotation), HasSubstr("remove"));
   EXPECT_THAT(LeaseAnnotation(harvester::kLeaseLastErrorAnnotation),
               HasSubstr("web-a: its removal was rolled back: it was protected"));
+}
+
+TEST_F(ReconcilerTest,
+       C12_a_removal_whose_short_deadline_ends_while_its_drain_is_refused_is_refused) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a",
+       [&](harvester::Mark& mark) { mark.drain_deadline.at = clock_.WallNow() + seconds(20); });
+  Always("update drain", RefusedByNomad());
+  for (int i = 0; i < 4 && IsMarked("web-a"); ++i) {
+    Resume().IgnoreError();
+    clock_.Advance(seconds(10));
+  }
+  EXPECT_FALSE(IsMarked("web-a"));
+  EXPECT_THAT(lease_.record().back_off, ElementsAre(testing::Key("refused")));
+  EXPECT_THAT(lease_.record().last_error->text,
+              testing::AllOf(HasSubstr("did not begin before its deadline: "),
+                             HasSubstr("Permission denied")));
+}
+
+TEST_F(ReconcilerTest, C12_a_removal_whose_deadline_ends_without_a_refusal_is_not_refused) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a",
+       [&](harvester::Mark& mark) { mark.drain_deadline.at = clock_.WallNow() - seconds(20); });
+  Resume().IgnoreError();
+  EXPECT_FALSE(IsMarked("web-a"));
+  EXPECT_THAT(lease_.record().back_off, ElementsAre(testing::Key("remove")));
+}
+
+TEST_F(ReconcilerTest, C12_a_removal_that_succeeds_ends_the_back_off_of_removals) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  PoolRecord record = lease_.record();
+  record.back_off["refused"] = {.failures = 3, .retry_at = clock_.WallNow() + minutes(2)};
+  Store(record);
+  Idle("web-a");
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_TRUE(cluster_.Vm("web-a").is_null());
+  EXPECT_THAT(lease_.record().back_off, IsEmpty());
+}
+
+TEST_F(ReconcilerTest, C12_what_an_action_fails_after_a_removal_that_succeeded_is_no_failure) {
+  AddVm("web-a");
+  AddVm("web-b");
+  HoldLease({"web-a", "web-b"});
+  Idle("web-a");
+  Mark("web-b");
+  cluster_.HangDrain(NodeOf("web-b"));
+  Drain("web-b");
+  Resume([](const PoolSnapshot&, base::Duration) { return true; }).IgnoreError();
+  clock_.Advance(minutes(1));
+  ASSERT_TRUE(cluster_.Vm("web-a").is_null());
+  ASSERT_TRUE(IsMarked("web-b"));
+  cluster_.EditAnnotation("web-b", harvester::kProtectAnnotation, "true");
+  EXPECT_THAT(Resume(), IsOk());
+  ASSERT_FALSE(IsMarked("web-b"));
+  EXPECT_THAT(lease_.record().back_off, IsEmpty());
+}
+
+// The record is on the Lease, and this process does not know.
+TEST_F(ReconcilerTest, C12_a_failure_counts_once_although_the_reply_to_its_record_was_lost) {
+  AddVm("web-a");
+  HoldLease();
+  troubles_.CountFailure(cause::kRemove, "act");
+  troubles_.unrecorded.AddError("act", "web-a: it was rolled back");
+  Next("patch leases", Fault::DropReply(), 99);
+  Reconciler loop(Deps(), policy_);
+  EXPECT_FALSE(loop.StoreRecord(context()).ok());
+  Next("patch leases", Fault::None());
+  HoldLease();
+  ASSERT_EQ(lease_.record().back_off.at("remove").failures, 1) << "it was written";
+  EXPECT_THAT(loop.StoreRecord(context()), IsOk());
+  EXPECT_EQ(lease_.record().back_off.at("remove").failures, 1);
+  EXPECT_EQ(lease_.record().last_error->text, "web-a: it was rolled back");
+  troubles_.CountFailure(cause::kRemove, "next");
+  EXPECT_THAT(loop.StoreRecord(context()), IsOk());
+  EXPECT_EQ(lease_.record().back_off.at("remove").failures, 2);
 }
 
 TEST_F(ReconcilerTest, C12_a_roll_back_that_is_refused_counts_once) {

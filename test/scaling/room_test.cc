@@ -23,13 +23,14 @@ using testing::StartsWith;
 
 constexpr std::int64_t kGi = std::int64_t{1} << 30;
 
-// A host in the zone with that memory, of which nothing is used.
+// A host in the zone with that memory, of which nothing is used. It has SplitPool's VM of the zone.
 harvester::HostRoom HostOf(const std::string& name, const std::string& zone,
                            const std::string& memory) {
   harvester::HostRoom room;
   room.host.name = name;
   room.host.zone = zone;
   room.host.allocatable["memory"] = memory;
+  room.vms[{"default", "web"}] = {"web-" + zone};
   return room;
 }
 // A VM that needs 4 GiB.
@@ -106,6 +107,46 @@ TEST(ForecastPlan, C2_only_what_no_host_of_any_zone_could_hold_never_fits) {
   EXPECT_TRUE(forecast.never);
   EXPECT_THAT(NeverText(forecast),
               StartsWith("no host could hold a VM, even if it were empty: host h1 has 3 GiB"));
+}
+
+TEST(WaitingForHosts, C2_they_are_the_vms_that_are_to_run_and_have_no_host) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  world.With(Vm("web-new").Zone("new").Stopped().RunStrategy("RerunOnFailure"));
+  world.With(Vm("web-restarts").Joined().Zone("restarts"));
+  world.With(Vm("web-halted").RunStrategy("Halted"));
+  world.With(Vm("web-stopped").Joined().Stopped());
+  world.With(Vm("web-gone").Terminating());
+  world.With(Vm("web-marked").Marked());
+  world.With(Vm("web-copy").Unmanaged());
+  const std::vector<harvester::HostRoom> hosts = {HostOf("h1", "a", "4Gi")};
+  EXPECT_THAT(WaitingForHosts(hosts, world.Snapshot()), ElementsAre("new", "restarts"));
+}
+
+TEST(ForecastPlan, C2_a_place_is_kept_for_a_vm_that_was_just_made) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  const std::vector<harvester::HostRoom> hosts = {HostOf("h1", "a", "9Gi")};
+  const auto fits = [&] {
+    const PoolSnapshot snapshot = world.Snapshot();
+    ScalePlan plan = PlanOf(snapshot, 2);
+    return FitsIn(ForecastPlan(hosts, Need(), snapshot, {}, &plan));
+  };
+  EXPECT_EQ(fits(), 2U);
+  world.With(Vm("web-b"));
+  EXPECT_EQ(fits(), 1U);
+}
+
+TEST(ForecastPlan, C2_a_zone_keeps_the_place_of_a_vm_that_was_just_made_in_it) {
+  World world = SplitPool();
+  world.With(Vm("web-new").Zone("c"));
+  const PoolSnapshot snapshot = world.Snapshot();
+  ScalePlan plan = PlanOf(snapshot, 2);
+  const std::vector<harvester::HostRoom> hosts = {
+      HostOf("h1", "a", "4Gi"), HostOf("h2", "b", "4Gi"), HostOf("h3", "c", "7Gi")};
+  EXPECT_EQ(FitsIn(ForecastPlan(hosts, Need(), snapshot, {.failing_zones = {"a", "b"}}, &plan)),
+            2U);
+  EXPECT_THAT(ZonesOf(plan), ElementsAre("a", "b"));
 }
 
 TEST(AssignZones, C3_a_zone_in_which_vms_do_not_start_is_used_if_no_other_has_room) {

@@ -610,7 +610,7 @@ TEST_F(ScaleCallTest, C11_an_unmarked_vm_that_the_last_action_named_is_not_named
 }
 
 TEST_F(ScaleCallTest, C12_a_failure_that_is_not_yet_on_the_lease_delays_the_growth) {
-  troubles_.unrecorded.failures = {std::string(cause::kRoom)};
+  troubles_.unrecorded.failures = {{std::string(cause::kRoom), "act"}};
   EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kResourceExhausted,
                                  HasSubstr("finding room for new VMs failed 1 time")));
   EXPECT_EQ(cluster_.Vms().size(), 0U);

@@ -1157,6 +1157,77 @@ TEST_F(ServiceTest, T1_a_refusal_is_a_warning_once_per_change) {
   EXPECT_EQ(Logged("WARN Scale refused"), 3U);
 }
 
+TEST_F(ServiceTest, C12_a_scale_in_that_is_refused_sends_nothing_for_half_a_minute) {
+  AddVm("web-a");
+  Settle();
+  cluster_.Forbid("delete", "virtualmachines");
+  const absl::Status refused = Scale(0);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_NE(Count("patch leases"), 0U);
+  clock_.Advance(seconds(29));
+  EXPECT_EQ(Scale(0), refused);
+  EXPECT_THAT(Sent(), IsEmpty());
+  EXPECT_EQ(Logged("WARN Scale refused"), 1U);
+  EXPECT_THAT(Scale(1), IsOk()) << "another count is another Scale";
+  cluster_.AllowAll();
+  EXPECT_THAT(Scale(0), IsOk());
+}
+
+TEST_F(ServiceTest, C12_a_refused_scale_in_is_tried_again_after_half_a_minute_or_a_set_config) {
+  AddVm("web-a");
+  Settle();
+  cluster_.Forbid("delete", "virtualmachines");
+  EXPECT_FALSE(Scale(0).ok());
+  clock_.Advance(seconds(30));
+  EXPECT_FALSE(Scale(0).ok());
+  EXPECT_THAT(Sent(), Not(IsEmpty()));
+  cluster_.AllowAll();
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Scale(0), IsOk());
+}
+
+TEST_F(ServiceTest, C12_a_scale_in_in_a_back_off_sends_nothing_for_half_a_minute) {
+  AddVm("web-a");
+  AnnotateLease(harvester::kLeaseBackOffAnnotation,
+                harvester::ToAnnotation(harvester::BackOff{
+                    {"remove", {.failures = 3, .retry_at = clock_.WallNow() + minutes(2)}}}));
+  Settle();
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(ServiceTest, C12_a_growth_to_the_count_of_a_refused_scale_in_is_tried_at_once) {
+  AddVm("web-a");
+  AddVm("web-b");
+  Settle();
+  cluster_.Forbid("delete", "virtualmachines");
+  EXPECT_FALSE(Scale(1).ok());
+  cluster_.AllowAll();
+  cluster_.DeleteVmByHand("web-a");
+  cluster_.DeleteVmByHand("web-b");
+  clock_.Advance(seconds(20));
+  Settle();
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_THAT(Effects(), testing::Contains("create virtualmachines"));
+}
+
+TEST_F(ServiceTest, C12_a_scale_in_that_fails_for_a_moment_is_tried_again_at_once) {
+  AddVm("web-a");
+  Settle();
+  Next("list nodes", RefusedByNomad());
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Scale(0), IsOk());
+}
+
+TEST_F(ServiceTest, C12_a_refused_growth_is_tried_again_at_once) {
+  Settle();
+  cluster_.SetImageReady("default/ubuntu-24.04", false);
+  EXPECT_FALSE(Scale(1).ok());
+  cluster_.SetImageReady("default/ubuntu-24.04", true);
+  EXPECT_THAT(Scale(1), IsOk());
+}
+
 TEST_F(ServiceTest, C2_the_error_on_the_lease_has_the_api_servers_time) {
   Settle();
   process_clock_.set_ahead(minutes(30));

@@ -110,6 +110,21 @@ TEST_F(Room, C2_the_forecast_alone_refuses_for_ten_minutes_in_a_row_and_not_in_a
   EXPECT_EQ(h_.log->Count("Nothing but the forecast", log::Level::kWarn), 0U);
 }
 
+TEST_F(Room, T1_a_lack_of_room_is_told_while_growth_is_wanted_and_ten_minutes_longer) {
+  const auto error = [&] { return AnnotationOf(h_.Leases().at(0), Key("last-error")); };
+  EXPECT_FALSE(h_.Accept(5).ok());
+  EXPECT_THAT(error(), HasSubstr("2 of 5 VMs fit now"));
+  EXPECT_FALSE(Want(5, minutes(8)).ok());
+  EXPECT_THAT(error(), HasSubstr("0 of 3 VMs fit now")) << "of another action, that made none";
+  h_.Tick(minutes(8));
+  EXPECT_NE(error(), "") << "the agent may ask again";
+  h_.Tick(minutes(4));
+  EXPECT_EQ(error(), "") << h_.Transcript();
+  h_.cluster.ResetCounters();
+  h_.Tick(minutes(10));
+  EXPECT_EQ(h_.cluster.RequestCount(System::kHarvester, "patch", "leases"), 0) << "at rest";
+}
+
 TEST_F(Room, C2_what_fits_no_host_is_refused_and_leaves_no_trace) {
   h_.policy["memory_request"] = "8Gi";
   EXPECT_THAT(h_.Accept(1),
@@ -178,6 +193,53 @@ TEST_F(Room, C2_vms_of_another_namespace_take_room_and_leave_it) {
   EXPECT_THAT(Want(2, minutes(2), [&] { return h_.VmNames().size() == 2; }), IsOk());
   h_.WaitUntilReady();
   EXPECT_EQ(Placed(), 2U);
+}
+
+// One host has room for two VMs, the other for one.
+class RoomForThree : public Room {
+ protected:
+  RoomForThree() : Room(Hosts()) {
+    h_.policy["max_surge"] = "2";
+    EXPECT_THAT(h_.Scale(2), IsOk());
+    h_.WaitUntilReady();
+    for (const std::string& vm : old_ = h_.VmNames()) {
+      h_.cluster.EditAnnotation(vm, harvester::kReplaceAnnotation, "its disk is slow");
+    }
+  }
+  static simulator::Options Hosts() {
+    simulator::Options options;
+    options.hosts = {{.name = "h1", .memory = "8Gi"}, {.name = "h2", .memory = "4Gi"}};
+    return options;
+  }
+
+  bool StandsAnOldOne() const {
+    const std::vector<std::string> vms = h_.VmNames();
+    return std::any_of(vms.begin(), vms.end(), [this](const std::string& vm) {
+      return std::find(old_.begin(), old_.end(), vm) != old_.end();
+    });
+  }
+
+  std::vector<std::string> old_;
+};
+
+TEST_F(RoomForThree, R5_replacements_that_begin_at_once_do_not_take_the_same_room) {
+  for (int i = 0; i < 30 && StandsAnOldOne(); ++i) {
+    h_.Tick(seconds(10));
+    ASSERT_LE(h_.VmNames().size(), 3U) << h_.Transcript();
+  }
+  EXPECT_FALSE(StandsAnOldOne()) << h_.Transcript();
+  EXPECT_EQ(h_.VmNames().size(), 2U);
+}
+
+TEST_F(RoomForThree, C2_a_growth_leaves_the_room_of_a_replacement_that_has_just_begun) {
+  h_.policy["max_surge"] = "1";
+  ASSERT_THAT(h_.Status(), IsOk());
+  h_.process().RunBackground();
+  ASSERT_EQ(h_.VmNames().size(), 3U);
+  ASSERT_EQ(Placed(), 2U) << "the new one has no host yet";
+  EXPECT_THAT(h_.Accept(4), StatusIs(absl::StatusCode::kResourceExhausted,
+                                     HasSubstr("kept for 1 VM that waits for a host")));
+  EXPECT_EQ(h_.VmNames().size(), 3U);
 }
 
 class RoomInZones : public Room {

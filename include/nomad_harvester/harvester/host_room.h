@@ -5,7 +5,8 @@
 // Known: requests, the number of pods, taints, cordons, node selectors, required node affinity, and
 // required anti-affinity among the VMs of a pool. Not known: preferences, topology spread, other
 // affinity to pods, ports, where volumes can be used, the networks of a host. Pods that have no
-// host yet are not counted: they compete, but they may never run.
+// host yet are not counted: they compete, but they may never run. The caller says which VMs of its
+// own pool have none.
 #ifndef NOMAD_HARVESTER_HARVESTER_HOST_ROOM_H_
 #define NOMAD_HARVESTER_HARVESTER_HOST_ROOM_H_
 
@@ -70,9 +71,9 @@ absl::StatusOr<VmNeed> NeedOf(const nlohmann::json& vm);
 struct HostRoom {
   Host host{};
   Amounts used{};  // by the pods on it that have not ended
-  // The VMs of each pool, by its namespace and name. Counts pods, so that a VM that migrates counts
-  // on both hosts.
-  std::map<std::pair<std::string, std::string>, std::int64_t> vms{};
+  // The names of each pool's VMs, by its namespace and name. One for each pod, so that a VM that
+  // migrates is on both hosts.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> vms{};
 };
 // Blocks for two lists: of the hosts, and of the pods of all namespaces. In ascending order of
 // names. PERMISSION_DENIED (kube::IsForbidden): the token lacks one of these optional rights.
@@ -88,10 +89,12 @@ struct RoomForecast {
   // 6 GiB of memory free each, a VM needs 8.4 GiB". Empty: all fit.
   std::string why{};
 };
-// `zones`: of each wanted VM; empty: any that its need allows. Pure. Each VM takes the host with
-// the fewest VMs of the pool.
+// `zones`: of each wanted VM; empty: any that its need allows. `waiting`: likewise of each VM of
+// the pool that waits for a host, and gets one first. Pure. Each VM takes the host with the fewest
+// VMs of the pool.
 RoomForecast ForecastRoom(const std::vector<HostRoom>& hosts, const VmNeed& need,
-                          const std::vector<std::string>& zones);
+                          const std::vector<std::string>& zones,
+                          const std::vector<std::string>& waiting = {});
 // How many of the VMs fit.
 std::size_t FitsIn(const RoomForecast& forecast);
 
@@ -102,7 +105,8 @@ struct Room {
 };
 // As many as one action may create.
 inline constexpr std::int64_t kMostRoom = 1000;
-Room FindRoom(const std::vector<HostRoom>& hosts, const VmNeed& need);
+Room FindRoom(const std::vector<HostRoom>& hosts, const VmNeed& need,
+              const std::vector<std::string>& waiting = {});
 
 }  // namespace nomad_harvester::harvester
 

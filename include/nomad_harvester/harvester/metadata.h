@@ -205,6 +205,7 @@ absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text);
 struct BackOffEntry {
   std::int64_t failures = 0;
   base::WallTime retry_at{};
+  std::string action = {};           // that failed last; empty: not known
   std::string unknown_members = {};  // as in Mark
   friend bool operator==(const BackOffEntry&, const BackOffEntry&) = default;
 };
@@ -226,10 +227,10 @@ absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
 
 // The annotation `last-error` of the pool's Lease: why the last action failed or was refused, and
 // what of it failed later, a line each. Kept until an action is accepted, until the pool has the
-// count of that action and nothing of it is unfinished, or until a VM that takes the place of
-// another one is ready (rule T1).
+// count of that action and nothing of it is unfinished, until a VM that takes the place of another
+// one is ready, or until growth is not wanted any more that lacked room (rule T1).
 struct ErrorRecord {
-  std::string action{};  // empty: of a replacement, or what a quota left out
+  std::string action{};  // empty: of a replacement, or a lack of room
   base::WallTime at{};
   std::string text{};
   std::string unknown_members = {};  // as in Mark

@@ -39,6 +39,8 @@ struct ScaleAction {
   // Unset in calls of the agent, because no operator was asked.
   std::optional<RemovalConsent> consent{};
   bool goes_on = true;  // the background of this process continues the action
+  // Set if the action has begun: an error then says what of it has failed. Null: not asked for.
+  bool* has_begun = nullptr;
 };
 
 // Thread-safe. Scale and Status block; SetConfig makes no network request.

@@ -269,7 +269,8 @@ void Maintenance::AddRoom(const runtime::Context& context, Inspection* inspectio
   if (!rooms.ok()) return;
   const auto need = NeedOfNewestVm(limited, *clients_.kube_urgent, inspection->snapshot);
   if (!need.ok()) return;
-  const harvester::Room room = FindRoom(*rooms, *need);
+  const harvester::Room room =
+      FindRoom(*rooms, *need, WaitingForHosts(*rooms, inspection->snapshot));
   inspection->room = room.vms;
   inspection->room_text = Describe(room);
 }

@@ -410,7 +410,7 @@ void Acceptance::Record(const PoolSnapshot& snapshot, const absl::Status& ended)
     backlog.CountFailure(cause::kCreate, action_id_);
   } else if (creation_waits && !is_made) {
     // The action has not failed yet: a VM that appears late may still be ready (rule C12).
-    backlog.unrecorded.failures.insert(std::string(cause::kCreate));
+    backlog.unrecorded.failures.emplace(cause::kCreate, action_id_);
   }
   if (removal_failed && !removal_begun) {
     backlog.CountFailure(was_refused ? cause::kRefused : cause::kRemove, action_id_);

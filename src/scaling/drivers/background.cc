@@ -13,6 +13,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "drivers/resumption.h"
 #include "execution/pool_metrics.h"
+#include "rules/pool_record.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -113,11 +114,13 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
   if (options_.replaces) {
     replacement = ReplacementWork(decisions.snapshot(), record, new_vms, options_.clock->Now());
   }
-  unfinished |= new_keys || !replacement.empty();
+  const bool error_over = IsRoomErrorOver(record, snapshot.now());
+  unfinished |= new_keys || error_over || !replacement.empty();
   if (!unfinished && !NeedsResumption(decisions, paused)) return;
   std::string work = WorkOf(decisions);
   if (paused) work += "paused\n";  // the end of a pause counts as new work
   if (new_keys) work += "the keys on the Lease\n";
+  if (error_over) work += "the last error on the Lease\n";
   work += replacement;
   {
     base::MutexLock lock(pool->mutex);

@@ -23,8 +23,6 @@ constexpr base::Duration kTemplateReadLimit = std::chrono::seconds(10);
 constexpr base::Duration kHeldWhileWaiting = std::chrono::seconds(10);
 // How long no other replacement is tried beside drains after one that did not begin.
 constexpr base::Duration kDeclinedFor = std::chrono::minutes(1);
-// The prefix of the error of a replacement, also on the Lease.
-constexpr char kReplacementOf[] = "the replacement of VM ";
 // The maximum number of VMs with nodes to read in search of one that may be replaced.
 constexpr std::size_t kMaxTried = 64;
 

@@ -235,8 +235,9 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
 
 harvester::BackOff ScaleCall::KnownBackOff(base::WallTime now) const {
   harvester::BackOff back_off = deps_.lease.record().back_off;
-  for (const std::string& cause : deps_.backlog.unrecorded.failures)
-    RecordFailure(&back_off, cause, now);
+  for (const auto& [cause, action] : deps_.backlog.unrecorded.failures) {
+    RecordFailure(&back_off, cause, now, action);
+  }
   if (deps_.backlog.unrecorded.no_room.has_value()) RecordNoRoom(&back_off, now);
   return back_off;
 }
@@ -355,8 +356,8 @@ absl::StatusOr<std::string> ScaleCall::FitHosts(const PoolSnapshot& snapshot, st
   harvester::RoomForecast forecast = ForecastPlan(*rooms_, *need, snapshot, inputs_, plan);
   if (forecast.never) {
     std::string why = NeverText(forecast) + "; " + kCureOfNever;
-    lacks_room_ = true;
-    if (plan->cancel_removals.empty()) return base::FailedPrecondition(why);
+    lacks_room_ = base::FailedPrecondition(why);
+    if (plan->cancel_removals.empty()) return lacks_room_;
     KeepCreations(plan, 0);
     return why;
   }
@@ -402,12 +403,11 @@ absl::Status ScaleCall::CheckRoom(const PoolSnapshot& snapshot, ScalePlan* plan)
   }
   const std::size_t made = plan->create.size();
   if (made == wanted) return absl::OkStatus();
-  lacks_room_ = true;
-  absl::Status lacks(absl::StatusCode::kResourceExhausted, why);
-  if (made == 0 && plan->cancel_removals.empty()) return lacks;
+  lacks_room_ = absl::Status(absl::StatusCode::kResourceExhausted, why);
+  if (made == 0 && plan->cancel_removals.empty()) return lacks_room_;
   deps_.logger.Warn("There is no room for all new VMs",
                     {{"action_id", action_id_}, {"wanted", wanted}, {"made", made}, {"why", why}});
-  deferred_ = std::move(lacks);
+  deferred_ = lacks_room_;
   return absl::OkStatus();
 }
 
@@ -527,10 +527,10 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   // A cancelled call did not fail because of the pool. A pause or a back-off is on the Lease
   // anyway.
   if (absl::IsCancelled(outcome) || told_by_record_) return outcome;
-  if (lacks_room_) deps_.backlog.unrecorded.no_room.emplace();
-  // What did not fit is still refused once the rest of the action has ended.
-  const bool is_deferred = !deferred_.ok() && outcome == deferred_;
-  deps_.backlog.unrecorded.AddOutcome(is_deferred ? "" : action_id_, outcome);
+  if (!lacks_room_.ok()) deps_.backlog.unrecorded.no_room.emplace();
+  // Room still lacks once the rest of the action has ended.
+  const bool is_of_room = !outcome.ok() && outcome == lacks_room_;
+  deps_.backlog.unrecorded.AddOutcome(is_of_room ? "" : action_id_, outcome);
   return outcome;
 }
 
@@ -561,7 +561,7 @@ absl::StatusOr<ScalePlan> ScaleCall::PlanWithout(const runtime::Context& context
   for (const VmView* view : pending) plan.newly_counted.insert(view->vm->name);
   result_.plan = plan;
   deferred_ = absl::OkStatus();
-  lacks_room_ = false;
+  lacks_room_ = absl::OkStatus();
   if (plan.direction != Direction::kNone) {
     NH_RETURN_IF_ERROR(EnforceConsent(&plan));
     NH_RETURN_IF_ERROR(CheckReadJob(plan));
@@ -716,8 +716,8 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
                                 const Replaceable& old) {
   const harvester::VirtualMachine& vm = old.vm->vm;
   absl::StatusOr<ScalePlan> planned = PlanReplacement(context, snapshot, vm);
-  result_.lacks_room = lacks_room_;
-  if (lacks_room_) {
+  result_.lacks_room = !lacks_room_.ok();
+  if (result_.lacks_room) {
     NoRoom& no_room = deps_.backlog.unrecorded.no_room.emplace();
     // In the place of an unhealthy VM it counts for the back-off alone (rule R5).
     if (!old.is_unhealthy()) {

@@ -150,8 +150,8 @@ class ScaleCall {
   absl::StatusOr<HostRooms> rooms_;                               // likewise
   bool allocations_incomplete_ = false;
   bool told_by_record_ = false;  // the pool's record already says why the action was refused
-  bool lacks_room_ = false;      // a quota or the hosts have no room for some of the new VMs
   bool old_goes_first_ = false;  // for Replace: the old VM is removed before the new one starts
+  absl::Status lacks_room_;      // why a quota or the hosts have no room for some of the new VMs
   absl::Status deferred_;  // why creations were left out of a plan that still does something else
 };
 

@@ -36,6 +36,8 @@ using runtime::Context;
 // busy machine whose deadlines are the same wait for a processor, too (rule L8).
 constexpr base::Duration kStatusMargin = std::chrono::seconds(1);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
+// How long a scale-in that was refused is not tried again (rule C12).
+constexpr base::Duration kRefusedScaleInFor = std::chrono::seconds(30);
 // How long the first Status of a pool waits for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
 
@@ -140,6 +142,9 @@ class Service final : public TargetService {
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                          ScaleResult* result);
+  absl::Status RefusedScaleIn(Pool& pool, const ScaleRequest& request);
+  void KeepRefusal(Pool& pool, const ScaleRequest& request, const ScaleResult& result,
+                   const absl::Status& outcome);
   void LogRefusal(const ScaleRequest& request, const ScaleResult& result,
                   const absl::Status& outcome);
 
@@ -197,6 +202,7 @@ absl::Status Service::Configure(const StringMap& values) {
   for (const std::shared_ptr<Pool>& pool : pools_.All()) {
     base::MutexLock lock(pool->mutex);
     pool->state.inspected = false;
+    pool->state.refused_scale_in.reset();
     pool->state.rounds.Finished();
   }
   return absl::OkStatus();
@@ -339,7 +345,8 @@ void Service::ShowRoom(const Context& context, Session& session, Pool& pool,
     base::MutexLock lock(pool.mutex);
     pool.state.need = need;
   }
-  PoolMetrics(session.clients().metrics_sink.get(), pool.key).HasRoom(FindRoom(*rooms, *need).vms);
+  const harvester::Room room = FindRoom(*rooms, *need, WaitingForHosts(*rooms, snapshot));
+  PoolMetrics(session.clients().metrics_sink.get(), pool.key).HasRoom(room.vms);
 }
 
 TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
@@ -535,13 +542,42 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   if (request->count < 0) {
     return base::InvalidArgument("count " + std::to_string(request->count) + " is negative");
   }
+  const absl::Status refused = RefusedScaleIn(*pool, *request);
+  result->backs_off = !refused.ok();
+  NH_RETURN_IF_ERROR(refused);
   absl::Status outcome = ScalePool(context, session, *pool, *policy, *request, result);
+  KeepRefusal(*pool, *request, *result, outcome);
   // The agent's older releases ask for no Status during the cooldown that follows a success. A
   // cancelled call has no further effect.
   const bool cancelled = context.cancel_reason() == CancelReason::kClient;
+  if (action.has_begun != nullptr) *action.has_begun = result->acted;
   const bool leaves_work = result->acted || result->unrecorded;
   if (leaves_work && action.goes_on && !cancelled) background_.Continue(session, pool);
   return outcome;
+}
+
+// The error of a scale-in that was refused a moment ago, and is wanted again; OK: there is none.
+// The agent asks at each tick, and each try writes the Lease twice.
+absl::Status Service::RefusedScaleIn(Pool& pool, const ScaleRequest& request) {
+  base::MutexLock lock(pool.mutex);
+  const auto& refused = pool.state.refused_scale_in;
+  const bool is_wanted_again = !request.dry_run && refused.has_value() &&
+                               request.count == refused->count &&
+                               request.count < pool.state.last_count;
+  return is_wanted_again && options_.clock->Now() < refused->until ? refused->why
+                                                                   : absl::OkStatus();
+}
+
+void Service::KeepRefusal(Pool& pool, const ScaleRequest& request, const ScaleResult& result,
+                          const absl::Status& outcome) {
+  if (request.dry_run) return;
+  base::MutexLock lock(pool.mutex);
+  PoolState& state = pool.state;
+  state.refused_scale_in.reset();
+  if (outcome.ok() || result.acted || request.count >= state.last_count) return;
+  if (absl::IsAborted(outcome) || IsRetryable(outcome)) return;
+  state.refused_scale_in = {
+      .count = request.count, .why = outcome, .until = options_.clock->Now() + kRefusedScaleInFor};
 }
 
 absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,

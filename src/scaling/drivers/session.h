@@ -93,6 +93,13 @@ struct PoolState {
   // acted.
   bool inspected = false;
   std::int64_t last_count = 0;  // of the last Status
+  // The last Scale, if it was a scale-in that was refused (rule C12).
+  struct Refusal {
+    std::int64_t count = 0;  // that was asked for
+    absl::Status why;
+    base::MonoTime until{};  // it is not tried again
+  };
+  std::optional<Refusal> refused_scale_in;
   std::string last_reason;
   std::string last_warning;
   std::string last_drift;

@@ -396,7 +396,10 @@ class Act {
     // unhealthy VM continues, however late its drain is accepted (rule L3).
     const bool however_late =
         step.row == Row::kMarkedDrainAgain || !harvester::IsElective(mark.reason);
-    if (!posted.post && !however_late) return kNotWanted;
+    // It is still wanted: how long it was refused counts until the mark is rolled back (rule C12).
+    if (!posted.post && !however_late) {
+      return {Verdict::kCancelled, absl::CancelledError("the deadline of the drain has passed")};
+    }
     const std::string pool = deps_.key.ToString();
     const nodepool::DrainMark meta{.action = mark.action,
                                    .vm = seen_.view().vm->name,

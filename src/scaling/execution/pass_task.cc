@@ -78,6 +78,14 @@ bool GoesOn(const std::string& action, const VmView& beside, const Decisions& de
   });
 }
 
+// True if what ends the removal is that Nomad or Harvester refuses its drain or its deletion. With
+// a short deadline that has passed before the refusals have lasted for long enough (rule C9).
+bool IsRefusedRemoval(const Decisions::Entry& entry) {
+  const Row row = entry.step.row;
+  return (row == Row::kMarkedRefused || row == Row::kMarkedLate) &&
+         entry.view->removal_refused_for > base::Duration::zero();
+}
+
 // Why a removal has failed, according to its roll-back; unset if it has not: a growth cancels it,
 // or the mark is not this VM's or not named by the Lease, and belongs to no action.
 std::optional<std::string> WhyRemovalFailed(const Decisions::Entry& entry,
@@ -92,7 +100,7 @@ std::optional<std::string> WhyRemovalFailed(const Decisions::Entry& entry,
   std::string why = step.reason;
   for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete}) {
     const absl::Status last = backlog.retries.LastOf({StepName(kind), entry.view->vm->uid});
-    if (step.row == Row::kMarkedRefused && !last.ok()) why += ": " + base::Message(last);
+    if (IsRefusedRemoval(entry) && !last.ok()) why += ": " + base::Message(last);
   }
   return why;
 }
@@ -130,8 +138,7 @@ void RecordRollBack(const PassTask& task, const Decisions& decisions, PoolBacklo
   if (!why.has_value()) return;
   const std::string& action = task.entry->view->vm->mark->action;
   if (backlog->removed_last != action && !GoesOn(action, *task.entry->view, decisions)) {
-    const bool was_refused = task.entry->step.row == Row::kMarkedRefused;
-    backlog->CountFailure(was_refused ? cause::kRefused : cause::kRemove, action);
+    backlog->CountFailure(IsRefusedRemoval(*task.entry) ? cause::kRefused : cause::kRemove, action);
   }
   backlog->unrecorded.AddError(action, task.vm + ": its removal was rolled back: " + *why);
 }

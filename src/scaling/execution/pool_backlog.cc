@@ -22,7 +22,7 @@ void PoolBacklog::CountRefusedRemoval(const std::string& vm, base::MonoTime now)
 
 void PoolBacklog::CountFailure(std::string_view cause, const std::string& action) {
   const bool is_first = failed_actions[std::string(cause)].insert(action).second;
-  if (is_first) unrecorded.failures.insert(std::string(cause));
+  if (is_first) unrecorded.failures.emplace(cause, action);
 }
 
 void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool) {

@@ -195,8 +195,9 @@ bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
          error->index >= (vm.nodes.has_value() ? vm.nodes->index : 0);
 }
 
-bool IsRetryable(const absl::Status& list) {
-  return absl::IsUnavailable(list) || absl::IsDeadlineExceeded(list) || absl::IsCancelled(list);
+bool IsRetryable(const absl::Status& failed) {
+  return absl::IsUnavailable(failed) || absl::IsDeadlineExceeded(failed) ||
+         absl::IsCancelled(failed);
 }
 
 std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Context& context,

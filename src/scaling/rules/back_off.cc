@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/snapshot.h"
@@ -60,8 +61,10 @@ absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, b
 
 }  // namespace
 
-void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now) {
+void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now,
+                   const std::string& action) {
   harvester::BackOffEntry& entry = (*back_off)[std::string(cause)];
+  if (!action.empty() && std::exchange(entry.action, action) == action) return;
   ++entry.failures;
   entry.retry_at = now + WaitAfter(WaitRangeOf(cause), entry.failures);
 }

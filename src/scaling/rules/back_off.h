@@ -26,8 +26,10 @@ inline constexpr std::string_view kRefused = "refused";
 }  // namespace cause
 
 // Records another consecutive failure. The wait doubles with each failure, up to the limit of the
-// cause.
-void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now);
+// cause. `action`: its id, if known. Does nothing if that action failed last: the reply to the
+// write of the record may have been lost, or another process may have counted it.
+void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now,
+                   const std::string& action = "");
 // Records that a quota or the hosts have no room for a new VM. No VM was made, so that the circuit
 // below stays closed.
 void RecordNoRoom(harvester::BackOff* back_off, base::WallTime now);

@@ -59,6 +59,10 @@ void StopReplacement(harvester::StoppedReplacement next,
 constexpr std::size_t kMaxError = 2048;
 constexpr std::size_t kMaxFirstCause = 1024;
 
+// Growth that is wanted is asked for again at each tick, and is refused for its lack of room at
+// least after each back-off (rule C12).
+constexpr base::Duration kGrowthAsksWithin = std::chrono::minutes(10);
+
 // One action may fail in several passes. Adds the lines that are not there yet.
 void AppendError(const std::string& error, std::string* text) {
   if (text->empty()) {
@@ -136,6 +140,12 @@ bool LacksRoom(const PoolRecord& record) {
   return record.replacement.has_value() && record.replacement->lacks_room;
 }
 
+bool IsRoomErrorOver(const PoolRecord& record, base::WallTime now) {
+  const std::optional<harvester::ErrorRecord>& error = record.last_error;
+  return error.has_value() && error->action.empty() && !error->text.starts_with(kReplacementOf) &&
+         now - error->at >= kGrowthAsksWithin;
+}
+
 PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime now) {
   if (record.action.has_value()) {
     for (const std::string& name : news.made) record.action->create.erase(name);
@@ -147,9 +157,9 @@ PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime
     if (LacksRoom(record)) record.replacement.reset();
   }
   if (news.removed) RecordRemovalSuccess(&record.back_off);
-  for (const std::string& cause : news.failures) {
+  for (const auto& [cause, action] : news.failures) {
     // What else of the action fails is no failure of removals (rule C12).
-    if (!news.removed || !IsOfRemovals(cause)) RecordFailure(&record.back_off, cause, now);
+    if (!news.removed || !IsOfRemovals(cause)) RecordFailure(&record.back_off, cause, now, action);
   }
   if (news.no_room.has_value()) {
     RecordNoRoom(&record.back_off, now);
@@ -176,6 +186,7 @@ PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, const PoolSnap
     if (is_settled) record.last_error.reset();
     if (action->names.empty()) action.reset();
   }
+  if (IsRoomErrorOver(record, last.now())) record.last_error.reset();
   return RecordAfter(std::move(record), news, last.now());
 }
 

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
 #define NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,6 +35,11 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
 
 // True if replacement waits for room (rule R5).
 bool LacksRoom(const PoolRecord& record);
+// The prefix of the error of a replacement.
+inline constexpr char kReplacementOf[] = "the replacement of VM ";
+// True if the last error is that a growth lacked room, and growth has not been refused for it for
+// ten minutes: none is wanted any more (rule T1).
+bool IsRoomErrorOver(const PoolRecord& record, base::WallTime now);
 
 // A quota or the hosts had no room for a new VM (rule C2).
 struct NoRoom {
@@ -46,15 +52,15 @@ struct NoRoom {
 // What the work on a pool has come to, and its Lease does not say yet.
 struct Unrecorded {
   struct Error {
-    std::string action;  // empty: of no action
+    std::string action;  // empty: of a replacement, or a lack of room
     std::string text;    // at most 2 KiB; a later error of the action is a line of its own
   };
 
-  std::set<std::string> made;      // creations that took effect, even if the VM is gone by now
-  bool delivered = false;          // a new VM became ready, and no VM of its action has failed
-  bool replaced = false;           // a VM took the place of another one
-  bool removed = false;            // a VM of a scale-in was deleted
-  std::set<std::string> failures;  // causes of back_off.h
+  std::set<std::string> made;  // creations that took effect, even if the VM is gone by now
+  bool delivered = false;      // a new VM became ready, and no VM of its action has failed
+  bool replaced = false;       // a VM took the place of another one
+  bool removed = false;        // a VM of a scale-in was deleted
+  std::map<std::string, std::string> failures;  // causes of back_off.h, and the action that failed
   std::optional<NoRoom> no_room;
   std::optional<Error> error;                // of the last action that has failed
   bool succeeded = false;                    // a Scale was accepted: what went wrong before is over
@@ -72,7 +78,7 @@ PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime
 // Also closes the action: keeps unfinished work, and removes an action without any. No step was
 // executed after `last`; `leftovers`: VMs that are gone and not cleaned up yet. A name leaves
 // `cancel` once its VM is unmarked, or its node is not ready or gone (rule L6). The last error goes
-// if its action has come to its count.
+// if its action has come to its count, or IsRoomErrorOver.
 PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, const PoolSnapshot& last,
                        const std::set<std::string>& leftovers);
 

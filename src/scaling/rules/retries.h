@@ -27,7 +27,7 @@ enum class Verdict {
   kRefused,     // repeating will hardly change the answer
   kFailed,      // any other failure; an unanswered write may still have taken effect
   kUnsuitable,  // a fresh read shows that the VM must not be a victim
-  kCancelled,   // the context ended
+  kCancelled,   // the context ended, or it is too late to begin
 };
 struct Effect {
   Verdict verdict = Verdict::kNotWanted;

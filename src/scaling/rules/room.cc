@@ -2,6 +2,7 @@
 #include "rules/room.h"
 
 #include <cstddef>
+#include <set>
 #include <utility>
 
 #include "rules/zones.h"
@@ -18,26 +19,48 @@ std::vector<std::string> ZonesOf(const ScalePlan& plan) {
 
 }  // namespace
 
+std::vector<std::string> WaitingForHosts(const std::vector<harvester::HostRoom>& hosts,
+                                         const PoolSnapshot& snapshot) {
+  std::set<std::string> placed;
+  for (const harvester::HostRoom& host : hosts) {
+    const auto vms = host.vms.find({snapshot.key.ns, snapshot.key.pool});
+    if (vms != host.vms.end()) placed.insert(vms->second.begin(), vms->second.end());
+  }
+  std::vector<std::string> zones;
+  for (const VmView* view : snapshot.vms()) {
+    const harvester::VirtualMachine& vm = view->vm;
+    if (!IsPoolMember(*view, snapshot) || vm.has_mark || harvester::IsTerminating(vm)) continue;
+    // KubeVirt calls a new VM Stopped until it has an instance.
+    const bool runs = vm.run_strategy != harvester::kHalted &&
+                      (!harvester::HasJoined(vm) || !harvester::IsStopped(vm));
+    if (runs && !placed.contains(vm.name)) zones.push_back(vm.zone);
+  }
+  return zones;
+}
+
 harvester::RoomForecast ForecastPlan(const std::vector<harvester::HostRoom>& hosts,
                                      const harvester::VmNeed& need, const PoolSnapshot& snapshot,
                                      PlanInputs inputs, ScalePlan* plan) {
-  harvester::RoomForecast forecast = harvester::ForecastRoom(hosts, need, ZonesOf(*plan));
+  const std::vector<std::string> waiting = WaitingForHosts(hosts, snapshot);
+  const auto forecast_in = [&](const std::vector<std::string>& zones) {
+    return harvester::ForecastRoom(hosts, need, zones, waiting);
+  };
+  harvester::RoomForecast forecast = forecast_in(ZonesOf(*plan));
   const std::size_t wanted = plan->create.size();
   if (forecast.never || FitsIn(forecast) == wanted || !SplitsZones(snapshot)) return forecast;
   // Each host is in one zone, so that the zones do not compete.
   for (const std::string& zone : snapshot.policy->zones) {
-    inputs.zone_room[zone] =
-        FitsIn(harvester::ForecastRoom(hosts, need, std::vector<std::string>(wanted, zone)));
+    inputs.zone_room[zone] = FitsIn(forecast_in(std::vector<std::string>(wanted, zone)));
   }
   AssignZones(snapshot, inputs, plan);
   std::vector<std::string> zones = ZonesOf(*plan);
-  forecast = harvester::ForecastRoom(hosts, need, zones);
+  forecast = forecast_in(zones);
   if (FitsIn(forecast) == wanted) return forecast;
   // What did not fit has found no zone: why not is told of all hosts.
   for (std::size_t i = 0; i < wanted; ++i) {
     if (!forecast.fits[i]) zones[i].clear();
   }
-  std::string why = harvester::ForecastRoom(hosts, need, zones).why;
+  std::string why = forecast_in(zones).why;
   if (!why.empty()) forecast.why = std::move(why);
   return forecast;
 }

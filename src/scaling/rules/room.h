@@ -12,6 +12,10 @@
 
 namespace nomad_harvester::scaling {
 
+// The zone of each VM of the pool that is to run and is on no host yet, such as one that was just
+// made. They get their hosts before any further VM.
+std::vector<std::string> WaitingForHosts(const std::vector<harvester::HostRoom>& hosts,
+                                         const PoolSnapshot& snapshot);
 // Forecasts which of the plan's new VMs fit now. If some do not, and the pool's VMs are split over
 // zones, they are first assigned to zones that have room.
 harvester::RoomForecast ForecastPlan(const std::vector<harvester::HostRoom>& hosts,
