@@ -307,6 +307,7 @@ constexpr std::size_t kMaxError = 2048;
 
 constexpr auto kMembersOfError = [](auto& members, auto& error) {
   members.MaybeEmpty("action", error.action);
+  members.Optional("vm", error.vm);
   members.As("at", error.at, base::FormatRfc3339Nanos, base::ParseRfc3339);
   members.Text("text", error.text);
   members.Unknown(error.unknown_members);

@@ -173,6 +173,9 @@ TEST(ErrorRecord, is_spelled_as_the_documentation_says_and_keeps_what_it_does_no
             R"({"action":"act","at":"2026-11-21T02:03:04Z","text":"no image"})");
   EXPECT_THAT(ParseErrorRecord(ToAnnotation(error)), IsOkAndHolds(error));
   error.action = "";
+  error.vm = "a";
+  EXPECT_EQ(ToAnnotation(error),
+            R"({"action":"","at":"2026-11-21T02:03:04Z","text":"no image","vm":"a"})");
   EXPECT_THAT(ParseErrorRecord(ToAnnotation(error)), IsOkAndHolds(error));
   const auto more =
       ParseErrorRecord(R"({"action":"","at":"2026-11-21T02:03:04Z","text":"x","new":1})");

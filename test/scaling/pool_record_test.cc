@@ -252,7 +252,7 @@ TEST(RecordAfter, T1_a_lack_of_room_is_over_ten_minutes_after_the_last_growth_th
   EXPECT_TRUE(stays());
   record.last_error = {.action = "act", .at = kNow - minutes(10), .text = "no image"};
   EXPECT_TRUE(stays()) << "it lacks something else";
-  record.last_error = {.at = kNow - minutes(10), .text = "the replacement of VM a: no room"};
+  record.last_error = {.vm = "a", .at = kNow - minutes(10), .text = "no room"};
   EXPECT_TRUE(stays()) << "a replacement is wanted until it is done";
 }
 
@@ -284,9 +284,8 @@ TEST(RecordAfter, T1_a_later_failure_of_an_action_follows_the_first_cause) {
   EXPECT_EQ(with(first, "act", "no room", later).last_error->text, "a: no room\nno room")
       << "that is another line";
   EXPECT_EQ(with(first, "next", "c: gone", later).last_error->text, "c: gone");
-  const PoolRecord of_none = with(first, "", "the replacement of VM a: no room", later);
-  EXPECT_EQ(with(of_none, "", "the replacement of VM b: no room", later).last_error->text,
-            "the replacement of VM b: no room");
+  const PoolRecord of_none = with(first, "", "a: no room", later);
+  EXPECT_EQ(with(of_none, "", "b: no room", later).last_error->text, "b: no room");
 }
 
 TEST(RecordAfter, T1_an_accepted_scale_ends_the_errors_before_it) {

@@ -231,6 +231,7 @@ absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
 // one is ready, or until growth is not wanted any more that lacked room (rule T1).
 struct ErrorRecord {
   std::string action{};  // empty: of a replacement, or a lack of room
+  std::string vm{};      // whose replacement failed; empty: none
   base::WallTime at{};
   std::string text{};
   std::string unknown_members = {};  // as in Mark

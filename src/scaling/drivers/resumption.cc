@@ -83,9 +83,9 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   }
   auto [vms, blocked_reason] = QueueFor(snapshot, deps);
   const std::optional<harvester::ErrorRecord> last = deps.lease.record().last_error;
-  const bool was_refused = last.has_value() && last->text.starts_with(kReplacementOf);
+  const bool was_refused = last.has_value() && !last->vm.empty();
   if (vms.empty()) {
-    if (was_refused) deps.backlog.unrecorded.AddOutcome("", absl::OkStatus());
+    if (was_refused) deps.backlog.unrecorded.AddReplacement("", absl::OkStatus());
     return absl::OkStatus();
   }
   if (blocked_reason.empty() && !may_begin)
@@ -111,7 +111,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     NH_RETURN_IF_ERROR(fits);
     const bool has_waited = LacksRoom(deps.lease.record());
     const absl::Status replaced =
-        base::Annotate(call.Replace(context, snapshot, vms[i]), kReplacementOf + name);
+        base::Annotate(call.Replace(context, snapshot, vms[i]), "the replacement of VM " + name);
     *begun = {.acted = call.result().acted, .is_unhealthy = vms[i].is_unhealthy()};
     if (context.Done()) return replaced;
     // What the hosts have free changes with each try.
@@ -122,7 +122,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     // further VMs on the Lease.
     absl::Status stored;
     if (!replaced.ok() || was_refused) {
-      deps.backlog.unrecorded.AddOutcome("", replaced);
+      deps.backlog.unrecorded.AddReplacement(name, replaced);
       stored = loop.StoreRecord(context);
     }
     // What lacks room waits for its back-off, and not for a round (rule R5).

@@ -86,6 +86,7 @@ void AddError(const Unrecorded::Error& error, base::WallTime now, PoolRecord* re
   if (last.action == error.action && last.text == text && !error.action.empty()) return;
   last.text = std::move(text);
   last.action = error.action;
+  last.vm = error.vm;
   last.at = now;
 }
 
@@ -122,6 +123,11 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
   return record;
 }
 
+void Unrecorded::AddReplacement(const std::string& vm, const absl::Status& outcome) {
+  AddOutcome("", outcome);
+  if (error.has_value()) error->vm = vm;
+}
+
 void Unrecorded::AddOutcome(const std::string& action, const absl::Status& outcome) {
   succeeded |= outcome.ok();
   if (outcome.ok()) {
@@ -132,7 +138,8 @@ void Unrecorded::AddOutcome(const std::string& action, const absl::Status& outco
 }
 
 void Unrecorded::AddError(const std::string& action, const std::string& text) {
-  if (!error.has_value() || action.empty() || error->action != action) error = {action, ""};
+  if (!error.has_value() || action.empty() || error->action != action)
+    error = {.action = action, .vm = "", .text = ""};
   AppendError(base::WithoutSecrets(text), &error->text);
 }
 
@@ -142,7 +149,7 @@ bool LacksRoom(const PoolRecord& record) {
 
 bool IsRoomErrorOver(const PoolRecord& record, base::WallTime now) {
   const std::optional<harvester::ErrorRecord>& error = record.last_error;
-  return error.has_value() && error->action.empty() && !error->text.starts_with(kReplacementOf) &&
+  return error.has_value() && error->action.empty() && error->vm.empty() &&
          now - error->at >= kGrowthAsksWithin;
 }
 

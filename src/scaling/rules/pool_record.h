@@ -35,8 +35,6 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
 
 // True if replacement waits for room (rule R5).
 bool LacksRoom(const PoolRecord& record);
-// The prefix of the error of a replacement.
-inline constexpr char kReplacementOf[] = "the replacement of VM ";
 // True if the last error is that a growth lacked room, and growth has not been refused for it for
 // ten minutes: none is wanted any more (rule T1).
 bool IsRoomErrorOver(const PoolRecord& record, base::WallTime now);
@@ -53,6 +51,7 @@ struct NoRoom {
 struct Unrecorded {
   struct Error {
     std::string action;  // empty: of a replacement, or a lack of room
+    std::string vm;      // whose replacement failed
     std::string text;    // at most 2 KiB; a later error of the action is a line of its own
   };
 
@@ -70,6 +69,8 @@ struct Unrecorded {
   void AddError(const std::string& action, const std::string& text);
   // OK: the action was accepted.
   void AddOutcome(const std::string& action, const absl::Status& outcome);
+  // OK: no replacement fails any more.
+  void AddReplacement(const std::string& vm, const absl::Status& outcome);
 };
 
 // Adds it to the record. A later error of the same action follows the earlier ones; the last error
