@@ -240,13 +240,17 @@ TEST_F(Commands, a_reader_who_has_left_is_an_error_without_words) {
 TEST_F(Commands, standard_output_has_a_reader_until_the_other_end_of_its_pipe_is_closed) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
-  const CapturedOutput output;
-  EXPECT_TRUE(HasReader()) << "a file";
-  dup2(ends[1], STDOUT_FILENO);
-  close(ends[1]);
-  EXPECT_TRUE(HasReader());
-  close(ends[0]);
-  EXPECT_FALSE(HasReader());
+  std::vector<bool> has_reader;
+  {
+    const CapturedOutput output;
+    has_reader.push_back(HasReader());  // a file
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[1]);
+    has_reader.push_back(HasReader());
+    close(ends[0]);
+    has_reader.push_back(HasReader());
+  }
+  EXPECT_THAT(has_reader, testing::ElementsAre(true, true, false));
 }
 
 TEST_F(Commands, T3_the_history_is_that_of_one_pool) {

@@ -1471,6 +1471,8 @@ TEST_F(MaintenanceCommands, R7_evacuate_that_nobody_reads_ends_and_leaves_what_w
   const std::string host = cluster_.HostOfVm(vm);
   ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
   has_reader_ = [] { return false; };
+  clock_.After(std::chrono::minutes(9), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  const base::MonoTime begin = clock_.Now();
   for (const char* const output : {"json", kForPeople}) {
     EXPECT_EQ(Call("evacuate",
                    [&](const CommandRun& run) {
@@ -1482,13 +1484,17 @@ TEST_F(MaintenanceCommands, R7_evacuate_that_nobody_reads_ends_and_leaves_what_w
         cluster_.Vm(vm)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace", ""),
         "");
   }
+  EXPECT_LT(clock_.Now() - begin, std::chrono::minutes(1));
 }
 
 TEST_F(MaintenanceCommands, status_that_watches_ends_once_nobody_reads) {
   ASSERT_TRUE(Scale(1).ok());
   has_reader_ = [] { return false; };
+  clock_.After(std::chrono::minutes(9), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  const base::MonoTime begin = clock_.Now();
   watch_ = true;
   EXPECT_EQ(Status(), 0);
+  EXPECT_LT(clock_.Now() - begin, std::chrono::minutes(1));
 }
 
 TEST_F(MaintenanceCommands, R1_cancel_takes_back_the_named_request_alone_and_without_a_name_all) {
