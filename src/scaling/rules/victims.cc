@@ -97,16 +97,11 @@ std::string ObjectionToRemoval(const VmView& view, const Node* node, const PoolS
   return "";
 }
 
-namespace {
-
-// Says why a scale-in must pass a VM over; empty if it may choose it. Such a VM may still be
-// replaced.
-std::string ObjectionToScaleIn(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
-                               const PlanInputs& inputs) {
-  const auto left_out = inputs.left_out.find(view.vm->name);
-  if (left_out != inputs.left_out.end()) return left_out->second;
+std::string ObjectionToScaleIn(const VmView& view, const Node* node, const PoolSnapshot& snapshot) {
   return ObjectionToRemoval(view, node, snapshot);
 }
+
+namespace {
 
 void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate* candidate) {
   const harvester::VirtualMachine& vm = candidate->view->vm;
@@ -256,7 +251,10 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     const VmView& view = *each;
     if (!Counts(view, snapshot)) continue;
     const Node* node = LinkedNode(view, snapshot);
-    std::string objection = ObjectionToScaleIn(view, node, snapshot, inputs);
+    const auto left_out = inputs.left_out.find(view.vm->name);
+    std::string objection = left_out != inputs.left_out.end()
+                                ? left_out->second
+                                : ObjectionToScaleIn(view, node, snapshot);
     if (!objection.empty()) {
       victims.passed_over.push_back({view.vm->name, std::move(objection)});
       continue;
