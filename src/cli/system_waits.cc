@@ -91,7 +91,7 @@ class SystemWaits::System {
   // Returns until when a request that begins now may wait, or the error of a system given up.
   absl::StatusOr<base::MonoTime> Begin(base::MonoTime now, const std::string& purpose) {
     const base::MutexLock lock(mutex_);
-    if (in_flight_ == 0 && now - ended_at_ >= kAnswerLimit) silent_for_ = base::Duration::zero();
+    if (in_flight_ == 0 && now - ended_at_ >= kAskAgainAfter) silent_for_ = base::Duration::zero();
     const base::Duration silent = SilentFor(now);
     if (silent >= kAnswerLimit) return GivenUp(first_asked_, "");
     if (in_flight_++ == 0) waiting_since_ = now;

@@ -18,6 +18,9 @@ namespace nomad_harvester::cli {
 // How long a system may leave requests without any reply. The rest of a read also takes time, and a
 // command promises an end within ten seconds.
 inline constexpr base::Duration kAnswerLimit = std::chrono::seconds(8);
+// How long after that the system is asked again: longer than another system can be silent, so that
+// one read asks no system twice.
+inline constexpr base::Duration kAskAgainAfter = kAnswerLimit + std::chrono::seconds(2);
 // How long a command may print nothing before it says what it waits for.
 inline constexpr base::Duration kFirstLineAfter = std::chrono::seconds(2);
 
@@ -30,9 +33,9 @@ class SystemWaits {
   SystemWaits(runtime::Clock& clock, std::function<bool()> has_printed, std::ostream& err);
 
   // Returns transports that give up a system after kAnswerLimit without any reply: the requests
-  // then fail, and so do others for as long again, without being sent. The error names the system,
-  // its address, what was asked, and what to check, and is not retried. Transports to the same
-  // address share the limit. Blocking queries have only their own limit.
+  // then fail, and so do others until kAskAgainAfter, without being sent. The error names the
+  // system, its address, what was asked, and what to check, and is not retried. Transports to the
+  // same address share the limit. Blocking queries have only their own limit.
   http::RawTransports Limit(const http::RawTransports& transports,
                             const config::PluginConfig& config);
 
