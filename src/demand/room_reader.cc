@@ -74,8 +74,10 @@ absl::StatusOr<PoolRoom> RoomReader::Read(const runtime::Context& context, const
   PoolRoom room;
   const VirtualMachine* newest = nullptr;
   std::set<std::string> zones;
+  std::vector<const VirtualMachine*> members;
   for (const VirtualMachine& vm : listed.value) {
     if (vm.pool != pool.pool || !harvester::IsMember(vm)) continue;
+    members.push_back(&vm);
     if (newest == nullptr || newest->created_at < vm.created_at) newest = &vm;
     if (!vm.zone.empty()) zones.insert(vm.zone);
     if (!Counts(vm, now)) continue;
@@ -110,7 +112,8 @@ absl::StatusOr<PoolRoom> RoomReader::Read(const runtime::Context& context, const
   }
   auto hosts = harvester::ReadHostRooms(context, *client_);
   if (!hosts.ok()) return WithGrant(hosts.status());
-  room.room = harvester::FindRoom(*hosts, known.need);
+  room.room = harvester::FindRoom(*hosts, known.need,
+                                  ZonesOfWaiting(*hosts, {pool.ns, pool.pool}, members));
   room.nodes = std::move(known.nodes);
   return room;
 }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -409,6 +410,24 @@ Room FindRoom(const std::vector<HostRoom>& hosts, const VmNeed& need,
     if (room.vms < asked) break;
   }
   return room;
+}
+
+std::vector<std::string> ZonesOfWaiting(const std::vector<HostRoom>& hosts,
+                                        const std::pair<std::string, std::string>& pool,
+                                        const std::vector<const VirtualMachine*>& members) {
+  std::set<std::string> placed;
+  for (const HostRoom& host : hosts) {
+    const auto vms = host.vms.find(pool);
+    if (vms != host.vms.end()) placed.insert(vms->second.begin(), vms->second.end());
+  }
+  std::vector<std::string> zones;
+  for (const VirtualMachine* vm : members) {
+    if (vm->has_mark || IsTerminating(*vm) || placed.contains(vm->name)) continue;
+    // KubeVirt calls a new VM Stopped until it has an instance.
+    const bool runs = vm->run_strategy != kHalted && (!HasJoined(*vm) || !IsStopped(*vm));
+    if (runs) zones.push_back(vm->zone);
+  }
+  return zones;
 }
 
 }  // namespace nomad_harvester::harvester

@@ -245,21 +245,17 @@ TEST(Readiness, S2_a_vm_that_has_yet_to_be_ready_blocks_until_its_deadline) {
   EXPECT_EQ(StateOfFirst(late), VmState::kBroken);
 }
 
-// The agent's cooldown begins with the first Status that says ready, not with the record.
-TEST(Readiness, S4_a_vm_whose_node_is_ready_is_an_event_until_that_is_recorded) {
+TEST(Readiness, S2_a_vm_whose_node_is_ready_is_not_waited_for_until_that_is_recorded) {
   for (const bool joined : {false, true}) {
     World world;
     world.With((joined ? Vm("a").Registered() : Vm("a")).Age(kYoung)).With(Node("a"));
-    const auto earlier = kNow - minutes(1);
-    const StatusReport report = ReportStatus(world.Snapshot(), {.last_event = earlier});
-    EXPECT_THAT(report.reason, IsEmpty());
+    EXPECT_THAT(Report(world).reason, IsEmpty());
     EXPECT_EQ(StateOfFirst(world), VmState::kReady);
-    EXPECT_EQ(report.status.meta.at("nomad_autoscaler.last_event"),
-              std::to_string(world.Snapshot().earlier_now().time_since_epoch().count()));
+    EXPECT_THAT(JustBecameReady(world.Snapshot()), testing::SizeIs(1));
   }
   World recorded;
   recorded.With(Vm("a").Age(kYoung).Joined()).With(Node("a"));
-  EXPECT_FALSE(Report(recorded).status.meta.contains("nomad_autoscaler.last_event"));
+  EXPECT_THAT(JustBecameReady(recorded.Snapshot()), IsEmpty());
 }
 
 TEST(Readiness, S2_node_filter_ignore_init_keeps_its_meaning) {

@@ -773,6 +773,21 @@ TEST_F(ServiceTest, S4_the_first_status_of_a_process_reports_what_the_lease_reme
   EXPECT_EQ(Count("get leases"), 0U);
 }
 
+// The background waits in the queue and records nothing.
+TEST_F(ServiceTest, S4_a_vm_whose_node_is_ready_is_an_event_before_that_is_recorded) {
+  AddUnjoined("web-a");
+  const auto event = [this] {
+    const auto status = Status();
+    return status.ok() && status->ready ? status->meta.at("nomad_autoscaler.last_event") : "";
+  };
+  const std::string first = event();
+  EXPECT_NE(first, "");
+  clock_.Advance(minutes(1));
+  EXPECT_EQ(event(), first) << "a cooldown ends although it cannot be recorded";
+  AddUnjoined("web-b");
+  EXPECT_GT(event(), first);
+}
+
 TEST_F(ServiceTest, S3_a_lease_that_cannot_be_read_does_not_make_the_first_status_unready) {
   AddVm("web-a");
   Next("get leases", Failed());

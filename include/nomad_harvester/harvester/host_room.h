@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "nomad_harvester/harvester/host.h"
+#include "nomad_harvester/harvester/virtual_machine.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/runtime/context.h"
 
@@ -107,6 +108,12 @@ struct Room {
 inline constexpr std::int64_t kMostRoom = 1000;
 Room FindRoom(const std::vector<HostRoom>& hosts, const VmNeed& need,
               const std::vector<std::string>& waiting = {});
+
+// The zones (empty: any) of those members of a pool that are to run, and of which no host has a
+// pod.
+std::vector<std::string> ZonesOfWaiting(const std::vector<HostRoom>& hosts,
+                                        const std::pair<std::string, std::string>& pool,
+                                        const std::vector<const VirtualMachine*>& members);
 
 }  // namespace nomad_harvester::harvester
 

@@ -46,6 +46,9 @@ struct StatusReport {
   std::int64_t drifted = 0;  // how many VMs
 };
 
+// The uids of new VMs whose nodes are ready, and that do not say so yet (rules S4, C17).
+std::set<std::string> JustBecameReady(const PoolSnapshot& snapshot);
+
 // The snapshot must have a policy.
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs);
 

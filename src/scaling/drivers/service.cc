@@ -406,6 +406,11 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
   inputs.leftovers = state.leftovers;
   // Also kept by the process, because a new configuration has not read the Lease.
   state.last_event = std::max(state.last_event, record.last_event);
+  const std::set<std::string> before = std::exchange(state.just_ready, JustBecameReady(snapshot));
+  if (!std::includes(before.begin(), before.end(), state.just_ready.begin(),
+                     state.just_ready.end())) {
+    state.last_event = std::max(state.last_event, std::optional(snapshot.earlier_now()));
+  }
   inputs.last_event = state.last_event;
   if (!alarming) {
     if (snapshot.observation().nomad.ok()) state.mass_loss_since.reset();
@@ -575,7 +580,9 @@ void Service::KeepRefusal(Pool& pool, const ScaleRequest& request, const ScaleRe
   PoolState& state = pool.state;
   state.refused_scale_in.reset();
   if (outcome.ok() || result.acted || request.count >= state.last_count) return;
-  if (absl::IsAborted(outcome) || IsRetryable(outcome)) return;
+  const bool is_refused = absl::IsFailedPrecondition(outcome) ||
+                          absl::IsPermissionDenied(outcome) || absl::IsResourceExhausted(outcome);
+  if (!is_refused) return;
   state.refused_scale_in = {
       .count = request.count, .why = outcome, .until = options_.clock->Now() + kRefusedScaleInFor};
 }

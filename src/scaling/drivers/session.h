@@ -107,6 +107,7 @@ struct PoolState {
   std::optional<base::MonoTime> mass_loss_since;
   bool mass_loss_over = false;  // at the last Status: a new Scale removes (rule C15)
   std::optional<base::WallTime> last_event;
+  std::set<std::string> just_ready;  // at the last Status, by uid (rule S4)
   // True if a resumption is queued but has not begun.
   bool queued = false;
   Rounds rounds;

@@ -2,7 +2,6 @@
 #include "rules/room.h"
 
 #include <cstddef>
-#include <set>
 #include <utility>
 
 #include "rules/zones.h"
@@ -21,21 +20,11 @@ std::vector<std::string> ZonesOf(const ScalePlan& plan) {
 
 std::vector<std::string> WaitingForHosts(const std::vector<harvester::HostRoom>& hosts,
                                          const PoolSnapshot& snapshot) {
-  std::set<std::string> placed;
-  for (const harvester::HostRoom& host : hosts) {
-    const auto vms = host.vms.find({snapshot.key.ns, snapshot.key.pool});
-    if (vms != host.vms.end()) placed.insert(vms->second.begin(), vms->second.end());
-  }
-  std::vector<std::string> zones;
+  std::vector<const harvester::VirtualMachine*> members;
   for (const VmView* view : snapshot.vms()) {
-    const harvester::VirtualMachine& vm = view->vm;
-    if (!IsPoolMember(*view, snapshot) || vm.has_mark || harvester::IsTerminating(vm)) continue;
-    // KubeVirt calls a new VM Stopped until it has an instance.
-    const bool runs = vm.run_strategy != harvester::kHalted &&
-                      (!harvester::HasJoined(vm) || !harvester::IsStopped(vm));
-    if (runs && !placed.contains(vm.name)) zones.push_back(vm.zone);
+    if (IsPoolMember(*view, snapshot)) members.push_back(&*view->vm);
   }
-  return zones;
+  return ZonesOfWaiting(hosts, {snapshot.key.ns, snapshot.key.pool}, members);
 }
 
 harvester::RoomForecast ForecastPlan(const std::vector<harvester::HostRoom>& hosts,

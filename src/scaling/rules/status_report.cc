@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/scaling/status_report.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -67,13 +66,6 @@ bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot) {
 // True for a VM that somebody waits for.
 bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
   return IsNew(view, snapshot) && !IsNodeReady(view, snapshot);
-}
-
-// True while a VM's node is ready, and the loop has not recorded that yet.
-bool HasJustBecomeReady(const PoolSnapshot& snapshot) {
-  return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
-    return Counts(*view, snapshot) && IsNew(*view, snapshot) && IsNodeReady(*view, snapshot);
-  });
 }
 
 // True if the VM's node is not ready, for example disconnected. Not for VMs that have yet to become
@@ -220,6 +212,16 @@ std::string Warning(Tally& tally, const MassLoss& loss) {
 
 }  // namespace
 
+std::set<std::string> JustBecameReady(const PoolSnapshot& snapshot) {
+  std::set<std::string> uids;
+  for (const VmView* view : snapshot.vms()) {
+    const bool is_one =
+        Counts(*view, snapshot) && IsNew(*view, snapshot) && IsNodeReady(*view, snapshot);
+    if (is_one) uids.insert(view->vm->uid);
+  }
+  return uids;
+}
+
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
   Tally tally = TallyOf(snapshot, inputs);
   StatusReport report;
@@ -251,10 +253,9 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
     count("harvester.unready", tally.In(VmState::kUnready).size());
     count("harvester.unlinked", UnlinkedNodes(snapshot).size());
   }
-  std::optional<base::WallTime> last_event = inputs.last_event;
-  if (HasJustBecomeReady(snapshot)) last_event = std::max(last_event, {snapshot.earlier_now()});
-  if (last_event.has_value()) {
-    meta["nomad_autoscaler.last_event"] = std::to_string(last_event->time_since_epoch().count());
+  if (inputs.last_event.has_value()) {
+    meta["nomad_autoscaler.last_event"] =
+        std::to_string(inputs.last_event->time_since_epoch().count());
   }
   return report;
 }
