@@ -104,7 +104,6 @@ func TestGuestsBootJoinRunAJobAndAreGone(t *testing.T) { bootJoinRunAJobAndGo(t,
 func TestOneGuestBootsJoinsRunsAJobAndIsGone(t *testing.T) { bootJoinRunAJobAndGo(t, 1) }
 
 func bootJoinRunAJobAndGo(t *testing.T, count int) {
-	t.Helper()
 	s := guests(t, harness.NomadOptions{}, map[string]string{"data_disks": "1Gi"})
 	agent := s.StartAgent(t)
 	departures := watchDepartures(s)
@@ -216,10 +215,10 @@ func TestAGuestThatBootsAndDoesNotJoinIsToldFromOneThatDoesNotBoot(t *testing.T)
 			agent := s.StartAgent(t)
 			trouble.prepare(t, s)
 			s.Metrics.Want(1)
-			told := []string{"its guest agent answers, and no Nomad node has its name"}
+			const told = "its guest agent answers, and no Nomad node has its name"
 			harness.Eventually(t, s.JoinTimeout, "status tells how far the guest came", func() error {
 				time.Sleep(time.Second)
-				if out, _ := s.Command(t, "status"); !containsAll(out, told) {
+				if out, _ := s.Command(t, "status"); !containsAll(out, []string{"it has not joined yet", told}) {
 					return errors.New(out)
 				}
 				return nil
@@ -227,7 +226,7 @@ func TestAGuestThatBootsAndDoesNotJoinIsToldFromOneThatDoesNotBoot(t *testing.T)
 			machines := s.Machines.Running()
 			harness.Eventually(t, 2*s.JoinTimeout, "the agent tells it, too", func() error {
 				for _, line := range agent.NewLines(t) {
-					if containsAll(line, append(told, "it has not joined Nomad by its deadline")) {
+					if containsAll(line, []string{"it has not joined Nomad by its deadline", told}) {
 						t.Log(line)
 						return nil
 					}

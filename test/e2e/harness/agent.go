@@ -129,15 +129,22 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 
 	cmd := exec.Command(part(t, s.AgentPart, "nomad-autoscaler"), "agent", "-config", config, "-config", overlay)
 	// Not this process's environment: HARVESTER_TOKEN, for example, would take precedence.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temporary, "NOMAD_TOKEN=" + s.PluginNomadToken}
-	if s.Nomad.TLS != nil {
-		cmd.Env = append(cmd.Env, s.Nomad.TLS.environment(t)...)
-	}
+	cmd.Env = append(s.environment(t), "PATH="+os.Getenv("PATH"), "HOME="+dir, "TMPDIR="+temporary)
 	old := 0
 	if log, err := os.Stat(filepath.Join(s.Dir, "nomad-autoscaler-"+name+".log")); err == nil {
 		old = int(log.Size())
 	}
 	return &Agent{Process: start(t, s.Dir, "nomad-autoscaler-"+name, cmd), dir: dir, old: old}
+}
+
+// environment is what the agent and the commands beside it have of Nomad's.
+func (s *Stack) environment(t testing.TB) []string {
+	t.Helper()
+	variables := []string{"NOMAD_TOKEN=" + s.PluginNomadToken}
+	if s.Nomad.TLS != nil {
+		variables = append(variables, s.Nomad.TLS.environment(t)...)
+	}
+	return variables
 }
 
 // useCheck replaces the check of a policy.
@@ -188,7 +195,7 @@ func (s *Stack) Command(t testing.TB, command string, arguments ...string) (stri
 	t.Helper()
 	arguments = append([]string{command, "--agent-config", filepath.Join(s.Dir, "agent", "agent.hcl")}, arguments...)
 	cmd := exec.Command(Plugin(t), arguments...)
-	cmd.Env = []string{"NOMAD_TOKEN=" + s.PluginNomadToken}
+	cmd.Env = s.environment(t)
 	out, err := cmd.CombinedOutput()
 	if _, exited := err.(*exec.ExitError); err != nil && !exited {
 		t.Fatalf("harvester %v: %v", arguments, err)
