@@ -426,6 +426,21 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
                        .text = refusal,
                        .cure = "correct it: the agent does not scale by this policy"});
   }
+  if (!settings.files.policy_name.empty() && !settings.files.limits.has_value()) {
+    results.push_back({.id = "policy.enabled",
+                       .subject = "policy \"" + settings.files.policy_name + "\" (" +
+                                  settings.files.policy_where + ")",
+                       .outcome = CheckOutcome::kWarn,
+                       .text = "is not enabled: the agent does not scale its pool",
+                       .cure = "enabled = true, and restart the agent"});
+  }
+  for (const UnreadPolicy& other : run.unread) {
+    results.push_back({.id = "files.policies",
+                       .subject = "also in the files: " + other.Name(),
+                       .outcome = CheckOutcome::kWarn,
+                       .text = other.Text(),
+                       .cure = "correct it: the agent does not scale by it"});
+  }
   add(ResultsOfSharedPools(settings));
   add(PlaceholdersOf(settings));
   add(ResultsOfSelector(settings));

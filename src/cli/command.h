@@ -114,6 +114,7 @@ struct CommandRun {
   Prompter prompter = {};
   // For `check`: the apm blocks of this driver that the policy's checks name.
   std::vector<CheckedApm> apms{};
+  std::vector<UnreadPolicy> unread{};          // for `check`: what else of the files is wrong
   bool (*has_reader)() = [] { return true; };  // of the standard output
 
   // False: nobody reads the result any more, which may not be written yet. What only waits ends.
@@ -138,6 +139,9 @@ struct DemandPool {
   std::string problem{};  // why there is no run
 };
 
+// {"policy", "place", "error"}.
+nlohmann::ordered_json UnreadDocument(const UnreadPolicy& unread);
+
 // Says which files were read although no option named them.
 void NoteFound(const FileSettings& files, const ErrorWriter& errors);
 
@@ -151,8 +155,9 @@ struct DemandRun {
   demand::Reader& reader;
   demand::RoomReader* harvester = nullptr;  // null: the apm block has no connection to Harvester
   const config::NomadSettings& nomad;
-  const runtime::Context& context;  // Ctrl-C, SIGTERM and SIGHUP cancel it
-  std::vector<DemandPool> pools;    // of the enabled policies of the files, by name
+  const runtime::Context& context;     // Ctrl-C, SIGTERM and SIGHUP cancel it
+  std::vector<DemandPool> pools;       // of the enabled policies of the files, by name
+  std::vector<UnreadPolicy> unread{};  // policies and files without a pool here
   std::ostream& out;
   const ErrorWriter& errors;
   Terminal terminal = {};
@@ -195,15 +200,16 @@ struct DemandArguments {
   std::string output = kForPeople;
   std::vector<std::string> query;  // its words; empty: the queries of the files' policies
 };
-// 0: answered. 1: Nomad cannot be read. 2: a query is wrong, or there is none.
+// 0: answered. 1: Nomad or one of several policies cannot be read. 2: the only query is wrong, or
+// there is none.
 int ShowDemand(const DemandRun& run, const DemandArguments& arguments);
 struct WhyArguments {
   std::string output = kForPeople;
   std::string job;
   std::string ns = "default";
 };
-// 0: answered, whether something of the job waits or not. 1: Nomad cannot be read, or has no such
-// job. `job` may also be "NAMESPACE/JOB".
+// 0: answered, whether something of the job waits or not. 1: Nomad or one of several policies
+// cannot be read, or Nomad has no such job. `job` may also be "NAMESPACE/JOB".
 int ShowWhy(const DemandRun& run, const WhyArguments& arguments);
 struct StatusArguments {
   std::string output = kForPeople;   // or wide, json, yaml
@@ -216,8 +222,10 @@ struct StatusArguments {
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM. The history
 // needs Harvester alone: 0 shown, 1 it cannot be read.
 int ShowStatus(const CommandRun& run, const StatusArguments& arguments);
-// The same for several pools, one line each: the first of 1, 3 and 0 that any pool has.
-int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments);
+// The same for several pools, one line each: the first of 1, 3, 4 and 0 that any pool has. What is
+// `unread` has a line, too, and makes it 1. There must be a run.
+int ShowStatusOfAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPolicy>& unread,
+                    const StatusArguments& arguments);
 struct RepairArguments {
   std::string output = kForPeople;  // with dry_run
   bool dry_run = false;
@@ -308,8 +316,10 @@ std::vector<std::string> PairsOf(const SettingArguments& arguments);
 int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                  const config::StringMap& environment, const Task& task);
 // Likewise for the pool of each enabled policy of the files that reaches this plugin, sorted by
-// name; if `arguments` has a namespace, only for pools in it. The systems may differ.
-using TaskOfAll = std::function<int(const std::vector<CommandRun>& runs)>;
+// name; if `arguments` has a namespace, only for pools in it. The systems may differ. What cannot
+// be read is the task's to tell, unless that is all of them: kExitUsage.
+using TaskOfAll = std::function<int(const std::vector<CommandRun>& runs,
+                                    const std::vector<UnreadPolicy>& unread)>;
 int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& arguments,
                       const config::StringMap& environment, const TaskOfAll& task);
 

@@ -171,6 +171,13 @@ class Connections {
   std::set<std::string> warned_;
 };
 
+UnreadPolicy UnreadOf(const FileSettings& files, const absl::Status& problem) {
+  return {.label = files.policy_name,
+          .where = files.policy_where,
+          .ns = NamespaceOf(files.policy),
+          .problem = base::Message(problem)};
+}
+
 // The apm blocks of this driver that the policies' checks name, by name.
 using ApmBlocks = std::map<std::string, config::StringMap>;
 ApmBlocks ApmBlocksOf(const std::vector<FileSettings>& files) {
@@ -269,6 +276,26 @@ std::vector<std::string> WithoutHarvester(std::vector<std::string> pairs) {
   return pairs;
 }
 
+// The other policies and files that the agent does not scale by, beside that of `chosen`. What is
+// given for the chosen pool does not count for them.
+std::vector<UnreadPolicy> UnreadBeside(const FileSettings& chosen, OperatorFiles files,
+                                       std::vector<std::string> pairs,
+                                       const config::StringMap& environment) {
+  if (chosen.policy_name.empty()) return {};
+  files.policy_name.clear();
+  auto all = ReadFilesOfAll(std::move(files));
+  if (!all.ok()) return {};
+  std::erase_if(pairs, [](const std::string& pair) {
+    return config::FindOption(config::Section::kPlugin, pair.substr(0, pair.find('='))) == nullptr;
+  });
+  for (const FileSettings& other : all->policies) {
+    if (other.policy_where == chosen.policy_where) continue;
+    const auto settings = ReadSettings(pairs, other, PolicyUse::kChecked, environment);
+    if (!settings.ok()) all->unread.push_back(UnreadOf(other, settings.status()));
+  }
+  return std::move(all->unread);
+}
+
 // What nobody means by a pool: a count, a setting or a file is told what it is.
 std::string ProblemOfPool(const std::string& word) {
   const bool is_other = base::ParseInt(word).ok() || word.ends_with(".hcl") ||
@@ -289,6 +316,11 @@ std::optional<std::string> ReadLine(const runtime::Context& context) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json UnreadDocument(const UnreadPolicy& unread) {
+  return {
+      {"policy", unread.label}, {"place", unread.where}, {"error", base::OneLine(unread.problem)}};
+}
 
 void NoteFound(const FileSettings& files, const ErrorWriter& errors) {
   if (!files.found.empty()) errors.Note("using the files of " + files.found);
@@ -402,6 +434,7 @@ int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, P
   const absl::Status connected = connections.Connect(pairs, *files, use);
   if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
   CommandRun run = connections.Runs().front();
+  if (use == PolicyUse::kChecked) run.unread = UnreadBeside(*files, named, pairs, environment);
   for (const auto& [name, values] : ApmBlocksOf({*files})) {
     if (use != PolicyUse::kChecked) break;
     const auto apm = ReadNomadConfig(OfNomad(pairs), {*files}, {{name, values}}, environment);
@@ -427,23 +460,36 @@ int RunConnectedToAll(const ErrorWriter& errors, const SettingArguments& argumen
     return errors.Refuse("--all shows the pools of all policies; leave out --policy-name",
                          kExitUsage);
   }
-  const auto files = ReadFilesOfAll(arguments.files);
+  auto files = ReadFilesOfAll(arguments.files);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
-  if (!files->empty()) NoteFound(files->front(), errors);
-  for (const FileSettings& of_policy : *files) {
+  std::vector<UnreadPolicy>& unread = files->unread;
+  if (!files->policies.empty()) NoteFound(files->policies.front(), errors);
+  for (const FileSettings& of_policy : files->policies) {
     auto settings = ReadSettings(pairs, of_policy, PolicyUse::kRequired, environment);
-    if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
-    if (!arguments.ns.empty() && settings->ns != arguments.ns) continue;
-    const absl::Status connected = connections.Connect(*std::move(settings), PolicyUse::kRequired);
-    if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
+    absl::Status problem = settings.status();
+    if (problem.ok()) {
+      if (!arguments.ns.empty() && settings->ns != arguments.ns) continue;
+      problem = connections.Connect(*std::move(settings), PolicyUse::kRequired);
+    }
+    if (!problem.ok()) unread.push_back(UnreadOf(of_policy, problem));
   }
+  std::erase_if(unread, [&](const UnreadPolicy& each) {
+    return !arguments.ns.empty() && !each.ns.empty() && each.ns != arguments.ns;
+  });
   const std::vector<CommandRun> runs = connections.Runs();
+  if (runs.empty() && !unread.empty()) {
+    std::string problems;
+    for (const UnreadPolicy& each : unread) {
+      problems += (problems.empty() ? "" : "\n") + each.where + ": " + each.problem;
+    }
+    return errors.Refuse(problems, kExitUsage);
+  }
   if (runs.empty()) {
     return errors.Refuse("no enabled policy of the files has a pool of this plugin" +
                              (arguments.ns.empty() ? "" : " in namespace " + arguments.ns),
                          kExitUsage);
   }
-  return errors.ExitCode(task(runs));
+  return errors.ExitCode(task(runs, unread));
 }
 
 int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
@@ -451,6 +497,7 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
               const DemandTask& task) {
   Connections connections(errors, environment);
   std::vector<FileSettings> files;
+  std::vector<UnreadPolicy> unread;
   OperatorFiles given = arguments.files;
   const bool has_files = !given.agent_config.empty() || !given.policy.empty();
   if (reads.policies && !has_files) {
@@ -462,7 +509,8 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
   if (reads.policies && given.policy_name.empty()) {
     auto all = ReadFilesOfAll(given);
     if (!all.ok()) return errors.Refuse(all.status(), kExitUsage);
-    files = *std::move(all);
+    files = std::move(all->policies);
+    unread = std::move(all->unread);
   }
   if (has_files && files.empty()) {
     given.needs_policy = reads.policies;
@@ -497,6 +545,7 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
                                .nomad = config->nomad,
                                .context = connections.context(),
                                .pools = std::move(pools),
+                               .unread = std::move(unread),
                                .out = std::cout,
                                .errors = errors,
                                .terminal = TerminalOf(STDOUT_FILENO, environment)}));

@@ -233,7 +233,7 @@ class Completion {
     const auto all = ReadFilesOfAll(std::move(files));
     if (!all.ok()) return errors_.Refuse(all.status(), kExitUsage);
     std::set<std::string> namespaces;
-    for (const FileSettings& each : *all) {
+    for (const FileSettings& each : all->policies) {
       for (const FilePool& pool : each.pools) namespaces.insert(pool.key.ns);
     }
     for (const std::string& name : namespaces) Offer(prefix + name);
@@ -254,7 +254,9 @@ class Completion {
     }
     return RunConnectedToAll(
         errors_, arguments_, invocation_.environment,
-        [&](const std::vector<CommandRun>& runs) { return print(runs.front()); });
+        [&](const std::vector<CommandRun>& runs, const std::vector<UnreadPolicy>& /*unread*/) {
+          return print(runs.front());
+        });
   }
 
   int PrintVms(const CommandRun& run, const std::string& prefix) const {

@@ -45,6 +45,7 @@ int ShowRoom(const DemandRun& run, const std::string& output, const demand::Home
 
 int ShowDemand(const DemandRun& run, const DemandArguments& arguments) {
   std::vector<AnsweredQuery> queries;
+  std::vector<UnreadPolicy> unread = run.unread;
   if (!arguments.query.empty()) {
     AnsweredQuery given{.text = absl::StrJoin(arguments.query, " ")};
     auto query = demand::ParseQuery(given.text);
@@ -55,20 +56,27 @@ int ShowDemand(const DemandRun& run, const DemandArguments& arguments) {
     given.query = *std::move(query);
     queries.push_back(std::move(given));
   } else {
-    auto of_files = QueriesOf(run.pools);
+    auto of_files = QueriesOf(run.pools, &unread);
     if (!of_files.ok()) return run.errors.Refuse(of_files.status(), kExitUsage);
     queries = *std::move(of_files);
   }
   const auto reading = Answer(run, &queries);
   if (!reading.ok()) return run.errors.Refuse(reading.status(), kExitFailure);
+  const int exit_code = unread.empty() ? kExitOk : kExitFailure;
   if (arguments.output != kForPeople) {
-    run.out << PrintableDocument(arguments.output, DemandDocument(queries));
-    return kExitOk;
+    nlohmann::ordered_json document = DemandDocument(queries);
+    for (const UnreadPolicy& each : unread) document["pools"].push_back(UnreadDocument(each));
+    run.out << PrintableDocument(arguments.output, std::move(document));
+    return exit_code;
   }
   for (const AnsweredQuery& each : queries) {
     run.out << (&each == &queries.front() ? "" : "\n") << DemandTable(each, run.terminal.width);
   }
-  return kExitOk;
+  for (const UnreadPolicy& each : unread) {
+    run.out << "\nNot read:  " << Printable(each.Name())
+            << "\nError:     " << Printable(each.Text()) << "\n";
+  }
+  return exit_code;
 }
 
 void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
@@ -90,7 +98,9 @@ void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
                "precedence over the environment (NOMAD_ADDR, NOMAD_TOKEN, ...) and over the files");
   AddOutputOption(*command, arguments->output);
   command->footer(
-      "Exit: 0 answered, 1 Nomad or Harvester cannot be read, 2 usage, 130 interrupted.");
+      "Exit: 0 answered, 1 Nomad, Harvester or one of several policies cannot be read, 2 usage, "
+      "130 "
+      "interrupted.");
   command->callback([settings, arguments, invocation] {
     settings->files = FindAgentFiles(settings->files, invocation.environment);
     TakePolicyName(&settings->files, &arguments->query);

@@ -2,6 +2,7 @@
 #include "demand_view.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -53,40 +54,61 @@ std::string QueryOfTarget(const config::StringMap& target) {
                                 .node_pool = find("node_pool")});
 }
 
+// Fills the empty `queries` with those of one pool. Returns the mistake in one of them.
+std::optional<UnreadPolicy> ReadQueriesOf(const FileSettings& files,
+                                          std::vector<AnsweredQuery>* queries) {
+  std::optional<UnreadPolicy> wrong;
+  const auto add = [&](const std::string& text, const std::string& where, const std::string& what) {
+    auto query = demand::ParseQuery(text);
+    if (!query.ok()) {
+      wrong = {.label = files.policy_name,
+               .where = where,
+               .ns = "",
+               .problem = what + ": " + base::Message(query.status())};
+      return;
+    }
+    if (query->subject == demand::Subject::kRoom) return;
+    AnsweredQuery made{
+        .policy = files.policy_name, .files = &files, .text = text, .query = *std::move(query)};
+    if (files.limits.has_value()) made.max = files.limits->max;
+    queries->push_back(std::move(made));
+  };
+  for (const MetricQuery& query : files.queries) {
+    const PolicyCheck& check = query.check;
+    if (IsOurs(query)) {
+      add(check.query, check.where, "the query of check \"" + check.name + "\"");
+    }
+  }
+  if (wrong.has_value() || !queries->empty()) return wrong;
+  add(QueryOfTarget(files.policy), files.policy_where,
+      "the target block of policy \"" + files.policy_name + "\"");
+  if (wrong.has_value()) return wrong;
+  const bool knows = std::any_of(files.queries.begin(), files.queries.end(),
+                                 [](const MetricQuery& query) { return query.apms_are_known; });
+  queries->back().note =
+      std::string("this is about the nodes of the policy's target block: ") +
+      (knows ? "no check asks an apm block with the driver " NOMAD_HARVESTER_PLUGIN_NAME
+             : "the sources of its checks are not known; give the agent's configuration, too: "
+               "--agent-config");
+  return std::nullopt;
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<AnsweredQuery>> QueriesOf(const std::vector<DemandPool>& pools) {
+absl::StatusOr<std::vector<AnsweredQuery>> QueriesOf(const std::vector<DemandPool>& pools,
+                                                     std::vector<UnreadPolicy>* unread) {
   std::vector<AnsweredQuery> queries;
+  std::vector<UnreadPolicy> wrong;
   for (const DemandPool& pool : pools) {
-    const FileSettings& files = pool.files;
-    const auto add = [&](const std::string& text, const std::string& where) -> absl::Status {
-      auto query = demand::ParseQuery(text);
-      if (!query.ok()) return base::Annotate(query.status(), where);
-      if (query->subject == demand::Subject::kRoom) return absl::OkStatus();
-      AnsweredQuery made{
-          .policy = files.policy_name, .files = &files, .text = text, .query = *std::move(query)};
-      if (files.limits.has_value()) made.max = files.limits->max;
-      queries.push_back(std::move(made));
-      return absl::OkStatus();
-    };
-    const std::size_t before = queries.size();
-    for (const MetricQuery& query : files.queries) {
-      const PolicyCheck& check = query.check;
-      if (!IsOurs(query)) continue;
-      NH_RETURN_IF_ERROR(
-          add(check.query, check.where + ": the query of check \"" + check.name + "\""));
+    std::vector<AnsweredQuery> of_pool;
+    if (auto mistake = ReadQueriesOf(pool.files, &of_pool)) {
+      wrong.push_back(*std::move(mistake));
+    } else {
+      std::move(of_pool.begin(), of_pool.end(), std::back_inserter(queries));
     }
-    if (queries.size() > before) continue;
-    NH_RETURN_IF_ERROR(add(QueryOfTarget(files.policy),
-                           "the target block of policy \"" + files.policy_name + "\""));
-    const bool knows = std::any_of(files.queries.begin(), files.queries.end(),
-                                   [](const MetricQuery& query) { return query.apms_are_known; });
-    queries.back().note =
-        std::string("this is about the nodes of the policy's target block: ") +
-        (knows ? "no check asks an apm block with the driver " NOMAD_HARVESTER_PLUGIN_NAME
-               : "the sources of its checks are not known; give the agent's configuration, too: "
-                 "--agent-config");
   }
+  if (queries.empty() && !wrong.empty()) return base::InvalidArgument(wrong.front().Text());
+  std::move(wrong.begin(), wrong.end(), std::back_inserter(*unread));
   return queries;
 }
 

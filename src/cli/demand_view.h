@@ -35,9 +35,10 @@ struct AnsweredQuery {
 };
 
 // The queries of the policies' checks that ask this plugin for a number of nodes, not answered yet;
-// of a policy without one, the query about the nodes of its target block. INVALID_ARGUMENT: a query
-// is wrong.
-absl::StatusOr<std::vector<AnsweredQuery>> QueriesOf(const std::vector<DemandPool>& pools);
+// of a policy without one, the query about the nodes of its target block. Adds each policy with a
+// wrong query to `unread`. INVALID_ARGUMENT: every policy has one.
+absl::StatusOr<std::vector<AnsweredQuery>> QueriesOf(const std::vector<DemandPool>& pools,
+                                                     std::vector<UnreadPolicy>* unread);
 // Answers them by one reading of Nomad, which is returned. Blocks. FAILED_PRECONDITION: an overflow
 // that cannot be answered, and why.
 absl::StatusOr<std::shared_ptr<const demand::Reading>> Answer(const DemandRun& run,

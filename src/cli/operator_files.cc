@@ -12,6 +12,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/config/pool_policy.h"
 #include "nomad_harvester/http/base_url.h"
 #include "nomad_harvester/kube/connection.h"
@@ -163,9 +164,7 @@ std::optional<scaling::PoolKey> PoolOf(const FilePolicy& policy, const TargetNam
   const config::StringMap& values = policy.config.values;
   const auto name = values.find("node_group_name");
   if (name == values.end()) return std::nullopt;
-  const auto ns = values.find("namespace");
-  return scaling::PoolKey{.ns = ns != values.end() ? ns->second : config::PoolPolicy().ns,
-                          .pool = name->second};
+  return scaling::PoolKey{.ns = NamespaceOf(values), .pool = name->second};
 }
 
 std::vector<FilePool> PoolsOf(const std::vector<FilePolicy>& policies, const TargetNames& ours,
@@ -295,6 +294,7 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     settings.warnings.insert(settings.warnings.end(), skipped.begin(), skipped.end());
     AddTo(&settings, &FileSettings::policy, policy->config);
     settings.policy_name = policy->name;
+    settings.policy_where = policy->where;
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);
     settings.unknown.insert(settings.unknown.end(), policy->unknown.begin(), policy->unknown.end());
@@ -323,23 +323,55 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
   return settings;
 }
 
-absl::StatusOr<std::vector<FileSettings>> ReadAll(const OperatorFiles& given) {
+// The error begins with the file, or with a position in it.
+UnreadPolicy UnreadFile(const absl::Status& mistake) {
+  const std::string text = base::Message(mistake);
+  const std::string line = text.substr(0, text.find('\n'));
+  const std::pair<std::string, std::string> parts = absl::StrSplit(line, absl::MaxSplits(": ", 1));
+  return {.label = "", .where = parts.first, .ns = "", .problem = parts.second};
+}
+
+// Says of a policy that reaches no plugin which target it may mean.
+std::optional<std::string> NearestTarget(const FilePolicy& policy, const FileContents& read) {
+  if (!policy.enabled || read.agent.targets.contains(policy.target)) return std::nullopt;
+  return base::NearestName(policy.target, {read.ours.begin(), read.ours.end()});
+}
+
+absl::StatusOr<FilesOfAll> ReadAll(const OperatorFiles& given) {
   NH_ASSIGN_OR_RETURN(FileContents read, ReadContents(given));
   if (read.files.policy.empty()) {
     return base::InvalidArgument(
         "the pools of all policies are asked for; give the agent's files: --agent-config with "
         "policy.dir, or --policy");
   }
-  std::set<std::string> names;
-  for (const FilePolicy& policy : read.policies.policies) {
-    if (policy.enabled && read.ours.contains(policy.target)) names.insert(policy.name);
+  FilesOfAll all;
+  for (const absl::Status& mistake : read.policies.mistakes) {
+    all.unread.push_back(UnreadFile(mistake));
   }
-  std::vector<FileSettings> all;
-  all.reserve(names.size());
-  for (const std::string& name : names) {
+  read.policies.mistakes.clear();  // each policy would warn of them
+  std::map<std::string, const FilePolicy*> ours;
+  for (const FilePolicy& policy : read.policies.policies) {
+    if (read.ours.contains(policy.target)) {
+      if (policy.enabled) ours.emplace(policy.name, &policy);
+    } else if (const auto nearest = NearestTarget(policy, read)) {
+      all.unread.push_back({.label = policy.name,
+                            .where = policy.where,
+                            .ns = NamespaceOf(policy.config.values),
+                            .problem = "no target block of this plugin is named \"" +
+                                       policy.target + "\"" + DidYouMean(nearest)});
+    }
+  }
+  for (const auto& [name, policy] : ours) {
     read.files.policy_name = name;
-    NH_ASSIGN_OR_RETURN(FileSettings settings, SettingsOf(read));
-    all.push_back(std::move(settings));
+    auto settings = SettingsOf(read);
+    if (settings.ok()) {
+      all.policies.push_back(*std::move(settings));
+    } else {
+      all.unread.push_back({.label = name,
+                            .where = policy->where,
+                            .ns = "",
+                            .problem = base::Message(settings.status())});
+    }
   }
   return all;
 }
@@ -357,6 +389,20 @@ const absl::StatusOr<FilePolicies>& ReadFiles::Policies(const std::string& path,
   const auto known = policies_.find({path, but});
   if (known != policies_.end()) return known->second;
   return policies_.emplace(std::pair(path, but), ReadPolicies(path, but)).first->second;
+}
+
+std::string NamespaceOf(const config::StringMap& target) {
+  const auto ns = target.find("namespace");
+  return ns != target.end() ? ns->second : config::PoolPolicy().ns;
+}
+
+std::string UnreadPolicy::Name() const {
+  if (!label.empty()) return "policy " + label;
+  return std::filesystem::path(where).filename().string();
+}
+
+std::string UnreadPolicy::Text() const {
+  return (where.empty() ? "" : where + ": ") + base::OneLine(problem);
 }
 
 std::string FilePool::Harvester(const config::StringMap& environment) const {
@@ -456,7 +502,7 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
   return settings;
 }
 
-absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(OperatorFiles given) {
+absl::StatusOr<FilesOfAll> ReadFilesOfAll(OperatorFiles given) {
   given.needs_policy = true;
   auto all = ReadAll(given);
   if (!all.ok()) return WithOrigin(all.status(), given);

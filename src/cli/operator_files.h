@@ -100,11 +100,28 @@ struct FilePool {
   std::string Harvester(const config::StringMap& environment) const;
 };
 
+// The namespace of the pool that has this target block.
+std::string NamespaceOf(const config::StringMap& target);
+
+// An enabled policy, or a file of policies, that cannot be read.
+struct UnreadPolicy {
+  std::string label;    // of the policy; empty: not known
+  std::string where;    // "web.hcl:4:18", or the file
+  std::string ns;       // of its pool; empty: not known
+  std::string problem;  // maybe several lines, without `where`
+
+  // "policy web", or "web.hcl:4:18".
+  std::string Name() const;
+  // "/etc/policies/web.hcl:4:18: this block is not closed": one line.
+  std::string Text() const;
+};
+
 // What the agent would pass to the plugin, and the queries that it would send before.
 struct FileSettings {
   config::StringMap plugin;
   config::StringMap policy;
-  std::string policy_name;  // empty: no policy was chosen
+  std::string policy_name;   // empty: no policy was chosen
+  std::string policy_where;  // position of its block
   // Key -> "agent.hcl:12:5". No key is in both maps.
   std::map<std::string, std::string> origins;
   std::vector<std::string> warnings;
@@ -158,8 +175,15 @@ std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
 absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given);
 
 // The same of each policy that is enabled and reaches this plugin, by name; policy_name must be
-// empty. INVALID_ARGUMENT also without files of policies.
-absl::StatusOr<std::vector<FileSettings>> ReadFilesOfAll(OperatorFiles given);
+// empty. In a directory a mistake in one file leaves the others. INVALID_ARGUMENT also without
+// files of policies.
+struct FilesOfAll {
+  std::vector<FileSettings> policies;
+  // Files with a mistake, labels that several policies have, and policies whose target is in no
+  // file but resembles one of this plugin's: that of another plugin is none of our business.
+  std::vector<UnreadPolicy> unread;
+};
+absl::StatusOr<FilesOfAll> ReadFilesOfAll(OperatorFiles given);
 
 }  // namespace nomad_harvester::cli
 

@@ -189,7 +189,8 @@ std::string Remark(const PoolStatus& status) {
 }
 
 // If one pool cannot be read, the others are still shown.
-Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments) {
+Look LookAtAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPolicy>& unread,
+               const StatusArguments& arguments) {
   std::vector<std::vector<std::string>> rows = {{"POOL", "READY", "COUNT", "OTHERS", "WHY"}};
   nlohmann::ordered_json pools = nlohmann::ordered_json::array();
   std::string whole;
@@ -216,6 +217,13 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
     whole += StatusTable(status, StatusDetail::kWide, run.terminal.width) + "\n";
     all.state += StateWithoutTimes(status);
     all.exit_code = Worse(all.exit_code, ExitCodeOf(status));
+  }
+  for (const UnreadPolicy& each : unread) {
+    rows.push_back({Printable(each.Name()), "unknown", "", "", Printable(each.Text())});
+    pools.push_back(UnreadDocument(each));
+    whole += "Not read:   " + Printable(each.Name()) + "\nError:      " + Printable(each.Text()) +
+             "\n\n";
+    all.exit_code = kExitFailure;
   }
   const Terminal& terminal = runs.front().terminal;
   if (arguments.output == "wide") {
@@ -256,10 +264,11 @@ int ShowStatus(const CommandRun& run, const StatusArguments& arguments) {
   return ShowLooks(run, arguments.watch, title, [&] { return LookAt(run, arguments); });
 }
 
-int ShowStatusOfAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments) {
+int ShowStatusOfAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPolicy>& unread,
+                    const StatusArguments& arguments) {
   return ShowLooks(runs.front(), arguments.watch,
                    "status of " + std::to_string(runs.size()) + " pools",
-                   [&] { return LookAtAll(runs, arguments); });
+                   [&] { return LookAtAll(runs, unread, arguments); });
 }
 
 void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
@@ -272,8 +281,8 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
                       "their nodes and "
                       "pending removals; or everything about one VM. Only reads.",
        .exit_codes =
-           "Exit: 0 ready, 3 not ready, 4 ready with trouble, 1 cannot be read, 2 usage, 130 "
-           "interrupted.",
+           "Exit: 0 ready, 3 not ready, 4 ready with trouble, 1 cannot be read, 2 usage or wrong "
+           "settings, 130 interrupted.",
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ShowStatus(run, *arguments); },
        .check =
@@ -283,8 +292,9 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
        .words = &arguments->words,
        .is_for_all = [arguments] { return arguments->all; },
        .task_of_all =
-           [arguments](const std::vector<CommandRun>& runs) {
-             return ShowStatusOfAll(runs, *arguments);
+           [arguments](const std::vector<CommandRun>& runs,
+                       const std::vector<UnreadPolicy>& unread) {
+             return ShowStatusOfAll(runs, unread, *arguments);
            }});
   CLI::Option* const words = command->add_option(
       "POOL|VM", arguments->words,

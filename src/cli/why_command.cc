@@ -177,6 +177,7 @@ std::vector<Held> HeldOf(const DemandRun& run, const std::vector<AnsweredQuery>&
   std::vector<Held> all;
   for (const DemandPool& pool : run.pools) {
     Held held;
+    // Of a policy with a wrong query there is none.
     for (const AnsweredQuery& answered : queries) {
       if (answered.files != &pool.files) continue;
       held.pool = &answered;
@@ -184,6 +185,7 @@ std::vector<Held> HeldOf(const DemandRun& run, const std::vector<AnsweredQuery>&
       const auto& groups = answered.demand.groups;
       held.takes_job = held.takes_job || std::any_of(groups.begin(), groups.end(), takes);
     }
+    if (held.pool == nullptr) continue;
     if (held.takes_job) held.by = HoldsOf(pool, held.needed);
     all.push_back(std::move(held));
   }
@@ -203,7 +205,8 @@ std::string HeldText(const Held& held) {
 }  // namespace
 
 int ShowWhy(const DemandRun& run, const WhyArguments& arguments) {
-  auto queries = QueriesOf(run.pools);
+  std::vector<UnreadPolicy> unread = run.unread;
+  auto queries = QueriesOf(run.pools, &unread);
   if (!queries.ok()) return run.errors.Refuse(queries.status(), kExitUsage);
   const auto reading = Answer(run, &*queries);
   if (!reading.ok()) return run.errors.Refuse(reading.status(), kExitFailure);
@@ -212,6 +215,7 @@ int ShowWhy(const DemandRun& run, const WhyArguments& arguments) {
   const std::vector<Waiting> waiting = WaitingOf(**reading, *job);
   const std::vector<Held> held =
       waiting.empty() ? std::vector<Held>() : HeldOf(run, *queries, *job);
+  const int exit_code = unread.empty() ? kExitOk : kExitFailure;
   if (arguments.output != kForPeople) {
     Json groups = Json::array();
     for (const Waiting& each : waiting) groups.push_back(GroupJson(each, *queries));
@@ -223,18 +227,22 @@ int ShowWhy(const DemandRun& run, const WhyArguments& arguments) {
                        {"takes_job", each.takes_job},
                        {"held_by", each.by}});
     }
+    for (const UnreadPolicy& each : unread) pools.push_back(UnreadDocument(each));
     run.out << PrintableDocument(arguments.output, {{"namespace", job->first},
                                                     {"job", job->second},
                                                     {"groups", std::move(groups)},
                                                     {"pools", std::move(pools)}});
-    return kExitOk;
+    return exit_code;
   }
   std::string text =
       waiting.empty() ? "Nothing of job " + TextOf(*job) + " waits for a node.\n" : "";
   for (const Waiting& each : waiting) text += GroupText(each, *queries);
   for (const Held& each : held) text += HeldText(each);
+  for (const UnreadPolicy& each : unread) {
+    text += "Not read: " + each.Name() + "\n  " + each.Text() + "\n";
+  }
   run.out << Fold(PrintableLines(text), run.terminal.width, 2);
-  return kExitOk;
+  return exit_code;
 }
 
 void AddWhyCommand(CLI::App& app, const Invocation& invocation) {
@@ -257,8 +265,8 @@ void AddWhyCommand(CLI::App& app, const Invocation& invocation) {
       ->capture_default_str();
   AddOutputOption(*command, arguments->output);
   command->footer(
-      "Exit: 0 answered, also if nothing is pending; 1 Nomad cannot be read or has no such job, 2 "
-      "usage, 130 interrupted.");
+      "Exit: 0 answered, also if nothing is pending; 1 Nomad or one of several policies cannot be "
+      "read, or Nomad has no such job; 2 usage, 130 interrupted.");
   command->callback([settings, arguments, invocation] {
     settings->files = FindAgentFiles(settings->files, invocation.environment);
     invocation.exit_code =

@@ -30,6 +30,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr char kQuery[] = "nodes-needed node_class=web headroom=1x(cpu=500,memory=512)";
 
@@ -139,6 +140,55 @@ TEST_F(DemandCommands, a_mistake_in_a_query_is_named_with_its_place) {
   query_ = "nodes-needed idle_for=soon";
   EXPECT_EQ(Demand(), kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("web.hcl:9:5: the query of check \"need\""));
+}
+
+TEST_F(DemandCommands, a_policy_with_a_wrong_query_does_not_hide_the_others) {
+  AddNode("web-1");
+  RunJob("api", 10, 1024);
+  const auto ask = [this](const auto& show) {
+    return Call("demand", [&](const CommandRun& run) {
+      std::vector<DemandPool> pools = Pools(&run);
+      std::vector<DemandPool> wrong = Pools(&run);
+      wrong.front().files.policy_name = "db";
+      wrong.front().files.queries.front().check.query = "nodes-needed idle_for=soon";
+      wrong.push_back(std::move(pools.front()));
+      return show({.reader = *reader_,
+                   .nomad = nomad_,
+                   .context = run.context,
+                   .pools = std::move(wrong),
+                   .unread = {{.label = "",
+                               .where = "/etc/policies/ci.hcl:4:18",
+                               .ns = "",
+                               .problem = "this block is not closed"}},
+                   .out = run.out,
+                   .errors = run.errors});
+    });
+  };
+  std::string output = kForPeople;
+  const auto demand = [&](const DemandRun& run) { return ShowDemand(run, {.output = output}); };
+  const auto why = [&](const DemandRun& run) {
+    return ShowWhy(run, {.output = output, .job = "api"});
+  };
+  EXPECT_EQ(ask(demand), kExitFailure);
+  EXPECT_THAT(out_.str(),
+              AllOf(StartsWith("Pool:      node_class=web (policy web)\n"),
+                    HasSubstr("\n\nNot read:  ci.hcl:4:18\nError:     /etc/policies/ci.hcl:4:18: "
+                              "this block is not closed\n"),
+                    HasSubstr("\nNot read:  policy db\nError:     web.hcl:9:5: the query of check "
+                              "\"need\": idle_for = ")));
+  EXPECT_EQ(ask(why), kExitFailure);
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("Pool node_class=web (policy web): "),
+                    HasSubstr("Not read: ci.hcl:4:18\n"), HasSubstr("Not read: policy db\n")));
+  output = "json";
+  for (const auto& show : {DemandTask(demand), DemandTask(why)}) {
+    EXPECT_EQ(ask(show), kExitFailure);
+    const auto pools = nlohmann::json::parse(out_.str())["pools"];
+    ASSERT_EQ(pools.size(), 3U) << out_.str();
+    EXPECT_EQ(pools[0]["policy"], "web");
+    EXPECT_EQ(pools[1]["place"], "/etc/policies/ci.hcl:4:18");
+    EXPECT_EQ(pools[2]["policy"], "db");
+  }
 }
 
 TEST_F(DemandCommands, a_nomad_that_does_not_answer_is_an_error) {
@@ -286,7 +336,8 @@ TEST_F(DemandCommands, a_policy_without_a_check_of_this_plugin_is_asked_about_it
   pool.files.queries.push_back({.check = {.source = "demand"}});
   std::vector<DemandPool> pools;
   pools.push_back(std::move(pool));
-  const auto queries = QueriesOf(pools);
+  std::vector<UnreadPolicy> unread;
+  const auto queries = QueriesOf(pools, &unread);
   ASSERT_TRUE(queries.ok()) << queries.status();
   ASSERT_EQ(queries->size(), 1U);
   EXPECT_EQ(queries->front().query.Identity().ToString(), "node_class=web, datacenter=dc1");
@@ -294,11 +345,11 @@ TEST_F(DemandCommands, a_policy_without_a_check_of_this_plugin_is_asked_about_it
               AllOf(HasSubstr("this is about the nodes of the policy's target block"),
                     HasSubstr("give the agent's configuration, too: --agent-config")));
   pools.front().files.policy["node_class"] = "gpu nodes";
-  const auto quoted = QueriesOf(pools);
+  const auto quoted = QueriesOf(pools, &unread);
   ASSERT_TRUE(quoted.ok()) << quoted.status();
   EXPECT_EQ(quoted->front().query.node_class, "gpu nodes");
   pools.front().files.policy.clear();
-  EXPECT_EQ(QueriesOf(pools).status().message(),
+  EXPECT_EQ(QueriesOf(pools, &unread).status().message(),
             "the target block of policy \"web\": name the pool with at least one of node_class, "
             "datacenter and node_pool");
 }
@@ -308,17 +359,17 @@ TEST_F(DemandCommands, the_example_asks_this_plugin_about_the_nodes_of_its_targe
                                                       support::SourcePath("examples/apm.hcl")},
                                      .policy = support::SourcePath("examples/policy-demand.hcl")});
   ASSERT_TRUE(files.ok()) << files.status();
-  ASSERT_EQ(files->size(), 1U);
-  EXPECT_THAT(files->front().refusals, testing::IsEmpty());
-  EXPECT_THAT(files->front().unknown, testing::IsEmpty());
-  ASSERT_EQ(files->front().queries.size(), 1U);
-  EXPECT_TRUE(IsOurs(files->front().queries.front()));
-  EXPECT_EQ(files->front().queries.front().apm->config.values.at("nomad_address"),
+  ASSERT_EQ(files->policies.size(), 1U);
+  EXPECT_THAT(files->policies.front().refusals, testing::IsEmpty());
+  EXPECT_THAT(files->policies.front().unknown, testing::IsEmpty());
+  ASSERT_EQ(files->policies.front().queries.size(), 1U);
+  EXPECT_TRUE(IsOurs(files->policies.front().queries.front()));
+  EXPECT_EQ(files->policies.front().queries.front().apm->config.values.at("nomad_address"),
             "http://127.0.0.1:4646")
       << "it inherits the agent's";
-  const auto query = demand::ParseQuery(files->front().queries.front().check.query);
+  const auto query = demand::ParseQuery(files->policies.front().queries.front().check.query);
   ASSERT_TRUE(query.ok()) << query.status();
-  const config::StringMap& target = files->front().policy;
+  const config::StringMap& target = files->policies.front().policy;
   EXPECT_EQ(query->node_class, target.at("node_class"));
   EXPECT_EQ(query->node_pool, target.at("node_pool"));
   EXPECT_EQ(query->datacenter, target.at("datacenter"));
@@ -330,7 +381,7 @@ TEST_F(DemandCommands, D7_the_example_of_a_second_harvester_overflows_from_the_f
                                                   support::SourcePath("examples/overflow.hcl")},
                                  .policy = support::SourcePath("examples/" + policy)});
     EXPECT_TRUE(files.ok()) << files.status();
-    return files.ok() && files->size() == 1 ? files->front() : FileSettings();
+    return files.ok() && files->policies.size() == 1 ? files->policies.front() : FileSettings();
   };
   const FileSettings first = files_of("policy-demand.hcl");
   const FileSettings second = files_of("policy-overflow.hcl");

@@ -19,6 +19,7 @@
 #include "nomad_harvester/simulator/server.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
 #include "cli/captured_output.h"
 #include "cli/operator.h"
 #include "command.h"
@@ -1220,6 +1221,88 @@ TEST_F(WholeCommands, status_of_all_is_3_if_one_pool_is_not_ready_and_another_ha
   EXPECT_EQ(Call({"status", "--all", "--policy", file}), 3) << out_ << err_;
   EXPECT_THAT(out_, AllOf(HasSubstr("default/web  no"), HasSubstr("nomad/db     yes")));
   EXPECT_THAT(out_, Not(HasSubstr("more: status of this pool"))) << "it has one trouble";
+}
+
+// A policy of a pool in namespace default; `more` are keys of its target block.
+std::string PolicyOfPool(const std::string& name, const std::string& more = "",
+                         const std::string& enabled = "true") {
+  return "scaling \"" + name + "\" {\n  enabled = " + enabled +
+         "\n  max = 3\n  policy {\n    target \"harvester\" {\n      node_group_name = \"" + name +
+         "\"\n      node_class = \"" + name + "\"\n      " + more + "\n    }\n  }\n}\n";
+}
+
+TEST_F(WholeCommands, status_of_all_shows_what_cannot_be_read_beside_the_other_pools_and_is_1) {
+  ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
+  const support::ScopedTempDir dir;
+  dir.WriteFile("a.hcl", PolicyOfPool("web"));
+  dir.WriteFile("b.hcl", "scaling \"ci\" {\n");
+  const std::string wrong =
+      dir.WriteFile("c.hcl", PolicyOfPool("db", "memory = \"1Gi\"\n      namespace = \"other\""));
+  dir.WriteFile("d.hcl", absl::StrReplaceAll(PolicyOfPool("api"), {{"harvester", "harvestr"}}));
+  EXPECT_EQ(Call({"status", "--all", "--policy", dir.path()}), 1) << err_;
+  EXPECT_THAT(out_,
+              AllOf(ContainsRegex("\ndefault/web +yes +1 "),
+                    ContainsRegex("\nb.hcl:1:14 +unknown +- +- +[^\n]*/b.hcl:1:14: this block is "
+                                  "not closed"),
+                    ContainsRegex("\npolicy api +unknown +- +- +[^\n]*/d.hcl:1:1: no target block "
+                                  "of this plugin is named \"harvestr\"; did you mean harvester"),
+                    ContainsRegex("\npolicy db +unknown +- +- +[^\n]*/c.hcl:1:1: memory: unknown "
+                                  "key[^\n]*/c.hcl:8:7")));
+  EXPECT_EQ(Call({"status", "--all", "--policy", dir.path(), "-n", "default", "-o", "json"}), 1);
+  const auto pools = nlohmann::json::parse(out_)["pools"];
+  ASSERT_EQ(pools.size(), 3U) << "the policy of namespace other is left out: " << out_;
+  EXPECT_EQ(pools[0]["node_group_name"], "web");
+  EXPECT_EQ(pools[1]["policy"], "");
+  EXPECT_EQ(pools[1]["place"], dir.Path("b.hcl:1:14"));
+  EXPECT_THAT(std::string(pools[1]["error"]), StartsWith("this block is not closed"));
+  EXPECT_EQ(pools[2]["policy"], "api");
+  EXPECT_EQ(Call({"status", "--all", "--policy", dir.path(), "-o", "wide"}), 1);
+  EXPECT_THAT(out_, AllOf(StartsWith("Pool:       default/web\n"),
+                          HasSubstr("\nNot read:   policy db\nError:      ")));
+  EXPECT_EQ(Call({"status", "--all", "--policy", wrong}), 2) << "there is nothing to show";
+  EXPECT_THAT(err_, ContainsRegex("c.hcl:1:1: memory: unknown key"));
+}
+
+TEST_F(WholeCommands, check_warns_of_the_other_policies_and_files_that_cannot_be_read) {
+  const support::ScopedTempDir dir;
+  dir.WriteFile("a.hcl", PolicyOfPool("web",
+                                      "image = \"default/ubuntu-24.04\"\n"
+                                      "cpu_request = \"1\"\nmemory_request = \"1Gi\"\n"
+                                      "networks = \"default/vlan100\"",
+                                      "false"));
+  dir.WriteFile("b.hcl", "scaling \"ci\" {\n");
+  dir.WriteFile("c.hcl", PolicyOfPool("db", "memory = \"1Gi\""));
+  dir.WriteFile("d.hcl", absl::StrReplaceAll(PolicyOfPool("api"), {{"harvester", "harvestr"}}));
+  Call({"check", "--policy", dir.path(), "--policy-name", "web", "-o", "json"});
+  std::vector<std::string> lines;
+  const auto document = nlohmann::json::parse(out_, nullptr, false);
+  ASSERT_TRUE(document.is_object()) << out_ << err_;
+  for (const auto& check : document["checks"]) {
+    if (check["id"] != "files.policies" && check["id"] != "policy.enabled") continue;
+    EXPECT_EQ(check["outcome"], "warn");
+    lines.push_back(std::string(check["subject"]) + ": " + std::string(check["text"]));
+  }
+  EXPECT_THAT(lines,
+              testing::ElementsAre(
+                  "policy \"web\" (" + dir.Path("a.hcl:1:1") +
+                      "): is not enabled: the agent does not scale its pool",
+                  StartsWith("also in the files: b.hcl:1:14: " + dir.Path("b.hcl:1:14: this")),
+                  StartsWith("also in the files: policy api: " + dir.Path("d.hcl:1:1: no target")),
+                  AllOf(StartsWith("also in the files: policy db: " + dir.Path("c.hcl:1:1: ")),
+                        HasSubstr("; memory: unknown key; "))));
+}
+
+TEST_F(MaintenanceCommands, status_of_all_watches_and_shows_what_cannot_be_read_each_time) {
+  ASSERT_TRUE(Scale(1).ok());
+  has_reader_ = [] { return false; };
+  const auto watch = [](const CommandRun& run) {
+    return ShowStatusOfAll(
+        {run}, {{.label = "db", .where = "db.hcl:1:1", .ns = "", .problem = "is wrong"}},
+        {.all = true, .watch = {.watch = true}});
+  };
+  EXPECT_EQ(Call("status", watch), kExitFailure);
+  EXPECT_THAT(out_.str(), AllOf(ContainsRegex("\nnomad/web +yes +1 "),
+                                ContainsRegex("\npolicy db +unknown +- +- +db.hcl:1:1: is wrong")));
 }
 
 TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {

@@ -418,6 +418,55 @@ TEST_F(OperatorFilesTest, a_mistake_in_a_file_without_the_named_policy_is_a_warn
               StartsWith(policies + "/c.hcl:13:3: max: expected a whole number (the agent"));
 }
 
+// Each as "NAME: TEXT", and the labels of the policies that are read.
+std::vector<std::string> All(const FilesOfAll& all) {
+  std::vector<std::string> texts;
+  for (const FileSettings& each : all.policies) texts.push_back(each.policy_name);
+  for (const UnreadPolicy& each : all.unread) texts.push_back(each.Name() + ": " + each.Text());
+  return texts;
+}
+
+TEST_F(OperatorFilesTest, of_all_policies_those_that_cannot_be_read_are_told_beside_the_others) {
+  Write("policies/a.hcl", Policy("web"));
+  Write("policies/b.hcl", "scaling \"db\" {\n");
+  Write("policies/c.hcl",
+        Policy("api", "harvestr") + Policy("old", "harvestr", "false") + Policy("aws", "aws-asg"));
+  Write("policies/d.hcl",
+        "scaling \"ci\" {\n  max = 1\n  policy {\n    target \"harvester\" {}\n"
+        "    target \"harvester\" {}\n  }\n}\n");
+  const std::string policies = dir_.Path("policies");
+  const auto all = ReadFilesOfAll({.policy = policies});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(All(*all),
+              ElementsAre("web",
+                          "b.hcl:1:14: " + policies +
+                              "/b.hcl:1:14: this block is not closed (the "
+                              "agent reads no policy of this file)",
+                          StartsWith("d.hcl:5:5: " + policies + "/d.hcl:5:5: "),
+                          "policy api: " + policies +
+                              "/c.hcl:1:1: no target block of this plugin is named \"harvestr\"; "
+                              "did you mean harvester?"));
+  EXPECT_THAT(all->policies.front().warnings, IsEmpty());
+}
+
+TEST_F(OperatorFilesTest, a_target_of_another_plugin_is_no_misspelt_one_of_this) {
+  const std::string agent =
+      Write("agent.hcl", Target("harvester", "") + Target("harvester2", "", "aws-asg"));
+  Write("policies/a.hcl", Policy("web") + Policy("aws", "harvester2"));
+  const auto all = ReadFilesOfAll({.agent_config = {agent}, .policy = dir_.Path("policies")});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(All(*all), ElementsAre("web"));
+}
+
+TEST_F(OperatorFilesTest, of_all_policies_two_with_one_label_leave_the_others) {
+  Write("policies/a.hcl", Policy("web"));
+  Write("policies/b.hcl", Policy("web") + Policy("db"));
+  const auto all = ReadFilesOfAll({.policy = dir_.Path("policies")});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(All(*all), ElementsAre("db", AllOf(StartsWith("policy web: " + dir_.Path("policies")),
+                                                 HasSubstr("several policies have this name"))));
+}
+
 // The next agent's names are like those of this one: none may be taken for a typing error.
 void ExpectNamesApart(const BlockRule& rule) {
   std::vector<std::string> names;
