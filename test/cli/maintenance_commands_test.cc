@@ -1595,6 +1595,27 @@ TEST_F(MaintenanceCommands, R7_status_names_no_vm_of_another_pool_on_a_host_to_b
   EXPECT_THAT(out_.str(), HasSubstr(host + " is cordoned; no VM of the pool is on it"));
 }
 
+TEST_F(MaintenanceCommands, C7_status_says_that_a_protection_counts_although_it_was_misread) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const auto trouble = [&](const std::string& value) {
+    cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", value);
+    Status();
+    return out_.str();
+  };
+  for (const char* value : {"no", "tomorrow"}) {
+    EXPECT_THAT(
+        trouble(value),
+        HasSubstr("Trouble:    " + vm + ": its annotation nomad-harvester-autoscaler/protect = \"" +
+                  value + "\" is neither true, false nor a time"));
+  }
+  Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
+  EXPECT_THAT(out_.str(), HasSubstr("warn     protected VMs: VM " + vm + ": its annotation "));
+  for (const char* value : {"true", "f", "2099-12-01T06:00:00Z"}) {
+    EXPECT_THAT(trouble(value), Not(HasSubstr("is neither"))) << value;
+  }
+}
+
 TEST_F(MaintenanceCommands, C7_replace_says_what_keeps_a_vm) {
   ASSERT_TRUE(Scale(1).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
