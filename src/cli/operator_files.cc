@@ -39,6 +39,14 @@ TargetNames OursOf(const AgentConfig& agent) {
   return ours;
 }
 
+// What the agent has instead of the block with this name.
+std::string InsteadOf(const std::string& name, const std::map<std::string, AgentPlugin>& blocks) {
+  std::vector<std::string> names;
+  for (const auto& [known, block] : blocks) names.push_back(known);
+  const std::string hint = DidYouMean(base::NearestName(name, names));
+  return hint.empty() ? "; it has " + absl::StrJoin(names, ", ") : hint;
+}
+
 // One line for each policy, to choose from.
 std::string Lines(const std::vector<const FilePolicy*>& policies) {
   std::string lines;
@@ -132,7 +140,11 @@ std::vector<MetricQuery> QueriesOf(const FilePolicy& policy, const OperatorFiles
                       .apm = std::nullopt,
                       .apms_are_known = !files.agent_config.empty()};
     const auto apm = agent.apms.find(check.source);
-    if (apm != agent.apms.end()) query.apm = apm->second;
+    if (apm != agent.apms.end()) {
+      query.apm = apm->second;
+    } else {
+      query.instead = InsteadOf(check.source, agent.apms);
+    }
     queries.push_back(std::move(query));
   }
   return queries;
@@ -148,7 +160,8 @@ std::vector<std::string> RefusalsOf(const FilePolicy& policy, const OperatorFile
     const bool known = check.strategy.empty() || files.agent_config.empty() ||
                        agent.strategies.contains(check.strategy);
     if (known) continue;
-    refusals.push_back(check.where + ": the agent has no strategy \"" + check.strategy + "\"");
+    refusals.push_back(check.where + ": the agent has no strategy \"" + check.strategy + "\"" +
+                       InsteadOf(check.strategy, agent.strategies));
   }
   return refusals;
 }
@@ -243,7 +256,10 @@ absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
     if (read.ours.empty()) {
       return base::InvalidArgument(
           "--agent-config: " + absl::StrJoin(given.agent_config, ", ") +
-          " has no target block with the driver " NOMAD_HARVESTER_PLUGIN_NAME);
+          " has no target block with the driver " NOMAD_HARVESTER_PLUGIN_NAME "; it has " +
+          absl::StrJoin(read.agent.targets, ", ", [](std::string* text, const auto& target) {
+            *text += target.first + " (driver " + target.second.driver + ")";
+          }));
     }
   }
   NH_ASSIGN_OR_RETURN(read.files, WithPolicyDir(given, read.agent));

@@ -75,6 +75,7 @@ struct MetricQuery {
   // The check's source; unset: the agent's configuration has none with this name, or was not given.
   std::optional<AgentPlugin> apm;
   bool apms_are_known = false;
+  std::string instead{};  // without apm: "; did you mean prometheus?", or what the agent has
 };
 
 // Whether the check asks an apm block of this driver.

@@ -42,7 +42,7 @@ using Problems = std::vector<std::string>;
 std::string Hint(const std::string& key) {
   std::vector<std::string> known;
   for (const config::Option& option : config::OptionTable()) known.emplace_back(option.key);
-  const std::optional<std::string> nearest = base::NearestName(key, known);
+  const std::optional<std::string> nearest = config::NearestKey(key, known);
   return nearest.has_value() ? "did you mean " + *nearest + "?"
                              : "docs/configuration.md has every key";
 }

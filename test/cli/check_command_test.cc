@@ -990,6 +990,7 @@ TEST(CheckCommand, fails_for_a_query_to_a_prometheus_without_an_address) {
 TEST(CheckCommand, fails_for_a_query_to_a_source_that_the_agent_does_not_have) {
   MetricQuery query = QueryOf("prom", "prometheus");
   query.apm.reset();
+  query.instead = "; did you mean prometheus?";
   EXPECT_EQ(LineOf(query)["outcome"], "fail");
   EXPECT_THAT(LineOf(query)["text"].get<std::string>(), HasSubstr("has no apm block \"prom\""));
   query.apms_are_known = false;

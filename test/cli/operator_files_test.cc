@@ -308,8 +308,10 @@ TEST_F(OperatorFilesTest, S5_the_other_files_of_the_agents_directory_count_as_we
 
 TEST_F(OperatorFilesTest, an_agent_without_the_plugin_is_a_problem) {
   const std::string agent = Write("agent.hcl", Target("asg", "x = 1", "aws-asg"));
-  EXPECT_THAT(Problem({.agent_config = {agent}}),
-              EndsWith("has no target block with the driver harvester"));
+  EXPECT_THAT(
+      Problem({.agent_config = {agent}}),
+      EndsWith("has no target block with the driver harvester; it has asg (driver aws-asg), "
+               "nomad-target (driver nomad-target)"));
 }
 
 TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
@@ -575,6 +577,12 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
                                             std::string(strategy) + "\" {}\n    }\n"),
                 Contains(HasSubstr("the agent has no strategy \"" + std::string(strategy))));
   }
+  EXPECT_THAT(
+      refusals("  max = 5\n", "    check \"a\" {\n      strategy \"tresholds\" {}\n    }\n"),
+      ElementsAre(EndsWith("no strategy \"tresholds\"; did you mean threshold?")));
+  EXPECT_THAT(
+      refusals("  max = 5\n", "    check \"a\" {\n      strategy \"none\" {}\n    }\n"),
+      ElementsAre(EndsWith("; it has fixed-value, own, pass-through, target-value, threshold")));
   EXPECT_THAT(refusals("  max = 5\n", "    check \"a\" {\n      strategy \"own\" {}\n    }\n"),
               IsEmpty());
   const std::string instant =
