@@ -288,8 +288,8 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
 
 }  // namespace
 
-PoolStatus DescribePool(Inspection inspection) {
-  PoolStatus status{.inspection = std::move(inspection)};
+PoolStatus DescribePool(Inspection inspection, const std::string& policy) {
+  PoolStatus status{.inspection = std::move(inspection), .policy = policy};
   const PoolSnapshot& snapshot = status.inspection.snapshot;
   status.time = snapshot.now();
   status.counters = CountersOf(status.inspection.report.status.meta);

@@ -91,7 +91,7 @@ absl::StatusOr<PoolStatus> ReadStatus(const CommandRun& run, bool with_room) {
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
   NH_ASSIGN_OR_RETURN(scaling::Inspection inspection, InspectPool(run));
   if (with_room) run.maintenance.AddRoom(limited, &inspection);
-  return DescribePool(std::move(inspection));
+  return DescribePool(std::move(inspection), run.settings.files.policy_name);
 }
 
 // The removed VMs, or the one that is named.
@@ -190,7 +190,8 @@ std::string Remark(const PoolStatus& status) {
 
 // If one pool cannot be read, the others are still shown.
 Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& arguments) {
-  std::vector<std::vector<std::string>> rows = {{"POOL", "READY", "COUNT", "OTHERS", "WHY"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"POOL", "POLICY", "READY", "COUNT", "OTHERS", "WHY"}};
   nlohmann::ordered_json pools = nlohmann::ordered_json::array();
   std::string whole;
   Look all;
@@ -198,11 +199,15 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
   for (const CommandRun& run : runs) {
     const scaling::PoolKey key = KeyOf(run);
     const std::string pool = key.ToString();
+    const std::string& policy = run.settings.files.policy_name;
     const auto read = ReadStatus(run, with_room);
     if (!read.ok()) {
       const std::string why = base::Message(read.status());
-      rows.push_back({pool, "unknown", "", "", why});
-      pools.push_back({{"namespace", key.ns}, {"node_group_name", key.pool}, {"error", why}});
+      rows.push_back({pool, policy, "unknown", "", "", why});
+      pools.push_back({{"namespace", key.ns},
+                       {"node_group_name", key.pool},
+                       {"policy", policy},
+                       {"error", why}});
       whole += "Pool:       " + pool + "\nError:      " + Printable(why) + "\n\n";
       all.state += pool + " cannot be read\n";
       all.exit_code = kExitFailure;
@@ -210,7 +215,7 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const StatusArguments& argum
     }
     const PoolStatus& status = *read;
     const scaling::TargetStatus& report = status.inspection.report.status;
-    rows.push_back({pool, report.ready ? "yes" : "no", std::to_string(report.count),
+    rows.push_back({pool, policy, report.ready ? "yes" : "no", std::to_string(report.count),
                     CountersText(status), Remark(status)});
     pools.push_back(StatusDocument(status));
     whole += StatusTable(status, StatusDetail::kWide, run.terminal.width) + "\n";

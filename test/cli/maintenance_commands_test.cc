@@ -1183,13 +1183,14 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   };
   const std::string file = dir.WriteFile("p.hcl", policy("web", "default") + policy("db", "nomad"));
   EXPECT_EQ(Call({"status", "--all", "--policy", file}), 0) << err_;
-  EXPECT_THAT(out_,
-              ContainsRegex("^POOL +READY +COUNT +OTHERS +WHY\nnomad/db +yes +0 +- +pool db has no "
-                            "VM and no Lease [^\n]*\ndefault/web +yes +1 "));
+  EXPECT_THAT(
+      out_, ContainsRegex("^POOL +POLICY +READY +COUNT +OTHERS +WHY\nnomad/db +db +yes +0 +- +pool "
+                          "db has no VM and no Lease [^\n]*\ndefault/web +web +yes +1 "));
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "default", "-o", "json"}), 0) << err_;
   const auto pools = nlohmann::json::parse(out_)["pools"];
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_EQ(pools[0]["vms"].size(), 1U);
+  EXPECT_EQ(pools[0]["policy"], "web");
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("Pool:       nomad/db\n"),
                           HasSubstr("\n\nPool:       default/web\n")));
@@ -1218,7 +1219,8 @@ TEST_F(WholeCommands, status_of_all_is_3_if_one_pool_is_not_ready_and_another_ha
   }
   const std::string file = dir.WriteFile("p.hcl", policies);
   EXPECT_EQ(Call({"status", "--all", "--policy", file}), 3) << out_ << err_;
-  EXPECT_THAT(out_, AllOf(HasSubstr("default/web  no"), HasSubstr("nomad/db     yes")));
+  EXPECT_THAT(out_,
+              AllOf(HasSubstr("default/web  web     no"), HasSubstr("nomad/db     db      yes")));
   EXPECT_THAT(out_, Not(HasSubstr("more: status of this pool"))) << "it has one trouble";
 }
 
