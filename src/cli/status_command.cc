@@ -47,7 +47,7 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm,
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
     text += DidYouMean(nearest);
   } else if (nearest_pool.has_value()) {
-    text += ", and no enabled policy has this label" + DidYouMean(nearest_pool);
+    text += ", and no pool of the files has this name" + DidYouMean(nearest_pool);
   } else if (!names.empty()) {
     text += "; it has " + FirstFew(names);
   } else if (!note.empty()) {
@@ -242,11 +242,9 @@ int ReadWords(StatusArguments* arguments, const std::optional<std::string>& near
   }
   const std::vector<std::string>& words = arguments->words;
   if (words.size() > 1) {
-    return errors.Refuse(
-        "it takes a pool and a VM, and none of these is the label of an enabled "
-        "policy, or several are VMs: " +
-            absl::StrJoin(words, ", ") + DidYouMean(nearest_pool),
-        kExitUsage);
+    return errors.Refuse("it takes a pool and a VM, and none of these is a pool of the files: " +
+                             absl::StrJoin(words, ", ") + DidYouMean(nearest_pool),
+                         kExitUsage);
   }
   if (!words.empty()) arguments->vm = words.front();
   return kExitOk;
@@ -293,8 +291,8 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
            }});
   CLI::Option* const words = command->add_option(
       "POOL|VM", arguments->words,
-      "The pool, by the label of its enabled policy; any other name is a VM of the pool, of which "
-      "it shows everything");
+      "The pool, by the label of its enabled policy, its name or NAMESPACE/NAME; any other name is "
+      "a VM of the pool, of which it shows everything");
   CLI::Option* const all = command->add_flag(
       "--all", arguments->all,
       "The pools of all enabled policies of the files, one line each; with -n, those of the "

@@ -1236,6 +1236,10 @@ TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {
   EXPECT_EQ(Call({"gc", "--set", "namespace=nomad"}), 0) << err_;
   EXPECT_EQ(out_, "nothing of the plugin was found in namespace nomad\n");
   EXPECT_EQ(Call({"gc", "--dry-run"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "nothing of the plugin was found in namespace default, which is the default; no files "
+            "of the agent are read (NOMAD_HARVESTER_AGENT_CONFIG is empty): name them with "
+            "--agent-config, or the pool's namespace with -n\n");
 }
 
 // What an operator has anyway; --set and the environment take precedence.
