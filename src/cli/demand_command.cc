@@ -45,11 +45,19 @@ int ShowRoom(const DemandRun& run, const std::string& output, const demand::Home
 // One word that was meant to be a pool, and is none; empty: it may be a query.
 std::string WhatIsNeither(const std::vector<std::string>& query, const OperatorFiles& files) {
   if (query.size() != 1 || query.front().find_first_of(" \t=") != std::string::npos) return "";
-  const std::string what = GivenWord(query.front()) + " is neither a query nor a pool";
-  if (files.nearest_pool.has_value()) return what + DidYouMean(files.nearest_pool);
+  const std::string word = GivenWord(query.front());
+  if (files.nearest_pool.has_value()) {
+    return word + " is neither a query nor a pool" + DidYouMean(files.nearest_pool);
+  }
   const std::vector<std::string> subjects = {"nodes-needed", "overflow", "room"};
-  if (files.labels.empty() || base::NearestName(query.front(), subjects).has_value()) return "";
-  return what + "; there are " + FirstFew(files.labels);
+  if (base::NearestName(query.front(), subjects).has_value()) return "";
+  if (files.agent_config.empty() && files.policy.empty()) {
+    return NoFilesText(files.why_none) + ", so that " + word +
+           " is no pool here: name them with --agent-config, or give a query such as "
+           "'nodes-needed node_class=web'";
+  }
+  if (files.labels.empty()) return "";
+  return word + " is neither a query nor a pool; there are " + FirstFew(files.labels);
 }
 
 }  // namespace

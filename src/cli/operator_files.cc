@@ -463,7 +463,8 @@ absl::Status WithoutFiles(const OperatorFiles& files, const std::string& pool) {
       NoFilesText(files.why_none) +
       (pool.empty() ? "" : ", so that " + GivenWord(pool) + " is no pool here") +
       ": name them with --agent-config, or the pool with --set node_group_name=" +
-      (pool.empty() || MayBeSecret(pool) ? "NAME" : Printable(pool)));
+      (pool.empty() || MayBeSecret(pool) || pool.find('/') != std::string::npos ? "NAME"
+                                                                                : Printable(pool)));
 }
 
 absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files) {

@@ -446,6 +446,13 @@ TEST_F(Commands, a_pool_without_files_is_told_that_no_files_are_read) {
                                      ": name them with --agent-config, or the pool with --set "
                                      "node_group_name=NAME\n");
   }
+  EXPECT_THAT(Call({"status", "nomad/web"}).err,
+              HasSubstr("\"nomad/web\" is no pool here: name them with --agent-config, or the pool "
+                        "with --set node_group_name=NAME\n"));
+  EXPECT_EQ(Call({"demand", "web"}).err,
+            std::string("nomad-harvester demand") + kNone +
+                ", so that \"web\" is no pool here: name them with --agent-config, or give a query "
+                "such as 'nodes-needed node_class=web'\n");
   EXPECT_THAT(Call({"status", "hunter2-hunter2-hunter2"}).err, Not(HasSubstr("hunter2")))
       << "it may be a secret";
 }
