@@ -158,7 +158,8 @@ CheckResult ResultOf(const MetricQuery& query, const nodepool::PoolIdentity& nod
   }
   if (!query.apm.has_value()) {
     return result(CheckOutcome::kFail,
-                  "the agent's configuration has no apm block " + source + ", which is its source",
+                  "the agent's configuration has no apm block " + source + ", which is its source" +
+                      query.instead,
                   "add the block, or correct source");
   }
   const auto& [driver, args, config] = *query.apm;

@@ -296,11 +296,34 @@ std::vector<UnreadPolicy> UnreadBeside(const FileSettings& chosen, OperatorFiles
   return std::move(all->unread);
 }
 
+// "nomad/web", and no path.
+bool IsNamespaceAndName(std::string_view word) {
+  const std::size_t slash = word.find('/');
+  return slash != 0 && slash + 1 < word.size() && word.front() != '.' &&
+         word.find('/', slash + 1) == std::string_view::npos;
+}
+
 // What nobody means by a pool: a count, a setting or a file is told what it is.
 std::string ProblemOfPool(const std::string& word) {
   const bool is_other = base::ParseInt(word).ok() || word.ends_with(".hcl") ||
-                        word.ends_with(".json") || word.find_first_of("=/") != std::string::npos;
+                        word.ends_with(".json") || word.find('=') != std::string::npos ||
+                        (word.find('/') != std::string::npos && !IsNamespaceAndName(word));
   return is_other ? "is no name of a pool" : "";
+}
+
+// A command without files, and without the keys of a pool. A word of it was meant to name one.
+absl::Status CheckThatPoolIsNamed(const MaintenanceCommand& command,
+                                  const SettingArguments& arguments) {
+  const OperatorFiles& files = arguments.files;
+  if (!files.agent_config.empty() || !files.policy.empty() || NamesPool(PairsOf(arguments))) {
+    return absl::OkStatus();
+  }
+  std::string pool = files.policy_name;
+  if (pool.empty() && command.words != nullptr && !command.words->empty()) {
+    pool = command.words->front();
+  }
+  const bool needs_none = command.use == PolicyUse::kOptional && pool.empty();
+  return needs_none ? absl::OkStatus() : WithoutFiles(files, pool);
 }
 
 // Ctrl-C is handled by a waiting thread and interrupts no read, so reading starts only when there
@@ -367,7 +390,8 @@ void AddFileOptions(CLI::App& command, OperatorFiles& files) {
       ->type_name("FILE|DIR");
   command
       .add_option("--policy-name", files.policy_name,
-                  "Which one, if there are several: the label of its scaling block")
+                  "Which one, if there are several: the label of its scaling block, or else its "
+                  "pool's name or NAMESPACE/NAME")
       ->type_name("NAME");
 }
 
@@ -575,9 +599,15 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
     SettingArguments found = *arguments;
     found.files = FindAgentFiles(arguments->files, invocation.environment);
     if (command.words != nullptr) TakePolicyName(&found.files, command.words);
+    const bool is_for_all = command.is_for_all != nullptr && command.is_for_all();
+    if (const absl::Status named = CheckThatPoolIsNamed(command, found);
+        !is_for_all && !named.ok()) {
+      invocation.exit_code = errors.Refuse(named, kExitUsage);
+      return;
+    }
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check(found.files);
     if (invocation.exit_code != kExitOk) return;
-    if (command.is_for_all != nullptr && command.is_for_all()) {
+    if (is_for_all) {
       invocation.exit_code =
           RunConnectedToAll(errors, found, invocation.environment, command.task_of_all);
       return;

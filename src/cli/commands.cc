@@ -155,13 +155,15 @@ std::string WhatIsNoPool(const CLI::App& command, const Invocation& invocation) 
   OperatorFiles files;
   files.agent_config = GivenTo(command, "--agent-config");
   for (const std::string& policy : GivenTo(command, "--policy")) files.policy = policy;
-  const auto pools = PolicyNames(FindAgentFiles(std::move(files), invocation.environment));
+  files = FindAgentFiles(std::move(files), invocation.environment);
+  const auto pools = PolicyNames(files);
   if (!pools.ok() || pools->empty()) return "; " + GivenWord(words.front()) + " is no count";
   if (std::find(pools->begin(), pools->end(), words.front()) != pools->end()) return "";
+  files.policy_name = words.front();
+  if (ReadOperatorFiles(files).ok()) return "";
   const auto nearest = base::NearestName(words.front(), *pools);
-  return "; " + GivenWord(words.front()) + " is neither a count nor the label of a policy" +
-         (nearest.has_value() ? DidYouMean(nearest)
-                              : "; the policies are " + base::FirstFew(*pools));
+  return "; " + GivenWord(words.front()) + " is neither a count nor a pool" +
+         (nearest.has_value() ? DidYouMean(nearest) : "; the pools are " + base::FirstFew(*pools));
 }
 
 // Suggests an example, which shows what a missing argument looks like.

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/demand/query.h"
 #include "nomad_harvester/demand/room_reader.h"
@@ -39,6 +40,24 @@ int ShowRoom(const DemandRun& run, const std::string& output, const demand::Home
     run.out << "Limit:     " << Printable(room.forecast.why) << "\n";
   }
   return kExitOk;
+}
+
+// One word that was meant to be a pool, and is none; empty: it may be a query.
+std::string WhatIsNeither(const std::vector<std::string>& query, const OperatorFiles& files) {
+  if (query.size() != 1 || query.front().find_first_of(" \t=") != std::string::npos) return "";
+  const std::string word = GivenWord(query.front());
+  if (files.nearest_pool.has_value()) {
+    return word + " is neither a query nor a pool" + DidYouMean(files.nearest_pool);
+  }
+  const std::vector<std::string> subjects = {"nodes-needed", "overflow", "room"};
+  if (base::NearestName(query.front(), subjects).has_value()) return "";
+  if (files.agent_config.empty() && files.policy.empty()) {
+    return NoFilesText(files.why_none) + ", so that " + word +
+           " is no pool here: name them with --agent-config, or give a query such as "
+           "'nodes-needed node_class=web'";
+  }
+  if (files.labels.empty()) return "";
+  return word + " is neither a query nor a pool; there are " + FirstFew(files.labels);
 }
 
 }  // namespace
@@ -87,11 +106,12 @@ void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
       "Show how many nodes the work in Nomad needs now, and what becomes of each job that waits: "
       "what the apm block answers, without idle_for. Reads Nomad, and Harvester for the queries "
       "overflow and room.");
-  command->add_option("POOL|QUERY", arguments->query,
-                      "The pool, by the label of its enabled policy, or a query, such as "
-                      "'nodes-needed node_class=web'; default: the queries of the "
-                      "policies' checks that ask an apm block of this driver, else about "
-                      "the nodes of their target blocks");
+  command->add_option(
+      "POOL|QUERY", arguments->query,
+      "The pool, by the label of its enabled policy or its name, or a query, such as "
+      "'nodes-needed node_class=web'; default: the queries of the "
+      "policies' checks that ask an apm block of this driver, else about "
+      "the nodes of their target blocks");
   AddFileOptions(*command, settings->files);
   AddSetOption(*command, settings->pairs,
                "KEY=VALUE of the apm's block; repeatable, the last one of a key counts; takes "
@@ -105,12 +125,8 @@ void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
     settings->files = FindAgentFiles(settings->files, invocation.environment);
     TakePolicyName(&settings->files, &arguments->query);
     const ErrorWriter errors = invocation.Errors("demand");
-    if (arguments->query.size() == 1 && settings->files.nearest_pool.has_value()) {
-      invocation.exit_code =
-          errors.Refuse(GivenWord(arguments->query.front()) +
-                            " is neither a query nor the label of an enabled policy" +
-                            DidYouMean(settings->files.nearest_pool),
-                        kExitUsage);
+    if (const std::string text = WhatIsNeither(arguments->query, settings->files); !text.empty()) {
+      invocation.exit_code = errors.Refuse(text, kExitUsage);
       return;
     }
     invocation.exit_code =

@@ -35,21 +35,23 @@ struct DevArguments {
   std::vector<std::string> settings;
 };
 
-// Prints lines to paste into another terminal. zsh splits variables into words only if told to.
+// Prints lines to paste into another terminal. zsh splits variables into words only if told to. An
+// agent's files on this machine would name another Nomad.
 void AnnounceCommands(const SimulatedWorld& world) {
   const config::StringMap config = world.Config();
-  std::cout << "\n# In another terminal:\n"
-               "[ -z \"$ZSH_VERSION\" ] || setopt sh_word_split interactive_comments\n"
-               "export NOMAD_HARVESTER_AGENT_CONFIG= HARVESTER_URL="
-            << config.at("harvester_url") << " HARVESTER_TOKEN=" << config.at("auth_token")
-            << " NOMAD_ADDR=" << config.at("nomad_address")
-            << " NOMAD_TOKEN=" << config.at("nomad_token") << "\nPOOL=\"" << world.PoolSettings()
-            << "\"\n"
-            << "nomad-harvester check $POOL\n"
-               "nomad-harvester scale --count 3 $POOL\n"
-               "nomad-harvester status $POOL\n"
-            << "kubectl --server " << world.harvester_url() << " --namespace nomad get vm"
-            << std::endl;  // NOLINT(performance-avoid-endl): read through a pipe
+  std::cout
+      << "\nPaste the lines below into another terminal. There the agent's files are not read, "
+         "and the pool\nis named by $POOL, not by the label of a policy.\n\n"
+         "[ -z \"$ZSH_VERSION\" ] || setopt sh_word_split\n"
+         "export NOMAD_HARVESTER_AGENT_CONFIG= HARVESTER_URL="
+      << config.at("harvester_url") << " HARVESTER_TOKEN=" << config.at("auth_token")
+      << " NOMAD_ADDR=" << config.at("nomad_address") << " NOMAD_TOKEN=" << config.at("nomad_token")
+      << "\nPOOL=\"" << world.PoolSettings() << "\"\n"
+      << "nomad-harvester check $POOL\n"
+         "nomad-harvester scale --count 3 $POOL\n"
+         "nomad-harvester status $POOL\n"
+      << "kubectl --server " << world.harvester_url() << " --namespace nomad get vm"
+      << std::endl;  // NOLINT(performance-avoid-endl): read through a pipe
 }
 
 int Serve(scaling::TargetService& service, RuntimeParts& parts, const DevArguments& arguments,

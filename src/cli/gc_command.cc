@@ -157,9 +157,11 @@ class Gc {
     const bool is_default = settings.pool.empty() && !settings.policy_block.contains("namespace");
     return "nothing of " + (settings.pool.empty() ? "the plugin" : "pool " + settings.pool) +
            " was found in namespace " + settings.ns +
-           (is_default ? ", which is the default: name the pool's with --set namespace=NAME, "
-                         "--policy or --policy-name"
-                       : "") +
+           (!is_default ? ""
+            : settings.files.why_none.empty()
+                ? ", which is the default: name the pool's with -n, or the policy with --policy"
+                : ", which is the default; " + NoFilesText(settings.files.why_none) +
+                      ": name them with --agent-config, or the pool's namespace with -n") +
            "\n";
   }
 

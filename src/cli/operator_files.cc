@@ -40,6 +40,14 @@ TargetNames OursOf(const AgentConfig& agent) {
   return ours;
 }
 
+// What the agent has instead of the block with this name.
+std::string InsteadOf(const std::string& name, const std::map<std::string, AgentPlugin>& blocks) {
+  std::vector<std::string> names;
+  for (const auto& [known, block] : blocks) names.push_back(known);
+  const std::string hint = DidYouMean(base::NearestName(name, names));
+  return hint.empty() ? "; it has " + absl::StrJoin(names, ", ") : hint;
+}
+
 // One line for each policy, to choose from.
 std::string Lines(const std::vector<const FilePolicy*>& policies) {
   std::string lines;
@@ -59,27 +67,54 @@ Matches Where(const Matches& policies, const std::function<bool(const FilePolicy
   return found;
 }
 
+// The pool of a policy that reaches this plugin.
+std::optional<scaling::PoolKey> PoolOf(const FilePolicy& policy, const TargetNames& ours) {
+  if (!ours.contains(policy.target)) return std::nullopt;
+  const config::StringMap& values = policy.config.values;
+  const auto name = values.find("node_group_name");
+  if (name == values.end()) return std::nullopt;
+  const auto ns = values.find("namespace");
+  return scaling::PoolKey{.ns = ns != values.end() ? ns->second : config::PoolPolicy().ns,
+                          .pool = name->second};
+}
+
+// The enabled ones if there are any.
+Matches EnabledFirst(const Matches& policies) {
+  Matches enabled = Where(policies, [](const FilePolicy& policy) { return policy.enabled; });
+  return enabled.empty() ? policies : enabled;
+}
+
+// The policies of the pool that is named by its node_group_name, or as NAMESPACE/NAME.
+Matches OfPool(const Matches& all, const TargetNames& ours, const std::string& pool) {
+  return EnabledFirst(Where(all, [&](const FilePolicy& policy) {
+    const auto key = PoolOf(policy, ours);
+    return key.has_value() && (key->pool == pool || key->ToString() == pool);
+  }));
+}
+
 absl::StatusOr<const FilePolicy*> ChooseByName(const FilePolicies& read, const Matches& all,
                                                const OperatorFiles& files,
                                                const TargetNames& ours) {
-  const Matches named =
+  Matches named =
       Where(all, [&](const FilePolicy& policy) { return policy.name == files.policy_name; });
+  if (named.empty()) named = OfPool(all, ours, files.policy_name);
   if (named.empty()) {
-    std::vector<std::string> labels;
-    for (const FilePolicy* policy : all) labels.push_back(policy->name);
-    const std::string hint = DidYouMean(base::NearestName(files.policy_name, labels));
-    std::string text =
-        "--policy-name: " + files.policy + " has no policy \"" + files.policy_name + "\"" + hint;
+    std::vector<std::string> names;
+    for (const FilePolicy* policy : all) {
+      names.push_back(policy->name);
+      if (const auto key = PoolOf(*policy, ours)) names.push_back(key->pool);
+    }
+    const std::string hint = DidYouMean(base::NearestName(files.policy_name, names));
+    std::string text = files.policy + " has no policy or pool \"" + files.policy_name + "\"" + hint;
     if (!all.empty()) text += (hint.empty() ? "; it has" : " It has") + Lines(all);
     if (!read.mistakes.empty()) text += "\nOf these files no policy is read:";
     for (const absl::Status& mistake : read.mistakes) text += "\n" + base::Message(mistake);
     return base::InvalidArgument(text);
   }
   if (named.size() > 1) {
-    return base::InvalidArgument(
-        "--policy-name: several policies have this name; give --policy "
-        "the file of one of them" +
-        Lines(named));
+    return base::InvalidArgument(files.policy + " has several policies \"" + files.policy_name +
+                                 "\"; give the label of one of them, or its file by --policy" +
+                                 Lines(named));
   }
   // Without the agent's configuration the drivers are unknown.
   if (!files.agent_config.empty() && !ours.contains(named.front()->target)) {
@@ -96,11 +131,8 @@ absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const O
   for (const FilePolicy& policy : read.policies) all.push_back(&policy);
   if (!files.policy_name.empty()) return ChooseByName(read, all, files, ours);
   if (!read.mistakes.empty()) return read.mistakes.front();
-  Matches candidates =
-      Where(all, [&](const FilePolicy& policy) { return ours.contains(policy.target); });
-  const Matches enabled =
-      Where(candidates, [](const FilePolicy& policy) { return policy.enabled; });
-  if (!enabled.empty()) candidates = enabled;
+  const Matches candidates = EnabledFirst(
+      Where(all, [&](const FilePolicy& policy) { return ours.contains(policy.target); }));
   if (candidates.size() == 1) return candidates.front();
   if (candidates.empty()) {
     return base::InvalidArgument("--policy: " + files.policy + " has no policy with the target " +
@@ -133,7 +165,11 @@ std::vector<MetricQuery> QueriesOf(const FilePolicy& policy, const OperatorFiles
                       .apm = std::nullopt,
                       .apms_are_known = !files.agent_config.empty()};
     const auto apm = agent.apms.find(check.source);
-    if (apm != agent.apms.end()) query.apm = apm->second;
+    if (apm != agent.apms.end()) {
+      query.apm = apm->second;
+    } else {
+      query.instead = InsteadOf(check.source, agent.apms);
+    }
     queries.push_back(std::move(query));
   }
   return queries;
@@ -149,7 +185,8 @@ std::vector<std::string> RefusalsOf(const FilePolicy& policy, const OperatorFile
     const bool known = check.strategy.empty() || files.agent_config.empty() ||
                        agent.strategies.contains(check.strategy);
     if (known) continue;
-    refusals.push_back(check.where + ": the agent has no strategy \"" + check.strategy + "\"");
+    refusals.push_back(check.where + ": the agent has no strategy \"" + check.strategy + "\"" +
+                       InsteadOf(check.strategy, agent.strategies));
   }
   return refusals;
 }
@@ -158,21 +195,12 @@ std::string TextOf(const FilePolicy& policy) {
   return "policy \"" + policy.name + "\" (" + policy.where + ")";
 }
 
-// The pool of a policy that is enabled and reaches this plugin.
-std::optional<scaling::PoolKey> PoolOf(const FilePolicy& policy, const TargetNames& ours) {
-  if (!policy.enabled || !ours.contains(policy.target)) return std::nullopt;
-  const config::StringMap& values = policy.config.values;
-  const auto name = values.find("node_group_name");
-  if (name == values.end()) return std::nullopt;
-  return scaling::PoolKey{.ns = NamespaceOf(values), .pool = name->second};
-}
-
 std::vector<FilePool> PoolsOf(const std::vector<FilePolicy>& policies, const TargetNames& ours,
                               const AgentConfig& agent) {
   std::vector<FilePool> pools;
   for (const FilePolicy& policy : policies) {
     auto key = PoolOf(policy, ours);
-    if (!key.has_value()) continue;
+    if (!policy.enabled || !key.has_value()) continue;
     const auto target = agent.targets.find(policy.target);
     pools.push_back({.key = *std::move(key),
                      .label = policy.name,
@@ -211,9 +239,10 @@ absl::StatusOr<OperatorFiles> WithPolicyDir(OperatorFiles files, const AgentConf
   const bool named = !files.policy_name.empty();
   if (named || files.needs_policy) files.policy = agent.policy_dir;
   if (!named || !files.policy.empty()) return files;
-  return base::InvalidArgument(
-      "--policy-name: chooses a policy of --policy, or of the directory policy.dir in "
-      "--agent-config; give one of them too");
+  if (files.agent_config.empty()) return WithoutFiles(files, files.policy_name);
+  return base::InvalidArgument("no policies are read to find " + GivenWord(files.policy_name) +
+                               ": " + absl::StrJoin(files.agent_config, ", ") +
+                               " has no policy.dir; name them with --policy");
 }
 
 // Returns the paths that are read although no option named them; `files` are with the agent's
@@ -242,7 +271,10 @@ absl::StatusOr<FileContents> ReadContents(const OperatorFiles& given) {
     if (read.ours.empty()) {
       return base::InvalidArgument(
           "--agent-config: " + absl::StrJoin(given.agent_config, ", ") +
-          " has no target block with the driver " NOMAD_HARVESTER_PLUGIN_NAME);
+          " has no target block with the driver " NOMAD_HARVESTER_PLUGIN_NAME "; it has " +
+          absl::StrJoin(read.agent.targets, ", ", [](std::string* text, const auto& target) {
+            *text += target.first + " (driver " + target.second.driver + ")";
+          }));
     }
   }
   NH_ASSIGN_OR_RETURN(read.files, WithPolicyDir(given, read.agent));
@@ -279,6 +311,7 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
   FileSettings settings{
       .warnings = agent.warnings, .unknown = agent.unknown, .plugin_dir = agent.plugin_dir};
   settings.nearest_pool = files.nearest_pool;
+  settings.why_none = files.why_none;
   settings.files = agent.files;
   settings.files.insert(settings.files.end(), policies.files.begin(), policies.files.end());
   settings.found = found;
@@ -452,12 +485,34 @@ OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& envir
   if (!given.agent_config.empty()) return given;
   if (const auto named = environment.find(kAgentConfigVariable); named != environment.end()) {
     given.agent_config = absl::StrSplit(named->second, ':', absl::SkipEmpty());
-    if (!given.agent_config.empty()) given.found_by = kAgentConfigVariable;
+    if (!given.agent_config.empty()) {
+      given.found_by = kAgentConfigVariable;
+    } else {
+      given.why_none = kAgentConfigVariable + std::string(" is empty");
+    }
   } else if (HasAgentFiles(directory)) {
     given.agent_config = {directory};
     given.found_by = directory;
+  } else {
+    std::error_code unknown;
+    given.why_none =
+        directory + (std::filesystem::exists(directory, unknown) ? " has no files *.hcl or *.json"
+                                                                 : " does not exist");
   }
   return given;
+}
+
+std::string NoFilesText(const std::string& why_none) {
+  return "no files of the agent are read" + (why_none.empty() ? "" : " (" + why_none + ")");
+}
+
+absl::Status WithoutFiles(const OperatorFiles& files, const std::string& pool) {
+  return base::InvalidArgument(
+      NoFilesText(files.why_none) +
+      (pool.empty() ? "" : ", so that " + GivenWord(pool) + " is no pool here") +
+      ": name them with --agent-config, or the pool with --set node_group_name=" +
+      (pool.empty() || MayBeSecret(pool) || pool.find('/') != std::string::npos ? "NAME"
+                                                                                : Printable(pool)));
 }
 
 absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files) {
@@ -474,23 +529,32 @@ void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
   all.needs_policy = true;
   const auto read = ReadContents(all);
   if (!read.ok()) return;
-  const std::vector<FilePolicy>& policies = read->policies.policies;
-  const auto name = std::find_if(words->begin(), words->end(), [&](const std::string& word) {
-    return std::any_of(policies.begin(), policies.end(), [&](const FilePolicy& policy) {
-      return policy.enabled && policy.name == word;
-    });
+  Matches enabled;
+  std::vector<std::string> names;
+  for (const FilePolicy& policy : read->policies.policies) {
+    if (!policy.enabled) continue;
+    enabled.push_back(&policy);
+    names.push_back(policy.name);
+  }
+  auto name = std::find_if(words->begin(), words->end(), [&](const std::string& word) {
+    return std::find(names.begin(), names.end(), word) != names.end();
   });
+  if (name == words->end()) {
+    name = std::find_if(words->begin(), words->end(), [&](const std::string& word) {
+      return !OfPool(enabled, read->ours, word).empty();
+    });
+  }
   if (name != words->end()) {
     files->policy_name = *name;
     words->erase(name);
     return;
   }
-  std::vector<std::string> labels;
-  for (const FilePolicy& policy : policies) {
-    if (policy.enabled) labels.push_back(policy.name);
+  files->labels = names;
+  for (const FilePolicy* policy : enabled) {
+    if (const auto key = PoolOf(*policy, read->ours)) names.push_back(key->pool);
   }
   for (const std::string& word : *words) {
-    if (!files->nearest_pool) files->nearest_pool = base::NearestName(word, labels);
+    if (!files->nearest_pool) files->nearest_pool = base::NearestName(word, names);
   }
 }
 

@@ -40,11 +40,15 @@ struct OperatorFiles {
   std::string policy_name;
   // Where FindAgentFiles has found agent_config; empty: an option named it, or nothing was found.
   std::string found_by{};
+  // Why FindAgentFiles has found none: "/etc/nomad-autoscaler does not exist".
+  std::string why_none{};
   // The command needs a policy: if `policy` is empty, read the agent's policy.dir. A policy_name
   // requires the same.
   bool needs_policy = false;
-  // The label of an enabled policy that a word of the command resembles (TakePolicyName).
+  // If no word of the command is a pool (TakePolicyName): the name that one of them resembles, and
+  // the labels of the enabled policies.
   std::optional<std::string> nearest_pool{};
+  std::vector<std::string> labels{};
   std::shared_ptr<ReadFiles> read = std::make_shared<ReadFiles>();  // shared by copies
 };
 
@@ -58,13 +62,19 @@ inline constexpr char kAgentDirectory[] = "/etc/nomad-autoscaler";
 OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& environment,
                              const std::string& directory = kAgentDirectory);
 
+// "no files of the agent are read (/etc/nomad-autoscaler does not exist)".
+std::string NoFilesText(const std::string& why_none);
+// The error of a command that has neither files nor a node_group_name; `pool` is how a word named
+// the pool, if one did.
+absl::Status WithoutFiles(const OperatorFiles& files, const std::string& pool);
+
 // The labels of all policies of the files, enabled or not, in their order. Errors: see
 // ReadOperatorFiles.
 absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files);
 
-// Chooses a policy by the first of these words that is the label of an enabled one, and removes the
-// word. If none is, sets nearest_pool. Nothing, if a policy is chosen already or the files cannot
-// be read.
+// Chooses a policy by the first of these words that is the label of an enabled one, or else names
+// the pool of one, and removes the word. If none does, sets nearest_pool and labels. Nothing, if a
+// policy is chosen already or the files cannot be read.
 void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words);
 
 // A check of the chosen policy, and the destination of its query.
@@ -75,6 +85,7 @@ struct MetricQuery {
   // The check's source; unset: the agent's configuration has none with this name, or was not given.
   std::optional<AgentPlugin> apm;
   bool apms_are_known = false;
+  std::string instead{};  // without apm: "; did you mean prometheus?", or what the agent has
 };
 
 // Whether the check asks an apm block of this driver.
@@ -144,6 +155,7 @@ struct FileSettings {
   std::string target;           // whose block `plugin` is; empty: no file has one
   std::vector<FilePool> pools;  // of all policies that the agent reads; of any Harvester
   std::optional<std::string> nearest_pool{};  // as given
+  std::string why_none{};                     // as given
 
   // How people know a policy of the pool, of which the Lease has the id: the agent makes a new one
   // whenever it starts. Its label in the files, or else the id.
@@ -160,7 +172,8 @@ std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
 // policy/file/source.go, handleDir): in a directory the files *.hcl and *.json; for the agent's
 // configuration in alphabetical order, with later files overriding earlier ones.
 //
-// policy_name selects one of several policies. Without it, the candidates are those that are
+// policy_name selects one of several policies: by its label, or else by its pool, as
+// node_group_name or NAMESPACE/NAME. Without it, the candidates are those that are
 // enabled and whose target is a target block with this plugin as driver (without an agent
 // configuration: the target "harvester"). The policy's target names the target block; without a
 // policy there must be only one.

@@ -40,6 +40,7 @@ std::string Kind(const std::string& text, const VmStatus& vm) {
 
 // Describes what an operator, or a refusal, has left on the VM; empty: nothing.
 std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::WallTime now) {
+  if (const std::string misread = scaling::MisreadProtection(vm); !misread.empty()) return misread;
   if (vm.has_mark && !vm.mark.has_value()) {
     return "its mark cannot be read, and is removed; it is not the plugin's spelling";
   }
@@ -287,8 +288,8 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
 
 }  // namespace
 
-PoolStatus DescribePool(Inspection inspection) {
-  PoolStatus status{.inspection = std::move(inspection)};
+PoolStatus DescribePool(Inspection inspection, const std::string& policy) {
+  PoolStatus status{.inspection = std::move(inspection), .policy = policy};
   const PoolSnapshot& snapshot = status.inspection.snapshot;
   status.time = snapshot.now();
   status.counters = CountersOf(status.inspection.report.status.meta);

@@ -48,6 +48,7 @@ struct VmStatus {
 
 struct PoolStatus {
   scaling::Inspection inspection;
+  std::string policy{};  // the label of the files' policy of the pool; empty: no file was read
   base::WallTime time{};
   // What an operator has to look at: first of the pool, then of the VMs by name. Does not repeat
   // the report's reason.
@@ -59,7 +60,7 @@ struct PoolStatus {
   std::vector<const nomad::Node*> unlinked{};      // nodes without a VM, by name
 };
 
-PoolStatus DescribePool(scaling::Inspection inspection);
+PoolStatus DescribePool(scaling::Inspection inspection, const std::string& policy = "");
 
 // "creating VMs failed 2 times in a row; next try at …".
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,

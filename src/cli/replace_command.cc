@@ -27,7 +27,8 @@
 namespace nomad_harvester::cli {
 namespace {
 
-int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
+int ReadArguments(ReplaceArguments* arguments, const OperatorFiles& files,
+                  const ErrorWriter& errors) {
   if (!arguments->older_than.empty()) {
     const auto age = base::ParseGoDuration(arguments->older_than);
     if (!age.ok()) {
@@ -52,7 +53,14 @@ int ReadArguments(ReplaceArguments* arguments, const ErrorWriter& errors) {
   if (arguments->cancel && arguments->names.empty()) return kExitOk;  // all requests
   const bool selects = arguments->drifted || arguments->age.has_value();
   if (arguments->names.empty() == !selects) {
-    return errors.Refuse("give either the names of VMs or --drifted or --older-than", kExitUsage);
+    const std::string no_pool =
+        selects && !files.labels.empty()
+            ? absl::StrJoin(arguments->names, ", ") + ": no pool has such a name" +
+                  (files.nearest_pool.has_value() ? DidYouMean(files.nearest_pool) + " Else "
+                                                  : "; there are " + FirstFew(files.labels) + "; ")
+            : "";
+    return errors.Refuse(no_pool + "give either the names of VMs or --drifted or --older-than",
+                         kExitUsage);
   }
   return kExitOk;
 }
@@ -365,12 +373,11 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
        .use = PolicyUse::kRequired,
        .task = [arguments](const CommandRun& run) { return ReplaceVms(run, *arguments); },
        .check =
-           [arguments, errors](const OperatorFiles& /*files*/) {
-             return ReadArguments(arguments.get(), errors);
+           [arguments, errors](const OperatorFiles& files) {
+             return ReadArguments(arguments.get(), files, errors);
            },
        .words = &arguments->names});
-  command->add_option("POOL|VM", arguments->names,
-                      "The VMs; the label of an enabled policy is the pool");
+  command->add_option("POOL|VM", arguments->names, "The VMs; a word that names a pool is the pool");
   command->add_flag("--drifted", arguments->drifted,
                     "All that were made of something else than the policy describes now");
   command->add_option("--older-than", arguments->older_than, "All that are older, such as 720h")

@@ -42,7 +42,7 @@ using Problems = std::vector<std::string>;
 std::string Hint(const std::string& key) {
   std::vector<std::string> known;
   for (const config::Option& option : config::OptionTable()) known.emplace_back(option.key);
-  const std::optional<std::string> nearest = base::NearestName(key, known);
+  const std::optional<std::string> nearest = config::NearestKey(key, known);
   return nearest.has_value() ? "did you mean " + *nearest + "?"
                              : "docs/configuration.md has every key";
 }
@@ -172,10 +172,11 @@ void WarnOf(const FileSettings& files, const StringMap& plugin, const StringMap&
 }
 
 // How to give keys to a command that got no policy file.
-constexpr char kWhoHasKeys[] =
-    "missing keys come from the agent's files, --agent-config FILE (default: "
-    "$NOMAD_HARVESTER_AGENT_CONFIG, else /etc/nomad-autoscaler) and --policy FILE, or one by one "
-    "from --set KEY=VALUE";
+std::string WhoHasKeys(const FileSettings& files) {
+  return (files.why_none.empty() ? "" : NoFilesText(files.why_none) + "; ") +
+         "missing keys come from the agent's files, --agent-config FILE and --policy FILE, or one "
+         "by one from --set KEY=VALUE";
+}
 
 // Inspects problems, whose lines begin with their keys.
 bool TellsOfMissingKey(const std::string& problems, const StringMap& values) {
@@ -282,7 +283,9 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   if (!policy.ok()) {
     const std::string text = base::Message(policy.status());
     problems.push_back(WithOrigins(text, origins));
-    if (files.policy.empty() && TellsOfMissingKey(text, values)) problems.emplace_back(kWhoHasKeys);
+    if (files.policy.empty() && TellsOfMissingKey(text, values)) {
+      problems.push_back(WhoHasKeys(files));
+    }
   }
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);

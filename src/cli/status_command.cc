@@ -47,7 +47,7 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm,
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
     text += DidYouMean(nearest);
   } else if (nearest_pool.has_value()) {
-    text += ", and no enabled policy has this label" + DidYouMean(nearest_pool);
+    text += ", and no pool of the files has this name" + DidYouMean(nearest_pool);
   } else if (!names.empty()) {
     text += "; it has " + FirstFew(names);
   } else if (!note.empty()) {
@@ -91,7 +91,7 @@ absl::StatusOr<PoolStatus> ReadStatus(const CommandRun& run, bool with_room) {
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
   NH_ASSIGN_OR_RETURN(scaling::Inspection inspection, InspectPool(run));
   if (with_room) run.maintenance.AddRoom(limited, &inspection);
-  return DescribePool(std::move(inspection));
+  return DescribePool(std::move(inspection), run.settings.files.policy_name);
 }
 
 // The removed VMs, or the one that is named.
@@ -191,7 +191,8 @@ std::string Remark(const PoolStatus& status) {
 // If one pool cannot be read, the others are still shown.
 Look LookAtAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPolicy>& unread,
                const StatusArguments& arguments) {
-  std::vector<std::vector<std::string>> rows = {{"POOL", "READY", "COUNT", "OTHERS", "WHY"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"POOL", "POLICY", "READY", "COUNT", "OTHERS", "WHY"}};
   nlohmann::ordered_json pools = nlohmann::ordered_json::array();
   std::string whole;
   Look all;
@@ -199,11 +200,15 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPoli
   for (const CommandRun& run : runs) {
     const scaling::PoolKey key = KeyOf(run);
     const std::string pool = key.ToString();
+    const std::string& policy = run.settings.files.policy_name;
     const auto read = ReadStatus(run, with_room);
     if (!read.ok()) {
       const std::string why = base::Message(read.status());
-      rows.push_back({pool, "unknown", "", "", why});
-      pools.push_back({{"namespace", key.ns}, {"node_group_name", key.pool}, {"error", why}});
+      rows.push_back({pool, policy, "unknown", "", "", why});
+      pools.push_back({{"namespace", key.ns},
+                       {"node_group_name", key.pool},
+                       {"policy", policy},
+                       {"error", why}});
       whole += "Pool:       " + pool + "\nError:      " + Printable(why) + "\n\n";
       all.state += pool + " cannot be read\n";
       all.exit_code = kExitFailure;
@@ -211,7 +216,7 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPoli
     }
     const PoolStatus& status = *read;
     const scaling::TargetStatus& report = status.inspection.report.status;
-    rows.push_back({pool, report.ready ? "yes" : "no", std::to_string(report.count),
+    rows.push_back({pool, policy, report.ready ? "yes" : "no", std::to_string(report.count),
                     CountersText(status), Remark(status)});
     pools.push_back(StatusDocument(status));
     whole += StatusTable(status, StatusDetail::kWide, run.terminal.width) + "\n";
@@ -219,7 +224,7 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPoli
     all.exit_code = Worse(all.exit_code, ExitCodeOf(status));
   }
   for (const UnreadPolicy& each : unread) {
-    rows.push_back({Printable(each.Name()), "unknown", "", "", Printable(each.Text())});
+    rows.push_back({"", Printable(each.Name()), "unknown", "", "", Printable(each.Text())});
     pools.push_back(UnreadDocument(each));
     whole += "Not read:   " + Printable(each.Name()) + "\nError:      " + Printable(each.Text()) +
              "\n\n";
@@ -245,11 +250,9 @@ int ReadWords(StatusArguments* arguments, const std::optional<std::string>& near
   }
   const std::vector<std::string>& words = arguments->words;
   if (words.size() > 1) {
-    return errors.Refuse(
-        "it takes a pool and a VM, and none of these is the label of an enabled "
-        "policy, or several are VMs: " +
-            absl::StrJoin(words, ", ") + DidYouMean(nearest_pool),
-        kExitUsage);
+    return errors.Refuse("it takes a pool and a VM, and none of these is a pool of the files: " +
+                             absl::StrJoin(words, ", ") + DidYouMean(nearest_pool),
+                         kExitUsage);
   }
   if (!words.empty()) arguments->vm = words.front();
   return kExitOk;
@@ -298,8 +301,8 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
            }});
   CLI::Option* const words = command->add_option(
       "POOL|VM", arguments->words,
-      "The pool, by the label of its enabled policy; any other name is a VM of the pool, of which "
-      "it shows everything");
+      "The pool, by the label of its enabled policy, its name or NAMESPACE/NAME; any other name is "
+      "a VM of the pool, of which it shows everything");
   CLI::Option* const all = command->add_flag(
       "--all", arguments->all,
       "The pools of all enabled policies of the files, one line each; with -n, those of the "

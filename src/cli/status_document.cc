@@ -208,6 +208,7 @@ Json StatusDocument(const PoolStatus& status) {
   }
   return {{"namespace", inspection.snapshot.key.ns},
           {"node_group_name", inspection.snapshot.key.pool},
+          {"policy", status.policy.empty() ? Json() : Json(status.policy)},
           {"time", TimeJson(status.time)},
           {"ready", report.status.ready},
           {"reason", report.reason},

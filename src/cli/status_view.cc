@@ -222,6 +222,14 @@ std::string HostText(const scaling::CordonedHost& host, const PoolStatus& status
          (vms.empty() ? "no VM of the pool is on it" : "on it: " + absl::StrJoin(vms, ", "));
 }
 
+// "web (p1, scaled at 2026-03-01T11:54:00Z)": the label in the files, and what the Lease records.
+std::string PolicyText(const PoolStatus& status) {
+  const auto& last = status.inspection.lease.record.policy;
+  if (!last.has_value()) return status.policy;
+  const std::string scaled = last->id + ", scaled at " + TimeText(last->at);
+  return status.policy.empty() ? scaled : status.policy + " (" + scaled + ")";
+}
+
 }  // namespace
 
 std::string FindingText(const Finding& finding) {
@@ -297,9 +305,7 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   text += LineIf("Room", inspection.room_text);
   text += Line("Lease", LeaseText(inspection.lease, status.time));
   if (lease.action.has_value()) text += Line("Action", ActionText(*lease.action, status));
-  if (lease.policy.has_value()) {
-    text += Line("Policy", lease.policy->id + ", scaled at " + TimeText(lease.policy->at));
-  }
+  text += LineIf("Policy", PolicyText(status));
   for (const auto& [cause, entry] : lease.back_off) {
     if (status.time >= entry.retry_at) {
       text += Line("Back-off", BackOffText(cause, entry, status.time));

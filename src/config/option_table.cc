@@ -486,6 +486,23 @@ const Option* FindOption(Section section, std::string_view key) {
   return found == options.end() ? nullptr : &*found;
 }
 
+std::optional<std::string> NearestKey(std::string_view key, const std::vector<std::string>& keys) {
+  constexpr std::size_t kShortest = 3;
+  std::optional<std::string> nearest = base::NearestName(key, keys);
+  if (nearest.has_value() || key.size() < kShortest) return nearest;
+  std::vector<std::string> begun;
+  std::vector<std::string> similar;
+  for (const std::string& each : keys) {
+    if (each.starts_with(key)) begun.push_back(each);
+    const bool is_similar =
+        each.find(key) != std::string::npos || key.find(each) != std::string_view::npos;
+    if (is_similar) similar.push_back(each);
+  }
+  if (begun.size() == 1) return begun.front();
+  if (similar.size() == 1) return similar.front();
+  return std::nullopt;
+}
+
 std::string UnknownKeyHint(Section section, std::string_view key) {
   const bool in_plugin = section == Section::kPlugin;
   if (!in_plugin &&
@@ -499,7 +516,7 @@ std::string UnknownKeyHint(Section section, std::string_view key) {
   key = key.substr(0, kMaxCompared);
   std::vector<std::string> known;
   for (const Option& option : OptionsOf(section)) known.emplace_back(option.key);
-  const std::optional<std::string> typo = base::NearestName(key, known);
+  const std::optional<std::string> typo = NearestKey(key, known);
   if (typo) return "did you mean " + *typo + "?";
   std::vector<std::size_t> distances(known.size());
   std::transform(known.begin(), known.end(), distances.begin(),

@@ -93,7 +93,7 @@ void DropUnused(VirtualMachine& vm) {
   vm.labels.clear();
   std::erase_if(vm.annotations, [](const auto& entry) {
     return entry.first != kSelfAnnotation && entry.first != kTemplateHashAnnotation &&
-           entry.first != kTemplatePartsAnnotation;
+           entry.first != kTemplatePartsAnnotation && entry.first != kProtectAnnotation;
   });
 }
 

@@ -990,8 +990,12 @@ TEST(CheckCommand, fails_for_a_query_to_a_prometheus_without_an_address) {
 TEST(CheckCommand, fails_for_a_query_to_a_source_that_the_agent_does_not_have) {
   MetricQuery query = QueryOf("prom", "prometheus");
   query.apm.reset();
+  query.instead = "; did you mean prometheus?";
   EXPECT_EQ(LineOf(query)["outcome"], "fail");
-  EXPECT_THAT(LineOf(query)["text"].get<std::string>(), HasSubstr("has no apm block \"prom\""));
+  EXPECT_EQ(
+      LineOf(query)["text"],
+      "the agent's configuration has no apm block \"prom\", which is its source; did you mean "
+      "prometheus?");
   query.apms_are_known = false;
   EXPECT_EQ(LineOf(query)["outcome"], "unknown");
   EXPECT_THAT(LineOf(query)["cure"].get<std::string>(), HasSubstr("--agent-config"));

@@ -393,20 +393,25 @@ TEST_F(Commands, an_argument_that_is_wrong_or_too_many_is_repeated_with_what_is_
             "information.\n");
   EXPECT_THAT(Call({"check", "web.hcl", "x"}).err,
               HasSubstr("unexpected argument \"web.hcl\"; it takes [POOL] and options; "));
-  EXPECT_THAT(Call({"status", "web-a", "web-b"}).err,
-              HasSubstr("it takes a pool and a VM, and none of these is the label of an enabled "
-                        "policy, or several are VMs: web-a, web-b\n"));
+  EXPECT_THAT(
+      Call({"status", "web-a", "web-b", "--set", "node_group_name=web"}).err,
+      HasSubstr("it takes a pool and a VM, and none of these is a pool of the files: web-a, "
+                "web-b\n"));
   EXPECT_THAT(Call({"version", "x"}).err, HasSubstr("\"x\"; it takes nothing but options. Run"));
 }
 
 TEST_F(Commands, a_missing_key_is_told_with_the_options_that_give_it) {
   constexpr char kHow[] =
-      "missing keys come from the agent's files, --agent-config FILE (default: "
-      "$NOMAD_HARVESTER_AGENT_CONFIG, else /etc/nomad-autoscaler) and --policy FILE, or one by one "
-      "from --set KEY=VALUE\n";
+      "no files of the agent are read (NOMAD_HARVESTER_AGENT_CONFIG is empty); missing keys come "
+      "from the agent's files, --agent-config FILE and --policy FILE, or one by one from --set "
+      "KEY=VALUE\n";
   const config::StringMap environment = {{"HARVESTER_URL", "http://127.0.0.1:1"}};
-  EXPECT_THAT(Call({"plan", "3"}, environment).err, EndsWith(std::string(": ") + kHow));
-  EXPECT_THAT(Call({"status"}, environment).err, EndsWith(kHow));
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"plan", "3"}, std::vector<std::string>{"status"}}) {
+    std::vector<std::string> words = command;
+    words.insert(words.end(), {"--set", "node_group_name=web"});
+    EXPECT_THAT(Call(words, environment).err, EndsWith(std::string(": ") + kHow));
+  }
   EXPECT_THAT(Call({"plan", "3", "--set", "node_group_name=web", "--set", "node_class=web", "--set",
                     "vm_template=a/b", "--set", "on_join_timeout=x"},
                    environment)
@@ -421,6 +426,39 @@ TEST_F(Commands, a_missing_key_is_told_with_the_options_that_give_it) {
   EXPECT_THAT(Call({"status", "--policy", policy}, environment).err,
               AllOf(HasSubstr("add it to the policy's target block"), Not(HasSubstr(kHow))))
       << "it has a file";
+}
+
+TEST_F(Commands, a_pool_without_files_is_told_that_no_files_are_read) {
+  constexpr char kNone[] =
+      ": no files of the agent are read (NOMAD_HARVESTER_AGENT_CONFIG is empty)";
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"check", "web"},
+                                                  {"scale", "3", "web"},
+                                                  {"plan", "2", "web"},
+                                                  {"status", "web"},
+                                                  {"replace", "web", "--drifted"},
+                                                  {"pause", "web"},
+                                                  {"gc", "web"}}) {
+    const Outcome outcome = Call(command);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.err, "nomad-harvester " + command.front() + kNone +
+                               ", so that \"web\" is no pool here: name them with "
+                               "--agent-config, or the pool with --set node_group_name=web\n");
+  }
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"pause"}, {"status"}, {"evacuate", "rack1-a"}}) {
+    EXPECT_EQ(Call(command).err, "nomad-harvester " + command.front() + kNone +
+                                     ": name them with --agent-config, or the pool with --set "
+                                     "node_group_name=NAME\n");
+  }
+  EXPECT_THAT(Call({"status", "nomad/web"}).err,
+              HasSubstr("\"nomad/web\" is no pool here: name them with --agent-config, or the pool "
+                        "with --set node_group_name=NAME\n"));
+  EXPECT_EQ(Call({"demand", "web"}).err,
+            std::string("nomad-harvester demand") + kNone +
+                ", so that \"web\" is no pool here: name them with --agent-config, or give a query "
+                "such as 'nodes-needed node_class=web'\n");
+  EXPECT_THAT(Call({"status", "hunter2-hunter2-hunter2"}).err, Not(HasSubstr("hunter2")))
+      << "it may be a secret";
 }
 
 TEST_F(Commands, init_without_a_cluster_says_how_to_name_one) {
@@ -666,27 +704,36 @@ TEST_F(AgentsFilesOfTwo, each_command_takes_its_pool_by_the_label_of_the_policy)
        {std::vector<std::string>{"demand", "web"}, {"why", "shop", "web"}, {"gc", "web"}}) {
     EXPECT_THAT(Find(command).err, HasSubstr("nomad_address: ")) << "it would also do without";
   }
-  EXPECT_THAT(Find({"pause", "batch"}).err, HasSubstr("has no policy \"batch\"; it has\n"));
+  EXPECT_THAT(Find({"pause", "batch"}).err,
+              HasSubstr("/policies has no policy or pool \"batch\"; it has\n"));
   EXPECT_THAT(Find({"pause", "wep"}).err,
-              HasSubstr("has no policy \"wep\"; did you mean web? It has\n"));
+              HasSubstr("/policies has no policy or pool \"wep\"; did you mean web? It has\n"));
   EXPECT_EQ(Find({"pause", "web", "--policy-name", "web"}).exit_code, 2);
+  for (const char* path : {"/web", "policies/", "./web", "etc/policies/web"}) {
+    EXPECT_THAT(Find({"pause", path}).err, HasSubstr("unexpected argument")) << path;
+  }
   EXPECT_EQ(Find({"status", "web", "--all"}).exit_code, 2);
 }
 
 TEST_F(AgentsFilesOfTwo, name_the_nearest_pool_for_a_word_that_is_none) {
-  EXPECT_THAT(
-      Find({"scale", "wep"}).err,
-      HasSubstr("--count is required; \"wep\" is neither a count nor the label of a policy; "
-                "did you mean web? For example: "));
-  EXPECT_THAT(
-      Find({"plan", "batch"}).err,
-      HasSubstr("is neither a count nor the label of a policy; the policies are db, web; "));
+  EXPECT_THAT(Find({"scale", "wep"}).err,
+              HasSubstr("--count is required; \"wep\" is neither a count nor a pool; did you mean "
+                        "web? For example: "));
+  EXPECT_THAT(Find({"plan", "batch"}).err,
+              HasSubstr("is neither a count nor a pool; the pools are db, web; "));
   EXPECT_THAT(Find({"scale", "web"}).err, HasSubstr("--count is required; for example: "));
   EXPECT_THAT(Find({"status", "wep"}).err, HasSubstr("did you mean web?\n"));
   EXPECT_THAT(Find({"status", "wep", "web-7"}).err, HasSubstr("did you mean web?\n"));
   EXPECT_THAT(Find({"demand", "wep"}).err,
-              HasSubstr("\"wep\" is neither a query nor the label of an enabled policy; did you "
-                        "mean web?\n"));
+              HasSubstr("\"wep\" is neither a query nor a pool; did you mean web?\n"));
+  EXPECT_THAT(Find({"demand", "nope"}).err,
+              HasSubstr("\"nope\" is neither a query nor a pool; there are db, web\n"));
+  EXPECT_THAT(Find({"demand", "nodes-neded"}).err, Not(HasSubstr("is neither")))
+      << "its own error names nodes-needed";
+  EXPECT_THAT(Find({"replace", "nope", "--drifted"}).err,
+              HasSubstr("nope: no pool has such a name; there are db, web; give either the names"));
+  EXPECT_THAT(Find({"replace", "wep", "--drifted"}).err,
+              HasSubstr("wep: no pool has such a name; did you mean web? Else give either"));
 }
 
 TEST_F(AgentsFilesOfTwo, are_completed_by_pools_and_their_namespaces) {
@@ -723,11 +770,12 @@ TEST_F(AgentsFilesOfAWorld, let_status_work_bare_and_by_the_pools_name) {
   const Outcome named = Find({"status", "workers"});
   EXPECT_EQ(named.exit_code, bare.exit_code);
   EXPECT_EQ(named.out, bare.out);
+  EXPECT_EQ(Find({"status", "default/workers"}).out, bare.out);
   EXPECT_THAT(Find({"status", "workers", "workers-7"}).err,
               HasSubstr("pool default/workers has no VM workers-7"));
   EXPECT_THAT(Find({"status", "worker"}).err,
-              HasSubstr("pool default/workers has no VM worker, and no enabled policy has this "
-                        "label; did you mean workers?"));
+              HasSubstr("pool default/workers has no VM worker, and no pool of the files has this "
+                        "name; did you mean workers?"));
   EXPECT_THAT(Find({"replace", "worker", "--yes"}).err,
               HasSubstr("has no VM worker; did you mean workers?"));
 }

@@ -1184,13 +1184,14 @@ TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   };
   const std::string file = dir.WriteFile("p.hcl", policy("web", "default") + policy("db", "nomad"));
   EXPECT_EQ(Call({"status", "--all", "--policy", file}), 0) << err_;
-  EXPECT_THAT(out_,
-              ContainsRegex("^POOL +READY +COUNT +OTHERS +WHY\nnomad/db +yes +0 +- +pool db has no "
-                            "VM and no Lease [^\n]*\ndefault/web +yes +1 "));
+  EXPECT_THAT(
+      out_, ContainsRegex("^POOL +POLICY +READY +COUNT +OTHERS +WHY\nnomad/db +db +yes +0 +- +pool "
+                          "db has no VM and no Lease [^\n]*\ndefault/web +web +yes +1 "));
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-n", "default", "-o", "json"}), 0) << err_;
   const auto pools = nlohmann::json::parse(out_)["pools"];
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_EQ(pools[0]["vms"].size(), 1U);
+  EXPECT_EQ(pools[0]["policy"], "web");
   EXPECT_EQ(Call({"status", "--all", "--policy", file, "-o", "wide"}), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("Pool:       nomad/db\n"),
                           HasSubstr("\n\nPool:       default/web\n")));
@@ -1219,7 +1220,8 @@ TEST_F(WholeCommands, status_of_all_is_3_if_one_pool_is_not_ready_and_another_ha
   }
   const std::string file = dir.WriteFile("p.hcl", policies);
   EXPECT_EQ(Call({"status", "--all", "--policy", file}), 3) << out_ << err_;
-  EXPECT_THAT(out_, AllOf(HasSubstr("default/web  no"), HasSubstr("nomad/db     yes")));
+  EXPECT_THAT(out_,
+              AllOf(HasSubstr("default/web  web     no"), HasSubstr("nomad/db     db      yes")));
   EXPECT_THAT(out_, Not(HasSubstr("more: status of this pool"))) << "it has one trouble";
 }
 
@@ -1317,6 +1319,10 @@ TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {
   EXPECT_EQ(Call({"gc", "--set", "namespace=nomad"}), 0) << err_;
   EXPECT_EQ(out_, "nothing of the plugin was found in namespace nomad\n");
   EXPECT_EQ(Call({"gc", "--dry-run"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "nothing of the plugin was found in namespace default, which is the default; no files "
+            "of the agent are read (NOMAD_HARVESTER_AGENT_CONFIG is empty): name them with "
+            "--agent-config, or the pool's namespace with -n\n");
 }
 
 // What an operator has anyway; --set and the environment take precedence.
@@ -1401,7 +1407,7 @@ TEST_F(WholeCommands, L10_pause_and_resume_need_the_pools_name_alone) {
   EXPECT_EQ(Call({"resume", "--set", "node_group_name=web"}), 0) << err_;
   EXPECT_THAT(out_, StartsWith("pool default/web was not paused: it has no Lease\n"));
   EXPECT_EQ(Call({"pause"}), 2);
-  EXPECT_THAT(err_, StartsWith("nomad-harvester pause: node_group_name: required"));
+  EXPECT_THAT(err_, HasSubstr("or the pool with --set node_group_name=NAME\n"));
 }
 
 TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_lease) {
@@ -1682,6 +1688,27 @@ TEST_F(MaintenanceCommands, R7_status_names_no_vm_of_another_pool_on_a_host_to_b
   ASSERT_TRUE(cluster_.PutObject(vm));
   Status();
   EXPECT_THAT(out_.str(), HasSubstr(host + " is cordoned; no VM of the pool is on it"));
+}
+
+TEST_F(MaintenanceCommands, C7_status_says_that_a_protection_counts_although_it_was_misread) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const auto trouble = [&](const std::string& value) {
+    cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", value);
+    Status();
+    return out_.str();
+  };
+  for (const char* value : {"no", "tomorrow"}) {
+    EXPECT_THAT(
+        trouble(value),
+        HasSubstr("Trouble:    " + vm + ": its annotation nomad-harvester-autoscaler/protect = \"" +
+                  value + "\" is neither true, false nor a time"));
+  }
+  Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
+  EXPECT_THAT(out_.str(), HasSubstr("warn     protected VMs: VM " + vm + ": its annotation "));
+  for (const char* value : {"true", "f", "2099-12-01T06:00:00Z"}) {
+    EXPECT_THAT(trouble(value), Not(HasSubstr("is neither"))) << value;
+  }
 }
 
 TEST_F(MaintenanceCommands, C7_replace_says_what_keeps_a_vm) {

@@ -102,9 +102,12 @@ TEST_F(OperatorFilesTest,
        without_the_variable_they_are_those_of_the_agents_directory_if_it_has_any) {
   const std::string directory = dir_.Path("etc");
   EXPECT_THAT(FindAgentFiles({}, {}, directory).agent_config, IsEmpty()) << "it does not exist";
+  EXPECT_EQ(FindAgentFiles({}, {}, directory).why_none, directory + " does not exist");
   Write("etc/policies/web.hcl", Policy("web"));
   Write("etc/cloud-init.yaml", "#cloud-config");
   EXPECT_THAT(FindAgentFiles({}, {}, directory).agent_config, IsEmpty()) << "it has no such file";
+  EXPECT_EQ(FindAgentFiles({}, {}, directory).why_none,
+            directory + " has no files *.hcl or *.json");
   const std::string agent =
       Write("etc/agent.hcl",
             Target("harvester", "x = 1") + "policy {\n  dir = \"" + directory + "/policies\"\n}\n");
@@ -159,6 +162,48 @@ TEST_F(OperatorFilesTest, a_word_that_is_the_label_of_an_enabled_policy_is_the_p
   std::vector<std::string> words = {"web"};
   TakePolicyName(&unreadable, &words);
   EXPECT_THAT(words, ElementsAre("web")) << "the error is that of reading the files";
+}
+
+// The policy's label, and its pool.
+std::string PolicyOfPool(const std::string& label, const std::string& pool,
+                         const std::string& ns = "default", const std::string& enabled = "true") {
+  return "scaling \"" + label + "\" {\n  enabled = " + enabled +
+         "\n  max = 5\n  policy {\n    target \"harvester\" {\n      node_group_name = \"" + pool +
+         "\"\n      namespace = \"" + ns + "\"\n    }\n  }\n}\n";
+}
+
+TEST_F(OperatorFilesTest, a_pool_is_named_by_its_label_or_its_name_or_with_its_namespace) {
+  Write("policies/a.hcl",
+        PolicyOfPool("batch-workers", "batch", "nomad") + PolicyOfPool("web", "api", "nomad") +
+            PolicyOfPool("api", "front", "nomad") + PolicyOfPool("old", "gone", "nomad", "false") +
+            PolicyOfPool("east", "db", "east") + PolicyOfPool("west", "db", "west") +
+            PolicyOfPool("off", "db", "nomad", "false"));
+  const std::string policies = dir_.Path("policies");
+  const auto label = [&](const std::string& name) {
+    return Read({.policy = policies, .policy_name = name}).policy_name;
+  };
+  EXPECT_EQ(label("batch"), "batch-workers");
+  EXPECT_EQ(label("nomad/batch"), "batch-workers");
+  EXPECT_EQ(label("api"), "api") << "a label counts first";
+  EXPECT_EQ(label("nomad/api"), "web");
+  EXPECT_EQ(label("gone"), "old") << "no enabled policy has it";
+  EXPECT_EQ(label("west/db"), "west");
+  EXPECT_THAT(Problem({.policy = policies, .policy_name = "db"}),
+              AllOf(StartsWith(policies + " has several policies \"db\"; give the label of one"),
+                    HasSubstr("\n  east: "), HasSubstr("\n  west: "), Not(HasSubstr("off"))));
+  EXPECT_THAT(Problem({.policy = policies, .policy_name = "bach"}),
+              HasSubstr("\"bach\"; did you mean batch?"));
+  const auto take = [&](std::vector<std::string> words) {
+    OperatorFiles files = {.policy = policies};
+    TakePolicyName(&files, &words);
+    words.insert(words.begin(), files.policy_name);
+    return words;
+  };
+  EXPECT_THAT(take({"batch"}), ElementsAre("batch"));
+  EXPECT_THAT(take({"batch-7", "nomad/batch"}), ElementsAre("nomad/batch", "batch-7"));
+  EXPECT_THAT(take({"batch", "web"}), ElementsAre("web", "batch")) << "a label counts first";
+  EXPECT_THAT(take({"db"}), ElementsAre("db")) << "the choice is told to be ambiguous";
+  EXPECT_THAT(take({"gone"}), ElementsAre("", "gone")) << "the agent does not scale by it";
 }
 
 TEST_F(OperatorFilesTest, a_word_that_resembles_the_label_of_an_enabled_policy_is_told_so) {
@@ -308,8 +353,10 @@ TEST_F(OperatorFilesTest, S5_the_other_files_of_the_agents_directory_count_as_we
 
 TEST_F(OperatorFilesTest, an_agent_without_the_plugin_is_a_problem) {
   const std::string agent = Write("agent.hcl", Target("asg", "x = 1", "aws-asg"));
-  EXPECT_THAT(Problem({.agent_config = {agent}}),
-              EndsWith("has no target block with the driver harvester"));
+  EXPECT_THAT(
+      Problem({.agent_config = {agent}}),
+      EndsWith("has no target block with the driver harvester; it has asg (driver aws-asg), "
+               "nomad-target (driver nomad-target)"));
 }
 
 TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
@@ -325,14 +372,20 @@ TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
             "\n  web: target \"harvester\", " +
                 policies + "/a.hcl:1:1\n  db: target \"harvester\", " + policies +
                 "/a.hcl:12:1\n  ci: target \"harvester\", " + policies + "/b.json:1:14");
-  EXPECT_THAT(Problem({.policy = policies, .policy_name = "wbe"}),
-              AllOf(StartsWith("--policy-name: " + policies +
-                               " has no policy \"wbe\"; did you mean web? It has"),
-                    HasSubstr("\n  asg: target \"aws-asg\"")));
+  EXPECT_THAT(
+      Problem({.policy = policies, .policy_name = "wbe"}),
+      AllOf(StartsWith(policies + " has no policy or pool \"wbe\"; did you mean web? It has"),
+            HasSubstr("\n  asg: target \"aws-asg\"")));
   Write("policies/c.hcl", Policy("ci"));
-  EXPECT_THAT(Problem({.policy = policies, .policy_name = "ci"}),
-              StartsWith("--policy-name: several policies have this name"));
-  EXPECT_THAT(Problem({.policy_name = "web"}), HasSubstr("give one of them too"));
+  EXPECT_THAT(
+      Problem({.policy = policies, .policy_name = "ci"}),
+      StartsWith(policies + " has several policies \"ci\"; give the label of one of them, or"));
+  EXPECT_THAT(Problem({.policy_name = "web"}),
+              HasSubstr("no files of the agent are read, so that"));
+  const std::string agent = Write("agent.hcl", Target("harvester", "x = 1"));
+  EXPECT_EQ(Problem({.agent_config = {agent}, .policy_name = "web"}),
+            "no policies are read to find \"web\": " + agent +
+                " has no policy.dir; name them with --policy");
 }
 
 TEST_F(OperatorFilesTest, a_policy_of_another_target_is_not_read_as_a_pool) {
@@ -410,7 +463,7 @@ TEST_F(OperatorFilesTest, a_mistake_in_a_file_without_the_named_policy_is_a_warn
                           StartsWith(policies + "/c.hcl:13:3: max: expected a whole number (")));
   EXPECT_THAT(
       Problem({.policy = policies, .policy_name = "ci"}),
-      AllOf(StartsWith("--policy-name: " + policies + " has no policy \"ci\"; it has\n  web"),
+      AllOf(StartsWith(policies + " has no policy or pool \"ci\"; it has\n  web"),
             HasSubstr("\n" + policies + "/a.hcl:1:14: this block is not closed (the agent reads"),
             HasSubstr("\n" + policies + "/c.hcl:13:3: max: expected a whole number (the agent"),
             HasSubstr("13 |   max = \"many\"")));
@@ -624,6 +677,12 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
                                             std::string(strategy) + "\" {}\n    }\n"),
                 Contains(HasSubstr("the agent has no strategy \"" + std::string(strategy))));
   }
+  EXPECT_THAT(
+      refusals("  max = 5\n", "    check \"a\" {\n      strategy \"tresholds\" {}\n    }\n"),
+      ElementsAre(EndsWith("no strategy \"tresholds\"; did you mean threshold?")));
+  EXPECT_THAT(
+      refusals("  max = 5\n", "    check \"a\" {\n      strategy \"none\" {}\n    }\n"),
+      ElementsAre(EndsWith("; it has fixed-value, own, pass-through, target-value, threshold")));
   EXPECT_THAT(refusals("  max = 5\n", "    check \"a\" {\n      strategy \"own\" {}\n    }\n"),
               IsEmpty());
   const std::string instant =

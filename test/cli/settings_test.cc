@@ -77,13 +77,14 @@ TEST(Settings, no_key_is_in_both_blocks) {
 
 TEST(Settings, every_mistake_is_named_at_once_with_the_nearest_key) {
   const auto settings = Read({"harvester_ulr=http://h", "node_class=web", "nonsense", "=x",
-                              "node_clas=web", "request_timeout=10"});
+                              "node_clas=web", "memory=1Gi", "request_timeout=10"});
   EXPECT_THAT(
       Problems(settings),
       ElementsAre("harvester_ulr: unknown key; did you mean harvester_url?",
                   "--set: expected KEY=VALUE, but number 3 has no \"=\"",
                   "--set: expected KEY=VALUE, but number 4 has no key",
                   "node_clas: unknown key; did you mean node_class?",
+                  "memory: unknown key; did you mean memory_request?",
                   StartsWith("harvester_url: required"), StartsWith("request_timeout: "),
                   StartsWith("node_group_name: required"), StartsWith("missing keys come from ")));
 }

@@ -383,6 +383,17 @@ TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
   EXPECT_THAT(TableOf(inspection), Not(HasSubstr("Trouble:    pool default/web is paused")));
 }
 
+TEST(StatusTable, the_policy_is_named_by_its_label_and_by_the_id_that_scaled_last) {
+  scaling::Inspection inspection = FullInspection();
+  EXPECT_THAT(StatusTable(DescribePool(inspection, "batch-workers")),
+              HasSubstr("\nPolicy:     batch-workers (p1, scaled at 2026-03-01T11:54:00Z)\n"));
+  EXPECT_EQ(StatusDocument(DescribePool(inspection, "batch-workers"))["policy"], "batch-workers");
+  inspection.lease.record.policy.reset();
+  EXPECT_THAT(StatusTable(DescribePool(inspection, "batch-workers")),
+              HasSubstr("\nPolicy:     batch-workers\n"));
+  EXPECT_THAT(StatusTable(DescribePool(inspection)), Not(HasSubstr("Policy:")));
+}
+
 TEST(StatusTable, C7_a_protected_vm_is_marked_and_its_story_says_by_what) {
   World world;
   world.With(Vm("web-a").Joined().Protected()).With(Node("web-a"));

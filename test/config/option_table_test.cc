@@ -172,9 +172,19 @@ TEST(UnknownKey, a_typing_error_is_recognized) {
   EXPECT_EQ(UnknownKeyHint(Section::kPlugin, "nomad_http_auth"), "did you mean nomad_http-auth?");
 }
 
+TEST(UnknownKey, a_part_of_only_one_key_names_that) {
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "memory"), "did you mean memory_request?");
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "node_group"), "did you mean node_group_name?");
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "vm_image"), "did you mean image?");
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "disk"), "did you mean disk_size?")
+      << "data_disks only contains it";
+  EXPECT_EQ(NearestKey("node", {"node_class", "node_pool"}), std::nullopt);
+  EXPECT_EQ(NearestKey("no", {"node_class"}), std::nullopt) << "too short";
+}
+
 TEST(UnknownKey, even_a_distant_one_names_the_nearest) {
-  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "drain_deadline"),
-            "the nearest known key is node_drain_deadline");
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "drain_timeout"),
+            "the nearest known key is join_timeout");
 }
 
 TEST(UnknownKey, the_hint_for_a_key_of_the_other_block_names_that_block) {

@@ -195,6 +195,15 @@ TEST(MarkedLate, C9_a_drain_that_never_began_is_rolled_back_ten_seconds_after_it
   EXPECT_THAT(step.reason, HasSubstr("did not begin before its deadline"));
 }
 
+TEST(MarkedLate, C5_a_drain_that_is_rolled_back_names_the_work_that_held_it) {
+  World world = DeadlinePassedBy(minutes(6), Node("a").Draining("a"));
+  world.Raw().vms[0].vm.Change().mark->force = false;
+  world.Raw().vms[0].drain_held_by = "job api";
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.kind, StepKind::kRollBack);
+  EXPECT_THAT(step.reason, HasSubstr("is past its deadline and grace; still running: job api"));
+}
+
 TEST(MarkedLate, L3_the_mark_of_a_vm_that_is_of_no_use_stays_until_its_drain_is_accepted) {
   for (const auto reason : {harvester::MarkReason::kBroken, harvester::MarkReason::kUnhealthy}) {
     for (const base::Duration passed : {base::Duration(seconds(10)), base::Duration(minutes(6))}) {

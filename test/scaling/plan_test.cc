@@ -275,6 +275,16 @@ TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_th
   EXPECT_THAT(NamesIn(plan->remove), ElementsAre("chosen", "off", "lost", "young", "idle", "busy"));
 }
 
+TEST(ChooseVictims, C8_a_vm_that_was_just_made_is_not_stopped_but_has_not_joined) {
+  World world;
+  world.With(Vm("new").Age(std::chrono::seconds(1)).Stopped());
+  world.With(Vm("lost").Joined());
+  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("lost", "new"));
+  EXPECT_EQ(plan->remove[1].reason, "has not joined yet");
+}
+
 TEST(ChooseVictims, ties_go_to_the_younger_node_then_to_the_name) {
   World world = IdlePoolOf({"a", "b", "c"});
   const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());

@@ -3,9 +3,11 @@
 #ifndef NOMAD_HARVESTER_CONFIG_OPTION_TABLE_H_
 #define NOMAD_HARVESTER_CONFIG_OPTION_TABLE_H_
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nomad_harvester::config {
 
@@ -60,6 +62,10 @@ std::span<const Option> OptionTable();
 std::span<const Option> OptionsOf(Section section);
 // Null if the section has no such key.
 const Option* FindOption(Section section, std::string_view key);
+
+// Returns the key that was probably meant: the nearest one (base::NearestName), or else the only
+// one that begins with `key`, or that contains it or is contained in it.
+std::optional<std::string> NearestKey(std::string_view key, const std::vector<std::string>& keys);
 
 // Returns a hint for a key that `section` does not have: its actual section, or the nearest known
 // key.

@@ -41,8 +41,8 @@ struct ObjectMetadata {
 };
 
 // Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
-// Labels are dropped. Of the annotations only `self`, `template-hash` and `template-parts` are
-// kept; the members hold the others' content.
+// Labels are dropped. Of the annotations only `self`, `template-hash`, `template-parts` and
+// `protect` are kept; the members hold the others' content.
 struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none, or the label managed-by is not ours
   std::string firmware_uuid;  // spec, lower case

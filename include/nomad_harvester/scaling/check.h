@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/harvester/virtual_machine.h"
 
 #include "absl/status/status.h"
 
@@ -39,6 +40,10 @@ std::string CredentialText(const config::NomadSettings& settings);
 // is to set one, because nobody should widen Nomad's anonymous policy.
 std::string CureOfNomad(const absl::Status& failed, const config::NomadSettings& settings,
                         const std::string& grant);
+
+// Says that the VM's annotation `protect` counts as true although it is neither a boolean nor a
+// time (rule C7); empty: it is one.
+std::string MisreadProtection(const harvester::VirtualMachine& vm);
 
 // Returns the first host name in `text` that only examples have: example.org, example.com or
 // example.net, or a name below one (RFC 2606). Empty: there is none.

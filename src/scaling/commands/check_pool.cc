@@ -24,6 +24,7 @@ constexpr char kCluster[] = "pool.nomad_cluster";
 constexpr char kClocks[] = "clocks";
 constexpr char kDryRun[] = "pool.dry_run";
 constexpr char kPaused[] = "pool.paused";
+constexpr char kProtected[] = "pool.protected";
 
 // Allows for a Date in whole seconds and the time of the reply.
 constexpr base::Duration kClocksMayDiffer = std::chrono::seconds(30);
@@ -211,6 +212,18 @@ void CheckPause(const PoolKey& pool, const HarvesterFacts& harvester, base::Wall
              "nomad-harvester resume, with the options of this command");
 }
 
+void CheckProtection(const std::vector<harvester::VirtualMachine>& vms, CheckLines* lines) {
+  std::vector<std::string> misread;
+  for (const harvester::VirtualMachine& vm : vms) {
+    const std::string why = MisreadProtection(vm);
+    if (!why.empty()) misread.push_back("VM " + vm.name + ": " + why);
+  }
+  if (misread.empty()) return;
+  lines->Expect(kProtected, "protected VMs");
+  lines->Set(kProtected, CheckOutcome::kWarn, absl::StrJoin(misread, "; "),
+             "write true or a time, or remove the annotation");
+}
+
 void CheckClocks(const HarvesterFacts& harvester, const NomadFacts& nomad, CheckLines* lines) {
   std::vector<std::string> known;
   std::vector<std::string> wrong;
@@ -241,6 +254,16 @@ void CheckClocks(const HarvesterFacts& harvester, const NomadFacts& nomad, Check
 
 }  // namespace
 
+std::string MisreadProtection(const harvester::VirtualMachine& vm) {
+  const auto text = vm.annotations.find(harvester::kProtectAnnotation);
+  if (text == vm.annotations.end() || base::ParseGoBool(text->second).has_value() ||
+      base::ParseRfc3339(text->second).ok()) {
+    return "";
+  }
+  return "its annotation " + std::string(harvester::kProtectAnnotation) + " = \"" + text->second +
+         "\" is neither true, false nor a time such as 2026-12-01T06:00:00Z, and counts as true";
+}
+
 std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
                                    const HarvesterFacts& harvester, const NomadFacts& nomad,
                                    base::WallTime now) {
@@ -263,6 +286,7 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
   if (harvester.vms.has_value()) {
     const Joins joins = JoinsOf(*harvester.vms);
     CheckBootTime(policy, joins, &lines);
+    CheckProtection(*harvester.vms, &lines);
     if (has_tokens) CheckTokenLifetime(policy, joins, &lines);
   }
   if (nomad.nodes.has_value()) {

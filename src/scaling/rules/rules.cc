@@ -392,7 +392,9 @@ Step RollBackLate(const Facts& facts) {
                                                  : ": it is " + nodepool::StatusText(*facts.node)),
         facts.node);
   }
-  return RollBack("the drain of " + Named(*facts.node) + " is past its deadline and grace",
+  const std::string& held_by = facts.view->drain_held_by;
+  return RollBack("the drain of " + Named(*facts.node) + " is past its deadline and grace" +
+                      (held_by.empty() ? "" : "; still running: " + held_by),
                   facts.node);
 }
 

@@ -108,7 +108,7 @@ void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate*
   if (vm.delete_first) {
     candidate->group = Group::kDeleteFirst;
     candidate->reason = "marked to be deleted first";
-  } else if (harvester::IsStopped(vm)) {
+  } else if (harvester::HasJoined(vm) && harvester::IsStopped(vm)) {
     candidate->group = Group::kStoppedOrLost;
     candidate->reason = "stopped";
   } else if (harvester::HasJoined(vm) && candidate->node == nullptr) {
