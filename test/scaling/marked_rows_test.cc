@@ -196,8 +196,8 @@ TEST(MarkedLate, C9_a_drain_that_never_began_is_rolled_back_ten_seconds_after_it
 }
 
 TEST(MarkedLate, C5_a_drain_that_is_rolled_back_names_the_work_that_held_it) {
-  World world = DeadlinePassedBy(minutes(6), Node("a").Draining("a"));
-  world.Raw().vms[0].vm.Change().mark->force = false;
+  World world;
+  world.With(MarkedVm().Late().NoForce()).With(Node("a").Draining("a"));
   world.Raw().vms[0].drain_held_by = "job api";
   const Step step = world.StepOf("a");
   EXPECT_EQ(step.kind, StepKind::kRollBack);
