@@ -623,13 +623,29 @@ TEST_F(Commands, demand_and_why_do_not_mix_the_answers_of_two_apm_blocks) {
     EXPECT_THAT(Call(one).err, AllOf(HasSubstr(": using the apm block west\n"),
                                      HasSubstr("request_timeout: "), Not(HasSubstr("differ"))));
     words.insert(words.end(), {"--set", "nomad_address=ftp://n"});
-    EXPECT_THAT(Call(words).err,
-                AllOf(HasSubstr("nomad_address: "), Not(HasSubstr("which differ"))));
+    EXPECT_THAT(Call(words).err, AllOf(HasSubstr("nomad_address: "), Not(HasSubstr("which differ")),
+                                       Not(HasSubstr("using the apm block"))));
   }
   const Outcome query = Call({"demand", "nodes-needed node_class=web", "--agent-config", agent});
   EXPECT_EQ(query.exit_code, 2);
   EXPECT_THAT(query.err, HasSubstr("no check names one of the apm blocks east, west, which differ "
                                    "in nomad_address: give --policy-name of a policy"));
+}
+
+TEST_F(Commands, demand_does_not_choose_between_apm_blocks_of_which_one_lacks_a_key) {
+  const support::ScopedTempDir dir;
+  std::filesystem::create_directory(dir.path() + "/policies");
+  std::string text = absl::StrReplaceAll(kAgentOfOnePolicy, {{"DIR", dir.path()}});
+  for (const std::string key : {"nomad_address = \"http://n.invalid\"",
+                                "nomad_address = \"http://n.invalid\"\n nomad_region = \"eu\""}) {
+    text += "apm \"" + std::string(key.ends_with("eu\"") ? "with" : "without") +
+            "\" {\n  driver = \"harvester\"\n  args = [\"apm\"]\n  config = {\n" + key +
+            "\n  }\n}\n";
+  }
+  const std::string agent = dir.WriteFile("agent.hcl", text);
+  const Outcome outcome = Call({"demand", "nodes-needed node_class=web", "--agent-config", agent});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("the apm blocks with, without, which differ in nomad_region"));
 }
 
 // The agent's files with these policies, and an address that is refused before it is asked.

@@ -989,6 +989,17 @@ TEST_F(PlanCommands, scale_waits_for_the_vms_of_a_growth_of_which_a_part_fits_an
   EXPECT_THAT(out_.str(), Not(HasSubstr("accepted")));
 }
 
+TEST_F(PlanCommands, scale_fails_for_the_part_that_does_not_fit_although_the_lease_forgets_it) {
+  cluster_.PutObject(support::HostWith("harvester-1", "2Gi"));
+  clock_.After(std::chrono::seconds(1), [&] {
+    json lease = cluster_.Leases().at(0);
+    lease["metadata"]["annotations"].erase(harvester::kLeaseLastErrorAnnotation);
+    EXPECT_TRUE(cluster_.PutObject(lease));
+  });
+  EXPECT_EQ(ScaleTo(3), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("1 of 3 VMs fit now: host harvester-1 has "));
+}
+
 TEST_F(PlanCommands, scale_with_no_wait_does_not_wait_for_the_part_of_a_growth_that_fits) {
   cluster_.PutObject(support::HostWith("harvester-1", "2Gi"));
   EXPECT_EQ(BeginScaleTo(3), 1);

@@ -68,7 +68,7 @@ TEST(WatchedPool, a_removal_is_open_until_nothing_is_left) {
 
 TEST(WatchedPool, a_drain_that_has_no_mark_is_open_until_it_is_undone) {
   EXPECT_THAT(Open(World().With(Vm("a").Joined()).With(Node("a").Draining("a"))),
-              StartsWith("a (ready"));
+              StartsWith("a (ready: "));
 }
 
 TEST(WatchedPool, C10_the_action_is_open_until_it_is_closed_on_the_lease) {

@@ -59,6 +59,12 @@ TEST(ParseQuery, one_identifier_is_enough) {
   }
 }
 
+TEST(ParseQuery, takes_as_many_units_of_headroom_as_nodes_are_counted_for_a_group) {
+  const auto query = ParseQuery("nodes-needed node_class=batch headroom=10000x(cpu=1)");
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_EQ(query->headroom.at(0).count, 10000);
+}
+
 TEST(ParseQuery, a_quoted_device_may_have_an_equals_sign) {
   const auto query = ParseQuery("nodes-needed node_class=batch node=(\"acme/gpu/mem=16\"=2)");
   ASSERT_TRUE(query.ok()) << query.status();

@@ -73,6 +73,8 @@ TEST(BackOff, C12_an_action_that_is_recorded_twice_is_one_failure_of_its_cause) 
   RecordFailure(&back_off, cause::kStart, kNow, "first");
   RecordFailure(&back_off, cause::kJoin, kNow, "second");
   EXPECT_EQ(back_off.at("join").failures, 2);
+  RecordFailure(&back_off, cause::kJoin, kNow, "second");
+  EXPECT_EQ(back_off.at("join").failures, 2) << "it failed last";
   EXPECT_EQ(back_off.at("start").failures, 1);
 }
 

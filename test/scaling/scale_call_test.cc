@@ -616,6 +616,17 @@ TEST_F(ScaleCallTest, C12_a_failure_that_is_not_yet_on_the_lease_delays_the_grow
   EXPECT_EQ(cluster_.Vms().size(), 0U);
 }
 
+TEST_F(ScaleCallTest, C12_a_failure_whose_record_got_no_reply_delays_the_growth_once) {
+  HoldLease();
+  PoolRecord record = lease_.record();
+  record.back_off["join"] = {
+      .failures = 1, .retry_at = clock_.WallNow() + minutes(1), .action = "act"};
+  Store(record);
+  troubles_.unrecorded.failures = {{std::string(cause::kJoin), "act"}};
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kResourceExhausted,
+                                 HasSubstr("the join of new VMs failed 1 time;")));
+}
+
 TEST_F(ScaleCallTest, C12_a_zone_in_which_a_vm_could_not_start_is_avoided_for_two_hours) {
   for (const char* zone : {"a", "b"}) cluster_.PutObject(support::HostIn(zone));
   policy_.zones = {"a", "b"};

@@ -1201,6 +1201,47 @@ TEST_F(ServiceTest, C12_a_refused_scale_in_is_tried_again_after_half_a_minute_or
   EXPECT_THAT(Scale(0), IsOk());
 }
 
+TEST_F(ServiceTest, C12_a_scale_in_to_a_lower_count_than_the_refused_one_is_tried_at_once) {
+  AddVm("web-a");
+  AddVm("web-b");
+  Settle();
+  cluster_.Forbid("delete", "virtualmachines");
+  EXPECT_FALSE(Scale(1).ok());
+  cluster_.AllowAll();
+  EXPECT_THAT(Scale(0), IsOk());
+}
+
+TEST_F(ServiceTest, C12_C13_a_dry_run_of_a_refused_scale_in_reads_the_pool_anew) {
+  AddVm("web-a");
+  Settle();
+  cluster_.Forbid("delete", "virtualmachines");
+  EXPECT_FALSE(Scale(0).ok());
+  cluster_.AllowAll();
+  values_["dry-run"] = "true";
+  EXPECT_THAT(Scale(0), IsOk());
+  EXPECT_THAT(Sent(), Not(IsEmpty()));
+}
+
+TEST_F(ServiceTest, C12_a_scale_in_that_met_another_process_is_tried_again_at_once) {
+  AddVm("web-a");
+  Settle();
+  HoldLease();  // another process
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kAborted));
+  hold_->Release();
+  EXPECT_THAT(Scale(0), IsOk());
+}
+
+TEST_F(ServiceTest, C12_a_scale_in_of_which_a_part_failed_is_tried_again_at_once) {
+  AddVm("web-a");
+  AddVm("web-b");
+  Settle();
+  Next("patch virtualmachines", Refused());
+  EXPECT_FALSE(Scale(0).ok());
+  ASSERT_THAT(Effects(), testing::Contains("patch virtualmachines"));
+  Scale(0).IgnoreError();
+  EXPECT_THAT(Sent(), Not(IsEmpty()));
+}
+
 TEST_F(ServiceTest, C12_a_scale_in_in_a_back_off_sends_nothing_for_half_a_minute) {
   AddVm("web-a");
   AnnotateLease(harvester::kLeaseBackOffAnnotation,
@@ -1241,6 +1282,17 @@ TEST_F(ServiceTest, C12_a_refused_growth_is_tried_again_at_once) {
   EXPECT_FALSE(Scale(1).ok());
   cluster_.SetImageReady("default/ubuntu-24.04", true);
   EXPECT_THAT(Scale(1), IsOk());
+}
+
+TEST_F(ServiceTest, T1_that_nothing_is_to_be_replaced_leaves_the_error_of_an_action) {
+  AddVm("web-a");
+  const std::string error = harvester::ToAnnotation(
+      harvester::ErrorRecord{.action = "act", .at = clock_.WallNow(), .text = "no image"});
+  AnnotateLease(harvester::kLeaseLastErrorAnnotation, error);
+  Settle();
+  clock_.Advance(minutes(2));
+  Settle();
+  EXPECT_EQ(LeaseAnnotation(harvester::kLeaseLastErrorAnnotation), error);
 }
 
 TEST_F(ServiceTest, C2_the_error_on_the_lease_has_the_api_servers_time) {
