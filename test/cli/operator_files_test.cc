@@ -165,8 +165,8 @@ TEST_F(OperatorFilesTest, a_word_that_is_the_label_of_an_enabled_policy_is_the_p
 }
 
 // The policy's label, and its pool.
-std::string PolicyOfPool(const std::string& label, const std::string& pool,
-                         const std::string& ns = "default", const std::string& enabled = "true") {
+std::string PolicyNamed(const std::string& label, const std::string& pool,
+                        const std::string& ns = "default", const std::string& enabled = "true") {
   return "scaling \"" + label + "\" {\n  enabled = " + enabled +
          "\n  max = 5\n  policy {\n    target \"harvester\" {\n      node_group_name = \"" + pool +
          "\"\n      namespace = \"" + ns + "\"\n    }\n  }\n}\n";
@@ -174,10 +174,10 @@ std::string PolicyOfPool(const std::string& label, const std::string& pool,
 
 TEST_F(OperatorFilesTest, a_pool_is_named_by_its_label_or_its_name_or_with_its_namespace) {
   Write("policies/a.hcl",
-        PolicyOfPool("batch-workers", "batch", "nomad") + PolicyOfPool("web", "api", "nomad") +
-            PolicyOfPool("api", "front", "nomad") + PolicyOfPool("old", "gone", "nomad", "false") +
-            PolicyOfPool("east", "db", "east") + PolicyOfPool("west", "db", "west") +
-            PolicyOfPool("off", "db", "nomad", "false"));
+        PolicyNamed("batch-workers", "batch", "nomad") + PolicyNamed("web", "api", "nomad") +
+            PolicyNamed("api", "front", "nomad") + PolicyNamed("old", "gone", "nomad", "false") +
+            PolicyNamed("east", "db", "east") + PolicyNamed("west", "db", "west") +
+            PolicyNamed("off", "db", "nomad", "false"));
   const std::string policies = dir_.Path("policies");
   const auto label = [&](const std::string& name) {
     return Read({.policy = policies, .policy_name = name}).policy_name;

@@ -262,16 +262,7 @@ TEST(Readiness, S4_a_vm_that_does_not_count_is_no_event_when_its_node_is_ready) 
   World world;
   world.With(Vm("a").Age(kYoung).Marked()).With(Node("a"));
   ASSERT_FALSE(FirstCounts(world));
-  EXPECT_FALSE(Report(world).status.meta.contains("nomad_autoscaler.last_event"));
-}
-
-TEST(Readiness, S4_a_later_event_stays_the_last_one_when_a_vm_becomes_ready) {
-  World world;
-  world.With(Vm("a").Age(kYoung)).With(Node("a"));
-  const auto later = kNow + minutes(1);
-  EXPECT_EQ(ReportStatus(world.Snapshot(), {.last_event = later})
-                .status.meta.at("nomad_autoscaler.last_event"),
-            std::to_string(later.time_since_epoch().count()));
+  EXPECT_THAT(JustBecameReady(world.Snapshot()), IsEmpty());
 }
 
 TEST(Readiness, S2_node_filter_ignore_init_keeps_its_meaning) {
