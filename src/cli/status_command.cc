@@ -224,7 +224,8 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPoli
     all.exit_code = Worse(all.exit_code, ExitCodeOf(status));
   }
   for (const UnreadPolicy& each : unread) {
-    rows.push_back({"", Printable(each.Name()), "unknown", "", "", Printable(each.Text())});
+    rows.push_back({"", Printable(each.label.empty() ? each.Name() : each.label), "unknown", "", "",
+                    Printable(each.Text())});
     pools.push_back(UnreadDocument(each));
     whole += "Not read:   " + Printable(each.Name()) + "\nError:      " + Printable(each.Text()) +
              "\n\n";

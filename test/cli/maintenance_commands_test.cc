@@ -1242,14 +1242,14 @@ TEST_F(WholeCommands, status_of_all_shows_what_cannot_be_read_beside_the_other_p
       dir.WriteFile("c.hcl", PolicyOfPool("db", "memory = \"1Gi\"\n      namespace = \"other\""));
   dir.WriteFile("d.hcl", absl::StrReplaceAll(PolicyOfPool("api"), {{"harvester", "harvestr"}}));
   EXPECT_EQ(Call({"status", "--all", "--policy", dir.path()}), 1) << err_;
-  EXPECT_THAT(out_,
-              AllOf(ContainsRegex("\ndefault/web +yes +1 "),
-                    ContainsRegex("\nb.hcl:1:14 +unknown +- +- +[^\n]*/b.hcl:1:14: this block is "
-                                  "not closed"),
-                    ContainsRegex("\npolicy api +unknown +- +- +[^\n]*/d.hcl:1:1: no target block "
-                                  "of this plugin is named \"harvestr\"; did you mean harvester"),
-                    ContainsRegex("\npolicy db +unknown +- +- +[^\n]*/c.hcl:1:1: memory: unknown "
-                                  "key[^\n]*/c.hcl:8:7")));
+  EXPECT_THAT(
+      out_, AllOf(ContainsRegex("\ndefault/web +web +yes +1 "),
+                  ContainsRegex("\n- +b.hcl:1:14 +unknown +- +- +[^\n]*/b.hcl:1:14: this block is "
+                                "not closed"),
+                  ContainsRegex("\n- +api +unknown +- +- +[^\n]*/d.hcl:1:1: no target block "
+                                "of this plugin is named \"harvestr\"; did you mean harvester"),
+                  ContainsRegex("\n- +db +unknown +- +- +[^\n]*/c.hcl:1:1: memory: unknown "
+                                "key[^\n]*/c.hcl:8:7")));
   EXPECT_EQ(Call({"status", "--all", "--policy", dir.path(), "-n", "default", "-o", "json"}), 1);
   const auto pools = nlohmann::json::parse(out_)["pools"];
   ASSERT_EQ(pools.size(), 3U) << "the policy of namespace other is left out: " << out_;
@@ -1303,8 +1303,8 @@ TEST_F(MaintenanceCommands, status_of_all_watches_and_shows_what_cannot_be_read_
         {.all = true, .watch = {.watch = true}});
   };
   EXPECT_EQ(Call("status", watch), kExitFailure);
-  EXPECT_THAT(out_.str(), AllOf(ContainsRegex("\nnomad/web +yes +1 "),
-                                ContainsRegex("\npolicy db +unknown +- +- +db.hcl:1:1: is wrong")));
+  EXPECT_THAT(out_.str(), AllOf(ContainsRegex("\nnomad/web +- +yes +1 "),
+                                ContainsRegex("\n- +db +unknown +- +- +db.hcl:1:1: is wrong")));
 }
 
 TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {

@@ -517,7 +517,7 @@ TEST_F(OperatorFilesTest, of_all_policies_two_with_one_label_leave_the_others) {
   const auto all = ReadFilesOfAll({.policy = dir_.Path("policies")});
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_THAT(All(*all), ElementsAre("db", AllOf(StartsWith("policy web: " + dir_.Path("policies")),
-                                                 HasSubstr("several policies have this name"))));
+                                                 HasSubstr("has several policies \"web\""))));
 }
 
 // The next agent's names are like those of this one: none may be taken for a typing error.
