@@ -95,8 +95,8 @@ Matches OfPool(const Matches& all, const TargetNames& ours, const std::string& p
 absl::StatusOr<const FilePolicy*> ChooseByName(const FilePolicies& read, const Matches& all,
                                                const OperatorFiles& files,
                                                const TargetNames& ours) {
-  Matches named =
-      Where(all, [&](const FilePolicy& policy) { return policy.name == files.policy_name; });
+  Matches named = EnabledFirst(
+      Where(all, [&](const FilePolicy& policy) { return policy.name == files.policy_name; }));
   if (named.empty()) named = OfPool(all, ours, files.policy_name);
   if (named.empty()) {
     std::vector<std::string> names;

@@ -30,6 +30,7 @@ std::string LimitOf(const Proposal& proposal) {
   const ScalePlan& plan = proposal.plan;
   if (!plan.capped) return "";
   if (!proposal.left_out.ok()) return base::Message(proposal.left_out);
+  if (plan.to == plan.from) return "";  // the refusal says why
   const config::PoolPolicy& policy = *proposal.snapshot.policy;
   if (plan.direction == Direction::kOut) {
     return policy.max_scale_out && plan.to == plan.from + *policy.max_scale_out

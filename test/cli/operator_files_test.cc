@@ -520,6 +520,14 @@ TEST_F(OperatorFilesTest, of_all_policies_two_with_one_label_leave_the_others) {
                                                  HasSubstr("has several policies \"web\""))));
 }
 
+TEST_F(OperatorFilesTest, a_label_is_that_of_the_policy_that_is_enabled) {
+  Write("policies/a.hcl", PolicyNamed("web", "old", "nomad", "false"));
+  Write("policies/b.hcl", PolicyNamed("web", "new", "nomad"));
+  const auto read = ReadOperatorFiles({.policy = dir_.Path("policies"), .policy_name = "web"});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->policy.at("node_group_name"), "new");
+}
+
 // The next agent's names are like those of this one: none may be taken for a typing error.
 void ExpectNamesApart(const BlockRule& rule) {
   std::vector<std::string> names;

@@ -273,6 +273,7 @@ TEST_P(ReplacementSweep, R1_a_pool_of_a_hundred_rolls_while_requests_fail_and_th
               return dice.Percent(5) ? MakeFault(dice, self.h.clock, request) : Fault::None();
             },
             {.vms = 100, .at_a_time = 5});
+  roll.h.policy["node_drain_deadline"] = "30m";  // else an old VM stays (R6)
   roll.h.invariants.ExpectLateRequests();
   rolling = &roll;
   roll.Finish(2000);
