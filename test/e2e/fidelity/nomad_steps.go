@@ -117,6 +117,8 @@ var waitingWork = needing(runsJobs, []Step{
 	},
 	{
 		Name: "the list has what waits", API: Nomad, Method: "GET", Path: "/v1/jobs?namespace=*&filter=Status%20!%3D%20%22dead%22",
+		// The summary follows the evaluation.
+		Until: map[string]any{"/0/JobSummary/Summary/work/Queued": 3.0},
 		Exact: []string{"/0/ID", "/0/Namespace", "/0/Type", "/0/Status", "/0/Stop", "/0/JobSummary/Summary/work/Queued", "/1"}, Shape: []string{"/0/JobModifyIndex"},
 	},
 	{
