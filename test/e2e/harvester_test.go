@@ -115,9 +115,9 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 		})
 		s.Metrics.Want(2)
 		if quota.memory == "17Gi" {
-			s.AwaitSettled(t, 2*time.Minute, 2)
+			s.AwaitSettled(t, 4*time.Minute, 2)
 		} else {
-			s.AwaitSettled(t, 2*time.Minute, 1)
+			s.AwaitSettled(t, 4*time.Minute, 1)
 		}
 		for _, vm := range s.VMs(t) {
 			if halted := vm.Annotation("harvesterhci.io/insufficient-resource-quota"); halted != "" {
