@@ -87,6 +87,7 @@ TEST_F(PoolGateTest, C11_a_scale_takes_over_from_a_resumption_and_waits_for_its_
   resumption.reset();
   auto guard = scale.get();
   ASSERT_THAT(guard, IsOk());
+  EXPECT_TRUE((*guard)->has_interrupted()) << "a refused Scale continues it (S5)";
   EXPECT_TRUE(gate_.ScaleIsOpen());
   EXPECT_EQ((*guard)->context().cancel_reason(), CancelReason::kNone);
   EXPECT_EQ(gate_.EnterForResumption(context_), nullptr);

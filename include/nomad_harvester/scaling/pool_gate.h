@@ -27,11 +27,14 @@ class PoolGate {
 
     const runtime::Context& context() const { return source_.context(); }
     void Cancel(runtime::CancelReason reason) const { source_.Cancel(reason); }
+    // True for a Scale that has interrupted a resumption.
+    bool has_interrupted() const { return has_interrupted_; }
 
    private:
     friend class PoolGate;
     PoolGate& gate_;
     runtime::CancelSource source_;
+    bool has_interrupted_ = false;
   };
 
   // ABORTED: a Scale is running. Otherwise cancels a running resumption and waits, within

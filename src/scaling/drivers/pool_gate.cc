@@ -24,7 +24,8 @@ absl::StatusOr<std::unique_ptr<PoolGate::Guard>> PoolGate::EnterForScale(
   if (user_ == User::kScale || scale_waits_) {
     return absl::Status(absl::StatusCode::kAborted, "a Scale is open on this pool");
   }
-  if (user_ == User::kResumption) {
+  const bool interrupts = user_ == User::kResumption;
+  if (interrupts) {
     scale_waits_ = true;
     guard_->Cancel(runtime::CancelReason::kTakenOver);
     const auto idle = [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; };
@@ -41,6 +42,7 @@ absl::StatusOr<std::unique_ptr<PoolGate::Guard>> PoolGate::EnterForScale(
     }
   }
   auto guard = std::make_unique<Guard>(*this, context);
+  guard->has_interrupted_ = interrupts;
   user_ = User::kScale;
   guard_ = guard.get();
   return guard;

@@ -44,10 +44,11 @@ struct ScaleResult {
   std::string action_id{};
   // As it was before the checks. Unset until the pool was observed; only counts until it was made.
   std::optional<ScalePlan> plan{};
-  bool acted = false;       // the action was stored: the background continues it
-  bool unrecorded = false;  // refused, because the background has yet to record a failure
-  bool lacks_room = false;  // of a replacement: refused for want of room (rule C2)
-  bool backs_off = false;   // refused by a back-off, which an earlier refusal or failure began
+  bool acted = false;            // the action was stored: the background continues it
+  bool unrecorded = false;       // refused, because the background has yet to record a failure
+  bool lacks_room = false;       // of a replacement: refused for want of room (rule C2)
+  bool backs_off = false;        // refused by a back-off, which an earlier refusal or failure began
+  bool has_interrupted = false;  // the background, which goes on afterwards (rule S5)
 };
 
 class ScaleCall {

@@ -556,7 +556,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   // cancelled call has no further effect.
   const bool cancelled = context.cancel_reason() == CancelReason::kClient;
   if (action.has_begun != nullptr) *action.has_begun = result->acted;
-  const bool leaves_work = result->acted || result->unrecorded;
+  const bool leaves_work = result->acted || result->unrecorded || result->has_interrupted;
   if (leaves_work && action.goes_on && !cancelled) background_.Continue(session, pool);
   return outcome;
 }
@@ -613,6 +613,8 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   }
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
+  const bool has_interrupted = guard->has_interrupted();
+  result->has_interrupted = has_interrupted;
   {
     base::MutexLock lock(pool.mutex);
     request.mass_loss_over = pool.state.mass_loss_over;
@@ -626,6 +628,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   const ShowLeaseHeld shown(PoolMetrics(sink, pool.key));
   absl::Status outcome = call.Run(hold->context());
   *result = call.result();
+  result->has_interrupted = has_interrupted;
   if (limited.cancel_reason() == CancelReason::kClient && session->vm_events() != nullptr) {
     session->vm_events()->Drop(pool.key, result->action_id);
   }
