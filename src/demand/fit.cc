@@ -76,14 +76,8 @@ std::string NotCompared(const Group& group) {
 // Makes the group as large as what runs, which may be of an older version of its job: Nomad places
 // that again while a deployment goes on.
 void GrowTo(const Placed& placed, std::int64_t cpu_per_core, std::shared_ptr<const Group>& group) {
-  const auto hold = [&](Resources& need) {
-    need.cpu = std::max(need.cpu, placed.uses.cpu - placed.uses.cores * cpu_per_core);
-    need.memory_mb = std::max(need.memory_mb, placed.uses.memory_mb);
-    need.disk_mb = std::max(need.disk_mb, placed.uses.disk_mb);
-    need.cores = std::max(need.cores, placed.uses.cores);
-  };
   Resources need = group->need;
-  hold(need);
+  GrowToHold(placed, cpu_per_core, need);
   if (AmountsOf(need) == AmountsOf(group->need)) return;
   auto larger = std::make_shared<Group>(*group);
   larger->need = std::move(need);

@@ -2,6 +2,7 @@
 #include "cursor.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -27,13 +28,6 @@ bool HasCombiningCharacter(std::string_view text) {
     if (character >= "\u0300" && character <= "\u036f") return true;
   }
   return false;
-}
-
-int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 std::string_view TakeDigits(std::string_view* text) {
@@ -82,17 +76,14 @@ absl::Status Cursor::TakeCharacter(std::string* text) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint32_t> Cursor::TakeHex(int digits) {
+absl::StatusOr<std::uint32_t> Cursor::TakeHex(std::size_t digits) {
+  const std::string_view text = Rest().substr(0, digits);
   std::uint32_t code = 0;
-  for (int i = 0; i < digits; ++i) {
-    const int digit = HexDigit(Peek());
-    if (digit < 0) {
-      return Error("expected " + std::to_string(digits) + " hexadecimal digits in this escape");
-    }
-    code = code * 16 + static_cast<std::uint32_t>(digit);
-    Skip(1);
-  }
-  return code;
+  const char* const end = std::from_chars(text.data(), text.data() + text.size(), code, 16).ptr;
+  const auto taken = static_cast<std::size_t>(end - text.data());
+  Skip(taken);
+  if (taken == digits) return code;
+  return Error("expected " + std::to_string(digits) + " hexadecimal digits in this escape");
 }
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -164,11 +155,7 @@ absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std:
                         "this text has a combining character, which the agent may replace "
                         "(Unicode's normal form C), and that is not read here");
   }
-  Value value;
-  value.kind = Value::Kind::kString;
-  value.text = std::move(text);
-  value.offset = offset;
-  return value;
+  return Value{.kind = Value::Kind::kString, .text = std::move(text), .offset = offset};
 }
 
 std::string* LiteralOf(TemplateParts* parts) {

@@ -70,7 +70,7 @@ class Cursor {
   // Moves one well-formed UTF-8 character from the source to `text`.
   absl::Status TakeCharacter(std::string* text);
   // Consumes `digits` hexadecimal digits and returns their value.
-  absl::StatusOr<std::uint32_t> TakeHex(int digits);
+  absl::StatusOr<std::uint32_t> TakeHex(std::size_t digits);
 
  private:
   const Source& source_;
@@ -98,8 +98,8 @@ absl::StatusOr<Body> ReadNative(const Source& source, std::vector<std::size_t>* 
 absl::StatusOr<Body> ReadJson(const Source& source, const std::vector<BlockSchema>& blocks);
 
 struct TemplatePart {
-  std::string text;            // without `value`
-  std::optional<Value> value;  // the value of ${…}
+  std::string text{};            // without `value`
+  std::optional<Value> value{};  // the value of ${…}
   // In a text of several lines: this part begins a line.
   bool begins_line = false;
 };

@@ -142,9 +142,7 @@ class NativeReader {
     }
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     if (cursor_.LooksAt("=")) return ReadArgument(body, std::move(name), start);
-    Block block;
-    block.type = std::move(name);
-    block.offset = start;
+    Block block{.type = std::move(name), .offset = start};
     NH_RETURN_IF_ERROR(ReadBlock(&block));
     body->blocks.push_back(std::move(block));
     return absl::OkStatus();
@@ -232,8 +230,7 @@ class NativeReader {
     if (cursor_.LooksAt("-")) return ReadNegative(line_end);
     if (cursor_.LooksAt("!")) return cursor_.Error(kNotComputed);
     if (IsDigit(cursor_.Peek())) return ReadNumber();
-    Value value;
-    value.offset = start;
+    Value value{.offset = start};
     const std::string name = TakeName();
     if (name.empty()) {
       return cursor_.Error(cursor_.LooksAt("'") ? "a text is written in double quotes"
@@ -270,14 +267,11 @@ class NativeReader {
         break;
       }
     }
-    std::optional<std::string> text = CanonicalNumber(rest.substr(0, length));
+    const std::optional<std::string> text = CanonicalNumber(rest.substr(0, length));
     if (!text.has_value()) return cursor_.Error("this is no number that can be read here");
-    Value value;
-    value.kind = Value::Kind::kNumber;
-    value.text = *std::move(text);
-    value.offset = cursor_.at();
+    const std::size_t start = cursor_.at();
     cursor_.Skip(length);
-    return value;
+    return Value{.kind = Value::Kind::kNumber, .text = *text, .offset = start};
   }
 
   absl::StatusOr<Value> ReadNegative(LineEnd line_end) {
@@ -305,9 +299,7 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadList() {
-    Value list;
-    list.kind = Value::Kind::kList;
-    list.offset = cursor_.at();
+    Value list{.kind = Value::Kind::kList, .offset = cursor_.at()};
     cursor_.Skip(1);
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
@@ -322,9 +314,7 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadObject() {
-    Value object;
-    object.kind = Value::Kind::kObject;
-    object.offset = cursor_.at();
+    Value object{.kind = Value::Kind::kObject, .offset = cursor_.at()};
     cursor_.Skip(1);
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
@@ -472,9 +462,7 @@ class NativeReader {
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kIsSpace));
     if (!cursor_.Eat("}")) return cursor_.Error(start, "this ${ is not closed by a }");
     value.offset = start;
-    TemplatePart part;
-    part.value = std::move(value);
-    parts->push_back(std::move(part));
+    parts->push_back({.value = std::move(value)});
     return absl::OkStatus();
   }
 
@@ -490,9 +478,7 @@ class NativeReader {
     }
     TemplateParts parts;
     while (!AtMarker(marker)) {
-      TemplatePart line;
-      line.begins_line = true;
-      parts.push_back(std::move(line));
+      parts.push_back({.begins_line = true});
       while (!AtLineEnd()) {
         if (cursor_.AtEnd()) {
           return cursor_.Error(open, "this text is not closed: " + marker +
