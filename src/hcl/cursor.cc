@@ -2,6 +2,7 @@
 #include "cursor.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -90,22 +91,10 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool AppendCharacter(std::uint32_t code, std::string* text) {
   if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return false;
-  const auto append = [&](std::uint32_t byte) { text->push_back(static_cast<char>(byte)); };
-  const auto append_rest = [&](int sixes) {
-    while (sixes-- > 0) append(0x80U | ((code >> (6U * static_cast<unsigned>(sixes))) & 0x3fU));
-  };
-  if (code < 0x80) {
-    append(code);
-  } else if (code < 0x800) {
-    append(0xc0U | (code >> 6U));
-    append_rest(1);
-  } else if (code < 0x10000) {
-    append(0xe0U | (code >> 12U));
-    append_rest(2);
-  } else {
-    append(0xf0U | (code >> 18U));
-    append_rest(3);
-  }
+  constexpr std::array<std::uint32_t, 4> kFirstByte = {0, 0xc0, 0xe0, 0xf0};
+  unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes
+  text->push_back(static_cast<char>(kFirstByte[more] | (code >> 6U * more)));
+  while (more-- > 0) text->push_back(static_cast<char>(0x80U | ((code >> 6U * more) & 0x3fU)));
   return true;
 }
 

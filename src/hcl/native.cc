@@ -404,30 +404,20 @@ class NativeReader {
     cursor_.Skip(1);
     const char selector = cursor_.Peek();
     cursor_.Skip(cursor_.AtEnd() ? 0 : 1);
-    switch (selector) {
-      case 'n':
-        text->push_back('\n');
-        return absl::OkStatus();
-      case 'r':
-        text->push_back('\r');
-        return absl::OkStatus();
-      case 't':
-        text->push_back('\t');
-        return absl::OkStatus();
-      case '"':
-      case '\\':
-        text->push_back(selector);
-        return absl::OkStatus();
-      case 'u':
-      case 'U': {
-        NH_ASSIGN_OR_RETURN(const std::uint32_t code, cursor_.TakeHex(selector == 'u' ? 4 : 8));
-        if (AppendCharacter(code, text)) return absl::OkStatus();
-        return cursor_.Error(start, "there is no such character");
-      }
-      default:
-        return cursor_.Error(start,
-                             "unknown escape; known are \\n \\r \\t \\\" \\\\ \\uNNNN \\UNNNNNNNN");
+    for (const auto& [name, meaning] :
+         {std::pair('n', '\n'), std::pair('r', '\r'), std::pair('t', '\t'), std::pair('"', '"'),
+          std::pair('\\', '\\')}) {
+      if (selector != name) continue;
+      text->push_back(meaning);
+      return absl::OkStatus();
     }
+    if (selector != 'u' && selector != 'U') {
+      return cursor_.Error(start,
+                           "unknown escape; known are \\n \\r \\t \\\" \\\\ \\uNNNN \\UNNNNNNNN");
+    }
+    NH_ASSIGN_OR_RETURN(const std::uint32_t code, cursor_.TakeHex(selector == 'u' ? 4 : 8));
+    if (AppendCharacter(code, text)) return absl::OkStatus();
+    return cursor_.Error(start, "there is no such character");
   }
 
   // Reads the next character of a template or its escape: "${" and "%{" begin a sequence, and are

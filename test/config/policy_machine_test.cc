@@ -79,6 +79,19 @@ TEST(PolicyMachine, user_data_is_in_the_policy_or_in_a_file) {
               HasSubstr("user_data: given together with user_data_file"));
 }
 
+TEST(PolicyMachine, a_path_in_the_place_of_a_text_is_told_with_the_key_that_takes_one) {
+  for (const char* const key : {"user_data", "network_data"}) {
+    for (const char* const path : {"/etc/cloud-init.yaml", "/etc/cloud-init.yaml\n"}) {
+      EXPECT_EQ(ProblemOf(ParsePolicy({{key, path}})),
+                std::string(key) +
+                    ": must be the text itself, and is the path of a file; give the "
+                    "path as " +
+                    key + "_file instead");
+    }
+    EXPECT_TRUE(ParsePolicy({{key, "/etc/a\n/etc/b\n"}}).ok()) << "it is no plain mistake";
+  }
+}
+
 TEST(PolicyMachine, P3_inline_user_data_is_a_warning) {
   EXPECT_THAT(PolicyOf({{"user_data", "#cloud-config\n"}}).warnings,
               Contains(HasSubstr("user_data: the agent writes")));
