@@ -13,6 +13,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "config_reader.h"
 #include "values.h"
@@ -271,11 +272,7 @@ void CheckTemplates(ConfigReader& reader, const TemplateCheck& check, const Pool
     if (!source->has_value()) continue;
     const absl::Status checked = check(policy, key, **source);
     if (checked.ok()) continue;
-    std::string why = base::Message(checked);
-    for (std::size_t end = why.find('\n'); end != std::string::npos; end = why.find('\n', end)) {
-      why.replace(end, 1, "; ");
-    }
-    reader.AddProblem(key, why, "");
+    reader.AddProblem(key, absl::StrReplaceAll(base::Message(checked), {{"\n", "; "}}), "");
   }
 }
 

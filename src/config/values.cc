@@ -19,7 +19,6 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/base_url.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 
 namespace nomad_harvester::config {
@@ -27,17 +26,6 @@ namespace {
 
 // A longer duration added to a time could overflow: 2^63 ns are 292 years from 1970.
 constexpr base::Duration kMaxDuration = std::chrono::hours(87600);
-
-constexpr std::size_t kMaxHost = 253;
-
-bool IsHostCharacter(unsigned char c) {
-  return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
-}
-
-bool IsHost(std::string_view host) {
-  return !host.empty() && host.size() <= kMaxHost && host.front() != '.' &&
-         std::all_of(host.begin(), host.end(), IsHostCharacter);
-}
 
 bool IsIpv6(const std::string& text) {
   in6_addr address{};
@@ -82,12 +70,11 @@ ValueOr<std::string> FilePath(const std::string& text) {
 }
 
 ValueOr<base::Secret> Token(const std::string& text) {
-  if (text.empty()) return Fault{"must not be empty", "give a value or remove the key", false};
-  if (!base::IsVisibleAscii(text)) {
+  if (!text.empty() && !base::IsVisibleAscii(text)) {
     return Fault{"must not contain white space, control or non-ASCII characters",
                  "give the bare token; its value is not shown", false};
   }
-  return base::Secret(text);
+  return SecretText(text);
 }
 
 ValueOr<base::Secret> SecretText(const std::string& text) {
@@ -241,7 +228,8 @@ ValueOr<std::string> NomadAddress(const std::string& text) {
 }
 
 ValueOr<std::string> HostName(const std::string& text) {
-  if (IsHost(text) || IsIpv6(text)) return text;
+  const auto url = http::ParseBaseUrl("https://" + http::BracketedHost(text));
+  if (url.ok() && url->host == text) return text;
   return Fault{"must be a host name or an IP address", "write it without scheme and port"};
 }
 

@@ -336,7 +336,7 @@ Options FitCheck::OptionsOf(const Moving& moving) const {
     if (fit == 0) continue;
     if (not_known != nullptr) {
       ++options.not_known;
-      options.asks = not_known->text();
+      options.asks = not_known->text;
       continue;
     }
     options.places.push_back(&place);

@@ -218,8 +218,8 @@ void Packer::ListSystem() {
   for (const auto& group : world_.system) {
     if (!group->runnable) continue;
     const Asked asked = requirements_.Of(*group);
-    const bool refused = std::any_of(
-        asked.begin(), asked.end(), [](const Requirement* r) { return r->on_new() == Truth::kNo; });
+    const bool refused = std::any_of(asked.begin(), asked.end(),
+                                     [](const Requirement* r) { return r->on_new == Truth::kNo; });
     if (!refused) system_.push_back(group.get());
   }
   std::sort(system_.begin(), system_.end(), [](const Group* a, const Group* b) {
@@ -280,9 +280,9 @@ void Packer::PackItem(Item& item) {
   }
   const Asked asked = item.is_headroom ? Asked() : requirements_.Of(group);
   for (const Requirement* const each : asked) {
-    if (!each->IsOfPool() || each->on_new() != Truth::kNo || each->IsMetAnywhere()) continue;
+    if (!each->IsOfPool() || each->on_new != Truth::kNo || each->IsMetAnywhere()) continue;
     demand.verdict = Verdict::kOtherPool;
-    demand.why = each->text();
+    demand.why = each->text;
     return;
   }
   DistinctCounts counts(group, jobs_.Of(group), new_node_);
@@ -386,13 +386,13 @@ void Packer::PackIntoNew(Item& item, DistinctCounts& counts) {
 std::optional<std::pair<Verdict, std::string>> Packer::Objection(const Asked& asked) const {
   const auto find = [&](Truth truth) {
     return std::find_if(asked.begin(), asked.end(),
-                        [&](const Requirement* r) { return r->on_new() == truth; });
+                        [&](const Requirement* r) { return r->on_new == truth; });
   };
   if (const auto no = find(Truth::kNo); no != asked.end()) {
-    return std::pair(Verdict::kImpossible, "a new node lacks what it asks for: " + (*no)->text());
+    return std::pair(Verdict::kImpossible, "a new node lacks what it asks for: " + (*no)->text);
   }
   if (const auto unknown = find(Truth::kCannotTell); unknown != asked.end()) {
-    return std::pair(Verdict::kCannotTell, "a new node may lack: " + (*unknown)->text());
+    return std::pair(Verdict::kCannotTell, "a new node may lack: " + (*unknown)->text);
   }
   return std::nullopt;
 }
