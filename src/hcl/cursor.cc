@@ -63,10 +63,10 @@ bool IsBlank(const std::string& line) {
 
 }  // namespace
 
-absl::Status Cursor::Level::Reached() const {
-  if (cursor_->depth_ <= kMaxDepth) return absl::OkStatus();
-  return cursor_->Error("nested more than " + std::to_string(kMaxDepth) +
-                        " levels deep, which is not read here");
+absl::Status Cursor::CheckDepth() const {
+  if (depth_ <= kMaxDepth) return absl::OkStatus();
+  return Error("nested more than " + std::to_string(kMaxDepth) +
+               " levels deep, which is not read here");
 }
 
 absl::Status Cursor::TakeCharacter(std::string* text) {

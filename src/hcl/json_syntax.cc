@@ -45,8 +45,8 @@ class JsonReader {
   }
 
   absl::StatusOr<Value> ReadValue() {
-    const Cursor::Level level(&cursor_);
-    NH_RETURN_IF_ERROR(level.Reached());
+    const auto level = cursor_.EnterLevel();
+    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
     SkipSpace();
     if (cursor_.LooksAt("{")) return ReadObject();
     if (cursor_.LooksAt("[")) return ReadList();
@@ -116,7 +116,7 @@ class JsonReader {
       if (!cursor_.LooksAt("\"")) return cursor_.Error("expected a name in double quotes");
       NH_ASSIGN_OR_RETURN(std::string name, ReadText());
       SkipSpace();
-      const Cursor::InValueOf in_value(&cursor_, name);
+      const auto in_value = cursor_.EnterValueOf(name);
       if (!cursor_.Eat(":")) return cursor_.Error("expected a colon and a value");
       NH_ASSIGN_OR_RETURN(Value value, ReadValue());
       object.members.push_back({std::move(name), std::move(value), start});

@@ -109,8 +109,8 @@ class NativeReader {
 
   // `open`: the position of the block's brace; the file's body has none.
   absl::Status ReadBody(Body* body, std::optional<std::size_t> open) {
-    const Cursor::Level level(&cursor_);
-    NH_RETURN_IF_ERROR(level.Reached());
+    const auto level = cursor_.EnterLevel();
+    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
       if (cursor_.AtEnd()) {
@@ -153,7 +153,7 @@ class NativeReader {
       return cursor_.Error(start, name + " is set twice; remove one of them");
     }
     cursor_.Skip(1);
-    const Cursor::InValueOf in_value(&cursor_, name);
+    const auto in_value = cursor_.EnterValueOf(name);
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kEnds));
     body->arguments.push_back({std::move(name), std::move(value), start});
@@ -209,8 +209,8 @@ class NativeReader {
 
   // Reads a value, and checks that nothing follows that would compute another one from it.
   absl::StatusOr<Value> ReadValue(LineEnd line_end) {
-    const Cursor::Level level(&cursor_);
-    NH_RETURN_IF_ERROR(level.Reached());
+    const auto level = cursor_.EnterLevel();
+    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
     NH_ASSIGN_OR_RETURN(Value value, ReadTerm(line_end));
     NH_RETURN_IF_ERROR(SkipSpace(line_end));
     constexpr std::string_view kOperators = ".[(*/%+-?<>&|!";
@@ -275,8 +275,8 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadNegative(LineEnd line_end) {
-    const Cursor::Level level(&cursor_);
-    NH_RETURN_IF_ERROR(level.Reached());
+    const auto level = cursor_.EnterLevel();
+    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
     const std::size_t start = cursor_.at();
     cursor_.Skip(1);
     NH_RETURN_IF_ERROR(SkipSpace(line_end));
@@ -338,7 +338,7 @@ class NativeReader {
     const bool separated =
         !cursor_.LooksAt("==") && !cursor_.LooksAt("::") && (cursor_.Eat("=") || cursor_.Eat(":"));
     if (!separated) return cursor_.Error("expected \"=\" and a value");
-    const Cursor::InValueOf in_value(&cursor_, name);
+    const auto in_value = cursor_.EnterValueOf(name);
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kEnds));
     // The last one with a name wins, as for the agent.
