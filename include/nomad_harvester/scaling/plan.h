@@ -118,13 +118,9 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot);
 // used first.
 std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted);
 
-// Says why a counted VM must not be removed, whatever the cause: a scale-in, a replacement, a
-// repair; empty if it may (rule C7). `node` is null if it has none.
+// Says why a counted VM must not be removed by a scale-in or a replacement; empty if it may (rule
+// C7). `node` is null if it has none.
 std::string ObjectionToRemoval(const VmView& view, const nomad::Node* node,
-                               const PoolSnapshot& snapshot);
-// The same for a scale-in, which may pass over a VM that may be replaced: the plan asks, the choice
-// of another victim, and the check before the mark.
-std::string ObjectionToScaleIn(const VmView& view, const nomad::Node* node,
                                const PoolSnapshot& snapshot);
 
 // True if the node holds a dynamic host volume, and the policy keeps such nodes (rule C7).

@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nodepool/readiness.h"
+#include "nomad_harvester/nodepool/selector.h"
 
 #include "absl/strings/str_join.h"
 #include "rules/zones.h"
@@ -95,10 +96,6 @@ std::string ObjectionToRemoval(const VmView& view, const Node* node, const PoolS
     return "its node holds the dynamic host volume " + node->dynamic_host_volumes.front();
   }
   return "";
-}
-
-std::string ObjectionToScaleIn(const VmView& view, const Node* node, const PoolSnapshot& snapshot) {
-  return ObjectionToRemoval(view, node, snapshot);
 }
 
 namespace {
@@ -244,8 +241,8 @@ bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& sna
   return snapshot.policy.has_value() && IdentityOf(*snapshot.policy).Contains(node);
 }
 
-Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs) {
-  Victims victims;
+void ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs,
+                   ScalePlan* plan) {
   std::vector<Candidate> candidates;
   for (const VmView* each : snapshot.vms()) {
     const VmView& view = *each;
@@ -254,9 +251,9 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     const auto left_out = inputs.left_out.find(view.vm->name);
     std::string objection = left_out != inputs.left_out.end()
                                 ? left_out->second
-                                : ObjectionToScaleIn(view, node, snapshot);
+                                : ObjectionToRemoval(view, node, snapshot);
     if (!objection.empty()) {
-      victims.passed_over.push_back({view.vm->name, std::move(objection)});
+      plan->passed_over.push_back({view.vm->name, std::move(objection)});
       continue;
     }
     Candidate candidate{.view = &view, .node = node};
@@ -266,17 +263,15 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     Classify(snapshot, inputs, &candidate);
     candidates.push_back(std::move(candidate));
   }
-  RankByStrategy(snapshot, inputs, &candidates, &victims.passed_over);
+  RankByStrategy(snapshot, inputs, &candidates, &plan->passed_over);
   std::sort(candidates.begin(), candidates.end(), GoesBefore);
   for (const Candidate& candidate : BalanceZones(snapshot, std::move(candidates))) {
-    std::vector<PlannedRemoval>& list =
-        victims.chosen.size() < count ? victims.chosen : victims.reserve;
+    std::vector<PlannedRemoval>& list = plan->remove.size() < count ? plan->remove : plan->reserve;
     list.push_back({.vm = candidate.view->vm->name,
                     .node_id = candidate.node == nullptr ? candidate.view->vm->joined_node_id
                                                          : candidate.node->id,
                     .reason = candidate.reason});
   }
-  return victims;
 }
 
 }  // namespace nomad_harvester::scaling
