@@ -151,7 +151,7 @@ class Observer {
   // Reads nodes before VMs, so that a VM observed without a node had none when the nodes were read.
   // Reads VMs and instances concurrently. If another pool made a VM meanwhile, reads the nodes
   // again (ListIsOlderThanVms). An unreadable Nomad is no error here (Observation::nomad says why);
-  // an unreadable Harvester is. `base` provides region and policy_nodes.
+  // an unreadable Harvester is. `base` provides region and policy.
   absl::StatusOr<Observation> Observe(const runtime::Context& context, Observation base,
                                       const BlockingWait& blocking);
 

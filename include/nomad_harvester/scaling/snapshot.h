@@ -190,8 +190,7 @@ struct Observation {
   // The observed pool. Other pools, with their own agents and Nomads, must not delay it. Empty: all
   // pools.
   std::string pool;
-  // The nodes that the caller's policy selects, used to link a VM that has no record of its own.
-  std::optional<harvester::NodesRecord> policy_nodes;
+  // The caller's, which also links a VM that has no record of its own.
   SharedPolicy policy;
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
@@ -244,6 +243,8 @@ bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Observation& obse
 // True if the Observation shows whether the VM has a node: Nomad was readable, and so was every
 // node that could be the VM's. Otherwise the VM counts as neither broken nor unhealthy nor lost.
 bool IsReadable(const VmView& view, const Observation& observation);
+// IsReadable, and not IsOtherNomad.
+bool IsNodeKnown(const VmView& view, const Observation& observation);
 // True if two results of ReadClusterKeys belong to one cluster: they share a key, or both are
 // empty.
 bool IsSameCluster(std::string_view a, std::string_view b);
@@ -495,6 +496,8 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
 // Says why the VM is not ready on its linked node; empty: it is ready. A VM that was ready before
 // only needs a node with the status ready; a new one must meet the rest of rule C17, too.
 std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot);
+// True if the VM has a linked node and WhyNotReady is empty.
+bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
 // True for a VM that replaces another one which is neither marked nor gone yet.

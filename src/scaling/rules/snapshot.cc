@@ -21,8 +21,8 @@ std::vector<nodepool::VmIdentityHints> HintsOf(const Observation& observation) {
   for (const VmView& view : observation.vms) {
     const harvester::VirtualMachine& vm = view.vm;
     const std::string attribute = vm.nodes.has_value() ? vm.nodes->node_attribute
-                                  : observation.policy_nodes.has_value()
-                                      ? observation.policy_nodes->node_attribute
+                                  : observation.policy.has_value()
+                                      ? observation.policy->node_attribute
                                       : kDefaultAttribute;
     hints.push_back({.name = vm.name,
                      .firmware_uuid = vm.firmware_uuid,
@@ -59,8 +59,6 @@ Observation EmptyObservation(const std::string& region, const std::string& pool,
   Observation observation;
   observation.region = region;
   observation.pool = pool;
-  if (!policy.has_value()) return observation;
-  observation.policy_nodes = NodesRecordOf(*policy, region);
   observation.policy = policy;
   return observation;
 }
@@ -204,11 +202,15 @@ bool IsReadable(const VmView& view, const Observation& observation) {
   return observation.nomad.ok() && view.unread_node.empty();
 }
 
+bool IsNodeKnown(const VmView& view, const Observation& observation) {
+  return IsReadable(view, observation) && !IsOtherNomad(view.vm, observation);
+}
+
 namespace {
 
 // True if the VM may be unhealthy, judging by everything but its node's state.
 bool MayBeUnhealthy(const VmView& view, const Observation& observation) {
-  if (!IsReadable(view, observation) || IsOtherNomad(view.vm, observation)) return false;
+  if (!IsNodeKnown(view, observation)) return false;
   if (!view.member || harvester::IsTerminating(view.vm)) return false;
   if (harvester::IsPausedOrMigrating(view.vm)) return false;
   // Until the VM was ready, its join deadline decides.
@@ -316,8 +318,8 @@ void Snapshot::Add(const VmView& view) {
   by_uid_.emplace(vm.uid, &view);
   PoolVms& pool = by_pool_[vm.pool];
   pool.vms.push_back(&view);
-  if (!IsReadable(view, observation_) || !view.member || harvester::IsTerminating(vm)) return;
-  if (!harvester::WasReady(vm) || !vm.ready || IsOtherNomad(vm, observation_)) return;
+  if (!IsNodeKnown(view, observation_) || !view.member || harvester::IsTerminating(vm)) return;
+  if (!harvester::WasReady(vm) || !vm.ready) return;
   const nomad::Node* const node = LinkedNode(view, observation_);
   if (vm.has_mark && (node == nullptr || !nodepool::IsDrainOfVm(*node, vm.uid))) return;
   ++pool.loss.of;
@@ -481,7 +483,7 @@ nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
 
 bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
   const Observation& observation = snapshot.observation();
-  if (!IsReadable(view, observation) || IsOtherNomad(view.vm, observation)) return false;
+  if (!IsNodeKnown(view, observation)) return false;
   if (HasOtherIdentifiers(view.vm, snapshot) || harvester::WasReady(view.vm)) return false;
   if (node != nullptr) {
     // While a guest is paused or migrates, a silent node is no evidence.
@@ -506,6 +508,11 @@ std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolS
   static const auto* const kNone = new std::vector<std::string>();
   return nodepool::WhyNotReady(
       node, snapshot.policy.has_value() ? snapshot.policy->ready_drivers : *kNone);
+}
+
+bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot) {
+  const nomad::Node* const node = LinkedNode(view, snapshot);
+  return node != nullptr && WhyNotReady(view, *node, snapshot).empty();
 }
 
 bool IsStuckInDeletion(const VmView& view, base::WallTime now) {
@@ -564,12 +571,6 @@ std::int64_t CountOf(const PoolSnapshot& snapshot) {
 
 namespace {
 
-bool HasRecordOfVm(const PoolSnapshot& snapshot) {
-  return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
-    return IsPoolMember(*view, snapshot) && !view->vm->nomad_cluster.empty();
-  });
-}
-
 absl::Status OfOtherCluster(const std::string& what, const Observation& observation) {
   return base::Unavailable(what +
                            " to another Nomad cluster than the one that answers, by the keys in "
@@ -584,15 +585,6 @@ absl::Status OfOtherCluster(const std::string& what, const Observation& observat
 
 absl::Status CannotRead(const absl::Status& why) {
   return base::Unavailable("Nomad cannot be read: " + base::Message(why));
-}
-
-// The Lease's record decides only if no VM of the pool has one.
-absl::Status CheckClusterOfLease(const PoolSnapshot& snapshot) {
-  const Observation& observation = snapshot.observation();
-  if (snapshot.lease_cluster.empty() || HasRecordOfVm(snapshot)) return absl::OkStatus();
-  if (!observation.nomad_cluster.ok()) return CannotRead(observation.nomad_cluster.status());
-  if (!IsOtherCluster(snapshot.lease_cluster, observation)) return absl::OkStatus();
-  return OfOtherCluster("by its Lease the pool belongs", observation);
 }
 
 }  // namespace
@@ -620,10 +612,12 @@ absl::Status CheckCluster(const PoolSnapshot& snapshot) {
   const Observation& observation = snapshot.observation();
   if (!observation.nomad.ok()) return absl::OkStatus();
   const bool others_by_lease = IsOtherCluster(snapshot.lease_cluster, observation);
+  bool has_record = false;
   std::int64_t others = 0;
   std::string first;
   for (const VmView* view : snapshot.vms()) {
     if (!IsPoolMember(*view, snapshot) || view->vm->nomad_cluster.empty()) continue;
+    has_record = true;
     if (IsOtherCluster(view->vm, observation)) {
       if (others++ == 0) first = view->vm->name;
     } else if (!others_by_lease && !IsOtherNomad(view->vm, observation)) {
@@ -633,9 +627,15 @@ absl::Status CheckCluster(const PoolSnapshot& snapshot) {
   }
   // There are VMs of both clusters and a Lease of the other one: an adoption was interrupted before
   // it wrote the Lease.
-  if (others == 0) return CheckClusterOfLease(snapshot);
-  return OfOtherCluster(std::to_string(others) + " VMs of the pool, such as " + first + ", belong",
-                        observation);
+  if (others > 0) {
+    return OfOtherCluster(
+        std::to_string(others) + " VMs of the pool, such as " + first + ", belong", observation);
+  }
+  // The Lease's record decides only if no VM of the pool has one.
+  if (snapshot.lease_cluster.empty() || has_record) return absl::OkStatus();
+  if (!observation.nomad_cluster.ok()) return CannotRead(observation.nomad_cluster.status());
+  return others_by_lease ? OfOtherCluster("by its Lease the pool belongs", observation)
+                         : absl::OkStatus();
 }
 
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot) {
