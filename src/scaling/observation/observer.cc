@@ -74,14 +74,12 @@ void NameUnread(const std::map<std::string, std::string>& unread, Observation* o
   for (VmView& view : observation->vms) {
     if (!view.member || view.link.state != nodepool::LinkState::kNone) continue;
     if (!MayHaveInstance(view)) continue;
-    const std::optional<harvester::NodesRecord>& record = view.vm->nodes;
     const auto could_be_it = std::find_if(nodes.begin(), nodes.end(), [&](const nomad::Node* node) {
-      if (record.has_value() && IdentityOf(*record).Contains(*node)) return true;
-      return observation->policy.has_value() && IdentityOf(*observation->policy).Contains(*node);
+      return BelongsToPool(*node, view, observation->policy);
     });
     if (could_be_it == nodes.end()) continue;
     const nomad::Node& node = **could_be_it;
-    if (record.has_value() && record->index >= node.create_index) continue;
+    if (view.vm->nodes.has_value() && view.vm->nodes->index >= node.create_index) continue;
     view.unread_node =
         "node " + node.id + " (" + node.name + "), which could be it: " + unread.at(node.id);
   }

@@ -139,7 +139,7 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || other_identifiers || IsOtherNomad(view.vm, snapshot.observation()))
       continue;
-    if (!BelongsToPool(*node, view, snapshot)) {
+    if (!BelongsToPool(*node, view, snapshot.policy)) {
       return base::FailedPrecondition("the pool does not grow while the node of VM " +
                                       view.vm->name +
                                       " is in another pool: " + WrongPool(*node, snapshot));

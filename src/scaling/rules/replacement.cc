@@ -353,7 +353,7 @@ std::string DescribeSwap(const PoolSnapshot& snapshot) {
     const harvester::VirtualMachine& vm = view->vm;
     if (IsPendingReplacement(*view, snapshot) && takes_work(*view) &&
         !IsPastJoinDeadline(*view, snapshot.observation()) &&
-        BelongsToPool(*LinkedNode(*view, snapshot), *view, snapshot) &&
+        BelongsToPool(*LinkedNode(*view, snapshot), *view, snapshot.policy) &&
         (!vm.ready_at.has_value() || snapshot.now() - *vm.ready_at < kSwapLimit)) {
       return "VM " + vm.name + " takes the place of " + vm.replaces->vm;
     }

@@ -105,22 +105,16 @@ const nomad::Node* LinkedNode(const VmView& view, const Observation& observation
 
 namespace {
 
-std::vector<std::string> KeysIn(std::string_view text) {
+std::set<std::string> KeysIn(std::string_view text) {
   return absl::StrSplit(base::ToAbsl(text), ',', absl::SkipEmpty());
 }
 
-}  // namespace
-
-bool IsSameCluster(std::string_view a, std::string_view b) {
-  if (a == b) return true;
-  const std::vector<std::string> keys = KeysIn(a);
-  const std::vector<std::string> others = KeysIn(b);
-  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
-    return std::find(others.begin(), others.end(), key) != others.end();
-  });
+bool LacksKey(std::string_view record, std::string_view cluster) {
+  if (record == cluster) return false;
+  const std::set<std::string> recorded = KeysIn(record);
+  const std::set<std::string> keys = KeysIn(cluster);
+  return !std::includes(recorded.begin(), recorded.end(), keys.begin(), keys.end());
 }
-
-namespace {
 
 bool IsOtherRegion(const harvester::VirtualMachine& vm, const Observation& observation) {
   return vm.nodes.has_value() && !vm.nodes->region.empty() && !observation.region.empty() &&
@@ -128,6 +122,14 @@ bool IsOtherRegion(const harvester::VirtualMachine& vm, const Observation& obser
 }
 
 }  // namespace
+
+bool IsSameCluster(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const std::set<std::string> keys = KeysIn(a);
+  const std::set<std::string> others = KeysIn(b);
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const std::string& key) { return others.contains(key); });
+}
 
 bool IsOtherCluster(std::string_view record, const Observation& observation) {
   return !record.empty() && observation.nomad_cluster.ok() &&
@@ -137,19 +139,6 @@ bool IsOtherCluster(std::string_view record, const Observation& observation) {
 bool IsOtherCluster(const harvester::VirtualMachine& vm, const Observation& observation) {
   return !IsOtherRegion(vm, observation) && IsOtherCluster(vm.nomad_cluster, observation);
 }
-
-namespace {
-
-bool LacksKey(std::string_view record, std::string_view cluster) {
-  if (record == cluster) return false;
-  const std::vector<std::string> recorded = KeysIn(record);
-  const std::vector<std::string> keys = KeysIn(cluster);
-  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
-    return std::find(recorded.begin(), recorded.end(), key) == recorded.end();
-  });
-}
-
-}  // namespace
 
 bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node,
                          const Observation& observation) {
@@ -419,10 +408,8 @@ bool Overlay::CouldBeIt(const nomad::Node& node) const {
   const std::optional<harvester::NodesRecord>& record = view().vm->nodes;
   if (node.status != nomad::NodeStatus::kReady) return false;
   if (node.create_index <= (record.has_value() ? record->index : 0)) return false;
-  const bool of_pool =
-      (record.has_value() && IdentityOf(*record).Contains(node)) ||
-      (snapshot_.policy.has_value() && IdentityOf(*snapshot_.policy).Contains(node));
-  if (!of_pool || nodepool::IsDeclaredForeign(node)) return false;
+  if (!BelongsToPool(node, view(), snapshot_.policy)) return false;
+  if (nodepool::IsDeclaredForeign(node)) return false;
   const std::string_view uuid = nodepool::MachineUuidOf(node);
   if (uuid.empty()) return true;
   if (nodes_->linker().IsUuidOfAnother(uuid, snapshot_.seen->IndexOf(base_))) return false;
@@ -479,6 +466,11 @@ nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
   return {.node_class = policy.node_class,
           .datacenter = policy.datacenter,
           .node_pool = policy.node_pool};
+}
+
+bool BelongsToPool(const nomad::Node& node, const VmView& view, const SharedPolicy& policy) {
+  return (view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes).Contains(node)) ||
+         (policy.has_value() && IdentityOf(*policy).Contains(node));
 }
 
 bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {

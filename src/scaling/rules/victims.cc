@@ -85,7 +85,7 @@ std::string ObjectionToRemoval(const VmView& view, const Node* node, const PoolS
   if (!own_node_id.empty() && node->id == own_node_id) {
     return "the autoscaler itself runs on its node";
   }
-  if (!BelongsToPool(*node, view, snapshot)) return "its node belongs to another Nomad pool";
+  if (!BelongsToPool(*node, view, snapshot.policy)) return "its node belongs to another Nomad pool";
   if (node->draining) return "its node is drained by another client";
   if (node->status == NodeStatus::kDisconnected) return "its node is disconnected";
   const bool ignore_ineligible = snapshot.policy->filter_ignore_ineligible.value_or(true);
@@ -234,11 +234,6 @@ std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
 bool HoldsKeptVolume(const Node& node, const PoolSnapshot& snapshot) {
   return !node.dynamic_host_volumes.empty() && snapshot.policy.has_value() &&
          snapshot.policy->host_volumes == config::HostVolumes::kProtect;
-}
-
-bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& snapshot) {
-  if (view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes).Contains(node)) return true;
-  return snapshot.policy.has_value() && IdentityOf(*snapshot.policy).Contains(node);
 }
 
 void ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs,
