@@ -257,12 +257,10 @@ base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Du
 // has known the VM for `limit`. For what may have begun before this process (rule C9).
 bool HasPassed(base::WallTime end, base::Duration limit, const VmView& view,
                const Observation& observation);
-// True if JoinDeadline has passed by two clocks: the API server's, and the time for which this
-// process has known the VM, or this machine's if the VM is older than that.
+// True if JoinDeadline has passed by two clocks (rule C15).
 bool IsPastJoinDeadline(const VmView& view, const Observation& observation);
-// True for a member that was ready, or that has joined and has no deadline, if its node is
-// currently not ready or no longer exists. Never while Nomad is unreadable, for a VM in another
-// region, or while its guest is paused or migrates.
+// True for a member that was ready, or that has joined and has no deadline, if its node is not
+// ready now, or gone. False unless IsNodeKnown, and while its guest is paused or migrates.
 bool LooksUnhealthy(const VmView& view, const Observation& observation);
 
 // A node that we last drained, for a VM of any pool that is not in the snapshot.
