@@ -26,7 +26,7 @@ func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
 	case of.Before(harness.Release{Major: 1, Minor: 7}):
 		release = "1.6"
 	case !of.Before(introduces):
-		release = "1.11" // what differs from 1.10
+		release = "1.11"
 	}
 	harvesters, nomads := fidelity.HarvesterAnswers("testdata"), fidelity.NomadAnswers("testdata", release)
 	if *update && (!harness.NewestHarvester() || release != "1.6") {
