@@ -105,10 +105,7 @@ func TestP2GarbageInAnyCallHarmsNothing(t *testing.T) {
 func TestP2BytesThatAreNoHttp2HarmNothing(t *testing.T) {
 	h := launch(t, fakePlugin)
 	for i, data := range garbage() {
-		conn, err := net.Dial("unix", h.client.ReattachConfig().Addr.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must1(net.Dial("unix", h.client.ReattachConfig().Addr.String()))(t)
 		if i%2 == 0 {
 			data = append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), data...)
 		}

@@ -86,9 +86,7 @@ func TestP1_P4_calls_under_way_at_SIGTERM_get_their_status_and_never_the_hosts_o
 				t.Errorf("%d calls have ended already", early)
 			}
 			begin := time.Now()
-			if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, h.cmd.Process.Signal(syscall.SIGTERM))
 			code := h.exitCode()
 			if took := time.Since(begin); code != 0 || took > noStall {
 				t.Errorf("exit code %d after %v\n%s", code, took, h.stderr)

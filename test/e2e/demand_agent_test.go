@@ -36,10 +36,7 @@ namespace "*" { capabilities = ["read-job", "list-jobs"] }
 
 func TestDemandTakesAPoolFromZeroToWhatTheWorkNeedsAndBack(t *testing.T) {
 	s := harness.Start(t)
-	token, err := s.Nomad.NewToken("demand", demandRules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must1(s.Nomad.NewToken("demand", demandRules))(t)
 	s.PluginNomadToken, s.Check, s.AgentSettings = token, demandCheck, demandBlock
 	agent := s.StartAgent(t)
 
@@ -88,10 +85,7 @@ func TestDemandTakesAPoolFromZeroToWhatTheWorkNeedsAndBack(t *testing.T) {
 
 func logOf(t *testing.T, agent *harness.Agent) string {
 	t.Helper()
-	log, err := os.ReadFile(agent.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must1(os.ReadFile(agent.Log))(t)
 	return string(log)
 }
 

@@ -45,10 +45,7 @@ func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
 	if want := len(fidelity.Steps()); len(answers) != want {
 		t.Errorf("%d answers, want %d", len(answers), want)
 	}
-	known, err := fidelity.ReadAnswers(append(nomads, harvesters)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := must1(fidelity.ReadAnswers(append(nomads, harvesters)...))(t)
 	for _, difference := range fidelity.Differences(known, answers, harness.NewestHarvester()) {
 		t.Error(difference)
 	}

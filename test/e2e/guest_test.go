@@ -254,19 +254,13 @@ func nodeIs(s *harness.Stack, status string) error {
 // checkGuest compares what Nomad and KubeVirt say of the machine of a VM.
 func checkGuest(t *testing.T, s *harness.Stack, machines []*harness.Machine, vm harness.Object) {
 	t.Helper()
-	node, err := s.Nomad.Node(vm.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := must1(s.Nomad.Node(vm.Name()))(t)
 	for _, machine := range machines {
 		if machine.Name == vm.Name() {
 			checkMachine(t, machine, node, vm.Name(), vm.Str("spec", "template", "spec", "domain", "firmware", "uuid"))
 		}
 	}
-	instance, err := s.Kube.Get(harness.Instances, s.Namespace, vm.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	instance := must1(s.Kube.Get(harness.Instances, s.Namespace, vm.Name()))(t)
 	if address := instance.List("status", "interfaces")[0].Str("ipAddress"); node.Str("HTTPAddr") != address+":4646" {
 		t.Errorf("the node says it is at %q, the guest's agent at %q", node.Str("HTTPAddr"), address)
 	}

@@ -96,9 +96,7 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 			"apiVersion": "v1", "kind": "ResourceQuota", "metadata": harness.Object{"name": "pool", "namespace": s.Namespace},
 			"spec": harness.Object{"hard": harness.Object{"limits.memory": quota.memory}},
 		}
-		if _, err := s.Kube.Create(quotas, s.Namespace, object); err != nil {
-			t.Fatal(err)
-		}
+		must1(s.Kube.Create(quotas, s.Namespace, object))(t)
 		harness.Eventually(t, time.Minute, "the quota is counted", func() error {
 			stored, err := s.Kube.Get(quotas, s.Namespace, "pool")
 			if err == nil && stored.Str("status", "hard", "limits.memory") == "" {
@@ -127,9 +125,7 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 		s.Metrics.Want(0)
 		s.AwaitSettled(t, 2*time.Minute, 0)
 		agent.StopInOrder(t)
-		if err := s.Kube.Delete(quotas, s.Namespace, "pool"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Kube.Delete(quotas, s.Namespace, "pool"))
 	}
 	checkRequests(t, s)
 }
@@ -181,12 +177,18 @@ func TestAnOutageOfHarvestersWebhookIsWaitedFor(t *testing.T) {
 	checkRequests(t, s)
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must1 is must for a call that returns a value, too: must1(call())(t).
 func must1[T any](value T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return value
 	}
 }

@@ -73,14 +73,10 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	if out, _ := s.Command(t, "gc", "--dry-run", "--set", "namespace="+s.Namespace); !containsAll(out, []string{": nothing to do\n"}) {
 		t.Errorf("harvester gc beside a clone:\n%s", out)
 	}
-	if err := s.Kube.Delete(harness.VirtualMachines, s.Namespace, "copy"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kube.Delete(harness.VirtualMachines, s.Namespace, "copy"))
 	for _, claim := range must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t) {
 		if strings.HasPrefix(claim.Name(), "copy-") { // whoever deletes a clone decides about its volumes
-			if err := s.Kube.Delete(harness.Claims, s.Namespace, claim.Name()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Kube.Delete(harness.Claims, s.Namespace, claim.Name()))
 		}
 	}
 	s.AwaitSettled(t, time.Minute, 3)
@@ -102,9 +98,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 		{"without its instance, which somebody deleted", func() error { return s.Kube.Delete(harness.Instances, s.Namespace, vm) }},
 	} {
 		t.Log(end.name + ", and started again")
-		if err := end.stop(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, end.stop())
 		awaitStatus(t, s, vm, "Stopped")
 		awaitNodeStatus(t, s, vm, "down")
 		stays(t, s, before)
@@ -173,9 +167,7 @@ func harvesterDoes(t *testing.T, s *harness.Stack, kind string, spec harness.Obj
 		"apiVersion": "harvesterhci.io/v1beta1", "kind": kind, "spec": spec,
 		"metadata": harness.Object{"name": strings.ToLower(kind), "namespace": s.Namespace},
 	}
-	if err := s.Kube.Apply([]harness.Object{object}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kube.Apply([]harness.Object{object}))
 	harness.Eventually(t, 2*time.Minute, kind+" is done", func() error {
 		stored, err := s.Kube.Get(harvesters(kind), s.Namespace, strings.ToLower(kind))
 		if err == nil && !stored.Bool("status", done) {
@@ -193,9 +185,7 @@ func harvesters(kind string) harness.Resource {
 func stays(t *testing.T, s *harness.Stack, before map[string]string) {
 	t.Helper()
 	s.DuringEvaluations(t, 6, func() {
-		if err := untouched(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, untouched(s))
 		after := uids(t, s)
 		delete(after, "copy")
 		if !maps.Equal(before, after) {

@@ -20,10 +20,7 @@ import (
 // the plugin publishes, with another task.
 func spreadJob(t *testing.T, s *harness.Stack, id string, count int) harness.Object {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "spread.nomad.hcl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must1(os.ReadFile(filepath.Join(harness.Root, "examples", "spread.nomad.hcl")))(t)
 	job, err := s.Nomad.Do(http.MethodPost, "/v1/jobs/parse", harness.Object{"JobHCL": string(text)})
 	if err != nil {
 		t.Fatalf("examples/spread.nomad.hcl: %v", err)

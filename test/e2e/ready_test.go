@@ -55,9 +55,7 @@ func TestAClientThatHangsBeforeItIsReadyCostsItsVMAlone(t *testing.T) {
 	agent := s.StartAgent(t)
 	s.Metrics.Want(1)
 	awaitLine(t, agent.Log, "The node of a new VM has registered")
-	if err := s.Machines.Running()[0].Suspend(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Machines.Running()[0].Suspend())
 	awaitLine(t, agent.Log, failedCreation, "it was not ready by its deadline", "it is down")
 	s.Metrics.Want(0)
 	// Whether a node that is down runs tasks, nobody can tell: its VM is kept for two more minutes.

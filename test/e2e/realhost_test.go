@@ -37,10 +37,7 @@ func TestOnAHostThatIsRealAVMBootsJoinsMigratesNowhereAndShutsDown(t *testing.T)
 	if machine := host.Guests(t)[uuid]; !strings.Contains(machine, " -accel tcg ") || !strings.Contains(machine, " -smp 2,") {
 		t.Errorf("the host runs %q, want QEMU with the VM's UUID %s and 2 processors", host.Guests(t), uuid)
 	}
-	node, err := s.Nomad.Node(vm.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := must1(s.Nomad.Node(vm.Name()))(t)
 	if node.Str("Attributes", "unique.hostname") != vm.Name() || node.Str("Meta", "harvester_vm_uuid") != uuid {
 		t.Errorf("the node is %v with %v, want %s with %s", node.At("Attributes", "unique.hostname"), node.At("Meta"), vm.Name(), uuid)
 	}

@@ -142,9 +142,7 @@ func TestADrainedVMWaitsForTheProgramThatTakesBackWhatItHasElsewhere(t *testing.
 		}
 	}
 	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{hold: nil}}}
-	if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm, change); err != nil {
-		t.Fatal(err)
-	}
+	must1(s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm, change))(t)
 	s.AwaitSettled(t, time.Minute, 0)
 	checkRequests(t, s)
 }
@@ -178,18 +176,12 @@ func runs(s *harness.Stack, job string, count int) error {
 // usedCPU returns how much of the CPU of all nodes is allocated, in percent.
 func usedCPU(t *testing.T, s *harness.Stack) float64 {
 	t.Helper()
-	nodes, err := s.Nomad.List("/v1/nodes?resources=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := must1(s.Nomad.List("/v1/nodes?resources=true"))(t)
 	var used, all int64
 	for _, node := range nodes {
 		all += node.Int("NodeResources", "Cpu", "CpuShares")
 	}
-	allocations, err := s.Nomad.List("/v1/allocations?resources=true&namespace=*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	allocations := must1(s.Nomad.List("/v1/allocations?resources=true&namespace=*"))(t)
 	for _, allocation := range allocations {
 		for name := range allocation.Obj("AllocatedResources", "Tasks") {
 			used += allocation.Int("AllocatedResources", "Tasks", name, "Cpu", "CpuShares")

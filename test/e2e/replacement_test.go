@@ -104,15 +104,11 @@ type rollOut struct {
 func askToReplaceAll(t *testing.T, s *harness.Stack) *rollOut {
 	t.Helper()
 	roll := &rollOut{stack: s, present: []string{"ready"}, seen: map[string]bool{}}
-	if err := roll.look(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, roll.look())
 	roll.old, roll.least, roll.wanted = roll.now, len(roll.now), len(roll.now)
 	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{"nomad-harvester-autoscaler/replace": "e2e"}}}
 	for _, vm := range s.VMs(t) {
-		if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change); err != nil {
-			t.Fatal(err)
-		}
+		must1(s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change))(t)
 	}
 	return roll
 }

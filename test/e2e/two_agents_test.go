@@ -64,10 +64,7 @@ func useExampleToken(t *testing.T, s *harness.Stack) {
 // checkNothingRefused: the token and the Role have all rights that agent and plugin asked for.
 func checkNothingRefused(t *testing.T, agent *harness.Agent) {
 	t.Helper()
-	log, err := os.ReadFile(agent.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must1(os.ReadFile(agent.Log))(t)
 	for line := range strings.Lines(string(log)) {
 		refused := strings.Contains(line, `"status":403`) && !strings.Contains(line, "list Nodes") // optional
 		if refused || strings.Contains(line, "Permission denied") {

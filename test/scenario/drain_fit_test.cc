@@ -4,7 +4,6 @@
 // evaluations.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -23,7 +22,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 

@@ -13,15 +13,12 @@
 
 #include "nomad_harvester/base/json.h"
 
-#include "nlohmann/json.hpp"
 #include "sweep.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -38,10 +35,7 @@ void WriteEvents(Harness& h) {
 class Story {
  public:
   explicit Story(Harness& h) : h_(h) {
-    h_.cluster.SetFaultHook([this](const RequestInfo& request) {
-      Note(request);
-      return Fault::None();
-    });
+    h_.OnEachRequest([this](const RequestInfo& request) { Note(request); });
   }
   ~Story() { h_.cluster.SetFaultHook(nullptr); }
   Story(const Story&) = delete;
@@ -104,7 +98,7 @@ TEST(Events, T1_name_the_vm_by_its_uid) {
   ASSERT_TRUE(h.Scale(1).ok());
   h.WaitUntilReady();
   ASSERT_THAT(h.cluster.Events(), SizeIs(2));
-  for (const nlohmann::json& event : h.cluster.Events()) {
+  for (const json& event : h.cluster.Events()) {
     EXPECT_EQ(event["regarding"]["uid"], UidOf(h.Vms().at(0)));
     EXPECT_EQ(event["regarding"]["namespace"], event["metadata"]["namespace"]);
   }
@@ -141,7 +135,7 @@ TEST(Events, T1_a_broken_vm_that_is_kept_is_told_once_however_often_it_is_seen) 
   h.cluster.NeverJoin(1);
   EXPECT_FALSE(h.Scale(1).ok());
   for (int i = 0; i < 3; ++i) {
-    h.clock.Advance(std::chrono::hours(1));
+    h.clock.Advance(hours(1));
     EXPECT_FALSE(h.Scale(2).ok()) << "the pool does not grow while it stands";
     h.process().RunBackground();
   }
@@ -158,7 +152,7 @@ TEST(Events, T1_a_refused_removal_is_told_once_and_rolled_back) {
   Story story(h);
   h.cluster.Refuse({.verb = "delete", .resource = "virtualmachines"});
   EXPECT_FALSE(h.Scale(0).ok());
-  h.Tick(std::chrono::seconds(30));
+  h.Tick(seconds(30));
   h.cluster.StopRefusing();
   EXPECT_THAT(story.Of(vm), ElementsAre("ScaleIn", "DrainStarted", "RemovalRefused", "RolledBack",
                                         "NodeEnabled"));
@@ -214,7 +208,7 @@ TEST(Events, L7_at_rest_none_is_written) {
   ASSERT_TRUE(h.Scale(2).ok());
   h.WaitUntilReady();
   Story story(h);
-  h.Tick(std::chrono::minutes(30));
+  h.Tick(minutes(30));
   EXPECT_EQ(story.requests(), 0);
 }
 
@@ -222,11 +216,10 @@ TEST(Events, C16_a_call_whose_client_disconnects_writes_no_more) {
   Harness h;
   WriteEvents(h);
   int seen = 0;
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+  h.OnEachRequest([&](const RequestInfo& request) {
     if (request.verb == "create" && request.resource == "virtualmachines" && ++seen == 2) {
       h.process().CancelScale();
     }
-    return Fault::None();
   });
   EXPECT_FALSE(h.Scale(3).ok());
   h.cluster.SetFaultHook(nullptr);

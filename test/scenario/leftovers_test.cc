@@ -9,19 +9,13 @@
 #include "nomad_harvester/base/json.h"
 
 #include "harness.h"
-#include "nlohmann/json.hpp"
 #include "support/node_to_purge.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
-using nlohmann::json;
-using simulator::Fault;
 using simulator::Refusal;
-using simulator::RequestInfo;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using ::testing::ElementsAre;
 
 // Of the harness' pool, unless `labelled` is false.
@@ -44,7 +38,6 @@ std::vector<std::string> NamesOf(const std::vector<json>& objects) {
 }
 
 void StartAgain(Harness& h) {
-  h.cluster.SetFaultHook(nullptr);
   h.clock.Advance(minutes(1));
   h.Restart();
 }
@@ -53,8 +46,7 @@ void StartAgain(Harness& h) {
 void DieLeavingAVolume(Harness& h) {
   ASSERT_TRUE(h.Scale(1).ok());
   const json claim = h.Claims().at(0);
-  h.DieAt("delete", "virtualmachines");
-  EXPECT_FALSE(h.Scale(0).ok());
+  h.ScaleAndDieAt(0, "delete", "virtualmachines");
   StartAgain(h);
   ASSERT_TRUE(h.cluster.PutObject(claim));
 }
@@ -94,8 +86,7 @@ TEST(Leftovers, C10_a_kill_before_the_delete_leaves_no_volume_that_was_restored_
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   RestoreInPlace(h);
-  h.DieAt("delete", "virtualmachines", false);
-  EXPECT_FALSE(h.Scale(0).ok());
+  h.ScaleAndDieAt(0, "delete", "virtualmachines", false);
   StartAgain(h);
   h.Tick(minutes(2));
   EXPECT_THAT(NamesOf(h.Claims()), ElementsAre("data")) << h.Transcript();
@@ -123,8 +114,8 @@ TEST(Leftovers, C4_the_volume_of_a_broken_vm_that_another_vm_uses_by_now_stays) 
 TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
   Harness h;
   h.Tick(minutes(1));  // the sweep at the start of a process
-  h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.resource == "secrets" && request.verb == "patch" ? Fault::Drop() : Fault::None();
+  h.Inject(Fault::Drop(), [](const RequestInfo& request) {
+    return request.resource == "secrets" && request.verb == "patch";
   });
   ASSERT_TRUE(h.Accept(2).ok());
   h.cluster.SetFaultHook(nullptr);
@@ -136,11 +127,10 @@ TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
 TEST(Leftovers, C10_a_secret_of_a_vm_that_was_never_created_is_deleted_even_as_the_only_leftover) {
   Harness h;
   h.Tick(minutes(1));
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+  h.OnEachRequest([&](const RequestInfo& request) {
     if (request.resource == "virtualmachines" && request.verb == "create") {
       h.process().CancelScale();
     }
-    return Fault::None();
   });
   EXPECT_TRUE(absl::IsCancelled(h.Scale(1)));
   h.cluster.SetFaultHook(nullptr);
@@ -208,17 +198,17 @@ TEST(Leftovers, C4_a_failure_to_read_the_namespace_purges_no_node_of_another_har
   const std::string id =
       support::AddNodeToPurge(h.cluster, {.name = "web-other", .node_class = "web"}, "nomad/web",
                               {{"harvester", "another-harvester"}});
-  h.clock.Advance(std::chrono::seconds(10));
+  h.clock.Advance(seconds(10));
   h.cluster.KillNode(id);
-  h.clock.Advance(std::chrono::seconds(30));
+  h.clock.Advance(seconds(30));
   h.Restart();
   int failed = 0;
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (request.resource != "namespaces" || failed >= 6) return simulator::Fault::None();
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.resource != "namespaces" || failed >= 6) return Fault::None();
     ++failed;
-    return simulator::Fault::Answer(503);
+    return Fault::Answer(503);
   });
-  h.Tick(std::chrono::minutes(3));
+  h.Tick(minutes(3));
   EXPECT_EQ(failed, 6) << "it is read again by the next observation";
   EXPECT_FALSE(h.cluster.Node(id).is_null());
 }
@@ -282,8 +272,7 @@ TEST(Leftovers, C10_a_new_action_goes_on_naming_vms_that_are_not_cleaned_up) {
   Harness h;
   h.policy["node_purge"] = "false";  // a node that waits for its purge would name the VM, too
   DieLeavingAVolume(h);
-  h.DieAt("create", "secrets", false);
-  EXPECT_FALSE(h.Scale(1).ok());
+  h.ScaleAndDieAt(1, "create", "secrets", false);
   StartAgain(h);
   h.Tick(minutes(3));
   EXPECT_TRUE(h.Claims().empty());

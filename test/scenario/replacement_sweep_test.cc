@@ -3,7 +3,6 @@
 // A pool rolls to a new template, and is disturbed at every point of that (docs/behaviour.md, R1 to
 // R8): the process is killed, a system is away, a second process works on the pool.
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,20 +18,12 @@
 
 #include "chaos.h"
 #include "harness.h"
-#include "nlohmann/json.hpp"
 #include "support/seeded_random.h"
 #include "sweep.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
-
-using nlohmann::json;
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 constexpr int kVms = 2;
 

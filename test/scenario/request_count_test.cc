@@ -15,18 +15,11 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
-using std::chrono::seconds;
-
 // Counts requests by kind since Begin, without renewals of the Lease, which follow the clock.
 class Counter {
  public:
   explicit Counter(Harness& h) : h_(h) {
-    h_.cluster.SetFaultHook([this](const RequestInfo& request) {
-      Count(request);
-      return Fault::None();
-    });
+    h_.OnEachRequest([this](const RequestInfo& request) { Count(request); });
   }
   ~Counter() { h_.cluster.SetFaultHook(nullptr); }
   Counter(const Counter&) = delete;
