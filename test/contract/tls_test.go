@@ -22,9 +22,7 @@ func TestAutoMTLSConnects(t *testing.T) {
 			t.Error(err)
 		}
 		h.client.Kill()
-		if code := h.exitCode(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		h.checkEndedInOrder()
 	})
 }
 

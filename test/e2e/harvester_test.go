@@ -55,8 +55,7 @@ func TestAStartThatFailsIsToldInHarvestersWords(t *testing.T) {
 		awaitNewLine(t, agent, append([]string{failedCreation}, trouble.words...)...)
 		t.Logf("told after %v", time.Since(began).Round(time.Second))
 		s.Fail(harness.Faults{})
-		s.Metrics.Want(0)
-		s.AwaitSettled(t, 2*time.Minute, 0)
+		s.Reach(t, 2*time.Minute, 0)
 		agent.StopInOrder(t)
 	}
 	checkRequests(t, s)
@@ -122,8 +121,7 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 				t.Errorf("%s was halted: %s", vm.Name(), halted)
 			}
 		}
-		s.Metrics.Want(0)
-		s.AwaitSettled(t, 2*time.Minute, 0)
+		s.Reach(t, 2*time.Minute, 0)
 		agent.StopInOrder(t)
 		must(t, s.Kube.Delete(quotas, s.Namespace, "pool"))
 	}
@@ -138,8 +136,7 @@ var quotas = harness.Resource{Version: "v1", Plural: "resourcequotas"}
 func TestAnOutageOfHarvestersWebhookIsWaitedFor(t *testing.T) {
 	s := harness.StartAlone(t)
 	agent := s.StartAgent(t)
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 
 	t.Log("an outage while a VM is to be removed")
 	s.HarvesterWebhook.Kill()
@@ -172,8 +169,7 @@ func TestAnOutageOfHarvestersWebhookIsWaitedFor(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "denied the request") {
 		t.Errorf("deleting the claim of a VM: %v", err)
 	}
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
+	s.Reach(t, 2*time.Minute, 0)
 	checkRequests(t, s)
 }
 

@@ -51,7 +51,7 @@ func boot(t *testing.T, s *harness.Stack, name string, files map[string]string) 
 func awaitReady(t *testing.T, s *harness.Stack, name string) harness.Object {
 	t.Helper()
 	var found harness.Object
-	harness.Eventually(t, time.Minute, name+" is ready", func() error {
+	harness.Eventually(t, 2*time.Minute, name+" is ready", func() error {
 		node, err := s.Nomad.Node(name)
 		if err == nil && node.Str("Status") != "ready" {
 			err = fmt.Errorf("node %s is %q", name, node.Str("Status"))

@@ -20,8 +20,7 @@ import (
 func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	s := harness.Start(t)
 	agent := s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	before := uids(t, s)
 	vm := s.VMs(t)[0].Name()
 
@@ -132,8 +131,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 func TestAVMThatIsRestoredFromASnapshotStaysInItsPoolAndGoesWithoutTrace(t *testing.T) {
 	s := harness.Start(t)
 	s.StartAgent(t)
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 	before := uids(t, s)
 	vm := s.VMs(t)[0].Name()
 	of := harness.Object{"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": vm}
@@ -209,8 +207,7 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 	s := harness.StartAlone(t)
 	mayListHosts(t, s)
 	s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
 
 	t.Log("cordoned: its VMs are the first to go")
@@ -224,8 +221,7 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 		}
 	}
 	s.ActOnHost(t, host, "uncordon", nil)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	before := uids(t, s)
 
 	for _, force := range []string{"false", "true"} {
@@ -256,8 +252,7 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 		}
 		return nil
 	})
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 3*time.Minute, 0)
+	s.Reach(t, 3*time.Minute, 0)
 	checkRequests(t, s)
 }
 
@@ -269,8 +264,7 @@ func TestVMsThatCannotMigrateLeaveACordonedHostAndThenItsMaintenanceBegins(t *te
 	s.Fail(harness.Faults{BoundGuest: true})
 	s.PolicyKeys = map[string]string{"on_host_maintenance": "evacuate"}
 	s.StartAgent(t)
-	s.Metrics.Want(vms)
-	s.AwaitSettled(t, 2*time.Minute, vms)
+	s.Reach(t, 2*time.Minute, vms)
 	host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
 	before := uids(t, s)
 	onHost := must1(vmsOn(s, host))(t)
@@ -326,8 +320,7 @@ func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
 	setPolicy(t, s, `{"enable":true,"period":15,"vmMigrationTimeout":10}`)
 	t.Cleanup(func() { setPolicy(t, s, "") })
 	s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	before := uids(t, s)
 	if lost := must1(vmsOn(s, harness.Host(0)))(t); len(lost) == 0 {
 		t.Fatalf("no VM runs on %s", harness.Host(0))
@@ -349,8 +342,7 @@ func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
 		t.Errorf("the VMs were %v, and are %v", before, after)
 	}
 	s.SetHostDown(harness.Host(0), false)
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
+	s.Reach(t, 2*time.Minute, 0)
 	checkRequests(t, s)
 }
 

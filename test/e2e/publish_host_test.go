@@ -103,8 +103,7 @@ func TestJobsSpreadOverTheHostsThatThePluginPublishes(t *testing.T) {
 	mayListHosts(t, s)
 	s.PolicyKeys = map[string]string{"publish_host": "true"}
 	agent := s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 
 	t.Log("after the join")
 	var hosts map[string]string

@@ -17,8 +17,7 @@ import (
 func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t *testing.T) {
 	s := harness.Start(t)
 	agent := s.StartAgent(t)
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 	off, runs := s.VMs(t)[0].Name(), s.VMs(t)[1].Name()
 	shutDown(t, s, off)
 	harness.Eventually(t, time.Minute, "KubeVirt has removed the instance of "+off, func() error {

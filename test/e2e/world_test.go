@@ -29,14 +29,7 @@ func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 	}
 	must1(plugin.Patch(harness.Secrets, s.Namespace, name+"-cloudinit", harness.OwnedBy(vm)))(t)
 
-	var node harness.Object
-	harness.Eventually(t, 2*time.Minute, "the VM is a ready node", func() error {
-		node, err = s.Nomad.Node(name)
-		if err == nil && node.Str("Status") != "ready" {
-			err = fmt.Errorf("node %s is %q", name, node.Str("Status"))
-		}
-		return err
-	})
+	node := awaitReady(t, s, name)
 	if hostname := node.Str("Attributes", "unique.hostname"); hostname != name {
 		t.Errorf("unique.hostname is %q, want the VM's name", hostname)
 	}
