@@ -25,11 +25,9 @@ using ::testing::Pair;
 TEST(DataDisks, C10_come_with_each_vm_and_are_gone_with_it) {
   Harness h;
   h.policy["data_disks"] = "100Gi,20Gi@harvester-longhorn";
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(3);
   EXPECT_EQ(h.Claims().size(), 9U);
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
   EXPECT_EQ(h.Claims().size(), 3U);
   h.CheckAtRest(1);
 }
@@ -37,8 +35,7 @@ TEST(DataDisks, C10_come_with_each_vm_and_are_gone_with_it) {
 TEST(DataDisks, L4_that_harvester_leaves_are_removed_after_their_vm) {
   Harness h;
   h.policy["data_disks"] = "100Gi,20Gi";
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   h.cluster.KeepClaims(true);
   ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
   EXPECT_TRUE(h.Claims().empty());
@@ -48,8 +45,7 @@ TEST(DataDisks, L4_that_harvester_leaves_are_removed_after_their_vm) {
 TEST(DataDisks, C10_of_a_vm_that_a_killed_process_removed_are_found_by_the_next) {
   Harness h;
   h.policy["data_disks"] = "100Gi,20Gi";
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   h.cluster.KeepClaims(true);
   h.ScaleAndDieAt(0, "delete", "persistentvolumeclaims", false);
   h.Restart();
@@ -74,12 +70,10 @@ TEST(Template, C10_gives_vms_that_come_and_go_without_a_trace) {
   EXPECT_THAT(h.Scale(2).ToString(), HasSubstr("the namespace has no templates"));
   h.CheckAtRest(0);
   h.PutTemplate("worker-a", "4Gi");
-  ASSERT_TRUE(h.Scale(2).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(2);
   EXPECT_EQ(h.Claims().size(), 4U);
   h.PutTemplate("worker-b", "8Gi");
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(3);
   std::map<std::string, int> by_memory;
   for (const json& vm : h.Vms()) {
     const json& limits = vm["spec"]["template"]["spec"]["domain"]["resources"]["limits"];
@@ -94,8 +88,7 @@ TEST(Template, C10_gives_vms_that_come_and_go_without_a_trace) {
 TEST(NetworkData, is_in_the_secret_that_the_vm_refers_to) {
   Harness h;
   h.policy["network_data"] = "version: 2 # {{vm_name}}";
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::vector<json> secrets = h.Secrets();
   ASSERT_EQ(secrets.size(), 1U);
   EXPECT_TRUE(secrets[0]["data"].contains("networkdata"));
@@ -115,14 +108,11 @@ TEST(Zones, C8_stay_even_when_vms_come_and_go) {
   for (const char* zone : {"a", "b", "c"}) h.cluster.PutObject(support::HostIn(zone));
   h.policy["availability_zones"] = "a,b,c";
   h.policy["user_data"] = "#cloud-config\n# {{zone}}\n";
-  ASSERT_TRUE(h.Scale(7).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(7);
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 3), Pair("b", 2), Pair("c", 2)));
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(3);
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 1), Pair("b", 1), Pair("c", 1)));
-  ASSERT_TRUE(h.Scale(5).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(5);
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 2), Pair("b", 2), Pair("c", 1)));
   h.CheckAtRest(5);
 }
@@ -134,10 +124,8 @@ TEST(Zones, one_without_room_costs_one_vm_and_then_no_more_while_others_have_roo
   h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
   EXPECT_THAT(h.Scale(1).ToString(), HasSubstr("no host has room"));
   h.clock.Advance(minutes(2));
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
+  h.Reach(3);
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("b", 3))) << "the first one was to run in a";
   h.clock.Advance(hours(3));
   ASSERT_TRUE(h.Scale(4).ok()) << h.Transcript();

@@ -144,6 +144,12 @@ absl::Status Harness::FailedSince(base::WallTime begun) const {
   return absl::OkStatus();
 }
 
+void Harness::Reach(std::int64_t count) {
+  const absl::Status scaled = Scale(count);
+  ASSERT_TRUE(scaled.ok()) << scaled << "\n" << Transcript();
+  WaitUntilReady();
+}
+
 void Harness::Settle(const Budget& budget) {
   const Meter meter(*this, budget);
   const auto has = [](const scaling::TargetStatus& status, const char* what) {
@@ -324,17 +330,18 @@ std::string Harness::LeaveOneDraining() {
   return "";
 }
 
-json FormerClaim() {
-  return {
-      {"apiVersion", "v1"},
-      {"kind", "PersistentVolumeClaim"},
-      {"metadata",
-       {{"name", "web-f0rm3r-disk-0-a1b2c"},
-        {"namespace", kNamespace},
-        {"labels",
-         {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}, {Key("pool"), "web"}}}}},
-      {"spec", {{"accessModes", json::array({"ReadWriteMany"})}}},
-      {"status", {{"phase", "Bound"}}}};
+json ObjectOf(const std::string& kind, const std::string& name, const std::string& pool) {
+  json object = {{"apiVersion", kind == "Lease" ? "coordination.k8s.io/v1" : "v1"},
+                 {"kind", kind},
+                 {"metadata", {{"name", name}, {"namespace", std::string(kNamespace)}}}};
+  if (!pool.empty()) {
+    object["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
+                                    {Key("pool"), pool}};
+  }
+  if (kind == "PersistentVolumeClaim") object["status"] = {{"phase", "Bound"}};
+  return object;
 }
+
+json FormerClaim() { return ObjectOf("PersistentVolumeClaim", "web-f0rm3r-disk-0-a1b2c"); }
 
 }  // namespace nomad_harvester::scenario

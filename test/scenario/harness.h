@@ -84,6 +84,8 @@ class Harness {
   // The same; if it is accepted, ticks until the background has no work left in the pool. Returns
   // what failed after the acceptance, as the Lease records it.
   absl::Status Scale(std::int64_t count, const std::string& meta_json = "");
+  // Scale, which must succeed, and then WaitUntilReady.
+  void Reach(std::int64_t count);
   // Ticks until the background has no work left in the pool but what waits for rounds, or the
   // process is dead.
   void Settle(const Budget& budget = kSettleBudget);
@@ -138,6 +140,8 @@ class Harness {
   std::vector<std::unique_ptr<Process>> processes_;
 };
 
+// An object in kNamespace, such as a Secret, with the labels of that pool; empty: without labels.
+json ObjectOf(const std::string& kind, const std::string& name, const std::string& pool = "web");
 // A labelled volume of pool web, of a VM that was removed before.
 json FormerClaim();
 

@@ -40,8 +40,7 @@ json GoneOf(const std::vector<json>& before, const Harness& h) {
 }
 
 std::vector<json> MakeTwo(Harness& h) {
-  EXPECT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   return h.Vms();
 }
 
@@ -69,8 +68,7 @@ TEST(History, T3_of_a_removed_vm_says_what_it_was_made_of_and_why_it_was_removed
 TEST(History, T3_of_a_replaced_vm_names_the_reason_and_the_new_vm) {
   Harness h;
   h.cluster.AllowAll();
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::string old = h.VmNames().at(0);
   h.cluster.EditAnnotation(old, Key("replace"), "its disk is full");
   h.Tick(minutes(10));

@@ -40,6 +40,7 @@ struct Introducing : Harness {
       : Harness(options) {
     cluster.SetIntroduction(introduction);
     policy["nomad_intro_token"] = mode;
+    policy["join_timeout"] = "90m";
     policy["user_data"] = kUserData;
   }
 };
@@ -69,8 +70,7 @@ void ExpectNoTokenOutsideSecrets(const Harness& h) {
 
 TEST(IntroTokens, let_the_vms_of_a_pool_join_a_nomad_that_enforces_introduction) {
   Introducing h;
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(3);
   h.CheckAtRest(3);
   EXPECT_EQ(Minted(h), 4);  // one tells whether Nomad has tokens
   for (const json& secret : h.Secrets()) {
@@ -90,10 +90,8 @@ TEST(IntroTokens, C15_without_the_key_no_vm_joins_a_strict_nomad_and_its_end_say
 
 TEST(IntroTokens, of_mode_auto_are_empty_where_nomad_has_none_and_one_warning_says_so) {
   Introducing h({}, Introduction::kNone, "auto");
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
-  ASSERT_TRUE(h.Scale(2).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
+  h.Reach(2);
   h.CheckAtRest(2);
   EXPECT_THAT(UserData(h.Secrets().front()), HasSubstr("content: \"\""));
   EXPECT_EQ(AnnotationOf(h.Secrets().front(), Key("intro-token-expires")), "");
@@ -135,7 +133,6 @@ TEST(IntroTokens, C2_are_not_asked_for_where_harvester_refuses_the_vm) {
 
 TEST(IntroTokens, L10_of_a_paused_pool_are_not_replaced_until_the_pause_ends) {
   Introducing h({.boot_time = minutes(50)});
-  h.policy["join_timeout"] = "90m";
   ASSERT_TRUE(h.Accept(1).ok());
   Operator person(h);
   ASSERT_TRUE(person.Pause(harvester::Hold{.always = true}).ok());
@@ -151,13 +148,11 @@ TEST(IntroTokens, L10_of_a_paused_pool_are_not_replaced_until_the_pause_ends) {
 
 TEST(IntroTokens, L1_whose_renewal_is_refused_fail_no_vm_that_boots_in_time) {
   Introducing h({.boot_time = minutes(25)});
-  h.policy["join_timeout"] = "60m";
   const base::MonoTime made = h.clock.Now() + minutes(5);
   h.Inject(Fault::Answer(403, "Permission denied"), [&](const RequestInfo& request) {
     return request.resource == "introduction" && h.clock.Now() > made;
   });
-  EXPECT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
   h.CheckAtRest(1);
 }
 
@@ -170,8 +165,7 @@ TEST(IntroTokens, C3_of_a_secret_that_waited_for_its_vm_longer_than_they_last_ar
              return request.verb == "create" && request.resource == "virtualmachines" &&
                     h.clock.Now() < mended;
            });
-  EXPECT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
   h.CheckAtRest(1);
 }
 
@@ -251,9 +245,7 @@ TEST(IntroTokens, C13_are_not_made_by_a_dry_run) {
 
 TEST(IntroTokens, that_end_while_a_slow_clone_runs_are_replaced) {
   Introducing h({.boot_time = minutes(50)});
-  h.policy["join_timeout"] = "90m";
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
   h.CheckAtRest(1);
   EXPECT_EQ(Minted(h), 1 + 1 + 3);  // after 15, 30 and 45 minutes
   ExpectNoTokenOutsideSecrets(h);
@@ -261,15 +253,13 @@ TEST(IntroTokens, that_end_while_a_slow_clone_runs_are_replaced) {
 
 TEST(IntroTokens, that_nomad_cuts_are_replaced_as_often_as_it_takes) {
   Introducing h({.boot_time = minutes(12), .longest_token = minutes(2)});
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
   h.CheckAtRest(1);
   EXPECT_LE(Minted(h), 15);
 }
 
 TEST(IntroTokens, C10_of_a_vm_whose_process_was_killed_are_replaced_by_the_next) {
   Introducing h({.boot_time = minutes(50)});
-  h.policy["join_timeout"] = "90m";
   ASSERT_TRUE(h.Accept(1).ok());
   h.Restart();
   const int before = Minted(h);
@@ -281,7 +271,6 @@ TEST(IntroTokens, C10_of_a_vm_whose_process_was_killed_are_replaced_by_the_next)
 
 TEST(IntroTokens, C10_whose_end_a_wrong_clock_wrote_are_replaced_by_the_next_process) {
   Introducing h({.boot_time = minutes(50)});
-  h.policy["join_timeout"] = "90m";
   ASSERT_TRUE(h.Accept(1).ok());
   json secret = h.Secrets().at(0);
   secret["metadata"]["annotations"][Key("intro-token-expires")] =
@@ -325,7 +314,6 @@ TEST(IntroTokens, C3_a_secret_whose_reply_was_lost_is_used_with_the_token_that_i
 
 TEST(IntroTokens, L2_that_cannot_be_replaced_cost_their_vm_alone_and_few_requests) {
   Introducing h({.boot_time = minutes(50)}, Introduction::kWarn);
-  h.policy["join_timeout"] = "60m";
   ASSERT_TRUE(h.Accept(2).ok());
   h.cluster.Refuse({.system = System::kNomad, .resource = "introduction"});
   h.Tick(minutes(10));
@@ -338,11 +326,9 @@ TEST(IntroTokens, L2_that_cannot_be_replaced_cost_their_vm_alone_and_few_request
 
 TEST(IntroTokens, and_those_that_replace_them_are_for_the_pool_that_the_policy_names) {
   Introducing h({.boot_time = minutes(50)});
-  h.policy["join_timeout"] = "90m";
   h.policy["node_pool"] = "gpu";
   h.policy["user_data"] = std::string(kUserData) + "    node_pool = \"{{node_pool}}\"\n";
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
   h.CheckAtRest(1);
 }
 

@@ -18,19 +18,6 @@ namespace {
 using simulator::Refusal;
 using ::testing::ElementsAre;
 
-// Of the harness' pool, unless `labelled` is false.
-json ObjectOf(const std::string& kind, const std::string& name, bool labelled = true) {
-  json object = {{"apiVersion", "v1"},
-                 {"kind", kind},
-                 {"metadata", {{"name", name}, {"namespace", std::string(kNamespace)}}}};
-  if (labelled) {
-    object["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
-                                    {Key("pool"), "web"}};
-  }
-  if (kind == "PersistentVolumeClaim") object["status"] = {{"phase", "Bound"}};
-  return object;
-}
-
 std::vector<std::string> NamesOf(const std::vector<json>& objects) {
   std::vector<std::string> names;
   for (const json& object : objects) names.push_back(NameOf(object));
@@ -66,7 +53,7 @@ void RestoreInPlace(Harness& h) {
   volumes.push_back({{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}});
   vm["metadata"]["annotations"].erase("harvesterhci.io/volumeClaimTemplates");
   for (const char* claim : {"restore-nightly-5f0c-disk-0", "data"}) {
-    ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", claim, false)));
+    ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", claim, "")));
   }
   ASSERT_TRUE(h.cluster.PutObject(vm));
   h.clock.Advance(minutes(1));
@@ -153,7 +140,7 @@ TEST(Leftovers, a_scale_that_was_refused_starts_no_background_work) {
 TEST(Leftovers, C10_a_volume_without_the_pools_label_is_left_alone_whatever_its_name) {
   Harness h;
   ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "web-old-disk-0-abc")));
-  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "mine-disk-0-abc", false)));
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "mine-disk-0-abc", "")));
   h.Tick(minutes(1));
   EXPECT_THAT(NamesOf(h.Claims()), ElementsAre("mine-disk-0-abc"));
 }
@@ -193,8 +180,7 @@ TEST(Leftovers, C10_a_secret_of_another_action_is_not_given_to_a_vm_of_its_name)
 TEST(Leftovers, C4_a_failure_to_read_the_namespace_purges_no_node_of_another_harvester) {
   Harness h;
   h.policy["node_purge"] = "true";
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::string id =
       support::AddNodeToPurge(h.cluster, {.name = "web-other", .node_class = "web"}, "nomad/web",
                               {{"harvester", "another-harvester"}});
@@ -258,8 +244,7 @@ TEST(Leftovers, L7_a_former_node_whose_drain_was_cancelled_keeps_no_pool_busy) {
   h.Tick(minutes(1));
   ASSERT_NE(h.cluster.ReviveNodeUnderNewId(former), "");
   h.Tick(minutes(61));
-  ASSERT_TRUE(h.Scale(0).ok());
-  h.WaitUntilReady();
+  h.Reach(0);
   ASSERT_TRUE(h.VmNames().empty()) << h.Transcript();
   ASSERT_EQ(h.cluster.Node(former).at("Status"), "down");
   h.Tick(minutes(10));

@@ -262,8 +262,7 @@ class Watchdog {
 // Nomad keeps the ID and CreateIndex of a client that restarts with another host name.
 TEST(Link, C6_a_client_that_registers_again_under_its_id_is_what_it_says_now) {
   Harness h;
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::string vm = h.VmNames().at(0);
   const std::string node = h.NodeOf(vm);
   const auto rename = [&](const std::string& name) {

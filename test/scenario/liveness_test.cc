@@ -202,8 +202,7 @@ TEST(Claims, L4_a_volume_of_a_former_vm_that_cannot_be_deleted_never_concerns_a_
 
 TEST(Claims, C2_without_the_right_to_list_volumes_a_removal_is_refused_before_any_effect) {
   Harness h;
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   h.cluster.Forbid("list", "persistentvolumeclaims");
   const Scaled in = ScaleMeasured(h, 0);
   EXPECT_EQ(in.outcome.code(), absl::StatusCode::kPermissionDenied) << in.outcome;

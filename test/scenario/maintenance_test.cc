@@ -68,8 +68,7 @@ TEST(Gc, C15_of_another_nomad_leaves_the_lease_and_the_secrets_of_the_pool_alone
 // An older version records no cluster, and of such a pool another Nomad than its own knows no node.
 TEST(Gc, C15_at_another_nomad_keeps_vms_of_a_pool_without_a_record) {
   Harness h;
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   const std::string vm = h.LeaveOneDraining();
   h.Restart();
   const std::string record = "nomad-harvester-autoscaler/nomad-cluster";
@@ -174,50 +173,23 @@ TEST(Gc, nothing_is_done_while_nomad_cannot_be_read) {
   EXPECT_EQ(h.Vms().size(), 1U);
 }
 
-TEST(Gc, finds_pools_by_vms_by_secrets_by_leases_and_by_drained_nodes) {
+TEST(Gc, finds_pools_by_vms_secrets_leases_volumes_and_drained_nodes) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  const auto labelled = [](const std::string& pool) {
-    return json{{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
-                {"nomad-harvester-autoscaler/pool", pool}};
-  };
-  ASSERT_TRUE(h.cluster.PutObject(
-      {{"apiVersion", "v1"},
-       {"kind", "Secret"},
-       {"metadata",
-        {{"name", "old-cloudinit"}, {"namespace", "nomad"}, {"labels", labelled("by-secret")}}}}));
-  ASSERT_TRUE(h.cluster.PutObject(
-      {{"apiVersion", "coordination.k8s.io/v1"},
-       {"kind", "Lease"},
-       {"metadata",
-        {{"name", "some-lease"}, {"namespace", "nomad"}, {"labels", labelled("by-lease")}}}}));
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("Secret", "old-cloudinit", "by-secret")));
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("Lease", "some-lease", "by-lease")));
+  ASSERT_TRUE(
+      h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "old-disk-0-abc", "by-volume")));
   support::AddNodeToPurge(h.cluster, {.name = "gone", .node_class = "batch"}, "nomad/by-drain");
   Operator person(h);
   const auto pools = person.FindPools("nomad");
   ASSERT_TRUE(pools.ok()) << pools.status();
   EXPECT_THAT(*pools, ElementsAre(PoolKey{"nomad", "by-drain"}, PoolKey{"nomad", "by-lease"},
-                                  PoolKey{"nomad", "by-secret"}, PoolKey{"nomad", "db"},
-                                  PoolKey{"nomad", "web"}));
+                                  PoolKey{"nomad", "by-secret"}, PoolKey{"nomad", "by-volume"},
+                                  PoolKey{"nomad", "db"}, PoolKey{"nomad", "web"}));
   const auto elsewhere = person.FindPools("default");
   ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
   EXPECT_THAT(*elsewhere, IsEmpty());
-}
-
-TEST(Gc, finds_pools_by_volumes_of_vms_that_are_gone) {
-  Harness h;
-  ASSERT_TRUE(
-      h.cluster.PutObject({{"apiVersion", "v1"},
-                           {"kind", "PersistentVolumeClaim"},
-                           {"metadata",
-                            {{"name", "old-disk-0-abc"},
-                             {"namespace", "nomad"},
-                             {"labels",
-                              {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
-                               {"nomad-harvester-autoscaler/pool", "by-volume"}}}}}}));
-  Operator person(h);
-  const auto pools = person.FindPools("nomad");
-  ASSERT_TRUE(pools.ok()) << pools.status();
-  EXPECT_THAT(*pools, testing::Contains(PoolKey{"nomad", "by-volume"}));
 }
 
 TEST(Gc, finds_pools_without_the_right_to_list_leases) {
@@ -232,8 +204,7 @@ TEST(Gc, finds_pools_without_the_right_to_list_leases) {
 
 TEST(Inspection, agrees_with_status_and_changes_nothing) {
   Harness h;
-  ASSERT_TRUE(h.Scale(3).ok());
-  h.WaitUntilReady();
+  h.Reach(3);
   Operator person(h);
   const int effects = h.cluster.EffectCount();
   const auto seen = person.Inspect();

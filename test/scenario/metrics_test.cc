@@ -74,11 +74,9 @@ TEST(Metrics, S3_count_the_calls_whose_policy_names_a_file_that_is_missing) {
 
 TEST(Metrics, T2_tell_of_a_pool_that_grows_and_shrinks) {
   Watched w;
-  ASSERT_TRUE(w.h.Scale(2).ok());
-  w.h.WaitUntilReady();
+  w.h.Reach(2);
   w.h.RunJob(2);
-  ASSERT_TRUE(w.h.Scale(1).ok());
-  w.h.WaitUntilReady();
+  w.h.Reach(1);
   const auto samples = w.Samples();
   const std::map<std::string, double> expected = {
       {R"(build_info{commit="abc",version="1.2.3"})", 1},

@@ -118,8 +118,7 @@ TEST(Ready, C17_a_client_that_starts_ineligible_is_ready_once_it_is_enabled) {
 
 TEST(Ready, S2_a_client_that_falls_back_holds_its_pool_for_five_minutes_at_most) {
   Harness h;
-  ASSERT_TRUE(h.Scale(3).ok());
-  h.WaitUntilReady();
+  h.Reach(3);
   const std::string fallen = h.VmNames()[1];
   ASSERT_TRUE(h.cluster.SetNodeStatus(fallen, "initializing"));
   h.Tick(minutes(4));
@@ -213,8 +212,7 @@ TEST(Ready, C17_a_vm_that_was_never_ready_and_has_lost_its_node_is_removed) {
 
 TEST(Ready, C9_work_that_is_placed_while_a_drain_begins_is_drained_too) {
   Harness h;
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   simulator::JobSpec late;
   late.id = "late";
   // Its drain is complete by then, and the plugin has not read what runs there.

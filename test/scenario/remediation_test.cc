@@ -241,8 +241,7 @@ void LoseNode(Harness& h, const std::string& vm) {
 
 TEST(MassLoss, C15_it_holds_a_scale_in_for_ten_minutes) {
   Harness h;
-  ASSERT_TRUE(h.Scale(3).ok());
-  h.WaitUntilReady();
+  h.Reach(3);
   const std::vector<std::string> vms = h.VmNames();
   LoseNode(h, vms[0]);
   LoseNode(h, vms[1]);

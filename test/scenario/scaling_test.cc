@@ -112,8 +112,7 @@ TEST(Rights, C2_each_of_a_removal_is_named_when_it_is_missing_and_nothing_is_dra
        {"get virtualmachines", "patch virtualmachines", "delete virtualmachines", "list secrets",
         "delete secrets", "list persistentvolumeclaims", "delete persistentvolumeclaims"}) {
     Harness h;
-    ASSERT_TRUE(h.Scale(2).ok());
-    h.WaitUntilReady();
+    h.Reach(2);
     const std::size_t space = right.find(' ');
     h.cluster.Forbid(right.substr(0, space), right.substr(space + 1));
     h.cluster.ResetCounters();
@@ -524,8 +523,7 @@ TEST(Scale, T1_the_refusals_of_one_pool_do_not_hide_those_of_another) {
 
 TEST(Status, C15_the_ten_minutes_of_a_mass_loss_go_on_while_nomad_cannot_be_read) {
   Harness h;
-  ASSERT_TRUE(h.Scale(3).ok());
-  h.WaitUntilReady();
+  h.Reach(3);
   for (const std::string& vm : h.VmNames()) {
     const std::string node = h.NodeOf(vm);
     h.cluster.KillNode(node);
@@ -584,8 +582,7 @@ TEST(DryRun, C8_without_an_answer_drift_is_what_was_read_last) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   h.policy["memory_request"] = "8Gi";
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   h.Inject(Fault::Answer(403),
            [](const RequestInfo& request) { return request.resource == "virtualmachineimages"; });
   EXPECT_TRUE(
