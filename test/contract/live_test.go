@@ -47,8 +47,7 @@ func startLive(t *testing.T) (*slowAPI, *host) {
 }
 
 func livePolicy(namespace string) map[string]string {
-	return completePolicy("namespace", namespace, "image", "default/ubuntu-24.04", "networks",
-		"default/vlan10", shared.PluginConfigKeyGRPCTimeout, statusLimit.String())
+	return joiningPolicy("namespace", namespace, shared.PluginConfigKeyGRPCTimeout, statusLimit.String())
 }
 
 func TestS3_calls_of_Status_at_once_are_answered_without_a_stall(t *testing.T) {

@@ -46,11 +46,11 @@ func metricsConfig(cluster *simulatedCluster, address string) map[string]string 
 		"auth_token": "secret-token-of-the-test", "metrics_address": address}
 }
 
-func joiningPolicy() map[string]string {
-	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image",
+func joiningPolicy(more ...string) map[string]string {
+	return completePolicy(append([]string{"networks", "default/vlan10", "namespace", "nomad", "image",
 		"default/ubuntu-24.04", "user_data",
-		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"+
-			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n")
+		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n" +
+			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}, more...)...)
 }
 
 func scrape(t *testing.T, address string) (text string, ok bool) {
