@@ -117,7 +117,7 @@ void ConfigReader::AddFault(std::string_view key, const Fault& fault, const Give
 void ConfigReader::AddProblem(std::string_view key, std::string_view what, std::string_view hint) {
   std::string text = PrintableKey(key) + ": " + std::string(what);
   if (!hint.empty()) text += "; " + std::string(hint);
-  problems_.push_back({OrderOf(key), std::move(text)});
+  problems_.emplace(OrderOf(key), std::move(text));
 }
 
 void ConfigReader::AddWarning(std::string_view key, std::string_view text) {
@@ -151,10 +151,8 @@ absl::Status ConfigReader::Finish() {
     if (!consumed_.contains(key)) AddProblem(key, "unknown key", UnknownKeyHint(section_, key));
   }
   if (problems_.empty()) return absl::OkStatus();
-  std::stable_sort(problems_.begin(), problems_.end(),
-                   [](const Problem& a, const Problem& b) { return a.order < b.order; });
-  const std::string message =
-      absl::StrJoin(problems_, "\n", [](std::string* all, const Problem& p) { *all += p.text; });
+  const std::string message = absl::StrJoin(
+      problems_, "\n", [](std::string* all, const auto& problem) { *all += problem.second; });
   return base::InvalidArgument(base::WithoutSecrets(message));
 }
 

@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SRC_CONFIG_CONFIG_READER_H_
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -99,11 +100,6 @@ class ConfigReader {
   absl::Status Finish();
 
  private:
-  struct Problem {
-    std::size_t order;  // of the key in the option table
-    std::string text;
-  };
-
   void CheckNeeds();
   std::optional<std::string> DefaultOf(std::string_view key) const;
   std::size_t OrderOf(std::string_view key) const;
@@ -112,7 +108,7 @@ class ConfigReader {
   const StringMap& values_;
   const StringMap environment_;
   std::set<std::string, std::less<>> consumed_;
-  std::vector<Problem> problems_;
+  std::multimap<std::size_t, std::string> problems_;  // by the key's place in the option table
   std::vector<std::string> warnings_;
   std::vector<base::Secret> secrets_;
 };

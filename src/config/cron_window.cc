@@ -40,6 +40,7 @@ struct CronField {
   bool is_day_of_week() const { return names.size() == kWeekdays.size(); }
 };
 
+enum : std::size_t { kMinute, kHour, kDayOfMonth, kMonth, kDayOfWeek };
 constexpr std::array<CronField, 5> kCronFields = {{{"minute", 0, 59},
                                                    {"hour", 0, 23},
                                                    {"day of month", 1, 31},
@@ -68,7 +69,7 @@ absl::StatusOr<int> CronValue(const CronField& field, std::string_view text) {
 }
 
 // "*", "2", "1-5", and with a step "*/5" or "0-30/10".
-absl::Status AddCronItem(const CronField& field, std::string_view item, std::vector<bool>* values) {
+absl::Status AddCronItem(const CronField& field, std::string_view item, std::bitset<60>* values) {
   const std::size_t slash = item.find('/');
   const std::string_view range = item.substr(0, slash);
   const std::size_t dash = range.find('-');
@@ -97,17 +98,8 @@ absl::Status AddCronItem(const CronField& field, std::string_view item, std::vec
   }
   if (last < first) return WrongCron(field, item, "ends before it begins");
   for (int value = first; value <= last; value += step) {
-    values->at(static_cast<std::size_t>(field.is_day_of_week() ? value % 7 : value)) = true;
+    values->set(static_cast<std::size_t>(field.is_day_of_week() ? value % 7 : value));
   }
-  return absl::OkStatus();
-}
-
-template <std::size_t N>
-absl::Status ReadCronField(const CronField& field, std::string_view text, std::bitset<N>* target) {
-  std::vector<bool> values(N);
-  const std::vector<std::string> items = absl::StrSplit(base::ToAbsl(text), ',');
-  for (const std::string& item : items) NH_RETURN_IF_ERROR(AddCronItem(field, item, &values));
-  for (std::size_t i = 0; i < N; ++i) (*target)[i] = values[i];
   return absl::OkStatus();
 }
 
@@ -128,27 +120,29 @@ absl::StatusOr<CronWindow> CronWindow::Parse(std::string_view text) {
                                  " fields, not five of cron and a duration");
   }
   CronWindow window;
-  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[0], fields[0], &window.minutes_));
-  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[1], fields[1], &window.hours_));
-  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[2], fields[2], &window.days_of_month_));
-  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[3], fields[3], &window.months_));
-  NH_RETURN_IF_ERROR(ReadCronField(kCronFields[4], fields[4], &window.days_of_week_));
-  window.restricts_days_of_month_ = fields[2] != "*";
-  window.restricts_days_of_week_ = fields[4] != "*";
+  for (std::size_t i = 0; i < kCronFields.size(); ++i) {
+    const std::vector<std::string> items = absl::StrSplit(fields[i], ',');
+    for (const std::string& item : items) {
+      NH_RETURN_IF_ERROR(AddCronItem(kCronFields[i], item, &window.fires_[i]));
+    }
+  }
+  window.restricts_days_of_month_ = fields[kDayOfMonth] != "*";
+  window.restricts_days_of_week_ = fields[kDayOfWeek] != "*";
   NH_ASSIGN_OR_RETURN(window.duration_, ReadOpenFor(fields[5]));
   // Every day of a month occurs within eight years.
   const sys_days begin = std::chrono::year(2000) / 1 / 1;
   for (sys_days day = begin; day < begin + std::chrono::years(8); day += days(1)) {
     if (window.FiresOn(day)) return window;
   }
-  return WrongCron(kCronFields[2], fields[2], "never comes in the months \"" + fields[3] + "\"");
+  return WrongCron(kCronFields[kDayOfMonth], fields[kDayOfMonth],
+                   "never comes in the months \"" + fields[kMonth] + "\"");
 }
 
 bool CronWindow::FiresOn(sys_days day) const {
   const std::chrono::year_month_day date(day);
-  if (!months_[static_cast<unsigned>(date.month())]) return false;
-  const bool in_month = days_of_month_[static_cast<unsigned>(date.day())];
-  const bool in_week = days_of_week_[std::chrono::weekday(day).c_encoding()];
+  if (!fires_[kMonth][static_cast<unsigned>(date.month())]) return false;
+  const bool in_month = fires_[kDayOfMonth][static_cast<unsigned>(date.day())];
+  const bool in_week = fires_[kDayOfWeek][std::chrono::weekday(day).c_encoding()];
   return restricts_days_of_month_ && restricts_days_of_week_ ? in_month || in_week
                                                              : in_month && in_week;
 }
@@ -156,8 +150,8 @@ bool CronWindow::FiresOn(sys_days day) const {
 bool CronWindow::FiresAt(base::WallTime minute) const {
   const sys_days day = std::chrono::floor<days>(minute);
   const std::chrono::hh_mm_ss time(minute - day);
-  return hours_[static_cast<std::size_t>(time.hours().count())] &&
-         minutes_[static_cast<std::size_t>(time.minutes().count())] && FiresOn(day);
+  return fires_[kHour][static_cast<std::size_t>(time.hours().count())] &&
+         fires_[kMinute][static_cast<std::size_t>(time.minutes().count())] && FiresOn(day);
 }
 
 bool CronWindow::IsOpen(base::WallTime time) const {

@@ -29,18 +29,12 @@ constexpr std::int64_t kLargestConcurrency = 1000;
 constexpr char kNoFile[] = "no such file";
 constexpr std::string_view kTemplatePrefix = "HARVESTER_TEMPLATE_";
 
-ValueOr<int> Concurrency(const std::string& text) {
-  ValueOr<std::int64_t> count = CountUpTo(text, kLargestConcurrency);
-  if (Fault* const fault = std::get_if<Fault>(&count)) return std::move(*fault);
-  return static_cast<int>(std::get<std::int64_t>(count));
+ValueOr<std::int64_t> Concurrency(const std::string& text) {
+  return CountUpTo(text, kLargestConcurrency);
 }
 
 ValueOr<std::string> LogLevel(const std::string& text) {
-  const std::string level = base::AsciiLower(text);
-  for (const std::string_view known : {"trace", "debug", "info", "warn", "error"}) {
-    if (level == known) return level;
-  }
-  return Fault{"must be one of trace, debug, info, warn, error", "choose one"};
+  return OneOfNames({"trace", "debug", "info", "warn", "error"}, base::AsciiLower(text));
 }
 
 // True if the text is a path. Tokens do not start like one (a JWT starts with "ey", Rancher's and

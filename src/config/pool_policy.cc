@@ -10,8 +10,10 @@
 #include <variant>
 #include <vector>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "config_reader.h"
 #include "values.h"
@@ -105,7 +107,13 @@ void ReadNodes(ConfigReader& reader, PoolPolicy* policy) {
 void ReadTemplate(ConfigReader& reader, const std::string& key, std::optional<std::string>* text,
                   std::optional<std::string>* file) {
   const std::string file_key = key + "_file";
-  reader.Read(key, Text, text);
+  const auto parse = [&](const std::string& given) -> ValueOr<std::string> {
+    const std::string_view line = base::TrimAsciiSpace(given);
+    if (!line.starts_with('/') || line.find('\n') != std::string_view::npos) return Text(given);
+    return Fault{"must be the text itself, and is the path of a file",
+                 "give the path as " + file_key + " instead", false};
+  };
+  reader.Read(key, parse, text);
   reader.Read(file_key, FilePath, file);
   if (reader.Find(key).has_value() && reader.Find(file_key).has_value()) {
     reader.AddProblem(key, "given together with " + file_key, "remove one of them");
@@ -184,12 +192,6 @@ void ReadPlacement(ConfigReader& reader, PoolPolicy* policy) {
   }
 }
 
-ValueOr<std::int64_t> Seconds(const std::string& text) {
-  ValueOr<std::chrono::seconds> seconds = WholeSeconds(text);
-  if (Fault* const fault = std::get_if<Fault>(&seconds)) return std::move(*fault);
-  return std::get<std::chrono::seconds>(seconds).count();
-}
-
 std::vector<std::string> Names(std::string_view choices) {
   return absl::StrSplit(base::ToAbsl(choices), ',');
 }
@@ -220,7 +222,7 @@ void ReadField(ConfigReader& reader, const policy::MachineField& field,
     case kQuantity:
       return ReadValue<std::int64_t>(reader, field.key, Bytes, values);
     case kSeconds:
-      return ReadValue<std::int64_t>(reader, field.key, Seconds, values);
+      return ReadValue<std::int64_t>(reader, field.key, WholeSeconds, values);
   }
 }
 
@@ -270,11 +272,7 @@ void CheckTemplates(ConfigReader& reader, const TemplateCheck& check, const Pool
     if (!source->has_value()) continue;
     const absl::Status checked = check(policy, key, **source);
     if (checked.ok()) continue;
-    std::string why = base::Message(checked);
-    for (std::size_t end = why.find('\n'); end != std::string::npos; end = why.find('\n', end)) {
-      why.replace(end, 1, "; ");
-    }
-    reader.AddProblem(key, why, "");
+    reader.AddProblem(key, absl::StrReplaceAll(base::Message(checked), {{"\n", "; "}}), "");
   }
 }
 

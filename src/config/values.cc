@@ -19,37 +19,13 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/base_url.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 
 namespace nomad_harvester::config {
 namespace {
 
 // A longer duration added to a time could overflow: 2^63 ns are 292 years from 1970.
-constexpr base::Duration kMaxDuration = std::chrono::hours(24 * 365 * 10);
-constexpr char kMaxDurationText[] = "87600h";
-
-ValueOr<base::Duration> AnyDuration(const std::string& text) {
-  const absl::StatusOr<base::Duration> duration = base::ParseGoDuration(text);
-  if (!duration.ok()) {
-    return Fault{"must be a duration", "write one such as \"90s\", \"15m\" or \"1h30m\""};
-  }
-  if (*duration > kMaxDuration || *duration < -kMaxDuration) {
-    return Fault{"too long", std::string("ten years, \"") + kMaxDurationText + "\", are the limit"};
-  }
-  return *duration;
-}
-
-constexpr std::size_t kMaxHost = 253;
-
-bool IsHostCharacter(unsigned char c) {
-  return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
-}
-
-bool IsHost(std::string_view host) {
-  return !host.empty() && host.size() <= kMaxHost && host.front() != '.' &&
-         std::all_of(host.begin(), host.end(), IsHostCharacter);
-}
+constexpr base::Duration kMaxDuration = std::chrono::hours(87600);
 
 bool IsIpv6(const std::string& text) {
   in6_addr address{};
@@ -94,12 +70,11 @@ ValueOr<std::string> FilePath(const std::string& text) {
 }
 
 ValueOr<base::Secret> Token(const std::string& text) {
-  if (text.empty()) return Fault{"must not be empty", "give a value or remove the key", false};
-  if (!base::IsVisibleAscii(text)) {
+  if (!text.empty() && !base::IsVisibleAscii(text)) {
     return Fault{"must not contain white space, control or non-ASCII characters",
                  "give the bare token; its value is not shown", false};
   }
-  return base::Secret(text);
+  return SecretText(text);
 }
 
 ValueOr<base::Secret> SecretText(const std::string& text) {
@@ -114,8 +89,19 @@ ValueOr<bool> Boolean(const std::string& text) {
   return *value;
 }
 
+ValueOr<base::Duration> SignedDuration(const std::string& text) {
+  const absl::StatusOr<base::Duration> duration = base::ParseGoDuration(text);
+  if (!duration.ok()) {
+    return Fault{"must be a duration", "write one such as \"90s\", \"15m\" or \"1h30m\""};
+  }
+  if (*duration > kMaxDuration || *duration < -kMaxDuration) {
+    return Fault{"too long", "ten years, \"87600h\", are the limit"};
+  }
+  return *duration;
+}
+
 ValueOr<base::Duration> PositiveDuration(const std::string& text) {
-  ValueOr<base::Duration> duration = AnyDuration(text);
+  ValueOr<base::Duration> duration = SignedDuration(text);
   const base::Duration* const value = std::get_if<base::Duration>(&duration);
   if (value != nullptr && *value <= base::Duration::zero()) {
     return Fault{"must be longer than 0", "write a duration such as \"90s\", \"15m\" or \"1h30m\""};
@@ -132,8 +118,6 @@ ValueOr<base::Duration> Expiry(const std::string& text) {
   return duration;
 }
 
-ValueOr<base::Duration> SignedDuration(const std::string& text) { return AnyDuration(text); }
-
 ValueOr<CronWindow> Window(const std::string& text) {
   const absl::StatusOr<CronWindow> window = CronWindow::Parse(text);
   if (window.ok()) return *window;
@@ -142,12 +126,12 @@ ValueOr<CronWindow> Window(const std::string& text) {
                "such as \"0 2 * * 1-5 4h\""};
 }
 
-ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text) {
+ValueOr<std::int64_t> WholeSeconds(const std::string& text) {
   ValueOr<base::Duration> duration = PositiveDuration(text);
   if (Fault* const fault = std::get_if<Fault>(&duration)) return std::move(*fault);
   const base::Duration value = std::get<base::Duration>(duration);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(value);
-  if (seconds == value) return seconds;
+  if (seconds == value) return seconds.count();
   return Fault{"must be whole seconds", "write a duration such as \"90s\" or \"5m\""};
 }
 
@@ -244,7 +228,8 @@ ValueOr<std::string> NomadAddress(const std::string& text) {
 }
 
 ValueOr<std::string> HostName(const std::string& text) {
-  if (IsHost(text) || IsIpv6(text)) return text;
+  const auto url = http::ParseBaseUrl("https://" + http::BracketedHost(text));
+  if (url.ok() && url->host == text) return text;
   return Fault{"must be a host name or an IP address", "write it without scheme and port"};
 }
 

@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -36,7 +35,7 @@ ValueOr<base::Duration> Expiry(const std::string& text);
 ValueOr<base::Duration> SignedDuration(const std::string& text);
 ValueOr<CronWindow> Window(const std::string& text);
 // A positive duration without a fraction of a second.
-ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text);
+ValueOr<std::int64_t> WholeSeconds(const std::string& text);
 
 // A whole number from 1 to `largest`.
 ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);

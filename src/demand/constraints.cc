@@ -11,6 +11,7 @@
 #include "nomad_harvester/base/parse.h"
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "versions.h"
 
@@ -47,22 +48,12 @@ bool IsUnique(std::string_view target) {
          target.starts_with("${meta.unique.");
 }
 
-// For numbers that Go's strconv would parse, too: without white space around.
-template <typename Number, typename Parse>
-std::optional<Number> ParseNumber(std::string_view text, const Parse& parse) {
-  Number number{};
-  if (text.empty() || base::TrimAsciiSpace(text) != text || !parse(std::string(text), &number)) {
-    return std::nullopt;
-  }
-  return number;
-}
-std::optional<std::int64_t> ParseInteger(std::string_view text) {
-  return ParseNumber<std::int64_t>(
-      text, [](const std::string& t, std::int64_t* n) { return absl::SimpleAtoi(t, n); });
-}
+// As Go's strconv does: without white space around.
 std::optional<double> ParseFloat(std::string_view text) {
-  return ParseNumber<double>(
-      text, [](const std::string& t, double* n) { return absl::SimpleAtod(t, n); });
+  double number = 0;
+  const bool parsed =
+      base::TrimAsciiSpace(text) == text && absl::SimpleAtod(std::string(text), &number);
+  return parsed ? std::optional(number) : std::nullopt;
 }
 
 template <typename T>
@@ -75,7 +66,7 @@ bool IsOrdered(std::string_view op, const T& left, const T& right) {
 
 // As integers if both are, else as floats, else by their bytes.
 bool CheckOrder(std::string_view op, std::string_view left, std::string_view right) {
-  if (const auto a = ParseInteger(left), b = ParseInteger(right); a && b) {
+  if (const auto a = base::ParseInt(left), b = base::ParseInt(right); a.ok() && b.ok()) {
     return IsOrdered(op, *a, *b);
   }
   if (const auto a = ParseFloat(left), b = ParseFloat(right); a && b) return IsOrdered(op, *a, *b);
@@ -236,19 +227,9 @@ Truth ConstraintCheck::MatchesRegexp(std::string_view text, std::string_view pat
 }
 
 bool MatchesGlob(std::string_view pattern, std::string_view text) {
-  const std::vector<std::string> parts = absl::StrSplit(std::string(pattern), '*');
-  if (parts.size() == 1) return pattern == text;
-  const std::string& front = parts.front();
-  const std::string& back = parts.back();
-  if (text.size() < front.size() + back.size()) return false;
-  if (!text.starts_with(front) || !text.ends_with(back)) return false;
-  text = text.substr(front.size(), text.size() - front.size() - back.size());
-  for (std::size_t i = 1; i + 1 < parts.size(); ++i) {
-    const std::size_t at = text.find(parts[i]);
-    if (at == std::string_view::npos) return false;
-    text.remove_prefix(at + parts[i].size());
-  }
-  return true;
+  const std::string regexp =
+      absl::StrReplaceAll(re2::RE2::QuoteMeta(std::string(pattern)), {{"\\*", "(?s).*"}});
+  return re2::RE2::FullMatch(std::string(text), re2::RE2(regexp, re2::RE2::Latin1));
 }
 
 }  // namespace nomad_harvester::demand

@@ -12,6 +12,7 @@ DistinctCounts::DistinctCounts(const Group& group, std::vector<OfJob>* of_job,
     const Distinct& distinct = group.distinct[i];
     for (const OfJob& there : *of_job_) {
       if (!distinct.whole_job && there.group != group.name) continue;
+      if (there.leaves && distinct.property != kEveryHost) continue;
       const auto value = ValueAt(there.spot, distinct.property);
       if (value.has_value()) used_[i][*value] += there.count;
     }

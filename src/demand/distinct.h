@@ -30,6 +30,9 @@ struct OfJob {
   Spot spot{};
   std::string group{};
   std::int64_t count = 1;
+  // Its values are free. A host is used until its client has ended the work
+  // (hashicorp/nomad:scheduler/context.go, ProposedAllocs).
+  bool leaves = false;
 };
 
 // Remembers where the work of jobs is that ask for it.
@@ -61,6 +64,10 @@ class DistinctCounts {
 
   // How many of `wanted` may go there.
   std::int64_t Limit(const Spot& spot, std::int64_t wanted);
+  // How many already count for the constraint of this number.
+  std::int64_t Used(std::size_t constraint, const std::string& value) {
+    return used_[constraint][value];
+  }
   // Remembers them for this group and for the others of the job.
   void Add(const Spot& spot, std::int64_t count);
   // Of the constraint that refused a new node last: whether a value was not known, and its text.

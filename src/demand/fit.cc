@@ -15,6 +15,7 @@
 #include "nomad_harvester/demand/names.h"
 
 #include "constraints.h"
+#include "distinct.h"
 #include "pool_nodes.h"
 #include "requirements.h"
 #include "room.h"
@@ -76,14 +77,8 @@ std::string NotCompared(const Group& group) {
 // Makes the group as large as what runs, which may be of an older version of its job: Nomad places
 // that again while a deployment goes on.
 void GrowTo(const Placed& placed, std::int64_t cpu_per_core, std::shared_ptr<const Group>& group) {
-  const auto hold = [&](Resources& need) {
-    need.cpu = std::max(need.cpu, placed.uses.cpu - placed.uses.cores * cpu_per_core);
-    need.memory_mb = std::max(need.memory_mb, placed.uses.memory_mb);
-    need.disk_mb = std::max(need.disk_mb, placed.uses.disk_mb);
-    need.cores = std::max(need.cores, placed.uses.cores);
-  };
   Resources need = group->need;
-  hold(need);
+  GrowToHold(placed, cpu_per_core, need);
   if (AmountsOf(need) == AmountsOf(group->need)) return;
   auto larger = std::make_shared<Group>(*group);
   larger->need = std::move(need);
@@ -128,8 +123,6 @@ struct Options {
   std::string asks{};         // for what
 };
 
-using ValueCounts = std::map<std::string, std::int64_t>;
-
 class FitCheck {
  public:
   FitCheck(const World& world, const std::set<std::string>& leaving);
@@ -157,10 +150,8 @@ class FitCheck {
   std::size_t TakenByPorts(const Moving& moving) const;
   std::size_t TakenByDevices(const Moving& moving, const std::vector<const Place*>& places) const;
   std::size_t TakenByDistinct(const Moving& moving, const std::vector<const Place*>& places) const;
-  // For each of the group's distinct constraints, the values of the work that stays. A host is also
-  // used by work that leaves, until its client has ended it
-  // (hashicorp/nomad:scheduler/context.go, ProposedAllocs).
-  std::vector<ValueCounts> UsedBy(const Group& group) const;
+  // Of a group that asks for distinct nodes: where its job is.
+  std::vector<OfJob> PlacedOf(const Group& group) const;
   std::int64_t MovingOfJob(const Group& group) const;
 
   const World& world_;
@@ -330,19 +321,12 @@ std::optional<WaitingWork> FitCheck::WaitingOf(const Moving& moving) const {
 
 Options FitCheck::OptionsOf(const Moving& moving) const {
   const Group& group = *moving.group;
-  const std::vector<ValueCounts> used = UsedBy(group);
+  std::vector<OfJob> of_job = PlacedOf(group);
+  DistinctCounts counts(group, &of_job, new_node_);
   Options options;
   for (const Place& place : places_) {
-    const nomad::Node& node = *place.node->node;
-    if (emptied_.contains(node.id)) continue;
-    std::int64_t fit = place.room.HowMany(group, moving.count);
-    for (std::size_t i = 0; i < used.size() && fit > 0; ++i) {
-      const Value value = Resolve(group.distinct[i].property, node);
-      const auto there = used[i].find(std::string(value.text));
-      const std::int64_t left =
-          group.distinct[i].limit - (there == used[i].end() ? 0 : there->second);
-      fit = value.kind == Value::Kind::kText ? std::clamp<std::int64_t>(left, 0, fit) : 0;
-    }
+    if (emptied_.contains(place.node->node->id)) continue;
+    std::int64_t fit = counts.Limit({place.node}, place.room.HowMany(group, moving.count));
     const Requirement* not_known = nullptr;
     for (const Requirement* const each : moving.asked) {
       const Truth truth = each->On(place.number);
@@ -352,7 +336,7 @@ Options FitCheck::OptionsOf(const Moving& moving) const {
     if (fit == 0) continue;
     if (not_known != nullptr) {
       ++options.not_known;
-      options.asks = not_known->text();
+      options.asks = not_known->text;
       continue;
     }
     options.places.push_back(&place);
@@ -439,9 +423,10 @@ std::size_t FitCheck::TakenByDevices(const Moving& moving,
 std::size_t FitCheck::TakenByDistinct(const Moving& moving,
                                       const std::vector<const Place*>& places) const {
   const Group& group = *moving.group;
-  const std::vector<ValueCounts> used = UsedBy(group);
+  std::vector<OfJob> of_job = PlacedOf(group);
+  DistinctCounts counts(group, &of_job, new_node_);
   std::size_t taken = 0;
-  for (std::size_t i = 0; i < used.size(); ++i) {
+  for (std::size_t i = 0; i < group.distinct.size(); ++i) {
     const Distinct& distinct = group.distinct[i];
     std::map<std::string_view, std::size_t> nodes;  // by value
     for (const Place* const place : places) {
@@ -450,9 +435,7 @@ std::size_t FitCheck::TakenByDistinct(const Moving& moving,
     std::vector<double> costs;
     std::vector<std::size_t> sizes;
     for (const auto& [value, count] : nodes) {
-      const auto there = used[i].find(std::string(value));
-      const std::int64_t in_use = there == used[i].end() ? 0 : there->second;
-      costs.push_back(static_cast<double>(distinct.limit - in_use));
+      costs.push_back(static_cast<double>(distinct.limit - counts.Used(i, std::string(value))));
       sizes.push_back(count);
     }
     const std::int64_t others = (distinct.whole_job ? MovingOfJob(group) : moving.count) - 1;
@@ -464,21 +447,16 @@ std::size_t FitCheck::TakenByDistinct(const Moving& moving,
   return taken;
 }
 
-std::vector<ValueCounts> FitCheck::UsedBy(const Group& group) const {
-  std::vector<ValueCounts> used(group.distinct.size());
-  const auto work = used.empty() ? work_of_.end() : work_of_.find({group.ns, group.job});
-  if (work == work_of_.end()) return used;
+std::vector<OfJob> FitCheck::PlacedOf(const Group& group) const {
+  std::vector<OfJob> all;
+  const auto work = group.distinct.empty() ? work_of_.end() : work_of_.find({group.ns, group.job});
+  if (work == work_of_.end()) return all;
   for (const auto& [node, placed] : work->second) {
-    const bool stays = !emptied_.contains(node->node->id) && !IsEmptied(*node) && !placed->leaves &&
-                       !placed->stops;
-    for (std::size_t i = 0; i < used.size(); ++i) {
-      if (!stays && group.distinct[i].property != kEveryHost) continue;
-      if (!group.distinct[i].whole_job && placed->group != group.name) continue;
-      const Value value = Resolve(group.distinct[i].property, *node->node);
-      if (value.kind == Value::Kind::kText) ++used[i][std::string(value.text)];
-    }
+    const bool leaves =
+        emptied_.contains(node->node->id) || IsEmptied(*node) || placed->leaves || placed->stops;
+    all.push_back({.spot = {node}, .group = placed->group, .leaves = leaves});
   }
-  return used;
+  return all;
 }
 
 std::int64_t FitCheck::MovingOfJob(const Group& group) const {

@@ -14,7 +14,12 @@ namespace nomad_harvester::demand {
 class IdleWindow {
  public:
   // Adds a count, and returns the highest one that is not older than `idle_for`. Times do not fall.
-  std::int64_t Add(base::MonoTime now, base::Duration idle_for, std::int64_t count);
+  std::int64_t Add(base::MonoTime now, base::Duration idle_for, std::int64_t count) {
+    while (!steps_.empty() && steps_.back().count <= count) steps_.pop_back();
+    steps_.push_back({now, count});
+    while (now - steps_.front().at > idle_for) steps_.pop_front();
+    return steps_.front().count;
+  }
   bool empty() const { return steps_.empty(); }
 
  private:

@@ -12,12 +12,10 @@
 namespace nomad_harvester::demand {
 namespace {
 
-double ShareOf(const Group& group, const Resources& of) {
-  const auto share = [](std::int64_t need, std::int64_t all) {
-    return static_cast<double>(need) / static_cast<double>(std::max<std::int64_t>(1, all));
-  };
-  return std::max({share(group.need.cpu, of.cpu), share(group.need.memory_mb, of.memory_mb),
-                   share(group.need.disk_mb, of.disk_mb), share(group.need.cores, of.cores)});
+double LargestShare(const Group& group, const Resources& of) {
+  double share = 0;
+  for (const auto each : kEachAmount) share = std::max(share, ShareOf(group.need.*each, of.*each));
+  return share;
 }
 
 // Of allocations that Nomad has told to migrate, a blocked evaluation may count some or all.
@@ -74,7 +72,7 @@ std::vector<Item> ItemsOf(const Query& query, const World& world, const Resource
   }
   AddLeaving(world, items);
   for (const Headroom& headroom : query.headroom) items.push_back(MakeHeadroom(headroom));
-  for (Item& item : items) item.share = ShareOf(*item.demand.group, scale);
+  for (Item& item : items) item.share = LargestShare(*item.demand.group, scale);
   std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
     const auto key = [](const Item& item) {
       const Group& group = *item.demand.group;

@@ -161,14 +161,14 @@ class Packer {
   void MakeBins();
 
   void PackItem(Item& item);
-  void PackIntoKnown(Item& item, const Asked& asked, DistinctCounts& counts, std::int64_t& left);
-  void PackIntoNew(Item& item, DistinctCounts& counts, std::int64_t& left);
+  void PackIntoKnown(Item& item, const Asked& asked, DistinctCounts& counts);
+  void PackIntoNew(Item& item, DistinctCounts& counts);
   // One new node will show what becomes of the rest.
   void WaitForProbe(Item& item);
   // Says what stands against a new node; nullopt: nothing does.
   std::optional<std::pair<Verdict, std::string>> Objection(const Asked& asked) const;
   std::string WhyNoModel(const Group& group, const DistinctCounts& counts) const;
-  void Take(Bin& bin, Item& item, std::int64_t count, DistinctCounts& counts, std::int64_t& left);
+  void Take(Bin& bin, Item& item, std::int64_t count, DistinctCounts& counts);
   Demand Count();
 
   const Query& query_;
@@ -218,8 +218,8 @@ void Packer::ListSystem() {
   for (const auto& group : world_.system) {
     if (!group->runnable) continue;
     const Asked asked = requirements_.Of(*group);
-    const bool refused = std::any_of(
-        asked.begin(), asked.end(), [](const Requirement* r) { return r->on_new() == Truth::kNo; });
+    const bool refused = std::any_of(asked.begin(), asked.end(),
+                                     [](const Requirement* r) { return r->on_new == Truth::kNo; });
     if (!refused) system_.push_back(group.get());
   }
   std::sort(system_.begin(), system_.end(), [](const Group* a, const Group* b) {
@@ -267,8 +267,7 @@ void Packer::MakeBins() {
 void Packer::PackItem(Item& item) {
   GroupDemand& demand = item.demand;
   const Group& group = *demand.group;
-  std::int64_t& left = item.left;
-  left = demand.pending;
+  item.left = demand.pending;
   if (!group.runnable) {
     demand.verdict = Verdict::kNotRunnable;
     demand.why = "its job is stopped";
@@ -281,15 +280,15 @@ void Packer::PackItem(Item& item) {
   }
   const Asked asked = item.is_headroom ? Asked() : requirements_.Of(group);
   for (const Requirement* const each : asked) {
-    if (!each->IsOfPool() || each->on_new() != Truth::kNo || each->IsMetAnywhere()) continue;
+    if (!each->IsOfPool() || each->on_new != Truth::kNo || each->IsMetAnywhere()) continue;
     demand.verdict = Verdict::kOtherPool;
-    demand.why = each->text();
+    demand.why = each->text;
     return;
   }
   DistinctCounts counts(group, jobs_.Of(group), new_node_);
-  PackIntoKnown(item, asked, counts, left);
-  demand.fits = demand.pending - left;
-  if (left == 0) return;
+  PackIntoKnown(item, asked, counts);
+  demand.fits = demand.pending - item.left;
+  if (item.left == 0) return;
   if (auto objection = Objection(asked)) {
     std::tie(demand.verdict, demand.why) = *std::move(objection);
     if (demand.verdict == Verdict::kCannotTell && new_node_.known().nodes().empty()) {
@@ -308,7 +307,7 @@ void Packer::PackItem(Item& item) {
     demand.why = LeavesRoom() + ": nodes may lack its volume or its host network";
     return;
   }
-  PackIntoNew(item, counts, left);
+  PackIntoNew(item, counts);
   if (item.leaves_room && demand.why.empty()) demand.why = LeavesRoom() + ": see why";
 }
 
@@ -317,8 +316,7 @@ void Packer::WaitForProbe(Item& item) {
   if (most_added_ > 0) item.left = 0;
 }
 
-void Packer::PackIntoKnown(Item& item, const Asked& asked, DistinctCounts& counts,
-                           std::int64_t& left) {
+void Packer::PackIntoKnown(Item& item, const Asked& asked, DistinctCounts& counts) {
   const Group& group = *item.demand.group;
   const auto fitting = [&](const Bin& bin, std::int64_t wanted) -> std::int64_t {
     const std::int64_t count = bin.room.HowMany(group, wanted);
@@ -329,13 +327,13 @@ void Packer::PackIntoKnown(Item& item, const Asked& asked, DistinctCounts& count
     return has_all ? counts.Limit(bin.spot, count) : 0;
   };
   bins_.ForEachThatMayHold(group, [&](Bin& bin) {
-    if (left == 0) return false;
+    if (item.left == 0) return false;
     if (item.overdue && !bin.fresh) return true;
-    const std::int64_t count = fitting(bin, left);
-    if (count > 0) Take(bin, item, count, counts, left);
+    const std::int64_t count = fitting(bin, item.left);
+    if (count > 0) Take(bin, item, count, counts);
     return true;
   });
-  std::int64_t unplaced = item.overdue ? left : 0;
+  std::int64_t unplaced = item.overdue ? item.left : 0;
   bins_.ForEachThatMayHold(group, [&](Bin& bin) {
     if (unplaced == 0 && !item.leaves_room) return false;
     if (bin.fresh || (unplaced == 0 && bin.counts)) return true;
@@ -352,20 +350,20 @@ void Packer::PackIntoKnown(Item& item, const Asked& asked, DistinctCounts& count
   });
 }
 
-void Packer::PackIntoNew(Item& item, DistinctCounts& counts, std::int64_t& left) {
+void Packer::PackIntoNew(Item& item, DistinctCounts& counts) {
   GroupDemand& demand = item.demand;
   const Group& group = *demand.group;
   const auto fill = [&](Bin& bin) {
-    const std::int64_t count = counts.Limit(bin.spot, bin.room.HowMany(group, left));
-    if (count > 0) Take(bin, item, count, counts, left);
+    const std::int64_t count = counts.Limit(bin.spot, bin.room.HowMany(group, item.left));
+    if (count > 0) Take(bin, item, count, counts);
     return count > 0;
   };
-  std::int64_t into_new = -left;
+  const std::int64_t before = item.left;
   new_bins_.ForEachThatMayHold(group, [&](Bin& bin) {
-    if (left > 0) fill(bin);
-    return left > 0;
+    if (item.left > 0) fill(bin);
+    return item.left > 0;
   });
-  while (left > 0 && demand.nodes < kMaxAddedForGroup &&
+  while (item.left > 0 && demand.nodes < kMaxAddedForGroup &&
          static_cast<std::int64_t>(new_bins_.all().size()) < most_added_) {
     const bool made = std::any_of(models_.begin(), models_.end(), [&](const Model& model) {
       Bin bin{.room = model.room, .spot = {nullptr, new_bins_.all().size()}};
@@ -379,23 +377,22 @@ void Packer::PackIntoNew(Item& item, DistinctCounts& counts, std::int64_t& left)
     }
     ++demand.nodes;
   }
-  into_new += left;
-  demand.verdict = demand.why.empty() || into_new != 0 ? Verdict::kNeedsNodes
-                   : counts.CannotTell()               ? Verdict::kCannotTell
-                                                       : Verdict::kImpossible;
-  if (left > 0 && demand.why.empty()) demand.why = "more nodes are not counted";
+  demand.verdict = demand.why.empty() || item.left != before ? Verdict::kNeedsNodes
+                   : counts.CannotTell()                     ? Verdict::kCannotTell
+                                                             : Verdict::kImpossible;
+  if (item.left > 0 && demand.why.empty()) demand.why = "more nodes are not counted";
 }
 
 std::optional<std::pair<Verdict, std::string>> Packer::Objection(const Asked& asked) const {
   const auto find = [&](Truth truth) {
     return std::find_if(asked.begin(), asked.end(),
-                        [&](const Requirement* r) { return r->on_new() == truth; });
+                        [&](const Requirement* r) { return r->on_new == truth; });
   };
   if (const auto no = find(Truth::kNo); no != asked.end()) {
-    return std::pair(Verdict::kImpossible, "a new node lacks what it asks for: " + (*no)->text());
+    return std::pair(Verdict::kImpossible, "a new node lacks what it asks for: " + (*no)->text);
   }
   if (const auto unknown = find(Truth::kCannotTell); unknown != asked.end()) {
-    return std::pair(Verdict::kCannotTell, "a new node may lack: " + (*unknown)->text());
+    return std::pair(Verdict::kCannotTell, "a new node may lack: " + (*unknown)->text);
   }
   return std::nullopt;
 }
@@ -407,12 +404,11 @@ std::string Packer::WhyNoModel(const Group& group, const DistinctCounts& counts)
   return lack + " on an empty node" + (largest.has_system ? " beside its system jobs" : "");
 }
 
-void Packer::Take(Bin& bin, Item& item, std::int64_t count, DistinctCounts& counts,
-                  std::int64_t& left) {
+void Packer::Take(Bin& bin, Item& item, std::int64_t count, DistinctCounts& counts) {
   bin.room.Take(*item.demand.group, count);
   bin.used = true;
   counts.Add(bin.spot, count);
-  left -= count;
+  item.left -= count;
 }
 
 Demand Packer::Count() {

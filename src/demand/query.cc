@@ -11,6 +11,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/demand/packing.h"
+#include "nomad_harvester/policy/strategies.h"
 
 #include "absl/strings/str_join.h"
 
@@ -18,13 +19,11 @@ namespace nomad_harvester::demand {
 namespace {
 
 // What a query asks for, by its first word.
-struct SubjectRow {
-  std::string_view name;
-  Subject subject;
-};
-constexpr std::array<SubjectRow, 3> kSubjects = {{{"nodes-needed", Subject::kNodesNeeded},
-                                                  {"overflow", Subject::kOverflow},
-                                                  {"room", Subject::kRoom}}};
+constexpr policy::Choice<Subject> kSubjects[] = {{"nodes-needed", Subject::kNodesNeeded},
+                                                 {"overflow", Subject::kOverflow},
+                                                 {"room", Subject::kRoom}};
+
+std::string NameOf(Subject subject) { return std::string(policy::NameIn(kSubjects, subject)); }
 
 // Splits where `separates` is true, outside of quotes and parentheses. Empty parts are dropped.
 template <typename Separates>
@@ -221,6 +220,8 @@ constexpr std::array<Key, 9> kKeys = {{
      Of(Subject::kOverflow), true},
 }};
 
+bool IsOf(const Key& key, Subject subject) { return (key.subjects & Of(subject)) != 0; }
+
 // The last word of "key = value", "key =value" or "key= value" at `i`.
 std::size_t EndOfPair(const std::vector<std::string_view>& words, std::size_t i) {
   const auto next = [&] { return i + 1 < words.size() ? words[i + 1] : std::string_view(); };
@@ -229,52 +230,49 @@ std::size_t EndOfPair(const std::vector<std::string_view>& words, std::size_t i)
   return i;
 }
 
-std::string UnknownKey(std::string_view name, const SubjectRow& subject) {
+std::string UnknownKey(std::string_view name, Subject subject) {
   std::vector<std::string> names;
   for (const Key& key : kKeys) {
-    if ((key.subjects & Of(subject.subject)) != 0) names.emplace_back(key.name);
+    if (IsOf(key, subject)) names.emplace_back(key.name);
   }
   const auto nearest = base::NearestName(name, names);
-  return base::Quoted(name) + " is no key of " + std::string(subject.name) +
+  return base::Quoted(name) + " is no key of " + NameOf(subject) +
          (nearest.has_value() ? "; did you mean " + *nearest + "?"
                               : "; the keys are " + absl::StrJoin(names, ", "));
 }
 
 // A query that begins with nothing known is read as one of the first.
-const SubjectRow& ReadSubject(std::vector<std::string_view>& words,
-                              std::vector<std::string>& problems) {
+Subject ReadSubject(std::vector<std::string_view>& words, std::vector<std::string>& problems) {
   std::vector<std::string> names;
-  names.reserve(kSubjects.size());
-  for (const SubjectRow& row : kSubjects) names.emplace_back(row.name);
+  for (const auto& choice : kSubjects) names.emplace_back(choice.name);
   const std::string first(words.empty() ? "" : words.front());
   const auto nearest = base::NearestName(first, names);
-  const SubjectRow* subject = kSubjects.data();
-  if (nearest.has_value()) {
-    words.erase(words.begin());
-    while (subject->name != *nearest) ++subject;
-  }
+  if (nearest.has_value()) words.erase(words.begin());
   if (nearest != first) {
     problems.push_back("a query begins with nodes-needed, overflow or room" +
                        (nearest.has_value() ? "; did you mean " + *nearest + "?"
                                             : ", such as \"nodes-needed node_class=batch\""));
   }
-  return *subject;
+  for (const auto& choice : kSubjects) {
+    if (choice.name == nearest) return choice.value;
+  }
+  return Subject::kNodesNeeded;
 }
 
 // What the query lacks.
-void AddMissing(const SubjectRow& subject, const std::vector<std::string_view>& seen,
+void AddMissing(Subject subject, const std::vector<std::string_view>& seen,
                 std::vector<std::string>& problems) {
   const auto is_given = [&](std::string_view name) {
     return std::find(seen.begin(), seen.end(), name) != seen.end();
   };
-  if ((kOfNodes & Of(subject.subject)) != 0 && !is_given("node_class") && !is_given("datacenter") &&
+  if (subject != Subject::kRoom && !is_given("node_class") && !is_given("datacenter") &&
       !is_given("node_pool")) {
     problems.emplace_back(
         "name the pool with at least one of node_class, datacenter and node_pool");
   }
   for (const Key& key : kKeys) {
-    if (!key.required || (key.subjects & Of(subject.subject)) == 0 || is_given(key.name)) continue;
-    problems.push_back(std::string(subject.name) + " needs " + std::string(key.name) + ": give " +
+    if (!key.required || !IsOf(key, subject) || is_given(key.name)) continue;
+    problems.push_back(NameOf(subject) + " needs " + std::string(key.name) + ": give " +
                        std::string(key.form));
   }
 }
@@ -292,10 +290,7 @@ std::string ToString(const Headroom& headroom) {
 }
 
 std::string ToString(const Query& query) {
-  const auto* const subject =
-      std::find_if(kSubjects.begin(), kSubjects.end(),
-                   [&](const SubjectRow& row) { return row.subject == query.subject; });
-  std::string text(subject->name);
+  std::string text = NameOf(query.subject);
   const auto add = [&text](const char* key, const std::string& value) {
     text += std::string(" ") + key + "=" + value;
   };
@@ -319,8 +314,7 @@ absl::StatusOr<Query> ParseQuery(std::string_view text) {
   Query query;
   std::vector<std::string> problems;
   std::vector<std::string_view> words = Split(text, IsSpace);
-  const SubjectRow& subject = ReadSubject(words, problems);
-  query.subject = subject.subject;
+  query.subject = ReadSubject(words, problems);
   std::vector<std::string_view> seen;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
@@ -334,10 +328,10 @@ absl::StatusOr<Query> ParseQuery(std::string_view text) {
     }
     const auto [name, value] = KeyAndValue(word);
     const auto* const key = std::find_if(kKeys.begin(), kKeys.end(), [&, named = name](auto& row) {
-      return row.name == named && (row.subjects & Of(subject.subject)) != 0;
+      return row.name == named && IsOf(row, query.subject);
     });
     if (key == kKeys.end()) {
-      problems.push_back(UnknownKey(name, subject));
+      problems.push_back(UnknownKey(name, query.subject));
       continue;
     }
     const bool twice = std::find(seen.begin(), seen.end(), name) != seen.end();
@@ -351,7 +345,7 @@ absl::StatusOr<Query> ParseQuery(std::string_view text) {
                          std::string(key->form));
     }
   }
-  AddMissing(subject, seen, problems);
+  AddMissing(query.subject, seen, problems);
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   return query;
 }

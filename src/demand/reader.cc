@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -18,15 +18,10 @@ namespace {
 
 using runtime::Context;
 
-// Requests for single jobs and nodes at a time; the client has slots besides.
-constexpr std::size_t kSideBySide = 20;
 // How often the lists are read until nothing was placed meanwhile.
 constexpr int kRounds = 3;
-
-absl::Status FirstError(const std::vector<absl::Status>& results) {
-  for (const absl::Status& result : results) NH_RETURN_IF_ERROR(result);
-  return absl::OkStatus();
-}
+// The version of an object that no list has: it is read.
+constexpr std::uint64_t kNotListed = std::numeric_limits<std::uint64_t>::max();
 
 bool Same(const std::vector<nomad::BlockedEvaluation>& a,
           const std::vector<nomad::BlockedEvaluation>& b) {
@@ -170,7 +165,7 @@ absl::StatusOr<std::shared_ptr<const Reader::KnownJob>> Reader::ReadJob(const Co
   if (absl::IsNotFound(job.status())) return nullptr;
   NH_RETURN_IF_ERROR(job);
   auto made = std::make_shared<KnownJob>();
-  made->index = job->job_modify_index;
+  made->modify_index = job->job_modify_index;
   for (const nomad::TaskGroup& group : job->groups) {
     made->groups.emplace(group.name, std::make_shared<const Group>(MakeGroup(*job, group)));
   }
@@ -179,65 +174,38 @@ absl::StatusOr<std::shared_ptr<const Reader::KnownJob>> Reader::ReadJob(const Co
 
 absl::StatusOr<Reader::Jobs> Reader::ReadJobs(const Context& context, const Reading& reading,
                                               const std::set<JobKey>& wanted) {
-  Jobs known;
-  std::vector<JobKey> to_read;
-  {
-    const base::MutexLock lock(mutex_);
-    for (const JobKey& key : wanted) {
-      const auto listed = reading.jobs.find(key);
-      const auto cached = jobs_.find(key);
-      const bool current = listed != reading.jobs.end() && cached != jobs_.end() &&
-                           cached->second->index >= listed->second;
-      if (current) {
-        known.insert(*cached);
-      } else {
-        to_read.push_back(key);
-      }
-    }
+  std::vector<std::pair<JobKey, std::uint64_t>> listed;
+  for (const JobKey& key : wanted) {
+    const auto found = reading.jobs.find(key);
+    listed.emplace_back(key, found == reading.jobs.end() ? kNotListed : found->second);
   }
-  std::vector<std::shared_ptr<const KnownJob>> read(to_read.size());
-  NH_RETURN_IF_ERROR(FirstError(runtime::ForEachBounded(
-      context, executor_, to_read.size(), kSideBySide, [&](std::size_t i) -> absl::Status {
-        NH_ASSIGN_OR_RETURN(read[i], ReadJob(context, to_read[i]));
-        if (read[i] == nullptr) return absl::OkStatus();
-        // At once: another job may fail, and the next call then continues.
-        const base::MutexLock lock(mutex_);
-        jobs_.insert_or_assign(to_read[i], read[i]);
-        return absl::OkStatus();
-      })));
+  NH_ASSIGN_OR_RETURN(const auto read,
+                      jobs_.Get(context, executor_, listed,
+                                [&](const JobKey& key) { return ReadJob(context, key); }));
+  Jobs known;
   for (std::size_t i = 0; i < read.size(); ++i) {
-    if (read[i] != nullptr) known.emplace(to_read[i], std::move(read[i]));
+    if (read[i] != nullptr) known.emplace(listed[i].first, read[i]);
   }
   return known;
-}
-
-void Reader::ForgetOtherJobs(const Reading& reading) {
-  const base::MutexLock lock(mutex_);
-  std::erase_if(jobs_, [&](const auto& entry) { return !reading.jobs.contains(entry.first); });
 }
 
 absl::StatusOr<Reading> Reader::ReadAll(const Context& context) {
   Reading reading;
   reading.begun = context.clock().Now();
-  std::optional<absl::StatusOr<Lists>> read;
-  const std::vector<std::function<absl::Status()>> reads = {[&] { return Verify(context); },
-                                                            [&] {
-                                                              read.emplace(ReadLists(context));
-                                                              return read->status();
-                                                            }};
-  const std::vector<absl::Status> results = runtime::ForEachBounded(
-      context, executor_, reads.size(), reads.size(), [&](std::size_t i) { return reads[i](); });
+  absl::Status verified;
+  absl::StatusOr<Lists> read;
+  runtime::CallAtOnce(context, executor_,
+                      {[&] { verified = Verify(context); }, [&] { read = ReadLists(context); }});
+  NH_RETURN_IF_ERROR(context.Check());  // else one may not have been called
   // What does not accept the token, or is no Nomad, verifies no rights. Without a token the review
   // itself fails (hashicorp/nomad:nomad/acl_endpoint.go, ResolveToken).
-  const bool names_the_right = absl::IsPermissionDenied(results.front());
-  if (!absl::IsPermissionDenied(results.back()) || !names_the_right) {
-    NH_RETURN_IF_ERROR(results.back());
-  }
-  NH_RETURN_IF_ERROR(FirstError(results));
-  Lists lists = **std::move(read);
+  const bool names_the_right = absl::IsPermissionDenied(verified);
+  if (!absl::IsPermissionDenied(read.status()) || !names_the_right) NH_RETURN_IF_ERROR(read);
+  NH_RETURN_IF_ERROR(verified);
+  Lists lists = *std::move(read);
   reading.at = context.clock().WallNow();
   for (const auto& [key, job] : lists.jobs) reading.jobs.emplace(key, job.job_modify_index);
-  ForgetOtherJobs(reading);
+  jobs_.KeepOnly(reading.jobs);
   NH_ASSIGN_OR_RETURN(const Jobs jobs, ReadJobs(context, reading, WantedOf(lists)));
   for (const nomad::Placement& each : lists.placements) {
     reading.work[each.node_id].push_back(MakePlaced(each));
@@ -292,59 +260,33 @@ void Reader::AddPending(Lists& lists, const Jobs& jobs, Reading* reading) {
   pending_since_ = std::move(since);
 }
 
-void Reader::ForgetOthers(const std::vector<nomad::Node>& listed) {
-  std::set<std::string_view> ids;
-  for (const nomad::Node& node : listed) ids.insert(node.id);
-  std::erase_if(nodes_, [&](const auto& entry) { return !ids.contains(entry.first); });
-}
-
-absl::StatusOr<Reader::Nodes> Reader::ReadNodes(const Context& context, const Reading& reading,
-                                                const std::vector<const nomad::Node*>& stubs) {
-  Nodes nodes(stubs.size());
-  std::vector<std::size_t> to_read;
-  {
-    const base::MutexLock lock(mutex_);
-    for (std::size_t i = 0; i < stubs.size(); ++i) {
-      const auto known = nodes_.find(stubs[i]->id);
-      const bool current =
-          known != nodes_.end() && known->second->modify_index >= stubs[i]->modify_index;
-      if (current) {
-        nodes[i] = known->second;
-      } else {
-        to_read.push_back(i);
-      }
-    }
-  }
-  NH_RETURN_IF_ERROR(FirstError(runtime::ForEachBounded(
-      context, executor_, to_read.size(), kSideBySide, [&](std::size_t i) -> absl::Status {
-        std::shared_ptr<const nomad::Node>& node = nodes[to_read[i]];
-        auto full = client_->GetNode(context, stubs[to_read[i]]->id);
-        if (absl::IsNotFound(full.status())) return absl::OkStatus();  // purged since it was listed
-        NH_RETURN_IF_ERROR(full);
-        node = std::make_shared<const nomad::Node>(std::move(full->value));
-        // At once, as for jobs.
-        const base::MutexLock lock(mutex_);
-        nodes_.insert_or_assign(node->id, node);
-        return absl::OkStatus();
-      })));
-  const base::MutexLock lock(mutex_);
-  ForgetOthers(reading.nodes);
-  return nodes;
-}
-
 absl::StatusOr<World> Reader::WorldOf(const Context& context, const Reading& reading,
                                       const nodepool::PoolIdentity& pool,
                                       const std::set<std::string>& emptied) {
   World world{.at = reading.at};
   world.pending = reading.pending;
   world.system = reading.system;
-  std::vector<const nomad::Node*> stubs;
+  std::set<std::string_view> ids;
+  std::vector<std::pair<std::string, std::uint64_t>> wanted;
   for (const nomad::Node& stub : reading.nodes) {
+    ids.insert(stub.id);
     // What it loses may come to this pool.
     const bool may_lose_work = !emptied.empty() && !stub.eligible && reading.work.contains(stub.id);
-    if (pool.Contains(stub) || emptied.contains(stub.id) || may_lose_work) stubs.push_back(&stub);
+    if (pool.Contains(stub) || emptied.contains(stub.id) || may_lose_work) {
+      wanted.emplace_back(stub.id, stub.modify_index);
+    }
   }
-  NH_ASSIGN_OR_RETURN(const Nodes nodes, ReadNodes(context, reading, stubs));
+  NH_ASSIGN_OR_RETURN(
+      const auto nodes,
+      nodes_.Get(context, executor_, wanted,
+                 [&](const std::string& id) -> absl::StatusOr<std::shared_ptr<const nomad::Node>> {
+                   auto full = client_->GetNode(context, id);
+                   if (absl::IsNotFound(full.status()))
+                     return nullptr;  // purged since it was listed
+                   NH_RETURN_IF_ERROR(full);
+                   return std::make_shared<const nomad::Node>(std::move(full->value));
+                 }));
+  nodes_.KeepOnly(ids);
   std::set<JobKey> moving;
   world.nodes.reserve(nodes.size());
   for (const auto& node : nodes) {

@@ -153,12 +153,13 @@ const Requirement* Requirements::Ask(Asks kind, const std::string& text,
   const auto [found, is_new] = asked_.try_emplace({kind, text});
   Requirement& requirement = found->second;
   if (!is_new) return &requirement;
-  requirement.kind_ = kind;
-  requirement.text_ = text;
-  requirement.classes_ = &classes;
-  requirement.boots_ = &boots_;
-  requirement.on_new_ = on_new();
-  for (const nomad::Node* node : classes.examples) requirement.by_class_.push_back(question(*node));
+  requirement = {
+      .kind = kind, .text = text, .on_new = on_new(), .classes = &classes, .boots = &boots_};
+  // Of nodes that differ in driver or network, a new one is taken to be like the better ones: they
+  // may be unhealthy for a moment.
+  const bool heals = kind == Asks::kDriver || kind == Asks::kNetwork;
+  if (heals && requirement.on_new == Truth::kCannotTell) requirement.on_new = Truth::kYes;
+  for (const nomad::Node* node : classes.examples) requirement.by_class.push_back(question(*node));
   return &requirement;
 }
 

@@ -17,39 +17,29 @@
 
 namespace nomad_harvester::demand {
 
-class Requirement {
- public:
+struct Requirement {
   // kIdentity: a constraint on what tells pools apart, such as ${node.class}.
   enum class Kind { kPlace, kIdentity, kDriver, kNetwork, kVolume, kConstraint };
 
-  const std::string& text() const { return text_; }  // for people: "the driver docker"
+  Kind kind = Kind::kConstraint;
+  std::string text{};  // for people: "the driver docker"
+  Truth on_new = Truth::kCannotTell;
+  const NodeClasses::Classes* classes = nullptr;
+  std::vector<Truth> by_class{};
+  const std::vector<bool>* boots = nullptr;  // by the place of the node
+
   // A pool whose nodes do not meet it is not the one that the work is for.
-  bool IsOfPool() const { return kind_ == Kind::kPlace || kind_ == Kind::kIdentity; }
+  bool IsOfPool() const { return kind == Kind::kPlace || kind == Kind::kIdentity; }
   // By the place of the node. A node that boots has no driver and few attributes yet: it becomes
   // what a new node is.
   Truth On(std::size_t place) const {
-    const Truth answer = by_class_[classes_->of_node[place]];
-    if (answer == Truth::kYes || IsOfPool() || !(*boots_)[place]) return answer;
-    return ToTruth(on_new_ != Truth::kNo);
+    const Truth answer = by_class[classes->of_node[place]];
+    if (answer == Truth::kYes || IsOfPool() || !(*boots)[place]) return answer;
+    return ToTruth(on_new != Truth::kNo);
   }
   bool IsMetAnywhere() const {
-    return std::find(by_class_.begin(), by_class_.end(), Truth::kYes) != by_class_.end();
+    return std::find(by_class.begin(), by_class.end(), Truth::kYes) != by_class.end();
   }
-  // Of nodes that differ in driver or network, a new one is taken to be like the better ones: they
-  // may be unhealthy for a moment.
-  Truth on_new() const {
-    const bool heals = kind_ == Kind::kDriver || kind_ == Kind::kNetwork;
-    return on_new_ == Truth::kCannotTell && heals ? Truth::kYes : on_new_;
-  }
-
- private:
-  friend class Requirements;
-  Kind kind_ = Kind::kConstraint;
-  std::string text_{};
-  const NodeClasses::Classes* classes_ = nullptr;
-  std::vector<Truth> by_class_{};
-  const std::vector<bool>* boots_ = nullptr;
-  Truth on_new_ = Truth::kCannotTell;
 };
 
 // Asks each question once, whatever the number of groups that ask it. For one thread.

@@ -48,6 +48,13 @@ bool MatchesDevice(std::string_view asked, std::string_view device) {
          (want.size() < 3 || matches(want[2], have[2]));
 }
 
+void GrowToHold(const Placed& placed, std::int64_t cpu_per_core, Resources& need) {
+  for (const auto each : kEachAmount) {
+    const std::int64_t of_cores = each == &Resources::cpu ? placed.uses.cores * cpu_per_core : 0;
+    need.*each = std::max(need.*each, placed.uses.*each - of_cores);
+  }
+}
+
 // Of an allocation, constraints are not known, nor which of its ports are static.
 void GrowToHold(const Placed& placed, std::int64_t cpu_per_core, Group& group) {
   group.ns = placed.ns;
@@ -55,17 +62,13 @@ void GrowToHold(const Placed& placed, std::int64_t cpu_per_core, Group& group) {
   group.name = placed.group;
   group.job_type = placed.job_type;
   group.datacenters = {"*"};
-  const auto grow = [](std::int64_t& need, std::int64_t use) { need = std::max(need, use); };
-  grow(group.need.cpu, placed.uses.cpu - placed.uses.cores * cpu_per_core);
-  grow(group.need.cores, placed.uses.cores);
-  grow(group.need.memory_mb, placed.uses.memory_mb);
-  grow(group.need.disk_mb, placed.uses.disk_mb);
+  GrowToHold(placed, cpu_per_core, group.need);
   for (const auto& [device, count] : placed.uses.devices) {
     const auto found =
         std::find_if(group.devices.begin(), group.devices.end(),
                      [&name = device](const auto& need) { return need.name == name; });
     if (found != group.devices.end()) {
-      grow(found->count, count);
+      found->count = std::max(found->count, count);
     } else {
       group.devices.push_back({.name = device, .count = count});
     }
@@ -73,27 +76,18 @@ void GrowToHold(const Placed& placed, std::int64_t cpu_per_core, Group& group) {
 }
 
 void Room::Occupy(const Placed& placed) {
-  free_.cpu -= placed.uses.cpu;
-  free_.cores -= placed.uses.cores;
-  free_.memory_mb -= placed.uses.memory_mb;
-  free_.disk_mb -= placed.uses.disk_mb;
+  for (const auto each : kEachAmount) free_.*each -= placed.uses.*each;
   for (const auto& [device, count] : placed.uses.devices) free_.devices[device] -= count;
   ports_.insert(placed.ports.begin(), placed.ports.end());
 }
 
 double Room::FreeShareOf(const Resources& capacity) const {
-  const auto share = [](std::int64_t free, std::int64_t all) {
-    return static_cast<double>(free) / static_cast<double>(std::max<std::int64_t>(1, all));
-  };
-  return std::min(share(free_.cpu, capacity.cpu), share(free_.memory_mb, capacity.memory_mb));
+  return std::min(ShareOf(free_.cpu, capacity.cpu), ShareOf(free_.memory_mb, capacity.memory_mb));
 }
 
 std::int64_t Room::HowMany(const Group& group, std::int64_t wanted) const {
   std::int64_t count = wanted;
-  Limit(free_.memory_mb, group.need.memory_mb, count);
-  Limit(free_.cpu, CpuOf(group), count);
-  Limit(free_.disk_mb, group.need.disk_mb, count);
-  Limit(free_.cores, group.need.cores, count);
+  for (const auto each : kEachAmount) Limit(free_.*each, NeedOf(group, each), count);
   if (count <= 0) return 0;
   if (!group.static_ports.empty()) {
     count = 1;
@@ -109,10 +103,7 @@ std::int64_t Room::HowMany(const Group& group, std::int64_t wanted) const {
 }
 
 void Room::Take(const Group& group, std::int64_t count) {
-  free_.cpu -= CpuOf(group) * count;
-  free_.cores -= group.need.cores * count;
-  free_.memory_mb -= group.need.memory_mb * count;
-  free_.disk_mb -= group.need.disk_mb * count;
+  for (const auto each : kEachAmount) free_.*each -= NeedOf(group, each) * count;
   for (std::int64_t i = 0; i < count && !group.devices.empty(); ++i) {
     TakeDevices(group, free_.devices);
   }
@@ -121,7 +112,7 @@ void Room::Take(const Group& group, std::int64_t count) {
 
 std::string Room::WhyNone(const Group& group) const {
   for (const std::string& lack : {Lack(group.need.memory_mb, free_.memory_mb, "MiB of memory"),
-                                  Lack(CpuOf(group), free_.cpu, "MHz of CPU"),
+                                  Lack(NeedOf(group, &Resources::cpu), free_.cpu, "MHz of CPU"),
                                   Lack(group.need.disk_mb, free_.disk_mb, "MiB of disk"),
                                   Lack(group.need.cores, free_.cores, "cores")}) {
     if (!lack.empty()) return lack;

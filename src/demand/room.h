@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_SRC_DEMAND_ROOM_H_
 #define NOMAD_HARVESTER_SRC_DEMAND_ROOM_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -18,8 +19,14 @@ namespace nomad_harvester::demand {
 // three. Constraints on attributes of devices, which are not read, count as met.
 bool MatchesDevice(std::string_view asked, std::string_view device);
 
-// Makes what the group needs as large as what the allocation uses, and names it after it.
+// Makes `need` as large as what the allocation uses. Not its devices.
+void GrowToHold(const Placed& placed, std::int64_t cpu_per_core, Resources& need);
+// Makes what the group needs as large as that, and names it after the allocation.
 void GrowToHold(const Placed& placed, std::int64_t cpu_per_core, Group& group);
+
+inline double ShareOf(std::int64_t amount, std::int64_t all) {
+  return static_cast<double>(amount) / static_cast<double>(std::max<std::int64_t>(1, all));
+}
 
 class Room {
  public:
@@ -40,8 +47,10 @@ class Room {
   double FreeShareOf(const Resources& capacity) const;
 
  private:
-  std::int64_t CpuOf(const Group& group) const {
-    return group.need.cpu + group.need.cores * cpu_per_core_;
+  // With the CPU of its cores.
+  std::int64_t NeedOf(const Group& group, std::int64_t Resources::*amount) const {
+    const bool is_cpu = amount == &Resources::cpu;
+    return group.need.*amount + (is_cpu ? group.need.cores * cpu_per_core_ : 0);
   }
 
   Resources free_;

@@ -45,8 +45,8 @@ class JsonReader {
   }
 
   absl::StatusOr<Value> ReadValue() {
-    const Cursor::Level level(&cursor_);
-    NH_RETURN_IF_ERROR(level.Reached());
+    const auto level = cursor_.EnterLevel();
+    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
     SkipSpace();
     if (cursor_.LooksAt("{")) return ReadObject();
     if (cursor_.LooksAt("[")) return ReadList();
@@ -60,8 +60,7 @@ class JsonReader {
   }
 
   absl::StatusOr<Value> ReadWord() {
-    Value value;
-    value.offset = cursor_.at();
+    Value value{.offset = cursor_.at()};
     for (const std::string_view word : {"true", "false", "null"}) {
       if (!cursor_.Eat(word)) continue;
       const char next = cursor_.Peek();
@@ -81,26 +80,18 @@ class JsonReader {
     const std::string_view token =
         rest.substr(0, std::min(rest.find_first_not_of("+-.0123456789eE"), rest.size()));
     const bool negative = token.starts_with('-');
-    const std::string_view digits = token.substr(negative ? 1 : 0);
+    const std::optional<std::string> text = CanonicalNumber(token.substr(negative ? 1 : 0));
     // JSON allows neither leading zeros nor a point without digits after it.
-    const std::size_t point = std::min(digits.find('.'), digits.size());
-    const bool odd =
-        (digits.size() > 1 && digits[0] == '0' && IsDigit(digits[1])) ||
-        (point < digits.size() && (point + 1 == digits.size() || !IsDigit(digits[point + 1])));
-    std::optional<std::string> text = odd ? std::nullopt : CanonicalNumber(digits);
-    if (!text.has_value()) return cursor_.Error("this is no number that can be read here");
-    Value value;
-    value.kind = Value::Kind::kNumber;
-    value.text = (negative ? "-" : "") + *text;
-    value.offset = start;
+    if (!text.has_value() || !base::ParseJson(token, "the number").ok()) {
+      return cursor_.Error("this is no number that can be read here");
+    }
     cursor_.Skip(token.size());
-    return value;
+    return Value{
+        .kind = Value::Kind::kNumber, .text = (negative ? "-" : "") + *text, .offset = start};
   }
 
   absl::StatusOr<Value> ReadList() {
-    Value list;
-    list.kind = Value::Kind::kList;
-    list.offset = cursor_.at();
+    Value list{.kind = Value::Kind::kList, .offset = cursor_.at()};
     cursor_.Skip(1);
     SkipSpace();
     if (cursor_.Eat("]")) return list;
@@ -115,9 +106,7 @@ class JsonReader {
 
   // Keeps every member, because two blocks of a type are two members with the same name.
   absl::StatusOr<Value> ReadObject() {
-    Value object;
-    object.kind = Value::Kind::kObject;
-    object.offset = cursor_.at();
+    Value object{.kind = Value::Kind::kObject, .offset = cursor_.at()};
     cursor_.Skip(1);
     SkipSpace();
     if (cursor_.Eat("}")) return object;
@@ -127,7 +116,7 @@ class JsonReader {
       if (!cursor_.LooksAt("\"")) return cursor_.Error("expected a name in double quotes");
       NH_ASSIGN_OR_RETURN(std::string name, ReadText());
       SkipSpace();
-      const Cursor::InValueOf in_value(&cursor_, name);
+      const auto in_value = cursor_.EnterValueOf(name);
       if (!cursor_.Eat(":")) return cursor_.Error("expected a colon and a value");
       NH_ASSIGN_OR_RETURN(Value value, ReadValue());
       object.members.push_back({std::move(name), std::move(value), start});
@@ -172,10 +161,8 @@ class JsonReader {
         return block.type == member.name;
       });
       if (schema != blocks.end()) {
-        Block block;
-        block.type = member.name;
-        block.offset = member.offset;
-        NH_RETURN_IF_ERROR(AddBlocks(body, *schema, block, member.value));
+        const Block head{.type = member.name, .offset = member.offset};
+        NH_RETURN_IF_ERROR(AddBlocks(body, *schema, head, member.value));
       } else if (FindArgument(*body, member.name) != nullptr) {
         return cursor_.Error(member.offset, member.name + " is set twice; remove one of them");
       } else {

@@ -109,8 +109,8 @@ class NativeReader {
 
   // `open`: the position of the block's brace; the file's body has none.
   absl::Status ReadBody(Body* body, std::optional<std::size_t> open) {
-    const Cursor::Level level(&cursor_);
-    NH_RETURN_IF_ERROR(level.Reached());
+    const auto level = cursor_.EnterLevel();
+    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
       if (cursor_.AtEnd()) {
@@ -142,9 +142,7 @@ class NativeReader {
     }
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     if (cursor_.LooksAt("=")) return ReadArgument(body, std::move(name), start);
-    Block block;
-    block.type = std::move(name);
-    block.offset = start;
+    Block block{.type = std::move(name), .offset = start};
     NH_RETURN_IF_ERROR(ReadBlock(&block));
     body->blocks.push_back(std::move(block));
     return absl::OkStatus();
@@ -155,7 +153,7 @@ class NativeReader {
       return cursor_.Error(start, name + " is set twice; remove one of them");
     }
     cursor_.Skip(1);
-    const Cursor::InValueOf in_value(&cursor_, name);
+    const auto in_value = cursor_.EnterValueOf(name);
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kEnds));
     body->arguments.push_back({std::move(name), std::move(value), start});
@@ -211,8 +209,8 @@ class NativeReader {
 
   // Reads a value, and checks that nothing follows that would compute another one from it.
   absl::StatusOr<Value> ReadValue(LineEnd line_end) {
-    const Cursor::Level level(&cursor_);
-    NH_RETURN_IF_ERROR(level.Reached());
+    const auto level = cursor_.EnterLevel();
+    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
     NH_ASSIGN_OR_RETURN(Value value, ReadTerm(line_end));
     NH_RETURN_IF_ERROR(SkipSpace(line_end));
     constexpr std::string_view kOperators = ".[(*/%+-?<>&|!";
@@ -232,8 +230,7 @@ class NativeReader {
     if (cursor_.LooksAt("-")) return ReadNegative(line_end);
     if (cursor_.LooksAt("!")) return cursor_.Error(kNotComputed);
     if (IsDigit(cursor_.Peek())) return ReadNumber();
-    Value value;
-    value.offset = start;
+    Value value{.offset = start};
     const std::string name = TakeName();
     if (name.empty()) {
       return cursor_.Error(cursor_.LooksAt("'") ? "a text is written in double quotes"
@@ -270,19 +267,16 @@ class NativeReader {
         break;
       }
     }
-    std::optional<std::string> text = CanonicalNumber(rest.substr(0, length));
+    const std::optional<std::string> text = CanonicalNumber(rest.substr(0, length));
     if (!text.has_value()) return cursor_.Error("this is no number that can be read here");
-    Value value;
-    value.kind = Value::Kind::kNumber;
-    value.text = *std::move(text);
-    value.offset = cursor_.at();
+    const std::size_t start = cursor_.at();
     cursor_.Skip(length);
-    return value;
+    return Value{.kind = Value::Kind::kNumber, .text = *text, .offset = start};
   }
 
   absl::StatusOr<Value> ReadNegative(LineEnd line_end) {
-    const Cursor::Level level(&cursor_);
-    NH_RETURN_IF_ERROR(level.Reached());
+    const auto level = cursor_.EnterLevel();
+    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
     const std::size_t start = cursor_.at();
     cursor_.Skip(1);
     NH_RETURN_IF_ERROR(SkipSpace(line_end));
@@ -305,9 +299,7 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadList() {
-    Value list;
-    list.kind = Value::Kind::kList;
-    list.offset = cursor_.at();
+    Value list{.kind = Value::Kind::kList, .offset = cursor_.at()};
     cursor_.Skip(1);
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
@@ -322,9 +314,7 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadObject() {
-    Value object;
-    object.kind = Value::Kind::kObject;
-    object.offset = cursor_.at();
+    Value object{.kind = Value::Kind::kObject, .offset = cursor_.at()};
     cursor_.Skip(1);
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
@@ -348,7 +338,7 @@ class NativeReader {
     const bool separated =
         !cursor_.LooksAt("==") && !cursor_.LooksAt("::") && (cursor_.Eat("=") || cursor_.Eat(":"));
     if (!separated) return cursor_.Error("expected \"=\" and a value");
-    const Cursor::InValueOf in_value(&cursor_, name);
+    const auto in_value = cursor_.EnterValueOf(name);
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kEnds));
     // The last one with a name wins, as for the agent.
@@ -414,30 +404,20 @@ class NativeReader {
     cursor_.Skip(1);
     const char selector = cursor_.Peek();
     cursor_.Skip(cursor_.AtEnd() ? 0 : 1);
-    switch (selector) {
-      case 'n':
-        text->push_back('\n');
-        return absl::OkStatus();
-      case 'r':
-        text->push_back('\r');
-        return absl::OkStatus();
-      case 't':
-        text->push_back('\t');
-        return absl::OkStatus();
-      case '"':
-      case '\\':
-        text->push_back(selector);
-        return absl::OkStatus();
-      case 'u':
-      case 'U': {
-        NH_ASSIGN_OR_RETURN(const std::uint32_t code, cursor_.TakeHex(selector == 'u' ? 4 : 8));
-        if (AppendCharacter(code, text)) return absl::OkStatus();
-        return cursor_.Error(start, "there is no such character");
-      }
-      default:
-        return cursor_.Error(start,
-                             "unknown escape; known are \\n \\r \\t \\\" \\\\ \\uNNNN \\UNNNNNNNN");
+    for (const auto& [name, meaning] :
+         {std::pair('n', '\n'), std::pair('r', '\r'), std::pair('t', '\t'), std::pair('"', '"'),
+          std::pair('\\', '\\')}) {
+      if (selector != name) continue;
+      text->push_back(meaning);
+      return absl::OkStatus();
     }
+    if (selector != 'u' && selector != 'U') {
+      return cursor_.Error(start,
+                           "unknown escape; known are \\n \\r \\t \\\" \\\\ \\uNNNN \\UNNNNNNNN");
+    }
+    NH_ASSIGN_OR_RETURN(const std::uint32_t code, cursor_.TakeHex(selector == 'u' ? 4 : 8));
+    if (AppendCharacter(code, text)) return absl::OkStatus();
+    return cursor_.Error(start, "there is no such character");
   }
 
   // Reads the next character of a template or its escape: "${" and "%{" begin a sequence, and are
@@ -472,9 +452,7 @@ class NativeReader {
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kIsSpace));
     if (!cursor_.Eat("}")) return cursor_.Error(start, "this ${ is not closed by a }");
     value.offset = start;
-    TemplatePart part;
-    part.value = std::move(value);
-    parts->push_back(std::move(part));
+    parts->push_back({.value = std::move(value)});
     return absl::OkStatus();
   }
 
@@ -490,9 +468,7 @@ class NativeReader {
     }
     TemplateParts parts;
     while (!AtMarker(marker)) {
-      TemplatePart line;
-      line.begins_line = true;
-      parts.push_back(std::move(line));
+      parts.push_back({.begins_line = true});
       while (!AtLineEnd()) {
         if (cursor_.AtEnd()) {
           return cursor_.Error(open, "this text is not closed: " + marker +

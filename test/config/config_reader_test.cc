@@ -21,21 +21,15 @@ using ::testing::HasSubstr;
 std::string Finished(ConfigReader& reader) { return base::Message(reader.Finish()); }
 
 TEST(ConfigReader, an_absent_key_takes_the_default_of_the_table) {
-  const StringMap values;
-  ConfigReader reader(Section::kPolicy, values);
-  base::Duration timeout{};
-  reader.Read("join_timeout", PositiveDuration, &timeout);
-  EXPECT_EQ(timeout, std::chrono::minutes(15));
-  EXPECT_TRUE(reader.Finish().ok());
-}
-
-TEST(ConfigReader, a_given_value_replaces_the_default) {
-  const StringMap values = {{"join_timeout", "90s"}};
-  ConfigReader reader(Section::kPolicy, values);
-  base::Duration timeout{};
-  reader.Read("join_timeout", PositiveDuration, &timeout);
-  EXPECT_EQ(timeout, std::chrono::seconds(90));
-  EXPECT_TRUE(reader.Finish().ok());
+  for (const auto& [values, wanted] :
+       {std::pair(StringMap{}, std::chrono::seconds(15 * 60)),
+        std::pair(StringMap{{"join_timeout", "90s"}}, std::chrono::seconds(90))}) {
+    ConfigReader reader(Section::kPolicy, values);
+    base::Duration timeout{};
+    reader.Read("join_timeout", PositiveDuration, &timeout);
+    EXPECT_EQ(timeout, wanted);
+    EXPECT_TRUE(reader.Finish().ok());
+  }
 }
 
 TEST(ConfigReader, an_invalid_value_is_a_problem_and_does_not_change_the_target) {
@@ -85,37 +79,34 @@ TEST(ConfigReader, a_required_key_that_is_absent_is_a_problem) {
             "node_group_name: required, but absent; add it to the policy's target block");
 }
 
-TEST(ConfigReader, the_environment_wins_if_the_table_defines_it) {
-  const StringMap values = {{"harvester_url", "https://map"}};
-  ConfigReader reader(Section::kPlugin, values, {{"HARVESTER_URL", "https://env"}});
-  const std::optional<GivenValue> given = reader.Find("harvester_url");
-  ASSERT_TRUE(given);
-  EXPECT_EQ(given->value, "https://env");
-  EXPECT_EQ(given->variable, "HARVESTER_URL");
-  EXPECT_TRUE(reader.Finish().ok()) << "the key of the map was read, although it did not count";
-}
-
-TEST(ConfigReader, the_environment_only_fills_absent_keys_elsewhere) {
-  const StringMap values = {{"nomad_region", "map"}};
-  ConfigReader reader(Section::kPlugin, values,
-                      {{"NOMAD_REGION", "env"}, {"NOMAD_NAMESPACE", "env"}});
-  EXPECT_EQ(reader.Find("nomad_region")->value, "map");
-  EXPECT_EQ(reader.Find("nomad_namespace")->value, "env");
-}
-
-TEST(ConfigReader, an_empty_variable_counts_as_unset) {
-  const StringMap values = {{"harvester_url", "https://map"}};
-  ConfigReader reader(Section::kPlugin, values, {{"HARVESTER_URL", ""}});
-  EXPECT_EQ(reader.Find("harvester_url")->value, "https://map");
-}
-
-TEST(ConfigReader, the_first_of_several_variables_counts) {
-  const StringMap values;
-  const StringMap both = {{"NOMAD_ADDR", "http://a"}, {"NOMAD_UNIX_ADDR", "unix:///b"}};
-  ConfigReader reader(Section::kPlugin, values, both);
-  EXPECT_EQ(reader.Find("nomad_address")->value, "http://a");
-  ConfigReader second(Section::kPlugin, values, {{"NOMAD_UNIX_ADDR", "unix:///b"}});
-  EXPECT_EQ(second.Find("nomad_address")->value, "unix:///b");
+TEST(ConfigReader, the_environment_wins_or_fills_absent_keys_as_the_table_defines_it) {
+  const struct {
+    const char* key;
+    StringMap map;
+    StringMap environment;
+    const char* value;
+    const char* variable;
+  } rows[] = {
+      {"harvester_url",
+       {{"harvester_url", "map"}},
+       {{"HARVESTER_URL", "env"}},
+       "env",
+       "HARVESTER_URL"},
+      {"harvester_url", {{"harvester_url", "map"}}, {{"HARVESTER_URL", ""}}, "map", ""},
+      {"nomad_region", {{"nomad_region", "map"}}, {{"NOMAD_REGION", "env"}}, "map", ""},
+      {"nomad_region", {}, {{"NOMAD_REGION", "env"}}, "env", "NOMAD_REGION"},
+      // The first of several variables counts.
+      {"nomad_address", {}, {{"NOMAD_ADDR", "a"}, {"NOMAD_UNIX_ADDR", "b"}}, "a", "NOMAD_ADDR"},
+      {"nomad_address", {}, {{"NOMAD_UNIX_ADDR", "b"}}, "b", "NOMAD_UNIX_ADDR"},
+  };
+  for (const auto& row : rows) {
+    ConfigReader reader(Section::kPlugin, row.map, row.environment);
+    const std::optional<GivenValue> given = reader.Find(row.key);
+    ASSERT_TRUE(given);
+    EXPECT_EQ(given->value, row.value);
+    EXPECT_EQ(given->variable, row.variable);
+    EXPECT_TRUE(reader.Finish().ok()) << "a key of the map is read, although it does not count";
+  }
 }
 
 TEST(ConfigReader, a_problem_of_a_variable_names_it) {
@@ -153,15 +144,12 @@ TEST(ConfigReader, warnings_name_their_key_and_are_not_problems) {
   EXPECT_THAT(reader.TakeWarnings(), ElementsAre("user_data: is visible"));
 }
 
-TEST(Quote, a_plain_text_is_put_in_quotes) { EXPECT_EQ(Quote("a b"), "\"a b\""); }
-
-TEST(Quote, quotes_and_backslashes_are_escaped) { EXPECT_EQ(Quote("a\"\\"), "\"a\\\"\\\\\""); }
-
-TEST(Quote, control_characters_are_made_visible) {
+TEST(Quote, a_text_is_put_in_quotes_and_made_visible) {
+  EXPECT_EQ(Quote("a b"), "\"a b\"");
+  EXPECT_EQ(Quote("a\"\\"), "\"a\\\"\\\\\"");
   EXPECT_EQ(Quote("a\n\x1b\x7f"), "\"a\\x0a\\x1b\\x7f\"");
+  EXPECT_EQ(Quote("a\xff"), "\"a\xef\xbf\xbd\"") << "invalid UTF-8 becomes valid";
 }
-
-TEST(Quote, invalid_utf8_becomes_valid) { EXPECT_EQ(Quote("a\xff"), "\"a\xef\xbf\xbd\""); }
 
 TEST(Quote, a_long_text_is_cut_between_characters) {
   EXPECT_EQ(Quote(std::string(81, 'x')), "\"" + std::string(80, 'x') + "\"…");

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/secret.h"
+
 #include "config_test_support.h"
 
 namespace nomad_harvester::config {
@@ -28,71 +30,53 @@ TEST(NomadSettings, nothing_given_is_the_local_agent) {
   EXPECT_EQ(settings.block_query_wait, std::chrono::seconds(5));
 }
 
+template <std::string NomadSettings::*kMember>
+std::string Text(const NomadSettings& settings) {
+  return settings.*kMember;
+}
+template <base::Secret NomadSettings::*kMember>
+std::string Revealed(const NomadSettings& settings) {
+  return (settings.*kMember).Reveal();
+}
+
 // All keys that hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go injects.
-TEST(NomadSettings, everything_that_the_agent_injects_is_taken_over) {
+TEST(NomadSettings, are_those_that_the_agent_injects_or_else_those_of_nomads_environment) {
   const support::ScopedTempDir directory;
   const std::string file = directory.WriteFile("file", "x");
   const std::string key = directory.WriteFile("key", "x");
-  const NomadSettings settings = SettingsOf({{"nomad_address", "https://nomad:4646"},
-                                             {"nomad_region", "eu"},
-                                             {"nomad_namespace", "*"},
-                                             {"nomad_token", "s3cr3t"},
-                                             {"nomad_http-auth", "user:pass"},
-                                             {"nomad_ca-cert", file},
-                                             {"nomad_ca-path", directory.path()},
-                                             {"nomad_client-cert", file},
-                                             {"nomad_client-key", key},
-                                             {"nomad_tls-server-name", "server.eu.nomad"},
-                                             {"nomad_skip-verify", "true"},
-                                             {"nomad_block-query-wait-time", "20s"},
-                                             {"nomad_config_inherit", "true"}});
-  EXPECT_EQ(settings.address, "https://nomad:4646");
-  EXPECT_EQ(settings.region, "eu");
-  EXPECT_EQ(settings.ns, "*");
-  EXPECT_EQ(settings.token.Reveal(), "s3cr3t");
-  EXPECT_EQ(settings.http_auth.Reveal(), "user:pass");
-  EXPECT_EQ(settings.ca_cert, file);
-  EXPECT_EQ(settings.ca_path, directory.path());
-  EXPECT_EQ(settings.client_cert, file);
-  EXPECT_EQ(settings.client_key, key);
-  EXPECT_EQ(settings.tls_server_name, "server.eu.nomad");
-  EXPECT_TRUE(settings.skip_verify);
-  EXPECT_EQ(settings.block_query_wait, std::chrono::seconds(20));
-}
-
-TEST(NomadSettings, absent_keys_are_read_from_nomads_environment) {
-  const support::ScopedTempDir directory;
-  const std::string file = directory.WriteFile("file", "x");
-  const NomadSettings settings = SettingsOf({}, {{"NOMAD_ADDR", "https://env:4646"},
-                                                 {"NOMAD_REGION", "env-region"},
-                                                 {"NOMAD_NAMESPACE", "env-namespace"},
-                                                 {"NOMAD_TOKEN", "env-token"},
-                                                 {"NOMAD_HTTP_AUTH", "env-user"},
-                                                 {"NOMAD_CACERT", file},
-                                                 {"NOMAD_CAPATH", directory.path()},
-                                                 {"NOMAD_CLIENT_CERT", file},
-                                                 {"NOMAD_CLIENT_KEY", file},
-                                                 {"NOMAD_TLS_SERVER_NAME", "env.nomad"},
-                                                 {"NOMAD_SKIP_VERIFY", "1"}});
-  EXPECT_EQ(settings.address, "https://env:4646");
-  EXPECT_EQ(settings.region, "env-region");
-  EXPECT_EQ(settings.ns, "env-namespace");
-  EXPECT_EQ(settings.token.Reveal(), "env-token");
-  EXPECT_EQ(settings.http_auth.Reveal(), "env-user");
-  EXPECT_EQ(settings.ca_cert, file);
-  EXPECT_EQ(settings.ca_path, directory.path());
-  EXPECT_EQ(settings.client_cert, file);
-  EXPECT_EQ(settings.client_key, file);
-  EXPECT_EQ(settings.tls_server_name, "env.nomad");
-  EXPECT_TRUE(settings.skip_verify);
-}
-
-TEST(NomadSettings, a_key_wins_over_nomads_environment) {
-  const NomadSettings settings =
-      SettingsOf({{"nomad_address", "http://map:4646"}, {"nomad_token", "map"}},
-                 {{"NOMAD_ADDR", "http://env:4646"}, {"NOMAD_TOKEN", "env"}});
-  EXPECT_EQ(settings.address, "http://map:4646");
-  EXPECT_EQ(settings.token.Reveal(), "map");
+  const struct {
+    const char* key;
+    const char* variable;
+    std::string value;
+    std::string (*of)(const NomadSettings& settings);
+  } rows[] = {
+      {"nomad_address", "NOMAD_ADDR", "https://nomad:4646", &Text<&NomadSettings::address>},
+      {"nomad_region", "NOMAD_REGION", "eu", &Text<&NomadSettings::region>},
+      {"nomad_namespace", "NOMAD_NAMESPACE", "*", &Text<&NomadSettings::ns>},
+      {"nomad_token", "NOMAD_TOKEN", "s3cr3t", &Revealed<&NomadSettings::token>},
+      {"nomad_http-auth", "NOMAD_HTTP_AUTH", "user:pass", &Revealed<&NomadSettings::http_auth>},
+      {"nomad_ca-cert", "NOMAD_CACERT", file, &Text<&NomadSettings::ca_cert>},
+      {"nomad_ca-path", "NOMAD_CAPATH", directory.path(), &Text<&NomadSettings::ca_path>},
+      {"nomad_client-cert", "NOMAD_CLIENT_CERT", file, &Text<&NomadSettings::client_cert>},
+      {"nomad_client-key", "NOMAD_CLIENT_KEY", key, &Text<&NomadSettings::client_key>},
+      {"nomad_tls-server-name", "NOMAD_TLS_SERVER_NAME", "server.eu.nomad",
+       &Text<&NomadSettings::tls_server_name>}};
+  StringMap injected = {{"nomad_skip-verify", "true"},
+                        {"nomad_block-query-wait-time", "20s"},
+                        {"nomad_config_inherit", "true"}};
+  StringMap environment = {{"NOMAD_SKIP_VERIFY", "1"}};
+  StringMap others = {{"NOMAD_SKIP_VERIFY", "0"}};
+  for (const auto& row : rows) {
+    injected[row.key] = row.value;
+    environment[row.variable] = row.value;
+    others[row.variable] = "another";
+  }
+  for (const NomadSettings& settings :
+       {SettingsOf(injected), SettingsOf({}, environment), SettingsOf(injected, others)}) {
+    for (const auto& row : rows) EXPECT_EQ(row.of(settings), row.value) << row.key;
+    EXPECT_TRUE(settings.skip_verify);
+  }
+  EXPECT_EQ(SettingsOf(injected).block_query_wait, std::chrono::seconds(20));
 }
 
 TEST(NomadSettings, an_empty_key_counts_as_absent) {
@@ -114,11 +98,6 @@ TEST(NomadSettings, the_task_api_is_the_last_resort) {
   EXPECT_EQ(SettingsOf({}, task).address, "unix:///secrets/api.sock");
   EXPECT_EQ(SettingsOf({}, With(task, {{"NOMAD_ADDR", "http://a:1"}})).address, "http://a:1");
   EXPECT_EQ(SettingsOf({{"nomad_address", "http://b:1"}}, task).address, "http://b:1");
-}
-
-TEST(NomadSettings, a_socket_can_be_the_address) {
-  EXPECT_EQ(SettingsOf({{"nomad_address", "unix:///run/nomad.sock"}}).address,
-            "unix:///run/nomad.sock");
 }
 
 TEST(NomadSettings, the_variable_of_the_token_file_wins_over_its_key) {

@@ -59,10 +59,6 @@ TEST(PolicyHardware, C17_ready_drivers_are_names_of_drivers_each_once) {
   EXPECT_THAT(PolicyOf({}).ready_drivers, testing::IsEmpty());
   EXPECT_THAT(PolicyOf({{"ready_drivers", "docker, raw_exec,containerd-driver"}}).ready_drivers,
               testing::ElementsAre("docker", "raw_exec", "containerd-driver"));
-  EXPECT_EQ(ProblemOf(ParsePolicy({{"ready_drivers", "docker exec"}})),
-            "ready_drivers: \"docker exec\" is no name of a task driver; write names as nomad node "
-            "status shows them, such as docker,exec");
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"ready_drivers", "exec,exec"}})), HasSubstr("given twice"));
 }
 
 TEST(PolicyHardware, zones_are_a_list_that_is_split_evenly_unless_told) {
@@ -73,11 +69,7 @@ TEST(PolicyHardware, zones_are_a_list_that_is_split_evenly_unless_told) {
       PolicyOf({{"availability_zones", "a"}, {"evenly_split_zones", "false"}}).evenly_split_zones);
 }
 
-TEST(PolicyHardware, a_wrong_zone_is_named_with_the_cure) {
-  EXPECT_EQ(ProblemOf(ParsePolicy({{"availability_zones", "a,b c"}})),
-            "availability_zones: \"b c\" is no value of a label; write values of the hosts' label "
-            "topology.kubernetes.io/zone");
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"availability_zones", "a,a"}})), HasSubstr("given twice"));
+TEST(PolicyHardware, zones_are_not_also_in_the_node_selector) {
   EXPECT_THAT(ProblemOf(ParsePolicy({{"availability_zones", "a"},
                                      {"node_selector", "topology.kubernetes.io/zone=b"}})),
               HasSubstr("availability_zones: given together with topology.kubernetes.io/zone in "
@@ -91,34 +83,18 @@ TEST(PolicyHardware, a_selector_of_one_host_is_a_warning) {
 
 TEST(PolicyHardware, data_disks_have_a_size_and_perhaps_a_class_and_an_access_mode) {
   EXPECT_THAT(
-      PolicyOf({{"data_disks", "100Gi, 1Ti@fast,5Gi:rwo,20Gi@lvm.local:rwo"}}).data_disks,
-      ElementsAre(policy::DataDisk{100 * kGi, "", false},
+      PolicyOf({{"data_disks", "100Gi,100Gi, 1Ti@fast,5Gi:rwo,20Gi@lvm.local:rwo"}}).data_disks,
+      ElementsAre(policy::DataDisk{100 * kGi, "", false}, policy::DataDisk{100 * kGi, "", false},
                   policy::DataDisk{1024 * kGi, "fast", false}, policy::DataDisk{5 * kGi, "", true},
                   policy::DataDisk{20 * kGi, "lvm.local", true}));
 }
 
-TEST(PolicyHardware, data_disks_may_be_the_same) {
-  EXPECT_THAT(PolicyOf({{"data_disks", "1Gi,1Gi"}}).data_disks,
-              ElementsAre(policy::DataDisk{kGi, "", false}, policy::DataDisk{kGi, "", false}));
-}
-
-TEST(PolicyHardware, a_wrong_data_disk_is_named_with_the_form) {
-  EXPECT_EQ(ProblemOf(ParsePolicy({{"data_disks", "1Gi,2GB"}})),
-            "data_disks: the size of \"2GB\" must be a quantity of at least 1Mi; without a suffix "
-            "it is a number of bytes; write SIZE[@STORAGECLASS][:rwo], such as \"100Gi@fast\"");
+TEST(PolicyHardware, a_data_disk_of_a_bare_number_is_told_with_its_unit) {
   EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "100"}})),
               HasSubstr("a number of bytes; write \"100Gi\""));
   EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "100@fast:rwo"}})),
               HasSubstr("write \"100Gi@fast:rwo\""));
   EXPECT_EQ(PolicyOf({{"data_disks", "1Mi"}}).data_disks.at(0).bytes, 1 << 20);
-  for (const char* const bad : {"@fast", ":rwo", "-1Gi", "0", "1Gi,,2Gi", "1Gi@", "1Gi@Fast",
-                                "1Gi@a@b", "1Gi:rwx", "1Gi:rwo:rwo", "1Gi:rwo@fast"}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", bad}})), StartsWith("data_disks: ")) << bad;
-  }
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "1Gi:rwx"}})),
-              HasSubstr("in \"1Gi:rwx\", only \":rwo\" may follow a colon"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "1Gi@Fast"}})),
-              HasSubstr("\"Fast\" is not the name of a storage class"));
 }
 
 TEST(PolicyHardware, devices_have_a_resource_and_a_count) {
@@ -129,46 +105,19 @@ TEST(PolicyHardware, devices_have_a_resource_and_a_count) {
   EXPECT_THAT(policy.gpus, ElementsAre(policy::DeviceRequest{"nvidia.com/A10", 1}));
 }
 
-TEST(PolicyHardware, a_wrong_device_is_named_with_the_form) {
-  for (const char* const key : {"host_devices", "gpus"}) {
-    const std::string name(key);
-    EXPECT_EQ(ProblemOf(ParsePolicy({{name, "a10"}})),
-              name +
-                  ": \"a10\" is not the name of a device resource; write RESOURCE[:COUNT], such "
-                  "as \"nvidia.com/GA102GL_A10:2\"");
-    EXPECT_THAT(ProblemOf(ParsePolicy({{name, "x.io/a:0"}})),
-                HasSubstr("the count of \"x.io/a:0\" must be a whole number from 1 to 64"));
-    EXPECT_THAT(ProblemOf(ParsePolicy({{name, "x.io/a,x.io/a:2"}})),
-                HasSubstr("\"x.io/a\" is given twice; write its number behind it: \"x.io/a:2\""));
-    for (const char* const bad : {"x.io/a:", "x.io/a:65", "x.io/a:1:1", "/a", "x.io/", "X/a b"}) {
-      EXPECT_THAT(ProblemOf(ParsePolicy({{name, bad}})), StartsWith(name + ": ")) << bad;
-    }
-  }
-}
-
-TEST(PolicyHardware, enumerations_are_taken_over_and_errors_name_the_nearest_value) {
+TEST(PolicyHardware, enumerations_are_taken_over) {
   EXPECT_EQ(PolicyOf({{"firmware", "uefi"}}).firmware, policy::Firmware::kUefi);
   EXPECT_EQ(PolicyOf({{"firmware", "uefi-secure"}}).firmware, policy::Firmware::kUefiSecure);
   EXPECT_EQ(PolicyOf({{"host_spread", "off"}}).host_spread, policy::HostSpread::kOff);
   EXPECT_EQ(policy::TextOf(PolicyOf({{"maintain_mode_strategy", "Shutdown"}}).machine,
                            "maintain_mode_strategy"),
             "Shutdown");
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"firmware", "efi"}})),
-              HasSubstr("firmware: must be one of bios, uefi, uefi-secure"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"host_spread", "require"}})),
-              HasSubstr("did you mean required?"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"maintain_mode_strategy", "migrate"}})),
-              HasSubstr("did you mean Migrate?"));
 }
 
-TEST(PolicyHardware, a_node_selector_may_name_any_label_of_a_host_but_those_of_networks) {
+TEST(PolicyHardware, a_node_selector_may_name_any_label_of_a_host) {
   EXPECT_EQ(PolicyOf({{"node_selector", "disk=nvme,harvesterhci.io/managed=true"}}).node_selector,
             (StringMap{{"disk", "nvme"}, {"harvesterhci.io/managed", "true"}}));
   EXPECT_THAT(PolicyOf({{"node_selector", ""}}).node_selector, IsEmpty());
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_selector", "network.harvesterhci.io/mgmt=true"}})),
-              HasSubstr("node_selector: the key \"network.harvesterhci.io/mgmt\" is Harvester's"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_selector", "disk=a b"}})),
-              HasSubstr("is not a valid label value"));
 }
 
 TEST(PolicyHardware, a_priority_class_and_a_cpu_model_are_names) {
@@ -178,25 +127,11 @@ TEST(PolicyHardware, a_priority_class_and_a_cpu_model_are_names) {
             "host-passthrough");
   EXPECT_EQ(policy::TextOf(PolicyOf({{"cpu_model", "Haswell-noTSX-IBRS"}}).machine, "cpu_model"),
             "Haswell-noTSX-IBRS");
-  for (const char* const bad : {"", "Low", "a b", "-a"}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"priority_class", bad}})),
-                HasSubstr("priority_class: must be the name of an object"));
-  }
-  for (const char* const bad : {"", "a b", "-a", "a/b"}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"cpu_model", bad}})),
-                HasSubstr("cpu_model: must be host-model, host-passthrough or"));
-  }
 }
 
 TEST(PolicyHardware, a_termination_grace_period_is_whole_seconds) {
   EXPECT_EQ(PolicyOf({{"termination_grace_period", "5m"}}).machine.at("termination_grace_period"),
             policy::MachineValue(std::int64_t{300}));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "1500ms"}})),
-              HasSubstr("termination_grace_period: must be whole seconds"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "0s"}})),
-              HasSubstr("termination_grace_period: must be longer than 0"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "60"}})),
-              HasSubstr("must be a duration (got \"60\")"));
 }
 
 TEST(PolicyHardware, what_keeps_a_vm_from_migrating_is_a_warning_of_its_key) {
@@ -219,8 +154,6 @@ TEST(PolicyHardware, network_data_is_in_the_policy_or_in_a_file) {
   EXPECT_EQ(PolicyOf({{"network_data_file", "/no/such/file"}}).network_data_file, "/no/such/file");
   EXPECT_EQ(ProblemOf(ParsePolicy({{"network_data", "x"}, {"network_data_file", "y"}})),
             "network_data: given together with network_data_file; remove one of them");
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"network_data", ""}})),
-              HasSubstr("network_data: must not be empty"));
 }
 
 TEST(TemplateCheck, sees_each_inline_template_with_the_policy_that_it_belongs_to) {

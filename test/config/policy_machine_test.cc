@@ -27,22 +27,6 @@ TEST(PolicyMachine, the_size_of_a_vm_is_taken_over) {
   EXPECT_EQ(PolicyOf({}).disk_bytes, std::nullopt);
 }
 
-TEST(PolicyMachine, cores_are_whole) {
-  for (const char* const bad : {"0", "-1", "500m", "2000m", "1.5", "4097", "four"}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"cpu_request", bad}})),
-                HasSubstr("cpu_request: must be a whole number from 1 to 4096"));
-  }
-}
-
-TEST(PolicyMachine, memory_and_disk_are_quantities) {
-  for (const char* const key : {"memory_request", "disk_size"}) {
-    for (const char* const bad : {"0", "8GB", "-8Gi", "", "lots"}) {
-      EXPECT_THAT(ProblemOf(ParsePolicy({{key, bad}})),
-                  HasSubstr(std::string(key) + ": must be a quantity greater than 0"));
-    }
-  }
-}
-
 TEST(PolicyMachine, memory_without_a_unit_is_bytes_and_refused) {
   EXPECT_EQ(ProblemOf(ParsePolicy({{"memory_request", "4"}})),
             "memory_request: must be at least 64Mi; without a suffix it is a number of bytes (got "
@@ -72,27 +56,10 @@ TEST(PolicyMachine, an_image_may_be_given_by_its_display_name) {
             "Ubuntu 24.04 (noble).img");
 }
 
-TEST(PolicyMachine, the_error_for_an_invalid_image_shows_the_form) {
-  for (const std::string bad :
-       {"ubuntu", "/ubuntu", "default/", "default/a/b", "De fault/x", "", "default/a\nb"}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"image", bad}})),
-                HasSubstr("image: must be of the form NAMESPACE/IMAGE (got "));
-  }
-}
-
 TEST(PolicyMachine, the_name_prefix_is_the_pools_name_by_default) {
   EXPECT_EQ(PolicyOf({}).name_prefix, "web");
-  EXPECT_EQ(PolicyOf({{"name_prefix", "worker"}}).name_prefix, "worker");
-}
-
-TEST(PolicyMachine, a_name_prefix_leaves_room_for_the_random_part) {
   const std::string longest(41, 'a');
   EXPECT_EQ(PolicyOf({{"name_prefix", longest}}).name_prefix, longest);
-  for (const std::string& bad :
-       {longest + "a", std::string("a."), std::string("A"), std::string()}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"name_prefix", bad}})),
-                HasSubstr("name_prefix: must be a DNS label of at most 41 characters"));
-  }
 }
 
 TEST(PolicyMachine, run_strategies_that_boot_are_known) {
@@ -103,16 +70,6 @@ TEST(PolicyMachine, run_strategies_that_boot_are_known) {
   EXPECT_EQ(PolicyOf({{"run_strategy", "Once"}}).run_strategy, policy::RunStrategy::kOnce);
 }
 
-TEST(PolicyMachine, run_strategies_that_never_boot_are_refused_with_the_reason) {
-  for (const std::string bad : {"Manual", "Halted", "WaitAsReceiver"}) {
-    EXPECT_EQ(ProblemOf(ParsePolicy({{"run_strategy", bad}})),
-              "run_strategy: never boots a VM (got \"" + bad +
-                  "\"); choose RerunOnFailure, Always or Once");
-  }
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"run_strategy", "always"}})),
-              HasSubstr("did you mean Always?"));
-}
-
 TEST(PolicyMachine, user_data_is_in_the_policy_or_in_a_file) {
   EXPECT_EQ(PolicyOf({}).user_data, std::nullopt);
   EXPECT_EQ(PolicyOf({{"user_data", "#cloud-config\n"}}).user_data, "#cloud-config\n");
@@ -120,6 +77,19 @@ TEST(PolicyMachine, user_data_is_in_the_policy_or_in_a_file) {
       << "the file is read when it is needed";
   EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data", "x"}, {"user_data_file", "y"}})),
               HasSubstr("user_data: given together with user_data_file"));
+}
+
+TEST(PolicyMachine, a_path_in_the_place_of_a_text_is_told_with_the_key_that_takes_one) {
+  for (const char* const key : {"user_data", "network_data"}) {
+    for (const char* const path : {"/etc/cloud-init.yaml", "/etc/cloud-init.yaml\n"}) {
+      EXPECT_EQ(ProblemOf(ParsePolicy({{key, path}})),
+                std::string(key) +
+                    ": must be the text itself, and is the path of a file; give the "
+                    "path as " +
+                    key + "_file instead");
+    }
+    EXPECT_TRUE(ParsePolicy({{key, "/etc/a\n/etc/b\n"}}).ok()) << "it is no plain mistake";
+  }
 }
 
 TEST(PolicyMachine, P3_inline_user_data_is_a_warning) {
@@ -146,13 +116,6 @@ TEST(PolicyMachine, P3_user_data_is_not_shown_in_problems_or_warnings) {
               Not(HasSubstr("hunter2")));
   EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data", secret}, {"user_data_file", "/x"}})),
               Not(HasSubstr("hunter2")));
-}
-
-TEST(PolicyMachine, empty_user_data_is_a_problem) {
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data", ""}})),
-              HasSubstr("user_data: must not be empty"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data_file", ""}})),
-              HasSubstr("user_data_file: must not be empty"));
 }
 
 TEST(PolicyMachine, a_tag_that_is_a_label_too_is_a_problem) {
@@ -183,8 +146,6 @@ TEST(PolicyMachine, empty_lists_and_maps_mean_none_where_none_is_possible) {
       PolicyOf({{"ssh_keys", ""}, {"labels", ""}, {"annotations", " "}, {"tags", ""}});
   EXPECT_THAT(policy.ssh_keys, IsEmpty());
   EXPECT_THAT(policy.labels, IsEmpty());
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"networks", " "}})),
-              HasSubstr("networks: must name at least one network"));
 }
 
 TEST(PolicyTemplate, is_named_with_or_without_a_version) {
@@ -192,20 +153,6 @@ TEST(PolicyTemplate, is_named_with_or_without_a_version) {
             (TemplateRef{.name = {"default", "worker"}, .version = {}}));
   EXPECT_EQ(PolicyOf({{"vm_template", "default/worker:12"}}).vm_template,
             (TemplateRef{.name = {"default", "worker"}, .version = 12}));
-}
-
-TEST(PolicyTemplate, a_wrong_name_or_version_is_a_problem_of_the_map) {
-  for (const char* const bad : {"", "worker", "default/", "/worker", "default/Worker", "a/b/c"}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"vm_template", bad}})),
-                ::testing::StartsWith("vm_template: must name a template"))
-        << bad;
-  }
-  for (const char* const bad : {"default/worker:", "default/worker:0", "default/worker:v1",
-                                "default/worker:1:2", "default/worker:-1"}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"vm_template", bad}})),
-                HasSubstr("vm_template: the version of the template must be a whole number"))
-        << bad;
-  }
 }
 
 TEST(PolicyTemplate, makes_the_keys_optional_that_it_can_say) {

@@ -26,30 +26,9 @@ TEST(PolicyScaling, durations_are_taken_over) {
   EXPECT_EQ(policy.drain_deadline, std::chrono::minutes(9));
 }
 
-TEST(PolicyScaling, only_the_drain_deadline_may_be_0_or_negative) {
+TEST(PolicyScaling, the_drain_deadline_may_be_0_or_negative) {
   EXPECT_EQ(PolicyOf({{"node_drain_deadline", "0"}}).drain_deadline, base::Duration::zero());
   EXPECT_EQ(PolicyOf({{"node_drain_deadline", "-1h"}}).drain_deadline, std::chrono::hours(-1));
-  for (const char* const key : {"join_timeout", "drain_grace"}) {
-    for (const char* const bad : {"0", "-1h"}) {
-      EXPECT_THAT(ProblemOf(ParsePolicy({{key, bad}})),
-                  HasSubstr(std::string(key) + ": must be longer than 0"));
-    }
-  }
-}
-
-// The cases of hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain_test.go.
-TEST(PolicyScaling, the_drain_keys_refuse_what_the_sdk_refuses) {
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_deadline", "10mm"}})),
-              HasSubstr("node_drain_deadline: must be a duration (got \"10mm\")"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_deadline", "10"}})),
-              HasSubstr("node_drain_deadline: must be a duration (got \"10\")"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_deadline", ""}})),
-              HasSubstr("node_drain_deadline: must be a duration (got \"\")"));
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_ignore_system_jobs", "maybe"}})),
-              HasSubstr("node_drain_ignore_system_jobs: must be true or false (got \"maybe\")"));
-  EXPECT_THAT(ProblemsOf(ParsePolicy(
-                  {{"node_drain_deadline", "10mm"}, {"node_drain_ignore_system_jobs", "maybe"}})),
-              ElementsAre(HasSubstr("must be a duration"), HasSubstr("must be true or false")));
 }
 
 TEST(PolicyScaling, booleans_are_taken_over) {
@@ -61,33 +40,16 @@ TEST(PolicyScaling, booleans_are_taken_over) {
   EXPECT_FALSE(policy.force_after_deadline);
 }
 
-TEST(PolicyScaling, wrong_booleans_are_never_replaced_by_the_default) {
-  for (const char* const key :
-       {"node_purge", "force_after_deadline", "node_drain_ignore_system_jobs"}) {
-    for (const char* const bad : {"yes", "", "TrUe", "on"}) {
-      EXPECT_THAT(ProblemOf(ParsePolicy({{key, bad}})),
-                  HasSubstr(std::string(key) + ": must be true or false"));
-    }
-  }
-}
-
 TEST(PolicyScaling, limits_are_counts_or_absent) {
   const PoolPolicy policy = PolicyOf({{"max_scale_out", "3"}, {"max_scale_in", "2"}});
   EXPECT_EQ(policy.max_scale_out, 3);
   EXPECT_EQ(policy.max_scale_in, 2);
-  for (const char* const key : {"max_scale_out", "max_scale_in"}) {
-    for (const char* const bad : {"0", "-1", "10%", ""}) {
-      EXPECT_THAT(ProblemOf(ParsePolicy({{key, bad}})),
-                  HasSubstr(std::string(key) + ": must be a whole number greater than 0"));
-    }
-  }
 }
 
 TEST(PolicyScaling, C19_what_would_wait_is_reported_unless_a_place_is_required) {
   EXPECT_EQ(PolicyOf({}).scale_in_fit, ScaleInFit::kReport);
   EXPECT_EQ(PolicyOf({{"scale_in_fit", "report"}}).scale_in_fit, ScaleInFit::kReport);
   EXPECT_EQ(PolicyOf({{"scale_in_fit", "require"}}).scale_in_fit, ScaleInFit::kRequire);
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"scale_in_fit", "required"}})), HasSubstr("scale_in_fit: "));
 }
 
 TEST(PolicyScaling, one_vm_is_replaced_at_a_time_and_the_new_one_comes_first) {
@@ -111,10 +73,6 @@ TEST(PolicyScaling, exactly_one_of_max_surge_and_max_unavailable_counts) {
       ProblemOf(ParsePolicy({{"max_surge", "1"}, {"max_unavailable", "1"}})),
       HasSubstr("max_unavailable: the old VM goes first, and with max_surge = 1 the new one "
                 "does; leave one of the two out"));
-  for (const char* const key : {"max_surge", "max_unavailable"}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{key, "-1"}})),
-                HasSubstr(std::string(key) + ": must be a whole number, or 0"));
-  }
 }
 
 TEST(PolicyScaling, unhealthy_vms_are_replaced_only_when_asked_for) {
@@ -137,27 +95,14 @@ TEST(PolicyScaling, a_percentage_of_unhealthy_vms_is_rounded_up) {
   EXPECT_EQ((Share{.value = 4, .is_percentage = false}).Of(2), 4);
 }
 
-TEST(PolicyScaling, max_unhealthy_is_a_count_or_a_percentage_up_to_a_hundred) {
-  for (const char* const bad : {"0", "0%", "101%", "-5", "20 %", "%", "many", ""}) {
-    EXPECT_THAT(ProblemOf(ParsePolicy({{"max_unhealthy", bad}})),
-                HasSubstr("max_unhealthy: must be a whole number greater than 0 or a percentage "
-                          "up to 100%"));
-  }
-}
-
 TEST(PolicyScaling, drifted_vms_go_first_unless_the_policy_says_off) {
   EXPECT_EQ(PolicyOf({}).replace_drifted, ReplaceDrifted::kOnScaleIn);
   EXPECT_EQ(PolicyOf({{"replace_drifted", "off"}}).replace_drifted, ReplaceDrifted::kOff);
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"replace_drifted", "always"}})),
-              HasSubstr("replace_drifted: "));
 }
 
 TEST(PolicyScaling, what_is_no_drift_is_a_list_of_parts) {
   EXPECT_THAT(PolicyOf({{"drift_ignore", "tags,labels"}}).drift_ignore,
-              testing::ElementsAre("tags", "labels"));
-  EXPECT_THAT(
-      ProblemOf(ParsePolicy({{"drift_ignore", "tags,colour"}})),
-      AllOf(HasSubstr("drift_ignore: \"colour\" is no part of a VM"), HasSubstr("user_data")));
+              ElementsAre("tags", "labels"));
 }
 
 TEST(PolicyScaling, every_strategy_is_known) {
@@ -173,26 +118,15 @@ TEST(PolicyScaling, every_strategy_is_known) {
   }
 }
 
-TEST(PolicyScaling, the_error_for_an_unknown_strategy_lists_the_known_ones) {
-  EXPECT_EQ(ProblemOf(ParsePolicy({{"node_selector_strategy", "aliens"}})),
-            "node_selector_strategy: must be one of least_busy, newest_create_index, "
-            "oldest_create_index, empty, empty_ignore_system (got \"aliens\"); choose one");
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_selector_strategy", "least-busy"}})),
-              HasSubstr("did you mean least_busy?"));
-}
-
 TEST(PolicyScaling, on_join_timeout_is_a_name) {
   EXPECT_EQ(PolicyOf({{"on_join_timeout", "keep"}}).on_join_timeout, OnJoinTimeout::kKeep);
   EXPECT_EQ(PolicyOf({{"on_join_timeout", "delete"}}).on_join_timeout, OnJoinTimeout::kDelete);
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"on_join_timeout", "remove"}})),
-              HasSubstr("on_join_timeout: must be one of delete, keep"));
 }
 
 TEST(PolicyScaling, hosts_are_published_only_if_the_policy_says_so) {
   EXPECT_FALSE(PolicyOf({}).publish_host);
   EXPECT_TRUE(PolicyOf({{"publish_host", "true"}}).publish_host);
   EXPECT_FALSE(PolicyOf({{"publish_host", "0"}}).publish_host);
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"publish_host", "rack1"}})), HasSubstr("publish_host: "));
 }
 
 TEST(PolicyScaling, C16_boots_and_drains_may_last_longer_than_any_call) {

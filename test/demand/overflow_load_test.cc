@@ -91,12 +91,12 @@ class Load : public TwoPools {
     job.type = "batch";
     job.cpu = cpu;
     job.run_for = run_for;
-    cluster_->RunJob(job);
+    cluster_.RunJob(job);
     allocations_ += count;
   }
   bool IsBusy(const std::string& node) const {
-    const std::string id = base::GetString(cluster_->Node(node), "ID");
-    const auto allocations = cluster_->Allocations();
+    const std::string id = base::GetString(cluster_.Node(node), "ID");
+    const auto allocations = cluster_.Allocations();
     return std::any_of(allocations.begin(), allocations.end(), [&](const auto& allocation) {
       const std::string status = base::GetString(allocation, "ClientStatus");
       return base::GetString(allocation, "NodeID") == id &&
@@ -105,7 +105,7 @@ class Load : public TwoPools {
   }
   // Of all that were ever made.
   int Complete() const {
-    const auto allocations = cluster_->Allocations();
+    const auto allocations = cluster_.Allocations();
     return static_cast<int>(
         std::count_if(allocations.begin(), allocations.end(), [](const auto& allocation) {
           return base::GetString(allocation, "ClientStatus") == "complete";
@@ -155,8 +155,8 @@ class Load : public TwoPools {
     for (const std::string& node : std::set<std::string>(pool.nodes)) {
       if (count == 0) return;
       if (IsBusy(node)) continue;
-      EXPECT_TRUE(cluster_->KillNode(node));
-      EXPECT_TRUE(cluster_->PurgeNode(node));
+      EXPECT_TRUE(cluster_.KillNode(node));
+      EXPECT_TRUE(cluster_.PurgeNode(node));
       if (&pool == &home_) RemoveVm(node);
       pool.nodes.erase(node);
       --count;

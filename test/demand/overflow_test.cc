@@ -102,11 +102,11 @@ TEST_F(RoomQuery, D6_needs_a_vm_that_shows_what_one_asks_also_once_it_is_gone) {
 
 TEST_F(RoomQuery, D6_without_a_connection_or_a_right_it_names_what_to_add) {
   PutVm("web-1");
-  cluster_->Forbid("list", "pods");
+  cluster_.Forbid("list", "pods");
   EXPECT_THAT(Ask(kRoom), StatusIs(absl::StatusCode::kPermissionDenied,
                                    HasSubstr("grant list on nodes and pods, as the optional "
                                              "ClusterRole of examples/rbac.yaml does")));
-  Start(/*with_harvester=*/false);
+  Start();
   for (const std::string& query : {std::string(kRoom), Overflow(2)}) {
     EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
                                      HasSubstr("needs Harvester: add harvester_url and "
@@ -135,7 +135,7 @@ class Spill : public TwoPools {};
 TEST_F(Spill, D7_what_the_first_pool_can_have_orders_nothing_in_the_second) {
   PutVm("web-1");
   Wait(minutes(2));
-  cluster_->RunJob(Job("burst", 20));
+  cluster_.RunJob(Job("burst", 20));
   EXPECT_EQ(Count(Overflow(10)), 2) << "one node is there, and there is room for two more";
   EXPECT_EQ(Count(Overflow(2)), 3) << "max";
   EXPECT_EQ(Count(Overflow(1)), 4);
@@ -148,7 +148,7 @@ TEST_F(Spill, D7_what_the_first_pool_can_have_orders_nothing_in_the_second) {
 TEST_F(Spill, D7_vms_that_boot_count_until_their_nodes_are_there) {
   PutVm("web-1");
   Wait(minutes(2));
-  cluster_->RunJob(Job("burst", 20));
+  cluster_.RunJob(Job("burst", 20));
   PutVm("web-2", /*joined=*/false);
   PutVm("web-3", /*joined=*/false);
   EXPECT_EQ(Count(Overflow(10)), 2) << "the hosts are full";
@@ -161,25 +161,25 @@ TEST_F(Spill, D7_vms_that_boot_count_until_their_nodes_are_there) {
 TEST_F(Spill, D7_a_vm_that_is_being_removed_takes_no_place_below_max) {
   PutVm("web-1");
   PutVm("web-2");
-  ASSERT_TRUE(cluster_->KillNode("web-2"));
-  ASSERT_TRUE(cluster_->PurgeNode("web-2"));
+  ASSERT_TRUE(cluster_.KillNode("web-2"));
+  ASSERT_TRUE(cluster_.PurgeNode("web-2"));
   harvester::Mark mark;
   mark.action = "act";
-  ASSERT_TRUE(cluster_->EditAnnotation("web-2", harvester::kScaleInAnnotation,
-                                       harvester::ToAnnotation(mark)));
+  ASSERT_TRUE(cluster_.EditAnnotation("web-2", harvester::kScaleInAnnotation,
+                                      harvester::ToAnnotation(mark)));
   Wait(minutes(2));
-  cluster_->RunJob(Job("burst", 20));
+  cluster_.RunJob(Job("burst", 20));
   EXPECT_EQ(Count(Overflow(2)), 3) << "one node is there, and one more comes";
 }
 
 TEST_F(Spill, D7_an_empty_first_pool_takes_what_its_last_nodes_held) {
   PutVm("web-1");
   Wait(minutes(2));
-  cluster_->RunJob(Job("burst", 20));
+  cluster_.RunJob(Job("burst", 20));
   EXPECT_EQ(Count(Overflow(10)), 2);
   RemoveVm("web-1");
-  ASSERT_TRUE(cluster_->KillNode("web-1"));
-  ASSERT_TRUE(cluster_->PurgeNode("web-1"));
+  ASSERT_TRUE(cluster_.KillNode("web-1"));
+  ASSERT_TRUE(cluster_.PurgeNode("web-1"));
   Wait(minutes(2));
   EXPECT_EQ(Count(Overflow(10)), 2) << "there is room for three VMs, and work for five";
 }
@@ -187,25 +187,25 @@ TEST_F(Spill, D7_an_empty_first_pool_takes_what_its_last_nodes_held) {
 TEST_F(Spill, D7_work_on_the_second_pools_nodes_counts_there_and_asks_nothing_of_harvester) {
   AddNode("cloud-1", "cloud");
   Wait(seconds(2));
-  cluster_->RunJob(Job("old", 1));
+  cluster_.RunJob(Job("old", 1));
   PutVm("web-1");
-  cluster_->ResetCounters();
+  cluster_.ResetCounters();
   EXPECT_EQ(Count(Overflow(10)), 1) << "there is room in the first pool, but it runs";
-  EXPECT_EQ(cluster_->RequestCount(simulator::System::kHarvester, "list", "virtualmachines"), 0);
-  cluster_->SetHarvesterReachable(false);
+  EXPECT_EQ(cluster_.RequestCount(simulator::System::kHarvester, "list", "virtualmachines"), 0);
+  cluster_.SetHarvesterReachable(false);
   EXPECT_EQ(Count(Overflow(10)), 1);
 }
 
 TEST_F(Spill, D7_work_of_a_drained_node_goes_to_the_first_pool) {
   PutVm("web-1");
   Wait(minutes(2));
-  cluster_->RunJob(Job("full", 4));
+  cluster_.RunJob(Job("full", 4));
   Wait(seconds(2));
   AddNode("cloud-1", "cloud");
   Wait(seconds(2));
-  cluster_->RunJob(Job("old", 4));
+  cluster_.RunJob(Job("old", 4));
   EXPECT_EQ(Count(Overflow(10)), 1);
-  ASSERT_TRUE(cluster_->OperatorDrain("cloud-1"));
+  ASSERT_TRUE(cluster_.OperatorDrain("cloud-1"));
   EXPECT_EQ(Count(Overflow(10)), 0);
   EXPECT_EQ(Count(Overflow(1)), 2) << "a new one, beside the drained one, which the target counts";
 }
@@ -215,13 +215,13 @@ TEST_F(Spill, D7_work_that_the_first_pool_never_holds_does_not_wait_for_it) {
   Wait(minutes(2));
   simulator::JobSpec job = Job("cloudy", 8);
   job.node_class = "cloud";
-  cluster_->RunJob(job);
+  cluster_.RunJob(job);
   EXPECT_EQ(Count(Overflow(10)), 2);
 }
 
 TEST_F(Spill, D7_nodes_that_may_be_the_first_pools_are_refused) {
   PutVm("web-1");
-  cluster_->RunJob(Job("burst", 20));
+  cluster_.RunJob(Job("burst", 20));
   EXPECT_THAT(Ask("overflow datacenter=dc1 namespace=nomad pool=web max=3"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("the query is about nodes with datacenter=dc1, and pool nomad/web "
@@ -230,10 +230,10 @@ TEST_F(Spill, D7_nodes_that_may_be_the_first_pools_are_refused) {
 
 TEST_F(Spill, D4_a_harvester_that_cannot_be_read_is_no_number_while_work_waits) {
   PutVm("web-1");
-  cluster_->RunJob(Job("burst", 20));
-  cluster_->SetHarvesterReachable(false);
+  cluster_.RunJob(Job("burst", 20));
+  cluster_.SetHarvesterReachable(false);
   EXPECT_THAT(Ask(Overflow(10)), Not(IsOk()));
-  cluster_->SetHarvesterReachable(true);
+  cluster_.SetHarvesterReachable(true);
   EXPECT_EQ(Count(Overflow(10)), 2);
 }
 

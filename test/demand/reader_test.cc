@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -64,6 +65,34 @@ class ReaderTest : public ::testing::Test {
     cluster_.RunJob(job);
   }
   absl::StatusOr<std::shared_ptr<const Reading>> Read() { return reader_.Read(context_); }
+  // Must succeed.
+  Reading ReadAll() {
+    const auto reading = Read();
+    EXPECT_THAT(reading, IsOk());
+    return reading.ok() ? **reading : Reading();
+  }
+  World WorldOf(const Reading& reading, const std::set<std::string>& emptied = {}) {
+    auto world = reader_.WorldOf(context_, reading, {.node_class = "batch"}, emptied);
+    EXPECT_THAT(world, IsOk());
+    return world.ok() ? *std::move(world) : World();
+  }
+  // Changes what Nomad replies to such a request.
+  void Edit(const std::string& target, const std::function<void(nlohmann::json& reply)>& edit) {
+    between_->after = [=](const http::HttpRequest& request, http::HttpResponse* reply) {
+      if (!request.target.starts_with(target)) return;
+      auto json = nlohmann::json::parse(reply->body);
+      edit(json);
+      reply->body = json.dump();
+    };
+  }
+  // Replies that instead.
+  void Reply(const std::string& target, int status, const std::string& body) {
+    between_->after = [=](const http::HttpRequest& request, http::HttpResponse* reply) {
+      if (!request.target.starts_with(target)) return;
+      reply->status = status;
+      reply->body = body;
+    };
+  }
   // How many times work is in a reading: placed on some node, and pending.
   static std::int64_t Placed(const Reading& reading) {
     std::int64_t count = 0;
@@ -96,11 +125,10 @@ TEST_F(ReaderTest, WorkThatIsPlacedWhileTheListsAreReadIsInOneOfThem) {
     added = true;  // the allocations were listed without this node's
     AddNode("a");
   };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_EQ(Placed(**reading), 3);
-  EXPECT_EQ(Pending(**reading), 0);
-  EXPECT_EQ((*reading)->nodes.size(), 1U);
+  const Reading reading = ReadAll();
+  EXPECT_EQ(Placed(reading), 3);
+  EXPECT_EQ(Pending(reading), 0);
+  EXPECT_EQ(reading.nodes.size(), 1U);
 }
 
 TEST_F(ReaderTest, WorkThatIsPlacedInEveryRoundIsNotLost) {
@@ -117,9 +145,8 @@ TEST_F(ReaderTest, WorkThatIsPlacedInEveryRoundIsNotLost) {
     node.name = node.node_class = std::string(1, next++);
     cluster_.AddForeignNode(node);
   };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_EQ(Placed(**reading) + Pending(**reading), 4);
+  const Reading reading = ReadAll();
+  EXPECT_EQ(Placed(reading) + Pending(reading), 4);
 }
 
 TEST_F(ReaderTest, ListsThatChangeAtEachReadingEndToo) {
@@ -131,9 +158,8 @@ TEST_F(ReaderTest, ListsThatChangeAtEachReadingEndToo) {
     job.id = "job-" + std::to_string(++jobs);
     cluster_.RunJob(job);
   };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_EQ(Pending(**reading), 3 + jobs - 1) << "the last one came after its evaluations";
+  const Reading reading = ReadAll();
+  EXPECT_EQ(Pending(reading), 3 + jobs - 1) << "the last one came after its evaluations";
 }
 
 TEST_F(ReaderTest, C9_a_token_that_does_not_see_every_job_is_an_error) {
@@ -148,20 +174,13 @@ TEST_F(ReaderTest, C9_a_token_that_does_not_see_every_job_is_an_error) {
 
 TEST_F(ReaderTest, OfAListThatIsDeniedTheErrorNamesTheMissingCapability) {
   cluster_.DenyListJobs(true);
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (!request.target.starts_with("/v1/jobs")) return;
-    reply->status = 403;
-    reply->body = "Permission denied";
-  };
+  Reply("/v1/jobs", 403, "Permission denied");
   EXPECT_THAT(Read().status(), StatusIs(absl::StatusCode::kPermissionDenied,
                                         HasSubstr("lacks the capability list-jobs")));
 }
 
 TEST_F(ReaderTest, OfATokenThatNomadDoesNotAcceptTheErrorSaysThat) {
-  between_->after = [](const http::HttpRequest&, http::HttpResponse* reply) {
-    reply->status = 403;
-    reply->body = "ACL token not found";
-  };
+  Reply("", 403, "ACL token not found");
   EXPECT_THAT(Read().status(), StatusIs(absl::StatusCode::kUnauthenticated,
                                         HasSubstr("ACL token not found (HTTP 403); the token is "
                                                   "unknown to it, or has expired: check "
@@ -191,10 +210,7 @@ TEST_F(ReaderTest, WithoutATokenTheErrorSaysWhatWasDenied) {
 }
 
 TEST_F(ReaderTest, OfAServerThatIsNoNomadTheErrorSpeaksOfNoRights) {
-  between_->after = [](const http::HttpRequest&, http::HttpResponse* reply) {
-    reply->status = 404;
-    reply->body = "no such page";
-  };
+  Reply("", 404, "no such page");
   const absl::Status failed = Read().status();
   EXPECT_FALSE(absl::IsPermissionDenied(failed));
   EXPECT_THAT(std::string(failed.message()), HasSubstr("no such page"));
@@ -204,9 +220,7 @@ TEST_F(ReaderTest, D4_ACutListIsAnError) {
   AddNode("a");
   RunJob("service", 3);
   for (const char* const list : {"/v1/evaluations", "/v1/allocations", "/v1/jobs", "/v1/nodes"}) {
-    between_->after = [&](const http::HttpRequest& request, http::HttpResponse* reply) {
-      if (request.target.starts_with(list)) reply->body = "[{\"ID\": ";
-    };
+    Reply(list, 200, "[{\"ID\": ");
     clock_.Advance(seconds(10));
     EXPECT_FALSE(Read().ok()) << list;
   }
@@ -223,14 +237,12 @@ TEST_F(ReaderTest, AReadingIsKeptForItsTime) {
 
 TEST_F(ReaderTest, WorkThatWaitsForLongIsOverdue) {
   RunJob("service", 3);
-  auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  ASSERT_EQ((*reading)->pending.size(), 1U);
-  EXPECT_FALSE((*reading)->pending[0].overdue);
+  Reading reading = ReadAll();
+  ASSERT_EQ(reading.pending.size(), 1U);
+  EXPECT_FALSE(reading.pending[0].overdue);
   clock_.Advance(kOverdueAfter);
-  reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_TRUE((*reading)->pending[0].overdue);
+  reading = ReadAll();
+  EXPECT_TRUE(reading.pending[0].overdue);
 }
 
 // Nomad makes a new evaluation whenever the job or an allocation changes.
@@ -238,16 +250,11 @@ TEST_F(ReaderTest, WorkThatWaitsStaysOverdueWithANewEvaluation) {
   RunJob("service", 3);
   ASSERT_THAT(Read(), IsOk());
   clock_.Advance(kOverdueAfter);
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (!request.target.starts_with("/v1/evaluations")) return;
-    auto evaluations = nlohmann::json::parse(reply->body);
-    evaluations[0]["ID"] = "5b0ff4e1-0000-4000-8000-000000000001";
-    reply->body = evaluations.dump();
-  };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  ASSERT_EQ((*reading)->pending.size(), 1U);
-  EXPECT_TRUE((*reading)->pending[0].overdue);
+  Edit("/v1/evaluations",
+       [](nlohmann::json& reply) { reply[0]["ID"] = "5b0ff4e1-0000-4000-8000-000000000001"; });
+  const Reading reading = ReadAll();
+  ASSERT_EQ(reading.pending.size(), 1U);
+  EXPECT_TRUE(reading.pending[0].overdue);
 }
 
 // Another one, blocked before, knew of one allocation, and is overdue.
@@ -255,55 +262,46 @@ TEST_F(ReaderTest, C19_what_nomad_placed_in_a_plan_that_it_refused_is_pending_an
   RunJob("service", 3);
   ASSERT_THAT(Read(), IsOk());
   clock_.Advance(10 * kOverdueAfter);
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (!request.target.starts_with("/v1/evaluations")) return;
-    auto evaluations = nlohmann::json::parse(reply->body);
-    nlohmann::json older = evaluations[0];
+  Edit("/v1/evaluations", [](nlohmann::json& reply) {
+    nlohmann::json older = reply[0];
     older["ID"] = "5b0ff4e1-0000-4000-8000-000000000001";
     older["CreateIndex"] = 1;
     older["FailedTGAllocs"].begin().value()["CoalescedFailures"] = 0;
-    evaluations[0]["TriggeredBy"] = "max-plan-attempts";
-    evaluations[0]["FailedTGAllocs"] = nullptr;
-    evaluations.push_back(older);
-    reply->body = evaluations.dump();
-  };
-  auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  ASSERT_EQ((*reading)->pending.size(), 1U);
-  EXPECT_EQ((*reading)->pending[0].count, 3);
-  EXPECT_EQ((*reading)->blocked[0].failures.begin()->second.unplaced, 3);
-  EXPECT_FALSE((*reading)->pending[0].overdue);
+    reply[0]["TriggeredBy"] = "max-plan-attempts";
+    reply[0]["FailedTGAllocs"] = nullptr;
+    reply.push_back(older);
+  });
+  Reading reading = ReadAll();
+  ASSERT_EQ(reading.pending.size(), 1U);
+  EXPECT_EQ(reading.pending[0].count, 3);
+  EXPECT_EQ(reading.blocked[0].failures.begin()->second.unplaced, 3);
+  EXPECT_FALSE(reading.pending[0].overdue);
   for (const bool overdue : {false, true}) {
     clock_.Advance(seconds(45));
-    reading = Read();
-    ASSERT_THAT(reading, IsOk());
-    ASSERT_EQ((*reading)->pending.size(), 1U);
-    EXPECT_EQ((*reading)->pending[0].overdue, overdue) << "Nomad tries it again within a minute";
+    reading = ReadAll();
+    ASSERT_EQ(reading.pending.size(), 1U);
+    EXPECT_EQ(reading.pending[0].overdue, overdue) << "Nomad tries it again within a minute";
   }
 }
 
 // Until Nomad cancels the older one, a job may have two blocked evaluations.
 TEST_F(ReaderTest, OfTwoEvaluationsOfAJobTheNewerCounts) {
   RunJob("service", 3);
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (!request.target.starts_with("/v1/evaluations")) return;
-    auto evaluations = nlohmann::json::parse(reply->body);
-    nlohmann::json older = evaluations[0];
+  Edit("/v1/evaluations", [](nlohmann::json& reply) {
+    nlohmann::json older = reply[0];
     older["ID"] = "5b0ff4e1-0000-4000-8000-000000000001";
     older["CreateIndex"] = 1;
     older["ModifyIndex"] = 1;
     older["FailedTGAllocs"].begin().value()["CoalescedFailures"] = 0;
     for (const bool first : {true, false}) {
-      evaluations.insert(first ? evaluations.begin() : evaluations.end(), older);
+      reply.insert(first ? reply.begin() : reply.end(), older);
       older["ID"] = "fb0ff4e1-0000-4000-8000-000000000001";
     }
-    reply->body = evaluations.dump();
-  };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  ASSERT_EQ((*reading)->pending.size(), 1U);
-  EXPECT_EQ((*reading)->pending[0].count, 3);
-  EXPECT_GT((*reading)->pending[0].create_index, 1U);
+  });
+  const Reading reading = ReadAll();
+  ASSERT_EQ(reading.pending.size(), 1U);
+  EXPECT_EQ(reading.pending[0].count, 3);
+  EXPECT_GT(reading.pending[0].create_index, 1U);
 }
 
 // Nomad writes what is left into the same evaluation.
@@ -317,9 +315,8 @@ TEST_F(ReaderTest, AnEvaluationThatChangesWhileTheListsAreReadIsReadAgain) {
     evaluations[0]["FailedTGAllocs"].begin().value()["CoalescedFailures"] = 0;
     reply->body = evaluations.dump();
   };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_EQ(Pending(**reading), 1);
+  const Reading reading = ReadAll();
+  EXPECT_EQ(Pending(reading), 1);
 }
 
 TEST_F(ReaderTest, D2_a_system_job_that_is_stopped_needs_no_room) {
@@ -328,15 +325,9 @@ TEST_F(ReaderTest, D2_a_system_job_that_is_stopped_needs_no_room) {
   ASSERT_THAT(first, IsOk());
   EXPECT_EQ((*first)->system.size(), 1U);
   clock_.Advance(seconds(10));
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (!request.target.starts_with("/v1/jobs")) return;
-    auto jobs = nlohmann::json::parse(reply->body);
-    jobs[0]["Stop"] = true;
-    reply->body = jobs.dump();
-  };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_EQ((*reading)->system.size(), 0U);
+  Edit("/v1/jobs", [](nlohmann::json& reply) { reply[0]["Stop"] = true; });
+  const Reading reading = ReadAll();
+  EXPECT_EQ(reading.system.size(), 0U);
 }
 
 TEST_F(ReaderTest, D5_a_job_is_read_once_for_each_of_its_versions_while_it_waits) {
@@ -345,9 +336,8 @@ TEST_F(ReaderTest, D5_a_job_is_read_once_for_each_of_its_versions_while_it_waits
   job.node_class = "batch";
   const auto need = [&] {
     clock_.Advance(seconds(10));
-    const auto reading = Read();
-    EXPECT_THAT(reading, IsOk());
-    return (*reading)->pending.empty() ? 0 : (*reading)->pending[0].group->need.cpu;
+    const Reading reading = ReadAll();
+    return reading.pending.empty() ? 0 : reading.pending[0].group->need.cpu;
   };
   const auto count = [&] { return cluster_.RequestCount(simulator::System::kNomad, "get", "job"); };
   cluster_.RunJob(job);
@@ -362,25 +352,18 @@ TEST_F(ReaderTest, D5_a_job_is_read_once_for_each_of_its_versions_while_it_waits
 
 TEST_F(ReaderTest, AJobThatIsPurgedAfterTheListIsLeftOut) {
   RunJob("service", 3);
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (request.target.starts_with("/v1/job/")) reply->status = 404;
-  };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_EQ(Pending(**reading), 0);
+  Reply("/v1/job/", 404, "job not found");
+  const Reading reading = ReadAll();
+  EXPECT_EQ(Pending(reading), 0);
 }
 
 TEST_F(ReaderTest, WhatIsNotQueuedAnyMoreIsNotPending) {
   RunJob("service", 3);
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (!request.target.starts_with("/v1/jobs")) return;
-    auto jobs = nlohmann::json::parse(reply->body);
-    jobs[0]["JobSummary"]["Summary"].begin().value()["Queued"] = 0;
-    reply->body = jobs.dump();
-  };
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_TRUE((*reading)->pending.empty());
+  Edit("/v1/jobs", [](nlohmann::json& reply) {
+    reply[0]["JobSummary"]["Summary"].begin().value()["Queued"] = 0;
+  });
+  const Reading reading = ReadAll();
+  EXPECT_TRUE(reading.pending.empty());
 }
 
 TEST_F(ReaderTest, WhatWasReadIsKnownAlthoughTheReadingFailed) {
@@ -389,9 +372,7 @@ TEST_F(ReaderTest, WhatWasReadIsKnownAlthoughTheReadingFailed) {
     job.id = id;
     cluster_.RunJob(job);
   }
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (request.target.starts_with("/v1/job/b")) reply->body = "{";
-  };
+  Reply("/v1/job/b", 200, "{");
   EXPECT_FALSE(Read().ok());
   between_->after = [](const auto&, auto*) {};
   cluster_.ResetCounters();
@@ -401,32 +382,23 @@ TEST_F(ReaderTest, WhatWasReadIsKnownAlthoughTheReadingFailed) {
   AddNode("a");
   AddNode("b");
   clock_.Advance(seconds(10));
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  const auto world = [&] {
-    return reader_.WorldOf(context_, **reading, {.node_class = "batch"}).status();
-  };
-  const std::string last = "/v1/node/" + (*reading)->nodes.back().id;
-  between_->after = [&](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (request.target.starts_with(last)) reply->body = "{";
-  };
-  EXPECT_FALSE(world().ok());
+  const Reading reading = ReadAll();
+  Reply("/v1/node/" + reading.nodes.back().id, 200, "{");
+  EXPECT_FALSE(reader_.WorldOf(context_, reading, {.node_class = "batch"}).ok());
   between_->after = [](const auto&, auto*) {};
   cluster_.ResetCounters();
-  EXPECT_THAT(world(), IsOk());
+  WorldOf(reading);
   EXPECT_EQ(cluster_.RequestCount(simulator::System::kNomad, "get", "node"), 1);
 }
 
 TEST_F(ReaderTest, ANodeThatIsPurgedAfterTheListIsLeftOut) {
   AddNode("a");
   AddNode("b");
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
+  const Reading reading = ReadAll();
   ASSERT_TRUE(cluster_.PurgeNode("a"));
-  const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"});
-  ASSERT_THAT(world, IsOk());
-  ASSERT_EQ(world->nodes.size(), 1U);
-  EXPECT_EQ(world->nodes[0].node->name, "b");
+  const World world = WorldOf(reading);
+  ASSERT_EQ(world.nodes.size(), 1U);
+  EXPECT_EQ(world.nodes[0].node->name, "b");
 }
 
 TEST_F(ReaderTest, D5_ANodeIsReadInFullOnceForEachOfItsVersions) {
@@ -436,21 +408,16 @@ TEST_F(ReaderTest, D5_ANodeIsReadInFullOnceForEachOfItsVersions) {
   };
   const auto world = [&] {
     clock_.Advance(seconds(10));
-    const auto reading = Read();
-    EXPECT_THAT(reading, IsOk());
-    return reader_.WorldOf(context_, **reading, {.node_class = "batch"});
+    return WorldOf(ReadAll());
   };
-  const auto first = world();
-  ASSERT_THAT(first, IsOk());
-  ASSERT_EQ(first->nodes.size(), 1U);
-  EXPECT_TRUE(first->nodes[0].node->full);
+  const World first = world();
+  ASSERT_EQ(first.nodes.size(), 1U);
+  EXPECT_TRUE(first.nodes[0].node->full);
   EXPECT_EQ(count(), 1);
-  EXPECT_THAT(world(), IsOk());
+  world();
   EXPECT_EQ(count(), 1);
   cluster_.SetEligible("a", false);
-  const auto changed = world();
-  ASSERT_THAT(changed, IsOk());
-  EXPECT_FALSE(changed->nodes[0].node->eligible);
+  EXPECT_FALSE(world().nodes.at(0).node->eligible);
   EXPECT_EQ(count(), 2);
 }
 
@@ -472,17 +439,15 @@ TEST_F(ReaderTest, C19_of_nodes_that_are_to_be_emptied_the_jobs_are_read_once) {
   const auto jobs = [&] { return cluster_.RequestCount(simulator::System::kNomad, "get", "job"); };
   for (const int round : {1, 2}) {
     clock_.Advance(seconds(10));
-    const auto reading = Read();
-    ASSERT_THAT(reading, IsOk());
+    const Reading reading = ReadAll();
     std::string id;
-    for (const nomad::Node& node : (*reading)->nodes) {
+    for (const nomad::Node& node : reading.nodes) {
       if (node.name == "b") id = node.id;
     }
-    const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"}, {id});
-    ASSERT_THAT(world, IsOk());
-    EXPECT_EQ(world->nodes.size(), 2U) << "b is of another pool, and emptied";
-    ASSERT_EQ(world->groups.size(), 1U) << round;
-    EXPECT_EQ(world->groups.begin()->second->job, "service-b");
+    const World world = WorldOf(reading, {id});
+    EXPECT_EQ(world.nodes.size(), 2U) << "b is of another pool, and emptied";
+    ASSERT_EQ(world.groups.size(), 1U) << round;
+    EXPECT_EQ(world.groups.begin()->second->job, "service-b");
     EXPECT_EQ(jobs(), 3) << "each system job, and what moves";
   }
 }
@@ -504,21 +469,16 @@ TEST_F(ReaderTest, C19_so_are_the_jobs_of_what_leaves_other_nodes_of_any_pool) {
   clock_.Advance(seconds(10));
   ASSERT_TRUE(cluster_.SetEligible("drained", false));
   ASSERT_TRUE(cluster_.OperatorDrain("drains"));
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
+  const Reading reading = ReadAll();
   // The drain ended after the placements were read.
-  between_->after = [](const http::HttpRequest& request, http::HttpResponse* reply) {
-    if (!request.target.starts_with("/v1/node/")) return;
-    auto node = nlohmann::json::parse(reply->body);
-    if (node["Name"] != "drained") return;
-    node["LastDrain"] = {{"Status", "complete"}};
-    reply->body = node.dump();
-  };
-  const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"}, {"victim"});
-  ASSERT_THAT(world, IsOk());
-  EXPECT_EQ(world->nodes.size(), 2U) << "drained and drains";
-  EXPECT_EQ(world->groups.size(), 2U);
-  EXPECT_FALSE(world->groups.contains({"default", "of-stays", "group"}));
+  Edit("/v1/node/", [](nlohmann::json& reply) {
+    if (reply["Name"] != "drained") return;
+    reply["LastDrain"] = {{"Status", "complete"}};
+  });
+  const World world = WorldOf(reading, {"victim"});
+  EXPECT_EQ(world.nodes.size(), 2U) << "drained and drains";
+  EXPECT_EQ(world.groups.size(), 2U);
+  EXPECT_FALSE(world.groups.contains({"default", "of-stays", "group"}));
 }
 
 TEST_F(ReaderTest, C19_a_reading_from_now_on_is_none_that_is_kept) {
@@ -538,11 +498,8 @@ TEST_F(ReaderTest, D5_a_node_that_nomad_no_longer_lists_is_forgotten) {
   for (const bool listed : {true, false, true}) {
     is_listed = listed;
     clock_.Advance(seconds(10));
-    const auto reading = Read();
-    ASSERT_THAT(reading, IsOk());
-    const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"});
-    ASSERT_THAT(world, IsOk());
-    EXPECT_EQ(world->nodes.size(), listed ? 1U : 0U);
+    const World world = WorldOf(ReadAll());
+    EXPECT_EQ(world.nodes.size(), listed ? 1U : 0U);
   }
   EXPECT_EQ(cluster_.RequestCount(simulator::System::kNomad, "get", "node"), 2);
 }
@@ -555,13 +512,10 @@ TEST_F(ReaderTest, C7_a_node_that_is_down_is_read_in_full_too) {
   node.meta = {{"harvester_protect", "true"}};
   cluster_.AddForeignNode(node);
   ASSERT_TRUE(cluster_.SetNodeStatus("a", "down"));
-  const auto reading = Read();
-  ASSERT_THAT(reading, IsOk());
-  const auto world = reader_.WorldOf(context_, **reading, {.node_class = "batch"});
-  ASSERT_THAT(world, IsOk());
-  ASSERT_EQ(world->nodes.size(), 1U);
-  EXPECT_EQ(world->nodes[0].node->status, nomad::NodeStatus::kDown);
-  EXPECT_EQ(world->nodes[0].node->meta.at("harvester_protect"), "true");
+  const World world = WorldOf(ReadAll());
+  ASSERT_EQ(world.nodes.size(), 1U);
+  EXPECT_EQ(world.nodes[0].node->status, nomad::NodeStatus::kDown);
+  EXPECT_EQ(world.nodes[0].node->meta.at("harvester_protect"), "true");
 }
 
 }  // namespace

@@ -11,17 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "nomad_harvester/http/transport.h"
-#include "nomad_harvester/metrics/registry.h"
-#include "nomad_harvester/runtime/context.h"
-#include "nomad_harvester/simulator/cluster.h"
-
+#include "demand/apm_fixture.h"
 #include "nlohmann/json.hpp"
-#include "support/fake_clock.h"
-#include "support/inline_executor.h"
-#include "support/recording_sink.h"
-#include "support/seeded_random.h"
-#include "support/status_matchers.h"
 
 namespace nomad_harvester::demand {
 namespace {
@@ -57,35 +48,15 @@ class WithQuota final : public http::HttpTransport {
   const std::string& quota_;
 };
 
-// Nodes have 4000 MHz and 4096 MiB; an allocation of Job takes a quarter of that.
-class ServiceTest : public ::testing::Test {
+class ServiceTest : public ApmFixture {
  protected:
-  ServiceTest() { Restart(); }
+  ServiceTest() { Start(); }
 
-  // A new process.
-  void Restart() {
-    DemandServiceOptions options;
-    options.clock = &clock_;
-    options.random = support::MakeSeededRandom(2);
-    options.logger = log::Logger(log_, log::Level::kInfo);
-    options.transports = [this](const config::PluginConfig&) {
-      return http::RawTransports{
-          .nomad = std::make_shared<WithQuota>(cluster_.NomadTransport("apm"), quota_)};
-    };
-    options.executor = &executor_;
-    options.metrics_for = [this](const std::string&) { return metrics_; };
-    service_ = MakeDemandService(std::move(options));
-    EXPECT_THAT(service_->SetConfig({{"nomad_address", "http://nomad:4646"}}), IsOk());
+  std::shared_ptr<http::HttpTransport> Nomad() override {
+    return std::make_shared<WithQuota>(ApmFixture::Nomad(), quota_);
   }
-
   static simulator::JobSpec Job(const std::string& id, int count) {
-    simulator::JobSpec job;
-    job.id = id;
-    job.count = count;
-    job.cpu = 1000;
-    job.memory_mb = 1024;
-    job.node_class = "batch";
-    return job;
+    return ApmFixture::Job(id, count, "batch");
   }
   void AddNodes(int count) {
     for (int i = 0; i < count; ++i) {
@@ -96,33 +67,12 @@ class ServiceTest : public ::testing::Test {
     }
     Wait(seconds(2));
   }
-  void Wait(base::Duration duration) {
-    clock_.Advance(duration);
-    cluster_.ApplyDue();
-  }
-  // Later than the last reading is kept.
-  absl::StatusOr<Answer> Ask(const std::string& query = kQuery) {
-    Wait(kTick);
-    return service_->Query(runtime::Context::Background(clock_), query);
-  }
-  std::int64_t Count(const std::string& query = kQuery) {
-    const auto answer = Ask(query);
-    EXPECT_THAT(answer, IsOk());
-    return answer.ok() ? answer->count : -1;
-  }
+  absl::StatusOr<Answer> Ask(const std::string& query = kQuery) { return ApmFixture::Ask(query); }
+  std::int64_t Count(const std::string& query = kQuery) { return ApmFixture::Count(query); }
   int Lists(const std::string& resource) {
     return cluster_.RequestCount(simulator::System::kNomad, "list", resource);
   }
 
-  static constexpr base::Duration kTick = seconds(10);
-  support::FakeClock clock_;
-  const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(1);
-  simulator::Cluster cluster_{clock_, *random_};
-  support::InlineExecutor executor_;
-  std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();
-  std::shared_ptr<metrics::Registry> metrics_ =
-      metrics::MakeRegistry({.version = "1", .commit = "c"});
-  std::unique_ptr<DemandService> service_;
   int nodes_ = 0;
   std::string quota_;
 };
@@ -183,7 +133,7 @@ TEST_F(ServiceTest, D3_ARestartShrinksNothingEarly) {
   EXPECT_EQ(Count(query), 3);
   Wait(minutes(5));
   EXPECT_EQ(Count(query), 0);
-  Restart();
+  Start();
   EXPECT_EQ(Count(query), 3) << "they may have been needed until now";
   EXPECT_EQ(log_->Count("count=3 now=0 held_by_idle_for=1m0s"), 2U) << log_->Text();
   Wait(minutes(5));
@@ -279,7 +229,7 @@ TEST_F(ServiceTest, D5_QueriesWithinAnIntervalShareOneReading) {
   AddNodes(3);
   cluster_.RunJob(Job("burst", 40));
   Count();
-  Wait(kTick);
+  Wait(seconds(10));
   cluster_.ResetCounters();
   const runtime::Context context = runtime::Context::Background(clock_);
   for (const char* const query :

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_CONFIG_CRON_WINDOW_H_
 #define NOMAD_HARVESTER_CONFIG_CRON_WINDOW_H_
 
+#include <array>
 #include <bitset>
 #include <string_view>
 
@@ -29,12 +30,8 @@ class CronWindow {
   bool FiresOn(std::chrono::sys_days day) const;
   bool FiresAt(base::WallTime minute) const;
 
-  // Each bit is a value at which it fires.
-  std::bitset<60> minutes_;
-  std::bitset<24> hours_;
-  std::bitset<32> days_of_month_;
-  std::bitset<13> months_;
-  std::bitset<7> days_of_week_;  // 0: Sunday
+  // Of each field, in the order of cron, the values at which it fires. Sunday is 0.
+  std::array<std::bitset<60>, 5> fires_;
   // If both fields are restricted, matching one of them is enough.
   bool restricts_days_of_month_ = false;
   bool restricts_days_of_week_ = false;

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 #define NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -55,7 +56,7 @@ struct PluginConfig {
   HarvesterSettings harvester;
   NomadSettings nomad;
   base::Duration request_timeout = std::chrono::seconds(10);
-  int max_concurrency = 10;
+  std::int64_t max_concurrency = 10;
   bool events = true;
   std::string metrics_address;  // "IP:PORT", "[IPv6]:PORT" or "localhost:PORT"; empty: none
   std::string log_level;        // empty: the default of the command

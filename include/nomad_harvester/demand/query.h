@@ -61,18 +61,8 @@ struct Query {
 // "namespace/pool", as in metrics.
 std::string ToString(const HomePool& home);
 
-// Words are separated by white space. Those after the first one are KEY=VALUE, in any order; of
-// nodes-needed and overflow:
-//   node_class, datacenter, node_pool   which nodes are the pool's; at least one
-//   headroom    "3x(cpu=500,memory=1024)", any number of them; without "3x": one unit
-//   idle_for    a duration of Go, "10m"
-//   node        "(cpu=8000,cores=4,memory=16384,disk=50000,nvidia/gpu/T4=2)": MHz, cores, MiB, MiB,
-//               devices
-// Of overflow and room, all required; max of overflow alone:
-//   namespace, pool   the VMs of this pool in this namespace of Harvester
-//   max               the most VMs that it may have
-// White space and commas in names need double quotes: "nvidia/gpu/Tesla T4"=1. INVALID_ARGUMENT has
-// one line for each mistake: the key, its value, the wrong part of a size, and the valid form.
+// The keys: docs/demand.md. INVALID_ARGUMENT has one line for each mistake: the key, its value, the
+// wrong part of a size, and the valid form.
 absl::StatusOr<Query> ParseQuery(std::string_view text);
 // The query that is read as this one, without an idle_for that is the default.
 std::string ToString(const Query& query);

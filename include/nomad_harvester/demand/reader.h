@@ -4,7 +4,9 @@
 #define NOMAD_HARVESTER_DEMAND_READER_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/demand/work.h"
 #include "nomad_harvester/nodepool/identity.h"
@@ -55,6 +58,60 @@ struct Reading {
   base::WallTime at{};  // when the newest list was read
 };
 
+// Objects of Nomad, which have a `modify_index`, each read once for each of its versions.
+// Thread-safe.
+template <typename Key, typename Object>
+class VersionCache {
+ public:
+  using Pointer = std::shared_ptr<const Object>;
+  using Versions = std::vector<std::pair<Key, std::uint64_t>>;
+
+  // In the order of `listed`: each at least in this version, or else from `read`, which returns
+  // null for one that is gone.
+  absl::StatusOr<std::vector<Pointer>> Get(
+      const runtime::Context& context, runtime::Executor& executor, const Versions& listed,
+      const std::function<absl::StatusOr<Pointer>(const Key& key)>& read) {
+    constexpr std::size_t kSideBySide = 20;  // the client has slots besides
+    std::vector<Pointer> all(listed.size());
+    std::vector<std::size_t> to_read;
+    {
+      const base::MutexLock lock(mutex_);
+      for (std::size_t i = 0; i < listed.size(); ++i) {
+        const auto known = known_.find(listed[i].first);
+        const bool is_known = known != known_.end();
+        if (is_known && known->second->modify_index >= listed[i].second) {
+          all[i] = known->second;
+        } else {
+          to_read.push_back(i);
+        }
+      }
+    }
+    const auto results = runtime::ForEachBounded(context, executor, to_read.size(), kSideBySide,
+                                                 [&](std::size_t i) -> absl::Status {
+                                                   const Key& key = listed[to_read[i]].first;
+                                                   Pointer& object = all[to_read[i]];
+                                                   NH_ASSIGN_OR_RETURN(object, read(key));
+                                                   if (object == nullptr) return absl::OkStatus();
+                                                   // At once: another one may fail, and the next
+                                                   // call then continues.
+                                                   const base::MutexLock lock(mutex_);
+                                                   known_.insert_or_assign(key, object);
+                                                   return absl::OkStatus();
+                                                 });
+    for (const absl::Status& result : results) NH_RETURN_IF_ERROR(result);
+    return all;
+  }
+  template <typename Keys>
+  void KeepOnly(const Keys& keys) {
+    const base::MutexLock lock(mutex_);
+    std::erase_if(known_, [&](const auto& entry) { return !keys.contains(entry.first); });
+  }
+
+ private:
+  base::Mutex mutex_;
+  std::map<Key, Pointer> known_ NH_GUARDED_BY(mutex_);
+};
+
 // Thread-safe; calls block for requests.
 class Reader {
  public:
@@ -84,11 +141,10 @@ class Reader {
   using JobKey = std::pair<std::string, std::string>;  // namespace, ID
   // A job as long as it is not changed.
   struct KnownJob {
-    std::uint64_t index = 0;
+    std::uint64_t modify_index = 0;
     std::map<std::string, std::shared_ptr<const Group>> groups{};
   };
   using Jobs = std::map<JobKey, std::shared_ptr<const KnownJob>>;
-  using Nodes = std::vector<std::shared_ptr<const nomad::Node>>;
   // By job, group, and whether Nomad refused its plans: as long as any of it waits, whatever its
   // evaluation is.
   using PendingSince = std::map<std::tuple<JobKey, std::string, bool>, base::MonoTime>;
@@ -102,26 +158,20 @@ class Reader {
   // Null: it is gone.
   absl::StatusOr<std::shared_ptr<const KnownJob>> ReadJob(const runtime::Context& context,
                                                           const JobKey& key) const;
-  // From the cache, if it has what `reading` lists, or from Nomad. One that is gone is left out.
+  // One that is gone is left out.
   absl::StatusOr<Jobs> ReadJobs(const runtime::Context& context, const Reading& reading,
                                 const std::set<JobKey>& wanted);
-  // Likewise, in the order of `stubs`, which are of `reading`. Null: it is gone.
-  absl::StatusOr<Nodes> ReadNodes(const runtime::Context& context, const Reading& reading,
-                                  const std::vector<const nomad::Node*>& stubs);
   // Completes the failures of blocked evaluations, too.
   void AddPending(Lists& lists, const Jobs& jobs, Reading* reading);
-  // Bounds the caches: drops nodes that are gone, and jobs that are gone or dead.
-  void ForgetOthers(const std::vector<nomad::Node>& listed) NH_REQUIRES(mutex_);
-  void ForgetOtherJobs(const Reading& reading);
 
   const std::shared_ptr<const nomad::NomadClient> client_;
   runtime::Executor& executor_;
   nomad::SharedList<Reading> shared_;
+  VersionCache<JobKey, KnownJob> jobs_;
+  VersionCache<std::string, nomad::Node> nodes_;  // by their IDs
   base::Mutex mutex_;
   std::shared_ptr<const Reading> held_ NH_GUARDED_BY(mutex_);
-  Jobs jobs_ NH_GUARDED_BY(mutex_);
   PendingSince pending_since_ NH_GUARDED_BY(mutex_);
-  std::map<std::string, std::shared_ptr<const nomad::Node>> nodes_ NH_GUARDED_BY(mutex_);
 };
 
 }  // namespace nomad_harvester::demand

@@ -37,6 +37,9 @@ struct Resources {
   // Instances by "vendor/type/name"; of a group's need see Group::devices.
   std::map<std::string, std::int64_t> devices{};
 };
+// All but the devices.
+inline constexpr std::int64_t Resources::*kEachAmount[] = {
+    &Resources::cpu, &Resources::cores, &Resources::memory_mb, &Resources::disk_mb};
 
 // The property of distinct_hosts.
 inline constexpr std::string_view kEveryHost = "${node.unique.id}";
