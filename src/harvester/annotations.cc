@@ -29,6 +29,9 @@ namespace {
 
 using nlohmann::json;
 
+// Limited, because all annotations of a Lease together may have 256 KiB.
+constexpr std::size_t kMaxError = 2048;
+
 // Collects problems and the names that were read. A member that is missing or has another type is a
 // problem, and its value stays unchanged.
 class Reader {
@@ -54,6 +57,8 @@ class Reader {
     const json* member = Find(key);
     if (member != nullptr && member->is_string() && text.empty()) Report(key, "is empty");
   }
+  // Likewise; written with at most kMaxError bytes.
+  void ShortText(const char* key, std::string& text) { Text(key, text); }
   // A value with a text form.
   template <typename T, typename Format>
   void As(const char* key, T& value, const Format& /*format*/,
@@ -159,6 +164,9 @@ class Writer {
   }
   void MaybeEmpty(const char* key, const std::string& text) { object_[key] = text; }
   void Text(const char* key, const std::string& text) { object_[key] = text; }
+  void ShortText(const char* key, const std::string& text) {
+    object_[key] = base::ToShortUtf8(text, kMaxError);
+  }
   template <typename T, typename Format, typename Parse>
   void As(const char* key, const T& value, const Format& format, const Parse& /*parse*/) {
     object_[key] = format(value);
@@ -167,7 +175,7 @@ class Writer {
   void Object(const char* key, const List& list, const Record& record) {
     Writer inner;
     list(inner, record);
-    object_[key] = inner.Take();
+    object_[key] = std::move(inner.object_);
   }
   // Members that this version writes itself take precedence.
   void Unknown(const std::string& unknown_members) {
@@ -176,7 +184,7 @@ class Writer {
     if (unknown.ok() && unknown->is_object()) object_.insert(unknown->begin(), unknown->end());
   }
 
-  json Take() { return std::move(object_); }
+  std::string Dump() const { return base::DumpJson(object_); }
 
  private:
   json object_ = json::object();
@@ -272,7 +280,7 @@ constexpr auto kMembersOfStopped = [](auto& members, auto& stopped) {
   members.As("stopped_at", stopped.at, base::FormatRfc3339Nanos, base::ParseRfc3339);
   members.MaybeEmpty("vm", stopped.vm);
   members.MaybeEmpty("template_hash", stopped.template_hash);
-  members.Text("why", stopped.why);
+  members.ShortText("why", stopped.why);
   members.Optional("lacks_room", stopped.lacks_room);
   members.Unknown(stopped.unknown_members);
 };
@@ -302,22 +310,19 @@ constexpr auto kMembersOfPolicy = [](auto& members, auto& policy) {
   members.Unknown(policy.unknown_members);
 };
 
-// Limited, because all annotations of a Lease together may have 256 KiB.
-constexpr std::size_t kMaxError = 2048;
-
 constexpr auto kMembersOfError = [](auto& members, auto& error) {
   members.MaybeEmpty("action", error.action);
   members.Optional("vm", error.vm);
   members.As("at", error.at, base::FormatRfc3339Nanos, base::ParseRfc3339);
-  members.Text("text", error.text);
+  members.ShortText("text", error.text);
   members.Unknown(error.unknown_members);
 };
 
 template <typename List, typename Record>
-json Write(const List& list, const Record& record) {
+std::string Write(const List& list, const Record& record) {
   Writer writer;
   list(writer, record);
-  return writer.Take();
+  return writer.Dump();
 }
 
 template <typename Record, typename List>
@@ -347,39 +352,25 @@ std::string Describe(const ReplaceReason& reason) {
   return reason.detail.empty() ? name : name + ": " + reason.detail;
 }
 
-std::string ToAnnotation(const NodesRecord& nodes) {
-  return base::DumpJson(Write(kMembersOfNodes, nodes));
-}
-std::string ToAnnotation(const Mark& mark) { return base::DumpJson(Write(kMembersOfMark, mark)); }
+std::string ToAnnotation(const NodesRecord& nodes) { return Write(kMembersOfNodes, nodes); }
+std::string ToAnnotation(const Mark& mark) { return Write(kMembersOfMark, mark); }
 std::string ToAnnotation(const CancelledRemoval& undone) {
   return base::ToShortUtf8(base::FormatRfc3339(undone.at) + " " + undone.why, kMaxError);
 }
-std::string ToAnnotation(const PublishedHost& published) {
-  return base::DumpJson(Write(kMembersOfPublishedHost, published));
-}
-std::string ToAnnotation(const Replaces& replaces) {
-  return base::DumpJson(Write(kMembersOfReplaces, replaces));
-}
+std::string ToAnnotation(const PublishedHost& host) { return Write(kMembersOfPublishedHost, host); }
+std::string ToAnnotation(const Replaces& replaces) { return Write(kMembersOfReplaces, replaces); }
 std::string ToAnnotation(const StoppedReplacement& stopped) {
-  StoppedReplacement shortened = stopped;
-  shortened.why = base::ToShortUtf8(stopped.why, kMaxError);
-  return base::DumpJson(Write(kMembersOfStopped, shortened));
+  return Write(kMembersOfStopped, stopped);
 }
-std::string ToAnnotation(const LeaseAction& action) {
-  return base::DumpJson(Write(kMembersOfAction, action));
-}
-std::string ToAnnotation(const PolicyRecord& policy) {
-  return base::DumpJson(Write(kMembersOfPolicy, policy));
-}
-std::string ToAnnotation(const ErrorRecord& error) {
-  ErrorRecord shortened = error;
-  shortened.text = base::ToShortUtf8(error.text, kMaxError);
-  return base::DumpJson(Write(kMembersOfError, shortened));
-}
+std::string ToAnnotation(const LeaseAction& action) { return Write(kMembersOfAction, action); }
+std::string ToAnnotation(const PolicyRecord& policy) { return Write(kMembersOfPolicy, policy); }
+std::string ToAnnotation(const ErrorRecord& error) { return Write(kMembersOfError, error); }
 std::string ToAnnotation(const BackOff& back_off) {
-  json object = json::object();
-  for (const auto& [cause, entry] : back_off) object[cause] = Write(kMembersOfBackOff, entry);
-  return base::DumpJson(object);
+  Writer writer;
+  for (const auto& [cause, entry] : back_off) {
+    writer.Object(cause.c_str(), kMembersOfBackOff, entry);
+  }
+  return writer.Dump();
 }
 
 absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text) {
@@ -421,12 +412,12 @@ absl::StatusOr<ErrorRecord> ParseErrorRecord(std::string_view text) {
 }
 absl::StatusOr<BackOff> ParseBackOff(std::string_view text) {
   NH_ASSIGN_OR_RETURN(const json object, base::ParseJson(text, "back-off"));
-  if (!object.is_object()) return base::InvalidArgument("back-off: must be a JSON object");
+  Reader reader(object, "back-off");
   BackOff back_off;
-  for (const auto& [cause, member] : object.items()) {
-    NH_ASSIGN_OR_RETURN(back_off[cause],
-                        Read<BackOffEntry>(kMembersOfBackOff, member, "back-off " + cause));
+  for (const auto& [cause, entry] : object.items()) {
+    reader.Object(cause.c_str(), kMembersOfBackOff, back_off[cause]);
   }
+  NH_RETURN_IF_ERROR(reader.status());
   return back_off;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -21,26 +20,9 @@ namespace {
 
 using base::JsonEvent;
 
-std::int64_t Sum(std::int64_t a, std::int64_t b) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  return std::min(a, kMost - b) + b;
-}
-
-void AddAmounts(const Amounts& more, Amounts* amounts) {
-  amounts->cpu_m = Sum(amounts->cpu_m, more.cpu_m);
-  amounts->memory = Sum(amounts->memory, more.memory);
-  amounts->pods = Sum(amounts->pods, more.pods);
-  for (const auto& [resource, amount] : more.devices) {
-    std::int64_t& sum = amounts->devices[resource];
-    sum = Sum(sum, amount);
-  }
-}
-
 void RaiseAmounts(const Amounts& least, Amounts* amounts) {
-  amounts->cpu_m = std::max(amounts->cpu_m, least.cpu_m);
-  amounts->memory = std::max(amounts->memory, least.memory);
-  for (const auto& [resource, amount] : least.devices) {
-    std::int64_t& value = amounts->devices[resource];
+  for (const auto& [resource, amount] : least) {
+    std::int64_t& value = (*amounts)[resource];
     value = std::max(value, amount);
   }
 }
@@ -48,14 +30,9 @@ void RaiseAmounts(const Amounts& least, Amounts* amounts) {
 // A quantity that cannot be read counts as 0.
 void AddRequest(const JsonEvent& event, Amounts* amounts) {
   if (event.kind != JsonEvent::Kind::kText || event.name == "ephemeral-storage") return;
-  Amounts more;
-  if (event.name == "cpu") {
-    more.cpu_m = std::max<std::int64_t>(0, Thousandths(event.text).value_or(0));
-  } else {
-    const std::int64_t amount = base::ParseQuantity(event.text).value_or(0);
-    (event.name == "memory" ? more.memory : more.devices[std::string(event.name)]) = amount;
-  }
-  AddAmounts(more, amounts);
+  const std::int64_t amount = event.name == kCpu ? Thousandths(event.text).value_or(0)
+                                                 : base::ParseQuantity(event.text).value_or(0);
+  AddAmounts({{std::string(event.name), std::max<std::int64_t>(0, amount)}}, amounts);
 }
 
 // A pod that is on a host. Without a host: it has none yet, or it has ended.
@@ -129,7 +106,7 @@ absl::Status FinishPodOnHost(PodOnHostRecord& pod) {
   AddAmounts(pod.sidecars, &pod.amounts);
   RaiseAmounts(pod.peak, &pod.amounts);
   AddAmounts(pod.overhead, &pod.amounts);
-  pod.amounts.pods = 1;
+  pod.amounts[kPods] = 1;
   return absl::OkStatus();
 }
 

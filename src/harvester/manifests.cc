@@ -18,8 +18,10 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
 #include "nomad_harvester/harvester/vm_spec.h"
+#include "nomad_harvester/kube/object.h"
 #include "nomad_harvester/kube/resource_type.h"
 
+#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
 
@@ -65,26 +67,19 @@ std::map<std::string, std::string> TextsIn(policy::FieldPlace place, const VmSpe
   return texts;
 }
 
-// The operator's labels are added first, so that the plugin's own labels override them.
+// The plugin's own labels are added first, so that the operator's do not override them.
 std::map<std::string, std::string> VmLabels(const VmSpec& vm_spec) {
-  std::map<std::string, std::string> labels = vm_spec.labels;
+  std::map<std::string, std::string> labels = ManagedLabels(vm_spec);
+  labels.emplace(kCreatorLabel, kManagedByValue);
+  labels.merge(TextsIn(policy::FieldPlace::kLabel, vm_spec));
   for (const auto& [key, value] : vm_spec.tags) {
-    labels.insert_or_assign("tag.harvesterhci.io/" + key, value);
+    labels.emplace("tag.harvesterhci.io/" + key, value);
   }
-  for (auto& [name, value] : TextsIn(policy::FieldPlace::kLabel, vm_spec)) {
-    labels.insert_or_assign(name, std::move(value));
-  }
-  labels.insert_or_assign(kCreatorLabel, kManagedByValue);
-  for (const auto& [key, value] : ManagedLabels(vm_spec)) labels.insert_or_assign(key, value);
+  labels.insert(vm_spec.labels.begin(), vm_spec.labels.end());
   return labels;
 }
 
-// Disk 0 is the root disk.
-std::string ClaimOf(const VmIdentity& identity, std::size_t index) {
-  return ClaimName(identity.name, static_cast<int>(index), identity.claim_random);
-}
-
-// The parts of a VM's disk, without names. A part that the disk does not have is null.
+// The parts of a VM's disk. A part that the disk does not have is null.
 struct Disk {
   json device;
   json volume;
@@ -129,7 +124,7 @@ Disk BuildRootDisk(const VmSpec& vm_spec) {
 }
 
 // Returns the root disk, a template's further disks, and the policy's data disks.
-std::vector<Disk> BuildDisks(const VmSpec& vm_spec) {
+std::vector<Disk> BuildDisks(const VmSpec& vm_spec, const VmIdentity& identity) {
   std::vector<Disk> disks = {BuildRootDisk(vm_spec)};
   for (std::size_t i = 1; i < vm_spec.base.disks.size(); ++i) {
     const VmBase::Disk& base = vm_spec.base.disks[i];
@@ -145,70 +140,61 @@ std::vector<Disk> BuildDisks(const VmSpec& vm_spec) {
     disks.push_back(Disk{
         .device = {{"disk", Virtio()}}, .volume = NewClaim(), .claim = BuildClaim(vm_spec, disk)});
   }
-  return disks;
-}
-
-// The claims of the disks, with their names. Disks without a claim are skipped.
-std::vector<json> BuildClaims(const VmSpec& vm_spec, const VmIdentity& identity) {
-  std::vector<json> claims;
-  const std::vector<Disk> disks = BuildDisks(vm_spec);
   for (std::size_t i = 0; i < disks.size(); ++i) {
-    if (disks[i].claim.is_null()) continue;
-    claims.push_back(disks[i].claim);
-    claims.back()["metadata"]["name"] = ClaimOf(identity, i);
+    auto& [device, volume, claim] = disks[i];
+    if (!device.is_null()) {
+      device["name"] = DiskName(i);
+      if (!volume.is_null()) volume["name"] = DiskName(i);
+    }
+    if (claim.is_null()) continue;
+    claim["metadata"]["name"] =
+        ClaimName(identity.name, static_cast<int>(i), identity.claim_random);
+    volume["persistentVolumeClaim"]["claimName"] = claim["metadata"]["name"];
   }
-  return claims;
-}
-
-// Harvester's controller creates the claims from this annotation. Claims without an image, or with
-// one that Longhorn backs, are created unchanged; claims of CDI images lose their labels
-// (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
-// createPVCsFromAnnotation).
-std::string ClaimTemplates(const VmSpec& vm_spec, const VmIdentity& identity) {
-  return base::DumpJson(json(BuildClaims(vm_spec, identity)));
-}
-
-std::string ClaimNames(const VmSpec& vm_spec, const VmIdentity& identity) {
-  std::string names;
-  for (const json& claim : BuildClaims(vm_spec, identity)) {
-    names += (names.empty() ? "" : ",") + claim["metadata"]["name"].get<std::string>();
-  }
-  return names;
+  return disks;
 }
 
 std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
                                                  const VmIdentity& identity) {
-  std::map<std::string, std::string> annotations = {
-      {"field.cattle.io/description", "Nomad client of pool " + vm_spec.pool}};
-  for (const auto& [key, value] : vm_spec.annotations) annotations.insert_or_assign(key, value);
-  for (auto& [name, value] : TextsIn(policy::FieldPlace::kAnnotation, vm_spec)) {
-    annotations.insert_or_assign(name, std::move(value));
+  json claims = json::array();
+  std::vector<std::string> claim_names;
+  for (const Disk& disk : BuildDisks(vm_spec, identity)) {
+    if (disk.claim.is_null()) continue;
+    claim_names.push_back(kube::NameOf(disk.claim));
+    claims.push_back(disk.claim);
   }
-  const std::map<std::string, std::string> ours = {
+  // The plugin's own annotations are added first, so that the operator's do not override them.
+  std::map<std::string, std::string> annotations = {
       {kSelfAnnotation, SelfValue(identity.name, identity.firmware_uuid)},
       {kActionIdAnnotation, identity.action_id},
       {kTemplateHashAnnotation, vm_spec.template_hash},
       {kTemplatePartsAnnotation, vm_spec.template_parts},
       {kJoinTimeoutAnnotation, vm_spec.join_timeout},
       {kNodesAnnotation, ToAnnotation(vm_spec.nodes)},
-      {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(vm_spec, identity)},
+      // Harvester's controller creates the claims from this annotation. Claims without an image, or
+      // with one that Longhorn backs, are created unchanged; claims of CDI images lose their labels
+      // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
+      // createPVCsFromAnnotation).
+      {"harvesterhci.io/volumeClaimTemplates", base::DumpJson(claims)},
       // With this annotation, every DELETE of the VM removes its disks, even one by kubectl.
-      {kRemovedClaimsAnnotation, ClaimNames(vm_spec, identity)},
+      {kRemovedClaimsAnnotation, absl::StrJoin(claim_names, ",")},
       {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(vm_spec.run_strategy))},
       {"harvesterhci.io/sshNames", "[]"},
       {"network.harvesterhci.io/ips", "[]"},
   };
-  for (const auto& [key, value] : ours) annotations.insert_or_assign(key, value);
   if (!vm_spec.nomad_cluster.empty()) {
-    annotations.insert_or_assign(kNomadClusterAnnotation, vm_spec.nomad_cluster);
+    annotations.emplace(kNomadClusterAnnotation, vm_spec.nomad_cluster);
   }
-  if (!identity.zone.empty()) annotations.insert_or_assign(kZoneAnnotation, identity.zone);
+  if (!identity.zone.empty()) annotations.emplace(kZoneAnnotation, identity.zone);
   for (const std::string& hold : vm_spec.deletion_holds) {
-    annotations.insert_or_assign(kHoldAnnotationPrefix + hold, "true");
+    annotations.emplace(kHoldAnnotationPrefix + hold, "true");
   }
   if (identity.replaces.has_value()) {
-    annotations.insert_or_assign(kReplacesAnnotation, ToAnnotation(*identity.replaces));
+    annotations.emplace(kReplacesAnnotation, ToAnnotation(*identity.replaces));
   }
+  annotations.merge(TextsIn(policy::FieldPlace::kAnnotation, vm_spec));
+  annotations.insert(vm_spec.annotations.begin(), vm_spec.annotations.end());
+  annotations.emplace("field.cattle.io/description", "Nomad client of pool " + vm_spec.pool);
   return annotations;
 }
 
@@ -306,17 +292,14 @@ void AddDevices(const std::vector<policy::DeviceRequest>& requests, const std::s
   }
 }
 
-json BuildDevices(const VmSpec& vm_spec) {
+json BuildDevices(const VmSpec& vm_spec, const VmIdentity& identity) {
   json interfaces = json::array();
   for (std::size_t i = 0; i < vm_spec.networks.size(); ++i) {
     interfaces.push_back(BuildInterface(vm_spec.networks[i], i));
   }
   json disks = json::array();
-  const std::vector<Disk> built = BuildDisks(vm_spec);
-  for (std::size_t i = 0; i < built.size(); ++i) {
-    if (built[i].device.is_null()) continue;
-    disks.push_back(built[i].device);
-    disks.back()["name"] = DiskName(i);
+  for (const Disk& disk : BuildDisks(vm_spec, identity)) {
+    if (!disk.device.is_null()) disks.push_back(disk.device);
   }
   disks.push_back({{"name", kCloudInitDisk}, {"disk", Virtio()}});
   // Without a tablet device, the mouse pointer in Harvester's console is out of step with the
@@ -353,20 +336,15 @@ json BuildDomain(const VmSpec& vm_spec, const VmIdentity& identity) {
                      {"memory", base::FormatBinaryQuantity(vm_spec.memory_bytes)}}}}},
                  {"features", {{"acpi", {{"enabled", true}}}}},
                  {"firmware", {{"uuid", identity.firmware_uuid}}},
-                 {"devices", BuildDevices(vm_spec)}};
+                 {"devices", BuildDevices(vm_spec, identity)}};
   SetFirmware(vm_spec.firmware, &domain);
   return domain;
 }
 
 json BuildVolumes(const VmSpec& vm_spec, const VmIdentity& identity) {
   json volumes = json::array();
-  const std::vector<Disk> disks = BuildDisks(vm_spec);
-  for (std::size_t i = 0; i < disks.size(); ++i) {
-    if (disks[i].volume.is_null()) continue;
-    json& volume = volumes.emplace_back(disks[i].volume);
-    if (!disks[i].device.is_null()) volume["name"] = DiskName(i);
-    if (disks[i].claim.is_null()) continue;
-    volume["persistentVolumeClaim"]["claimName"] = ClaimOf(identity, i);
+  for (const Disk& disk : BuildDisks(vm_spec, identity)) {
+    if (!disk.volume.is_null()) volumes.push_back(disk.volume);
   }
   const json secret = {{"name", SecretName(identity.name)}};
   json cloud_init = {{"secretRef", secret}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object_fields.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "nomad_harvester/base/parse.h"
@@ -39,6 +40,15 @@ std::optional<std::int64_t> Thousandths(std::string_view quantity) {
   const auto value = base::ParseQuantity(quantity);
   if (!value.ok() || *value > kLargest) return std::nullopt;
   return *value * 1000;
+}
+
+void AddAmounts(const std::map<std::string, std::int64_t>& more,
+                std::map<std::string, std::int64_t>* amounts) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [resource, amount] : more) {
+    std::int64_t& sum = (*amounts)[resource];
+    sum = std::min(sum, kMost - amount) + amount;
+  }
 }
 
 }  // namespace nomad_harvester::harvester

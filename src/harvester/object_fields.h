@@ -93,6 +93,11 @@ std::string ValueOf(const std::map<std::string, std::string>& values, std::strin
 // be read, or is too large.
 std::optional<std::int64_t> Thousandths(std::string_view quantity);
 
+// Adds amounts, none of which is negative, by resource; a sum that would overflow is the largest
+// number.
+void AddAmounts(const std::map<std::string, std::int64_t>& more,
+                std::map<std::string, std::int64_t>* amounts);
+
 const base::JsonFields<VirtualMachine>& VirtualMachineFields();
 // Parses the annotations. Always OK: an unreadable member counts as absent.
 absl::Status FinishVirtualMachine(VirtualMachine& vm);

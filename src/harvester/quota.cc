@@ -20,21 +20,17 @@ std::int64_t InThousandths(std::int64_t whole) {
 
 using Needs = std::map<std::string, std::int64_t>;
 
-void Add(const std::string& resource, std::int64_t thousandths, Needs* needs) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  std::int64_t& need = (*needs)[resource];
-  need = need > kMost - thousandths ? kMost : need + thousandths;
-}
-
 // A disk without a storage class gets Harvester's default class, which is unknown here.
 void AddDisk(const policy::DataDisk& disk, Needs* needs) {
-  Add("requests.storage", InThousandths(disk.bytes), needs);
-  Add("persistentvolumeclaims", kThousand, needs);
-  Add("count/persistentvolumeclaims", kThousand, needs);
+  AddAmounts({{"requests.storage", InThousandths(disk.bytes)},
+              {"persistentvolumeclaims", kThousand},
+              {"count/persistentvolumeclaims", kThousand}},
+             needs);
   if (disk.storage_class.empty()) return;
   const std::string by_class = disk.storage_class + ".storageclass.storage.k8s.io/";
-  Add(by_class + "requests.storage", InThousandths(disk.bytes), needs);
-  Add(by_class + "persistentvolumeclaims", kThousand, needs);
+  AddAmounts({{by_class + "requests.storage", InThousandths(disk.bytes)},
+              {by_class + "persistentvolumeclaims", kThousand}},
+             needs);
 }
 
 // A quota counts the pod, whose limits exceed the guest's. The overhead depends on the memory that

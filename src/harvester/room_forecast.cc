@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,25 +24,10 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-// By resource, as in a host's allocatable; CPUs in thousandths.
-using ByResource = std::map<std::string, std::int64_t>;
-
-constexpr char kCpu[] = "cpu";
-constexpr char kMemory[] = "memory";
-constexpr char kPodsOfHost[] = "pods";
-
-ByResource ByResourceOf(const Amounts& amounts) {
-  ByResource all = amounts.devices;
-  all[kCpu] = amounts.cpu_m;
-  all[kMemory] = amounts.memory;
-  all[kPodsOfHost] = amounts.pods;
-  return all;
-}
-
 // What a host has for pods. A quantity that cannot be read limits nothing, as does one of CPU,
 // memory or pods that is missing.
-ByResource CapacityOf(const Host& host) {
-  ByResource capacity;
+Amounts CapacityOf(const Host& host) {
+  Amounts capacity;
   for (const auto& [resource, text] : host.allocatable) {
     const auto amount =
         resource == kCpu ? Thousandths(text) : base::ToOptional(base::ParseQuantity(text));
@@ -58,13 +42,13 @@ struct Shortage {
   std::int64_t needed = 0;
 };
 
-std::optional<Shortage> ShortageOf(const Host& host, const ByResource& capacity,
-                                   const ByResource& used, const ByResource& needed) {
+std::optional<Shortage> ShortageOf(const Host& host, const Amounts& capacity, const Amounts& used,
+                                   const Amounts& needed) {
   for (const auto& [resource, amount] : needed) {
     const auto has = capacity.find(resource);
     const bool is_limited =
-        has != capacity.end() || (resource != kCpu && resource != kMemory &&
-                                  resource != kPodsOfHost && !host.allocatable.contains(resource));
+        has != capacity.end() || (resource != kCpu && resource != kMemory && resource != kPods &&
+                                  !host.allocatable.contains(resource));
     if (amount <= 0 || !is_limited) continue;
     const auto taken = used.find(resource);
     const std::int64_t all = has == capacity.end() ? 0 : has->second;
@@ -92,23 +76,19 @@ bool Passes(const Taint& taint) {
   return taint.key.starts_with("node.kubernetes.io/") || taint.key == "kubevirt.io/drain";
 }
 
+bool Tolerates(const VmNeed& need, const Taint& taint) {
+  return std::any_of(need.tolerations.begin(), need.tolerations.end(),
+                     [&](const Toleration& toleration) { return Tolerates(toleration, taint); });
+}
+
 // The first taint that keeps the VM away; null: none.
 const Taint* RepellingTaint(const Host& host, const VmNeed& need, bool lasting_only) {
   for (const Taint& taint : host.taints) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
     if (lasting_only && Passes(taint)) continue;
-    const bool tolerated =
-        std::any_of(need.tolerations.begin(), need.tolerations.end(),
-                    [&](const Toleration& toleration) { return Tolerates(toleration, taint); });
-    if (!tolerated) return &taint;
+    if (!Tolerates(need, taint)) return &taint;
   }
   return nullptr;
-}
-
-bool ToleratesCordon(const VmNeed& need) {
-  const Taint cordon{.key = "node.kubernetes.io/unschedulable", .effect = "NoSchedule"};
-  return std::any_of(need.tolerations.begin(), need.tolerations.end(),
-                     [&](const Toleration& toleration) { return Tolerates(toleration, cordon); });
 }
 
 // KubeVirt's label says false while its own agent on the host does not answer
@@ -171,8 +151,8 @@ std::string TextOf(const Taint& taint) {
 // A host, while VMs are put on it.
 struct Place {
   const Host* host = nullptr;
-  ByResource capacity{};
-  ByResource used{};
+  Amounts capacity{};
+  Amounts used{};
   std::int64_t vms_of_pool = 0;
 };
 
@@ -182,24 +162,24 @@ std::optional<Objection> ObjectionForever(const Place& place, const VmNeed& need
     return Objection{.kind = kTaint, .detail = TextOf(*taint)};
   }
   if (!HasLabelsFor(*place.host, need)) return Objection{.kind = kLabels};
-  auto shortage = ShortageOf(*place.host, place.capacity, {}, ByResourceOf(need.least));
+  auto shortage = ShortageOf(*place.host, place.capacity, {}, need.least);
   if (!shortage.has_value()) return std::nullopt;
   return Objection{.kind = kShortage, .shortage = *std::move(shortage), .of_all_it_has = true};
 }
 
-// `needed`: the need's amounts.
 std::optional<Objection> ObjectionNow(const Place& place, const VmNeed& need,
-                                      const ByResource& needed, const std::string& zone) {
+                                      const std::string& zone) {
   using enum Objection::Kind;
   const Host& host = *place.host;
-  if (host.cordoned && !ToleratesCordon(need)) return Objection{.kind = kCordon};
+  const Taint cordon{.key = "node.kubernetes.io/unschedulable", .effect = "NoSchedule"};
+  if (host.cordoned && !Tolerates(need, cordon)) return Objection{.kind = kCordon};
   if (!IsReady(host)) return Objection{.kind = kNotReady};
   if (const Taint* const taint = RepellingTaint(host, need, false); taint != nullptr) {
     return Objection{.kind = kTaint, .detail = TextOf(*taint)};
   }
   if (!HasLabelsFor(host, need)) return Objection{.kind = kLabels};
   if (!zone.empty() && host.zone != zone) return Objection{.kind = kZone, .detail = zone};
-  auto shortage = ShortageOf(host, place.capacity, place.used, needed);
+  auto shortage = ShortageOf(host, place.capacity, place.used, need.amounts);
   if (shortage.has_value()) {
     return Objection{.kind = kShortage, .shortage = *std::move(shortage)};
   }
@@ -336,34 +316,27 @@ std::vector<Place> PlacesOf(const std::vector<HostRoom>& hosts, const VmNeed& ne
     const auto vms = room.vms.find({need.ns, need.pool});
     places.push_back({.host = &room.host,
                       .capacity = CapacityOf(room.host),
-                      .used = ByResourceOf(room.used),
+                      .used = room.used,
                       .vms_of_pool = vms == room.vms.end() ? 0 : std::ssize(vms->second)});
   }
   return places;
 }
 
-void Put(const ByResource& needed, Place* place) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [resource, amount] : needed) {
-    std::int64_t& used = place->used[resource];
-    used = std::min(used, kMost - amount) + amount;
-  }
-  ++place->vms_of_pool;
-}
-
 // Puts one VM on a host. False: no host takes it, and `objections` says why.
-bool PutOne(const VmNeed& need, const ByResource& needed, const std::string& zone,
-            std::vector<Place>* places, std::vector<std::optional<Objection>>* objections) {
+bool PutOne(const VmNeed& need, const std::string& zone, std::vector<Place>* places,
+            std::vector<std::optional<Objection>>* objections) {
   Place* best = nullptr;
   for (std::size_t i = 0; i < places->size(); ++i) {
     Place& place = (*places)[i];
     std::optional<Objection>& objection = (*objections)[i];
-    objection = ObjectionNow(place, need, needed, zone);
+    objection = ObjectionNow(place, need, zone);
     if (objection.has_value()) continue;
     if (best == nullptr || place.vms_of_pool < best->vms_of_pool) best = &place;
   }
-  if (best != nullptr) Put(needed, best);
-  return best != nullptr;
+  if (best == nullptr) return false;
+  AddAmounts(need.amounts, &best->used);
+  ++best->vms_of_pool;
+  return true;
 }
 
 }  // namespace
@@ -383,11 +356,10 @@ RoomForecast ForecastRoom(const std::vector<HostRoom>& hosts, const VmNeed& need
     forecast.why = WhyNone(places, objections);
     return forecast;
   }
-  const ByResource needed = ByResourceOf(need.amounts);
-  for (const std::string& zone : waiting) PutOne(need, needed, zone, &places, &objections);
+  for (const std::string& zone : waiting) PutOne(need, zone, &places, &objections);
   forecast.fits.reserve(zones.size());
   for (const std::string& zone : zones) {
-    forecast.fits.push_back(PutOne(need, needed, zone, &places, &objections));
+    forecast.fits.push_back(PutOne(need, zone, &places, &objections));
     if (forecast.fits.back() || !forecast.why.empty()) continue;
     forecast.why = WhyNone(places, objections);
     if (!waiting.empty()) forecast.why += KeptText(waiting.size());

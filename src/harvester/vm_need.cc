@@ -55,8 +55,8 @@ std::int64_t VirtualCpus(const json& domain) {
 // The devices that are passed through, by resource
 // (kubevirt/kubevirt:pkg/virt-controller/services/renderresources.go, WithHostDevicesDevicePlugins
 // and WithGPUsDevicePlugins).
-std::map<std::string, std::int64_t> DevicesOf(const json& domain) {
-  std::map<std::string, std::int64_t> devices;
+Amounts DevicesOf(const json& domain) {
+  Amounts devices;
   for (const char* const kind : {"hostDevices", "gpus"}) {
     for (const json& device : ElementsAt(domain, {"devices", kind})) {
       const std::string resource = base::GetString(device, "deviceName");
@@ -104,9 +104,10 @@ void MoveToHugePages(const json& domain, Amounts* amounts) {
   const std::string size = base::TextAt(domain, {"memory", "hugepages", "pageSize"});
   if (size.empty()) return;
   const auto guest = base::ParseQuantity(base::TextAt(domain, {"memory", "guest"}));
-  const std::int64_t moved = std::min(amounts->memory, guest.value_or(amounts->memory));
-  amounts->devices["hugepages-" + size] = moved;
-  amounts->memory -= moved;
+  std::int64_t& memory = (*amounts)[kMemory];
+  const std::int64_t moved = std::min(memory, guest.value_or(memory));
+  (*amounts)["hugepages-" + size] = moved;
+  memory -= moved;
 }
 
 std::vector<HostExpression> ExpressionsIn(const json& term) {
@@ -169,17 +170,17 @@ absl::StatusOr<VmNeed> NeedOf(const json& vm) {
   }
   const std::int64_t memory = std::min(*requested, kMostMemory);
   VmNeed need;
-  need.least = {
-      .cpu_m = RequestedCpu(*domain), .memory = memory, .pods = 1, .devices = DevicesOf(*domain)};
+  need.least = {{kCpu, RequestedCpu(*domain)}, {kMemory, memory}, {kPods, 1}};
+  need.least.merge(DevicesOf(*domain));
   MoveToHugePages(*domain, &need.least);
   need.amounts = need.least;
   // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/schema.go, ResourceRequirements.
   if (!base::GetBool(*resources, "overcommitGuestOverhead")) {
-    need.amounts.memory += OverheadOf(*domain, memory);
+    need.amounts[kMemory] += OverheadOf(*domain, memory);
   }
   if (KeepsConsoleLog(*domain)) {
-    need.amounts.memory += kConsoleLogRequest;
-    need.amounts.cpu_m += kConsoleLogRequestThousandths;
+    need.amounts[kMemory] += kConsoleLogRequest;
+    need.amounts[kCpu] += kConsoleLogRequestThousandths;
   }
   need.ns = base::TextAt(vm, {"metadata", "namespace"});
   need.pool = base::TextAt(vm, {"spec", "template", "metadata", "labels", kPoolLabel});

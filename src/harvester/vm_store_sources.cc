@@ -17,18 +17,15 @@
 #include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/workers.h"
 
+#include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
-using nlohmann::json;
-
-struct ImageRecord : ObjectMetadata {
-  std::string display_name;
-  std::string storage_class;
-  std::int64_t virtual_size = 0;
+struct ImageRecord : Image {
+  bool deleted = false;
   std::optional<std::int64_t> progress;  // in percent; unset without a status
   std::vector<Condition> conditions;
 };
@@ -58,53 +55,49 @@ std::string ImportProblem(const ImageRecord& record) {
   return WithMessage(std::move(text), retry);
 }
 
-std::string FindProblem(const ImageRecord& record, const Image& image) {
-  if (record.deleted_at) return "it is being deleted";
-  if (!image.imported) return ImportProblem(record);
+std::string FindProblem(const ImageRecord& record) {
+  if (record.deleted) return "it is being deleted";
+  if (!record.imported) return ImportProblem(record);
   const Condition* missing = FindCondition(record.conditions, "BackingImageMissing");
   if (IsCondition(missing, "True")) return WithMessage("its backing image is missing", missing);
-  if (image.storage_class.empty()) return "Harvester has not given it a storage class yet";
+  if (record.storage_class.empty()) return "Harvester has not given it a storage class yet";
   return "";
 }
 
 const base::JsonFields<ImageRecord>& ImageFields() {
   using base::JsonEvent;
-  static const auto* const kFields =
-      new base::JsonFields<ImageRecord>(WithMetadata<ImageRecord>(WithConditions<ImageRecord>({
-          {"spec.displayName", &base::SetText<&ImageRecord::display_name>},
-          {"status",
-           [](ImageRecord& r, const JsonEvent& e) {
-             if (e.kind == JsonEvent::Kind::kObject) r.progress = 0;
-           }},
-          {"status.progress", [](ImageRecord& r, const JsonEvent& e) { r.progress = e.integer; }},
-          {"status.storageClassName", &base::SetText<&ImageRecord::storage_class>},
-          {"status.virtualSize",
-           [](ImageRecord& r, const JsonEvent& e) { r.virtual_size = e.integer; }},
-      })));
+  using Record = ImageRecord;
+  static const auto* const kFields = new base::JsonFields<Record>(WithConditions<Record>({
+      {"metadata.namespace", &base::SetText<&Image::ns, Record>},
+      {"metadata.name", &base::SetText<&Image::name, Record>},
+      {"metadata.deletionTimestamp",
+       [](Record& r, const JsonEvent& e) { r.deleted = TimeOf(e).has_value(); }},
+      {"spec.displayName", &base::SetText<&Image::display_name, Record>},
+      {"status",
+       [](Record& r, const JsonEvent& e) {
+         if (e.kind == JsonEvent::Kind::kObject) r.progress = 0;
+       }},
+      {"status.progress", [](Record& r, const JsonEvent& e) { r.progress = e.integer; }},
+      {"status.storageClassName", &base::SetText<&Image::storage_class, Record>},
+      {"status.virtualSize", [](Record& r, const JsonEvent& e) { r.virtual_size = e.integer; }},
+  }));
   return *kFields;
 }
 
-Image ToImage(ImageRecord record) {
-  Image image;
-  image.storage_class = std::move(record.storage_class);
-  image.virtual_size = record.virtual_size;
-  image.imported = IsCondition(FindCondition(record.conditions, "Imported"), "True");
-  image.problem = FindProblem(record, image);
-  image.ns = std::move(record.ns);
-  image.name = std::move(record.name);
-  image.display_name = std::move(record.display_name);
-  return image;
+absl::Status FinishImage(ImageRecord& record) {
+  record.imported = IsCondition(FindCondition(record.conditions, "Imported"), "True");
+  record.problem = FindProblem(record);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Image>> ListImages(const kube::KubeClient& client,
                                               const runtime::Context& context,
                                               const std::string& ns,
                                               const kube::Selector& selector) {
-  NH_ASSIGN_OR_RETURN(auto list, client.List<ImageRecord>(context, kube::kVirtualMachineImages, ns,
-                                                          selector, ImageFields()));
-  std::vector<Image> images;
-  for (ImageRecord& record : list.value) images.push_back(ToImage(std::move(record)));
-  return images;
+  NH_ASSIGN_OR_RETURN(auto list, (client.List<Image, ImageRecord>(
+                                     context, kube::kVirtualMachineImages, ns, selector,
+                                     ImageFields(), &FinishImage)));
+  return std::move(list.value);
 }
 
 std::vector<Image> WithDisplayName(std::vector<Image> images, std::string_view name) {
@@ -159,15 +152,6 @@ absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
   }
   if (kube::IsForbidden(read.status())) return VmStore::ClassFacts{.unknown = true};
   return Existing(read.status(), client, context, type, what, "", name);
-}
-
-// Removes the number up to the first character of `end`, and that character, from the text; returns
-// the number.
-std::optional<std::int64_t> TakeNumber(std::string_view* text, std::string_view end) {
-  const std::size_t length = text->find_first_of(end);
-  const auto number = base::ParseInt(text->substr(0, length));
-  text->remove_prefix(length == std::string_view::npos ? text->size() : length + 1);
-  return base::ToOptional(number);
 }
 
 // Lists all namespaces, or those of `namespaces` that may be listed.
@@ -229,9 +213,11 @@ absl::StatusOr<Choices> ListChoices(const runtime::Context& context, const kube:
 // harvester/harvester#10026: since 1.8, PCI devices and vGPUs are host devices.
 bool IsVersionWithGpusAsHostDevices(std::string_view version) {
   if (version.starts_with('v')) version.remove_prefix(1);
-  const std::optional<std::int64_t> major = TakeNumber(&version, ".");
-  const std::optional<std::int64_t> minor = TakeNumber(&version, ".-+");
-  if (!major.has_value() || !minor.has_value()) return true;
+  const std::vector<std::string> parts =
+      absl::StrSplit(base::ToAbsl(version), absl::ByAnyChar(".-+"));
+  const auto major = base::ParseInt(parts[0]);
+  const auto minor = base::ParseInt(parts.size() > 1 ? parts[1] : "");
+  if (!major.ok() || !minor.ok()) return true;
   return std::pair(*major, *minor) >= std::pair<std::int64_t, std::int64_t>(1, 8);
 }
 
@@ -251,7 +237,11 @@ absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context,
   NH_RETURN_IF_ERROR(context.Check());
   // A display name may contain characters that are not allowed in a path.
   if (base::IsDnsSubdomain(name)) {
-    if (named.ok()) return ToImage(ImageFields().Read(named->object));
+    if (named.ok()) {
+      ImageRecord record = ImageFields().Read(named->object);
+      NH_RETURN_IF_ERROR(FinishImage(record));
+      return Image(std::move(record));
+    }
     if (!kube::IsNotFound(named.status())) return base::Annotate(named.status(), where);
   }
   if (!labelled.ok()) return base::Annotate(labelled.status(), where);

@@ -19,10 +19,8 @@ namespace nomad_harvester::harvester {
 namespace {
 
 using nlohmann::json;
-using Path = std::initializer_list<const char*>;
 
 constexpr char kClaimsAnnotation[] = "harvesterhci.io/volumeClaimTemplates";
-constexpr char kImageAnnotation[] = "harvesterhci.io/imageId";
 
 // State while one version is read: the rest of its spec, the result so far, and the reasons why it
 // cannot be used.
@@ -35,33 +33,22 @@ struct VersionReading {
   void AddNote(std::string what) { result.notes.push_back(std::move(what)); }
 };
 
-json* Find(json* value, Path path) {
-  for (const char* const key : path) {
-    if (value == nullptr || !value->is_object()) return nullptr;
-    const auto member = value->find(key);
-    value = member == value->end() ? nullptr : &*member;
-  }
-  return value;
+// Returns the value at a JSON pointer; null if there is none.
+json* Find(json* value, const char* pointer) {
+  const json::json_pointer path(pointer);
+  return value != nullptr && value->contains(path) ? &value->at(path) : nullptr;
 }
 
-// Removes a member and returns it; null if it is missing.
-json Take(json* value, Path path, const char* key) {
-  json* const parent = Find(value, path);
-  if (parent == nullptr || !parent->is_object() || !parent->contains(key)) return nullptr;
-  json taken = std::move((*parent)[key]);
-  parent->erase(key);
+// Removes the member at a JSON pointer and returns it; null if it is missing.
+json Take(json* value, std::string_view pointer) {
+  const json::json_pointer path{std::string(pointer)};
+  if (value == nullptr || !value->contains(path)) return nullptr;
+  json taken = std::move(value->at(path));
+  value->at(path.parent_pointer()).erase(path.back());
   return taken;
 }
-void Drop(json* value, Path path, std::initializer_list<const char*> keys) {
-  for (const char* const key : keys) Take(value, path, key);
-}
-
-json TakeAt(json* value, std::string_view pointer) {
-  json::json_pointer path{std::string(pointer)};
-  const std::string key = path.back();
-  path.pop_back();
-  if (value == nullptr || !value->contains(path)) return nullptr;
-  return Take(&value->at(path), {}, key.c_str());
+void Drop(json* value, std::initializer_list<const char*> pointers) {
+  for (const char* const pointer : pointers) Take(value, pointer);
 }
 
 // Removes null members. The API server treats them as absent, but in a merge patch they would
@@ -76,11 +63,7 @@ void DropNulls(json* value) {
   for (json& part : *value) DropNulls(&part);
 }
 
-constexpr Path kTemplate = {"template"};
-constexpr Path kGuest = {"template", "spec"};
-constexpr Path kDomain = {"template", "spec", "domain"};
-constexpr Path kCpu = {"template", "spec", "domain", "cpu"};
-constexpr Path kDevices = {"template", "spec", "domain", "devices"};
+std::string TextOf(const json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
 std::map<std::string, std::string> TextsOf(const json* object) {
   std::map<std::string, std::string> texts;
@@ -99,33 +82,32 @@ std::int64_t QuantityOf(const json* value) {
   return quantity.ok() ? *quantity : 0;
 }
 
-// True for the plugin's own keys: the template may have been made from a VM of a pool.
-bool IsOurs(std::string_view key) {
-  return key.starts_with("nomad-harvester-autoscaler/") || key == kManagedByLabel;
-}
-
-// Fleet, Argo CD, Flux and Helm recognise the objects that they made by these keys, and delete such
-// an object if their source does not have it (rancher/wrangler:pkg/apply/desiredset.go,
-// argoproj/argo-cd:common/common.go, fluxcd/kustomize-controller,
-// helm/helm:pkg/action/validate.go).
-bool IsOfADeployment(std::string_view key) {
-  if (key == "app.kubernetes.io/instance") return true;
-  constexpr std::string_view kPrefixes[] = {"objectset.rio.cattle.io/",
-                                            "fleet.cattle.io/",
-                                            "argocd.argoproj.io/",
-                                            "kustomize.toolkit.fluxcd.io/",
-                                            "helm.toolkit.fluxcd.io/",
-                                            "meta.helm.sh/",
-                                            "helm.sh/"};
-  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
-                     [key](std::string_view prefix) { return key.starts_with(prefix); });
-}
-
-// Keys that Harvester, KubeVirt or the plugin write about one VM, or derive from other members
-// (harvester/harvester:pkg/util/constants.go,
-// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go).
+// Labels and annotations with these keys are not adopted.
 bool IsOfOneVm(std::string_view key) {
-  static const auto* const kKeys = new std::set<std::string_view>{
+  constexpr std::string_view kPrefixes[] = {
+      // The template may have been made from a VM of a pool.
+      "nomad-harvester-autoscaler/",
+      "harvesterhci.io/clone-backend-storage-",
+      // Harvester's UI writes them for access credentials.
+      "harvesterhci.io/dynamic-ssh-key-",
+      // Fleet, Argo CD, Flux and Helm recognise the objects that they made by these keys, and
+      // delete such an object if their source does not have it
+      // (rancher/wrangler:pkg/apply/desiredset.go, argoproj/argo-cd:common/common.go,
+      // fluxcd/kustomize-controller, helm/helm:pkg/action/validate.go).
+      "objectset.rio.cattle.io/",
+      "fleet.cattle.io/",
+      "argocd.argoproj.io/",
+      "kustomize.toolkit.fluxcd.io/",
+      "helm.toolkit.fluxcd.io/",
+      "meta.helm.sh/",
+      "helm.sh/",
+  };
+  // Harvester, KubeVirt or the plugin write them about one VM, or derive them from other members
+  // (harvester/harvester:pkg/util/constants.go,
+  // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go).
+  constexpr std::string_view kKeys[] = {
+      "app.kubernetes.io/instance",  // as of the deployment tools above
+      kManagedByLabel,
       kClaimsAnnotation,
       kRemovedClaimsAnnotation,
       "harvesterhci.io/vmRunStrategy",
@@ -145,54 +127,46 @@ bool IsOfOneVm(std::string_view key) {
       "kubevirt.io/latest-observed-api-version",
       "kubevirt.io/storage-observed-api-version",
   };
-  return IsOurs(key) || kKeys->contains(key) || IsOfADeployment(key) ||
-         key.starts_with("harvesterhci.io/clone-backend-storage-");
+  return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys) ||
+         std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [key](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
-std::map<std::string, std::string> Shared(std::map<std::string, std::string> values) {
-  std::erase_if(values, [](const auto& entry) { return IsOfOneVm(entry.first); });
-  return values;
+// Labels or annotations without those of one VM.
+std::map<std::string, std::string> Shared(const json* object) {
+  std::map<std::string, std::string> texts = TextsOf(object);
+  std::erase_if(texts, [](const auto& entry) { return IsOfOneVm(entry.first); });
+  return texts;
 }
-
-// Annotations that Harvester's UI writes for access credentials; not adopted.
-constexpr char kDynamicKeys[] = "harvesterhci.io/dynamic-ssh-key-";
 
 void ReadMetadata(const json& vm, VersionReading* reading) {
-  const json* const metadata = base::FindMember(vm, "metadata");
-  const json* const annotations =
-      metadata == nullptr ? nullptr : base::FindMember(*metadata, "annotations");
-  reading->result.annotations = Shared(TextsOf(annotations));
-  reading->result.labels =
-      Shared(TextsOf(metadata == nullptr ? nullptr : base::FindMember(*metadata, "labels")));
+  reading->result.labels = Shared(base::FindPath(vm, {"metadata", "labels"}));
+  reading->result.annotations = Shared(base::FindPath(vm, {"metadata", "annotations"}));
   std::erase_if(reading->result.annotations, [reading](const auto& entry) {
     // harvester/harvester:pkg/util/constants.go, StaticIPAnnotationKeyPrefix.
     if (!entry.first.starts_with("static-ip.harvesterhci.io/")) return false;
     reading->AddNote("the static address " + entry.first);
     return true;
   });
-  reading->result.hotplug =
-      annotations != nullptr &&
-      base::GetString(*annotations, "harvesterhci.io/enableCPUAndMemoryHotplug") == "true";
-  json* const guest_metadata = Find(&reading->spec, {"template", "metadata"});
+  constexpr char kHotplug[] = "harvesterhci.io/enableCPUAndMemoryHotplug";
+  reading->result.hotplug = base::TextAt(vm, {"metadata", "annotations", kHotplug}) == "true";
+  json* const of_guest = Find(&reading->spec, "/template/metadata");
+  if (of_guest == nullptr) return;
   for (const char* const kind : {"labels", "annotations"}) {
-    std::map<std::string, std::string> shared = Shared(TextsOf(Find(guest_metadata, {kind})));
-    std::erase_if(shared, [](const auto& e) { return e.first.starts_with(kDynamicKeys); });
-    if (guest_metadata != nullptr) (*guest_metadata)[kind] = shared;
+    (*of_guest)[kind] = Shared(base::FindMember(*of_guest, kind));
   }
 }
 
 // Harvester computes requests and the guest's memory from the limits unless both can be changed
 // while the VM runs (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
 void ReadSize(VersionReading* reading) {
-  json* const limits = Find(&reading->spec, {"template", "spec", "domain", "resources", "limits"});
-  reading->result.cpu_cores = QuantityOf(Find(limits, {"cpu"}));
-  reading->result.memory_bytes = QuantityOf(Find(limits, {"memory"}));
-  Drop(&reading->spec, {"template", "spec", "domain", "resources", "requests"}, {"cpu", "memory"});
-  const json requests =
-      Take(&reading->spec, {"template", "spec", "domain", "resources"}, "requests");
-  if (!requests.empty())
-    reading->spec["template"]["spec"]["domain"]["resources"]["requests"] = requests;
-  json* const cpu = Find(&reading->spec, kCpu);
+  json* const resources = Find(&reading->spec, "/template/spec/domain/resources");
+  reading->result.cpu_cores = QuantityOf(Find(resources, "/limits/cpu"));
+  reading->result.memory_bytes = QuantityOf(Find(resources, "/limits/memory"));
+  Drop(resources, {"/requests/cpu", "/requests/memory"});
+  const json* const requests = Find(resources, "/requests");
+  if (requests != nullptr && requests->empty()) Drop(resources, {"/requests"});
+  json* const cpu = Find(&reading->spec, "/template/spec/domain/cpu");
   std::int64_t product = 1;
   bool counted = false;
   for (const char* const count : {"cores", "sockets", "threads"}) {
@@ -208,13 +182,14 @@ void ReadSize(VersionReading* reading) {
   }
   if (reading->result.cpu_cores == 0 && counted) reading->result.cpu_cores = product;
   if (reading->result.hotplug) return;
-  Drop(&reading->spec, kCpu, {"maxSockets"});
+  Drop(cpu, {"/maxSockets"});
   // Harvester 1.8 sets maxSockets to 1, and KubeVirt refuses a VM with more sockets.
   if (counted && base::GetInt(*cpu, "sockets") > 1) {
     (*cpu)["cores"] = base::GetInt(*cpu, "cores") * base::GetInt(*cpu, "sockets");
     (*cpu)["sockets"] = 1;
   }
-  Drop(&reading->spec, {"template", "spec", "domain", "memory"}, {"guest", "maxGuest"});
+  Drop(&reading->spec,
+       {"/template/spec/domain/memory/guest", "/template/spec/domain/memory/maxGuest"});
 }
 
 // The templates of claims, by the claim's name.
@@ -238,39 +213,37 @@ std::map<std::string, json> ClaimsOf(const json& vm, VersionReading* reading) {
 // becomes the template of the disk's claim.
 void ReadClaim(const std::string& disk_name, json claim, VersionReading* reading,
                VmBase::Disk* disk) {
-  json* const annotations = Find(&claim, {"metadata", "annotations"});
-  const json image = Take(annotations, {}, kImageAnnotation);
+  const json image = Take(&claim, "/metadata/annotations/harvesterhci.io~1imageId");
   disk->from_image = !image.is_null();
-  const std::string id = image.is_string() ? image.get<std::string>() : "";
+  const std::string id = TextOf(image);
   const std::size_t slash = id.find('/');
   if (slash != std::string::npos) {
     disk->image.ns = id.substr(0, slash);
     disk->image.name = id.substr(slash + 1);
   }
-  const json storage = Take(&claim, {"spec", "resources", "requests"}, "storage");
-  disk->bytes = QuantityOf(storage.is_null() ? nullptr : &storage);
+  json* const spec = Find(&claim, "/spec");
+  const json storage = Take(spec, "/resources/requests/storage");
+  disk->bytes = QuantityOf(&storage);
   if (disk->bytes == 0) reading->Refuse("volume " + disk_name + " has no size");
-  if (const json* const spec = Find(&claim, {"spec"}); spec != nullptr) {
-    const std::vector<std::string> modes = base::GetStrings(*spec, "accessModes");
-    disk->read_write_once = std::find(modes.begin(), modes.end(), "ReadWriteOnce") != modes.end();
-  }
-  const json storage_class = Take(&claim, {"spec"}, "storageClassName");
-  if (storage_class.is_string()) disk->storage_class = storage_class.get<std::string>();
-  for (const char* const source : {"dataSource", "dataSourceRef"}) {
-    const json taken = Take(&claim, {"spec"}, source);
+  disk->storage_class = TextOf(Take(spec, "/storageClassName"));
+  for (const std::string source : {"dataSource", "dataSourceRef"}) {
     // Harvester's UI omits it, too
     // (harvester/harvester-ui-extension:pkg/harvester/edit/kubevirt.io.virtualmachine/index.vue).
-    if (!taken.is_null())
-      reading->AddNote("the " + std::string(source) + " of volume " + disk_name);
+    if (!Take(spec, "/" + source).is_null()) {
+      reading->AddNote("the " + source + " of volume " + disk_name);
+    }
   }
-  Drop(&claim, {"spec"}, {"volumeName"});
+  Drop(spec, {"/volumeName"});
   json rest = json::object();
   for (const char* const kind : {"labels", "annotations"}) {
-    const auto shared = Shared(TextsOf(Find(&claim, {"metadata", kind})));
+    const auto shared = Shared(base::FindPath(claim, {"metadata", kind}));
     if (!shared.empty()) rest["metadata"][kind] = shared;
   }
-  const json* const spec = Find(&claim, {"spec"});
-  if (spec != nullptr && !spec->empty()) rest["spec"] = *spec;
+  if (spec != nullptr) {
+    const std::vector<std::string> modes = base::GetStrings(*spec, "accessModes");
+    disk->read_write_once = std::find(modes.begin(), modes.end(), "ReadWriteOnce") != modes.end();
+    if (!spec->empty()) rest["spec"] = std::move(*spec);
+  }
   disk->claim = std::make_shared<const json>(std::move(rest));
 }
 
@@ -285,14 +258,14 @@ void AddDisk(const std::string& name, json device, json volume,
   if (volume.contains("dataVolume")) {
     return reading->Refuse("volume " + name + " is a DataVolume, which one VM can use");
   }
-  if (json* const source = Find(&volume, {"persistentVolumeClaim"}); source != nullptr) {
+  if (json* const source = Find(&volume, "/persistentVolumeClaim"); source != nullptr) {
     const std::string claim_name = base::GetString(*source, "claimName");
     const auto claim = claims.find(claim_name);
     if (claim == claims.end()) {
       return reading->Refuse("volume " + name + " is the existing claim " + claim_name +
                              ", which one VM can use");
     }
-    Drop(source, {}, {"claimName"});
+    Drop(source, {"/claimName"});
     ReadClaim(name, claim->second, reading, &disk);
   }
   if (device.is_null() && IsDiskName(name)) {
@@ -302,8 +275,8 @@ void AddDisk(const std::string& name, json device, json volume,
     // KubeVirt treats a device of unspecified kind as a hard disk.
     disk.hard_disk = !device.contains("cdrom") && !device.contains("lun");
     // The disk gets a new name; a volume without a device keeps its own.
-    Drop(&device, {}, {"name"});
-    Drop(&volume, {}, {"name"});
+    Drop(&device, {"/name"});
+    Drop(&volume, {"/name"});
     disk.device = std::make_shared<const json>(std::move(device));
   }
   if (volume.is_object()) disk.volume = std::make_shared<const json>(std::move(volume));
@@ -331,8 +304,8 @@ void OrderDisks(VersionReading* reading) {
 
 void ReadDisks(const json& vm, VersionReading* reading) {
   const std::map<std::string, json> claims = ClaimsOf(vm, reading);
-  const json devices = Take(&reading->spec, kDevices, "disks");
-  const json volumes = Take(&reading->spec, kGuest, "volumes");
+  const json devices = Take(&reading->spec, "/template/spec/domain/devices/disks");
+  const json volumes = Take(&reading->spec, "/template/spec/volumes");
   std::map<std::string, json> by_name;
   if (volumes.is_array()) {
     for (const json& volume : volumes) by_name.emplace(base::GetString(volume, "name"), volume);
@@ -353,19 +326,18 @@ void ReadDisks(const json& vm, VersionReading* reading) {
 }
 
 void ReadNetworks(const std::string& ns, VersionReading* reading) {
-  json* const interfaces =
-      Find(&reading->spec, {"template", "spec", "domain", "devices", "interfaces"});
+  json* const interfaces = Find(&reading->spec, "/template/spec/domain/devices/interfaces");
   if (interfaces != nullptr && interfaces->is_array()) {
-    for (json& one : *interfaces) Drop(&one, {}, {"macAddress"});
+    for (json& one : *interfaces) Drop(&one, {"/macAddress"});
   }
-  json* const networks = Find(&reading->spec, {"template", "spec", "networks"});
+  json* const networks = Find(&reading->spec, "/template/spec/networks");
   if (networks == nullptr || !networks->is_array()) return;
   for (json& network : *networks) {
     if (network.is_object() && network.contains("pod")) {
       reading->result.networks.push_back({.management = true, .ns = {}, .name = {}});
       continue;
     }
-    json* const name = Find(&network, {"multus", "networkName"});
+    json* const name = Find(&network, "/multus/networkName");
     if (name == nullptr || !name->is_string()) {
       reading->Refuse("network " + base::GetString(network, "name") +
                       " is neither the pod network nor one of Multus");
@@ -384,14 +356,14 @@ void ReadNetworks(const std::string& ns, VersionReading* reading) {
 
 // Takes only the deviceName. Device names are arbitrary; any other member belongs to one of
 // Harvester's releases or to one device of one host.
-std::vector<policy::DeviceRequest> TakeDevices(const char* kind, VersionReading* reading) {
+std::vector<policy::DeviceRequest> TakeDevices(const std::string& kind, VersionReading* reading) {
   std::vector<policy::DeviceRequest> requests;
-  const json devices = Take(&reading->spec, kDevices, kind);
+  const json devices = Take(&reading->spec, "/template/spec/domain/devices/" + kind);
   if (!devices.is_array()) return requests;
   for (const json& device : devices) {
     const std::string resource = base::GetString(device, "deviceName");
     if (resource.empty() || device.size() > 2) {
-      reading->Refuse(std::string(kind) + ": " + base::GetString(device, "name") +
+      reading->Refuse(kind + ": " + base::GetString(device, "name") +
                       " says more than a deviceName, which cannot be given to several VMs");
       continue;
     }
@@ -408,20 +380,19 @@ std::vector<policy::DeviceRequest> TakeDevices(const char* kind, VersionReading*
 }
 
 void ReadPlacement(VersionReading* reading) {
-  const json selector = Take(&reading->spec, kGuest, "nodeSelector");
+  json* const guest = Find(&reading->spec, "/template/spec");
+  const json selector = Take(guest, "/nodeSelector");
   reading->result.node_selector = TextsOf(&selector);
-  json* const guest = Find(&reading->spec, kGuest);
   for (const policy::MachineField& field : policy::MachineFields()) {
     if (!field.taken_from_template) continue;
-    const json value = TakeAt(guest, field.path);
+    const json value = Take(guest, field.path);
     if (value.is_string()) reading->result.machine.emplace(field.key, value.get<std::string>());
   }
 }
 
 void ReadRunStrategy(VersionReading* reading) {
-  const json running = Take(&reading->spec, {}, "running");
-  const json taken = Take(&reading->spec, {}, "runStrategy");
-  std::string name = taken.is_string() ? taken.get<std::string>() : "";
+  const json running = Take(&reading->spec, "/running");
+  std::string name = TextOf(Take(&reading->spec, "/runStrategy"));
   if (running.is_boolean()) name = running.get<bool>() ? "Always" : "Halted";
   if (name.empty()) return;
   for (const auto& choice : policy::kRunStrategies) {
@@ -433,8 +404,8 @@ void ReadRunStrategy(VersionReading* reading) {
 }
 
 void ReadCredentials(const json& version, const json& vm, VersionReading* reading) {
-  const json credentials = Take(&reading->spec, kGuest, "accessCredentials");
-  if (!credentials.is_null() && !credentials.empty()) reading->AddNote("the access credentials");
+  const json credentials = Take(&reading->spec, "/template/spec/accessCredentials");
+  if (!credentials.empty()) reading->AddNote("the access credentials");
   std::set<std::string> keys;
   const json* const spec = base::FindMember(version, "spec");
   for (const std::string& key : base::GetStrings(*spec, "keyPairIds")) keys.insert(key);
@@ -451,29 +422,24 @@ void ReadCredentials(const json& version, const json& vm, VersionReading* readin
 
 // True if the parts that are merged later are objects. The rest of the spec is used unchanged.
 bool IsComplete(json* spec) {
-  for (const Path path : {kTemplate, kGuest, kDomain, kDevices}) {
-    const json* const part = Find(spec, path);
-    if (part == nullptr || !part->is_object()) return false;
-  }
-  const json* const metadata = Find(spec, {"template", "metadata"});
-  return metadata == nullptr || metadata->is_object();
+  const json* const devices = Find(spec, "/template/spec/domain/devices");
+  const json* const metadata = Find(spec, "/template/metadata");
+  return devices != nullptr && devices->is_object() &&
+         (metadata == nullptr || metadata->is_object());
 }
 
 }  // namespace
 
 absl::StatusOr<VmTemplate> ReadVmTemplate(const json& version, const std::string& ns) {
   VersionReading reading;
-  const json* const metadata = base::FindMember(version, "metadata");
   const json* const vm = base::FindPath(version, {"spec", "vm"});
   const json* const spec = vm == nullptr ? nullptr : base::FindMember(*vm, "spec");
   if (spec != nullptr) reading.spec = *spec;
   DropNulls(&reading.spec);
-  if (metadata == nullptr || !IsComplete(&reading.spec)) {
-    return base::FailedPrecondition("it describes no VM");
-  }
-  reading.result.id = base::GetString(*metadata, "namespace") + "/" +
-                      base::GetString(*metadata, "name") + " (" +
-                      base::GetString(*metadata, "uid") + ")";
+  if (!IsComplete(&reading.spec)) return base::FailedPrecondition("it describes no VM");
+  reading.result.id = base::TextAt(version, {"metadata", "namespace"}) + "/" +
+                      base::TextAt(version, {"metadata", "name"}) + " (" +
+                      base::TextAt(version, {"metadata", "uid"}) + ")";
   ReadMetadata(*vm, &reading);
   ReadSize(&reading);
   ReadDisks(*vm, &reading);
@@ -483,10 +449,9 @@ absl::StatusOr<VmTemplate> ReadVmTemplate(const json& version, const std::string
   ReadPlacement(&reading);
   ReadRunStrategy(&reading);
   ReadCredentials(version, *vm, &reading);
-  Drop(&reading.spec, kGuest, {"hostname"});
-  Drop(&reading.spec, {"template", "spec", "domain", "firmware"}, {"uuid", "serial"});
-  if (const json volumes = Take(&reading.spec, {}, "dataVolumeTemplates");
-      !volumes.is_null() && !volumes.empty()) {
+  Drop(&reading.spec, {"/template/spec/hostname", "/template/spec/domain/firmware/uuid",
+                       "/template/spec/domain/firmware/serial"});
+  if (!Take(&reading.spec, "/dataVolumeTemplates").empty()) {
     reading.Refuse("it has dataVolumeTemplates, whose names one VM can use");
   }
   reading.result.base.spec = std::make_shared<const json>(std::move(reading.spec));
@@ -497,26 +462,20 @@ absl::StatusOr<VmTemplate> ReadVmTemplate(const json& version, const std::string
 VmBase Override(const VmBase& base, const TemplateOverrides& overrides) {
   VmBase changed = base;
   json spec = *base.spec;
+  json* const guest = Find(&spec, "/template/spec");
   if (overrides.cpu) {
-    Drop(&spec, kCpu, {"cores", "sockets", "threads"});
-    Drop(&spec, {"template", "spec", "domain", "resources", "limits"}, {"cpu"});
+    Drop(guest, {"/domain/cpu/cores", "/domain/cpu/sockets", "/domain/cpu/threads",
+                 "/domain/resources/limits/cpu"});
   }
-  if (overrides.memory) {
-    Drop(&spec, {"template", "spec", "domain", "resources", "limits"}, {"memory"});
-  }
+  if (overrides.memory) Drop(guest, {"/domain/resources/limits/memory"});
   if (overrides.networks) {
-    Drop(&spec, kDevices, {"interfaces"});
-    Drop(&spec, kGuest, {"networks"});
-    Drop(&spec, {"template", "metadata", "annotations"},
-         {"harvesterhci.io/waitForLeaseInterfaceNames"});
+    Drop(guest, {"/domain/devices/interfaces", "/networks"});
+    Drop(&spec, {"/template/metadata/annotations/harvesterhci.io~1waitForLeaseInterfaceNames"});
   }
-  if (overrides.firmware) {
-    Drop(&spec, {"template", "spec", "domain", "firmware"}, {"bootloader"});
-    Drop(&spec, {"template", "spec", "domain", "features"}, {"smm"});
-  }
+  if (overrides.firmware) Drop(guest, {"/domain/firmware/bootloader", "/domain/features/smm"});
   for (const policy::MachineField& field : policy::MachineFields()) {
     const bool in_guest = field.place == policy::FieldPlace::kGuest;
-    if (in_guest && overrides.machine.contains(field.key)) TakeAt(Find(&spec, kGuest), field.path);
+    if (in_guest && overrides.machine.contains(field.key)) Take(guest, field.path);
   }
   if (overrides.data_disks) {
     changed.disks.erase(std::remove_if(changed.disks.begin() + 1, changed.disks.end(),

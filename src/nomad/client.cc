@@ -67,9 +67,20 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
   return result;
 }
 
-absl::StatusOr<Json> ParseReply(const Call& call, const http::HttpResponse& reply) {
-  absl::StatusOr<Json> json = base::ParseJson(reply.body, "the reply");
-  return json.ok() ? json : http::Undecodable(call.purpose, reply, json.status(), "nomad_address");
+struct JsonReply {
+  http::HttpResponse http;
+  Json json;
+};
+
+absl::StatusOr<JsonReply> GetJson(const Caller& caller, const Call& call) {
+  JsonReply reply;
+  NH_ASSIGN_OR_RETURN(reply.http, caller.Get(call));
+  absl::StatusOr<Json> json = base::ParseJson(reply.http.body, "the reply");
+  if (!json.ok()) {
+    return http::Undecodable(call.purpose, reply.http, json.status(), "nomad_address");
+  }
+  reply.json = *std::move(json);
+  return reply;
 }
 
 // POST /v1/node/:id<suffix>. `verb` is for errors and logs. A null `body` is sent as an empty one.
@@ -138,26 +149,22 @@ absl::StatusOr<Indexed<Node>> NomadClient::GetNode(const runtime::Context& conte
                                                    const std::string& id) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id));
   const Call call{std::move(path), "read Nomad node " + id, kNeedsNodeRead};
-  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply,
-                      Caller(*transport_, context, options_).Get(call));
-  NH_ASSIGN_OR_RETURN(const Json json, ParseReply(call, reply));
-  auto node = DecodeFullNode(json);
+  NH_ASSIGN_OR_RETURN(const JsonReply reply, GetJson({*transport_, context, options_}, call));
+  auto node = DecodeFullNode(reply.json);
   if (!node.ok()) return base::Annotate(node.status(), call.purpose);
   if (node->id != id) return base::Internal(call.purpose + ": the reply is for another node");
-  return Indexed<Node>{*std::move(node), ReplyIndex(reply).value_or(0)};
+  return Indexed<Node>{*std::move(node), ReplyIndex(reply.http).value_or(0)};
 }
 
 absl::StatusOr<Servers> NomadClient::ListServers(const runtime::Context& context) const {
   const Call call{"/v1/agent/members", "list Nomad's servers", kNeedsNodeRead};
-  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply,
-                      Caller(*transport_, context, options_).Get(call));
-  NH_ASSIGN_OR_RETURN(const Json json, ParseReply(call, reply));
+  NH_ASSIGN_OR_RETURN(const JsonReply reply, GetJson({*transport_, context, options_}, call));
   Servers servers;
-  servers.server_time = http::ServerDate(reply);
+  servers.server_time = http::ServerDate(reply.http);
   // The servers of federated regions are members, too.
   const std::string region =
-      options_.region.empty() ? base::GetString(json, "ServerRegion") : options_.region;
-  const Json* members = base::FindMember(json, "Members");
+      options_.region.empty() ? base::GetString(reply.json, "ServerRegion") : options_.region;
+  const Json* members = base::FindMember(reply.json, "Members");
   if (members == nullptr || !members->is_array()) return servers;
   for (const Json& member : *members) {
     const Json* tags = base::FindMember(member, "Tags");
@@ -263,16 +270,6 @@ absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> NomadClient::ListEvaluat
   return evaluations;
 }
 
-absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> NomadClient::ListBlockedEvaluations(
-    const runtime::Context& context) const {
-  return ListEvaluations(context, "blocked");
-}
-
-absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> NomadClient::ListPendingEvaluations(
-    const runtime::Context& context) const {
-  return ListEvaluations(context, "pending");
-}
-
 absl::StatusOr<Indexed<std::vector<JobStub>>> NomadClient::ListJobs(
     const runtime::Context& context) const {
   NH_ASSIGN_OR_RETURN(
@@ -290,9 +287,8 @@ absl::StatusOr<Job> NomadClient::GetJob(const runtime::Context& context, const s
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/job/", id));
   const Call call{std::move(path), "read Nomad job " + id, kNeedsReadJob};
   const Caller caller(*transport_, context, {.region = options_.region, .ns = ns});
-  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply, caller.Get(call));
-  NH_ASSIGN_OR_RETURN(const Json json, ParseReply(call, reply));
-  auto job = DecodeJob(json);
+  NH_ASSIGN_OR_RETURN(const JsonReply reply, GetJson(caller, call));
+  auto job = DecodeJob(reply.json);
   if (!job.ok()) return base::Annotate(job.status(), call.purpose);
   if (job->id != id) return base::Internal(call.purpose + ": the reply is for another job");
   return job;
@@ -302,10 +298,8 @@ absl::StatusOr<std::string> NomadClient::NodeOfAllocation(const runtime::Context
                                                           const std::string& allocation_id) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/allocation/", allocation_id));
   const Call call{std::move(path), "read Nomad allocation " + allocation_id, kNeedsReadJob};
-  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply,
-                      Caller(*transport_, context, options_).Get(call));
-  NH_ASSIGN_OR_RETURN(const Json json, ParseReply(call, reply));
-  const std::string node_id = base::GetString(json, "NodeID");
+  NH_ASSIGN_OR_RETURN(const JsonReply reply, GetJson({*transport_, context, options_}, call));
+  const std::string node_id = base::GetString(reply.json, "NodeID");
   if (node_id.empty()) return base::Internal(call.purpose + ": the reply has no NodeID");
   return node_id;
 }

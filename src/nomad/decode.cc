@@ -186,16 +186,10 @@ const base::JsonFields<AllocationRecord>& AllocationFields() {
        [](Record& r, const JsonEvent& e) {
          r.client_status = ByName<ClientStatus>(kClientStatuses, e.text);
        }},
-      {"AllocatedResources.Tasks.*",
-       [](Record& r, const JsonEvent& e) { r.has_task_resources |= e.kind != Kind::kEnd; }},
       {"AllocatedResources.Tasks.*.Cpu.CpuShares",
        [](Record& r, const JsonEvent& e) { Add(Amount(e), r.cpu_shares); }},
       {"AllocatedResources.Tasks.*.Memory.MemoryMB",
        [](Record& r, const JsonEvent& e) { Add(Amount(e), r.memory_mb); }},
-      // Deprecated since 0.9, still filled by 2.0 (hashicorp/nomad:nomad/structs/structs.go).
-      {"Resources.CPU", [](Record& r, const JsonEvent& e) { r.deprecated.cpu_shares = Amount(e); }},
-      {"Resources.MemoryMB",
-       [](Record& r, const JsonEvent& e) { r.deprecated.memory_mb = Amount(e); }},
       {"JobID", &SetText<&Record::job, Record>},
       {"TaskStates.*",
        [](Record& r, const JsonEvent& e) {
@@ -224,10 +218,6 @@ absl::Status FinishNode(Node& node) {
 
 absl::Status FinishAllocation(AllocationRecord& record) {
   if (record.id.empty()) return base::Internal("an allocation without an ID");
-  if (!record.has_task_resources) {
-    record.cpu_shares = record.deprecated.cpu_shares;
-    record.memory_mb = record.deprecated.memory_mb;
-  }
   record.all_tasks_dead = record.tasks_alive.empty();
   return absl::OkStatus();
 }

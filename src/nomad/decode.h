@@ -22,10 +22,8 @@ namespace nomad_harvester::nomad {
 // A node of GET /v1/nodes.
 const base::JsonFields<Node>& NodeStubFields();
 // An allocation of GET /v1/allocations, which has a JobType, or of GET /v1/node/:id/allocations,
-// which has a Job with its type, and Resources.
+// which has a Job with its type.
 struct AllocationRecord : Allocation {
-  NodeResources deprecated;  // counts if the tasks have no resources
-  bool has_task_resources = false;
   std::string job{};
   std::vector<std::string> tasks_alive{};
 };

@@ -143,29 +143,13 @@ class MetadataProperty : public testing::Test {
   std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(20261121);
 };
 
-TEST_F(MetadataProperty, every_mark_comes_back_as_it_was_written) {
+TEST_F(MetadataProperty, every_annotation_comes_back_as_it_was_written) {
   for (int i = 0; i < kRounds; ++i) {
     const Mark mark = AnyMark();
     ASSERT_THAT(ParseMark(ToAnnotation(mark)), IsOkAndHolds(mark)) << ToAnnotation(mark);
-  }
-}
-
-TEST_F(MetadataProperty, every_nodes_record_comes_back_as_it_was_written) {
-  for (int i = 0; i < kRounds; ++i) {
-    const NodesRecord nodes = Nodes();
-    ASSERT_THAT(ParseNodesRecord(ToAnnotation(nodes)), IsOkAndHolds(nodes)) << ToAnnotation(nodes);
-  }
-}
-
-TEST_F(MetadataProperty, whose_place_a_vm_takes_comes_back_as_it_was_written) {
-  for (int i = 0; i < kRounds; ++i) {
+    ASSERT_THAT(ParseNodesRecord(ToAnnotation(mark.nodes)), IsOkAndHolds(mark.nodes));
     const Replaces replaces = AnyReplaces();
     ASSERT_THAT(ParseReplaces(ToAnnotation(replaces)), IsOkAndHolds(replaces));
-  }
-}
-
-TEST_F(MetadataProperty, every_lease_annotation_comes_back_as_it_was_written) {
-  for (int i = 0; i < kRounds; ++i) {
     const LeaseAction action = AnyAction();
     ASSERT_THAT(ParseLeaseAction(ToAnnotation(action)), IsOkAndHolds(action));
     const BackOff back_off = AnyBackOff();

@@ -34,7 +34,7 @@ HostRoom Room(const std::string& name, Amounts used = {}) {
   return room;
 }
 
-VmNeed Need(Amounts amounts = {.cpu_m = 200, .memory = 8 * kGiB, .pods = 1}) {
+VmNeed Need(Amounts amounts = {{kCpu, 200}, {kMemory, 8 * kGiB}, {kPods, 1}}) {
   VmNeed need;
   need.least = amounts;
   need.amounts = std::move(amounts);
@@ -51,7 +51,7 @@ std::size_t Fitting(const std::vector<HostRoom>& hosts, const VmNeed& need, std:
 }
 
 TEST(RoomForecast, C2_as_many_fit_as_each_host_holds) {
-  const std::vector<HostRoom> hosts = {Room("h1", {.memory = 16 * kGiB}), Room("h2")};
+  const std::vector<HostRoom> hosts = {Room("h1", {{kMemory, 16 * kGiB}}), Room("h2")};
   const RoomForecast forecast = ForecastRoom(hosts, Need(), std::vector<std::string>(7));
   EXPECT_THAT(forecast.fits, ElementsAre(true, true, true, true, true, true, false));
   EXPECT_FALSE(forecast.never);
@@ -67,13 +67,10 @@ TEST(RoomForecast, C2_exactly_what_is_free_fits_and_a_byte_more_does_not) {
     Amounts too_much;
   };
   for (const Row& row : std::vector<Row>{
-           {"memory", {.memory = 2 * kGiB}, {.memory = 30 * kGiB}, {.memory = 30 * kGiB + 1}},
-           {"cpu", {.cpu_m = 9999}, {.cpu_m = 1}, {.cpu_m = 2}},
-           {"pods", {.pods = 109}, {.pods = 1}, {.pods = 2}},
-           {"x.io/a",
-            {.devices = {{"x.io/a", 3}}},
-            {.devices = {{"x.io/a", 1}}},
-            {.devices = {{"x.io/a", 2}}}}}) {
+           {"memory", {{kMemory, 2 * kGiB}}, {{kMemory, 30 * kGiB}}, {{kMemory, 30 * kGiB + 1}}},
+           {"cpu", {{kCpu, 9999}}, {{kCpu, 1}}, {{kCpu, 2}}},
+           {"pods", {{kPods, 109}}, {{kPods, 1}}, {{kPods, 2}}},
+           {"x.io/a", {{"x.io/a", 3}}, {{"x.io/a", 1}}, {{"x.io/a", 2}}}}) {
     HostRoom room = Room("h1", row.used);
     room.host.allocatable["x.io/a"] = "4";
     EXPECT_EQ(Fitting({room}, Need(row.fits), 2), 1U) << row.resource;
@@ -88,26 +85,26 @@ TEST(RoomForecast, C2_a_device_that_a_host_lacks_is_none_and_other_resources_are
   EXPECT_EQ(Fitting({room}, Need(), 9), 9U);
   room.host.allocatable = {{"cpu", "a lot"}, {"memory", "?"}, {"x.io/b", "?"}};
   EXPECT_EQ(Fitting({room}, Need(), 9), 9U) << "what cannot be read";
-  EXPECT_EQ(Fitting({room}, Need({.devices = {{"x.io/b", 1}}}), 1), 1U);
-  const RoomForecast forecast = ForecastRoom({room}, Need({.devices = {{"x.io/a", 1}}}), Any());
+  EXPECT_EQ(Fitting({room}, Need({{"x.io/b", 1}}), 1), 1U);
+  const RoomForecast forecast = ForecastRoom({room}, Need({{"x.io/a", 1}}), Any());
   EXPECT_TRUE(forecast.never);
   EXPECT_EQ(forecast.why, "host h1 has 0 x.io/a, a VM needs 1");
 }
 
 TEST(RoomForecast, C2_never_is_a_vm_that_no_empty_host_holds) {
   VmNeed need = Need();
-  need.least.memory = 32 * kGiB;
-  need.amounts.memory = 33 * kGiB;
+  need.least[kMemory] = 32 * kGiB;
+  need.amounts[kMemory] = 33 * kGiB;
   RoomForecast forecast = ForecastRoom({Room("h1"), Room("h2")}, need, Any());
   EXPECT_FALSE(forecast.never) << "the launcher's overhead is an estimate";
   EXPECT_THAT(forecast.fits, ElementsAre(false));
-  ++need.least.memory;
-  forecast = ForecastRoom({Room("h1"), Room("h2", {.memory = kGiB})}, need, {"", ""});
+  ++need.least[kMemory];
+  forecast = ForecastRoom({Room("h1"), Room("h2", {{kMemory, kGiB}})}, need, {"", ""});
   EXPECT_TRUE(forecast.never);
   EXPECT_THAT(forecast.fits, ElementsAre(false, false));
   EXPECT_EQ(forecast.why, "hosts h1 and h2 have 32 GiB of memory each, a VM needs 32.1 GiB");
   EXPECT_TRUE(ForecastRoom({Room("h1")}, need, {}).never) << "also if none is wanted now";
-  HostRoom larger = Room("h3", {.memory = 60 * kGiB});
+  HostRoom larger = Room("h3", {{kMemory, 60 * kGiB}});
   larger.host.allocatable["memory"] = "64Gi";
   EXPECT_FALSE(ForecastRoom({Room("h1"), larger}, need, Any()).never);
 }
@@ -234,7 +231,7 @@ TEST(RoomForecast, C2_required_affinity_is_met_by_all_expressions_of_one_term) {
 TEST(RoomForecast, C8_a_vm_of_a_zone_fits_only_there) {
   HostRoom a = Room("h1");
   a.host.zone = "a";
-  HostRoom b = Room("h2", {.memory = 24 * kGiB});
+  HostRoom b = Room("h2", {{kMemory, 24 * kGiB}});
   b.host.zone = "b";
   const RoomForecast forecast = ForecastRoom({a, b}, Need(), {"b", "b", "a", "", "c"});
   EXPECT_THAT(forecast.fits, ElementsAre(true, false, true, true, false));
@@ -246,7 +243,7 @@ TEST(RoomForecast, C8_a_vm_of_a_zone_fits_only_there) {
 TEST(RoomForecast, C2_with_required_anti_affinity_a_host_takes_one_vm_of_the_pool) {
   VmNeed need = Need();
   need.one_per_host = true;
-  HostRoom taken = Room("h1", {.memory = 8 * kGiB});
+  HostRoom taken = Room("h1", {{kMemory, 8 * kGiB}});
   taken.vms[{need.ns, need.pool}] = {"a"};
   HostRoom of_others = Room("h2");
   of_others.vms = {{{need.ns, "other"}, {"b"}}, {{"elsewhere", need.pool}, {"c"}}};
@@ -260,16 +257,16 @@ TEST(RoomForecast, C2_with_required_anti_affinity_a_host_takes_one_vm_of_the_poo
 TEST(RoomForecast, C2_vms_go_where_the_pool_has_fewest) {
   HostRoom busy = Room("h1");
   busy.vms[{Need().ns, Need().pool}] = {"a", "b"};
-  HostRoom small = Room("h2", {.memory = 24 * kGiB});
+  HostRoom small = Room("h2", {{kMemory, 24 * kGiB}});
   small.host.zone = "z";
   const RoomForecast forecast = ForecastRoom({busy, small}, Need(), {"", "z"});
   EXPECT_THAT(forecast.fits, ElementsAre(true, false)) << "the first one took the place on h2";
 }
 
 TEST(RoomForecast, C2_vms_that_wait_for_a_host_get_one_first) {
-  HostRoom a = Room("h1", {.memory = 16 * kGiB});
+  HostRoom a = Room("h1", {{kMemory, 16 * kGiB}});
   a.host.zone = "a";
-  HostRoom b = Room("h2", {.memory = 24 * kGiB});
+  HostRoom b = Room("h2", {{kMemory, 24 * kGiB}});
   b.host.zone = "b";
   const auto fits = [&](const std::vector<std::string>& zones,
                         const std::vector<std::string>& waiting) {
@@ -283,7 +280,7 @@ TEST(RoomForecast, C2_vms_that_wait_for_a_host_get_one_first) {
 
 TEST(RoomForecast, C2_the_text_says_that_room_is_kept_for_vms_that_wait_for_a_host) {
   const auto why = [](std::size_t waiting) {
-    const std::vector<HostRoom> hosts = {Room("h1", {.memory = 16 * kGiB})};
+    const std::vector<HostRoom> hosts = {Room("h1", {{kMemory, 16 * kGiB}})};
     return ForecastRoom(hosts, Need(), {"", ""}, std::vector<std::string>(waiting)).why;
   };
   EXPECT_EQ(why(0), "");
@@ -298,9 +295,9 @@ TEST(RoomForecast, C2_the_text_says_what_lacks_and_where) {
     return ForecastRoom(hosts, need, Any()).why;
   };
   const auto with = [](const std::string& name, std::int64_t used) {
-    return Room(name, {.memory = used});
+    return Room(name, {{kMemory, used}});
   };
-  VmNeed need = Need({.cpu_m = 205, .memory = 8 * kGiB + 1, .pods = 1});
+  VmNeed need = Need({{kCpu, 205}, {kMemory, 8 * kGiB + 1}, {kPods, 1}});
   EXPECT_EQ(why({with("h1", 26 * kGiB), with("h2", 26 * kGiB), with("h3", 26 * kGiB)}, need),
             "hosts h1, h2 and h3 have 6 GiB of memory free each, a VM needs 8.1 GiB");
   EXPECT_EQ(why({with("h1", 30 * kGiB), with("h2", 26 * kGiB)}, need),
@@ -311,9 +308,9 @@ TEST(RoomForecast, C2_the_text_says_what_lacks_and_where) {
             "host h1 has 1.5 MiB of memory free, a VM needs 8.1 GiB");
   EXPECT_EQ(why({with("h1", 40 * kGiB)}, need),
             "host h1 has 0 MiB of memory free, a VM needs 8.1 GiB");
-  EXPECT_EQ(why({Room("h1", {.cpu_m = 9810})}, need),
+  EXPECT_EQ(why({Room("h1", {{kCpu, 9810}})}, need),
             "host h1 has 0.19 CPUs free, a VM needs 0.205");
-  EXPECT_EQ(why({Room("h1", {.pods = 110})}, need), "host h1 has 0 pods free, a VM needs 1");
+  EXPECT_EQ(why({Room("h1", {{kPods, 110}})}, need), "host h1 has 0 pods free, a VM needs 1");
   std::vector<HostRoom> many;
   for (int i = 1; i <= 9; ++i) many.push_back(with("h" + std::to_string(i), 32 * kGiB));
   EXPECT_THAT(why(many, need), HasSubstr("hosts h1, h2, h3 and 6 more have 0 MiB"));
@@ -329,12 +326,12 @@ TEST(RoomForecast, C2_without_hosts_nothing_fits_and_nothing_is_refused_for_ever
 
 TEST(RoomForecast, P2_survives_amounts_at_the_limit) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  HostRoom full = Room("h1", {.cpu_m = kMost, .memory = kMost, .pods = kMost});
+  HostRoom full = Room("h1", {{kCpu, kMost}, {kMemory, kMost}, {kPods, kMost}});
   EXPECT_EQ(Fitting({full}, Need(), 2), 0U);
   full.host.allocatable = {{"cpu", "-9223372036854775808m"}};
   EXPECT_EQ(Fitting({full}, Need(), 2), 0U);
   full.host.allocatable.clear();
-  EXPECT_EQ(Fitting({full}, Need({.cpu_m = kMost, .memory = kMost, .pods = 1}), 2), 2U);
+  EXPECT_EQ(Fitting({full}, Need({{kCpu, kMost}, {kMemory, kMost}, {kPods, 1}}), 2), 2U);
 }
 
 }  // namespace

@@ -201,6 +201,7 @@ TEST(ParseInstance, reads_phase_host_and_addresses) {
       {"interfaceName": "docker0", "ipAddress": "172.17.0.1"}, {}]}})"));
   EXPECT_EQ(instance.name, "batch-7f3k2");
   EXPECT_EQ(instance.phase, "Running");
+  EXPECT_EQ(instance.host, "host-1");
   EXPECT_THAT(instance.addresses, ElementsAre("10.0.0.5", "fe80::1", "172.17.0.1"));
 }
 

@@ -21,9 +21,10 @@ using support::IsOk;
 using support::StatusIs;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
+using testing::Key;
 using testing::Pair;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 // One CPU and 1 GiB, with the requests of Harvester 1.8's webhook.
 json SmallDomain() {
@@ -65,43 +66,38 @@ std::int64_t SmallMemory(std::int64_t cpus, std::int64_t more,
 // 1557364928 bytes, 60 MB of them for the console's log: 423623104.
 TEST(VmNeed, C2_is_what_the_vm_requests_and_what_its_launcher_takes) {
   const VmNeed need = NeedIn(VmWith(SmallDomain()));
-  EXPECT_EQ(need.amounts.memory, 682 * kMi + 423'623'104 + 35'000'000);
-  EXPECT_EQ(need.amounts.cpu_m, 105);
-  EXPECT_EQ(need.amounts.pods, 1);
-  EXPECT_THAT(need.amounts.devices, IsEmpty());
-  EXPECT_EQ(need.least, (Amounts{.cpu_m = 100, .memory = 682 * kMi, .pods = 1}))
+  EXPECT_EQ(need.amounts,
+            (Amounts{{kCpu, 105}, {kMemory, 682 * kMi + 423'623'104 + 35'000'000}, {kPods, 1}}));
+  EXPECT_EQ(need.least, (Amounts{{kCpu, 100}, {kMemory, 682 * kMi}, {kPods, 1}}))
       << "what does not depend on KubeVirt's release or on Harvester's settings";
   EXPECT_EQ(need.pool, "batch");
 }
 
 TEST(VmNeed, C2_the_overhead_depends_on_what_the_vm_has) {
-  EXPECT_EQ(NeedWith({{"cpu", {{"cores", 4}}}}).amounts.memory, SmallMemory(4, 0));
-  EXPECT_EQ(NeedWith({{"cpu", {{"cores", 2}, {"threads", 3}}}}).amounts.memory, SmallMemory(6, 0));
-  EXPECT_EQ(NeedWith({{"cpu", {{"cores", 2}, {"sockets", 4}}}}).amounts.memory, SmallMemory(8, 0));
-  EXPECT_EQ(
-      NeedWith({{"cpu", nullptr}, {"resources", {{"limits", {{"cpu", "3"}}}}}}).amounts.memory,
-      SmallMemory(3, 0));
-  EXPECT_EQ(NeedWith({{"cpu", {{"dedicatedCpuPlacement", true}}}}).amounts.memory,
-            SmallMemory(1, 100 * kMi));
-  EXPECT_EQ(NeedWith({{"devices", {{"tpm", json::object()}}}}).amounts.memory,
-            SmallMemory(1, 53 * kMi));
-  EXPECT_EQ(NeedWith({{"devices", {{"tpm", {{"enabled", false}}}}}}).amounts.memory,
-            SmallMemory(1, 0));
-  EXPECT_EQ(NeedWith({{"devices", {{"autoattachGraphicsDevice", false}}}}).amounts.memory,
+  const auto memory = [](const json& patch) { return NeedWith(patch).amounts.at(kMemory); };
+  EXPECT_EQ(memory({{"cpu", {{"cores", 4}}}}), SmallMemory(4, 0));
+  EXPECT_EQ(memory({{"cpu", {{"cores", 2}, {"threads", 3}}}}), SmallMemory(6, 0));
+  EXPECT_EQ(memory({{"cpu", {{"cores", 2}, {"sockets", 4}}}}), SmallMemory(8, 0));
+  EXPECT_EQ(memory({{"cpu", nullptr}, {"resources", {{"limits", {{"cpu", "3"}}}}}}),
+            SmallMemory(3, 0));
+  EXPECT_EQ(memory({{"cpu", {{"dedicatedCpuPlacement", true}}}}), SmallMemory(1, 100 * kMi));
+  EXPECT_EQ(memory({{"devices", {{"tpm", json::object()}}}}), SmallMemory(1, 53 * kMi));
+  EXPECT_EQ(memory({{"devices", {{"tpm", {{"enabled", false}}}}}}), SmallMemory(1, 0));
+  EXPECT_EQ(memory({{"devices", {{"autoattachGraphicsDevice", false}}}}),
             SmallMemory(1, -32 * kMi));
 }
 
 TEST(VmNeed, C2_a_vm_without_a_log_of_its_console_needs_none) {
   for (const char* const off : {"autoattachSerialConsole", "logSerialConsole"}) {
     const VmNeed need = NeedWith({{"devices", {{off, false}}}});
-    EXPECT_EQ(need.amounts.memory, SmallMemory(1, 0, 0)) << off;
-    EXPECT_EQ(need.amounts.cpu_m, 100) << off;
+    EXPECT_EQ(need.amounts.at(kMemory), SmallMemory(1, 0, 0)) << off;
+    EXPECT_EQ(need.amounts.at(kCpu), 100) << off;
   }
 }
 
 TEST(VmNeed, C2_an_overhead_that_is_not_requested_does_not_count) {
   const VmNeed need = NeedWith({{"resources", {{"overcommitGuestOverhead", true}}}});
-  EXPECT_EQ(need.amounts.memory, 682 * kMi + kConsoleLogRequest);
+  EXPECT_EQ(need.amounts.at(kMemory), 682 * kMi + kConsoleLogRequest);
 }
 
 TEST(VmNeed, C2_counts_devices_by_resource) {
@@ -111,14 +107,15 @@ TEST(VmNeed, C2_counts_devices_by_resource) {
                     {"name": "c", "deviceName": "intel.com/X710"},
                     {"name": "d", "claimName": "of-another-kind"}],
     "gpus": [{"name": "e", "deviceName": "nvidia.com/A10"}]}})"));
-  EXPECT_THAT(need.amounts.devices,
-              ElementsAre(Pair("intel.com/X710", 2), Pair("nvidia.com/A10", 2)));
-  EXPECT_EQ(need.least.devices, need.amounts.devices);
-  EXPECT_EQ(need.amounts.memory, SmallMemory(1, kOverheadOfVfio)) << "once, for all of them";
+  for (const Amounts& amounts : {need.amounts, need.least}) {
+    EXPECT_THAT(amounts, UnorderedElementsAre(Pair("intel.com/X710", 2), Pair("nvidia.com/A10", 2),
+                                              Key(kCpu), Key(kMemory), Key(kPods)));
+  }
+  EXPECT_EQ(need.amounts.at(kMemory), SmallMemory(1, kOverheadOfVfio)) << "once, for all of them";
 }
 
 TEST(VmNeed, C2_without_a_cpu_request_a_tenth_of_the_virtual_cpus_counts) {
-  const auto cpu = [](const json& patch) { return NeedWith(patch).least.cpu_m; };
+  const auto cpu = [](const json& patch) { return NeedWith(patch).least.at(kCpu); };
   const json none = {{"requests", {{"cpu", nullptr}}}};
   EXPECT_EQ(cpu({{"cpu", {{"cores", 3}}}, {"resources", none}}), 300);
   EXPECT_EQ(cpu({{"resources", {{"requests", {{"cpu", "2"}}}}}}), 2000);
@@ -128,8 +125,8 @@ TEST(VmNeed, C2_without_a_cpu_request_a_tenth_of_the_virtual_cpus_counts) {
 TEST(VmNeed, C2_huge_pages_are_a_resource_of_their_own) {
   const VmNeed need =
       NeedWith({{"memory", {{"hugepages", {{"pageSize", "2Mi"}}}, {"guest", "600Mi"}}}});
-  EXPECT_THAT(need.amounts.devices, ElementsAre(Pair("hugepages-2Mi", 600 * kMi)));
-  EXPECT_EQ(need.amounts.memory, SmallMemory(1, 0) - 600 * kMi);
+  EXPECT_EQ(need.amounts.at("hugepages-2Mi"), 600 * kMi);
+  EXPECT_EQ(need.amounts.at(kMemory), SmallMemory(1, 0) - 600 * kMi);
 }
 
 TEST(VmNeed, C2_has_the_conditions_that_the_vm_puts_on_its_host) {
@@ -172,7 +169,7 @@ TEST(VmNeed, C2_of_a_vm_that_the_plugin_makes_has_its_policys_conditions) {
   vm_spec.node_selector = {{"rack", "a"}};
   vm_spec.host_spread = policy::HostSpread::kRequired;
   const VmNeed need = NeedIn(Tried(vm_spec));
-  EXPECT_EQ(need.least.memory, 2048 * kMi);
+  EXPECT_EQ(need.least.at(kMemory), 2048 * kMi);
   EXPECT_EQ(need.ns, vm_spec.ns);
   EXPECT_EQ(need.pool, vm_spec.pool);
   EXPECT_TRUE(need.one_per_host);
@@ -213,8 +210,8 @@ TEST(VmNeed, P2_survives_members_of_other_types) {
   domain["devices"] = {{"gpus", {1, "x", {{"deviceName", 5}}}}, {"tpm", true}};
   domain["resources"]["requests"] = {{"cpu", "9223372036854775807m"}, {"memory", "8E"}};
   const VmNeed need = NeedIn(VmWith(domain, bad));
-  EXPECT_GT(need.amounts.memory, 0) << "no overflow";
-  EXPECT_GT(need.amounts.cpu_m, 0);
+  EXPECT_GT(need.amounts.at(kMemory), 0) << "no overflow";
+  EXPECT_GT(need.amounts.at(kCpu), 0);
 }
 
 }  // namespace

@@ -89,9 +89,7 @@ class CurlCancel : public CurlTest {
 };
 
 TEST_F(CurlCancel, while_the_server_is_silent) {
-  ServerReply reply;
-  reply.silent = true;
-  LoopbackServer server(reply);
+  LoopbackServer server(ServerReply{.silent = true});
   ExpectCancelled(*MakeFor(server.url()), [&] { server.AwaitRequests(1); });
   server.AwaitEnded(1);
 }
@@ -99,15 +97,9 @@ TEST_F(CurlCancel, while_the_server_is_silent) {
 // On a new connection libcurl has timers that would wake the request eventually. On a reused one
 // only the cancellation wakes it.
 TEST_F(CurlCancel, on_a_connection_that_was_used_before) {
-  LoopbackServer server([](const ServerRequest& request) {
-    ServerReply reply;
-    reply.silent = request.target == "/";
-    return reply;
-  });
-  CurlOptions options;
-  options.base_url = server.url();
-  options.connect_timeout = std::chrono::hours(1);
-  const auto transport = Make(std::move(options));
+  LoopbackServer server(
+      [](const ServerRequest& request) { return ServerReply{.silent = request.target == "/"}; });
+  const auto transport = Make({.base_url = server.url(), .connect_timeout = std::chrono::hours(1)});
   ASSERT_THAT(transport->Send(context_, Get("/warm-up")), IsOk());
   ExpectCancelled(*transport, [&] { server.AwaitRequests(2); });
   EXPECT_EQ(server.connections(), 1);
@@ -116,10 +108,7 @@ TEST_F(CurlCancel, on_a_connection_that_was_used_before) {
 }
 
 TEST_F(CurlCancel, in_the_middle_of_a_reply) {
-  ServerReply reply;
-  reply.body = "0123456789";
-  reply.stall_after = 5;
-  LoopbackServer server(reply);
+  LoopbackServer server(ServerReply{.body = "0123456789", .stall_after = 5});
   ExpectCancelled(*MakeFor(server.url()), [&] { server.AwaitRequests(1); });
   server.AwaitEnded(1);
 }
@@ -146,8 +135,7 @@ class CancelsAtFirst final : public base::JsonElements {
 TEST_F(CurlCancel, while_a_reply_arrives_without_a_pause) {
   // No piece of the reply has the ends of two elements.
   const std::string element = R"({"a":")" + std::string(std::size_t{1} << 20U, 'x') + "\"}";
-  ServerReply reply;
-  reply.body = "[" + element;
+  ServerReply reply{.body = "[" + element};
   for (int i = 1; i < 32; ++i) reply.body += "," + element;
   reply.body += "]";
   LoopbackServer server(reply);
@@ -163,13 +151,9 @@ TEST_F(CurlCancel, while_a_reply_arrives_without_a_pause) {
 
 TEST_F(CurlCancel, while_the_TLS_handshake_gets_no_reply) {
   // Accepts connections and never completes a handshake.
-  ServerReply reply;
-  reply.silent = true;
-  LoopbackServer server(reply);
-  CurlOptions options;
-  options.base_url = "https://" + server.authority();
-  options.tls.skip_verify = true;
-  const auto transport = Make(std::move(options));
+  LoopbackServer server(ServerReply{.silent = true});
+  const auto transport =
+      Make({.base_url = "https://" + server.authority(), .tls = {.skip_verify = true}});
   ExpectCancelled(*transport, [&] {
     while (server.connections() == 0) std::this_thread::yield();
   });

@@ -59,9 +59,7 @@ TEST_F(CurlConnections, L8_there_are_never_more_than_requests_in_flight_at_once)
 }
 
 TEST_F(CurlConnections, the_server_may_end_an_idle_connection) {
-  ServerReply reply;
-  reply.close_after = true;
-  LoopbackServer server(reply);
+  LoopbackServer server(ServerReply{.close_after = true});
   const auto transport = MakeFor(server.url());
   for (int i = 1; i <= 3; ++i) {
     EXPECT_THAT(transport->Send(context_, Get("/")), IsOk());
@@ -202,10 +200,7 @@ TEST_F(CurlConnections, a_server_that_does_not_answer_is_named_with_the_limit) {
   clock.set_auto_advance(false);
   LoopbackServer server([&](const ServerRequest&) {
     clock.Advance(std::chrono::seconds(30));
-    ServerReply reply;
-    reply.body = "0123456789";
-    reply.stall_after = 5;
-    return reply;
+    return ServerReply{.body = "0123456789", .stall_after = 5};
   });
   const auto transport = MakeFor(server.url());
   const auto context = runtime::Context::Background(clock).WithTimeout(std::chrono::seconds(30));
@@ -215,13 +210,10 @@ TEST_F(CurlConnections, a_server_that_does_not_answer_is_named_with_the_limit) {
 }
 
 TEST_F(CurlConnections, a_server_that_takes_no_connection_is_named_with_the_limit) {
-  ServerReply reply;
-  reply.silent = true;
-  LoopbackServer server(reply);
-  CurlOptions options;
-  options.base_url = "https://" + server.authority();  // the server does not start a handshake
-  options.tls.skip_verify = true;
-  options.connect_timeout = std::chrono::milliseconds(50);
+  LoopbackServer server(ServerReply{.silent = true});  // also in a handshake
+  const CurlOptions options{.base_url = "https://" + server.authority(),
+                            .tls = {.skip_verify = true},
+                            .connect_timeout = std::chrono::milliseconds(50)};
   EXPECT_THAT(Make(options)->Send(context_, Get("/")),
               StatusIs(StatusCode::kUnavailable,
                        HasSubstr("GET /: timed out after 50ms connecting to " + options.base_url)));
@@ -237,9 +229,7 @@ TEST_F(CurlConnections, a_socket_that_is_not_there_is_UNAVAILABLE_and_named) {
 
 TEST_F(CurlConnections, a_socket_ignores_proxies_and_sends_a_Host_that_Nomad_takes) {
   const support::ScopedTempDir dir;
-  LoopbackOptions options;
-  options.unix_path = dir.Path("nomad.sock");
-  LoopbackServer server(ServerReply(), options);
+  LoopbackServer server(ServerReply(), LoopbackOptions{.unix_path = dir.Path("nomad.sock")});
   environment_.Set("http_proxy", "http://127.0.0.1:" + std::to_string(ClosedPort()));
   environment_.Set("ALL_PROXY", "http://127.0.0.1:" + std::to_string(ClosedPort()));
   EXPECT_THAT(MakeFor(server.url())->Send(context_, Get("/v1/agent/self")), IsOk());

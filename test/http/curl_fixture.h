@@ -38,9 +38,7 @@ class CurlTest : public testing::Test {
     return *std::move(transport);
   }
   static std::shared_ptr<HttpTransport> MakeFor(const std::string& url) {
-    CurlOptions options;
-    options.base_url = url;
-    return Make(std::move(options));
+    return Make({.base_url = url});
   }
   static HttpRequest Get(const std::string& target) {
     HttpRequest request;

@@ -29,18 +29,14 @@ class CurlProxy : public CurlTest {
   }
 
   LoopbackServer proxy_{[](const ServerRequest& request) {
-    ServerReply reply;
-    reply.status = request.method == "CONNECT" ? 403 : 200;
-    reply.body = "from the proxy";
-    return reply;
+    return ServerReply{.status = request.method == "CONNECT" ? 403 : 200, .body = "from the proxy"};
   }};
 };
 
 TEST_F(CurlProxy, of_the_options_is_used) {
-  CurlOptions options;
-  options.base_url = "http://nomad.invalid:4646";
-  options.proxy_url = ProxyUrl(Credentials());
-  const auto response = Make(options)->Send(context_, Get("/v1/nodes"));
+  const auto response =
+      Make({.base_url = "http://nomad.invalid:4646", .proxy_url = ProxyUrl(Credentials())})
+          ->Send(context_, Get("/v1/nodes"));
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->body, "from the proxy");
   EXPECT_EQ(proxy_.requests().at(0).target, "http://nomad.invalid:4646/v1/nodes");
@@ -71,21 +67,19 @@ TEST_F(CurlProxy, of_the_environment_is_bypassed_for_this_machine) {
 
 TEST_F(CurlProxy, of_the_options_is_used_even_for_this_machine_and_in_spite_of_NO_PROXY) {
   environment_.Set("NO_PROXY", "*");
-  CurlOptions options;
-  options.base_url = "http://127.0.0.1:1";
-  options.proxy_url = ProxyUrl();
-  EXPECT_THAT(Make(options)->Send(context_, Get("/")), IsOk());
+  EXPECT_THAT(
+      Make({.base_url = "http://127.0.0.1:1", .proxy_url = ProxyUrl()})->Send(context_, Get("/")),
+      IsOk());
   EXPECT_EQ(proxy_.requests().at(0).target, "http://127.0.0.1:1/");
 }
 
 TEST_F(CurlProxy, that_refuses_the_tunnel_is_UNAVAILABLE_and_sees_no_token) {
-  CurlOptions options;
-  options.base_url = "https://vip.invalid:6443";
-  options.tls.skip_verify = true;
-  options.proxy_url = ProxyUrl(Credentials());
   HttpRequest request = Get("/");
   request.headers.Add("Authorization", "Bearer hush");
-  EXPECT_THAT(Make(options)->Send(context_, request),
+  EXPECT_THAT(Make({.base_url = "https://vip.invalid:6443",
+                    .tls = {.skip_verify = true},
+                    .proxy_url = ProxyUrl(Credentials())})
+                  ->Send(context_, request),
               StatusIs(StatusCode::kUnavailable,
                        AllOf(HasSubstr("cannot connect to https://vip.invalid:6443"),
                              Not(HasSubstr("hush")))));
@@ -95,23 +89,21 @@ TEST_F(CurlProxy, that_refuses_the_tunnel_is_UNAVAILABLE_and_sees_no_token) {
 }
 
 TEST_F(CurlProxy, tunnels_to_the_real_host_and_not_to_the_server_name) {
-  CurlOptions options;
-  options.base_url = "https://10.255.255.1:6443";
-  options.tls.skip_verify = true;
-  options.tls.server_name = "vip.test";
   environment_.Set("https_proxy", ProxyUrl());
-  EXPECT_THAT(Make(options)->Send(context_, Get("/")), StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(Make({.base_url = "https://10.255.255.1:6443",
+                    .tls = {.server_name = "vip.test", .skip_verify = true}})
+                  ->Send(context_, Get("/")),
+              StatusIs(StatusCode::kUnavailable));
   EXPECT_EQ(proxy_.requests().at(0).target, "10.255.255.1:6443");
 }
 
 TEST_F(CurlProxy, NO_PROXY_names_the_real_host_and_not_the_server_name) {
-  CurlOptions options;
-  options.base_url = "https://real.invalid:6443";
-  options.tls.skip_verify = true;
-  options.tls.server_name = "vip.test";
   environment_.Set("https_proxy", ProxyUrl());
   environment_.Set("NO_PROXY", "real.invalid");
-  EXPECT_THAT(Make(options)->Send(context_, Get("/")), StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(Make({.base_url = "https://real.invalid:6443",
+                    .tls = {.server_name = "vip.test", .skip_verify = true}})
+                  ->Send(context_, Get("/")),
+              StatusIs(StatusCode::kUnavailable));
   EXPECT_EQ(proxy_.connections(), 0);
 }
 
@@ -131,9 +123,7 @@ TEST_F(CurlProxy, P3_that_cannot_be_reached_is_named_without_its_password) {
 TEST_F(CurlProxy, P3_of_the_environment_that_cannot_be_parsed_is_refused_with_its_name) {
   for (const std::string proxy : {"bogus://user:hush@proxy:1", "http://user:hush@ho st"}) {
     environment_.Set("http_proxy", proxy);
-    CurlOptions options;
-    options.base_url = "http://nomad.invalid";
-    EXPECT_THAT(MakeCurlTransport(options),
+    EXPECT_THAT(MakeCurlTransport({.base_url = "http://nomad.invalid"}),
                 StatusIs(StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("http_proxy: "), Not(HasSubstr("hush")))))
         << proxy;
@@ -155,16 +145,11 @@ TEST_F(CurlProxy, gets_a_password_without_a_user_name) {
 }
 
 TEST_F(CurlProxy, that_wants_another_password_says_so) {
-  LoopbackServer strict{[](const ServerRequest&) {
-    ServerReply reply;
-    reply.status = 407;
-    return reply;
-  }};
-  CurlOptions options;
-  options.base_url = "https://vip.invalid:6443";
-  options.tls.skip_verify = true;
-  options.proxy_url = "http://user:wrong@" + strict.authority();
-  EXPECT_THAT(Make(options)->Send(context_, Get("/")),
+  LoopbackServer strict{[](const ServerRequest&) { return ServerReply{.status = 407}; }};
+  EXPECT_THAT(Make({.base_url = "https://vip.invalid:6443",
+                    .tls = {.skip_verify = true},
+                    .proxy_url = "http://user:wrong@" + strict.authority()})
+                  ->Send(context_, Get("/")),
               StatusIs(StatusCode::kUnavailable,
                        HasSubstr("the proxy http://" + strict.authority() +
                                  " replied HTTP 407: check the user name and password")));

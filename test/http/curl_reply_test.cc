@@ -40,30 +40,24 @@ std::string GzipBomb() {
 
 class CurlReply : public CurlTest {
  protected:
-  absl::StatusOr<HttpResponse> Exchange(const ServerReply& reply, std::size_t cap = 1 << 20) {
+  // With a transport of its own.
+  void Serve(const ServerReply& reply, std::size_t cap = 1 << 20) {
     server_ = std::make_unique<LoopbackServer>(reply);
-    CurlOptions options;
-    options.base_url = server_->url();
-    options.max_response_bytes = cap;
-    transport_ = Make(std::move(options));
+    transport_ = Make({.base_url = server_->url(), .max_response_bytes = cap});
+  }
+  absl::StatusOr<HttpResponse> Exchange(const ServerReply& reply, std::size_t cap = 1 << 20) {
+    Serve(reply, cap);
     return transport_->Send(context_, Get("/"));
   }
   static ServerReply Gzip(std::string body) {
-    ServerReply reply;
-    reply.headers.Add("Content-Encoding", "gzip");
-    reply.body = std::move(body);
-    return reply;
+    return ServerReply{.headers = {{"Content-Encoding", "gzip"}}, .body = std::move(body)};
   }
   static ServerReply Plain(std::size_t size) {
     ServerReply reply;
     reply.body.assign(size, 'x');
     return reply;
   }
-  static ServerReply Raw(std::string text) {
-    ServerReply reply;
-    reply.raw = std::move(text);
-    return reply;
-  }
+  static ServerReply Raw(std::string text) { return ServerReply{.raw = std::move(text)}; }
 
   std::unique_ptr<LoopbackServer> server_;
   std::shared_ptr<HttpTransport> transport_;
@@ -127,12 +121,8 @@ class CurlReader : public CurlReply {
     reply.body += "]";
     return reply;
   }
-  // With a transport of its own.
   absl::StatusOr<HttpResponse> Read(const ServerReply& reply) {
-    server_ = std::make_unique<LoopbackServer>(reply);
-    CurlOptions options;
-    options.base_url = server_->url();
-    transport_ = Make(std::move(options));
+    Serve(reply);
     return ReadAgain();
   }
   absl::StatusOr<HttpResponse> ReadAgain() {
@@ -160,29 +150,20 @@ TEST_F(CurlReader, forgets_an_earlier_attempt_with_the_first_piece_of_each_reply
 TEST_F(CurlReader, P2_is_given_no_more_than_the_cap_of_what_is_not_announced) {
   ServerReply reply = ListOf(40'000);
   reply.chunked = true;
-  server_ = std::make_unique<LoopbackServer>(reply);
-  CurlOptions options;
-  options.base_url = server_->url();
-  options.max_response_bytes = 300'000;
-  transport_ = Make(std::move(options));
+  Serve(reply, 300'000);
   EXPECT_THAT(ReadAgain(), StatusIs(StatusCode::kResourceExhausted, HasSubstr("300000")));
   EXPECT_LE(texts_.text.size(), 30'000U);
 }
 
 TEST_F(CurlReader, L1_a_name_that_could_not_be_resolved_is_looked_up_again_by_the_next_request) {
-  CurlOptions options;
-  options.base_url = "http://" + std::string(64, 'a') + ".example";  // no label is that long
-  transport_ = Make(std::move(options));
+  transport_ = MakeFor("http://" + std::string(64, 'a') + ".example");  // no label is that long
   for (int request = 0; request < 3; ++request) {
     EXPECT_THAT(ReadAgain(), StatusIs(StatusCode::kUnavailable, HasSubstr("resolve"))) << request;
   }
 }
 
 TEST_F(CurlReader, P3_is_not_given_the_text_of_an_error) {
-  ServerReply reply;
-  reply.status = 403;
-  reply.body = "nodes is forbidden";
-  const auto response = Read(reply);
+  const auto response = Read({.status = 403, .body = "nodes is forbidden"});
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->body, "nodes is forbidden");
   EXPECT_EQ(texts_.begun, 1);
@@ -197,10 +178,8 @@ TEST_F(CurlReply, P2_endless_headers_are_refused) {
 TEST_F(CurlReply, redirects_are_answers_and_not_followed) {
   const LoopbackServer elsewhere{ServerReply()};
   for (const int status : {301, 302, 303, 307, 308}) {
-    ServerReply reply;
-    reply.status = status;
-    reply.headers.Add("Location", elsewhere.url() + "/");
-    const auto response = Exchange(reply);
+    const auto response =
+        Exchange({.status = status, .headers = {{"Location", elsewhere.url() + "/"}}});
     ASSERT_THAT(response, IsOk());
     EXPECT_EQ(response->status, status);
     EXPECT_THAT(response->headers.Find("Location"), Optional(Eq(elsewhere.url() + "/")));
@@ -252,16 +231,12 @@ TEST_F(CurlReply, P2_what_is_not_HTTP_is_UNAVAILABLE) {
 
 TEST_F(CurlReply, a_failed_exchange_does_not_spoil_the_next) {
   server_ = std::make_unique<LoopbackServer>([](const ServerRequest& request) {
-    ServerReply reply;
-    reply.body = "0123456789";
+    ServerReply reply{.body = "0123456789"};
     if (request.target == "/cut") reply.cut_after = 3;
     if (request.target == "/large") reply.body.assign(5000, 'x');
     return reply;
   });
-  CurlOptions options;
-  options.base_url = server_->url();
-  options.max_response_bytes = 1000;
-  const auto transport = Make(std::move(options));
+  const auto transport = Make({.base_url = server_->url(), .max_response_bytes = 1000});
   for (const std::string bad : {"/cut", "/large", "/bad target"}) {
     EXPECT_FALSE(transport->Send(context_, Get(bad)).ok()) << bad;
     const auto response = transport->Send(context_, Get("/fine"));

@@ -211,9 +211,8 @@ TEST_F(CurlTls, versions_before_1_2_are_refused) {
 }
 
 TEST_F(CurlTls, a_server_that_speaks_no_TLS_is_FAILED_PRECONDITION) {
-  LoopbackOptions speaks_first;
-  speaks_first.greeting = "HTTP/1.1 400 Bad Request\r\n\r\n";
-  const LoopbackServer plain(ServerReply(), speaks_first);
+  const LoopbackServer plain(ServerReply(),
+                             LoopbackOptions{.greeting = "HTTP/1.1 400 Bad Request\r\n\r\n"});
   options_.base_url = "https://" + plain.authority();
   options_.tls.ca_pem = ca_.pem();
   EXPECT_THAT(Send(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("speaks TLS")));

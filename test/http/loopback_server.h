@@ -31,27 +31,27 @@ struct ServerRequest {
 
 struct ServerReply {
   int status = 200;
-  Headers headers;
-  std::string body;
+  Headers headers{};
+  std::string body{};
   bool chunked = false;
   // Closes the connection after this many bytes of the body; Content-Length has the full length.
-  std::optional<std::size_t> cut_after;
+  std::optional<std::size_t> cut_after{};
   // Sends only this many bytes of the body and keeps the connection open.
-  std::optional<std::size_t> stall_after;
+  std::optional<std::size_t> stall_after{};
   bool close_after = false;
   // Sent instead of all of the above; then the connection is closed.
-  std::optional<std::string> raw;
+  std::optional<std::string> raw{};
   // Never sends anything.
   bool silent = false;
 };
 
 struct LoopbackOptions {
-  std::string unix_path;  // empty: TCP on 127.0.0.1
-  std::optional<PemPair> tls;
-  std::string client_ca_pem;    // not empty: a client certificate of this CA is required
+  std::string unix_path{};  // empty: TCP on 127.0.0.1
+  std::optional<PemPair> tls{};
+  std::string client_ca_pem{};  // not empty: a client certificate of this CA is required
   int highest_tls_version = 0;  // of OpenSSL's constants; 0: any
   bool close_on_accept = false;
-  std::string greeting;  // sent to every client on connect; then the connection is closed
+  std::string greeting{};  // sent to every client on connect; then the connection is closed
 };
 
 // Serves from construction to destruction, one thread per connection. Thread-safe.

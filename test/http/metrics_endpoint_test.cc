@@ -95,17 +95,22 @@ class MetricsEndpointTest : public testing::Test {
     while (endpoint.port() == 0) std::this_thread::yield();
     return endpoint.port();
   }
+  // The port of endpoint_.
+  int Serve() {
+    endpoint_->Serve(kAnyPort);
+    return PortOf(*endpoint_);
+  }
   std::size_t Warnings() const { return log_->Count("", log::Level::kWarn); }
 
   const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
   const std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();
+  std::unique_ptr<MetricsEndpoint> endpoint_ = Make();
 };
 
 TEST_F(MetricsEndpointTest, T2_serves_what_was_told) {
-  const auto endpoint = Make();
-  const std::shared_ptr<metrics::Sink> sink = endpoint->Serve(kAnyPort);
+  const std::shared_ptr<metrics::Sink> sink = endpoint_->Serve(kAnyPort);
   sink->Set(metrics::Metric::kDrifted, {"default/web"}, 7);
-  const std::string reply = Scrape(PortOf(*endpoint));
+  const std::string reply = Scrape(PortOf(*endpoint_));
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(reply, HasSubstr("Content-Type: text/plain; version=0.0.4"));
   EXPECT_THAT(reply, HasSubstr("nomad_harvester_drifted{pool=\"default/web\"} 7\n"));
@@ -122,31 +127,26 @@ TEST_F(MetricsEndpointTest, T2_without_an_address_nothing_is_started) {
 
 TEST_F(MetricsEndpointTest, T2_the_threads_end_with_the_address) {
   const std::size_t before = Threads();
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   EXPECT_THAT(Scrape(port), HasSubstr("200 OK"));
   EXPECT_GT(Threads(), before);
-  endpoint->Serve("");
+  endpoint_->Serve("");
   EXPECT_EQ(Threads(), before);
   EXPECT_FALSE(Connection(port).connected());
 }
 
 TEST_F(MetricsEndpointTest, T2_a_reload_keeps_the_counts_and_the_port) {
-  const auto endpoint = Make();
-  const std::shared_ptr<metrics::Sink> sink = endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const std::shared_ptr<metrics::Sink> sink = endpoint_->Serve(kAnyPort);
+  const int port = PortOf(*endpoint_);
   sink->Add(metrics::Metric::kErrors, {"config"}, 1);
-  EXPECT_EQ(endpoint->Serve(kAnyPort), sink);
-  EXPECT_EQ(endpoint->port(), port);
-  EXPECT_EQ(endpoint->Serve("localhost:0"), sink);
-  EXPECT_THAT(Scrape(PortOf(*endpoint)), HasSubstr("errors_total{class=\"config\"} 1\n"));
+  EXPECT_EQ(endpoint_->Serve(kAnyPort), sink);
+  EXPECT_EQ(endpoint_->port(), port);
+  EXPECT_EQ(endpoint_->Serve("localhost:0"), sink);
+  EXPECT_THAT(Scrape(PortOf(*endpoint_)), HasSubstr("errors_total{class=\"config\"} 1\n"));
 }
 
 TEST_F(MetricsEndpointTest, T2_a_port_in_use_is_one_warning_and_is_served_once_it_is_free) {
-  auto first = Make();
-  first->Serve(kAnyPort);
-  const int port = PortOf(*first);
+  const int port = Serve();
   const std::string address = "127.0.0.1:" + std::to_string(port);
   const auto second = Make();
   const std::shared_ptr<metrics::Sink> sink = second->Serve(address);
@@ -156,7 +156,7 @@ TEST_F(MetricsEndpointTest, T2_a_port_in_use_is_one_warning_and_is_served_once_i
   EXPECT_THAT(Scrape(port), Not(HasSubstr("default/second"))) << "the port is not shared";
   // Attempts go on meanwhile.
   for (int i = 0; i < 20; ++i) Scrape(port);
-  first.reset();
+  endpoint_.reset();
   EXPECT_EQ(PortOf(*second), port);
   EXPECT_THAT(Scrape(port), HasSubstr("default/second"));
   EXPECT_EQ(Warnings(), 1U) << log_->Text();
@@ -166,11 +166,9 @@ TEST_F(MetricsEndpointTest, T2_a_port_in_use_is_one_warning_and_is_served_once_i
 // What its ended connections leave for a minute.
 TEST_F(MetricsEndpointTest,
        T2_the_port_of_a_server_that_has_just_ended_is_served_without_a_warning) {
-  auto first = Make();
-  first->Serve(kAnyPort);
-  const int port = PortOf(*first);
+  const int port = Serve();
   EXPECT_THAT(Scrape(port), HasSubstr("200 OK"));
-  first.reset();
+  endpoint_.reset();
   const auto second = Make();
   second->Serve("127.0.0.1:" + std::to_string(port));
   while (second->port() == 0 && Warnings() == 0) std::this_thread::yield();
@@ -178,26 +176,22 @@ TEST_F(MetricsEndpointTest,
 }
 
 TEST_F(MetricsEndpointTest, T2_an_address_of_another_machine_is_a_warning_too) {
-  const auto endpoint = Make();
-  EXPECT_NE(endpoint->Serve("192.0.2.1:9464"), nullptr);
+  EXPECT_NE(endpoint_->Serve("192.0.2.1:9464"), nullptr);
   while (Warnings() == 0) std::this_thread::yield();
-  EXPECT_EQ(endpoint->port(), 0);
+  EXPECT_EQ(endpoint_->port(), 0);
 }
 
 TEST_F(MetricsEndpointTest, T2_serves_ipv6_in_brackets) {
-  const auto endpoint = Make();
-  endpoint->Serve("[::1]:0");
-  while (endpoint->port() == 0 && Warnings() == 0) std::this_thread::yield();
+  endpoint_->Serve("[::1]:0");
+  while (endpoint_->port() == 0 && Warnings() == 0) std::this_thread::yield();
   // A machine without IPv6 says so.
-  EXPECT_TRUE(endpoint->port() != 0 || log_->Text().find("Cannot assign") != std::string::npos ||
+  EXPECT_TRUE(endpoint_->port() != 0 || log_->Text().find("Cannot assign") != std::string::npos ||
               log_->Text().find("not supported") != std::string::npos)
       << log_->Text();
 }
 
 TEST_F(MetricsEndpointTest, T2_other_paths_and_methods_have_nothing) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   for (const char* line : {"GET / ", "GET /metrics/x ", "GET /../etc/passwd ", "POST /metrics ",
                            "DELETE /metrics ", "OPTIONS /metrics "}) {
     const std::string reply =
@@ -208,9 +202,7 @@ TEST_F(MetricsEndpointTest, T2_other_paths_and_methods_have_nothing) {
 }
 
 TEST_F(MetricsEndpointTest, T2_garbage_ends_its_own_connection_only) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   std::string ranges = "bytes=0-1";
   while (ranges.size() < 3500) ranges += ",0-1";
   const std::vector<std::string> garbage = {
@@ -243,9 +235,7 @@ TEST_F(MetricsEndpointTest, T2_garbage_ends_its_own_connection_only) {
 }
 
 TEST_F(MetricsEndpointTest, T2_whoever_says_nothing_is_cut_off_and_the_next_is_served) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   Connection silent(port);
   Connection slow(port);
   slow.Say("GET /metr");
@@ -254,9 +244,7 @@ TEST_F(MetricsEndpointTest, T2_whoever_says_nothing_is_cut_off_and_the_next_is_s
 }
 
 TEST_F(MetricsEndpointTest, T2_clients_that_say_nothing_do_not_use_up_the_time_of_a_scrape) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   std::deque<Connection> silent;
   for (int i = 0; i < 6; ++i) silent.emplace_back(port);
   const auto began = std::chrono::steady_clock::now();
@@ -267,9 +255,7 @@ TEST_F(MetricsEndpointTest, T2_clients_that_say_nothing_do_not_use_up_the_time_o
 
 // CVE-2025-53628 and CVE-2025-46728 of cpp-httplib, which served this before, and their kind.
 TEST_F(MetricsEndpointTest, T2_a_request_of_more_than_8_KiB_is_refused) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   const std::string start = "GET /metrics HTTP/1.1\r\n";
   std::string many;
   while (many.size() < 9000) many += "a: b\r\n";
@@ -281,9 +267,7 @@ TEST_F(MetricsEndpointTest, T2_a_request_of_more_than_8_KiB_is_refused) {
 }
 
 TEST_F(MetricsEndpointTest, T2_ranges_are_ignored) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   std::string ranges = "bytes=0-";
   while (ranges.size() < 8000) ranges += ",0-";
   const std::string reply = Ask(port, "GET /metrics HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n");
@@ -291,9 +275,7 @@ TEST_F(MetricsEndpointTest, T2_ranges_are_ignored) {
 }
 
 TEST_F(MetricsEndpointTest, T2_a_request_with_a_body_is_refused) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   const std::string start = "GET /metrics HTTP/1.1\r\n";
   EXPECT_THAT(Ask(port, start + "Content-Length: 1\r\n\r\nx"), StartsWith("HTTP/1.1 413"));
   EXPECT_THAT(Ask(port, start + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
@@ -306,9 +288,7 @@ TEST_F(MetricsEndpointTest, T2_a_request_with_a_body_is_refused) {
 }
 
 TEST_F(MetricsEndpointTest, T2_what_is_no_HTTP_1_request_is_refused) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   for (const std::string& request :
        {std::string("GET /metrics\r\n\r\n"), std::string("GET /metrics HTTP/0.9\r\n\r\n"),
         std::string("GET /met\0rics HTTP/1.1\r\n\r\n", 27), std::string(64, '\0'),
@@ -318,10 +298,8 @@ TEST_F(MetricsEndpointTest, T2_what_is_no_HTTP_1_request_is_refused) {
 }
 
 TEST_F(MetricsEndpointTest, T2_a_connection_has_one_request) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
   const std::string request = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-  const std::string reply = Ask(PortOf(*endpoint), request + request + request);
+  const std::string reply = Ask(Serve(), request + request + request);
   EXPECT_THAT(reply, HasSubstr("Connection: close\r\n"));
   EXPECT_EQ(reply.find("HTTP/1.1"), reply.rfind("HTTP/1.1"));
 }
@@ -335,9 +313,7 @@ std::size_t Descriptors() {
 }
 
 TEST_F(MetricsEndpointTest, T2_hundreds_of_clients_take_32_descriptors_and_delay_no_scrape) {
-  const auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   const std::size_t before = Descriptors();
   constexpr std::size_t kClients = 300;
   std::deque<Connection> clients;
@@ -352,29 +328,25 @@ TEST_F(MetricsEndpointTest, T2_hundreds_of_clients_take_32_descriptors_and_delay
 }
 
 TEST_F(MetricsEndpointTest, T2_ends_while_a_client_says_nothing) {
-  auto endpoint = Make();
-  endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const int port = Serve();
   EXPECT_THAT(Scrape(port), HasSubstr("200 OK"));
   Connection silent(port);
   silent.Say("GET /metr");
-  endpoint.reset();
+  endpoint_.reset();
   EXPECT_FALSE(Connection(port).connected());
 }
 
 TEST_F(MetricsEndpointTest, P3_no_secret_is_served) {
-  const auto endpoint = Make();
   const base::Secret token("hunter2-hunter2");
-  endpoint->Serve(kAnyPort)->Set(metrics::Metric::kDrifted, {"default/hunter2-hunter2"}, 1);
-  const int port = PortOf(*endpoint);
+  endpoint_->Serve(kAnyPort)->Set(metrics::Metric::kDrifted, {"default/hunter2-hunter2"}, 1);
+  const int port = PortOf(*endpoint_);
   EXPECT_THAT(Scrape(port), Not(HasSubstr("hunter2")));
   EXPECT_THAT(Ask(port, "GET /hunter2-hunter2 HTTP/1.1\r\n\r\n"), Not(HasSubstr("hunter2")));
 }
 
 TEST_F(MetricsEndpointTest, T2_telling_and_reading_at_once_is_safe) {
-  const auto endpoint = Make();
-  const std::shared_ptr<metrics::Sink> sink = endpoint->Serve(kAnyPort);
-  const int port = PortOf(*endpoint);
+  const std::shared_ptr<metrics::Sink> sink = endpoint_->Serve(kAnyPort);
+  const int port = PortOf(*endpoint_);
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {

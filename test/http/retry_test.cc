@@ -81,7 +81,7 @@ class Retry : public testing::Test {
     return Stack()->Send(context, request);
   }
   absl::StatusOr<HttpResponse> Run(std::vector<ScriptedTransport::Outcome> outcomes) {
-    return Run(std::move(outcomes), Context::Background(clock_), HttpRequest());
+    return Run(std::move(outcomes), context_, HttpRequest());
   }
   std::shared_ptr<HttpTransport> Stack() {
     return WithRetry(inner_, options_, std::make_shared<FixedRandom>(fraction_), logger_);
@@ -100,6 +100,7 @@ class Retry : public testing::Test {
   }
 
   FakeClock clock_;
+  const Context context_ = Context::Background(clock_);
   const base::MonoTime start_ = clock_.Now();
   RetryOptions options_;
   double fraction_ = 0.5;
@@ -170,7 +171,7 @@ TEST_F(Retry, the_last_response_is_returned_as_it_is) {
 TEST_F(Retry, a_request_that_may_be_sent_once_is_sent_once) {
   HttpRequest request = WriteRequest();
   request.idempotency = Idempotency::kOnce;
-  EXPECT_THAT(Run({kNoAnswer, Reply(200)}, Context::Background(clock_), request),
+  EXPECT_THAT(Run({kNoAnswer, Reply(200)}, context_, request),
               StatusIs(StatusCode::kUnavailable, Not(HasSubstr("attempt"))));
   EXPECT_THAT(times_, SizeIs(1));
 }
@@ -190,7 +191,7 @@ TEST_F(Retry, an_attempt_has_a_time_limit_of_its_own) {
 TEST_F(Retry, the_time_limit_leaves_room_for_the_servers_wait) {
   HttpRequest request;
   request.server_wait = seconds(30);
-  EXPECT_THAT(Run({Reply(200)}, Context::Background(clock_), request), IsOk());
+  EXPECT_THAT(Run({Reply(200)}, context_, request), IsOk());
   EXPECT_THAT(inner_->remaining(), ElementsAre(seconds(40)));
 }
 
@@ -198,19 +199,18 @@ TEST_F(Retry, no_time_limit_is_no_time_limit) {
   options_.attempt_timeout = Duration::max();
   HttpRequest request;
   request.server_wait = seconds(30);
-  EXPECT_THAT(Run({Reply(200)}, Context::Background(clock_), request), IsOk());
+  EXPECT_THAT(Run({Reply(200)}, context_, request), IsOk());
   EXPECT_THAT(inner_->remaining(), ElementsAre(Duration::max()));
 }
 
 TEST_F(Retry, an_attempt_never_outlives_the_context) {
-  EXPECT_THAT(Run({Reply(200)}, Context::Background(clock_).WithTimeout(seconds(2)), HttpRequest()),
-              IsOk());
+  EXPECT_THAT(Run({Reply(200)}, context_.WithTimeout(seconds(2)), HttpRequest()), IsOk());
   EXPECT_THAT(inner_->remaining(), ElementsAre(seconds(2)));
 }
 
 TEST_F(Retry, an_attempt_that_timed_out_counts_as_no_reply) {
   inner_ = Silent();
-  EXPECT_THAT(Stack()->Send(Context::Background(clock_), HttpRequest()),
+  EXPECT_THAT(Stack()->Send(context_, HttpRequest()),
               StatusIs(StatusCode::kUnavailable,
                        Eq("list nodes: timed out after 10s waiting for http://h:1 (4 attempts)")));
   EXPECT_THAT(inner_->requests(), SizeIs(4));
@@ -218,16 +218,16 @@ TEST_F(Retry, an_attempt_that_timed_out_counts_as_no_reply) {
 
 TEST_F(Retry, L1_a_write_without_a_reply_in_time_is_not_repeated_and_one_that_was_not_sent_is) {
   inner_ = Silent();
-  EXPECT_THAT(Stack()->Send(Context::Background(clock_), WriteRequest()),
+  EXPECT_THAT(Stack()->Send(context_, WriteRequest()),
               StatusIs(StatusCode::kUnavailable, HasSubstr("timed out after 10s")));
   EXPECT_THAT(inner_->requests(), SizeIs(1));
-  EXPECT_THAT(Run({kNoAnswer, Reply(200)}, Context::Background(clock_), WriteRequest()), IsOk());
+  EXPECT_THAT(Run({kNoAnswer, Reply(200)}, context_, WriteRequest()), IsOk());
   EXPECT_THAT(inner_->requests(), SizeIs(2));
 }
 
 TEST_F(Retry, an_attempt_that_the_context_cuts_short_reports_the_one_before_it) {
   inner_ = Silent();
-  EXPECT_THAT(Stack()->Send(Context::Background(clock_).WithTimeout(seconds(15)), HttpRequest()),
+  EXPECT_THAT(Stack()->Send(context_.WithTimeout(seconds(15)), HttpRequest()),
               StatusIs(StatusCode::kDeadlineExceeded,
                        Eq("list nodes: timed out after 10s waiting for http://h:1 (2 attempts)")));
   EXPECT_THAT(inner_->remaining(), SizeIs(2));
@@ -240,14 +240,14 @@ TEST_F(Retry, an_attempt_that_the_context_cuts_short_after_a_reply_reports_its_o
       [&](const Context& context, const HttpRequest& request) -> ScriptedTransport::Outcome {
         return std::exchange(replied, true) ? silent->Send(context, request) : Reply(503);
       });
-  EXPECT_THAT(Stack()->Send(Context::Background(clock_).WithTimeout(seconds(5)), HttpRequest()),
+  EXPECT_THAT(Stack()->Send(context_.WithTimeout(seconds(5)), HttpRequest()),
               StatusIs(StatusCode::kDeadlineExceeded,
                        Eq("list nodes: timed out after 4.9s waiting for http://h:1")));
 }
 
 TEST_F(Retry, the_contexts_own_deadline_stays_a_deadline) {
   inner_ = Silent();
-  EXPECT_THAT(Stack()->Send(Context::Background(clock_).WithTimeout(seconds(5)), HttpRequest()),
+  EXPECT_THAT(Stack()->Send(context_.WithTimeout(seconds(5)), HttpRequest()),
               StatusIs(StatusCode::kDeadlineExceeded,
                        Eq("list nodes: timed out after 5s waiting for http://h:1")));
   EXPECT_THAT(inner_->requests(), SizeIs(1));
@@ -255,7 +255,7 @@ TEST_F(Retry, the_contexts_own_deadline_stays_a_deadline) {
 
 TEST_F(Retry, a_wait_that_the_context_does_not_outlive_is_not_begun) {
   const auto outcome = Run({Reply(429, {{"Retry-After", "30"}}), Reply(200)},
-                           Context::Background(clock_).WithTimeout(seconds(20)), HttpRequest());
+                           context_.WithTimeout(seconds(20)), HttpRequest());
   ASSERT_THAT(outcome, IsOk());
   EXPECT_EQ(outcome->status, 429);
   EXPECT_THAT(times_, ElementsAre(0));
@@ -263,14 +263,14 @@ TEST_F(Retry, a_wait_that_the_context_does_not_outlive_is_not_begun) {
 }
 
 TEST_F(Retry, nothing_is_sent_for_a_context_that_has_ended) {
-  const runtime::CancelSource source(Context::Background(clock_));
+  const runtime::CancelSource source(context_);
   source.Cancel(runtime::CancelReason::kShutdown);
   EXPECT_THAT(Run({Reply(200)}, source.context(), HttpRequest()), StatusIs(StatusCode::kCancelled));
   EXPECT_THAT(times_, SizeIs(0));
 }
 
 TEST_F(Retry, cancellation_ends_the_wait_and_names_the_last_fault) {
-  const runtime::CancelSource source(Context::Background(clock_));
+  const runtime::CancelSource source(context_);
   clock_.After(milliseconds(50), [&] { source.Cancel(runtime::CancelReason::kClient); });
   EXPECT_THAT(Run({kNoAnswer, Reply(200)}, source.context(), HttpRequest()),
               StatusIs(StatusCode::kCancelled, HasSubstr("no route")));
@@ -279,7 +279,7 @@ TEST_F(Retry, cancellation_ends_the_wait_and_names_the_last_fault) {
 
 TEST_F(Retry, the_write_permit_is_checked_before_each_attempt) {
   const auto permit = std::make_shared<CountingPermit>(2);
-  EXPECT_THAT(Run({kNoAnswer}, Context::Background(clock_).WithWritePermit(permit), WriteRequest()),
+  EXPECT_THAT(Run({kNoAnswer}, context_.WithWritePermit(permit), WriteRequest()),
               StatusIs(StatusCode::kFailedPrecondition, Eq("the Lease is lost")));
   EXPECT_THAT(times_, SizeIs(2));
   EXPECT_EQ(permit->checks(), 3);
@@ -287,9 +287,8 @@ TEST_F(Retry, the_write_permit_is_checked_before_each_attempt) {
 
 TEST_F(Retry, a_refused_permit_sends_nothing_and_its_status_is_unchanged) {
   const auto permit = std::make_shared<CountingPermit>(0);
-  EXPECT_THAT(
-      Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), WriteRequest()),
-      StatusIs(StatusCode::kFailedPrecondition, Eq("the Lease is lost")));
+  EXPECT_THAT(Run({Reply(200)}, context_.WithWritePermit(permit), WriteRequest()),
+              StatusIs(StatusCode::kFailedPrecondition, Eq("the Lease is lost")));
   EXPECT_THAT(times_, SizeIs(0));
 }
 
@@ -297,9 +296,7 @@ TEST_F(Retry, a_read_never_checks_the_permit_regardless_of_its_method) {
   const auto permit = std::make_shared<CountingPermit>(0, seconds(1));
   HttpRequest request;
   request.method = Method::kPost;
-  EXPECT_THAT(
-      Run({Reply(503), Reply(201)}, Context::Background(clock_).WithWritePermit(permit), request),
-      IsOk());
+  EXPECT_THAT(Run({Reply(503), Reply(201)}, context_.WithWritePermit(permit), request), IsOk());
   EXPECT_EQ(permit->checks(), 0);
   // The limit for write attempts does not apply either.
   EXPECT_THAT(inner_->remaining(), Each(seconds(10)));
@@ -307,17 +304,13 @@ TEST_F(Retry, a_read_never_checks_the_permit_regardless_of_its_method) {
 
 TEST_F(Retry, a_write_attempt_ends_at_the_permits_limit) {
   const auto permit = std::make_shared<CountingPermit>(9, seconds(4));
-  EXPECT_THAT(
-      Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), WriteRequest()),
-      IsOk());
+  EXPECT_THAT(Run({Reply(200)}, context_.WithWritePermit(permit), WriteRequest()), IsOk());
   EXPECT_THAT(inner_->remaining(), ElementsAre(seconds(4)));
 }
 
 TEST_F(Retry, a_longer_limit_of_the_permit_changes_nothing) {
   const auto permit = std::make_shared<CountingPermit>(9, seconds(40));
-  EXPECT_THAT(
-      Run({Reply(200)}, Context::Background(clock_).WithWritePermit(permit), WriteRequest()),
-      IsOk());
+  EXPECT_THAT(Run({Reply(200)}, context_.WithWritePermit(permit), WriteRequest()), IsOk());
   EXPECT_THAT(inner_->remaining(), ElementsAre(seconds(10)));
 }
 

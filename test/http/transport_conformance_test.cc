@@ -23,9 +23,7 @@ using testing::Optional;
 struct Tcp {
   static LoopbackOptions Server() { return {}; }
   static CurlOptions Client(const LoopbackServer& server) {
-    CurlOptions options;
-    options.base_url = server.url();
-    return options;
+    return CurlOptions{.base_url = server.url()};
   }
 };
 
@@ -33,9 +31,7 @@ struct Unix {
   static LoopbackOptions Server() {
     static const support::ScopedTempDir dir;
     static int count = 0;
-    LoopbackOptions options;
-    options.unix_path = dir.Path("s" + std::to_string(++count));
-    return options;
+    return LoopbackOptions{.unix_path = dir.Path("s" + std::to_string(++count))};
   }
   static CurlOptions Client(const LoopbackServer& server) { return Tcp::Client(server); }
 };
@@ -45,11 +41,7 @@ struct Tls {
     static const TestCa ca;
     return ca;
   }
-  static LoopbackOptions Server() {
-    LoopbackOptions options;
-    options.tls = Ca().Issue("IP:127.0.0.1");
-    return options;
-  }
+  static LoopbackOptions Server() { return LoopbackOptions{.tls = Ca().Issue("IP:127.0.0.1")}; }
   static CurlOptions Client(const LoopbackServer& server) {
     CurlOptions options = Tcp::Client(server);
     options.tls.ca_pem = Ca().pem();
@@ -116,10 +108,9 @@ TYPED_TEST(TransportConformance, every_method_with_and_without_a_body) {
 }
 
 TYPED_TEST(TransportConformance, a_reply_comes_back_whole) {
-  ServerReply reply;
-  reply.status = 201;
-  reply.headers = {{"X-Nomad-Index", "42"}, {"Warning", "a"}, {"Warning", "b"}};
-  reply.body = std::string(300'000, 'x') + std::string("\0end", 4);
+  const ServerReply reply{.status = 201,
+                          .headers = {{"X-Nomad-Index", "42"}, {"Warning", "a"}, {"Warning", "b"}},
+                          .body = std::string(300'000, 'x') + std::string("\0end", 4)};
   this->Serve(reply);
   const auto response = this->Send(this->Get("/"));
   ASSERT_THAT(response, IsOk());
@@ -132,9 +123,7 @@ TYPED_TEST(TransportConformance, a_reply_comes_back_whole) {
 }
 
 TYPED_TEST(TransportConformance, a_chunked_reply_comes_back_whole) {
-  ServerReply reply;
-  reply.chunked = true;
-  reply.body = std::string(100'000, 'y');
+  const ServerReply reply{.body = std::string(100'000, 'y'), .chunked = true};
   this->Serve(reply);
   const auto response = this->Send(this->Get("/"));
   ASSERT_THAT(response, IsOk());
@@ -143,10 +132,7 @@ TYPED_TEST(TransportConformance, a_chunked_reply_comes_back_whole) {
 
 TYPED_TEST(TransportConformance, refusals_and_faults_are_responses) {
   this->Serve([](const ServerRequest& request) {
-    ServerReply reply;
-    reply.status = std::stoi(request.target.substr(1));
-    reply.body = "why";
-    return reply;
+    return ServerReply{.status = std::stoi(request.target.substr(1)), .body = "why"};
   });
   for (const int status : {301, 400, 401, 403, 404, 409, 429, 500, 503}) {
     const auto response = this->Send(this->Get("/" + std::to_string(status)));
@@ -158,11 +144,7 @@ TYPED_TEST(TransportConformance, refusals_and_faults_are_responses) {
 
 TYPED_TEST(TransportConformance, a_reply_that_is_cut_short_is_UNAVAILABLE) {
   for (const bool chunked : {false, true}) {
-    ServerReply reply;
-    reply.chunked = chunked;
-    reply.body = "0123456789";
-    reply.cut_after = 4;
-    this->Serve(reply);
+    this->Serve(ServerReply{.body = "0123456789", .chunked = chunked, .cut_after = 4});
     HttpRequest request = this->Get("/");
     request.purpose = "list nodes";
     EXPECT_THAT(this->Send(request), StatusIs(StatusCode::kUnavailable, HasSubstr("list nodes: ")))
@@ -171,16 +153,12 @@ TYPED_TEST(TransportConformance, a_reply_that_is_cut_short_is_UNAVAILABLE) {
 }
 
 TYPED_TEST(TransportConformance, a_connection_that_ends_without_a_reply_is_UNAVAILABLE) {
-  ServerReply reply;
-  reply.raw = "";
-  this->Serve(reply);
+  this->Serve(ServerReply{.raw = ""});
   EXPECT_THAT(this->Send(this->Get("/")), StatusIs(StatusCode::kUnavailable));
 }
 
 TYPED_TEST(TransportConformance, the_contexts_deadline_ends_a_silent_request) {
-  ServerReply reply;
-  reply.silent = true;
-  this->Serve(reply);
+  this->Serve(ServerReply{.silent = true});
   EXPECT_THAT(this->transport_->Send(this->context_.WithTimeout(std::chrono::milliseconds(100)),
                                      this->Get("/")),
               StatusIs(StatusCode::kDeadlineExceeded));
@@ -199,9 +177,7 @@ TYPED_TEST(TransportConformance, a_context_that_has_ended_sends_nothing) {
 }
 
 TYPED_TEST(TransportConformance, cancelling_ends_a_silent_request_and_its_connection) {
-  ServerReply reply;
-  reply.silent = true;
-  this->Serve(reply);
+  this->Serve(ServerReply{.silent = true});
   const runtime::CancelSource source(this->context_);
   const std::jthread canceller([&] {
     this->server_->AwaitRequests(1);
@@ -221,11 +197,7 @@ TYPED_TEST(TransportConformance, requests_in_turn_share_a_connection) {
 }
 
 TYPED_TEST(TransportConformance, many_threads_are_served_at_once) {
-  this->Serve([](const ServerRequest& request) {
-    ServerReply reply;
-    reply.body = request.target;
-    return reply;
-  });
+  this->Serve([](const ServerRequest& request) { return ServerReply{.body = request.target}; });
   std::vector<std::jthread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {

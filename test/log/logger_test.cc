@@ -51,6 +51,12 @@ std::vector<std::string> Fields(const RecordingSink& sink) {
   return fields;
 }
 
+class LoggerTest : public testing::Test {
+ protected:
+  const std::shared_ptr<RecordingSink> sink_ = std::make_shared<RecordingSink>();
+};
+using FieldTest = LoggerTest;
+
 TEST(Level, Names_and_their_parsing) {
   for (const auto& [text, want] :
        std::vector<std::pair<std::string, Level>>{{"trace", Level::kTrace},
@@ -67,72 +73,66 @@ TEST(Level, Names_and_their_parsing) {
   EXPECT_EQ(LevelName(Level::kError), "error");
 }
 
-TEST(Logger, The_threshold_decides) {
-  const auto sink = std::make_shared<RecordingSink>();
-  const Logger logger(sink, Level::kInfo);
+TEST_F(LoggerTest, The_threshold_decides) {
+  const Logger logger(sink_, Level::kInfo);
   logger.Log(Level::kTrace, "t");
   logger.Debug("d");
   logger.Info("i");
   logger.Warn("w");
   logger.Error("e");
-  EXPECT_THAT(Messages(*sink), ElementsAre("i", "w", "e"));
+  EXPECT_THAT(Messages(*sink_), ElementsAre("i", "w", "e"));
   EXPECT_FALSE(logger.Enabled(Level::kDebug));
   EXPECT_TRUE(logger.Enabled(Level::kInfo));
 }
 
-TEST(Logger, Without_a_sink_it_discards) {
+TEST_F(LoggerTest, Without_a_sink_it_discards) {
   const Logger logger;
   EXPECT_FALSE(logger.Enabled(Level::kError));
   logger.Error("nowhere", {{"key", 1}});
   logger.With({{"key", 1}}).Error("nowhere");
 }
 
-TEST(Logger, A_record_carries_level_time_message_and_fields) {
-  const auto sink = std::make_shared<RecordingSink>();
+TEST_F(LoggerTest, A_record_carries_level_time_message_and_fields) {
   const base::WallTime before = std::chrono::system_clock::now();
-  Logger(sink, Level::kInfo).Warn("Deleting VM", {{"vm", "web-1"}, {"attempt", 2}});
-  ASSERT_THAT(sink->records(), SizeIs(1));
-  const Record record = sink->records()[0];
+  Logger(sink_, Level::kInfo).Warn("Deleting VM", {{"vm", "web-1"}, {"attempt", 2}});
+  ASSERT_THAT(sink_->records(), SizeIs(1));
+  const Record record = sink_->records()[0];
   EXPECT_EQ(record.level, Level::kWarn);
   EXPECT_EQ(record.message, "Deleting VM");
   EXPECT_GE(record.time, before);
   EXPECT_LE(record.time, std::chrono::system_clock::now());
-  EXPECT_THAT(Fields(*sink), ElementsAre("vm=web-1", "attempt=2"));
+  EXPECT_THAT(Fields(*sink_), ElementsAre("vm=web-1", "attempt=2"));
 }
 
-TEST(Logger, With_adds_fields_to_every_line_of_the_copy_only) {
-  const auto sink = std::make_shared<RecordingSink>();
-  const Logger logger(sink, Level::kInfo);
+TEST_F(LoggerTest, With_adds_fields_to_every_line_of_the_copy_only) {
+  const Logger logger(sink_, Level::kInfo);
   const Logger pool = logger.With({{"pool", "web"}}).With({{"action_id", "a1"}});
   pool.Info("x", {{"vm", "v"}});
-  EXPECT_THAT(Fields(*sink), ElementsAre("pool=web", "action_id=a1", "vm=v"));
+  EXPECT_THAT(Fields(*sink_), ElementsAre("pool=web", "action_id=a1", "vm=v"));
   logger.Info("y");
-  EXPECT_THAT(Fields(*sink), IsEmpty());
+  EXPECT_THAT(Fields(*sink_), IsEmpty());
 }
 
-TEST(Logger, A_later_field_replaces_an_earlier_one_of_the_same_key) {
-  const auto sink = std::make_shared<RecordingSink>();
-  const Logger logger = Logger(sink, Level::kInfo).With({{"a", 1}, {"b", 2}}).With({{"a", 3}});
+TEST_F(LoggerTest, A_later_field_replaces_an_earlier_one_of_the_same_key) {
+  const Logger logger = Logger(sink_, Level::kInfo).With({{"a", 1}, {"b", 2}}).With({{"a", 3}});
   logger.Info("x");
-  EXPECT_THAT(Fields(*sink), ElementsAre("a=3", "b=2"));
+  EXPECT_THAT(Fields(*sink_), ElementsAre("a=3", "b=2"));
   logger.Info("x", {{"b", "four"}, {"b", 5}});
-  EXPECT_THAT(Fields(*sink), ElementsAre("a=3", "b=5"));
+  EXPECT_THAT(Fields(*sink_), ElementsAre("a=3", "b=5"));
   logger.Info("x");
-  EXPECT_THAT(Fields(*sink), ElementsAre("a=3", "b=2"));
+  EXPECT_THAT(Fields(*sink_), ElementsAre("a=3", "b=2"));
 }
 
-TEST(Logger, Takes_fields_that_were_collected) {
-  const auto sink = std::make_shared<RecordingSink>();
+TEST_F(LoggerTest, Takes_fields_that_were_collected) {
   std::vector<Field> fields;
   for (int i = 0; i < 3; ++i) fields.emplace_back("f" + std::to_string(i), i);
-  Logger(sink, Level::kInfo).Log(Level::kInfo, "x", fields);
-  EXPECT_THAT(Fields(*sink), ElementsAre("f0=0", "f1=1", "f2=2"));
+  Logger(sink_, Level::kInfo).Log(Level::kInfo, "x", fields);
+  EXPECT_THAT(Fields(*sink_), ElementsAre("f0=0", "f1=1", "f2=2"));
 }
 
-TEST(Field, Values_of_every_type) {
-  const auto sink = std::make_shared<RecordingSink>();
+TEST_F(FieldTest, Values_of_every_type) {
   const std::string text = "string";
-  Logger(sink, Level::kInfo)
+  Logger(sink_, Level::kInfo)
       .Info("x", {{"s", text},
                   {"v", std::string_view("view")},
                   {"c", "literal"},
@@ -143,26 +143,25 @@ TEST(Field, Values_of_every_type) {
                   {"t", base::Duration(90s)},
                   {"e", base::NotFound("gone")},
                   {"o", absl::OkStatus()}});
-  EXPECT_THAT(sink->Text(), HasSubstr("s=string v=view c=literal b=true i=-5 u=7 z=8 t=1m30s "
-                                      "e=\"NOT_FOUND: gone\" o=OK"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("s=string v=view c=literal b=true i=-5 u=7 z=8 t=1m30s "
+                                       "e=\"NOT_FOUND: gone\" o=OK"));
 }
 
-TEST(Logger, P3_no_record_holds_a_secret_in_force_wherever_the_text_came_from) {
-  const auto sink = std::make_shared<RecordingSink>();
-  const Logger logger = Logger(sink, Level::kInfo).With({{"url", "https://h/?t=sesame-street"}});
+TEST_F(LoggerTest, P3_no_record_holds_a_secret_in_force_wherever_the_text_came_from) {
+  const Logger logger = Logger(sink_, Level::kInfo).With({{"url", "https://h/?t=sesame-street"}});
   const base::Secret token("sesame-street");
   logger.Info("unknown token sesame-street",
               {{"error", base::NotFound("no such token: sesame-street")}});
   EXPECT_THAT(
-      sink->Text(),
+      sink_->Text(),
       testing::AllOf(HasSubstr("unknown token REDACTED"), HasSubstr("https://h/?t=REDACTED"),
                      HasSubstr("no such token: REDACTED"), Not(HasSubstr("sesame"))));
 }
 
-TEST(Field, P3_a_secret_is_redacted) {
-  const auto sink = std::make_shared<RecordingSink>();
-  Logger(sink, Level::kInfo).Info("x", {{"token", base::Secret("hunter2")}});
-  EXPECT_THAT(sink->Text(), testing::AllOf(HasSubstr("token=REDACTED"), Not(HasSubstr("hunter2"))));
+TEST_F(FieldTest, P3_a_secret_is_redacted) {
+  Logger(sink_, Level::kInfo).Info("x", {{"token", base::Secret("hunter2")}});
+  EXPECT_THAT(sink_->Text(),
+              testing::AllOf(HasSubstr("token=REDACTED"), Not(HasSubstr("hunter2"))));
 }
 
 TEST(RecordingSink, Text_has_one_line_per_record) {
@@ -174,9 +173,8 @@ TEST(RecordingSink, Text_has_one_line_per_record) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
 }
 
-TEST(Logger, Threads_may_share_one) {
-  const auto sink = std::make_shared<RecordingSink>();
-  const Logger logger = Logger(sink, Level::kInfo).With({{"pool", "web"}});
+TEST_F(LoggerTest, Threads_may_share_one) {
+  const Logger logger = Logger(sink_, Level::kInfo).With({{"pool", "web"}});
   {
     std::vector<std::jthread> threads;
     for (int t = 0; t < 4; ++t) {
@@ -185,7 +183,7 @@ TEST(Logger, Threads_may_share_one) {
       });
     }
   }
-  EXPECT_THAT(sink->records(), SizeIs(400));
+  EXPECT_THAT(sink_->records(), SizeIs(400));
 }
 
 }  // namespace

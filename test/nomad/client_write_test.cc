@@ -15,7 +15,6 @@ using testing::IsEmpty;
 
 class NomadWrites : public ClientFixture {
  protected:
-  json Body() const { return json::parse(OnlyRequest().body); }
   void ExpectPost(const std::string& target, http::Idempotency idempotency) const {
     EXPECT_EQ(OnlyRequest().method, http::Method::kPost);
     EXPECT_EQ(OnlyRequest().target, target);

@@ -51,16 +51,6 @@ TEST(DecodeAllocation, adds_up_the_tasks_resources) {
   EXPECT_EQ(allocation->memory_mb, 320);
 }
 
-TEST(DecodeAllocation, falls_back_to_the_deprecated_resources) {
-  json full = FullAllocation();
-  for (const json& absent : {json(nullptr), json::object(), json{{"Tasks", nullptr}}}) {
-    full["AllocatedResources"] = absent;
-    const auto allocation = DecodeAllocation(full);
-    EXPECT_EQ(allocation->cpu_shares, 1) << absent;
-    EXPECT_EQ(allocation->memory_mb, 2) << absent;
-  }
-}
-
 TEST(DecodeAllocation, reads_the_stub_with_its_job_type) {
   const auto allocation = DecodeAllocation(json::parse(
       R"({"ID":"a2","JobType":"system","DesiredStatus":"stop","ClientStatus":"complete",

@@ -22,7 +22,6 @@ class NomadStack : public ClientFixture {
   void SetUp() override {
     const std::string path = dir_.WriteFile("token", "first");
     http::RetryOptions retry;
-    retry.backoff_base = std::chrono::nanoseconds(1);
     retry.permanently_refused = IsPermanentRefusal;
     auto with_token = http::WithToken(transport_, http::MakeFileToken(path), NomadTokenHeader());
     stack_ = std::make_unique<NomadClient>(

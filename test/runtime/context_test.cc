@@ -32,58 +32,59 @@ using testing::IsEmpty;
 constexpr absl::StatusCode kCancelled = absl::StatusCode::kCancelled;
 constexpr absl::StatusCode kDeadline = absl::StatusCode::kDeadlineExceeded;
 
-TEST(Context, Background_has_no_end) {
-  FakeClock clock;
-  const Context context = Context::Background(clock);
-  EXPECT_EQ(context.deadline(), std::nullopt);
-  EXPECT_EQ(context.Remaining(), base::Duration::max());
-  EXPECT_EQ(context.cancel_reason(), CancelReason::kNone);
-  EXPECT_FALSE(context.stop_token().stop_possible());
-  EXPECT_EQ(context.WriteAttemptLimit(), base::Duration::max());
-  clock.Advance(24h);
-  EXPECT_THAT(context.Check(), IsOk());
-  EXPECT_THAT(context.CheckWrite(), IsOk());
-  EXPECT_FALSE(context.Done());
-  EXPECT_EQ(&context.clock(), &clock);
+class ContextTest : public testing::Test {
+ protected:
+  FakeClock clock_;
+  const Context root_ = Context::Background(clock_);
+};
+using CancelSourceTest = ContextTest;
+using WritePermitTest = ContextTest;
+
+TEST_F(ContextTest, Background_has_no_end) {
+  EXPECT_EQ(root_.deadline(), std::nullopt);
+  EXPECT_EQ(root_.Remaining(), base::Duration::max());
+  EXPECT_EQ(root_.cancel_reason(), CancelReason::kNone);
+  EXPECT_FALSE(root_.stop_token().stop_possible());
+  EXPECT_EQ(root_.WriteAttemptLimit(), base::Duration::max());
+  clock_.Advance(24h);
+  EXPECT_THAT(root_.Check(), IsOk());
+  EXPECT_THAT(root_.CheckWrite(), IsOk());
+  EXPECT_FALSE(root_.Done());
+  EXPECT_EQ(&root_.clock(), &clock_);
 }
 
-TEST(Context, A_deadline_passes) {
-  FakeClock clock;
-  const Context context = Context::Background(clock).WithTimeout(10s);
-  EXPECT_EQ(context.deadline(), clock.Now() + 10s);
-  clock.Advance(4s);
+TEST_F(ContextTest, A_deadline_passes) {
+  const Context context = root_.WithTimeout(10s);
+  EXPECT_EQ(context.deadline(), clock_.Now() + 10s);
+  clock_.Advance(4s);
   EXPECT_EQ(context.Remaining(), 6s);
-  clock.Advance(6s - 1ns);
+  clock_.Advance(6s - 1ns);
   EXPECT_THAT(context.Check(), IsOk());
-  clock.Advance(1ns);
+  clock_.Advance(1ns);
   EXPECT_THAT(context.Check(), StatusIs(kDeadline));
   EXPECT_TRUE(context.Done());
-  clock.Advance(1s);
+  clock_.Advance(1s);
   EXPECT_EQ(context.Remaining(), 0s);
 }
 
-TEST(Context, Children_only_shorten_a_deadline) {
-  FakeClock clock;
-  const Context parent = Context::Background(clock).WithTimeout(10s);
+TEST_F(ContextTest, Children_only_shorten_a_deadline) {
+  const Context parent = root_.WithTimeout(10s);
   EXPECT_EQ(parent.WithTimeout(3s).Remaining(), 3s);
   EXPECT_EQ(parent.WithTimeout(30s).Remaining(), 10s);
-  EXPECT_EQ(parent.WithDeadline(clock.Now() + 1s).Remaining(), 1s);
+  EXPECT_EQ(parent.WithDeadline(clock_.Now() + 1s).Remaining(), 1s);
   EXPECT_EQ(parent.WithDeadline(base::MonoTime::max()).Remaining(), 10s);
   EXPECT_EQ(parent.Remaining(), 10s);
 }
 
-TEST(Context, A_timeout_beyond_the_end_of_time_does_not_overflow) {
-  FakeClock clock;
-  const Context root = Context::Background(clock);
-  EXPECT_EQ(root.WithTimeout(base::Duration::max()).deadline(), std::nullopt);
-  EXPECT_EQ(root.WithTimeout(base::Duration::max() - 1s).deadline(), base::MonoTime::max());
-  EXPECT_EQ(root.WithTimeout(10s).WithTimeout(base::Duration::max()).Remaining(), 10s);
-  EXPECT_THAT(root.WithTimeout(-1s).Check(), StatusIs(kDeadline));
-  EXPECT_THAT(root.WithTimeout(0s).Check(), StatusIs(kDeadline));
+TEST_F(ContextTest, A_timeout_beyond_the_end_of_time_does_not_overflow) {
+  EXPECT_EQ(root_.WithTimeout(base::Duration::max()).deadline(), std::nullopt);
+  EXPECT_EQ(root_.WithTimeout(base::Duration::max() - 1s).deadline(), base::MonoTime::max());
+  EXPECT_EQ(root_.WithTimeout(10s).WithTimeout(base::Duration::max()).Remaining(), 10s);
+  EXPECT_THAT(root_.WithTimeout(-1s).Check(), StatusIs(kDeadline));
+  EXPECT_THAT(root_.WithTimeout(0s).Check(), StatusIs(kDeadline));
 }
 
-TEST(CancelSource, Cancels_its_context_and_names_the_reason) {
-  FakeClock clock;
+TEST_F(CancelSourceTest, Cancels_its_context_and_names_the_reason) {
   const std::vector<std::pair<CancelReason, std::string>> reasons = {
       {CancelReason::kClient, "the caller cancelled the call or disconnected"},
       {CancelReason::kShutdown, "the process is ending"},
@@ -91,7 +92,7 @@ TEST(CancelSource, Cancels_its_context_and_names_the_reason) {
       {CancelReason::kLeaseLost, "the pool's Lease was lost"},
   };
   for (const auto& [reason, text] : reasons) {
-    const CancelSource source(Context::Background(clock));
+    const CancelSource source(root_);
     EXPECT_THAT(source.context().Check(), IsOk());
     source.Cancel(reason);
     EXPECT_EQ(source.context().cancel_reason(), reason);
@@ -100,24 +101,21 @@ TEST(CancelSource, Cancels_its_context_and_names_the_reason) {
   }
 }
 
-TEST(CancelSource, The_first_reason_stays) {
-  FakeClock clock;
-  const CancelSource source(Context::Background(clock));
+TEST_F(CancelSourceTest, The_first_reason_stays) {
+  const CancelSource source(root_);
   source.Cancel(CancelReason::kClient);
   source.Cancel(CancelReason::kShutdown);
   EXPECT_EQ(source.context().cancel_reason(), CancelReason::kClient);
 }
 
-TEST(CancelSource, Cancelling_without_a_reason_cancels_all_the_same) {
-  FakeClock clock;
-  const CancelSource source(Context::Background(clock));
+TEST_F(CancelSourceTest, Cancelling_without_a_reason_cancels_all_the_same) {
+  const CancelSource source(root_);
   source.Cancel(CancelReason::kNone);
   EXPECT_THAT(source.context().Check(), StatusIs(kCancelled));
 }
 
-TEST(CancelSource, Children_are_cancelled_with_the_parent_and_inherit_the_reason) {
-  FakeClock clock;
-  const CancelSource parent(Context::Background(clock));
+TEST_F(CancelSourceTest, Children_are_cancelled_with_the_parent_and_inherit_the_reason) {
+  const CancelSource parent(root_);
   const CancelSource child(parent.context());
   const CancelSource grandchild(child.context().WithTimeout(1h));
   parent.Cancel(CancelReason::kLeaseLost);
@@ -126,18 +124,16 @@ TEST(CancelSource, Children_are_cancelled_with_the_parent_and_inherit_the_reason
   EXPECT_TRUE(grandchild.context().stop_token().stop_requested());
 }
 
-TEST(CancelSource, A_child_keeps_its_own_earlier_reason) {
-  FakeClock clock;
-  const CancelSource parent(Context::Background(clock));
+TEST_F(CancelSourceTest, A_child_keeps_its_own_earlier_reason) {
+  const CancelSource parent(root_);
   const CancelSource child(parent.context());
   child.Cancel(CancelReason::kTakenOver);
   parent.Cancel(CancelReason::kShutdown);
   EXPECT_EQ(child.context().cancel_reason(), CancelReason::kTakenOver);
 }
 
-TEST(CancelSource, A_child_does_not_cancel_parent_or_siblings) {
-  FakeClock clock;
-  const CancelSource parent(Context::Background(clock));
+TEST_F(CancelSourceTest, A_child_does_not_cancel_parent_or_siblings) {
+  const CancelSource parent(root_);
   const CancelSource first(parent.context());
   const CancelSource second(parent.context());
   first.Cancel(CancelReason::kClient);
@@ -145,18 +141,16 @@ TEST(CancelSource, A_child_does_not_cancel_parent_or_siblings) {
   EXPECT_THAT(second.context().Check(), IsOk());
 }
 
-TEST(CancelSource, The_child_of_a_cancelled_parent_is_cancelled_from_the_start) {
-  FakeClock clock;
-  const CancelSource parent(Context::Background(clock));
+TEST_F(CancelSourceTest, The_child_of_a_cancelled_parent_is_cancelled_from_the_start) {
+  const CancelSource parent(root_);
   parent.Cancel(CancelReason::kShutdown);
   const CancelSource child(parent.context());
   EXPECT_EQ(child.context().cancel_reason(), CancelReason::kShutdown);
   EXPECT_TRUE(child.context().stop_token().stop_requested());
 }
 
-TEST(CancelSource, Destroying_a_source_does_not_cancel_and_children_outlive_it) {
-  FakeClock clock;
-  const CancelSource root(Context::Background(clock));
+TEST_F(CancelSourceTest, Destroying_a_source_does_not_cancel_and_children_outlive_it) {
+  const CancelSource root(root_);
   std::optional<CancelSource> middle(root.context());
   const CancelSource leaf(middle->context());
   const Context copy = middle->context();
@@ -167,9 +161,8 @@ TEST(CancelSource, Destroying_a_source_does_not_cancel_and_children_outlive_it) 
   EXPECT_EQ(leaf.context().cancel_reason(), CancelReason::kShutdown);
 }
 
-TEST(CancelSource, A_callback_of_a_cancellation_may_drop_the_child) {
-  FakeClock clock;
-  const CancelSource parent(Context::Background(clock));
+TEST_F(CancelSourceTest, A_callback_of_a_cancellation_may_drop_the_child) {
+  const CancelSource parent(root_);
   auto child = std::make_unique<CancelSource>(parent.context());
   bool called = false;
   std::optional<std::stop_callback<std::function<void()>>> callback;
@@ -182,43 +175,38 @@ TEST(CancelSource, A_callback_of_a_cancellation_may_drop_the_child) {
   EXPECT_EQ(child, nullptr);
 }
 
-TEST(Context, Cancellation_is_reported_before_the_deadline) {
-  FakeClock clock;
-  const CancelSource source(Context::Background(clock).WithTimeout(1s));
-  clock.Advance(2s);
+TEST_F(ContextTest, Cancellation_is_reported_before_the_deadline) {
+  const CancelSource source(root_.WithTimeout(1s));
+  clock_.Advance(2s);
   EXPECT_THAT(source.context().Check(), StatusIs(kDeadline));
   source.Cancel(CancelReason::kClient);
   EXPECT_THAT(source.context().Check(), StatusIs(kCancelled));
 }
 
-TEST(Context, Sleep_sleeps_so_long) {
-  FakeClock clock;
-  const base::MonoTime start = clock.Now();
-  EXPECT_THAT(Context::Background(clock).Sleep(7s), IsOk());
-  EXPECT_EQ(clock.Now() - start, 7s);
-  EXPECT_THAT(Context::Background(clock).Sleep(-7s), IsOk());
-  EXPECT_EQ(clock.Now() - start, 7s);
+TEST_F(ContextTest, Sleep_sleeps_so_long) {
+  const base::MonoTime start = clock_.Now();
+  EXPECT_THAT(root_.Sleep(7s), IsOk());
+  EXPECT_EQ(clock_.Now() - start, 7s);
+  EXPECT_THAT(root_.Sleep(-7s), IsOk());
+  EXPECT_EQ(clock_.Now() - start, 7s);
 }
 
-TEST(Context, Sleep_ends_at_the_deadline) {
-  FakeClock clock;
-  const base::MonoTime start = clock.Now();
-  EXPECT_THAT(Context::Background(clock).WithTimeout(3s).Sleep(7s), StatusIs(kDeadline));
-  EXPECT_EQ(clock.Now() - start, 3s);
-  EXPECT_THAT(Context::Background(clock).WithTimeout(3s).Sleep(base::Duration::max()),
-              StatusIs(kDeadline));
-  EXPECT_EQ(clock.Now() - start, 6s);
+TEST_F(ContextTest, Sleep_ends_at_the_deadline) {
+  const base::MonoTime start = clock_.Now();
+  EXPECT_THAT(root_.WithTimeout(3s).Sleep(7s), StatusIs(kDeadline));
+  EXPECT_EQ(clock_.Now() - start, 3s);
+  EXPECT_THAT(root_.WithTimeout(3s).Sleep(base::Duration::max()), StatusIs(kDeadline));
+  EXPECT_EQ(clock_.Now() - start, 6s);
 }
 
-TEST(Context, Sleep_ends_at_the_cancellation) {
-  FakeClock clock;
-  const base::MonoTime start = clock.Now();
-  const CancelSource source(Context::Background(clock));
-  clock.After(2s, [&] { source.Cancel(CancelReason::kShutdown); });
+TEST_F(ContextTest, Sleep_ends_at_the_cancellation) {
+  const base::MonoTime start = clock_.Now();
+  const CancelSource source(root_);
+  clock_.After(2s, [&] { source.Cancel(CancelReason::kShutdown); });
   EXPECT_THAT(source.context().Sleep(7s), StatusIs(kCancelled));
-  EXPECT_EQ(clock.Now() - start, 2s);
+  EXPECT_EQ(clock_.Now() - start, 2s);
   EXPECT_THAT(source.context().Sleep(7s), StatusIs(kCancelled));
-  EXPECT_EQ(clock.Now() - start, 2s);
+  EXPECT_EQ(clock_.Now() - start, 2s);
 }
 
 class FakePermit final : public WritePermit {
@@ -244,12 +232,11 @@ class FakePermit final : public WritePermit {
   base::Duration limit_;
 };
 
-TEST(WritePermit, Every_permit_is_checked_the_outermost_first) {
-  FakeClock clock;
+TEST_F(WritePermitTest, Every_permit_is_checked_the_outermost_first) {
   std::vector<std::string> asked;
   const auto outer = std::make_shared<FakePermit>("outer", &asked, 8s);
   const auto inner = std::make_shared<FakePermit>("inner", &asked, 5s);
-  const Context context = Context::Background(clock).WithWritePermit(outer).WithWritePermit(inner);
+  const Context context = root_.WithWritePermit(outer).WithWritePermit(inner);
   EXPECT_THAT(context.CheckWrite(), IsOk());
   EXPECT_THAT(asked, ElementsAre("outer", "inner"));
   EXPECT_EQ(context.WriteAttemptLimit(), 5s);
@@ -260,46 +247,40 @@ TEST(WritePermit, Every_permit_is_checked_the_outermost_first) {
   EXPECT_THAT(asked, ElementsAre("outer"));
 }
 
-TEST(WritePermit, The_permit_of_a_child_does_not_bind_its_parent) {
-  FakeClock clock;
+TEST_F(WritePermitTest, The_permit_of_a_child_does_not_bind_its_parent) {
   std::vector<std::string> asked;
   const auto permit = std::make_shared<FakePermit>("inner", &asked);
   permit->answer = base::Unavailable("no");
-  const Context parent = Context::Background(clock);
-  const Context child = parent.WithWritePermit(permit).WithTimeout(1h);
+  const Context child = root_.WithWritePermit(permit).WithTimeout(1h);
   const CancelSource grandchild(child);
-  EXPECT_THAT(parent.CheckWrite(), IsOk());
+  EXPECT_THAT(root_.CheckWrite(), IsOk());
   EXPECT_THAT(child.CheckWrite(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(grandchild.context().CheckWrite(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(child.Check(), IsOk());
 }
 
-TEST(WritePermit, L9_every_permit_knows_of_a_pending_write_and_how_it_ended) {
-  FakeClock clock;
+TEST_F(WritePermitTest, L9_every_permit_knows_of_a_pending_write_and_how_it_ended) {
   std::vector<std::string> asked;
   const auto outer = std::make_shared<FakePermit>("outer", &asked);
   const auto inner = std::make_shared<FakePermit>("inner", &asked);
-  std::optional<Context> context =
-      Context::Background(clock).WithWritePermit(outer).WithWritePermit(inner);
+  std::optional<Context> context = root_.WithWritePermit(outer).WithWritePermit(inner);
   {
     PendingWrite write(*context);
     context.reset();
     EXPECT_THAT(inner->writes, ElementsAre("began"));
     write.SetAbandoned(true);
   }
-  context = Context::Background(clock).WithWritePermit(inner);
+  context = root_.WithWritePermit(inner);
   { const PendingWrite write(*context); }
-  const PendingWrite without_permits(Context::Background(clock));
+  const PendingWrite without_permits(root_);
   EXPECT_THAT(outer->writes, ElementsAre("began", "abandoned"));
   EXPECT_THAT(inner->writes, ElementsAre("began", "abandoned", "began", "ended"));
   EXPECT_THAT(asked, IsEmpty());
 }
 
-TEST(WritePermit, Cancellation_and_deadline_come_before_the_permits) {
-  FakeClock clock;
+TEST_F(WritePermitTest, Cancellation_and_deadline_come_before_the_permits) {
   std::vector<std::string> asked;
-  const CancelSource source(
-      Context::Background(clock).WithWritePermit(std::make_shared<FakePermit>("p", &asked)));
+  const CancelSource source(root_.WithWritePermit(std::make_shared<FakePermit>("p", &asked)));
   source.Cancel(CancelReason::kTakenOver);
   EXPECT_THAT(source.context().CheckWrite(), StatusIs(kCancelled));
   EXPECT_THAT(asked, IsEmpty());

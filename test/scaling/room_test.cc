@@ -36,7 +36,7 @@ harvester::HostRoom HostOf(const std::string& name, const std::string& zone,
 // A VM that needs 4 GiB.
 harvester::VmNeed Need() {
   harvester::VmNeed need;
-  need.amounts.memory = need.least.memory = 4 * kGi;
+  need.amounts[harvester::kMemory] = need.least[harvester::kMemory] = 4 * kGi;
   return need;
 }
 // A pool that is split over zones a, b and c, of which it has a VM in each but c.

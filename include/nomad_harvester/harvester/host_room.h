@@ -27,15 +27,12 @@
 
 namespace nomad_harvester::harvester {
 
-// Amounts of what the scheduler counts on a host.
-struct Amounts {
-  std::int64_t cpu_m = 0;   // thousandths of a CPU
-  std::int64_t memory = 0;  // bytes
-  std::int64_t pods = 0;
-  std::map<std::string, std::int64_t> devices{};  // by resource; also huge pages, in bytes
-  // NOLINTNEXTLINE(modernize-use-nullptr)
-  friend bool operator==(const Amounts&, const Amounts&) = default;
-};
+// Amounts of what the scheduler counts on a host, by resource as in its allocatable: CPUs in
+// thousandths, memory and huge pages in bytes, pods, devices.
+using Amounts = std::map<std::string, std::int64_t>;
+inline constexpr char kCpu[] = "cpu";
+inline constexpr char kMemory[] = "memory";
+inline constexpr char kPods[] = "pods";
 
 // A condition on a label of a host, or on its name.
 struct HostExpression {

@@ -113,7 +113,7 @@ struct Mark {
   NodesRecord nodes;
   // Members of the annotation that this version does not know, as JSON text; written back
   // unchanged.
-  std::string unknown_members;
+  std::string unknown_members = {};
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 std::string ToAnnotation(const Mark& mark);
@@ -187,14 +187,14 @@ struct LeaseAction {
   std::string id;
   std::int64_t from = 0;
   std::int64_t to = 0;
-  std::set<std::string> names;                // VMs that it creates or marks
-  std::map<std::string, std::string> create;  // name → action id of VMs still to be created
+  std::set<std::string> names = {};                // VMs that it creates or marks
+  std::map<std::string, std::string> create = {};  // name → action id of VMs still to be created
   // VMs whose removal is cancelled (rule L6). Written only if there are any.
   std::set<std::string> cancel = {};
   // Its removals go on although too many VMs have lost their nodes, because that has lasted long
   // enough (rule C15). Written only if true.
   bool despite_mass_loss = false;
-  std::string unknown_members;
+  std::string unknown_members = {};
   friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
 };
 std::string ToAnnotation(const LeaseAction& action);

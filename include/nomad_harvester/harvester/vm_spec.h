@@ -30,7 +30,7 @@ struct Image {
   std::string storage_class;  // status.storageClassName, never derived from the name
   std::int64_t virtual_size = 0;
   bool imported = false;
-  std::string problem;  // why it cannot be used; empty if imported
+  std::string problem = {};  // why it cannot be used; empty if imported
 };
 
 struct Network {

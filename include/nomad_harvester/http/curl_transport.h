@@ -18,23 +18,23 @@ namespace nomad_harvester::http {
 
 // For https addresses only; other addresses ignore it.
 struct TlsOptions {
-  std::string ca_pem;  // PEM certificates, concatenated; empty: those of LoadSystemCas()
-  std::string client_cert_pem;
-  base::Secret client_key_pem;
-  std::string server_name;  // for SNI and verification, instead of the URL's host
+  std::string ca_pem{};  // PEM certificates, concatenated; empty: those of LoadSystemCas()
+  std::string client_cert_pem{};
+  base::Secret client_key_pem{};
+  std::string server_name{};  // for SNI and verification, instead of the URL's host
   bool skip_verify = false;
 };
 
 struct CurlOptions {
   // "https://host[:port][/prefix]", "http://…", or "unix:///path/to.sock". A path prefix is kept.
-  std::string base_url;
-  TlsOptions tls;
+  std::string base_url{};
+  TlsOptions tls{};
   // http://, https:// or socks5://, with or without user name and password; overrides NO_PROXY.
   // Empty: use the environment's proxy, except for hosts in NO_PROXY and for loopback addresses.
   // Unix sockets never use a proxy.
-  std::string proxy_url;
-  std::string basic_auth_user;  // may be empty even with a password
-  base::Secret basic_auth_password;
+  std::string proxy_url{};
+  std::string basic_auth_user{};  // may be empty even with a password
+  base::Secret basic_auth_password{};
   std::size_t max_response_bytes = 64U * 1024U * 1024U;
   base::Duration connect_timeout = std::chrono::seconds(5);
 };

@@ -112,10 +112,14 @@ class NomadClient {
   // GET /v1/evaluations?status=blocked&namespace=*: those of service and batch jobs. Nomad hides
   // the others if the token has read-job in some namespaces only; PERMISSION_DENIED: in none.
   absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> ListBlockedEvaluations(
-      const runtime::Context& context) const;
+      const runtime::Context& context) const {
+    return ListEvaluations(context, "blocked");
+  }
   // Likewise with status=pending: those that Nomad's schedulers have not finished.
   absl::StatusOr<Indexed<std::vector<BlockedEvaluation>>> ListPendingEvaluations(
-      const runtime::Context& context) const;
+      const runtime::Context& context) const {
+    return ListEvaluations(context, "pending");
+  }
   // GET /v1/jobs?namespace=*, without dead jobs; hides as above. Needs list-jobs, which read-job
   // does not imply (hashicorp/nomad:nomad/job_endpoint.go, List).
   absl::StatusOr<Indexed<std::vector<JobStub>>> ListJobs(const runtime::Context& context) const;
