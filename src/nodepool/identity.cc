@@ -9,8 +9,6 @@ namespace {
 // policy therefore selects no node.
 constexpr const char* kNoClass = "autoscaler-default-pool";
 
-constexpr std::size_t kMaxProblems = 10;
-
 bool HasClass(const nomad::Node& node, std::string_view wanted) {
   return node.node_class.empty() ? wanted == kNoClass : node.node_class == wanted;
 }
@@ -43,19 +41,6 @@ bool Contradict(const PoolIdentity& a, const PoolIdentity& b) {
   };
   return differ(a.node_class, b.node_class) || differ(a.datacenter, b.datacenter) ||
          differ(a.node_pool, b.node_pool);
-}
-
-std::vector<std::string> FilterNodes(const std::vector<const nomad::Node*>& nodes,
-                                     const PoolIdentity& identity, const FilterOptions& options) {
-  std::vector<std::string> problems;
-  for (const nomad::Node* node : nodes) {
-    if (problems.size() >= kMaxProblems) break;
-    const bool starts = node->status == nomad::NodeStatus::kInitializing && !options.ignore_init;
-    const bool drains = node->draining && !options.ignore_drain;
-    if ((!starts && !drains) || !identity.Contains(*node)) continue;
-    problems.push_back("node " + node->id + (starts ? " is initializing" : " is draining"));
-  }
-  return problems;
 }
 
 }  // namespace nomad_harvester::nodepool

@@ -165,48 +165,45 @@ harvester::Mark MarkOf(const Vm& vm, int slot, const Configuration& configuratio
 }
 
 VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& configuration) {
-  VmView view;
-  view.member = vm.unmanaged == 0;
-  view.vm.Change().ns = "default";
-  view.vm.Change().pool = "web";
-  view.vm.Change().name = std::move(name);
-  view.vm.Change().uid = Uid(slot, vm.uid);
-  view.vm.Change().resource_version = "7";
-  view.vm.Change().firmware_uuid = "firmware-" + Letter(slot);
-  view.vm.Change().created_at =
-      kNow - (vm.overdue != 0 ? std::chrono::hours(9) : std::chrono::hours(1));
-  view.vm.Change().join_timeout =
-      harvester::JoinTimeout{.none = false, .limit = std::chrono::hours(8)};
-  view.vm.Change().nodes = Birth();
-  if (vm.phase == Phase::kTerminating) view.vm.Change().deleted_at = kNow;
+  harvester::VirtualMachine seen;
+  seen.ns = "default";
+  seen.pool = "web";
+  seen.name = std::move(name);
+  seen.uid = Uid(slot, vm.uid);
+  seen.resource_version = "7";
+  seen.firmware_uuid = "firmware-" + Letter(slot);
+  seen.created_at = kNow - (vm.overdue != 0 ? std::chrono::hours(9) : std::chrono::hours(1));
+  seen.join_timeout = harvester::JoinTimeout{.none = false, .limit = std::chrono::hours(8)};
+  seen.nodes = Birth();
+  if (vm.phase == Phase::kTerminating) seen.deleted_at = kNow;
   if (vm.joined != 0) {
-    view.vm.Change().joined_at = kNow - std::chrono::minutes(50);
-    view.vm.Change().joined_node_id = NodeId(slot, static_cast<int>(vm.joined_node));
-    view.vm.Change().awaits_ready = vm.was_ready == 0;
-    if (vm.was_ready != 0) view.vm.Change().ready_at = kNow - std::chrono::minutes(49);
+    seen.joined_at = kNow - std::chrono::minutes(50);
+    seen.joined_node_id = NodeId(slot, static_cast<int>(vm.joined_node));
+    seen.awaits_ready = vm.was_ready == 0;
+    if (vm.was_ready != 0) seen.ready_at = kNow - std::chrono::minutes(49);
   }
-  view.vm.Change().has_mark = vm.mark != MarkKind::kNone;
-  if (vm.mark == MarkKind::kOurs) view.vm.Change().mark = MarkOf(vm, slot, configuration);
+  seen.has_mark = vm.mark != MarkKind::kNone;
+  if (vm.mark == MarkKind::kOurs) seen.mark = MarkOf(vm, slot, configuration);
   if (vm.recorded != 0) {
-    view.vm.Change().rolled_back =
-        ActionId(vm.recorded_action) + "@" +
-        StartedAt(static_cast<int>(vm.recorded_node), vm.recorded_number);
+    seen.rolled_back = ActionId(vm.recorded_action) + "@" +
+                       StartedAt(static_cast<int>(vm.recorded_node), vm.recorded_number);
   }
-  view.vm.Change().nomad_cluster = TextOf(vm.keys);
-  view.vm.Change().instance_exists = vm.running != 0;
-  view.vm.Change().ready = vm.running != 0 && vm.held == 0;
-  view.vm.Change().printable_status = vm.running == 0 ? "Stopped"
-                                      : vm.held != 0  ? "Paused"
-                                                      : "Running";
-  if (vm.wished != 0) view.vm.Change().replace_request = "new image";
+  seen.nomad_cluster = TextOf(vm.keys);
+  seen.instance_exists = vm.running != 0;
+  seen.ready = vm.running != 0 && vm.held == 0;
+  seen.printable_status = vm.running == 0 ? "Stopped" : vm.held != 0 ? "Paused" : "Running";
+  if (vm.wished != 0) seen.replace_request = "new image";
   if (vm.undone != 0) {
-    view.vm.Change().removal_undone =
+    seen.removal_undone =
         harvester::CancelledRemoval{.at = kNow - std::chrono::minutes(1), .why = "it stays"};
   }
   if (vm.waits != 0) {
-    view.vm.Change().run_strategy = harvester::kHalted;
-    view.vm.Change().join_timeout = harvester::JoinTimeout{.none = true, .limit = {}};
+    seen.run_strategy = harvester::kHalted;
+    seen.join_timeout = harvester::JoinTimeout{.none = true, .limit = {}};
   }
+  VmView view;
+  view.vm = std::move(seen);
+  view.member = vm.unmanaged == 0;
   view.node_gone = vm.node_gone != 0;
   const bool waits = configuration.replaces && vm.waited == 0;
   view.awaited_for = waits ? std::chrono::hours(0) : std::chrono::hours(1);

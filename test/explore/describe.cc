@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "describe.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -19,93 +20,61 @@ std::string NodeName(int slot, Bits node, const Labels& labels) {
   return std::string("node ") + NameOf(slot, labels).back() + std::to_string(node);
 }
 
+// " (marked-idle)"
 std::string RowOf(const Act& act) {
-  return std::string(scaling::RowName(static_cast<scaling::Row>(act.row)));
+  return " (" + std::string(scaling::RowName(static_cast<scaling::Row>(act.row))) + ")";
 }
 
 // How a guest registers, by the detail of the event.
 constexpr std::array<std::string_view, 4> kWaysToStart = {
     "", ", initializing", ", without a healthy driver", ", ineligible"};
 
-// Text for an action of an operator or a machine; $v is the VM, $n the node, $s how it registers.
-std::string_view Template(EventKind kind) {
-  switch (kind) {
-    case EventKind::kJoins:
-      return "the guest of $v registers as $n$s";
-    case EventKind::kJoinsMisnamed:
-      return "the guest of $v registers as $n, under a name that is not a VM's";
-    case EventKind::kVmGone:
-      return "$v is gone";
-    case EventKind::kNodeDown:
-      return "$n goes down";
-    case EventKind::kTwoMinutesDown:
-      return "$n has not been ready for long";
-    case EventKind::kBecomesReady:
-      return "$n becomes ready";
-    case EventKind::kFallsBack:
-      return "$n initializes again";
-    case EventKind::kDriverComes:
-      return "the driver on $n becomes healthy";
-    case EventKind::kDisconnects:
-      return "$n is disconnected";
-    case EventKind::kTimeEnds:
-      return "the time of the allocation on $n ends";
-    case EventKind::kNodeReturns:
-      return "$n is ready again";
-    case EventKind::kNodeAgain:
-      return "the guest of $v registers under a new ID, as $n$s";
-    case EventKind::kNodePurged:
-      return "$n is purged from Nomad by somebody else (a living client registers anew)";
-    case EventKind::kTaskStarts:
-      return "a task starts on $n";
-    case EventKind::kTasksStop:
-      return "the tasks on $n are told to stop";
-    case EventKind::kTasksStopped:
-      return "the tasks on $n have stopped";
-    case EventKind::kDrainCompletes:
-      return "the drain of $n completes";
-    case EventKind::kDrainCutShort:
-      return "the drain of $n completes at its deadline, its tasks still stop";
-    case EventKind::kPlacedLate:
-      return "the drain of $n completes, and a task runs there that was placed as it began";
-    case EventKind::kDeadline:
-      return "the deadline of the mark on $v passes";
-    case EventKind::kDeadlineAndGrace:
-      return "deadline and grace of the mark on $v pass";
-    case EventKind::kOverdue:
-      return "the join deadline of $v passes";
-    case EventKind::kStartFails:
-      return "the start of $v fails";
-    case EventKind::kPolicyMoves:
-      return "the policy names another node class";
-    case EventKind::kOperatorDrains:
-      return "an operator drains $n";
-    case EventKind::kOperatorUnmarks:
-      return "an operator removes the mark of $v";
-    case EventKind::kOperatorSpoils:
-      return "an operator edits the mark of $v, so that it cannot be read";
-    case EventKind::kOperatorDeletes:
-      return "an operator deletes $v";
-    case EventKind::kOperatorStops:
-      return "an operator stops $v";
-    case EventKind::kOperatorStarts:
-      return "an operator starts $v again";
-    case EventKind::kCutOff:
-      return "all nodes go down at once, while their guests run";
-    case EventKind::kGuestHeld:
-      return "the guest of $v is paused";
-    case EventKind::kGuestGoesOn:
-      return "the guest of $v goes on";
-    case EventKind::kOperatorWishes:
-      return "an operator asks for the replacement of $v, or does not any more";
-    case EventKind::kWaitEnds:
-      return "$v has waited for a minute for the one that takes its place";
-    case EventKind::kOperatorToggles:
-      return "an operator changes the eligibility of $n";
-    default:
-      return "";
-  }
-}
+// Texts for actions of an operator or a machine; $v is the VM, $n the node, $s how it registers.
+struct Template {
+  EventKind kind;
+  std::string_view text;
+};
+constexpr auto kTemplates = std::to_array<Template>({
+    {EventKind::kJoins, "the guest of $v registers as $n$s"},
+    {EventKind::kJoinsMisnamed, "the guest of $v registers as $n, under a name that is not a VM's"},
+    {EventKind::kVmGone, "$v is gone"},
+    {EventKind::kNodeDown, "$n goes down"},
+    {EventKind::kTwoMinutesDown, "$n has not been ready for long"},
+    {EventKind::kBecomesReady, "$n becomes ready"},
+    {EventKind::kFallsBack, "$n initializes again"},
+    {EventKind::kDriverComes, "the driver on $n becomes healthy"},
+    {EventKind::kDisconnects, "$n is disconnected"},
+    {EventKind::kTimeEnds, "the time of the allocation on $n ends"},
+    {EventKind::kNodeReturns, "$n is ready again"},
+    {EventKind::kNodeAgain, "the guest of $v registers under a new ID, as $n$s"},
+    {EventKind::kNodePurged,
+     "$n is purged from Nomad by somebody else (a living client registers anew)"},
+    {EventKind::kTaskStarts, "a task starts on $n"},
+    {EventKind::kTasksStop, "the tasks on $n are told to stop"},
+    {EventKind::kTasksStopped, "the tasks on $n have stopped"},
+    {EventKind::kDrainCompletes, "the drain of $n completes"},
+    {EventKind::kDrainCutShort, "the drain of $n completes at its deadline, its tasks still stop"},
+    {EventKind::kPlacedLate,
+     "the drain of $n completes, and a task runs there that was placed as it began"},
+    {EventKind::kDeadline, "the deadline of the mark on $v passes"},
+    {EventKind::kDeadlineAndGrace, "deadline and grace of the mark on $v pass"},
+    {EventKind::kOverdue, "the join deadline of $v passes"},
+    {EventKind::kStartFails, "the start of $v fails"},
+    {EventKind::kPolicyMoves, "the policy names another node class"},
+    {EventKind::kOperatorDrains, "an operator drains $n"},
+    {EventKind::kOperatorUnmarks, "an operator removes the mark of $v"},
+    {EventKind::kOperatorSpoils, "an operator edits the mark of $v, so that it cannot be read"},
+    {EventKind::kOperatorDeletes, "an operator deletes $v"},
+    {EventKind::kOperatorStops, "an operator stops $v"},
+    {EventKind::kOperatorStarts, "an operator starts $v again"},
+    {EventKind::kCutOff, "all nodes go down at once, while their guests run"},
+    {EventKind::kGuestHeld, "the guest of $v is paused"},
+    {EventKind::kGuestGoesOn, "the guest of $v goes on"},
+    {EventKind::kOperatorWishes,
+     "an operator asks for the replacement of $v, or does not any more"},
+    {EventKind::kWaitEnds, "$v has waited for a minute for the one that takes its place"},
+    {EventKind::kOperatorToggles, "an operator changes the eligibility of $n"},
+});
 
 std::string Fill(std::string_view text, const Event& event, const Labels& labels) {
   std::string filled;
@@ -169,25 +138,11 @@ std::string DescribeProcess(const Event& event, const Labels& labels) {
   }
 }
 
-std::string_view Word(Power power) {
-  switch (power) {
-    case Power::kInitializing:
-      return "initializing";
-    case Power::kReady:
-      return "ready";
-    case Power::kDown:
-      return "down";
-    case Power::kDownForLong:
-      return "down for 2 min";
-    case Power::kDisconnected:
-      return "disconnected";
-    case Power::kDisconnectedForLong:
-      return "disconnected for long";
-    case Power::kInitializingForLong:
-      return "initializing for long";
-  }
-  return "";
-}
+// In the order of Power.
+constexpr std::array<std::string_view, 7> kPowers = {
+    "initializing",         "ready",        "down",
+    "down for 2 min",       "disconnected", "disconnected for long",
+    "initializing for long"};
 
 std::string DrainOf(const Node& node) {
   static constexpr std::array<std::string_view, 4> kStates = {"", "draining", "drain complete",
@@ -208,40 +163,40 @@ std::string Describe(const Act& act, int slot, const Labels& labels) {
       return "nothing";
     case ActKind::kCancelDrain:
       return "the drain of " + node + " is cancelled" +
-             (act.flag != 0 ? " and the node enabled" : "") + " (" + RowOf(act) + ")";
+             (act.flag != 0 ? " and the node enabled" : "") + RowOf(act);
     case ActKind::kEnable:
-      return node + " is enabled (" + RowOf(act) + ")";
+      return node + " is enabled" + RowOf(act);
     case ActKind::kStartDrain:
-      return "the drain of " + node + " is started (" + RowOf(act) + ")";
+      return "the drain of " + node + " is started" + RowOf(act);
     case ActKind::kDelete:
-      return vm + " is deleted (" + RowOf(act) + ")";
+      return vm + " is deleted" + RowOf(act);
     case ActKind::kPurge:
       return node + " is purged (gone-purge)";
     case ActKind::kRemoveMark:
-      return "the mark of " + vm + " is removed (" + RowOf(act) + ")";
+      return "the mark of " + vm + " is removed" + RowOf(act);
     case ActKind::kMark:
       return vm + " is marked by action " + std::to_string(act.action);
     case ActKind::kMarkBroken:
-      return vm + " is marked for being broken (" + RowOf(act) + ")";
+      return vm + " is marked for being broken" + RowOf(act);
     case ActKind::kMarkUnhealthy:
-      return vm + " is marked for being unhealthy (" + RowOf(act) + ")";
+      return vm + " is marked for being unhealthy" + RowOf(act);
     case ActKind::kMarkReplaced:
-      return vm + " is marked for a replacement (" + RowOf(act) + ")";
+      return vm + " is marked for a replacement" + RowOf(act);
     case ActKind::kKeepReplaced:
-      return "that " + vm + " stays is recorded (" + RowOf(act) + ")";
+      return "that " + vm + " stays is recorded" + RowOf(act);
     case ActKind::kEndReplacement:
       return vm + " counts by itself, and replaces no VM";
     case ActKind::kStart:
-      return vm + " is started (" + RowOf(act) + ")";
+      return vm + " is started" + RowOf(act);
     case ActKind::kRecordRolledBack:
-      return "rolled-back is written on " + vm + " (" + RowOf(act) + ")";
+      return "rolled-back is written on " + vm + RowOf(act);
     case ActKind::kRecordJoin:
       return "the join of " + vm + " is recorded" +
-             (act.flag != 0 ? ", and that it is ready" : "") + " (" + RowOf(act) + ")";
+             (act.flag != 0 ? ", and that it is ready" : "") + RowOf(act);
     case ActKind::kRecordReady:
-      return "that " + vm + " is ready is recorded (" + RowOf(act) + ")";
+      return "that " + vm + " is ready is recorded" + RowOf(act);
     case ActKind::kRecordCluster:
-      return "the cluster's keys are recorded on " + vm + " (" + RowOf(act) + ")";
+      return "the cluster's keys are recorded on " + vm + RowOf(act);
     case ActKind::kCreate:
       return vm + " is created" + (act.flag != 0 ? " in the place of another VM" : "");
   }
@@ -266,8 +221,10 @@ std::string Describe(const Event& event, const Labels& labels) {
     default:
       break;
   }
-  const std::string_view text = Template(event.kind);
-  if (!text.empty()) return Fill(text, event, labels);
+  const auto* const found =
+      std::find_if(kTemplates.begin(), kTemplates.end(),
+                   [&](const Template& each) { return each.kind == event.kind; });
+  if (found != kTemplates.end()) return Fill(found->text, event, labels);
   return "process " + std::to_string(event.process + 1) + ": " + DescribeProcess(event, labels);
 }
 
@@ -308,7 +265,8 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
       const Node& node = slot.nodes[n];
       if (node.present == 0) continue;
       text += "    " + NodeName(index, static_cast<Bits>(n), labels) + " " +
-              std::string(Word(node.power)) + (node.eligible != 0 ? ", eligible" : ", ineligible") +
+              std::string(kPowers.at(static_cast<std::size_t>(node.power))) +
+              (node.eligible != 0 ? ", eligible" : ", ineligible") +
               (node.eligible == 0 && node.cordon == Cordon::kOurs ? " because of us" : "") +
               DrainOf(node) +
               (node.work == Work::kRunning    ? ", tasks run"

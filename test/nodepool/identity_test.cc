@@ -19,30 +19,17 @@ nomad::Node Node(std::string node_class, std::string datacenter = "", std::strin
       .Pool(std::move(pool));
 }
 
-TEST(NodeClass, non_matched_empty_class) { EXPECT_FALSE(ByClass("foo").Contains(Node(""))); }
-
-TEST(NodeClass, non_matched_non_empty_class) { EXPECT_FALSE(ByClass("foo").Contains(Node("bar"))); }
-
-TEST(NodeClass, matched_default_class) {
+TEST(NodeClass, equal_different_empty_and_the_default) {
+  EXPECT_TRUE(ByClass("foo").Contains(Node("foo")));
+  EXPECT_FALSE(ByClass("foo").Contains(Node("bar")));
+  EXPECT_FALSE(ByClass("foo").Contains(Node("")));
+  EXPECT_FALSE(ByClass("Foo").Contains(Node("foo")));
+  EXPECT_FALSE(ByClass("").Contains(Node("foo")));
+  EXPECT_FALSE(ByClass("").Contains(Node("")));
   EXPECT_TRUE(ByClass("autoscaler-default-pool").Contains(Node("")));
-}
-
-TEST(NodeClass, matched_class) { EXPECT_TRUE(ByClass("foo").Contains(Node("foo"))); }
-
-TEST(NodeClass, a_class_that_has_the_name_of_the_default_is_matched_by_it) {
   EXPECT_TRUE(ByClass("autoscaler-default-pool").Contains(Node("autoscaler-default-pool")));
-}
-
-TEST(NodeClass, the_default_matches_no_other_class) {
   EXPECT_FALSE(ByClass("autoscaler-default-pool").Contains(Node("foo")));
 }
-
-TEST(NodeClass, an_empty_class_of_the_policy_matches_nothing) {
-  EXPECT_FALSE(ByClass("").Contains(Node("")));
-  EXPECT_FALSE(ByClass("").Contains(Node("foo")));
-}
-
-TEST(NodeClass, compares_with_case) { EXPECT_FALSE(ByClass("Foo").Contains(Node("foo"))); }
 
 TEST(Datacenter, equal_different_and_empty) {
   EXPECT_TRUE(ByDatacenter("dc1").Contains(Node("", "dc1")));
@@ -57,11 +44,6 @@ TEST(NodePool, equal_different_and_empty) {
   EXPECT_FALSE(ByPool("gpu").Contains(Node("", "", "default")));
   EXPECT_FALSE(ByPool("gpu").Contains(Node("", "", "")));
   EXPECT_TRUE(ByPool("").Contains(Node("", "", "")));
-}
-
-TEST(PoolIdentity, single_class_identifier) {
-  EXPECT_TRUE(ByClass("test-class").Contains(Node("test-class", "dc1")));
-  EXPECT_FALSE(ByClass("test-class").Contains(Node("other-class", "dc1")));
 }
 
 TEST(PoolIdentity, combined_class_and_datacenter_is_an_and) {

@@ -171,12 +171,6 @@ TEST(MarkedRefused, L3_marks_for_being_broken_and_for_being_unhealthy_stay) {
   EXPECT_EQ(RowOf(unhealthy), "marked-waiting");
 }
 
-TEST(MarkedRefused, C7_protection_and_taking_back_write_no_note) {
-  World protected_vm = Refused(minutes(2), Node("a"), MarkedVm().Protected());
-  World back = Refused(minutes(2), Node("a"));
-  back.Pool().action->cancel.insert("a");
-}
-
 // The drain's deadline was that long ago; its grace is five minutes.
 World DeadlinePassedBy(base::Duration time, const Node& node) {
   World world;

@@ -368,15 +368,6 @@ TEST_F(NodesForStatusTest, S3_without_an_index_nothing_is_proved) {
   EXPECT_EQ(Read(), both_);
 }
 
-TEST_F(NodesForStatusTest, S3_a_proof_that_is_refused_for_its_form_leads_to_the_whole_list) {
-  Reply(9, NodeJson("n1", 7));
-  Read();
-  server_->Reply(400, "unknown parameter");
-  Reply(9, NodeJson("n1", 7));
-  EXPECT_EQ(Read(), both_);
-  EXPECT_THAT(list_, support::IsOk());
-}
-
 TEST_F(NodesForStatusTest, L7_a_node_that_is_read_in_full_again_disproves_no_list) {
   server_->Reply(200, NodeJson("n1", 7));
   ASSERT_THAT(reads_.GetNode(context_, *client_, "n1"), support::IsOk());

@@ -20,14 +20,24 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// What a Scale to this count does, which nothing refuses.
+ScalePlan PlanTo(World& world, std::int64_t desired) {
+  const auto plan = PlanScale(world.Snapshot(), desired, world.Inputs());
+  EXPECT_THAT(plan, IsOk());
+  return plan.value_or(ScalePlan());
+}
+
+std::vector<std::string> VictimsTo(World& world, std::int64_t desired) {
+  return NamesIn(PlanTo(world, desired).remove);
+}
+
 TEST(PlanScale, C1_the_observed_count_decides_and_equal_has_no_effect) {
   World world = IdlePoolOf({"a", "b"});
-  const auto plan = PlanScale(world.Snapshot(), 2, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->direction, Direction::kNone);
-  EXPECT_EQ(plan->from, 2);
-  EXPECT_THAT(plan->create, IsEmpty());
-  EXPECT_THAT(plan->remove, IsEmpty());
+  const ScalePlan plan = PlanTo(world, 2);
+  EXPECT_EQ(plan.direction, Direction::kNone);
+  EXPECT_EQ(plan.from, 2);
+  EXPECT_THAT(plan.create, IsEmpty());
+  EXPECT_THAT(plan.remove, IsEmpty());
 }
 
 TEST(PlanScale, a_negative_count_is_refused) {
@@ -44,29 +54,26 @@ TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
   world.With(Vm("e").Joined().Unmanaged());
   world.With(Vm("f").Age(std::chrono::minutes(1)));  // still being created: counts
   world.With(Vm("g").Joined().InPool("db"));
-  const auto plan = PlanScale(world.Snapshot(), 4, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->from, 2);
-  EXPECT_EQ(plan->create.size(), 2U);
+  const ScalePlan plan = PlanTo(world, 4);
+  EXPECT_EQ(plan.from, 2);
+  EXPECT_EQ(plan.create.size(), 2U);
 }
 
 TEST(PlanScale, growth_is_capped_by_max_scale_out) {
   World world = IdlePoolOf({"a"});
   world.Policy().max_scale_out = 2;
-  const auto plan = PlanScale(world.Snapshot(), 9, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->to, 3);
-  EXPECT_TRUE(plan->capped);
-  EXPECT_EQ(plan->create.size(), 2U);
+  const ScalePlan plan = PlanTo(world, 9);
+  EXPECT_EQ(plan.to, 3);
+  EXPECT_TRUE(plan.capped);
+  EXPECT_EQ(plan.create.size(), 2U);
 }
 
 TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
   World world = IdlePoolOf({"a", "b", "c"});
   world.Policy().max_scale_in = 1;
-  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->to, 2);
-  EXPECT_EQ(plan->remove.size(), 1U);
+  const ScalePlan plan = PlanTo(world, 0);
+  EXPECT_EQ(plan.to, 2);
+  EXPECT_EQ(plan.remove.size(), 1U);
 }
 
 TEST(PlanScale, R4_a_scale_in_that_would_not_lower_the_count_is_refused) {
@@ -120,30 +127,27 @@ TEST(PlanScale, C14_removals_of_vms_with_a_ready_node_are_cancelled_before_any_v
   World world = IdlePoolOf({"a"});
   world.With(Vm("b").Joined().Marked()).With(Node("b").Draining("b"));
   world.With(Vm("c").Joined().Marked()).With(Node("c").Down());
-  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(plan->cancel_removals, ElementsAre("b"));
-  EXPECT_EQ(plan->create.size(), 1U);
+  const ScalePlan plan = PlanTo(world, 3);
+  EXPECT_THAT(plan.cancel_removals, ElementsAre("b"));
+  EXPECT_EQ(plan.create.size(), 1U);
 }
 
 TEST(PlanScale, C14_removals_for_the_join_timeout_are_never_cancelled) {
   World world;
   world.With(Vm("b").Joined().Marked().ForBeingBroken()).With(Node("b"));
-  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(plan->cancel_removals, IsEmpty());
-  EXPECT_EQ(plan->create.size(), 1U);
+  const ScalePlan plan = PlanTo(world, 1);
+  EXPECT_THAT(plan.cancel_removals, IsEmpty());
+  EXPECT_EQ(plan.create.size(), 1U);
 }
 
 TEST(PlanScale, C10_names_that_an_earlier_action_left_over_are_used_first_under_their_own_action) {
   World world = IdlePoolOf({"web-seen"});
   world.Pool().action->create = {{"web-left", "old"}, {"web-seen", "old"}};
-  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  ASSERT_EQ(plan->create.size(), 2U);
-  EXPECT_EQ(plan->create[0].name, "web-left");
-  EXPECT_EQ(plan->create[0].action_id, "old");
-  EXPECT_EQ(plan->create[1].name, "") << "a name whose VM has existed is never used again";
+  const ScalePlan plan = PlanTo(world, 3);
+  ASSERT_EQ(plan.create.size(), 2U);
+  EXPECT_EQ(plan.create[0].name, "web-left");
+  EXPECT_EQ(plan.create[0].action_id, "old");
+  EXPECT_EQ(plan.create[1].name, "") << "a name whose VM has existed is never used again";
 }
 
 TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
@@ -158,9 +162,8 @@ TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
 TEST(PlanScale, broken_vms_that_are_removed_do_not_stop_growth) {
   World world = IdlePoolOf({"a"});
   world.With(Vm("b"));
-  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->create.size(), 2U);
+  const ScalePlan plan = PlanTo(world, 3);
+  EXPECT_EQ(plan.create.size(), 2U);
 }
 
 TEST(PlanScale, C15_a_node_that_came_up_in_the_wrong_pool_stops_creation_and_names_both) {
@@ -177,9 +180,7 @@ TEST(PlanScale, C15_a_vm_of_other_identifiers_stops_no_creation_and_may_be_a_vic
   World world;
   world.With(Vm("a").Joined().NodeClass("old")).With(Node("a").Class("old")).Idle("a");
   ASSERT_TRUE(PlanScale(world.Snapshot(), 2, world.Inputs()).ok());
-  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("a"));
+  EXPECT_THAT(VictimsTo(world, 0), ElementsAre("a"));
 }
 
 // Joined VMs in zones, by name; with equal load, the younger one goes first.
@@ -193,26 +194,24 @@ World ZonedPool(std::initializer_list<std::pair<std::string, std::string>> vms) 
   return world;
 }
 
-std::vector<std::string> ZonesOf(const absl::StatusOr<ScalePlan>& plan) {
+std::vector<std::string> ZonesOf(const ScalePlan& plan) {
   std::vector<std::string> zones;
-  for (const PlannedCreation& creation : plan->create) zones.push_back(creation.zone);
+  for (const PlannedCreation& creation : plan.create) zones.push_back(creation.zone);
   return zones;
 }
 
 TEST(Zones, new_vms_go_where_the_fewest_are_and_else_in_the_policys_order) {
   World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z2"}, {"d", "elsewhere"}});
-  const auto plan = PlanScale(world.Snapshot(), 9, world.Inputs());
-  ASSERT_THAT(plan, IsOk());
+  const ScalePlan plan = PlanTo(world, 9);
   EXPECT_THAT(ZonesOf(plan), ElementsAre("z3", "z2", "z3", "z1", "z2"));
-  EXPECT_THAT(Describe(*plan), HasSubstr("create 5 (1 in zone z1, 2 in zone z2, 2 in zone z3)"));
+  EXPECT_THAT(Describe(plan), HasSubstr("create 5 (1 in zone z1, 2 in zone z2, 2 in zone z3)"));
 }
 
 TEST(Zones, vms_that_are_removal_cancelled_count) {
   World world = ZonedPool({{"a", "z2"}});
   world.With(Vm("b").Joined().Zone("z1").Marked()).With(Node("b").Draining("b"));
-  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
-  ASSERT_THAT(plan, IsOk());
-  ASSERT_THAT(plan->cancel_removals, ElementsAre("b"));
+  const ScalePlan plan = PlanTo(world, 3);
+  ASSERT_THAT(plan.cancel_removals, ElementsAre("b"));
   EXPECT_THAT(ZonesOf(plan), ElementsAre("z3"));
 }
 
@@ -220,35 +219,31 @@ TEST(Zones, one_where_vms_do_not_start_blocks_no_other) {
   World world = ZonedPool({{"a", "z1"}, {"b", "z2"}});
   PlanInputs inputs = world.Inputs();
   inputs.failing_zones = {"z3"};
-  EXPECT_THAT(ZonesOf(PlanScale(world.Snapshot(), 4, inputs)), ElementsAre("z1", "z2"));
+  EXPECT_THAT(ZonesOf(*PlanScale(world.Snapshot(), 4, inputs)), ElementsAre("z1", "z2"));
   inputs.failing_zones = {"z1", "z2", "z3"};
-  EXPECT_THAT(ZonesOf(PlanScale(world.Snapshot(), 4, inputs)), ElementsAre("z3", "z1"));
+  EXPECT_THAT(ZonesOf(*PlanScale(world.Snapshot(), 4, inputs)), ElementsAre("z3", "z1"));
 }
 
 TEST(Zones, are_not_assigned_if_they_are_not_split) {
   World world = ZonedPool({{"a", "z1"}});
   world.Policy().evenly_split_zones = false;
-  EXPECT_THAT(ZonesOf(PlanScale(world.Snapshot(), 2, world.Inputs())), ElementsAre(""));
+  EXPECT_THAT(ZonesOf(PlanTo(world, 2)), ElementsAre(""));
 }
 
 TEST(Zones, C8_the_next_victim_is_from_the_fullest_zone) {
   World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z1"}, {"d", "z2"}, {"e", "z3"}});
-  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 3, world.Inputs())->remove),
-              ElementsAre("c", "b"));
+  EXPECT_THAT(VictimsTo(world, 3), ElementsAre("c", "b"));
   // Now all are even, and the strategy's order decides.
-  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 2, world.Inputs())->remove),
-              ElementsAre("c", "b", "e"));
+  EXPECT_THAT(VictimsTo(world, 2), ElementsAre("c", "b", "e"));
   world.Policy().evenly_split_zones = false;
-  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 3, world.Inputs())->remove),
-              ElementsAre("e", "d"));
+  EXPECT_THAT(VictimsTo(world, 3), ElementsAre("e", "d"));
 }
 
 TEST(Zones, C8_balance_comes_after_vms_that_go_first_and_counts_them) {
   World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z2"}, {"d", "z2"}});
   world.With(Vm("e").Joined().Zone("z1").DeleteFirst()).With(Node("e").Index(300)).Idle("e");
   world.With(Vm("f").Joined().Zone("z1").Protected()).With(Node("f").Index(301)).Idle("f");
-  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 3, world.Inputs())->remove),
-              ElementsAre("e", "b", "d"));
+  EXPECT_THAT(VictimsTo(world, 3), ElementsAre("e", "b", "d"));
 }
 
 TEST(Zones, C8_balance_does_not_choose_a_vm_that_came_back_or_was_refused_before_others) {
@@ -259,8 +254,7 @@ TEST(Zones, C8_balance_does_not_choose_a_vm_that_came_back_or_was_refused_before
   for (const std::size_t vm : {1U, 2U}) {
     world.Raw().vms[vm].vm.Change().removal_undone = {kNow - std::chrono::minutes(59), "why"};
   }
-  EXPECT_THAT(NamesIn(PlanScale(world.Snapshot(), 2, world.Inputs())->remove),
-              ElementsAre("a", "d"));
+  EXPECT_THAT(VictimsTo(world, 2), ElementsAre("a", "d"));
 }
 
 TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_the_strategy) {
@@ -270,26 +264,21 @@ TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_th
   world.With(Vm("lost").Joined());
   world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
   world.With(Vm("chosen").Joined().DeleteFirst()).With(Node("chosen")).Running("chosen", 900);
-  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("chosen", "off", "lost", "young", "idle", "busy"));
+  EXPECT_THAT(VictimsTo(world, 0), ElementsAre("chosen", "off", "lost", "young", "idle", "busy"));
 }
 
 TEST(ChooseVictims, C8_a_vm_that_was_just_made_is_not_stopped_but_has_not_joined) {
   World world;
   world.With(Vm("new").Age(std::chrono::seconds(1)).Stopped());
   world.With(Vm("lost").Joined());
-  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("lost", "new"));
-  EXPECT_EQ(plan->remove[1].reason, "has not joined yet");
+  const ScalePlan plan = PlanTo(world, 0);
+  EXPECT_THAT(NamesIn(plan.remove), ElementsAre("lost", "new"));
+  EXPECT_EQ(plan.remove[1].reason, "has not joined yet");
 }
 
 TEST(ChooseVictims, ties_go_to_the_younger_node_then_to_the_name) {
   World world = IdlePoolOf({"a", "b", "c"});
-  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("c", "b"));
+  EXPECT_THAT(VictimsTo(world, 1), ElementsAre("c", "b"));
 }
 
 TEST(ChooseVictims, C8_ties_of_vms_that_no_strategy_ranks_go_to_the_younger_node_then_to_the_name) {
@@ -298,9 +287,7 @@ TEST(ChooseVictims, C8_ties_of_vms_that_no_strategy_ranks_go_to_the_younger_node
   world.With(Vm("off-b").Joined().Stopped()).With(Node("off-b").Down().Index(302));
   world.With(Vm("off-d").Joined().Stopped()).With(Node("off-d").Down().Index(300));
   world.With(Vm("off-c").Joined().Stopped()).With(Node("off-c").Down().Index(300));
-  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("off-b", "off-a", "off-c", "off-d"));
+  EXPECT_THAT(VictimsTo(world, 1), ElementsAre("off-b", "off-a", "off-c", "off-d"));
 }
 
 TEST(ChooseVictims, C7_protected_vms_protected_nodes_and_the_own_node_are_never_chosen) {
@@ -322,9 +309,7 @@ TEST(ChooseVictims, C7_protection_ends_at_its_time) {
   world.With(Vm("ended").Joined().ProtectedUntil(kNow)).With(Node("ended"));
   world.With(Vm("holds").Joined().ProtectedUntil(kNow + std::chrono::seconds(1)));
   world.With(Node("holds"));
-  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("ended"));
+  EXPECT_THAT(VictimsTo(world, 1), ElementsAre("ended"));
 }
 
 TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
@@ -337,32 +322,28 @@ TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
 TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_are_chosen) {
   World world = IdlePoolOf({"b"});
   world.With(Vm("a").Joined()).With(Node("a", "n1")).With(Node("a", "n2"));
-  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("b"));
-  EXPECT_EQ(plan->missing_victims, 1);
-  ASSERT_EQ(plan->passed_over.size(), 1U);
-  EXPECT_EQ(plan->passed_over[0].vm, "a");
+  const ScalePlan plan = PlanTo(world, 0);
+  EXPECT_THAT(NamesIn(plan.remove), ElementsAre("b"));
+  EXPECT_EQ(plan.missing_victims, 1);
+  ASSERT_EQ(plan.passed_over.size(), 1U);
+  EXPECT_EQ(plan.passed_over[0].vm, "a");
 }
 
 TEST(ChooseVictims, C6_a_vm_that_a_node_nobody_could_read_may_be_is_passed_over) {
   World world = IdlePoolOf({"b"});
   world.With(Vm("a"));
   world.Raw().vms.back().unread_node = "node n1 (metal), which could be it: HTTP 500";
-  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("b"));
-  ASSERT_EQ(plan->passed_over.size(), 1U);
-  EXPECT_EQ(plan->passed_over[0].reason, "node n1 (metal), which could be it: HTTP 500");
+  const ScalePlan plan = PlanTo(world, 0);
+  EXPECT_THAT(NamesIn(plan.remove), ElementsAre("b"));
+  ASSERT_EQ(plan.passed_over.size(), 1U);
+  EXPECT_EQ(plan.passed_over[0].reason, "node n1 (metal), which could be it: HTTP 500");
 }
 
 TEST(ChooseVictims, C8_vms_rolled_back_within_the_hour_are_chosen_last) {
   World world = IdlePoolOf({"a", "b"});
   world.With(Vm("back").Joined()).With(Node("back").DrainCancelled("back").Eligible().Index(999));
   world.Idle("back");
-  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(NamesIn(plan->remove).back(), "back");
+  EXPECT_EQ(VictimsTo(world, 0).back(), "back");
 }
 
 TEST(ChooseVictims, C8_after_an_hour_a_drain_that_was_undone_decides_nothing_any_more) {
@@ -372,9 +353,7 @@ TEST(ChooseVictims, C8_after_an_hour_a_drain_that_was_undone_decides_nothing_any
   for (auto [vm, node] : undone) {
     World world = IdlePoolOf({"a"});
     world.With(vm).With(node.Eligible().Index(999)).Idle("back");
-    const auto victims = [&] {
-      return NamesIn(PlanScale(world.Snapshot(), 0, world.Inputs())->remove);
-    };
+    const auto victims = [&] { return VictimsTo(world, 0); };
     world.Nodes()[1].last_drain->updated_at = kNow - std::chrono::minutes(59);
     EXPECT_THAT(victims(), ElementsAre("a", "back"));
     world.Nodes()[1].last_drain->updated_at = kNow - std::chrono::minutes(60);
@@ -386,10 +365,9 @@ TEST(ChooseVictims, empty_offers_only_empty_nodes) {
   World world = IdlePoolOf({"a", "b"});
   world.Policy().selector = policy::SelectorStrategy::kEmpty;
   world.Running("b");
-  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("a"));
-  EXPECT_EQ(plan->missing_victims, 1);
+  const ScalePlan plan = PlanTo(world, 0);
+  EXPECT_THAT(NamesIn(plan.remove), ElementsAre("a"));
+  EXPECT_EQ(plan.missing_victims, 1);
 }
 
 // Why VM a of the world is passed over when one of two VMs goes.
@@ -428,9 +406,8 @@ TEST(ChooseVictims, C8_a_stopped_vm_is_a_victim_whatever_younger_node_there_is) 
   World world;
   world.With(Vm("a").Joined().Stopped()).With(Node("metal", "n9"));
   world.With(Vm("b").Joined()).With(Node("b"));
-  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->remove.at(0).vm, "a");
+  const ScalePlan plan = PlanTo(world, 1);
+  EXPECT_EQ(plan.remove.at(0).vm, "a");
   world.Raw().vms[0].vm.Change().removal_undone = {kNow - std::chrono::minutes(59), "why"};
   EXPECT_EQ(PlanScale(world.Snapshot(), 1, world.Inputs())->remove.at(0).vm, "b")
       << "its removal was rolled back within the last hour";
@@ -481,9 +458,8 @@ TEST(MassLoss, C15_there_is_none_while_nomad_cannot_be_read) {
 
 TEST(Describe, C13_names_victims_and_reasons) {
   World world = IdlePoolOf({"a", "b"});
-  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(Describe(*plan), HasSubstr("scale in 2 → 1: remove b (node node-b): least_busy"));
+  const ScalePlan plan = PlanTo(world, 1);
+  EXPECT_THAT(Describe(plan), HasSubstr("scale in 2 → 1: remove b (node node-b): least_busy"));
 }
 
 }  // namespace

@@ -311,6 +311,27 @@ TEST(StatusReport, S2_an_initializing_member_blocks_unless_the_policy_ignores_it
   EXPECT_READY(Report(world));
 }
 
+TEST(StatusReport, S2_a_node_that_drains_blocks_in_any_status_and_is_named_once) {
+  World world;
+  world.With(Node("a").DrainedByOperator().Initializing());
+  EXPECT_EQ(Report(world).reason, "node node-a is initializing");
+  world.Policy().filter_ignore_init = true;
+  EXPECT_EQ(Report(world).reason, "node node-a is draining");
+  for (const NodeStatus status :
+       {NodeStatus::kDown, NodeStatus::kDisconnected, NodeStatus::kUnknown}) {
+    world.Nodes()[0].status = status;
+    EXPECT_EQ(Report(world).reason, "node node-a is draining");
+  }
+}
+
+TEST(StatusReport, S2_the_reason_names_the_first_ten_of_eleven_nodes) {
+  World world;
+  for (char name = 'a'; name <= 'k'; ++name) world.With(Node({name}).DrainedByOperator());
+  EXPECT_THAT(Report(world).reason,
+              AllOf(testing::StartsWith("node node-a is draining, node node-b is draining"),
+                    testing::EndsWith("node node-j is draining")));
+}
+
 TEST(StatusReport, S2_an_operators_drain_of_one_of_our_vms_blocks) {
   World world;
   world.With(Vm("a").Joined()).With(Node("a").DrainedByOperator());
@@ -321,6 +342,8 @@ TEST(StatusReport, S2_neither_ineligible_nor_down_members_nor_other_pools_nodes_
   World world = PoolOf({"a"});
   world.With(Vm("b").Joined()).With(Node("b").Ineligible());
   world.With(Vm("c").Joined()).With(Node("c").Down());
+  world.With(Node("d").Status(NodeStatus::kDisconnected));
+  world.With(Node("e").Status(NodeStatus::kUnknown).Ineligible());
   world.With(Node("db").Class("db").DrainedByOperator());
   EXPECT_READY(Report(world));
 }

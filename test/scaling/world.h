@@ -321,8 +321,7 @@ class World {
     observation_.linker.reset();
     observation_.SetNodes(nodes_);
     pool_.policy = policy_;
-    observation_.policy_nodes =
-        scaling::EmptyObservation(observation_.region, "", policy_).policy_nodes;
+    observation_.policy = policy_;
   }
 
   Observation observation_;

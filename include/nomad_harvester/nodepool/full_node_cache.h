@@ -14,16 +14,12 @@
 
 namespace nomad_harvester::nodepool {
 
-// Caches the members that a stub lacks: attributes and meta. Keyed by ID and ModifyIndex (rule C6).
-// A client that registers again under its old ID, with another host name or meta, keeps its
-// CreateIndex. ModifyIndex changes with each registration
-// (hashicorp/nomad:nomad/state/state_store.go, upsertNodeTxn) and with each change of status, drain
-// and eligibility, but not with a heartbeat that changes nothing (nomad/node_endpoint.go,
-// UpdateStatus). Thread-safe; blocks only on its mutex. Bounded: Keep drops entries of nodes that
-// are no longer listed.
-//
-// Of a node it keeps only what the rules read, so that what other machines register costs no
-// memory: the host name and the identity hints, protection, and the attributes given to Need.
+// Caches the members that a stub lacks: attributes and meta, and of these only what the rules read
+// (rule C6). Keyed by ID and ModifyIndex, which changes with each registration
+// (hashicorp/nomad:nomad/state/state_store.go, upsertNodeTxn; CreateIndex does not) and with each
+// change of status, drain and eligibility, but not with a heartbeat that changes nothing
+// (nomad/node_endpoint.go, UpdateStatus). Thread-safe; blocks only on its mutex. Bounded: Keep
+// drops entries of nodes that are no longer listed.
 class FullNodeCache {
  public:
   // Keeps this attribute, "unique.hostname" or "meta.KEY", from now on. A new one empties the

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "nomad_harvester/nomad/types.h"
 
@@ -31,17 +30,6 @@ struct PoolIdentity {
 
 // True if no node can be in both.
 bool Contradict(const PoolIdentity& a, const PoolIdentity& b);
-
-struct FilterOptions {
-  bool ignore_init = false;
-  bool ignore_drain = false;
-};
-
-// Says why the pool is not stable: one text for each initializing or draining member that is not
-// ignored ("node <id> is initializing", "node <id> is draining"; a draining node counts in any
-// status). Stops after ten, like the SDK's filter.
-std::vector<std::string> FilterNodes(const std::vector<const nomad::Node*>& nodes,
-                                     const PoolIdentity& identity, const FilterOptions& options);
 
 }  // namespace nomad_harvester::nodepool
 

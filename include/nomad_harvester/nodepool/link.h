@@ -51,22 +51,11 @@ struct Links {
 // read of every node, besides its VM's node_attribute.
 bool IsReadOfNodes(std::string_view attribute);
 
-// Links every VM. A full node matches by the VM's node_attribute: its value up to the first dot
-// equals the VM's name, ignoring case. A stub has no attributes; its Name, compared in the same
-// way, links provisionally, even if node_attribute is not "unique.hostname" (until the node has
-// been read in full). Identity hints (meta.harvester_vm_uuid, an address, unique.host_id)
-// contradict a link only if they identify exactly one *other* VM of the list; a value that matches
-// no VM, or that several nodes share, is ignored.
-//
-// The candidates are the node as which the VM joined (`node_id`), whatever its status and name, and
-// the nodes with its name that are not down, or are younger than that node, which is not ready. If
-// there are several, the VM links to none of them, with two exceptions. An identity hint identifies
-// the VM on exactly one of them, the others are full, so that their hints are known as well, and it
-// is the one as which the VM joined, if that is listed. Or `node_is_lost`, and a single candidate
-// is younger than that node: the client registered anew. Without a candidate, the VM links to the
-// youngest node with its name that is down. If node_attribute is not unique.hostname, full nodes
-// with the name are preferred to stubs. A node that is declared foreign never links: it is ignored
-// if another node has the name, and gives kContradicted if none does.
+// Links every VM as rule C6 says. A full node matches by the VM's node_attribute: its value up to
+// the first dot equals the VM's name, ignoring case. A stub has no attributes; its Name, compared
+// in the same way, links provisionally, even if node_attribute is not "unique.hostname"; then full
+// nodes with the name are preferred to stubs. A node that is declared foreign never links: it is
+// ignored if another node has the name, and gives kContradicted if none does.
 //
 // Immutable, cheap to copy, thread-safe. Keeps the tables of names and hints but not the nodes:
 // callers must pass the list from which it was made.

@@ -11,10 +11,7 @@
 namespace nomad_harvester::nodepool {
 
 // Says why the node is not ready: "it is initializing", "its driver docker is not healthy: …".
-// Empty: it is ready. A node is ready if its status is ready, it is eligible, and each of `drivers`
-// is detected and healthy. It also counts as eligible if it was ever drained by an operator, or by
-// us while it was eligible. Since Nomad 2.0.3 a client may start ineligible
-// (client.default_ineligible).
+// Empty: it is ready. Since Nomad 2.0.3 a client may start ineligible (client.default_ineligible).
 std::string WhyNotReady(const nomad::Node& node, const std::vector<std::string>& drivers);
 
 // True if Nomad has no contact with the client: the node is down or disconnected.

@@ -70,10 +70,7 @@ struct Facts {
   const harvester::Mark* mark = nullptr;  // null: it cannot be read
   bool ours = false;                      // its node's last drain is the mark's
   bool complete = false;                  // … and is complete, according to Nomad
-  // Past the drain's deadline and grace by the API server's clock and, if the drain is running,
-  // also by this process' observation. A removal for a reason other than scale-in is not late while
-  // its drain can still be posted (rule L3).
-  bool late = false;
+  bool late = false;                      // past the drain's deadline and grace (rules C9, L3)
 };
 
 // If `pool` is null, the facts about the pool are computed when they are needed, which is only for

@@ -29,9 +29,7 @@ class NomadReads;
 class ObserverMemory {
  public:
   // Fills in what the observation and its VMs have from earlier observations, and corrects the
-  // observation's `now` if the API server's clock differs from what this process expects: then two
-  // of three decide, that clock, this machine's, and the last `now` and what has passed since. The
-  // observation must be linked.
+  // observation's `now` (the terms of docs/behaviour.md). The observation must be linked.
   void Apply(base::MonoTime now, Observation* observation);
   // Records when the introduction token of a VM must next be renewed or checked.
   void RecordTokenOf(const std::string& vm_uid, base::MonoTime look_after_at);
@@ -52,9 +50,7 @@ class ObserverMemory {
   // Returns the previous value.
   bool SetAllocationsUnread(bool unread);
   PendingReasons& pending_reasons() { return pending_reasons_; }
-  // Records the VMs, by uid, for which only one thing is missing: of the unhealthy ones their
-  // replacement (VmView::awaited_for), of the held ones the end of their holds (held_for). Drops
-  // the others.
+  // Records, by uid, the VMs of VmView::awaited_for and held_for. Drops the others.
   void RecordAwaiting(base::MonoTime now, const std::set<std::string>& unhealthy,
                       const std::set<std::string>& held);
   // True once a minute for each VM: what holds its drain should be read. RecordDrainWork sets it.
@@ -108,8 +104,6 @@ class ObserverMemory {
   static void ApplyDrain(base::MonoTime now, const nomad::Node* node, OfVm* known, VmView* view);
   static void ApplyUnhealthy(base::MonoTime now, const Observation& observation, OfVm* known,
                              VmView* view);
-  void ApplyNode(base::MonoTime now, const Observation& observation, OfVm* known, VmView* view)
-      NH_REQUIRES(mutex_);
   void ApplyLostNodes(base::MonoTime now, Observation* observation) NH_REQUIRES(mutex_);
   void ApplyInitializing(base::MonoTime now, Observation* observation) NH_REQUIRES(mutex_);
   void CorrectNow(base::MonoTime now, Observation* observation) NH_REQUIRES(mutex_);
@@ -151,7 +145,7 @@ class Observer {
   // Reads nodes before VMs, so that a VM observed without a node had none when the nodes were read.
   // Reads VMs and instances concurrently. If another pool made a VM meanwhile, reads the nodes
   // again (ListIsOlderThanVms). An unreadable Nomad is no error here (Observation::nomad says why);
-  // an unreadable Harvester is. `base` provides region and policy_nodes.
+  // an unreadable Harvester is. `base` provides region and policy.
   absl::StatusOr<Observation> Observe(const runtime::Context& context, Observation base,
                                       const BlockingWait& blocking);
 
@@ -199,8 +193,7 @@ void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
                const absl::StatusOr<std::string>& cluster, Observation* observation);
 
 // True if a GET of the VM's node by ID proves that the node does not exist: a 404 of a Nomad whose
-// index is at least that in the VM's `nodes`. Behind the same address may be a proxy, or another or
-// a restored Nomad, which knows none of the nodes (rule C15).
+// index is at least that in the VM's `nodes` (rule C15).
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
 // True if what has failed may succeed when requested again. Callers of a list then do not fall back
 // to many single requests, which would add load.
@@ -214,8 +207,8 @@ std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Contex
                                                            const std::vector<std::string>& nodes,
                                                            std::size_t at_once);
 // UNAVAILABLE if a node list with this index is older than the VM, or comes from another or a
-// restored Nomad. Such a list does not prove that a node does not exist (rule C15). OK for a VM
-// that is not a member, or that belongs to another Nomad than the Observation's.
+// restored Nomad (rule C15). OK for a VM that is not a member, or that belongs to another Nomad
+// than the Observation's.
 absl::Status CheckListIndex(const VmView& view, const Observation& observation,
                             std::uint64_t index);
 // True if the list's index is below a VM's. Another pool may have made the VM after the list was

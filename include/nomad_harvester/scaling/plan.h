@@ -93,8 +93,7 @@ struct PlanInputs {
   // How many of the counted VMs were replacements until this Scale (rule R4). Its limits are those
   // of the pool without them.
   std::int64_t newly_counted = 0;
-  // Every removal of an earlier action was refused: remove only one VM at a time until one succeeds
-  // (rule C12).
+  // Remove only one VM: a removal of the last action was refused (rule C12).
   bool one_removal = false;
 };
 
@@ -118,20 +117,14 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot);
 // used first.
 std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted);
 
-// Says why a counted VM must not be removed, whatever the cause: a scale-in, a replacement, a
-// repair; empty if it may (rule C7). `node` is null if it has none.
+// Says why a counted VM must not be removed by a scale-in or a replacement; empty if it may (rule
+// C7). `node` is null if it has none.
 std::string ObjectionToRemoval(const VmView& view, const nomad::Node* node,
-                               const PoolSnapshot& snapshot);
-// The same for a scale-in, which may pass over a VM that may be replaced: the plan asks, the choice
-// of another victim, and the check before the mark.
-std::string ObjectionToScaleIn(const VmView& view, const nomad::Node* node,
                                const PoolSnapshot& snapshot);
 
 // True if the node holds a dynamic host volume, and the policy keeps such nodes (rule C7).
 bool HoldsKeptVolume(const nomad::Node& node, const PoolSnapshot& snapshot);
 
-// True if the node is a member of the pool according to the policy or the VM's own record.
-bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
 // "node <id> is node_class=…, expected …": for a node that does not belong to the pool.
 std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot);
 

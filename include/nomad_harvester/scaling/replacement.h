@@ -19,8 +19,7 @@ namespace nomad_harvester::scaling {
 
 // How long the pool is not ready while a VM and its replacement both have ready nodes (rule R3).
 inline constexpr base::Duration kSwapLimit = std::chrono::seconds(60);
-// A VM younger than this never counts as drifted, so that two agents with different policies do not
-// replace each other's VMs endlessly.
+// A VM younger than this is not replaced for drift (rule R1).
 inline constexpr base::Duration kYoungestToReplace = std::chrono::minutes(10);
 
 using ReplaceKind = harvester::ReplaceReason::Kind;
@@ -85,8 +84,7 @@ bool ReplacesDrifted(const config::PoolPolicy& policy);
 // True if the policy may move VMs off hosts, so that the cordoned hosts must be known.
 bool EvacuatesHosts(const config::PoolPolicy& policy);
 
-// Names the VMs that are being replaced while both nodes take work: the metrics of the nodes then
-// show more capacity than the count (rule R3). Empty: none.
+// Names a VM that is being replaced while both nodes take work (rule R3). Empty: none.
 std::string DescribeSwap(const PoolSnapshot& snapshot);
 
 // Selects the PendingReplacements that a Scale to that count turns into counted VMs (rule R4): for

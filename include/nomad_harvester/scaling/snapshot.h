@@ -96,14 +96,8 @@ struct VmView {
   // Set if the VM has no node and a node that could be its node could not be read in full: says
   // which one, and why. See IsReadable.
   std::string unread_node;
-  // How long this process has observed the linked node down or disconnected, without interruption.
-  // Measured here, because the clocks of Nomad and Harvester may disagree; the wait starts again
-  // after a restart.
-  base::Duration node_down_for{};
-  // Likewise since the drain of its mark has been complete on that node.
-  base::Duration node_drained_for{};
-  // The node as which it joined has likewise been down for kDownForGood, while its guest ran: its
-  // client may have registered anew (rule C6).
+  // The node as which it joined has been down for kDownForGood, while its guest ran: its client may
+  // have registered anew (rule C6).
   bool node_is_lost = false;
   // Whether KubeVirt runs an instance of the VM, and its addresses; unset if the instances were not
   // read.
@@ -115,50 +109,40 @@ struct VmView {
   // unset: unknown).
   std::string host{};
   std::optional<std::string> host_zone{};
-  // The cordoned host that the VM must leave: it cannot migrate, and the policy has
-  // on_host_maintenance = "evacuate". Empty: it may stay (rule R7).
+  // The cordoned host that the VM must leave (rule R7). Empty: it may stay.
   std::string host_to_leave{};
-  // For how long this process has known the VM, and found Nomad unreadable in that time, which does
-  // not count towards the join deadline (rule C15).
-  base::Duration known_for{};
-  base::Duration nomad_unreadable_for{};
+  // For how long this process has observed, without interruption:
+  base::Duration known_for{};             // the VM
+  base::Duration nomad_unreadable_for{};  // of that, that Nomad could not be read (rule C15)
+  base::Duration node_down_for{};         // its node down or disconnected
+  base::Duration drain_known_for{};       // the drain of its mark, whether it runs or is complete
+  base::Duration node_drained_for{};      // that drain complete
+  base::Duration unhealthy_for{};         // LooksUnhealthy
+  base::Duration awaited_for{};  // that it is unhealthy and waits only for its replacement (C17)
+  base::Duration held_for{};     // that only its holds keep it from being deleted (C18)
+  // Likewise that it is in deletion; of one that was in deletion before: for ever.
+  base::Duration deleting_for = base::Duration::max();
   // This process has also observed the namespace before the VM existed.
   bool seen_new = false;
-  // How long this process has observed it in deletion; of one that was in deletion before: for
-  // ever.
-  base::Duration deleting_for = base::Duration::max();
-  // For how long this process has known the drain of its mark, whether it runs or is complete.
-  base::Duration drain_known_for{};
-  // What holds that drain, once it has lasted for a minute: "job web (server)". Empty: not known.
+  // What holds the drain of its mark, once it is slow: "job web (server)". Empty: not known.
   std::string drain_held_by{};
-  // How long this process has observed LooksUnhealthy, without interruption.
-  base::Duration unhealthy_for{};
-  // How long this process has known that the VM is unhealthy and waits only for its replacement
-  // (ObserverMemory::RecordAwaiting).
-  base::Duration awaited_for{};
-  // Likewise that only its holds keep the VM from being deleted (rule C18).
-  base::Duration held_for{};
   // How long until the introduction token of a VM that has not booted must be renewed or checked
   // (kRenewToken); unset: unknown to this process.
   std::optional<base::Duration> token_check_in;
-  // Set once the failing status has lasted for 60 s, or immediately for a halt by the quota (rule
-  // C3).
+  // Set once the failing status counts (rule C3).
   std::optional<harvester::StartFailure> start_failure;
   // The scheduler's current message about its pod, while KubeVirt calls it unschedulable.
   std::string pod_message{};
   // The last warning of Kubernetes or CDI about one of its volumes while its guest does not start.
   std::string volume_warning{};
-  // How long its drain or deletion has been refused (zero: not refused), and whether removing its
-  // mark is refused, as far as this process remembers (rule L3).
-  base::Duration removal_refused_for{};
+  // For how long this process remembers refusals (rule L3; zero: none) of:
+  base::Duration removal_refused_for{};     // its drain or deletion
+  base::Duration giving_way_refused_for{};  // its mark in favour of its replacement (rule R6)
+  base::Duration start_refused_for{};       // its start after its predecessor's end (rule R8)
+  base::Duration token_refused_for{};       // its new token
   bool unmarking_refused = false;
-  // How long marking the VM in favour of its replacement has been refused (rule R6).
-  base::Duration giving_way_refused_for{};
   // It stays beside its replacement, and recording that has also been refused for a minute.
   bool stays_unrecorded = false;
-  // How long its start after its predecessor's end (rule R8), or its new token, has been refused.
-  base::Duration start_refused_for{};
-  base::Duration token_refused_for{};
 };
 
 using Allocations = std::vector<nomad::Allocation>;
@@ -175,8 +159,8 @@ struct AllocationList {
 using NodeList = std::shared_ptr<const std::vector<nomad::Node>>;
 
 struct Observation {
-  // The API server's clock when the VMs were read, and this machine's clock. The former is what
-  // most clocks say (ObserverMemory::Apply), because the clock of one API server may be wrong.
+  // The API server's clock when the VMs were read, corrected by ObserverMemory::Apply, and this
+  // machine's clock.
   base::WallTime now{};
   base::WallTime own_now = base::WallTime::max();
   // The uid of the namespace, which identifies the Harvester cluster. Empty: unknown, for example
@@ -187,11 +171,9 @@ struct Observation {
   bool harvester_unread = false;
   // All VMs of the namespace that were read, of any pool.
   std::vector<VmView> vms;
-  // The observed pool. Other pools, with their own agents and Nomads, must not delay it. Empty: all
-  // pools.
+  // The observed pool. Empty: all pools.
   std::string pool;
-  // The nodes that the caller's policy selects, used to link a VM that has no record of its own.
-  std::optional<harvester::NodesRecord> policy_nodes;
+  // The caller's, which also links a VM that has no record of its own.
   SharedPolicy policy;
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
@@ -208,8 +190,7 @@ struct Observation {
   absl::StatusOr<std::string> nomad_cluster = base::Unavailable("not read");
   std::uint64_t nomad_index = 0;
   NodeList node_list;  // every node, not only the pool's; null: none
-  // The allocations of the nodes that must be idle, by node ID. A node without allocations has an
-  // empty entry.
+  // Of the nodes that must be idle, by node ID. A node without allocations has an empty entry.
   std::map<std::string, Allocations> allocations;
 
   // How long this process has observed nodes initializing, by node ID.
@@ -244,15 +225,15 @@ bool IsOfThisHarvester(const nodepool::DrainMark& drain, const Observation& obse
 // True if the Observation shows whether the VM has a node: Nomad was readable, and so was every
 // node that could be the VM's. Otherwise the VM counts as neither broken nor unhealthy nor lost.
 bool IsReadable(const VmView& view, const Observation& observation);
+// IsReadable, and not IsOtherNomad.
+bool IsNodeKnown(const VmView& view, const Observation& observation);
 // True if two results of ReadClusterKeys belong to one cluster: they share a key, or both are
 // empty.
 bool IsSameCluster(std::string_view a, std::string_view b);
-// True if `record` names another Nomad cluster than the one that was read: they share no key. False
-// without a record, and while the keys are unknown.
+// True if `record` shares no key with the Nomad cluster that was read. False without a record, and
+// while the keys are unknown.
 bool IsOtherCluster(std::string_view record, const Observation& observation);
-// True if the VM belongs to another Nomad cluster than the one that was read: its record shares no
-// key with it. False while the keys are unknown, and for a VM of another region, because each
-// region has its own keys.
+// The same for a VM's record. False for a VM of another region, which has its own keys.
 bool IsOtherCluster(const harvester::VirtualMachine& vm, const Observation& observation);
 // True if the cluster's keys must be recorded in the VM: its record lacks one, and its node or a
 // shared key proves that it belongs to this cluster.
@@ -268,22 +249,18 @@ bool MayHaveInstance(const VmView& view);
 std::optional<base::WallTime> JoinDeadline(const VmView& view);
 // The clocks of API servers may differ by this much.
 inline constexpr base::Duration kUsualSkew = std::chrono::minutes(1);
-// When a time-out ends: not before `end` by the API server's clock, of which `now` is the present
-// time, and not before this process has observed it for `limit`. So no single wrong clock ends it
-// early, such as that of Nomad or of the API server that wrote its beginning (rule C9).
+// When a time-out ends by two clocks (rule C9): not before `end` by the API server's clock, of
+// which `now` is the present time, and not before this process has observed it for `limit`.
 base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Duration observed_for,
                               base::WallTime now);
 // True if `end` has passed by the API server's clock, and by this machine's or because this process
-// has known the VM for `limit`. For what may have begun before this process: a wrong Date of its
-// first observation ends nothing, and a wrong clock of its machine only delays the end (rule C9).
+// has known the VM for `limit`. For what may have begun before this process (rule C9).
 bool HasPassed(base::WallTime end, base::Duration limit, const VmView& view,
                const Observation& observation);
-// True if JoinDeadline has passed by two clocks: the API server's, and the time for which this
-// process has known the VM, or this machine's if the VM is older than that.
+// True if JoinDeadline has passed by two clocks (rule C15).
 bool IsPastJoinDeadline(const VmView& view, const Observation& observation);
-// True for a member that was ready, or that has joined and has no deadline, if its node is
-// currently not ready or no longer exists. Never while Nomad is unreadable, for a VM in another
-// region, or while its guest is paused or migrates.
+// True for a member that was ready, or that has joined and has no deadline, if its node is not
+// ready now, or gone. False unless IsNodeKnown, and while its guest is paused or migrates.
 bool LooksUnhealthy(const VmView& view, const Observation& observation);
 
 // A node that we last drained, for a VM of any pool that is not in the snapshot.
@@ -292,11 +269,9 @@ struct OrphanedNode {
   nodepool::DrainMark mark{};
 };
 
-// Counts members that were ready and whose guest runs but that have no ready node. If more than
-// max(1, 20 %) are lost at once, the fault is probably elsewhere, such as a network partition
-// between the clients and Nomad (rule C15). A marked VM counts if its node has a drain of ours:
-// drains are only posted on nodes that are up, so the node was lost after it. Not computed while
-// Nomad cannot be read.
+// Counts members that were ready and whose guest runs but that have no ready node (rule C15). A
+// marked VM counts if its node has a drain of ours: drains are only posted on nodes that are up, so
+// the node was lost after it. Not computed while Nomad cannot be read.
 struct MassLoss {
   std::int64_t lost = 0;
   std::int64_t of = 0;
@@ -482,19 +457,23 @@ harvester::NodesRecord NodesRecordOf(const config::PoolPolicy& policy, const std
 // The identity that a VM's own `nodes` record names, or the policy.
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
+// True if the node is a member of the pool by the VM's own record or the policy.
+bool BelongsToPool(const nomad::Node& node, const VmView& view, const SharedPolicy& policy);
 
 // A refusal that lasts this long ends the work of a call on this VM (rule L3).
 inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
-// True for a VM that was never ready and is past its join deadline or fails to start, if it has no
-// node, or has joined and its node is not ready. False while Nomad is unreadable, for a VM of
-// another region or cluster or with other node identifiers than the policy's, and while its guest
-// is paused or migrates and its node is silent.
+// True for a VM that was never ready and is past its join deadline or fails to start (rules C3,
+// C15, C17), if it has no node, or has joined and its node is not ready. False unless IsNodeKnown,
+// for a VM with other node identifiers than the policy's, and while its guest is paused or migrates
+// and its node is silent. `node`: its node by now.
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
 bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
 // Says why the VM is not ready on its linked node; empty: it is ready. A VM that was ready before
 // only needs a node with the status ready; a new one must meet the rest of rule C17, too.
 std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot);
+// True if the VM has a linked node and WhyNotReady is empty.
+bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
 // True for a VM that replaces another one which is neither marked nor gone yet.
@@ -504,8 +483,7 @@ bool IsPendingReplacement(const VmView& view, const PoolSnapshot& snapshot);
 bool StaysBeside(const VmView& old, const VmView& successor);
 // How many VMs of the pool count.
 std::int64_t CountOf(const PoolSnapshot& snapshot);
-// True for a terminating VM whose guest's grace period ended more than ten minutes ago. An operator
-// must check it, because its finalizers are Harvester's to remove (rule S2).
+// True for a terminating VM whose guest's grace period ended more than ten minutes ago (rule S2).
 bool IsStuckInDeletion(const VmView& view, base::WallTime now);
 // A VM that Harvester stopped for its host's maintenance does not count as unhealthy for this long.
 inline constexpr base::Duration kMaintenanceLimit = std::chrono::hours(2);
@@ -526,7 +504,7 @@ inline const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& sna
   return LinkedNode(view, snapshot.observation());
 }
 // True if the pool belongs to another Nomad cluster, and its Lease, as this process knows it, says
-// so as well. The pool may have been adopted since then.
+// so as well.
 bool IsOtherClusterByLease(const PoolSnapshot& snapshot);
 // Returns the keys to write on a Lease whose own keys lack one of them but share another. Empty:
 // nothing to write. A Lease without keys gets them from a Scale.
@@ -534,10 +512,9 @@ std::string NewKeysForLease(const PoolSnapshot& snapshot);
 // UNAVAILABLE if nothing can be concluded from Nomad's data about this pool: Nomad could not be
 // read, or the pool belongs to another cluster.
 absl::Status CheckNomad(const PoolSnapshot& snapshot);
-// UNAVAILABLE if the pool belongs to another Nomad cluster, which is so if VMs have a record of
-// another cluster, and none has one of this cluster or the Lease also names another one; or if no
-// VM has a record and the Lease names another cluster, or Nomad's keys were not read then. OK if
-// Nomad could not be read.
+// UNAVAILABLE if the pool belongs to another Nomad cluster by the records of its VMs and its Lease
+// (rule C15), or if those of its Lease decide and Nomad's keys were not read. OK if Nomad could not
+// be read.
 absl::Status CheckCluster(const PoolSnapshot& snapshot);
 // Nodes of the policy's pool that are linked to no VM of the namespace.
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);

@@ -55,9 +55,8 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
 // "the pool is paused until …", with the reason and how to resume.
 std::string PausedText(const PoolKey& key, const harvester::Hold& paused);
 
-// True if resumption has work in this pool: a mark, a drain of ours without a mark, an overdue
-// join, a join to record, a node to purge or to read in full, or a name on the Lease whose VM has
-// appeared. `paused`: the pool is paused, and its upkeep waits (rule L10).
+// True if resumption has work in this pool (rule S5). `paused`: the pool is paused, and its upkeep
+// waits (rule L10).
 bool NeedsResumption(const Decisions& decisions, bool paused = false);
 
 // A removal that needs somebody's help, or a node that a removal left drained. Excludes work that
@@ -71,8 +70,7 @@ struct UnfinishedRemoval {
 // drained for one. Omits the pools in `claimed` and pools without unfinished removals.
 std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
     const PoolSnapshot& snapshot, const std::set<PoolKey>& claimed);
-// The age at which unclaimed removals are reported; another agent finishes most of its work sooner
-// (rule S5).
+// The age at which unclaimed removals are reported (rule S5).
 inline constexpr base::Duration kUnclaimedFor = std::chrono::minutes(10);
 
 // The state under which a VM of the pool is counted, in the order in which ReportStatus decides.

@@ -262,7 +262,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       base::Unavailable("not read");
   absl::StatusOr<nomad::Indexed<NodeList>> nodes = base::Unavailable("not read");
   absl::StatusOr<std::string> cluster = base::Unavailable("not read");
-  session.nomad().NeedAttribute(observation.policy_nodes->node_attribute);
+  session.nomad().NeedAttribute(observation.policy->node_attribute);
   // A process that has just started also reads the pool's Lease, and takes it into account.
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   std::vector<std::function<absl::Status()>> reads = {

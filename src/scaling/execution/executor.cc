@@ -422,7 +422,7 @@ class Act {
       return base::FailedPrecondition("node " + node_id + " is not this VM's" +
                                       (why.empty() ? "" : ": " + why));
     }
-    const std::string objection = ObjectionToScaleIn(seen_.view(), node, seen_.snapshot());
+    const std::string objection = ObjectionToRemoval(seen_.view(), node, seen_.snapshot());
     return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
   }
 

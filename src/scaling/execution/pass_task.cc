@@ -36,7 +36,8 @@ void LogFailedCreation(const VmView& view, const std::string& why, const std::st
 bool ConcludeJoinElsewhere(const VmView& view, const Step& step, const PoolSnapshot& snapshot,
                            const PoolDependencies& deps) {
   const nomad::Node* node = LinkedNode(view, snapshot);
-  if (node == nullptr || !snapshot.policy.has_value() || BelongsToPool(*node, view, snapshot)) {
+  if (node == nullptr || !snapshot.policy.has_value() ||
+      BelongsToPool(*node, view, snapshot.policy)) {
     return false;
   }
   if (step.kind != StepKind::kRecordJoin) return true;

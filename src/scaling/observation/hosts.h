@@ -35,8 +35,7 @@ inline constexpr base::Duration kZoneFor = std::chrono::minutes(10);
 inline constexpr base::Duration kHostsLimit = std::chrono::seconds(3);
 // A host counts as cordoned only after this time, because operators also cordon hosts briefly.
 inline constexpr base::Duration kLeaveHostAfter = std::chrono::seconds(30);
-// An older list of instances does not prove that a VM is still on the host that it is to leave, nor
-// does one of rooms say how many VMs fit.
+// An older list of instances or rooms proves nothing (rules R7, C2).
 inline constexpr base::Duration kHostsFor = std::chrono::minutes(2);
 
 using HostRooms = std::vector<harvester::HostRoom>;

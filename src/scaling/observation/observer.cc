@@ -37,16 +37,14 @@ constexpr base::Duration kDrainWorkLimit = std::chrono::seconds(2);  // of all o
 // Returns the identifiers of the members of the VMs' pools and of the policy's pool.
 std::vector<nodepool::PoolIdentity> IdentitiesIn(const Observation& observation) {
   std::vector<nodepool::PoolIdentity> identities;
-  const auto add = [&](const std::optional<harvester::NodesRecord>& nodes) {
-    if (!nodes.has_value()) return;
-    const nodepool::PoolIdentity identity = IdentityOf(*nodes);
+  const auto add = [&](const nodepool::PoolIdentity& identity) {
     if (std::find(identities.begin(), identities.end(), identity) == identities.end()) {
       identities.push_back(identity);
     }
   };
-  add(observation.policy_nodes);
+  if (observation.policy.has_value()) add(IdentityOf(*observation.policy));
   for (const VmView& view : observation.vms) {
-    if (view.member) add(view.vm->nodes);
+    if (view.member && view.vm->nodes.has_value()) add(IdentityOf(*view.vm->nodes));
   }
   return identities;
 }
@@ -76,15 +74,12 @@ void NameUnread(const std::map<std::string, std::string>& unread, Observation* o
   for (VmView& view : observation->vms) {
     if (!view.member || view.link.state != nodepool::LinkState::kNone) continue;
     if (!MayHaveInstance(view)) continue;
-    const std::optional<harvester::NodesRecord>& record = view.vm->nodes;
     const auto could_be_it = std::find_if(nodes.begin(), nodes.end(), [&](const nomad::Node* node) {
-      if (record.has_value() && IdentityOf(*record).Contains(*node)) return true;
-      return observation->policy_nodes.has_value() &&
-             IdentityOf(*observation->policy_nodes).Contains(*node);
+      return BelongsToPool(*node, view, observation->policy);
     });
     if (could_be_it == nodes.end()) continue;
     const nomad::Node& node = **could_be_it;
-    if (record.has_value() && record->index >= node.create_index) continue;
+    if (view.vm->nodes.has_value() && view.vm->nodes->index >= node.create_index) continue;
     view.unread_node =
         "node " + node.id + " (" + node.name + "), which could be it: " + unread.at(node.id);
   }
@@ -294,8 +289,8 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
 }
 
 bool Observer::NeedAttributes(const Observation& observation) const {
-  bool is_new = observation.policy_nodes.has_value() &&
-                reads_.NeedAttribute(observation.policy_nodes->node_attribute);
+  bool is_new =
+      observation.policy.has_value() && reads_.NeedAttribute(observation.policy->node_attribute);
   for (const VmView& view : observation.vms) {
     if (!view.member || !view.vm->nodes.has_value()) continue;
     is_new = reads_.NeedAttribute(view.vm->nodes->node_attribute) || is_new;

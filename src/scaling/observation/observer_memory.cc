@@ -14,9 +14,9 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
 // How often to read what holds a drain.
 constexpr base::Duration kDrainWorkInterval = std::chrono::minutes(1);
+// ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 // More time than this between two observations of a changing node is a gap.
 constexpr base::Duration kMaxGap = std::chrono::minutes(2);
@@ -80,15 +80,6 @@ void ObserverMemory::ApplyDrain(base::MonoTime now, const nomad::Node* node, OfV
   } else {
     view->node_drained_for = For(&known->drained, *node, now);
   }
-}
-
-void ObserverMemory::ApplyNode(base::MonoTime now, const Observation& observation, OfVm* known,
-                               VmView* view) {
-  const nomad::Node* node = LinkedNode(*view, observation);
-  if (node != nullptr && nodepool::IsSilent(*node)) {
-    view->node_down_for = For(&down_since_[node->id], *node, now);
-  }
-  ApplyDrain(now, node, known, view);
 }
 
 void ObserverMemory::ApplyLostNodes(base::MonoTime now, Observation* observation) {
@@ -239,7 +230,11 @@ void ObserverMemory::Apply(base::MonoTime now, Observation* observation) {
     if (known.deleting_since.has_value()) view.deleting_for = now - *known.deleting_since;
     view.nomad_unreadable_for = unreadable_total_ - known.unreadable_before;
     ApplyStartFailure(now, std::min(observation->now, observation->own_now), is_new, &known, &view);
-    ApplyNode(now, *observation, &known, &view);
+    const nomad::Node* const node = LinkedNode(view, *observation);
+    if (node != nullptr && nodepool::IsSilent(*node)) {
+      view.node_down_for = For(&down_since_[node->id], *node, now);
+    }
+    ApplyDrain(now, node, &known, &view);
     ApplyUnhealthy(now, *observation, &known, &view);
     if (known.awaiting_since.has_value()) view.awaited_for = now - *known.awaiting_since;
     if (known.held_since.has_value()) view.held_for = now - *known.held_since;

@@ -42,21 +42,21 @@ base::Duration WaitAfter(const WaitRange& range, std::int64_t failures) {
   return std::min(wait, range.longest);
 }
 
-constexpr std::array<std::string_view, 4> kCreationCauses = {cause::kCreate, cause::kRoom,
-                                                             cause::kStart, cause::kJoin};
-
-absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, base::WallTime now) {
-  const auto entry = back_off.find(std::string(cause));
-  if (entry == back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
-  // A time that is further away was written by a wrong clock.
-  if (entry->second.retry_at - now > WaitRangeOf(cause).longest + kUsualSkew) {
-    return absl::OkStatus();
+// RESOURCE_EXHAUSTED while a cause of this kind must wait.
+absl::Status Check(const harvester::BackOff& back_off, bool of_removals, base::WallTime now) {
+  for (const WaitRange& range : kWaitRanges) {
+    const auto entry = back_off.find(std::string(range.cause));
+    if (IsOfRemovals(range.cause) != of_removals || entry == back_off.end()) continue;
+    const std::int64_t failures = entry->second.failures;
+    const base::WallTime retry_at = entry->second.retry_at;
+    // A time that is further away was written by a wrong clock.
+    if (now >= retry_at || retry_at - now > range.longest + kUsualSkew) continue;
+    return absl::Status(absl::StatusCode::kResourceExhausted,
+                        std::string(range.what) + " failed " + std::to_string(failures) +
+                            (failures == 1 ? " time" : " times in a row") + "; next try at " +
+                            base::FormatRfc3339(retry_at));
   }
-  return absl::Status(absl::StatusCode::kResourceExhausted,
-                      std::string(WaitRangeOf(cause).what) + " failed " +
-                          std::to_string(entry->second.failures) +
-                          (entry->second.failures == 1 ? " time" : " times in a row") +
-                          "; next try at " + base::FormatRfc3339(entry->second.retry_at));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void RecordNoRoom(harvester::BackOff* back_off, base::WallTime now) {
 }
 
 void RecordCreationSuccess(harvester::BackOff* back_off) {
-  for (const std::string_view cause : kCreationCauses) back_off->erase(std::string(cause));
+  std::erase_if(*back_off, [](const auto& entry) { return !IsOfRemovals(entry.first); });
 }
 
 void RecordRemovalSuccess(harvester::BackOff* back_off) {
@@ -88,16 +88,11 @@ bool IsOfRemovals(std::string_view cause) {
 }
 
 absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime now) {
-  for (const std::string_view cause : kCreationCauses) {
-    absl::Status waits = Check(back_off, cause, now);
-    if (!waits.ok()) return waits;
-  }
-  return absl::OkStatus();
+  return Check(back_off, false, now);
 }
 
 absl::Status CheckRemoval(const harvester::BackOff& back_off, base::WallTime now) {
-  absl::Status waits = Check(back_off, cause::kRemove, now);
-  return waits.ok() ? Check(back_off, cause::kRefused, now) : waits;
+  return Check(back_off, true, now);
 }
 
 bool RemovalsWereRefused(const harvester::BackOff& back_off) {

@@ -139,7 +139,7 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || other_identifiers || IsOtherNomad(view.vm, snapshot.observation()))
       continue;
-    if (!BelongsToPool(*node, view, snapshot)) {
+    if (!BelongsToPool(*node, view, snapshot.policy)) {
       return base::FailedPrecondition("the pool does not grow while the node of VM " +
                                       view.vm->name +
                                       " is in another pool: " + WrongPool(*node, snapshot));
@@ -189,10 +189,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     if (inputs.one_removal) plan.to = std::max(plan.to, before - 1);
     NH_RETURN_IF_ERROR(CheckSize(plan, "below", "max_scale_in to shrink in steps"));
     const auto count = static_cast<std::size_t>(plan.from - plan.to);
-    Victims victims = ChooseVictims(snapshot, count, inputs);
-    plan.remove = std::move(victims.chosen);
-    plan.reserve = std::move(victims.reserve);
-    plan.passed_over = std::move(victims.passed_over);
+    ChooseVictims(snapshot, count, inputs, &plan);
     for (const auto& [vm, why] : inputs.left_out) {
       const VmView* view = snapshot.seen->FindVm(vm);
       if (view != nullptr && view->vm->has_mark) plan.passed_over.push_back({vm, why});

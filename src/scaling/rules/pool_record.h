@@ -23,13 +23,10 @@ struct Intent {
   std::string why{};
 };
 
-// Returns the record that must be stored before these steps run. A name leaves `create` as soon as
-// its VM is observed, even during the Scale that makes the VM: that Scale may end before it can
-// close its record, and the name must not be used twice (rule C10). A VM is named before it is
-// marked or deleted: a mark that the Lease does not name is rolled back, and a VM's leftovers are
-// found by its name. Nothing more is replaced after a replacement is marked as broken, unless it
-// lacks room (rule R5).
-// `new_action_id` is used if the record has no action yet.
+// Returns the record that must be stored before these steps run: a name leaves `create` as soon as
+// its VM is observed (rule C10), a VM is named before it is marked or deleted, and a replacement
+// that is marked as broken stops the roll-out (rule R5). `new_action_id` is used if the record has
+// no action yet.
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, const std::string& new_action_id);
 

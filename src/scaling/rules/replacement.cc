@@ -137,8 +137,7 @@ std::string ReplacementProblem(const VmView& view, const PoolSnapshot& snapshot)
   if (harvester::WaitsToStart(vm)) {
     return "VM " + vm.name + " starts once VM " + vm.replaces->vm + " is gone";
   }
-  const nomad::Node* node = LinkedNode(view, snapshot);
-  if (node == nullptr || !harvester::WasReady(vm) || !WhyNotReady(view, *node, snapshot).empty()) {
+  if (!harvester::WasReady(vm) || !IsNodeReady(view, snapshot)) {
     return "VM " + vm.name + " is not ready";
   }
   if (IsPendingReplacement(view, snapshot)) {
@@ -348,15 +347,13 @@ harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& cu
 
 std::string DescribeSwap(const PoolSnapshot& snapshot) {
   const auto takes_work = [&](const VmView& view) {
-    const nomad::Node* node = LinkedNode(view, snapshot);
-    return node != nullptr && node->status == nomad::NodeStatus::kReady && node->eligible &&
-           WhyNotReady(view, *node, snapshot).empty();
+    return IsNodeReady(view, snapshot) && LinkedNode(view, snapshot)->eligible;
   };
   for (const VmView* view : snapshot.vms()) {
     const harvester::VirtualMachine& vm = view->vm;
     if (IsPendingReplacement(*view, snapshot) && takes_work(*view) &&
         !IsPastJoinDeadline(*view, snapshot.observation()) &&
-        BelongsToPool(*LinkedNode(*view, snapshot), *view, snapshot) &&
+        BelongsToPool(*LinkedNode(*view, snapshot), *view, snapshot.policy) &&
         (!vm.ready_at.has_value() || snapshot.now() - *vm.ready_at < kSwapLimit)) {
       return "VM " + vm.name + " takes the place of " + vm.replaces->vm;
     }

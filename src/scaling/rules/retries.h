@@ -103,7 +103,7 @@ class Retries {
   // Drops the failures of objects that are not in the set. With `and_clean_up`, keeps those of
   // claims and Secrets, because only a sweep knows their names.
   void KeepOnly(const std::set<std::string>& objects, bool and_clean_up);
-  // Fills removal_refused_for and unmarking_refused of every VM.
+  // Fills in what every VM was refused.
   void Apply(base::MonoTime now, Observation* observation) const;
 
  private:

@@ -133,7 +133,7 @@ bool SuccessorIsDue(const Facts& facts) {
   const Node* const node = LinkedNode(*successor, *facts.snapshot);
   // A new VM that joined another pool is useless there; it waits for an operator (rule R5).
   return Has(node, NodeStatus::kReady) && node->eligible &&
-         BelongsToPool(*node, *successor, *facts.snapshot);
+         BelongsToPool(*node, *successor, facts.snapshot->policy);
 }
 
 // Why a VM stays although its successor is due; empty: it goes.
@@ -288,15 +288,12 @@ std::string CauseOfUnhealthy(const Facts& facts) {
 }
 
 Step ReportCandidate(const Facts& facts) {
-  if (facts.unhealthy) {
-    return Report(CauseOfUnhealthy(facts) + ", but " + Named(*facts.candidate) +
-                      " has no VM's name and could be it",
-                  facts.candidate);
-  }
-  return Report(CauseOfBroken(facts) + ", but " + Named(*facts.candidate) +
-                    " has no VM's name and could be it; give that node the VM's name in the "
-                    "attribute that node_attribute names, or meta.harvester_vm_uuid = \"none\" "
-                    "if it is not a VM of this pool",
+  const std::string other =
+      ", but " + Named(*facts.candidate) + " has no VM's name and could be it";
+  if (facts.unhealthy) return Report(CauseOfUnhealthy(facts) + other, facts.candidate);
+  return Report(CauseOfBroken(facts) + other +
+                    "; give that node the VM's name in the attribute that node_attribute names, or "
+                    "meta.harvester_vm_uuid = \"none\" if it is not a VM of this pool",
                 facts.candidate);
 }
 

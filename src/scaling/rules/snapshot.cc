@@ -21,8 +21,8 @@ std::vector<nodepool::VmIdentityHints> HintsOf(const Observation& observation) {
   for (const VmView& view : observation.vms) {
     const harvester::VirtualMachine& vm = view.vm;
     const std::string attribute = vm.nodes.has_value() ? vm.nodes->node_attribute
-                                  : observation.policy_nodes.has_value()
-                                      ? observation.policy_nodes->node_attribute
+                                  : observation.policy.has_value()
+                                      ? observation.policy->node_attribute
                                       : kDefaultAttribute;
     hints.push_back({.name = vm.name,
                      .firmware_uuid = vm.firmware_uuid,
@@ -59,8 +59,6 @@ Observation EmptyObservation(const std::string& region, const std::string& pool,
   Observation observation;
   observation.region = region;
   observation.pool = pool;
-  if (!policy.has_value()) return observation;
-  observation.policy_nodes = NodesRecordOf(*policy, region);
   observation.policy = policy;
   return observation;
 }
@@ -107,22 +105,16 @@ const nomad::Node* LinkedNode(const VmView& view, const Observation& observation
 
 namespace {
 
-std::vector<std::string> KeysIn(std::string_view text) {
+std::set<std::string> KeysIn(std::string_view text) {
   return absl::StrSplit(base::ToAbsl(text), ',', absl::SkipEmpty());
 }
 
-}  // namespace
-
-bool IsSameCluster(std::string_view a, std::string_view b) {
-  if (a == b) return true;
-  const std::vector<std::string> keys = KeysIn(a);
-  const std::vector<std::string> others = KeysIn(b);
-  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
-    return std::find(others.begin(), others.end(), key) != others.end();
-  });
+bool LacksKey(std::string_view record, std::string_view cluster) {
+  if (record == cluster) return false;
+  const std::set<std::string> recorded = KeysIn(record);
+  const std::set<std::string> keys = KeysIn(cluster);
+  return !std::includes(recorded.begin(), recorded.end(), keys.begin(), keys.end());
 }
-
-namespace {
 
 bool IsOtherRegion(const harvester::VirtualMachine& vm, const Observation& observation) {
   return vm.nodes.has_value() && !vm.nodes->region.empty() && !observation.region.empty() &&
@@ -130,6 +122,14 @@ bool IsOtherRegion(const harvester::VirtualMachine& vm, const Observation& obser
 }
 
 }  // namespace
+
+bool IsSameCluster(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const std::set<std::string> keys = KeysIn(a);
+  const std::set<std::string> others = KeysIn(b);
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const std::string& key) { return others.contains(key); });
+}
 
 bool IsOtherCluster(std::string_view record, const Observation& observation) {
   return !record.empty() && observation.nomad_cluster.ok() &&
@@ -139,19 +139,6 @@ bool IsOtherCluster(std::string_view record, const Observation& observation) {
 bool IsOtherCluster(const harvester::VirtualMachine& vm, const Observation& observation) {
   return !IsOtherRegion(vm, observation) && IsOtherCluster(vm.nomad_cluster, observation);
 }
-
-namespace {
-
-bool LacksKey(std::string_view record, std::string_view cluster) {
-  if (record == cluster) return false;
-  const std::vector<std::string> recorded = KeysIn(record);
-  const std::vector<std::string> keys = KeysIn(cluster);
-  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
-    return std::find(recorded.begin(), recorded.end(), key) == recorded.end();
-  });
-}
-
-}  // namespace
 
 bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node,
                          const Observation& observation) {
@@ -204,11 +191,15 @@ bool IsReadable(const VmView& view, const Observation& observation) {
   return observation.nomad.ok() && view.unread_node.empty();
 }
 
+bool IsNodeKnown(const VmView& view, const Observation& observation) {
+  return IsReadable(view, observation) && !IsOtherNomad(view.vm, observation);
+}
+
 namespace {
 
 // True if the VM may be unhealthy, judging by everything but its node's state.
 bool MayBeUnhealthy(const VmView& view, const Observation& observation) {
-  if (!IsReadable(view, observation) || IsOtherNomad(view.vm, observation)) return false;
+  if (!IsNodeKnown(view, observation)) return false;
   if (!view.member || harvester::IsTerminating(view.vm)) return false;
   if (harvester::IsPausedOrMigrating(view.vm)) return false;
   // Until the VM was ready, its join deadline decides.
@@ -316,8 +307,8 @@ void Snapshot::Add(const VmView& view) {
   by_uid_.emplace(vm.uid, &view);
   PoolVms& pool = by_pool_[vm.pool];
   pool.vms.push_back(&view);
-  if (!IsReadable(view, observation_) || !view.member || harvester::IsTerminating(vm)) return;
-  if (!harvester::WasReady(vm) || !vm.ready || IsOtherNomad(vm, observation_)) return;
+  if (!IsNodeKnown(view, observation_) || !view.member || harvester::IsTerminating(vm)) return;
+  if (!harvester::WasReady(vm) || !vm.ready) return;
   const nomad::Node* const node = LinkedNode(view, observation_);
   if (vm.has_mark && (node == nullptr || !nodepool::IsDrainOfVm(*node, vm.uid))) return;
   ++pool.loss.of;
@@ -417,10 +408,8 @@ bool Overlay::CouldBeIt(const nomad::Node& node) const {
   const std::optional<harvester::NodesRecord>& record = view().vm->nodes;
   if (node.status != nomad::NodeStatus::kReady) return false;
   if (node.create_index <= (record.has_value() ? record->index : 0)) return false;
-  const bool of_pool =
-      (record.has_value() && IdentityOf(*record).Contains(node)) ||
-      (snapshot_.policy.has_value() && IdentityOf(*snapshot_.policy).Contains(node));
-  if (!of_pool || nodepool::IsDeclaredForeign(node)) return false;
+  if (!BelongsToPool(node, view(), snapshot_.policy)) return false;
+  if (nodepool::IsDeclaredForeign(node)) return false;
   const std::string_view uuid = nodepool::MachineUuidOf(node);
   if (uuid.empty()) return true;
   if (nodes_->linker().IsUuidOfAnother(uuid, snapshot_.seen->IndexOf(base_))) return false;
@@ -479,9 +468,14 @@ nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
           .node_pool = policy.node_pool};
 }
 
+bool BelongsToPool(const nomad::Node& node, const VmView& view, const SharedPolicy& policy) {
+  return (view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes).Contains(node)) ||
+         (policy.has_value() && IdentityOf(*policy).Contains(node));
+}
+
 bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
   const Observation& observation = snapshot.observation();
-  if (!IsReadable(view, observation) || IsOtherNomad(view.vm, observation)) return false;
+  if (!IsNodeKnown(view, observation)) return false;
   if (HasOtherIdentifiers(view.vm, snapshot) || harvester::WasReady(view.vm)) return false;
   if (node != nullptr) {
     // While a guest is paused or migrates, a silent node is no evidence.
@@ -506,6 +500,11 @@ std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolS
   static const auto* const kNone = new std::vector<std::string>();
   return nodepool::WhyNotReady(
       node, snapshot.policy.has_value() ? snapshot.policy->ready_drivers : *kNone);
+}
+
+bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot) {
+  const nomad::Node* const node = LinkedNode(view, snapshot);
+  return node != nullptr && WhyNotReady(view, *node, snapshot).empty();
 }
 
 bool IsStuckInDeletion(const VmView& view, base::WallTime now) {
@@ -564,12 +563,6 @@ std::int64_t CountOf(const PoolSnapshot& snapshot) {
 
 namespace {
 
-bool HasRecordOfVm(const PoolSnapshot& snapshot) {
-  return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
-    return IsPoolMember(*view, snapshot) && !view->vm->nomad_cluster.empty();
-  });
-}
-
 absl::Status OfOtherCluster(const std::string& what, const Observation& observation) {
   return base::Unavailable(what +
                            " to another Nomad cluster than the one that answers, by the keys in "
@@ -584,15 +577,6 @@ absl::Status OfOtherCluster(const std::string& what, const Observation& observat
 
 absl::Status CannotRead(const absl::Status& why) {
   return base::Unavailable("Nomad cannot be read: " + base::Message(why));
-}
-
-// The Lease's record decides only if no VM of the pool has one.
-absl::Status CheckClusterOfLease(const PoolSnapshot& snapshot) {
-  const Observation& observation = snapshot.observation();
-  if (snapshot.lease_cluster.empty() || HasRecordOfVm(snapshot)) return absl::OkStatus();
-  if (!observation.nomad_cluster.ok()) return CannotRead(observation.nomad_cluster.status());
-  if (!IsOtherCluster(snapshot.lease_cluster, observation)) return absl::OkStatus();
-  return OfOtherCluster("by its Lease the pool belongs", observation);
 }
 
 }  // namespace
@@ -620,10 +604,12 @@ absl::Status CheckCluster(const PoolSnapshot& snapshot) {
   const Observation& observation = snapshot.observation();
   if (!observation.nomad.ok()) return absl::OkStatus();
   const bool others_by_lease = IsOtherCluster(snapshot.lease_cluster, observation);
+  bool has_record = false;
   std::int64_t others = 0;
   std::string first;
   for (const VmView* view : snapshot.vms()) {
     if (!IsPoolMember(*view, snapshot) || view->vm->nomad_cluster.empty()) continue;
+    has_record = true;
     if (IsOtherCluster(view->vm, observation)) {
       if (others++ == 0) first = view->vm->name;
     } else if (!others_by_lease && !IsOtherNomad(view->vm, observation)) {
@@ -633,9 +619,15 @@ absl::Status CheckCluster(const PoolSnapshot& snapshot) {
   }
   // There are VMs of both clusters and a Lease of the other one: an adoption was interrupted before
   // it wrote the Lease.
-  if (others == 0) return CheckClusterOfLease(snapshot);
-  return OfOtherCluster(std::to_string(others) + " VMs of the pool, such as " + first + ", belong",
-                        observation);
+  if (others > 0) {
+    return OfOtherCluster(
+        std::to_string(others) + " VMs of the pool, such as " + first + ", belong", observation);
+  }
+  // The Lease's record decides only if no VM of the pool has one.
+  if (snapshot.lease_cluster.empty() || has_record) return absl::OkStatus();
+  if (!observation.nomad_cluster.ok()) return CannotRead(observation.nomad_cluster.status());
+  return others_by_lease ? OfOtherCluster("by its Lease the pool belongs", observation)
+                         : absl::OkStatus();
 }
 
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot) {

@@ -21,6 +21,8 @@ namespace {
 
 // The maximum number of VMs that the log names as differing from the policy.
 constexpr std::size_t kDriftNamed = 20;
+// Like the SDK, the reason names the first nodes that block the pool.
+constexpr std::size_t kNodesNamed = 10;
 
 // The names of the pool's VMs, by state.
 struct Tally {
@@ -34,8 +36,7 @@ struct Tally {
 };
 
 bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
-  if (!IsReadable(view, snapshot.observation()) || !harvester::HasJoined(view.vm)) return false;
-  if (IsOtherNomad(view.vm, snapshot.observation())) return false;
+  if (!IsNodeKnown(view, snapshot.observation()) || !harvester::HasJoined(view.vm)) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
   return view.link.state == nodepool::LinkState::kNone ||
          (node != nullptr && node->status == nomad::NodeStatus::kDown);
@@ -58,11 +59,6 @@ bool IsNew(const VmView& view, const PoolSnapshot& snapshot) {
          (!observation.nomad.ok() || !IsPastJoinDeadline(view, observation));
 }
 
-bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot) {
-  const nomad::Node* node = LinkedNode(view, snapshot);
-  return node != nullptr && WhyNotReady(view, *node, snapshot).empty();
-}
-
 // True for a VM that somebody waits for.
 bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
   return IsNew(view, snapshot) && !IsNodeReady(view, snapshot);
@@ -71,11 +67,9 @@ bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
 // True if the VM's node is not ready, for example disconnected. Not for VMs that have yet to become
 // ready. An initializing node is given some time, because every restarted client initializes.
 bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
-  if (!IsReadable(view, snapshot.observation()) || IsOtherNomad(view.vm, snapshot.observation()))
-    return false;
-  const nomad::Node* node = LinkedNode(view, snapshot);
-  if (node == nullptr || WhyNotReady(view, *node, snapshot).empty()) return false;
-  return !StillInitializes(*node, snapshot);
+  const nomad::Node* const node = LinkedNode(view, snapshot);
+  return node != nullptr && IsNodeKnown(view, snapshot.observation()) &&
+         !IsNodeReady(view, snapshot) && !StillInitializes(*node, snapshot);
 }
 
 // True for a VM that is to take the place of another one and was ready, but is not any more.
@@ -127,16 +121,15 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
   for (const OrphanedNode& gone : nodes.orphaned_nodes()) {
     if (gone.mark.pool == pool) ours[nodes.IndexOf(*gone.node)] = true;
   }
-  std::vector<const nomad::Node*> others;
-  for (std::size_t i = 0; i < nodes.all().size(); ++i) {
-    const nomad::Node& node = nodes.all()[i];
-    const bool may_block = node.draining || StillInitializes(node, snapshot);
-    if (may_block && !ours[i]) others.push_back(&node);
-  }
   const config::PoolPolicy& policy = *snapshot.policy;
-  const std::vector<std::string> blocking = nodepool::FilterNodes(
-      others, IdentityOf(policy),
-      {.ignore_init = policy.filter_ignore_init, .ignore_drain = policy.filter_ignore_drain});
+  std::vector<std::string> blocking;
+  for (std::size_t i = 0; i < nodes.all().size() && blocking.size() < kNodesNamed; ++i) {
+    const nomad::Node& node = nodes.all()[i];
+    const bool starts = !policy.filter_ignore_init && StillInitializes(node, snapshot);
+    const bool drains = !policy.filter_ignore_drain && node.draining;
+    if (ours[i] || (!starts && !drains) || !IdentityOf(policy).Contains(node)) continue;
+    blocking.push_back("node " + node.id + (starts ? " is initializing" : " is draining"));
+  }
   return absl::StrJoin(blocking, ", ");
 }
 

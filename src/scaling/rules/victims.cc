@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nodepool/readiness.h"
+#include "nomad_harvester/nodepool/selector.h"
 
 #include "absl/strings/str_join.h"
 #include "rules/zones.h"
@@ -84,7 +85,7 @@ std::string ObjectionToRemoval(const VmView& view, const Node* node, const PoolS
   if (!own_node_id.empty() && node->id == own_node_id) {
     return "the autoscaler itself runs on its node";
   }
-  if (!BelongsToPool(*node, view, snapshot)) return "its node belongs to another Nomad pool";
+  if (!BelongsToPool(*node, view, snapshot.policy)) return "its node belongs to another Nomad pool";
   if (node->draining) return "its node is drained by another client";
   if (node->status == NodeStatus::kDisconnected) return "its node is disconnected";
   const bool ignore_ineligible = snapshot.policy->filter_ignore_ineligible.value_or(true);
@@ -95,10 +96,6 @@ std::string ObjectionToRemoval(const VmView& view, const Node* node, const PoolS
     return "its node holds the dynamic host volume " + node->dynamic_host_volumes.front();
   }
   return "";
-}
-
-std::string ObjectionToScaleIn(const VmView& view, const Node* node, const PoolSnapshot& snapshot) {
-  return ObjectionToRemoval(view, node, snapshot);
 }
 
 namespace {
@@ -239,13 +236,8 @@ bool HoldsKeptVolume(const Node& node, const PoolSnapshot& snapshot) {
          snapshot.policy->host_volumes == config::HostVolumes::kProtect;
 }
 
-bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& snapshot) {
-  if (view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes).Contains(node)) return true;
-  return snapshot.policy.has_value() && IdentityOf(*snapshot.policy).Contains(node);
-}
-
-Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs) {
-  Victims victims;
+void ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs,
+                   ScalePlan* plan) {
   std::vector<Candidate> candidates;
   for (const VmView* each : snapshot.vms()) {
     const VmView& view = *each;
@@ -254,9 +246,9 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     const auto left_out = inputs.left_out.find(view.vm->name);
     std::string objection = left_out != inputs.left_out.end()
                                 ? left_out->second
-                                : ObjectionToScaleIn(view, node, snapshot);
+                                : ObjectionToRemoval(view, node, snapshot);
     if (!objection.empty()) {
-      victims.passed_over.push_back({view.vm->name, std::move(objection)});
+      plan->passed_over.push_back({view.vm->name, std::move(objection)});
       continue;
     }
     Candidate candidate{.view = &view, .node = node};
@@ -266,17 +258,15 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     Classify(snapshot, inputs, &candidate);
     candidates.push_back(std::move(candidate));
   }
-  RankByStrategy(snapshot, inputs, &candidates, &victims.passed_over);
+  RankByStrategy(snapshot, inputs, &candidates, &plan->passed_over);
   std::sort(candidates.begin(), candidates.end(), GoesBefore);
   for (const Candidate& candidate : BalanceZones(snapshot, std::move(candidates))) {
-    std::vector<PlannedRemoval>& list =
-        victims.chosen.size() < count ? victims.chosen : victims.reserve;
+    std::vector<PlannedRemoval>& list = plan->remove.size() < count ? plan->remove : plan->reserve;
     list.push_back({.vm = candidate.view->vm->name,
                     .node_id = candidate.node == nullptr ? candidate.view->vm->joined_node_id
                                                          : candidate.node->id,
                     .reason = candidate.reason});
   }
-  return victims;
 }
 
 }  // namespace nomad_harvester::scaling
