@@ -1019,6 +1019,7 @@ TEST_F(PlanCommands, scale_says_that_it_does_not_know_what_is_so_now) {
       out_.str(),
       ContainsRegex("\nnow: not known: Harvester cannot be read: .*; nomad-harvester status "
                     "shows it once that is gone\n$"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("accepted in part"))) << "it does not wait";
 }
 
 TEST_F(PlanCommands, C16_scale_that_a_limit_stopped_is_not_just_done) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "nomad_harvester/scaling/replacement.h"
+
 #include "pool_fixture.h"
 
 namespace nomad_harvester::scaling {
@@ -44,6 +46,15 @@ class AcceptanceTest : public PoolFixture {
     for (const std::string& vm : vms) plan.create.push_back({vm, action});
     return plan;
   }
+  // Makes web-b, once the removal of web-a, as the Lease says, is cancelled.
+  ScalePlan ToMakeInstead() {
+    PoolRecord record = lease_.record();
+    record.action->cancel = {"web-a"};
+    Store(record);
+    ScalePlan plan = ToMake({"web-b"});
+    plan.cancel_removals = {"web-a"};
+    return plan;
+  }
   std::set<std::string> Failures() const {
     std::set<std::string> causes;
     for (const auto& [cause, action] : troubles_.unrecorded.failures) causes.insert(cause);
@@ -76,8 +87,7 @@ TEST_F(AcceptanceTest, C16_a_growth_is_accepted_once_its_vms_are_seen) {
 }
 
 TEST_F(AcceptanceTest, C16_a_removal_is_accepted_once_its_drain_is_seen) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   cluster_.HangDrain(NodeOf("web-a"), true);
   EXPECT_THAT(Run(ToRemove({"web-a"})), IsOk());
   EXPECT_EQ(Writes(), (Strings{"patch virtualmachines", "update drain"}));
@@ -119,16 +129,14 @@ TEST_F(AcceptanceTest, C12_a_vm_that_appears_late_and_is_ready_ends_the_back_off
 
 TEST_F(AcceptanceTest, S4_a_clock_that_is_ahead_leads_last_event_into_no_future) {
   cluster_.SetClockSkews({std::chrono::hours(24)});
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   EXPECT_THAT(Run(ToRemove({"web-a"})), IsOk());
   ASSERT_TRUE(troubles_.unrecorded.last_event.has_value());
   EXPECT_LE(*troubles_.unrecorded.last_event, clock_.WallNow());
 }
 
 TEST_F(AcceptanceTest, L6_vms_that_were_not_tried_leave_nothing_and_have_not_failed) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   ScalePlan plan = ToMake({"web-b"});
   plan.cancel_removals = {"web-a"};
   EXPECT_THAT(Run(plan, [&] { Always("list virtualmachines", Fault::Delay(minutes(2))); }),
@@ -166,9 +174,27 @@ TEST_F(AcceptanceTest, C10_a_name_of_an_earlier_action_is_cleared_before_it_is_u
   EXPECT_EQ(Annotation("web-a", harvester::kActionIdAnnotation), "earlier");
 }
 
-TEST_F(AcceptanceTest, C8_a_refused_mark_fails_and_the_vm_goes_last) {
-  AddVm("web-a");
+TEST_F(AcceptanceTest, R4_a_vm_that_an_interrupted_replacement_made_is_taken_over) {
+  AddVm("web-old");
+  auto replacing = PrepareCreation();
+  ASSERT_THAT(replacing, IsOk());
+  replacing->halted = true;
+  const PlannedCreation creation{.name = "web-a",
+                                 .action_id = "act",
+                                 .replaces = harvester::Replaces{.vm = "web-old",
+                                                                 .uid = UidOf("web-old"),
+                                                                 .reason = {ReplaceKind::kDrifted},
+                                                                 .start = "RerunOnFailure"}};
+  ASSERT_THAT(CreateVm(context(), deps_, *replacing, creation, clock_.WallNow()), IsOk());
+  EXPECT_EQ(cluster_.Vm("web-a")["spec"]["runStrategy"], "Halted");
   HoldLease({"web-a"});
+  EXPECT_THAT(Run(ToMake({"web-a"})), IsOk());
+  EXPECT_EQ(Annotation("web-a", harvester::kReplacesAnnotation), "");
+  EXPECT_EQ(cluster_.Vm("web-a")["spec"]["runStrategy"], "RerunOnFailure");
+}
+
+TEST_F(AcceptanceTest, C8_a_refused_mark_fails_and_the_vm_goes_last) {
+  AddNamed({"web-a"});
   Always("patch virtualmachines", Refused());
   EXPECT_THAT(Run(ToRemove({"web-a"})), StatusIs(StatusCode::kPermissionDenied));
   EXPECT_EQ(Count("patch virtualmachines"), 1U);
@@ -178,9 +204,7 @@ TEST_F(AcceptanceTest, C8_a_refused_mark_fails_and_the_vm_goes_last) {
 
 TEST_F(AcceptanceTest,
        C12_of_one_that_was_refused_and_one_that_failed_otherwise_the_refusal_counts) {
-  AddVm("web-a");
-  AddVm("web-b");
-  HoldLease({"web-a", "web-b"});
+  AddNamed({"web-a", "web-b"});
   Next("patch virtualmachines", Refused());
   EXPECT_THAT(Run(ToRemove({"web-a", "web-b"}),
                   [&] { cluster_.EditAnnotation("web-b", harvester::kProtectAnnotation, "true"); }),
@@ -189,17 +213,14 @@ TEST_F(AcceptanceTest,
 }
 
 TEST_F(AcceptanceTest, L3_a_removal_that_has_begun_leaves_the_back_off_alone) {
-  AddVm("web-a");
-  AddVm("web-b");
-  HoldLease({"web-a", "web-b"});
+  AddNamed({"web-a", "web-b"});
   Next("patch virtualmachines", Refused());
   EXPECT_THAT(Run(ToRemove({"web-a", "web-b"})), StatusIs(StatusCode::kInternal));
   EXPECT_THAT(Failures(), IsEmpty());
 }
 
 TEST_F(AcceptanceTest, L2_a_mark_that_is_accepted_without_effect_is_refused) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   const std::string vm = cluster_.Vm("web-a").dump();
   Always("patch virtualmachines", Fault::Answer(200, vm));
   EXPECT_THAT(Run(ToRemove({"web-a"})),
@@ -208,8 +229,7 @@ TEST_F(AcceptanceTest, L2_a_mark_that_is_accepted_without_effect_is_refused) {
 }
 
 TEST_F(AcceptanceTest, L2_a_drain_that_is_accepted_without_effect_is_refused) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Always("update drain", Fault::Answer(200, "{}"));
   EXPECT_THAT(Run(ToRemove({"web-a"})),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("accepted without effect")));
@@ -218,9 +238,7 @@ TEST_F(AcceptanceTest, L2_a_drain_that_is_accepted_without_effect_is_refused) {
 }
 
 TEST_F(AcceptanceTest, C16_a_drain_that_fails_is_repeated_and_a_refused_one_is_the_error) {
-  AddVm("web-a");
-  AddVm("web-b");
-  HoldLease({"web-a", "web-b"});
+  AddNamed({"web-a", "web-b"});
   Next("update drain", Failed(), 3);
   EXPECT_THAT(Run(ToRemove({"web-a"})), IsOk());
   Always("update drain", RefusedByNomad());
@@ -252,8 +270,7 @@ TEST_F(AcceptanceTest, L5_a_candidate_that_is_gone_when_it_takes_a_victims_place
 }
 
 TEST_F(AcceptanceTest, L5_a_victim_whose_node_registers_before_its_mark_is_drained) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   ScalePlan plan = ToRemove({"web-a"});
   plan.remove[0].node_id.clear();
   EXPECT_THAT(Run(plan), IsOk());
@@ -274,8 +291,7 @@ TEST_F(AcceptanceTest, L5_a_victim_whose_mark_may_have_been_written_is_never_rep
 }
 
 TEST_F(AcceptanceTest, C16_a_victim_that_is_no_vm_of_the_pool_any_more_is_named_with_the_cure) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Next("patch virtualmachines", Failed());
   const auto relabel = [&] {
     After("list virtualmachineinstances",
@@ -286,15 +302,10 @@ TEST_F(AcceptanceTest, C16_a_victim_that_is_no_vm_of_the_pool_any_more_is_named_
 }
 
 TEST_F(AcceptanceTest, L6_vms_are_created_once_each_removal_was_removal_cancelled) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Mark("web-a");
   Drain("web-a");
-  PoolRecord record = lease_.record();
-  record.action->cancel = {"web-a"};
-  Store(record);
-  ScalePlan plan = ToMake({"web-b"});
-  plan.cancel_removals = {"web-a"};
+  const ScalePlan plan = ToMakeInstead();
   EXPECT_THAT(Run(plan), IsOk());
   EXPECT_FALSE(IsMarked("web-a"));
   EXPECT_EQ(Logged("INFO Cancelled the removal of a VM"), 1U);
@@ -305,14 +316,9 @@ TEST_F(AcceptanceTest, L6_vms_are_created_once_each_removal_was_removal_cancelle
 
 TEST_F(AcceptanceTest,
        L6_a_removal_that_cannot_be_removal_cancelled_is_an_error_and_costs_no_creation) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Idle("web-a");
-  PoolRecord record = lease_.record();
-  record.action->cancel = {"web-a"};
-  Store(record);
-  ScalePlan plan = ToMake({"web-b"});
-  plan.cancel_removals = {"web-a"};
+  const ScalePlan plan = ToMakeInstead();
   EXPECT_THAT(
       Run(plan, [&] { cluster_.DeleteVmByHand("web-a"); }),
       StatusIs(StatusCode::kInternal, HasSubstr("web-a: failed: its removal could not be")));
@@ -320,16 +326,11 @@ TEST_F(AcceptanceTest,
 }
 
 TEST_F(AcceptanceTest, L6_a_removal_whose_node_is_not_ready_any_more_goes_on_and_is_an_error) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   cluster_.HangDrain(NodeOf("web-a"));
   Mark("web-a");
   Drain("web-a");
-  PoolRecord record = lease_.record();
-  record.action->cancel = {"web-a"};
-  Store(record);
-  ScalePlan plan = ToMake({"web-b"});
-  plan.cancel_removals = {"web-a"};
+  const ScalePlan plan = ToMakeInstead();
   EXPECT_THAT(Run(plan, [&] { cluster_.SetNodeStatus(NodeOf("web-a"), "down"); }),
               StatusIs(StatusCode::kInternal, HasSubstr("web-a: failed: its removal goes on")));
   EXPECT_TRUE(IsMarked("web-a"));
@@ -337,15 +338,13 @@ TEST_F(AcceptanceTest, L6_a_removal_whose_node_is_not_ready_any_more_goes_on_and
 }
 
 TEST_F(AcceptanceTest, C16_systems_that_are_silent_are_asked_again_until_the_call_ends) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   const auto silence = [&] {
     Always("list virtualmachines", Failed());
     clock_.After(seconds(30), [&] { Next("list virtualmachines", Fault::None()); });
   };
   EXPECT_THAT(Run(ToRemove({"web-a"}), silence), IsOk());
-  AddVm("web-b");
-  HoldLease({"web-b"});
+  AddNamed({"web-b"});
   clock_.After(seconds(30), [&] { client_.Cancel(runtime::CancelReason::kClient); });
   Always("update drain", Failed());
   EXPECT_THAT(Run(ToRemove({"web-b"})), StatusIs(StatusCode::kCancelled));

@@ -2,7 +2,6 @@
 #include "execution/creation.h"
 
 #include "nomad_harvester/base/encoding.h"
-#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/template_check.h"
 
 #include "pool_fixture.h"
@@ -382,30 +381,6 @@ TEST_F(CreationTest, C10_a_secret_is_kept_while_its_vm_exists_or_that_cannot_be_
   Next("get virtualmachines", Failed());
   EXPECT_FALSE(Clear().ok());
   EXPECT_EQ(cluster_.Secrets().size(), 1U);
-}
-
-TEST_F(CreationTest, R4_a_vm_that_an_interrupted_replacement_made_is_taken_over) {
-  const auto plan = Prepare();
-  ASSERT_THAT(plan, IsOk());
-  Observation observation;
-  observation.now = clock_.WallNow();
-  const PoolSnapshot snapshot{.key = Deps().key,
-                              .seen = std::make_shared<const Snapshot>(std::move(observation)),
-                              .policy = policy_};
-  CreationPlan replacing = *plan;
-  replacing.halted = true;
-  PlannedCreation creation{.name = "web-a", .action_id = "act"};
-  creation.replaces = harvester::Replaces{.vm = "web-old",
-                                          .uid = "uid-old",
-                                          .reason = {ReplaceKind::kDrifted},
-                                          .start = "RerunOnFailure"};
-  ASSERT_THAT(MakeVm(context(), Deps(), replacing, creation, "act", snapshot), IsOk());
-  EXPECT_EQ(cluster_.Vm("web-a")["spec"]["runStrategy"], "Halted");
-  creation.replaces.reset();
-  ASSERT_THAT(MakeVm(context(), Deps(), *plan, creation, "act", snapshot), IsOk());
-  const nlohmann::json vm = cluster_.Vm("web-a");
-  EXPECT_FALSE(vm["metadata"]["annotations"].contains(harvester::kReplacesAnnotation));
-  EXPECT_EQ(vm["spec"]["runStrategy"], "RerunOnFailure");
 }
 
 TEST_F(CreationTest, L7_an_introduction_token_is_looked_after_at_half_its_time_and_not_more_often) {

@@ -63,13 +63,6 @@ class ExecutorTest : public PoolFixture {
   std::string gone_node_;
 };
 
-TEST_F(ExecutorTest, C7_a_victims_node_is_read_before_its_mark_and_before_its_drain) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
-  EXPECT_EQ(MarkNow("web-a").verdict, Verdict::kDone);
-  EXPECT_EQ(Sent(), (Strings{"get node", "patch virtualmachines", "get node", "update drain"}));
-}
-
 TEST_F(ExecutorTest, C5_each_step_sends_the_reads_of_its_spec_and_then_one_write) {
   const auto stop = [&](const std::string& vm) {
     Mark(vm);
@@ -130,8 +123,7 @@ TEST_F(ExecutorTest, C5_each_step_sends_the_reads_of_its_spec_and_then_one_write
 }
 
 TEST_F(ExecutorTest, C5_a_deletion_names_the_uid_and_the_version_that_it_has_just_read) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Idle("a");
   nlohmann::json read;
   EXPECT_EQ(Act("a", Row::kMarkedIdle,
@@ -147,8 +139,7 @@ TEST_F(ExecutorTest, C5_a_deletion_names_the_uid_and_the_version_that_it_has_jus
 }
 
 TEST_F(ExecutorTest, C5_a_read_that_fails_or_is_refused_ends_the_deletion_before_its_write) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Idle("a");
   const Strings reads = {"list nodes", "get node", "list node-allocations", "get virtualmachines"};
   for (const std::string& read : reads) {
@@ -164,8 +155,7 @@ TEST_F(ExecutorTest, C5_a_read_that_fails_or_is_refused_ends_the_deletion_before
 }
 
 TEST_F(ExecutorTest, C5_what_has_changed_since_the_look_is_not_wanted_and_nothing_is_written) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   const std::vector<std::function<void()>> changes = {
       [&] { cluster_.SetEligible(NodeOf("a"), true); },
       [&] { cluster_.EditAnnotation("a", harvester::kProtectAnnotation, "true"); },
@@ -182,8 +172,7 @@ TEST_F(ExecutorTest, C5_what_has_changed_since_the_look_is_not_wanted_and_nothin
 }
 
 TEST_F(ExecutorTest, C5_a_vm_that_is_gone_is_not_wanted_and_one_of_its_name_is_not_touched) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Idle("a");
   const auto remove = [&] {
     cluster_.DeleteVmByHand("a");
@@ -228,8 +217,7 @@ TEST_F(ExecutorTest, C9_a_drain_that_an_operator_has_begun_since_the_look_is_not
 }
 
 TEST_F(ExecutorTest, C5_a_vm_is_not_deleted_for_another_node_than_the_one_that_was_decided_on) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Mark("a");
   cluster_.SetNodeStatus(NodeOf("a"), "down");
   Observation();
@@ -243,8 +231,7 @@ TEST_F(ExecutorTest, C5_a_vm_is_not_deleted_for_another_node_than_the_one_that_w
 }
 
 TEST_F(ExecutorTest, C5_a_change_after_the_last_read_is_a_conflict_and_the_vm_stands) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Idle("a");
   const Effect effect = Act("a", Row::kMarkedIdle, [&] {
     After("get virtualmachines", [&] { cluster_.EditAnnotation("a", "note", "late"); });
@@ -254,8 +241,7 @@ TEST_F(ExecutorTest, C5_a_change_after_the_last_read_is_a_conflict_and_the_vm_st
 }
 
 TEST_F(ExecutorTest, C16_nothing_is_sent_for_a_client_that_went_away) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Idle("a");
   const Effect effect =
       Act("a", Row::kMarkedIdle, [&] { client_.Cancel(runtime::CancelReason::kClient); });
@@ -264,8 +250,7 @@ TEST_F(ExecutorTest, C16_nothing_is_sent_for_a_client_that_went_away) {
 }
 
 TEST_F(ExecutorTest, C9_a_drain_gets_the_time_that_is_left_and_names_vm_action_and_pool) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Mark("a", [](harvester::Mark& mark) { mark.ignore_system = mark.purge = true; });
   clock_.Advance(minutes(5));
   EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
@@ -282,8 +267,7 @@ TEST_F(ExecutorTest, C9_a_drain_gets_the_time_that_is_left_and_names_vm_action_a
 }
 
 TEST_F(ExecutorTest, L3_the_drain_of_a_broken_vm_begins_however_late_it_is_accepted) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   policy_.ready_drivers = {"podman"};
   cluster_.EditAnnotation("a", harvester::kReadyAtAnnotation, harvester::kNotReadyYet);
   Mark("a", [](harvester::Mark& mark) { mark.reason = harvester::MarkReason::kBroken; });
@@ -294,8 +278,7 @@ TEST_F(ExecutorTest, L3_the_drain_of_a_broken_vm_begins_however_late_it_is_accep
 }
 
 TEST_F(ExecutorTest, C4_a_drain_says_that_its_node_was_ineligible_before) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Mark("a");
   cluster_.SetEligible(NodeOf("a"), false);
   EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
@@ -303,8 +286,7 @@ TEST_F(ExecutorTest, C4_a_drain_says_that_its_node_was_ineligible_before) {
 }
 
 TEST_F(ExecutorTest, C9_a_drain_whose_reply_is_lost_is_posted_once) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Mark("a");
   EXPECT_EQ(
       Act("a", Row::kMarkedStartDrain, [&] { Next("update drain", Fault::DropReply()); }).verdict,
@@ -313,8 +295,7 @@ TEST_F(ExecutorTest, C9_a_drain_whose_reply_is_lost_is_posted_once) {
 }
 
 TEST_F(ExecutorTest, C8_every_roll_back_leaves_a_note_with_the_time_and_the_reason) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   Mark("a");
   const Decisions& decisions = Observation();
   const Step step{
@@ -326,9 +307,8 @@ TEST_F(ExecutorTest, C8_every_roll_back_leaves_a_note_with_the_time_and_the_reas
             base::FormatRfc3339(decisions.snapshot().now()) + " it was protected");
 }
 
-TEST_F(ExecutorTest, C4_a_victim_is_marked_for_its_node_before_the_drain_begins) {
-  AddVm("a");
-  HoldLease({"a"});
+TEST_F(ExecutorTest, C4_C7_a_victims_node_is_read_before_its_mark_and_before_its_drain) {
+  AddNamed({"a"});
   EXPECT_EQ(MarkNow("a").verdict, Verdict::kDone);
   EXPECT_THAT(Sent(), ElementsAre("get node", "patch virtualmachines", "get node", "update drain"));
   const auto mark = harvester::ParseMark(Annotation("a", harvester::kScaleInAnnotation));
@@ -339,8 +319,7 @@ TEST_F(ExecutorTest, C4_a_victim_is_marked_for_its_node_before_the_drain_begins)
 }
 
 TEST_F(ExecutorTest, C4_a_mark_stands_although_its_drain_does_not_begin) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   EXPECT_EQ(MarkNow("a", [&] { Next("update drain", RefusedByNomad()); }).verdict, Verdict::kDone);
   EXPECT_TRUE(IsMarked("a"));
   EXPECT_EQ(Logged("INFO Could not start the drain; retrying"), 1U);
@@ -360,25 +339,20 @@ TEST_F(ExecutorTest, C15_a_victim_without_a_node_is_marked_only_by_the_word_of_i
   EXPECT_THAT(Sent(), ElementsAre(keys, "patch virtualmachines"));
 }
 
-// The first attempt failed, and the API server that answers the second one is far ahead.
-TEST_F(ExecutorTest, C9_one_wrong_clock_shortens_no_drain) {
-  AddVm("a");
-  HoldLease({"a"});
-  Mark("a");
-  cluster_.SetClockSkews({minutes(14) + seconds(50)});
-  EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
-  EXPECT_EQ(Body("update drain")["DrainSpec"]["Deadline"],
-            std::chrono::nanoseconds(minutes(15)).count());
-}
-
-TEST_F(ExecutorTest, C9_a_clock_that_is_behind_prolongs_no_drain) {
-  AddVm("a");
-  HoldLease({"a"});
-  Mark("a");
-  cluster_.SetClockSkews({-minutes(30)});
-  EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
-  EXPECT_EQ(Body("update drain")["DrainSpec"]["Deadline"],
-            std::chrono::nanoseconds(minutes(15)).count());
+// The first attempt failed, and the API server that answers the second one has another time.
+TEST_F(ExecutorTest, C9_one_wrong_clock_neither_shortens_nor_prolongs_a_drain) {
+  AddNamed({"a", "b"});
+  const std::map<std::string, base::Duration> skews = {{"a", minutes(14) + seconds(50)},
+                                                       {"b", -minutes(30)}};
+  for (const auto& [vm, skew] : skews) {
+    Mark(vm);
+    cluster_.SetClockSkews({skew});
+    EXPECT_EQ(Act(vm, Row::kMarkedStartDrain).verdict, Verdict::kDone);
+    EXPECT_EQ(Body("update drain")["DrainSpec"]["Deadline"],
+              std::chrono::nanoseconds(minutes(15)).count())
+        << vm;
+    cluster_.SetClockSkews({});
+  }
 }
 
 TEST_F(ExecutorTest, L5_an_unsuitable_victim_is_not_marked_and_says_why) {
@@ -407,8 +381,7 @@ TEST_F(ExecutorTest, L5_an_unsuitable_victim_is_not_marked_and_says_why) {
 }
 
 TEST_F(ExecutorTest, L5_a_victim_whose_name_has_passed_to_another_node_is_not_marked) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   cluster_.SetNodeStatus(cluster_.AddForeignNode({.name = "a", .node_class = "web"}), "down");
   const Effect effect = MarkNow("a", [&] {
     cluster_.ReRegister(NodeOf("a"), [](simulator::NodeSpec& node) { node.name = "renamed"; });
@@ -419,8 +392,7 @@ TEST_F(ExecutorTest, L5_a_victim_whose_name_has_passed_to_another_node_is_not_ma
 }
 
 TEST_F(ExecutorTest, L5_a_victim_whose_node_cannot_be_read_or_that_has_changed_is_not_marked) {
-  AddVm("a");
-  HoldLease({"a"});
+  AddNamed({"a"});
   EXPECT_EQ(MarkNow("a", [&] { Next("get node", Failed()); }).verdict, Verdict::kFailed);
   EXPECT_EQ(MarkNow("a", [&] { cluster_.EditAnnotation("a", "note", "changed"); }).verdict,
             Verdict::kConflict);

@@ -18,12 +18,14 @@ constexpr char kClaim[] = "web-a-disk-0-abcde";
 
 class SweepTest : public PoolFixture {
  protected:
-  SweepResult Sweep(const SweepScope& scope = {}) {
+  SweepResult Sweep(bool dry_run = false) {
     Forget();
-    auto swept = SweepLeftovers(context(), Deps(), scope);
+    auto swept = SweepLeftovers(context(), Deps(), dry_run);
     EXPECT_THAT(swept, IsOk());
     return swept.ok() ? *std::move(swept) : SweepResult{};
   }
+  // The pool's loop has found that this VM is gone.
+  void Gone(const std::string& vm) { troubles_.gone_since[vm] = clock_.Now(); }
   void PutClaim(const std::string& name, const std::string& pool = "web",
                 const json& finalizers = json::array()) {
     json claim = {
@@ -60,7 +62,7 @@ TEST_F(SweepTest, C10_vms_are_listed_after_what_may_belong_to_them_and_each_list
        {"list persistentvolumeclaims", "list secrets", "list virtualmachines"}) {
     Forget();
     Next(list, Failed());
-    EXPECT_FALSE(SweepLeftovers(context(), Deps(), {}).ok());
+    EXPECT_FALSE(SweepLeftovers(context(), Deps(), /*dry_run=*/false).ok());
     EXPECT_EQ(Last(), list);
   }
   EXPECT_THAT(Claims(), ElementsAre(kClaim));
@@ -78,7 +80,9 @@ TEST_F(SweepTest, C10_a_volume_is_deleted_by_label_or_if_it_was_seen_on_a_marked
   PutClaim("web-d-disk-0-abcde", "another");  // of another pool
   PutClaim("data");
   PutClaim("data");
-  Sweep({.deleted = {"web-b"}, .seen_claims = {{"web-b-disk-0-abcde", "web-b"}}});
+  Gone("web-b");
+  troubles_.seen_claims["web-b-disk-0-abcde"] = "web-b";
+  Sweep();
   EXPECT_THAT(Claims(), testing::UnorderedElementsAre("web-c-disk-0-abcde", "web-d-disk-0-abcde",
                                                       "data", "web-b-disk-1-abcde"));
 }
@@ -110,7 +114,8 @@ TEST_F(SweepTest, C10_a_delete_names_the_uid_that_was_listed) {
   PutSecret("web-b");
   const std::string claim = support::UidOf(cluster_.Claims().at(0));
   const std::string secret = support::UidOf(cluster_.Secrets().at(0));
-  Sweep({.named_by_action = {"web-b"}});
+  HoldLease({"web-b"});
+  Sweep();
   EXPECT_EQ(Body("delete persistentvolumeclaims")["preconditions"]["uid"], claim);
   EXPECT_EQ(Body("delete secrets")["preconditions"]["uid"], secret);
 }
@@ -118,16 +123,17 @@ TEST_F(SweepTest, C10_a_delete_names_the_uid_that_was_listed) {
 TEST_F(SweepTest, C10_a_vm_that_is_used_that_appears_or_that_cannot_be_read_keeps_everything) {
   PutClaim(kClaim);
   PutSecret("web-a");
-  const SweepScope scope{.named_by_action = {"web-a"}, .deleted = {"web-a"}};
+  HoldLease({"web-a"});
+  Gone("web-a");
   Next("get virtualmachines", Failed());
-  EXPECT_THAT(Sweep(scope).left, IsEmpty());
+  EXPECT_THAT(Sweep().left, IsEmpty());
   EXPECT_EQ(Count("get virtualmachines"), 1U) << "it is asked once for volume and Secret";
   EXPECT_THAT(Effects(), IsEmpty());
   json vm = {{"apiVersion", "kubevirt.io/v1"},
              {"kind", "VirtualMachine"},
              {"metadata", {{"namespace", "nomad"}, {"name", "web-a"}}}};
   After("list virtualmachines", [&] { cluster_.PutObject(vm); });
-  Sweep(scope);
+  Sweep();
   EXPECT_THAT(Effects(), IsEmpty());
   // Another VM uses the volume.
   PutClaim("web-b-disk-0-abcde");
@@ -135,7 +141,8 @@ TEST_F(SweepTest, C10_a_vm_that_is_used_that_appears_or_that_cannot_be_read_keep
   vm["spec"]["template"]["spec"]["volumes"] = json::array(
       {{{"name", "d"}, {"persistentVolumeClaim", {{"claimName", "web-b-disk-0-abcde"}}}}});
   cluster_.PutObject(vm);
-  Sweep({.deleted = {"web-a", "web-b"}});
+  Gone("web-b");
+  Sweep();
   EXPECT_THAT(Effects(), IsEmpty());
 }
 
@@ -143,7 +150,8 @@ TEST_F(SweepTest, C10_a_secret_that_no_action_names_is_garbage_after_ten_minutes
   PutSecret("web-a");
   PutSecret("web-b");
   PutSecret("web-d", "another");
-  Sweep({.named_by_action = {"web-a"}});
+  HoldLease({"web-a"});
+  Sweep();
   EXPECT_THAT(Secrets(), testing::UnorderedElementsAre("web-b-cloudinit", "web-d-cloudinit"));
   clock_.Advance(minutes(10) + seconds(1));
   Sweep();
@@ -178,7 +186,8 @@ TEST_F(SweepTest, L1_a_volume_that_is_refused_holds_up_neither_secret_nor_other_
   PutClaim("web-b-disk-0-abcde");
   PutSecret("web-a");
   Next("delete persistentvolumeclaims", Refused());
-  const SweepResult swept = Sweep({.deleted = {"web-a"}});
+  Gone("web-a");
+  const SweepResult swept = Sweep();
   EXPECT_THAT(Claims(), ElementsAre(kClaim));
   EXPECT_THAT(Secrets(), IsEmpty());
   ASSERT_TRUE(swept.left.contains("web-a"));
@@ -214,8 +223,9 @@ TEST_F(SweepTest, L2_a_refused_volume_waits_and_is_one_warning_and_one_at_each_d
 TEST_F(SweepTest, L4_a_volume_that_is_being_deleted_is_left_and_not_deleted_again) {
   PutClaim(kClaim, "web", {"kubernetes.io/pvc-protection"});
   cluster_.HangClaim(kClaim);
-  Sweep({.deleted = {"web-a"}});
-  const SweepResult again = Sweep({.deleted = {"web-a"}});
+  Gone("web-a");
+  Sweep();
+  const SweepResult again = Sweep();
   EXPECT_THAT(Effects(), IsEmpty());
   EXPECT_THAT(again.left.at("web-a").what, HasSubstr("(being deleted)"));
   EXPECT_FALSE(again.left.at("web-a").in_trouble) << "it only needs time";
@@ -225,10 +235,11 @@ TEST_F(SweepTest, C13_a_dry_run_reports_and_sends_only_reads) {
   PutClaim(kClaim);
   PutSecret("web-a");
   Always("delete secrets", Refused());
-  Sweep({.named_by_action = {"web-a"}});
+  HoldLease({"web-a"});
+  Sweep();
   events_.clear();
   PutClaim(kClaim);
-  const SweepResult swept = Sweep({.named_by_action = {"web-a"}, .dry_run = true});
+  const SweepResult swept = Sweep(/*dry_run=*/true);
   EXPECT_THAT(Effects(), IsEmpty());
   EXPECT_EQ(events_.size(), 2U) << "what waits for its next attempt is reported, too";
   EXPECT_TRUE(swept.left.contains("web-a"));
@@ -238,7 +249,8 @@ TEST_F(SweepTest, T1_only_what_nobody_expected_is_logged_at_info) {
   PutClaim(kClaim);
   PutClaim("web-b-disk-0-abcde");
   PutSecret("web-a");
-  Sweep({.deleted = {"web-a"}});
+  Gone("web-a");
+  Sweep();
   EXPECT_THAT(Log(), ElementsAre("INFO Deleting a leftover volume"));
   EXPECT_THAT(sink_->Text(), HasSubstr("web-b-disk-0-abcde"));
 }

@@ -170,6 +170,11 @@ class PoolFixture : public testing::Test {
     if (!names.empty()) Store(record);
     Forget();
   }
+  // VMs that are named by that action.
+  void AddNamed(const Strings& vms) {
+    for (const std::string& vm : vms) AddVm(vm);
+    HoldLease({vms.begin(), vms.end()});
+  }
   void Store(const PoolRecord& record) {
     EXPECT_THAT(lease_.Store(hold_->context(), record), support::IsOk());
   }

@@ -39,6 +39,7 @@ class LeaseRenewalTest : public LeaseFixture {
   static PoolRecord RecordOf(std::int64_t nanoseconds) {
     return {.last_event = base::WallTime(std::chrono::nanoseconds(nanoseconds))};
   }
+  bool ReleaseWith(const PoolRecord& last) { return lease_->Release(context_, &last); }
   bool Stored(std::int64_t nanoseconds) const {
     return ParsePoolRecord(Lease(), log::Logger()).last_event == RecordOf(nanoseconds).last_event;
   }
@@ -359,12 +360,11 @@ TEST_F(LeaseRenewalTest, releasing_empties_the_holder_by_resource_version_and_ke
 }
 
 TEST_F(LeaseRenewalTest, S4_releasing_writes_the_last_record_with_the_same_request) {
-  const PoolRecord last = RecordOf(2);
-  EXPECT_TRUE(lease_->Release(context_, &last));
+  EXPECT_TRUE(ReleaseWith(RecordOf(2)));
   EXPECT_EQ(script_.requests().size(), 1U);
   EXPECT_EQ(Lease().holder, "");
   EXPECT_TRUE(Stored(2));
-  EXPECT_EQ(lease_->record().last_event, last.last_event);
+  EXPECT_EQ(lease_->record(), RecordOf(2));
   ASSERT_THAT(Acquire(*lease_), IsOk());
   EXPECT_EQ(script_.Count("get"), 0U) << "it is known to be free";
 }
@@ -372,24 +372,21 @@ TEST_F(LeaseRenewalTest, S4_releasing_writes_the_last_record_with_the_same_reque
 TEST_F(LeaseRenewalTest, L9_while_a_write_may_take_effect_the_last_record_is_written_alone) {
   lease_->permit()->WriteBegan();
   lease_->permit()->WriteEnded(/*abandoned=*/true);
-  const PoolRecord last = RecordOf(2);
-  EXPECT_TRUE(lease_->Release(context_, &last));
+  EXPECT_TRUE(ReleaseWith(RecordOf(2)));
   EXPECT_EQ(Lease().holder, "me");
   EXPECT_TRUE(Stored(2));
 }
 
 TEST_F(LeaseRenewalTest, S4_a_last_record_that_cannot_be_written_is_a_warning) {
   script_.Always("patch", Fault::Answer(503));
-  const PoolRecord last = RecordOf(2);
-  EXPECT_FALSE(lease_->Release(context_, &last));
+  EXPECT_FALSE(ReleaseWith(RecordOf(2)));
   EXPECT_EQ(Warnings(), 1U);
   EXPECT_FALSE(lease_->held());
 }
 
 TEST_F(LeaseRenewalTest, S4_a_last_record_whose_reply_was_lost_is_stored) {
   script_.Next("patch", Fault::DropReply());
-  const PoolRecord last = RecordOf(2);
-  EXPECT_TRUE(lease_->Release(context_, &last));
+  EXPECT_TRUE(ReleaseWith(RecordOf(2)));
   EXPECT_EQ(Lease().holder, "");
   EXPECT_TRUE(Stored(2));
   EXPECT_EQ(Warnings(), 0U) << sink_->Text();
@@ -397,17 +394,15 @@ TEST_F(LeaseRenewalTest, S4_a_last_record_whose_reply_was_lost_is_stored) {
 
 TEST_F(LeaseRenewalTest, S4_a_lease_whose_last_record_is_refused_is_released_without_it) {
   script_.Next("patch", Fault::Answer(422));
-  const PoolRecord last = RecordOf(2);
-  EXPECT_FALSE(lease_->Release(context_, &last));
+  EXPECT_FALSE(ReleaseWith(RecordOf(2)));
   EXPECT_EQ(Lease().holder, "");
   EXPECT_FALSE(Stored(2));
   EXPECT_EQ(Warnings(), 1U);
 }
 
 TEST_F(LeaseRenewalTest, C11_a_last_record_is_never_written_over_another_process) {
-  const PoolRecord last = RecordOf(2);
   Hold("other", ServerNow());
-  EXPECT_FALSE(lease_->Release(context_, &last));
+  EXPECT_FALSE(ReleaseWith(RecordOf(2)));
   EXPECT_FALSE(Stored(2));
 }
 

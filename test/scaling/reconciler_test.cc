@@ -189,9 +189,7 @@ TEST_F(ReconcilerTest, C10_nothing_is_marked_that_the_lease_could_not_name) {
 }
 
 TEST_F(ReconcilerTest, L1_what_is_refused_is_noted_for_its_vm_and_the_others_are_finished) {
-  AddVm("web-a");
-  AddVm("web-b");
-  HoldLease({"web-a", "web-b"});
+  AddNamed({"web-a", "web-b"});
   Idle("web-a");
   Idle("web-b");
   cluster_.Refuse({.verb = "delete", .resource = "virtualmachines", .name = "web-a"});
@@ -205,8 +203,7 @@ TEST_F(ReconcilerTest, L1_what_is_refused_is_noted_for_its_vm_and_the_others_are
 }
 
 TEST_F(ReconcilerTest, L2_a_step_waits_for_its_next_attempt_from_run_to_run) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Mark("web-a");
   Always("update drain", RefusedByNomad());
   EXPECT_FALSE(Resume().ok());
@@ -221,8 +218,7 @@ TEST_F(ReconcilerTest, L2_a_step_waits_for_its_next_attempt_from_run_to_run) {
 }
 
 TEST_F(ReconcilerTest, L3_the_troubles_of_a_removal_end_with_its_mark) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Mark("web-a");
   Next("update drain", RefusedByNomad());
   EXPECT_FALSE(Resume().ok());
@@ -259,8 +255,7 @@ TEST_F(ReconcilerTest, L3_the_trouble_of_a_mark_ends_when_the_vm_is_not_to_be_ma
 }
 
 TEST_F(ReconcilerTest, C15_a_resumption_ends_after_three_passes_in_which_a_system_is_silent) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Idle("web-a");
   Always("list nodes", RefusedByNomad());
   EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Permission denied")));
@@ -305,8 +300,7 @@ TEST_F(ReconcilerTest, C12_a_failed_join_is_recorded_although_the_look_for_lefto
 }
 
 TEST_F(ReconcilerTest, C12_a_kill_after_the_roll_back_of_a_removal_leaves_its_back_off) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Mark("web-a");
   cluster_.EditAnnotation("web-a", harvester::kProtectAnnotation, "true");
   After("patch virtualmachines", [&] { client_.Cancel(runtime::CancelReason::kClient); });
@@ -319,8 +313,7 @@ TEST_F(ReconcilerTest, C12_a_kill_after_the_roll_back_of_a_removal_leaves_its_ba
 
 TEST_F(ReconcilerTest,
        C12_a_removal_whose_short_deadline_ends_while_its_drain_is_refused_is_refused) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Mark("web-a",
        [&](harvester::Mark& mark) { mark.drain_deadline.at = clock_.WallNow() + seconds(20); });
   Always("update drain", RefusedByNomad());
@@ -336,8 +329,7 @@ TEST_F(ReconcilerTest,
 }
 
 TEST_F(ReconcilerTest, C12_a_removal_whose_deadline_ends_without_a_refusal_is_not_refused) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Mark("web-a",
        [&](harvester::Mark& mark) { mark.drain_deadline.at = clock_.WallNow() - seconds(20); });
   Resume().IgnoreError();
@@ -346,8 +338,7 @@ TEST_F(ReconcilerTest, C12_a_removal_whose_deadline_ends_without_a_refusal_is_no
 }
 
 TEST_F(ReconcilerTest, C12_a_removal_that_succeeds_ends_the_back_off_of_removals) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   PoolRecord record = lease_.record();
   record.back_off["refused"] = {.failures = 3, .retry_at = clock_.WallNow() + minutes(2)};
   Store(record);
@@ -358,9 +349,7 @@ TEST_F(ReconcilerTest, C12_a_removal_that_succeeds_ends_the_back_off_of_removals
 }
 
 TEST_F(ReconcilerTest, C12_what_an_action_fails_after_a_removal_that_succeeded_is_no_failure) {
-  AddVm("web-a");
-  AddVm("web-b");
-  HoldLease({"web-a", "web-b"});
+  AddNamed({"web-a", "web-b"});
   Idle("web-a");
   Mark("web-b");
   cluster_.HangDrain(NodeOf("web-b"));
@@ -396,8 +385,7 @@ TEST_F(ReconcilerTest, C12_a_failure_counts_once_although_the_reply_to_its_recor
 }
 
 TEST_F(ReconcilerTest, C12_a_roll_back_that_is_refused_counts_once) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Mark("web-a");
   cluster_.EditAnnotation("web-a", harvester::kProtectAnnotation, "true");
   Next("patch virtualmachines", Refused(), 2);
@@ -410,9 +398,7 @@ TEST_F(ReconcilerTest, C12_a_roll_back_that_is_refused_counts_once) {
 }
 
 TEST_F(ReconcilerTest, C12_roll_backs_of_two_actions_that_are_refused_count_once_each) {
-  AddVm("web-a");
-  AddVm("web-b");
-  HoldLease({"web-a", "web-b"});
+  AddNamed({"web-a", "web-b"});
   Mark("web-a");
   Mark("web-b", [](harvester::Mark& mark) { mark.action = "other"; });
   for (const char* const vm : {"web-a", "web-b"}) {
@@ -429,8 +415,7 @@ TEST_F(ReconcilerTest, C12_roll_backs_of_two_actions_that_are_refused_count_once
 }
 
 TEST_F(ReconcilerTest, T1_a_removal_is_logged_although_the_run_that_began_it_was_interrupted) {
-  AddVm("web-a");
-  HoldLease({"web-a"});
+  AddNamed({"web-a"});
   Idle("web-a");
   const runtime::CancelSource run(context());
   After("delete virtualmachines", [&] { run.Cancel(runtime::CancelReason::kClient); });

@@ -43,6 +43,9 @@ constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 
 const base::MonoTime kStart{std::chrono::hours(5)};
 const Retries::Key kDrain{"start-drain", "uid-a"};
+// Two writes of one step.
+const Retries::Key kFirst{"cancel-drain", "uid-a", "node-1"};
+const Retries::Key kSecond{"cancel-drain", "uid-a", "node-2"};
 
 // The waits of an object that fails `times` in a row, each time as soon as it may be tried.
 std::vector<base::Duration> WaitsOf(Retries* retries, int times, const Retries::Key& key = kDrain) {
@@ -131,34 +134,28 @@ TEST_F(RetriesTest, L2_an_acceptance_is_judged_by_an_observation_that_began_afte
 }
 
 TEST_F(RetriesTest, L2_another_node_or_value_of_the_same_step_is_another_write) {
-  const Retries::Key first("cancel-drain", "uid-a", "node-1");
-  const Retries::Key second("cancel-drain", "uid-a", "node-2");
-  Record({.verdict = Verdict::kDone}, seconds(0), first);
-  EXPECT_TRUE(retries_.WasAccepted(first, kStart + seconds(1)));
-  EXPECT_FALSE(retries_.WasAccepted(second, kStart + seconds(1)));
-  Record(WithoutEffect(), seconds(1), first);
-  EXPECT_FALSE(MayTry(seconds(1), second)) << "a step of one object has one pace";
-  Record({.verdict = Verdict::kDone}, seconds(2), second);
-  EXPECT_FALSE(retries_.LacksEffect(second)) << "it is an effect like any other";
+  Record({.verdict = Verdict::kDone}, seconds(0), kFirst);
+  EXPECT_TRUE(retries_.WasAccepted(kFirst, kStart + seconds(1)));
+  EXPECT_FALSE(retries_.WasAccepted(kSecond, kStart + seconds(1)));
+  Record(WithoutEffect(), seconds(1), kFirst);
+  EXPECT_FALSE(MayTry(seconds(1), kSecond)) << "a step of one object has one pace";
+  Record({.verdict = Verdict::kDone}, seconds(2), kSecond);
+  EXPECT_FALSE(retries_.LacksEffect(kSecond)) << "it is an effect like any other";
 }
 
 TEST_F(RetriesTest, L2_a_failure_of_another_write_says_nothing_of_the_effect_of_the_first) {
-  const Retries::Key first("cancel-drain", "uid-a", "node-1");
-  const Retries::Key second("cancel-drain", "uid-a", "node-2");
-  Record({.verdict = Verdict::kDone}, seconds(0), first);
-  Record(Failure(), seconds(1), second);
-  EXPECT_FALSE(retries_.LacksEffect(first));
-  EXPECT_FALSE(retries_.LacksEffect(second));
+  Record({.verdict = Verdict::kDone}, seconds(0), kFirst);
+  Record(Failure(), seconds(1), kSecond);
+  EXPECT_FALSE(retries_.LacksEffect(kFirst));
+  EXPECT_FALSE(retries_.LacksEffect(kSecond));
 }
 
 TEST_F(RetriesTest, L2_another_write_that_follows_one_without_effect_is_judged_by_its_own_effect) {
-  const Retries::Key first("cancel-drain", "uid-a", "node-1");
-  const Retries::Key second("cancel-drain", "uid-a", "node-2");
-  Record({.verdict = Verdict::kDone}, seconds(0), first);
-  Record(WithoutEffect(), seconds(1), first);
-  Record({.verdict = Verdict::kDone}, seconds(2), second);
-  EXPECT_TRUE(retries_.WasAccepted(second, kStart + seconds(3)));
-  EXPECT_FALSE(retries_.WasAccepted(first, kStart + seconds(3)));
+  Record({.verdict = Verdict::kDone}, seconds(0), kFirst);
+  Record(WithoutEffect(), seconds(1), kFirst);
+  Record({.verdict = Verdict::kDone}, seconds(2), kSecond);
+  EXPECT_TRUE(retries_.WasAccepted(kSecond, kStart + seconds(3)));
+  EXPECT_FALSE(retries_.WasAccepted(kFirst, kStart + seconds(3)));
 }
 
 TEST_F(RetriesTest, L2_an_observation_that_began_as_the_write_was_accepted_shows_its_effect) {

@@ -52,6 +52,7 @@ class PoolGate {
  private:
   enum class User { kNobody, kResumption, kScale };
   void Leave();
+  bool WaitForNobody(const runtime::Context& context) NH_REQUIRES(mutex_);
 
   mutable base::Mutex mutex_;
   base::CondVar changed_;

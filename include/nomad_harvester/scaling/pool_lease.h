@@ -141,9 +141,10 @@ class PoolLease {
   };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
-  // Waits until the Lease can be acquired. Sends no request if the Lease was free when this process
-  // last read or released it.
-  absl::Status WaitUntilFree(const runtime::Context& context, LeaseUser user);
+  // Waits until the Lease can be acquired, and returns it; nullopt: it does not exist. Sends no
+  // request if it was free when this process last refreshed or released it.
+  absl::StatusOr<std::optional<kube::Lease>> WaitUntilFree(const runtime::Context& context,
+                                                           LeaseUser user);
   // Waits for the Lease and acquires it. While the resourceVersion of a Lease that was free still
   // matches, no other process has held it since.
   absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
@@ -190,7 +191,7 @@ class PoolLease {
 
   mutable base::Mutex mutex_;
   bool held_ NH_GUARDED_BY(mutex_) = false;
-  mutable bool absent_ NH_GUARDED_BY(mutex_) = false;
+  bool absent_ NH_GUARDED_BY(mutex_) = false;
   bool known_ NH_GUARDED_BY(mutex_) = false;
   std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // counts holds begun, and holds ended by Release
   std::string resource_version_ NH_GUARDED_BY(mutex_);
@@ -199,8 +200,8 @@ class PoolLease {
   // Our clock when server_time_ was recorded.
   mutable base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
-  // The Lease as it was without a holder, or with one that has stopped renewing.
-  mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);
+  // The Lease as it was without a holder.
+  std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
   std::string why_lost_ NH_GUARDED_BY(mutex_);
   absl::Status renewal_problem_ NH_GUARDED_BY(mutex_);  // of the last attempt

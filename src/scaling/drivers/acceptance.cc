@@ -6,6 +6,7 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/text.h"
+#include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "execution/executor.h"
@@ -20,6 +21,14 @@ using Entry = Decisions::Entry;
 // The wait before a write that was not answered is repeated; it doubles.
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kMaxWait = std::chrono::seconds(8);
+
+// True if a failed creation may succeed when repeated under the same name. False for our own
+// errors, such as in a template, and for a name that another object has.
+bool MayRepeatCreation(const absl::Status& failed) {
+  if (kube::IsAlreadyExists(failed)) return false;
+  return kube::GetKubeError(failed).has_value() || absl::IsUnavailable(failed) ||
+         absl::IsDeadlineExceeded(failed);
+}
 
 }  // namespace
 
@@ -290,12 +299,27 @@ Effect Acceptance::Make(const runtime::Context& context, const PoolSnapshot& sna
     deps_.logger.Info("Creating a VM", {{"vm", creation.name}, {"action_id", creation.action_id}});
   }
   if (creation.action_id != action_id_ && !outcome->cleared) {
+    // Once: a repetition would remove the Secret of a VM whose creation was sent and is only
+    // delayed.
     const absl::Status cleared = ClearLeftoverSecret(context, deps_, creation.name);
     if (!cleared.ok()) return EffectOf(cleared);
     outcome->cleared = true;
   }
-  auto created = MakeVm(context, deps_, *creation_, creation, action_id_, snapshot);
+  auto created = CreateVm(context, deps_, *creation_, creation, snapshot.now());
   if (!created.ok()) return EffectOf(created.status());
+  if (created->replacement.has_value()) {
+    const absl::Status counted =
+        EndReplacement(context, deps_, *created->replacement, /*is_removed=*/false,
+                       snapshot.policy->join_timeout, snapshot.now());
+    if (!counted.ok()) return EffectOf(counted);
+    deps_.logger.Info("A Scale takes over a VM that was made to replace another one",
+                      {{"vm", creation.name},
+                       {"replaces", created->replacement->replaces->vm},
+                       {"action_id", action_id_}});
+  }
+  deps_.PostEvent(EventOfCreation(creation.name, created->uid, snapshot, creation.action_id,
+                                  deps_.agents_reason));
+  deps_.metrics().Created(creation.action_id != action_id_);
   outcome->created = *std::move(created);
   return {Verdict::kDone};
 }
@@ -318,7 +342,7 @@ void Acceptance::ConcludeMake(const Effect& effect, Outcome* outcome) {
     case Verdict::kConflict:
     case Verdict::kFailed:
       // The POST is repeated with the same name until it is answered (rule C3).
-      if (MayRepeatCreation(effect)) break;
+      if (MayRepeatCreation(effect.status)) break;
       [[fallthrough]];
     case Verdict::kRefused:
     case Verdict::kUnsuitable:

@@ -2,6 +2,7 @@
 #include "drivers/background.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -10,7 +11,6 @@
 #include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/status_report.h"
 
-#include "absl/cleanup/cleanup.h"
 #include "drivers/resumption.h"
 #include "execution/pool_metrics.h"
 #include "rules/pool_record.h"
@@ -63,25 +63,9 @@ bool AwaitsJoin(const PoolSnapshot& snapshot) {
 
 }  // namespace
 
-bool Background::Tasks::Begin() {
-  base::MutexLock lock(mutex_);
-  if (closed_) return false;
-  ++running_;
-  return true;
-}
-
-void Background::Tasks::End() {
-  {
-    base::MutexLock lock(mutex_);
-    --running_;
-  }
-  changed_.NotifyAll();
-}
-
-void Background::Tasks::Close() {
-  base::MutexLock lock(mutex_);
-  closed_ = true;
-  changed_.Wait(mutex_, [this]() NH_REQUIRES(mutex_) { return running_ == 0; });
+Background::~Background() {
+  self_.reset();
+  ended_->get_future().wait();
 }
 
 void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot) {
@@ -202,10 +186,9 @@ void Background::ReportUnclaimed(const Session& session, const PoolSnapshot& sna
 bool Background::Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
                        std::string work) {
   const absl::Status submitted =
-      options_.background->Submit([this, tasks = tasks_, session, pool, work = std::move(work)] {
-        if (!tasks->Begin()) return;
-        const absl::Cleanup end = [&tasks] { tasks->End(); };
-        Run(*session, pool, work);
+      options_.background->Submit([background = while_it_exists_, session, pool, work] {
+        const std::shared_ptr<Background> self = background.lock();
+        if (self != nullptr) self->Run(*session, pool, work);
       });
   if (submitted.ok()) return true;
   pools_.LoggerOf(*pool).Debug("The queue for background work is full; trying again later",

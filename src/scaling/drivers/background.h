@@ -5,6 +5,7 @@
 #define NOMAD_HARVESTER_SCALING_BACKGROUND_H_
 
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,8 +30,8 @@ class Background {
   Background(const ServiceOptions& options, Pools& pools, runtime::Context root,
              CurrentSession session)
       : options_(options), pools_(pools), root_(std::move(root)), session_(std::move(session)) {}
-  // Waits for running work. Cancel `root` first.
-  ~Background() { tasks_->Close(); }
+  // Waits for running work; what is queued will find this object gone. Cancel `root` first.
+  ~Background();
 
   // If the snapshot's pool has unfinished work, starts a resumption as a background task, unless
   // the pool is in use or its next round is not due yet.
@@ -47,23 +48,6 @@ class Background {
   void ReportUnclaimed(const Session& session, const PoolSnapshot& snapshot);
 
  private:
-  // Counts running tasks. Outlives the Background, because the executor may still have tasks queued
-  // when that is destroyed.
-  class Tasks {
-   public:
-    // False: no task may start any more. After true, End must follow.
-    bool Begin();
-    void End();
-    // Prevents further tasks from starting, and waits for running ones.
-    void Close();
-
-   private:
-    base::Mutex mutex_;
-    base::CondVar changed_;
-    bool closed_ NH_GUARDED_BY(mutex_) = false;
-    int running_ NH_GUARDED_BY(mutex_) = 0;
-  };
-
   struct UnclaimedWork {
     base::MonoTime since{};
     bool told = false;
@@ -88,7 +72,10 @@ class Background {
   const CurrentSession session_;
   base::Mutex mutex_;
   std::map<PoolKey, UnclaimedWork> unclaimed_ NH_GUARDED_BY(mutex_);
-  const std::shared_ptr<Tasks> tasks_ = std::make_shared<Tasks>();
+  const std::shared_ptr<std::promise<void>> ended_ = std::make_shared<std::promise<void>>();
+  // Shared with running tasks, and owns nothing: its last user ends the wait of the destructor.
+  std::shared_ptr<Background> self_{this, [ended = ended_](Background*) { ended->set_value(); }};
+  const std::weak_ptr<Background> while_it_exists_{self_};
   base::Mutex alarms_mutex_;
   // Only for pools with unfinished work. The last member, because an alarm uses the others.
   std::map<PoolKey, std::unique_ptr<runtime::PeriodicTask>> alarms_ NH_GUARDED_BY(alarms_mutex_);

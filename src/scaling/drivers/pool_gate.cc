@@ -28,11 +28,7 @@ absl::StatusOr<std::unique_ptr<PoolGate::Guard>> PoolGate::EnterForScale(
   if (interrupts) {
     scale_waits_ = true;
     guard_->Cancel(runtime::CancelReason::kTakenOver);
-    const auto idle = [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; };
-    const auto deadline = context.deadline();
-    const bool entered = deadline.has_value()
-                             ? changed_.WaitUntil(mutex_, context.stop_token(), *deadline, idle)
-                             : changed_.Wait(mutex_, context.stop_token(), idle);
+    const bool entered = WaitForNobody(context);
     scale_waits_ = false;
     if (!entered) {
       const absl::Status why = context.Check();
@@ -74,10 +70,13 @@ void PoolGate::Cancel(runtime::CancelReason reason) {
 
 bool PoolGate::WaitUntilIdle(const runtime::Context& context) {
   base::MutexLock lock(mutex_);
-  const auto idle = [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; };
-  const auto deadline = context.deadline();
-  return deadline.has_value() ? changed_.WaitUntil(mutex_, context.stop_token(), *deadline, idle)
-                              : changed_.Wait(mutex_, context.stop_token(), idle);
+  return WaitForNobody(context);
+}
+
+bool PoolGate::WaitForNobody(const runtime::Context& context) {
+  return changed_.WaitUntil(mutex_, context.stop_token(),
+                            context.deadline().value_or(base::MonoTime::max()),
+                            [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; });
 }
 
 }  // namespace nomad_harvester::scaling

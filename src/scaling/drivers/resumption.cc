@@ -78,7 +78,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
   const PoolSnapshot& snapshot = loop.last()->snapshot();
   KnownTemplate& known = deps.backlog.new_vms;
   if (TemplateIsDue(snapshot, deps.lease.record(), known, deps.clock.Now())) {
-    UpdateCurrentTemplate(context.WithTimeout(kTemplateReadLimit), deps, policy, &known.current);
+    UpdateCurrentTemplate(context.WithTimeout(kTemplateReadLimit), deps, policy);
     known.read_at = deps.clock.Now();  // a failure is retried as late
   }
   auto [vms, blocked_reason] = QueueFor(snapshot, deps);

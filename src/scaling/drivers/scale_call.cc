@@ -135,14 +135,11 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
   result_.plan = {.from = CountOf(snapshot), .desired = request_.count, .to = request_.count};
   if (request_.count >= result_.plan->from) return absl::OkStatus();
-  // What the policy's strategy needs, and what can refuse the removal, all at once.
   absl::StatusOr<AllocationList> allocations = AllocationList{};
-  std::vector<std::function<void()>> reads = {
-      [&] { rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); },
-      [&] {
-        inputs_.cordoned_hosts =
-            deps_.hosts.ListCordoned(context.WithTimeout(kHostsLimit), EvacuatesHosts(policy_));
-      }};
+  std::vector<std::function<void()>> reads = {[&] {
+    inputs_.cordoned_hosts =
+        deps_.hosts.ListCordoned(context.WithTimeout(kHostsLimit), EvacuatesHosts(policy_));
+  }};
   if (nodepool::NeedsAllocations(policy_.selector)) {
     reads.emplace_back([&] { allocations = ReadAllocations(context, deps_, snapshot); });
     reads.emplace_back([&] { read_job_ = deps_.nomad().VerifyReadJob(context); });
@@ -154,8 +151,7 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
   inputs_.allocations = std::move(allocations->by_node);
   // What the last growth was made of may be old: the policy can have changed since.
   if (policy_.replace_drifted != config::ReplaceDrifted::kOff && IsMixed(snapshot)) {
-    UpdateCurrentTemplate(context.WithTimeout(kTemplateLimit), deps_, policy_,
-                          &deps_.backlog.new_vms.current);
+    UpdateCurrentTemplate(context.WithTimeout(kTemplateLimit), deps_, policy_);
     inputs_.current_template = deps_.backlog.new_vms.current;
   }
   return absl::OkStatus();
@@ -215,11 +211,8 @@ absl::Status ScaleCall::CheckReadJob(const ScalePlan& plan) const {
       "; grant namespace \"*\" { capabilities = [\"read-job\"] }");
 }
 
-absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) {
-  if (!rules_.has_value()) {
-    rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns);
-  }
-  NH_ASSIGN_OR_RETURN(const kube::AccessRules rules, *rules_);
+absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan,
+                                    const kube::AccessRules& rules) const {
   deps_.backlog.history.SetRights(rules);
   NH_ASSIGN_OR_RETURN(const std::vector<Right> missing,
                       MissingRights(context, *deps_.clients.kube, rules, deps_.key.ns,
@@ -428,17 +421,19 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
   }
   // A removal needs to know where the autoscaler itself runs; growth goes on without (rule C7).
   if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(snapshot.observation().own_node_problem);
+  absl::StatusOr<kube::AccessRules> rules = base::Unavailable("not read");
   CreationSources sources;
   absl::StatusOr<std::string> keys = base::Unavailable("not read");
+  std::vector<std::function<void()>> reads = {
+      [&] { rules = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); }};
   if (!plan.create.empty()) {
-    runtime::CallAtOnce(
-        context, deps_.executor,
-        {[&] { rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); },
-         [&] { sources = ReadSources(context, deps_, policy_); },
-         [&] { keys = deps_.nodes.ReadCluster(context); }});
-    NH_RETURN_IF_ERROR(context.Check());
+    reads.emplace_back([&] { sources = ReadSources(context, deps_, policy_); });
+    reads.emplace_back([&] { keys = deps_.nodes.ReadCluster(context); });
   }
-  NH_RETURN_IF_ERROR(CheckRights(context, plan));
+  runtime::CallAtOnce(context, deps_.executor, reads);
+  NH_RETURN_IF_ERROR(context.Check());
+  NH_RETURN_IF_ERROR(rules);
+  NH_RETURN_IF_ERROR(CheckRights(context, plan, *rules));
   if (plan.direction == Direction::kIn && !request_.mass_loss_over) {
     const MassLoss loss = snapshot.mass_loss();
     if (loss.alarming) {
@@ -706,12 +701,6 @@ absl::StatusOr<ScalePlan> ScaleCall::PlanReplacement(const runtime::Context& con
   return plan;
 }
 
-absl::Status ScaleCall::CheckReplacement(const runtime::Context& context,
-                                         const PoolSnapshot& snapshot, const Replaceable& old) {
-  NH_RETURN_IF_ERROR(CheckReplaced(context, snapshot, old));
-  return PlanReplacement(context, snapshot, old.vm->vm).status();
-}
-
 absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
                                 const Replaceable& old) {
   const harvester::VirtualMachine& vm = old.vm->vm;
@@ -777,7 +766,8 @@ void ScaleCall::ProposeReplacements(const runtime::Context& context, const PoolS
   proposal->replacement_blocked_reason = blocked_reason;
   if (!blocked_reason.empty()) return;
   ScaleCall call(deps_, policy_, {});
-  const absl::Status refused = call.CheckReplacement(context, snapshot, vms[0]);
+  absl::Status refused = call.CheckReplaced(context, snapshot, vms[0]);
+  if (refused.ok()) refused = call.PlanReplacement(context, snapshot, vms[0].vm->vm).status();
   if (!refused.ok()) proposal->replacement_blocked_reason = base::Message(refused);
 }
 

@@ -44,11 +44,10 @@ struct ScaleResult {
   std::string action_id{};
   // As it was before the checks. Unset until the pool was observed; only counts until it was made.
   std::optional<ScalePlan> plan{};
-  bool acted = false;            // the action was stored: the background continues it
-  bool unrecorded = false;       // refused, because the background has yet to record a failure
-  bool lacks_room = false;       // of a replacement: refused for want of room (rule C2)
-  bool backs_off = false;        // refused by a back-off, which an earlier refusal or failure began
-  bool has_interrupted = false;  // the background, which goes on afterwards (rule S5)
+  bool acted = false;       // the action was stored: the background continues it
+  bool unrecorded = false;  // refused, because the background has yet to record a failure
+  bool lacks_room = false;  // of a replacement: refused for want of room (rule C2)
+  bool backs_off = false;   // refused by a back-off, which an earlier refusal or failure began
 };
 
 class ScaleCall {
@@ -61,9 +60,6 @@ class ScaleCall {
   // volumes. FAILED_PRECONDITION: something does.
   absl::Status CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
                              const Replaceable& old) const;
-  // OK if nothing keeps that VM and nothing refuses a new one in its place. Only reads.
-  absl::Status CheckReplacement(const runtime::Context& context, const PoolSnapshot& snapshot,
-                                const Replaceable& old);
   // Creates the VM that replaces `old`, without waiting for its node. Requires the pool's Lease,
   // and a snapshot for which ReplacementBlockedReason is empty.
   absl::Status Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -94,7 +90,9 @@ class ScaleCall {
   // FAILED_PRECONDITION: the plan removes a VM that the operator did not agree to.
   absl::Status EnforceConsent(ScalePlan* plan) const;
   absl::Status CheckReadJob(const ScalePlan& plan) const;
-  absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan);
+  // PERMISSION_DENIED names the rights that the plan needs and the token lacks.
+  absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan,
+                           const kube::AccessRules& rules) const;
   void WarnOfCreations();
   // `keys`: of the Nomad cluster that answers now.
   absl::Status CheckCreations(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -145,7 +143,6 @@ class ScaleCall {
   Reconciler reconciler_;
   PlanInputs inputs_;
   std::optional<CreationPlan> creation_;
-  std::optional<absl::StatusOr<kube::AccessRules>> rules_;
   absl::StatusOr<nomad::ReadJob> read_job_;                       // read for a removal
   absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas_;  // read with creation_
   absl::StatusOr<HostRooms> rooms_;                               // likewise

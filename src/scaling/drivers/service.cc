@@ -141,7 +141,7 @@ class Service final : public TargetService {
                         ScaleRequest* request, ScaleResult* result);
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
-                         ScaleResult* result);
+                         bool* has_interrupted, ScaleResult* result);
   absl::Status RefusedScaleIn(Pool& pool, const ScaleRequest& request);
   void KeepRefusal(Pool& pool, const ScaleRequest& request, const ScaleResult& result,
                    const absl::Status& outcome);
@@ -550,13 +550,15 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   const absl::Status refused = RefusedScaleIn(*pool, *request);
   result->backs_off = !refused.ok();
   NH_RETURN_IF_ERROR(refused);
-  absl::Status outcome = ScalePool(context, session, *pool, *policy, *request, result);
+  bool has_interrupted = false;  // the background, which goes on afterwards (rule S5)
+  absl::Status outcome =
+      ScalePool(context, session, *pool, *policy, *request, &has_interrupted, result);
   KeepRefusal(*pool, *request, *result, outcome);
   // The agent's older releases ask for no Status during the cooldown that follows a success. A
   // cancelled call has no further effect.
   const bool cancelled = context.cancel_reason() == CancelReason::kClient;
   if (action.has_begun != nullptr) *action.has_begun = result->acted;
-  const bool leaves_work = result->acted || result->unrecorded || result->has_interrupted;
+  const bool leaves_work = result->acted || result->unrecorded || has_interrupted;
   if (leaves_work && action.goes_on && !cancelled) background_.Continue(session, pool);
   return outcome;
 }
@@ -580,16 +582,15 @@ void Service::KeepRefusal(Pool& pool, const ScaleRequest& request, const ScaleRe
   PoolState& state = pool.state;
   state.refused_scale_in.reset();
   if (outcome.ok() || result.acted || request.count >= state.last_count) return;
-  const bool is_refused = absl::IsFailedPrecondition(outcome) ||
-                          absl::IsPermissionDenied(outcome) || absl::IsResourceExhausted(outcome);
-  if (!is_refused) return;
+  // INTERNAL, because a system has answered with 500 or nonsense.
+  if (IsRetryable(outcome) || absl::IsInternal(outcome)) return;
   state.refused_scale_in = {
       .count = request.count, .why = outcome, .until = options_.clock->Now() + kRefusedScaleInFor};
 }
 
 absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                                 Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
-                                ScaleResult* result) {
+                                bool* has_interrupted, ScaleResult* result) {
   const Context limited = context.WithTimeout(kAcceptedWithin);
   const std::shared_ptr<PoolAccess> access = session->AccessTo(pool);
   if (request.dry_run) {
@@ -613,8 +614,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   }
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
-  const bool has_interrupted = guard->has_interrupted();
-  result->has_interrupted = has_interrupted;
+  *has_interrupted = guard->has_interrupted();
   {
     base::MutexLock lock(pool.mutex);
     request.mass_loss_over = pool.state.mass_loss_over;
@@ -628,7 +628,6 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   const ShowLeaseHeld shown(PoolMetrics(sink, pool.key));
   absl::Status outcome = call.Run(hold->context());
   *result = call.result();
-  result->has_interrupted = has_interrupted;
   if (limited.cancel_reason() == CancelReason::kClient && session->vm_events() != nullptr) {
     session->vm_events()->Drop(pool.key, result->action_id);
   }

@@ -73,7 +73,10 @@ Session::Session(const ServiceOptions& options, Clients clients, const runtime::
 absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Session::VmsForStatus(
     const runtime::Context& context, const std::string& ns) {
   const harvester::VmStore store(clients_.kube_urgent, ns);
-  HeldList<Vms>& held = HeldVmsOf(ns);
+  HeldList<Vms>& held = [&]() -> HeldList<Vms>& {
+    base::MutexLock lock(mutex_);
+    return held_vms_[ns];  // never removed
+  }();
   harvester::Timestamped<HeldList<Vms>::Ptr> seen;
   NH_ASSIGN_OR_RETURN(seen.value, held.Current([&](const Vms& vms) -> absl::StatusOr<bool> {
     NH_ASSIGN_OR_RETURN(const auto now, store.ListManagedVersions(context));
@@ -89,11 +92,6 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
   seen = {std::make_shared<const Vms>(std::move(read.value)), read.server_time};
   held.Hold(seen.value);
   return seen;
-}
-
-HeldList<Session::Vms>& Session::HeldVmsOf(const std::string& ns) {
-  base::MutexLock lock(mutex_);
-  return held_vms_[ns];  // never removed
 }
 
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {

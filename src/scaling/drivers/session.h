@@ -198,9 +198,6 @@ class Session {
                                    PoolBacklog* backlog = nullptr);
 
  private:
-  // The list of a namespace. Lives as long as the session.
-  HeldList<Vms>& HeldVmsOf(const std::string& ns);
-
   const ServiceOptions& options_;
   const Clients clients_;
   NomadReads nomad_;

@@ -20,7 +20,6 @@
 #include "execution/template_base.h"
 #include "execution/vm_objects.h"
 #include "nlohmann/json.hpp"
-#include "rules/event_text.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -254,11 +253,10 @@ absl::StatusOr<std::int64_t> RootDiskOf(const config::PoolPolicy& policy,
 }
 
 void SetHashes(const std::string& template_id, CreationPlan* plan) {
-  harvester::TemplateSources sources;
-  sources.template_version = template_id;
-  sources.user_data = plan->user_data.text;
-  sources.network_data = plan->network_data.text;
-  sources.public_keys = plan->public_keys;
+  const harvester::TemplateSources sources{.user_data = plan->user_data.text,
+                                           .network_data = plan->network_data.text,
+                                           .template_version = template_id,
+                                           .public_keys = plan->public_keys};
   plan->vm_spec.template_hash = harvester::TemplateHash(sources, plan->vm_spec);
   plan->vm_spec.template_parts = harvester::TemplateParts(sources, plan->vm_spec);
 }
@@ -349,10 +347,10 @@ absl::StatusOr<CurrentTemplate> ReadCurrentTemplate(const runtime::Context& cont
 }
 
 void UpdateCurrentTemplate(const runtime::Context& context, const PoolDependencies& deps,
-                           const config::PoolPolicy& policy, CurrentTemplate* current) {
+                           const config::PoolPolicy& policy) {
   auto read = ReadCurrentTemplate(context, deps, policy);
   if (read.ok()) {
-    *current = *std::move(read);
+    deps.backlog.new_vms.current = *std::move(read);
   } else {
     deps.logger.Warn("Could not read the VM template; drift is unknown",
                      {{"action_id", deps.call}, {"error", read.status()}});
@@ -472,32 +470,6 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
         created.uid, deps.clock.Now() + TokenCheckAfter(*created.secret.token_expires - now));
   }
   return created;
-}
-
-absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDependencies& deps,
-                                 const CreationPlan& plan, const PlannedCreation& creation,
-                                 const std::string& action_id, const PoolSnapshot& snapshot) {
-  NH_ASSIGN_OR_RETURN(CreatedVm created, CreateVm(context, deps, plan, creation, snapshot.now()));
-  if (created.replacement.has_value()) {
-    NH_RETURN_IF_ERROR(EndReplacement(context, deps, *created.replacement, /*is_removed=*/false,
-                                      snapshot.policy->join_timeout, snapshot.now()));
-    deps.logger.Info("A Scale takes over a VM that was made to replace another one",
-                     {{"vm", creation.name},
-                      {"replaces", created.replacement->replaces->vm},
-                      {"action_id", action_id}});
-  }
-  deps.PostEvent(EventOfCreation(creation.name, created.uid, snapshot, creation.action_id,
-                                 deps.agents_reason));
-  deps.metrics().Created(creation.action_id != action_id);
-  return created;
-}
-
-bool MayRepeatCreation(const Effect& effect) {
-  const absl::Status& status = effect.status;
-  const bool is_open = effect.verdict == Verdict::kConflict || effect.verdict == Verdict::kFailed;
-  if (!is_open || kube::IsAlreadyExists(status)) return false;
-  return kube::GetKubeError(status).has_value() || absl::IsUnavailable(status) ||
-         absl::IsDeadlineExceeded(status);
 }
 
 namespace {

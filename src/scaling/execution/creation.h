@@ -62,10 +62,10 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
 absl::StatusOr<CurrentTemplate> ReadCurrentTemplate(const runtime::Context& context,
                                                     const PoolDependencies& deps,
                                                     const config::PoolPolicy& policy);
-// The same into `current`, to know drifted VMs by it. If it cannot be read, which is logged as
-// WARN, `current` stays as it is.
+// The same into the backlog, to know drifted VMs by it. If it cannot be read, which is logged as
+// WARN, the known one stays.
 void UpdateCurrentTemplate(const runtime::Context& context, const PoolDependencies& deps,
-                           const config::PoolPolicy& policy, CurrentTemplate* current);
+                           const config::PoolPolicy& policy);
 // Sets plan->intro_tokens if the policy wants introduction tokens and Nomad gives them. Finds out
 // by making a token that is valid for one second, which needs a context with the write permit. An
 // error names the key and refuses the action: the policy requires tokens that this Nomad does not
@@ -120,15 +120,6 @@ struct CreatedVm {
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                                    const CreationPlan& plan, const PlannedCreation& creation,
                                    base::WallTime now);
-// The same for action `action_id`, in the pool of `snapshot`, and tells of the new VM by an Event
-// and the metrics. A name that an earlier action left over first needs ClearLeftoverSecret, once: a
-// repetition would remove the Secret of a VM whose creation was sent and is only delayed (rule C3).
-absl::StatusOr<CreatedVm> MakeVm(const runtime::Context& context, const PoolDependencies& deps,
-                                 const CreationPlan& plan, const PlannedCreation& creation,
-                                 const std::string& action_id, const PoolSnapshot& snapshot);
-// True if a failed creation may succeed when repeated under the same name. False for our own
-// errors, such as in a template, and for a name that another object has.
-bool MayRepeatCreation(const Effect& effect);
 // Starts a VM that was created Halted (rule R8), from now on with a join deadline.
 absl::Status StartVm(const runtime::Context& context, const PoolDependencies& deps,
                      const harvester::VirtualMachine& vm, base::Duration join_timeout,

@@ -116,13 +116,6 @@ void CheckStorageClasses(const runtime::Context& context, const PoolDependencies
   sources->storage_classes = problem;
 }
 
-bool HasClasses(const config::PoolPolicy& policy, const harvester::VmBase& base) {
-  return !policy.data_disks.empty() ||
-         std::any_of(base.disks.begin(), base.disks.end(), [](const harvester::VmBase::Disk& d) {
-           return !d.from_image && d.claim != nullptr;
-         });
-}
-
 absl::StatusOr<std::optional<harvester::VmTemplate>> ReadBase(const runtime::Context& context,
                                                               const PoolDependencies& deps,
                                                               const config::TemplateRef& ref) {
@@ -168,11 +161,10 @@ std::string CureOfSource(std::string_view key, const absl::Status& problem) {
 }
 
 void AddProblem(const absl::Status& problem, absl::Status* all) {
-  if (problem.ok() || all->ok()) {
-    if (!problem.ok()) *all = problem;
-    return;
-  }
-  *all = base::MakeStatus(all->code(), base::Message(*all) + "; " + base::Message(problem));
+  if (problem.ok()) return;
+  *all = all->ok()
+             ? problem
+             : base::MakeStatus(all->code(), base::Message(*all) + "; " + base::Message(problem));
 }
 
 WantedPolicy WantedOf(const config::PoolPolicy& policy, const CreationSources& sources) {
@@ -207,15 +199,13 @@ CreationSources ReadSources(const runtime::Context& context, const PoolDependenc
   } else {
     reads.emplace_back([&] { sources.image = ReadImage(context, deps, "image", policy.image); });
   }
-  reads.insert(reads.end(), {[&] { sources.networks = ReadNetworks(context, deps, policy); },
-                             [&] { sources.public_keys = ReadPublicKeys(context, deps, policy); },
-                             [&] { sources.quotas = deps.vms.ListQuotas(context); }});
+  reads.insert(reads.end(),
+               {[&] { sources.networks = ReadNetworks(context, deps, policy); },
+                [&] { sources.public_keys = ReadPublicKeys(context, deps, policy); },
+                [&] { sources.quotas = deps.vms.ListQuotas(context); },
+                [&] { CheckStorageClasses(context, deps, policy, wanted.base, &sources); }});
   if (std::any_of(wanted.base.disks.begin(), wanted.base.disks.end(), IsFromImage)) {
     reads.emplace_back([&] { sources.disk_images = ReadDiskImages(context, deps, wanted.base); });
-  }
-  if (HasClasses(policy, wanted.base)) {
-    sources.storage_classes = absl::UnknownError("not read");
-    reads.emplace_back([&] { CheckStorageClasses(context, deps, policy, wanted.base, &sources); });
   }
   if (const std::string name = policy::TextOf(policy.machine, "priority_class"); !name.empty()) {
     sources.priority_class = absl::UnknownError("not read");

@@ -28,7 +28,7 @@ struct CreationSources {
   absl::StatusOr<std::vector<harvester::Network>> networks = absl::UnknownError("not read");
   absl::StatusOr<std::vector<std::string>> public_keys = absl::UnknownError("not read");
   absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
-  absl::Status storage_classes{};  // of data_disks and of the template's disks
+  absl::Status storage_classes = absl::UnknownError("not read");  // of data_disks and the template
   absl::Status priority_class{};
   std::vector<std::string> unread_storage{};   // classes that the token lacks the right to read
   std::vector<std::string> unread_priority{};  // likewise

@@ -85,12 +85,9 @@ class Act {
       if (absl::Status fits = CheckVictimsNode(node_id); !fits.ok()) {
         return {.verdict = Verdict::kUnsuitable, .status = std::move(fits)};
       }
-    }
-    if (!linked) {
+    } else if (absl::Status same = ReadOne(Read::kCluster, node_id); !same.ok()) {
       // Another Nomad may have claimed that the VM has no node.
-      if (absl::Status same = ReadOne(Read::kCluster, node_id); !same.ok()) {
-        return EffectOf(std::move(same));
-      }
+      return EffectOf(std::move(same));
     }
     const PoolSnapshot& snapshot = seen_.snapshot();
     auto marked = WriteMark(
@@ -454,6 +451,9 @@ Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
 
 Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
              const Decisions& decisions, const OrphanedNode& gone) {
+  deps.logger.Info(
+      "Purging the node of a deleted VM",
+      {{"vm", gone.mark.vm}, {"node_id", gone.node->id}, {"action_id", gone.mark.action}});
   const auto vm = deps.vms.Get(context, std::string(gone.mark.vm));
   if (vm.ok() && vm->value.uid == gone.mark.vm_uid) return kNotWanted;
   if (!vm.ok() && !kube::IsNotFound(vm.status())) return EffectOf(vm.status());

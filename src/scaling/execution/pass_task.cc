@@ -7,7 +7,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/plan.h"
 
-#include "execution/deleted_vms.h"
+#include "execution/leftovers.h"
 #include "rules/back_off.h"
 #include "rules/event_text.h"
 
@@ -163,17 +163,6 @@ PassTask::PassTask(const Decisions::Entry& next)
 
 PassTask::PassTask(const OrphanedNode& to_purge)
     : gone(&to_purge), vm(to_purge.mark.vm), key(StepName(kind), to_purge.node->id) {}
-
-Effect CarryOut(const runtime::Context& context, const PoolDependencies& deps,
-                const Decisions& decisions, const PassTask& task) {
-  if (task.entry != nullptr) {
-    return Execute(context, deps, decisions, *task.entry->view, task.entry->step);
-  }
-  deps.logger.Info(
-      "Purging the node of a deleted VM",
-      {{"vm", task.vm}, {"node_id", task.gone->node->id}, {"action_id", task.gone->mark.action}});
-  return Purge(context, deps, decisions, *task.gone);
-}
 
 void Conclude(const PassTask& task, const PoolDependencies& deps, const Decisions& decisions) {
   const Effect& effect = task.effect;

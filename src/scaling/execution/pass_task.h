@@ -41,12 +41,8 @@ struct PassTask {
 };
 using PassTasks = std::vector<PassTask>;
 
-// `decisions`: those of which the task is a part. Blocks for its requests. Calls may run in
-// parallel.
-Effect CarryOut(const runtime::Context& context, const PoolDependencies& deps,
-                const Decisions& decisions, const PassTask& task);
-
-// Records and reports the task's effect. Called on the loop's thread.
+// Records and reports the task's effect. Called on the loop's thread. `decisions`: those of which
+// the task is a part.
 void Conclude(const PassTask& task, const PoolDependencies& deps, const Decisions& decisions);
 
 // Records that the removal of a VM has failed: before it is rolled back, because nothing of it

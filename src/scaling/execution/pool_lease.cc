@@ -29,21 +29,20 @@ constexpr base::Duration kPlainRelease = std::chrono::milliseconds(700);
 
 std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
   std::map<std::string, std::optional<std::string>> annotations;
-  annotations[harvester::kLeaseActionAnnotation] =
-      record.action ? std::optional(harvester::ToAnnotation(*record.action)) : std::nullopt;
+  const auto put = [&](const char* key, const auto& value) {
+    annotations[key] =
+        value.has_value() ? std::optional(harvester::ToAnnotation(*value)) : std::nullopt;
+  };
+  put(harvester::kLeaseActionAnnotation, record.action);
+  put(harvester::kLeasePolicyAnnotation, record.policy);
+  put(harvester::kLeaseReplacementAnnotation, record.replacement);
+  put(harvester::kLeaseLastErrorAnnotation, record.last_error);
   annotations[harvester::kLeaseBackOffAnnotation] =
       record.back_off.empty() ? std::nullopt
                               : std::optional(harvester::ToAnnotation(record.back_off));
   annotations[harvester::kLeaseLastEventAnnotation] =
       record.last_event ? std::optional(base::FormatRfc3339Nanos(*record.last_event))
                         : std::nullopt;
-  annotations[harvester::kLeasePolicyAnnotation] =
-      record.policy ? std::optional(harvester::ToAnnotation(*record.policy)) : std::nullopt;
-  annotations[harvester::kLeaseReplacementAnnotation] =
-      record.replacement ? std::optional(harvester::ToAnnotation(*record.replacement))
-                         : std::nullopt;
-  annotations[harvester::kLeaseLastErrorAnnotation] =
-      record.last_error ? std::optional(harvester::ToAnnotation(*record.last_error)) : std::nullopt;
   return annotations;
 }
 
@@ -176,19 +175,12 @@ PoolRecord PoolLease::record() const {
 absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Context& context) const {
   auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
   // Wider than kube::IsNotFound: the API itself may be missing, which the creation then reports.
-  const bool absent = absl::IsNotFound(observed.status());
-  std::optional<kube::Lease> lease;
-  if (!absent) {
-    auto parsed = kube::ParseLeaseReply(observed, harvester::LeaseName(key_.pool));
-    NH_RETURN_IF_ERROR(WithLeaseRule(parsed.status(), key_));
-    lease = *std::move(parsed);
-  }
+  if (absl::IsNotFound(observed.status())) return std::nullopt;
+  auto lease = kube::ParseLeaseReply(observed, harvester::LeaseName(key_.pool));
+  NH_RETURN_IF_ERROR(WithLeaseRule(lease.status(), key_));
   base::MutexLock lock(mutex_);
-  if (lease.has_value()) RecordServerTime(*lease);
-  absent_ = absent;
-  free_.reset();
-  if (lease.has_value() && lease->holder.empty()) free_ = lease;
-  return lease;
+  RecordServerTime(*lease);
+  return *std::move(lease);
 }
 
 absl::Status PoolLease::Refresh(const runtime::Context& context) {
@@ -205,6 +197,8 @@ absl::Status PoolLease::Refresh(const runtime::Context& context) {
   // The Lease was acquired meanwhile: this read may be older than the holder's last write.
   if (held_ || holds_ != holds) return absl::OkStatus();
   record_ = std::move(record);
+  absent_ = !lease->has_value();
+  free_ = absent_ || (*lease)->holder.empty() ? *std::move(lease) : std::nullopt;
   return absl::OkStatus();
 }
 
@@ -274,7 +268,10 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   change.lease_duration_seconds =
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
   change.transitions = lease.transitions + 1;
-  change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
+  {
+    base::MutexLock lock(mutex_);
+    change.renew_time = change.acquire_time = ServerNow();
+  }
   NH_ASSIGN_OR_RETURN(const kube::Lease held, Patch(context, change));
   NH_RETURN_IF_ERROR(CheckIsOurs(held));
   SetHeld(held, sent);
@@ -311,27 +308,24 @@ void PoolLease::LogWait(const kube::Lease& lease) const {
   options_.on_wait(lease.holder, until + kLookInterval);
 }
 
-absl::Status PoolLease::WaitUntilFree(const runtime::Context& context, LeaseUser user) {
+absl::StatusOr<std::optional<kube::Lease>> PoolLease::WaitUntilFree(const runtime::Context& context,
+                                                                    LeaseUser user) {
   {
     base::MutexLock lock(mutex_);
-    if (absent_ || free_.has_value()) return absl::OkStatus();
+    if (std::exchange(absent_, false)) return std::nullopt;
+    if (free_.has_value()) return std::exchange(free_, std::nullopt);
   }
   bool told = options_.on_wait == nullptr;
   for (bool first_read = true;; first_read = false) {
-    const auto lease = Read(context);
-    NH_RETURN_IF_ERROR(lease);
-    if (!lease->has_value()) return absl::OkStatus();
-    const absl::Status outcome = CheckHolder(**lease, user, first_read);
-    if (outcome.ok()) {
-      base::MutexLock lock(mutex_);
-      free_ = **lease;
-      return absl::OkStatus();
-    }
+    NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
+    if (!lease.has_value()) return lease;
+    const absl::Status outcome = CheckHolder(*lease, user, first_read);
+    if (outcome.ok()) return lease;
     if (!absl::IsUnavailable(outcome)) return outcome;
     // A holder that has just renewed may be alive; the next read will show.
-    if (!told && !MayBeAlive(**lease)) {
+    if (!told && !MayBeAlive(*lease)) {
       told = true;
-      LogWait(**lease);
+      LogWait(*lease);
     }
     NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));
   }
@@ -346,25 +340,12 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
 
 absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser user) {
   for (int attempt = 1;; ++attempt) {
-    NH_RETURN_IF_ERROR(WaitUntilFree(context, user));
-    std::optional<kube::Lease> free;
-    bool absent = false;
-    {
-      base::MutexLock lock(mutex_);
-      free = std::exchange(free_, std::nullopt);
-      absent = std::exchange(absent_, false);
-      if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
-    }
-    absl::Status outcome = absl::NotFoundError("a concurrent Refresh has seen a holder");
-    if (absent) {
-      outcome = Create(context);
-    } else if (free.has_value()) {
-      outcome = TakeOver(context, *free);
-    }
+    NH_ASSIGN_OR_RETURN(const std::optional<kube::Lease> free, WaitUntilFree(context, user));
+    absl::Status outcome = free.has_value() ? TakeOver(context, *free) : Create(context);
     // Another process was faster, or our own first attempt took effect, or the Lease was deleted:
     // read it.
     const bool is_outdated = kube::IsConflict(outcome) || kube::IsAlreadyExists(outcome) ||
-                             (!absent && absl::IsNotFound(outcome));
+                             (free.has_value() && absl::IsNotFound(outcome));
     if (!is_outdated) return outcome;
     NH_RETURN_IF_ERROR(attempt == 1 ? context.Check() : context.Sleep(kLookInterval));
   }

@@ -24,11 +24,6 @@ constexpr char kZoneKey[] = "harvester_zone";
 constexpr base::Duration kPublicationLimit = std::chrono::seconds(5);
 constexpr base::Duration kZoneLimit = std::chrono::seconds(2);
 
-std::optional<std::string> UnlessEmpty(std::string text) {
-  if (text.empty()) return std::nullopt;
-  return text;
-}
-
 }  // namespace
 
 Effect Publish(const runtime::Context& reading, const runtime::Context& writing,
@@ -40,12 +35,13 @@ Effect Publish(const runtime::Context& reading, const runtime::Context& writing,
   std::optional<std::string> annotation;
   if (step.kind == StepKind::kPublishHost) {
     // If the host cannot be read, the zone is left out until it is known.
-    auto zone = deps.hosts.ZoneOf(reading.WithTimeout(kZoneLimit), view.host);
+    const std::string zone =
+        deps.hosts.ZoneOf(reading.WithTimeout(kZoneLimit), view.host).value_or("");
     harvester::PublishedHost published =
         view.vm->published_host.value_or(harvester::PublishedHost());
     published.node_id = step.node_id;
     published.host = view.host;
-    published.zone = UnlessEmpty(std::move(zone).value_or(""));
+    published.zone = zone.empty() ? std::nullopt : std::optional(zone);
     meta = {{kHostKey, published.host}, {kZoneKey, published.zone}};
     annotation = harvester::ToAnnotation(published);
   }

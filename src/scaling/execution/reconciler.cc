@@ -86,14 +86,10 @@ PoolSnapshot Reconciler::WithRecord(PoolSnapshot seen) const {
   return seen;
 }
 
-absl::StatusOr<PoolSnapshot> Reconciler::Observe(const runtime::Context& context) {
-  return Observe(context, {});
-}
-
 absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::Context& context) {
   const base::MonoTime began = deps_.clock.Now();
   for (;;) {
-    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context, {}));
+    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
     NH_RETURN_IF_ERROR(CheckNomad(snapshot));
     const Decisions& decisions = last_.emplace(std::move(snapshot));
     const base::MonoTime now = deps_.clock.Now();
@@ -123,18 +119,17 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
   }
 }
 
-namespace {
-
-// The VMs, by uid, that only their holds keep from being deleted (rule C18).
-std::set<std::string> HeldVms(const Decisions& decisions) {
-  std::set<std::string> uids;
+const Decisions& Reconciler::Take(PoolSnapshot observed) {
+  const Decisions& decisions = last_.emplace(std::move(observed));
+  const base::MonoTime now = deps_.clock.Now();
+  std::set<std::string> held;
   for (const auto& [view, step] : decisions.all()) {
-    if (step.is_held) uids.insert(view->vm->uid);
+    if (step.is_held) held.insert(view->vm->uid);
   }
-  return uids;
+  deps_.memory.RecordAwaiting(now, AwaitingReplacement(decisions), held);
+  gone_.Observe(decisions, now);
+  return decisions;
 }
-
-}  // namespace
 
 const char* Reconciler::ReasonToWait(const PoolSnapshot& snapshot, StepKind kind) const {
   if (!IsRemoval(kind) && !IsUpkeep(kind)) return nullptr;
@@ -160,10 +155,8 @@ bool Reconciler::MayRun(PassTask* task, base::MonoTime now, Pass* pass) {
 }
 
 // The tasks that are due now, without those that wait for their next attempt.
-PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
-                              std::vector<const Decisions::Entry*>* publications, Pass* pass) {
+PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now, Pass* pass) {
   PassTasks tasks;
-  publications->clear();
   for (const Decisions::Entry& entry : decisions.all()) {
     Step step = entry.step;
     if (const char* why = ReasonToWait(decisions.snapshot(), step.kind); why != nullptr) {
@@ -172,13 +165,7 @@ PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now,
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
     if (!IsAct(step.kind)) continue;
-    PassTask task(entry);
-    if (!MayRun(&task, now, pass)) continue;
-    if (IsDeferred(step.kind)) {
-      publications->push_back(&entry);
-    } else {
-      tasks.push_back(std::move(task));
-    }
+    if (PassTask task(entry); MayRun(&task, now, pass)) tasks.push_back(std::move(task));
   }
   if (!decisions.snapshot().observation().nomad.ok()) return tasks;
   for (const OrphanedNode& gone : decisions.to_purge()) {
@@ -208,7 +195,10 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context, const PassT
 void Reconciler::CarryOut(const runtime::Context& context, PassTasks* tasks, Pass* pass) {
   const std::vector<absl::Status> started = runtime::ForEachBounded(
       context, deps_.executor, tasks->size(), deps_.parallelism(), [&](std::size_t i) {
-        (*tasks)[i].effect = scaling::CarryOut(context, deps_, *last_, (*tasks)[i]);
+        PassTask& task = (*tasks)[i];
+        task.effect = task.entry == nullptr
+                          ? Purge(context, deps_, *last_, *task.gone)
+                          : Execute(context, deps_, *last_, *task.entry->view, task.entry->step);
         return absl::OkStatus();
       });
   for (std::size_t i = 0; i < started.size(); ++i) {
@@ -332,15 +322,16 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   NH_RETURN_IF_ERROR(observation);
   // The Lease's action and the VMs' leftovers then belong to another agent, too.
   NH_RETURN_IF_ERROR(CheckCluster(*observation));
-  const Decisions& decisions = last_.emplace(*std::move(observation));
-  deps_.memory.RecordAwaiting(deps_.clock.Now(), AwaitingReplacement(decisions),
-                              HeldVms(decisions));
+  const Decisions& decisions = Take(*std::move(observation));
   const base::MonoTime now = deps_.clock.Now();
   deps_.metrics().Observed(decisions.snapshot());
-  gone_.Observe(decisions, now);
   Pass pass{.began = now, .readable = decisions.snapshot().observation().nomad.ok()};
+  PassTasks tasks = TasksOf(decisions, now, &pass);
   std::vector<const Decisions::Entry*> publications;
-  PassTasks tasks = TasksOf(decisions, now, &publications, &pass);
+  for (const PassTask& task : tasks) {
+    if (IsDeferred(task.kind)) publications.push_back(task.entry);
+  }
+  std::erase_if(tasks, [](const PassTask& task) { return IsDeferred(task.kind); });
   deps_.backlog.retries.ConfirmAccepted(observed_at_, /*of_sweep=*/false);
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
   deps_.backlog.history.Write(context, deps_, decisions.snapshot(), DeletedBy(tasks));
@@ -454,16 +445,12 @@ absl::Status Reconciler::AwaitWork(const runtime::Context& context,
     auto observation = Observe(context, next_wait_);
     NH_RETURN_IF_ERROR(context.Check());
     if (!observation.ok()) return absl::OkStatus();  // RunResumption deals with it
-    const Decisions& decisions = last_.emplace(*std::move(observation));
-    deps_.memory.RecordAwaiting(deps_.clock.Now(), AwaitingReplacement(decisions),
-                                HeldVms(decisions));
+    const Decisions& decisions = Take(*std::move(observation));
+    const base::MonoTime observed = deps_.clock.Now();
     Pass pass;
-    std::vector<const Decisions::Entry*> publications;
-    const bool has_tasks = !TasksOf(decisions, deps_.clock.Now(), &publications, &pass).empty();
-    gone_.Observe(decisions, deps_.clock.Now());
-    const bool only_waits =
-        !has_tasks && publications.empty() && decisions.snapshot().observation().nomad.ok() &&
-        IsInProgress(deps_.clock.Now()) && !gone_.IsCleanUpInProgress(deps_.clock.Now());
+    const bool only_waits = TasksOf(decisions, observed, &pass).empty() &&
+                            decisions.snapshot().observation().nomad.ok() &&
+                            IsInProgress(observed) && !gone_.IsCleanUpInProgress(observed);
     if (!only_waits || may_end(decisions.snapshot())) return absl::OkStatus();
   }
 }
@@ -531,7 +518,7 @@ bool Reconciler::Release(LeaseHold& hold) {
 absl::Status Reconciler::Preview(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
   NH_RETURN_IF_ERROR(CheckNomad(snapshot));
-  const Decisions& decisions = last_.emplace(std::move(snapshot));
+  const Decisions& decisions = Take(std::move(snapshot));
   for (const auto& [view, step] : decisions.all()) {
     const bool waits_to_join = step.kind == StepKind::kWait && !view->vm->has_mark;
     if (step.kind == StepKind::kNothing || waits_to_join) continue;
@@ -543,10 +530,7 @@ absl::Status Reconciler::Preview(const runtime::Context& context) {
                   .vm = std::string(gone.mark.vm),
                   .object = gone.node->id});
   }
-  gone_.Observe(decisions, deps_.clock.Now());
-  SweepScope scope = gone_.Scope();
-  scope.dry_run = true;
-  return SweepLeftovers(context, deps_, scope).status();
+  return SweepLeftovers(context, deps_, /*dry_run=*/true).status();
 }
 
 }  // namespace nomad_harvester::scaling

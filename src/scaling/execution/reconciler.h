@@ -18,7 +18,7 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/status/statusor.h"
-#include "execution/deleted_vms.h"
+#include "execution/leftovers.h"
 #include "execution/pass_task.h"
 #include "execution/pool_dependencies.h"
 #include "execution/publication.h"
@@ -31,7 +31,8 @@ class Reconciler {
   Reconciler(PoolDependencies deps, SharedPolicy policy);
 
   // Observes without acting.
-  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
+  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context,
+                                       const Observer::BlockingWait& blocking = {});
   // The pool once no roll-back is due, ready to be planned for (rule C14).
   struct Settled {
     PoolSnapshot snapshot;
@@ -84,13 +85,11 @@ class Reconciler {
     void Add(const Effect& effect);
   };
 
-  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context,
-                                       const Observer::BlockingWait& blocking);
   // Says why a due removal must wait; null if none is due or it need not wait.
   const char* ReasonRemovalWaits() const;
-  // `publications` receives the entries with a step for which the pass does not wait.
-  PassTasks TasksOf(const Decisions& decisions, base::MonoTime now,
-                    std::vector<const Decisions::Entry*>* publications, Pass* pass);
+  // Decides about the observation, and records what it shows.
+  const Decisions& Take(PoolSnapshot observed);
+  PassTasks TasksOf(const Decisions& decisions, base::MonoTime now, Pass* pass);
   // Returns whether the task may run now. The observation asks for it: if it was accepted before,
   // it is refused.
   bool MayRun(PassTask* task, base::MonoTime now, Pass* pass);

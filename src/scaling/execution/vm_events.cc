@@ -76,10 +76,9 @@ void VmEvents::Post(const PoolKey& key, VmEvent event, const std::string& call) 
 
 bool VmEvents::WaitUntilSent(const runtime::Context& context) {
   base::MutexLock lock(mutex_);
-  const auto idle = [this]() NH_REQUIRES(mutex_) { return !running_; };
-  const auto deadline = context.deadline();
-  return deadline.has_value() ? idle_.WaitUntil(mutex_, context.stop_token(), *deadline, idle)
-                              : idle_.Wait(mutex_, context.stop_token(), idle);
+  return idle_.WaitUntil(mutex_, context.stop_token(),
+                         context.deadline().value_or(base::MonoTime::max()),
+                         [this]() NH_REQUIRES(mutex_) { return !running_; });
 }
 
 void VmEvents::Drop(const PoolKey& key, const std::string& call) {
@@ -115,7 +114,8 @@ void VmEvents::Run() {
     const base::MonoTime now = context_.clock().Now();
     const std::optional<Next> next = Take(now, &wake);
     if (next.has_value()) {
-      Send(*next);
+      const absl::Status outcome = Write(*next);
+      if (!context_.Done()) RecordSent(*next, outcome);
     } else if (!wake.has_value()) {
       return std::move(abandoned).Cancel();
     } else if (!context_.Sleep(*wake - now).ok()) {
@@ -170,12 +170,6 @@ absl::Status VmEvents::Write(const Next& next) const {
       kube.Create(context_, kube::kEvents, ns,
                   harvester::BuildVmEvent(next.pending.event, ns, series.name, options_.instance,
                                           next.pending.at, series.seen)));
-}
-
-void VmEvents::Send(const Next& next) {
-  const absl::Status outcome = Write(next);
-  if (context_.Done()) return;
-  RecordSent(next, outcome);
 }
 
 void VmEvents::RecordSent(const Next& next, const absl::Status& outcome) {

@@ -87,7 +87,6 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
   // Returns the next event to send. If there is none, `wake` is the time at which the next one may
   // be sent; if `wake` is unset, nothing is pending and the task must end.
   std::optional<Next> Take(base::MonoTime now, std::optional<base::MonoTime>* wake);
-  void Send(const Next& next);
   absl::Status Write(const Next& next) const;
   void RecordSent(const Next& next, const absl::Status& outcome);
   void DropAll();
