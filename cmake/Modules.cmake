@@ -30,18 +30,11 @@ set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config hcl http 
 # inlined there (scripts/check-unused).
 set(NOMAD_HARVESTER_MODULE_OPTIONS "" CACHE STRING "Further options to compile modules with")
 
-function(_nomad_harvester_public_headers module source_dir)
-  set(root ${CMAKE_BINARY_DIR}/include/${module})
-  file(MAKE_DIRECTORY ${root}/nomad_harvester)
-  file(CREATE_LINK ${source_dir} ${root}/nomad_harvester/${module} SYMBOLIC)
-  set(NOMAD_HARVESTER_INCLUDE_ROOT ${root} PARENT_SCOPE)
-endfunction()
-
 # nomad_harvester_add_module(<name> SOURCES <file>... [USES <module>...] [LIBS <target>...]
-#                            [PRIVATE_LIBS <target>...] [HEADERS_DIR <dir>])
+#                            [PRIVATE_LIBS <target>...])
 # Sources are named explicitly, relative to the calling directory.
 function(nomad_harvester_add_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADERS_DIR" "SOURCES;USES;LIBS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;LIBS;PRIVATE_LIBS")
   if(NOT DEFINED NOMAD_HARVESTER_MAY_USE_${name})
     message(FATAL_ERROR "module '${name}' is not in the table of cmake/Modules.cmake")
   endif()
@@ -50,15 +43,15 @@ function(nomad_harvester_add_module name)
       message(FATAL_ERROR "module '${name}' may not use '${used}' (cmake/Modules.cmake)")
     endif()
   endforeach()
-  if(NOT arg_HEADERS_DIR)
-    set(arg_HEADERS_DIR ${PROJECT_SOURCE_DIR}/include/nomad_harvester/${name})
-  endif()
-  _nomad_harvester_public_headers(${name} ${arg_HEADERS_DIR})
+  set(headers ${CMAKE_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${headers}/nomad_harvester)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/nomad_harvester/${name}
+    ${headers}/nomad_harvester/${name} SYMBOLIC)
 
   add_library(harvester_${name} STATIC ${arg_SOURCES})
   target_compile_options(harvester_${name} PRIVATE ${NOMAD_HARVESTER_MODULE_OPTIONS})
   target_include_directories(harvester_${name}
-    PUBLIC ${NOMAD_HARVESTER_INCLUDE_ROOT}
+    PUBLIC ${headers}
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM arg_USES PREPEND harvester_)
   target_link_libraries(harvester_${name}

@@ -2,7 +2,6 @@
 # Compiler options of the project, on an INTERFACE target, so that they do not apply to generated code.
 
 option(NOMAD_HARVESTER_WITH_GRPC "Build the plugin module and the executable (they need gRPC)" ON)
-option(NOMAD_HARVESTER_WERROR "Treat warnings as errors" ON)
 option(NOMAD_HARVESTER_STATIC "Link one fully static executable" OFF)
 set(NOMAD_HARVESTER_SANITIZE "" CACHE STRING
     "Sanitizers: empty, address;undefined, or thread")
@@ -11,7 +10,6 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set_property(GLOBAL PROPERTY USE_FOLDERS ON)
 # Every preset except clang uses unity builds, which take at most half the time. scripts/lint compiles
 # each file alone with the preset clang, which finds missing includes.
 
@@ -20,20 +18,14 @@ set_property(GLOBAL PROPERTY USE_FOLDERS ON)
 add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  cmake_path(IS_PREFIX PROJECT_SOURCE_DIR ${CMAKE_BINARY_DIR} NORMALIZE build_is_below_source)
-  set(ccache_base ${CMAKE_BINARY_DIR})
-  if(build_is_below_source)
-    set(ccache_base ${PROJECT_SOURCE_DIR})
-  endif()
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${ccache_base}
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
       CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros ${CCACHE_PROGRAM})
 endif()
 
 add_library(nomad_harvester_options INTERFACE)
 target_compile_options(nomad_harvester_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wnon-virtual-dtor
-  -Woverloaded-virtual -Wimplicit-fallthrough
-  $<$<BOOL:${NOMAD_HARVESTER_WERROR}>:-Werror>
+  -Woverloaded-virtual -Wimplicit-fallthrough -Werror
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 
 # Members that are left out have their initializers. Clang 19 has an own warning for them.

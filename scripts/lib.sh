@@ -217,5 +217,3 @@ in_root() {
     exec chroot . env DEBIAN_FRONTEND=noninteractive LC_ALL=C SYSTEMD_OFFLINE=1 "$@"
   ' "$@"
 }
-
-jobs_count() { nproc; }

@@ -128,6 +128,10 @@ std::shared_ptr<http::HttpTransport> Cluster::NomadTransport(const std::string& 
       });
 }
 
+http::RawTransports Cluster::Transports(const std::string& client, const std::string& nomad) {
+  return {.harvester = HarvesterTransport(client), .nomad = NomadTransport(client, nomad)};
+}
+
 absl::StatusOr<http::HttpResponse> Cluster::Serve(const runtime::Context& context, System system,
                                                   const http::HttpRequest& request,
                                                   base::Duration step) {

@@ -279,9 +279,7 @@ func ourVerdict(t *testing.T, kind string, reading ourReading) verdict {
 		Enabled  bool     `json:"enabled"`
 		Refusals []string `json:"refusals"`
 	}
-	if err := json.Unmarshal(reading.Read, &policies); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(reading.Read, &policies))
 	for _, read := range policies {
 		switch {
 		case !read.Enabled:
@@ -304,9 +302,7 @@ func compareVerdicts(t *testing.T, kind string, files []fileText) {
 	paths := make([]string, len(files))
 	for i, file := range files {
 		paths[i] = filepath.Join(directory, fmt.Sprint(i)+file.suffix)
-		if err := os.WriteFile(paths[i], []byte(file.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(paths[i], []byte(file.text), 0o600))
 	}
 	differ := 0
 	for i, reading := range ourReadings(t, kind, paths) {

@@ -90,6 +90,7 @@ var policyTexts = []string{
 	"scaling \"p\" {\n  enabled = true\n  max = 5\n  policy {\n    target \"h\" {\n      dry-run = true\n      a = [1]\n    }\n" + aCheck + "  }\n}\n",
 	"scaling \"p\" {\n  enabled = true\n  max = 5\n  policy {\n    target \"h\" {\n      config = { a = 1 }\n    }\n" + aCheck + "  }\n}\n",
 	"scaling \"p\" {\n  enabled = true\n  max = 5\n  policy {\n    target \"h\" {\n      a = null\n    }\n" + aCheck + "  }\n}\n",
+	"scaling \"p\" {\n  enabled = true\n  max = 5\n  policy {\n    target \"h\" {\n      a = \"${HOME}\"\n    }\n" + aCheck + "  }\n}\n",
 	"scaling \"p\" {\n  enabled = yes\n  max = 5\n  policy {\n  }\n}\n", "job \"x\" {\n  group \"g\" {\n    scaling {\n    }\n  }\n}\n",
 	"scaling \"p\" {\n  enabled = true\n  max = 5\n  target \"h\" {}\n  policy {\n" + aCheck + "  }\n}\n",
 	"scaling \"p\" \"q\" {\n  enabled = true\n  max = 5\n}\n", "scaling \"\" {\n  max = 5\n  policy {\n    target \"h\" {}\n  }\n}\n",

@@ -52,16 +52,11 @@ func ourReadings(t *testing.T, kind string, paths []string) []ourReading {
 	t.Helper()
 	command := exec.Command(agentFiles, append([]string{kind}, paths...)...)
 	command.Stderr = os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must1(command.Output())(t)
 	readings := make([]ourReading, 0, len(paths))
 	for _, line := range bytes.Split(bytes.TrimSpace(out), []byte("\n")) {
 		var reading ourReading
-		if err := json.Unmarshal(line, &reading); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(line, &reading))
 		readings = append(readings, reading)
 	}
 	if len(readings) != len(paths) {
@@ -266,9 +261,7 @@ func writeValues(t *testing.T, values []string) []string {
 	for i, value := range values {
 		path := filepath.Join(directory, fmt.Sprintf("%d.hcl", i))
 		text := "target \"web\" {\n  driver = \"harvester\"\n  config = { key = " + value + "\n  }\n}\n"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		paths = append(paths, path)
 	}
 	return paths

@@ -20,9 +20,7 @@ import (
 func newApm(t *testing.T, settings map[string]string) (*manager.PluginManager, error) {
 	t.Helper()
 	directory := t.TempDir()
-	if err := os.Symlink(realPlugin, filepath.Join(directory, "harvester")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(realPlugin, filepath.Join(directory, "harvester")))
 	t.Setenv("TMPDIR", t.TempDir())
 	m := manager.NewPluginManager(hclog.New(&hclog.LoggerOptions{Level: hclog.Off}), directory,
 		map[string][]*config.Plugin{
@@ -34,14 +32,8 @@ func newApm(t *testing.T, settings map[string]string) (*manager.PluginManager, e
 
 func demandOf(t *testing.T, nomad string) apm.APM {
 	t.Helper()
-	m, err := newApm(t, map[string]string{"nomad_address": nomad})
-	if err != nil {
-		t.Fatal(err)
-	}
-	demand, err := m.GetAPM("demand")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must1(newApm(t, map[string]string{"nomad_address": nomad}))(t)
+	demand := must1(m.GetAPM("demand"))(t)
 	return demand
 }
 
@@ -56,14 +48,9 @@ const burst = `{"Job": {"ID": "burst", "Type": "service", "Datacenters": ["*"],
 func TestTheAgentsManagerAsksHowManyNodesTheWorkNeeds(t *testing.T) {
 	cluster := clusterFor(t)
 	demand := demandOf(t, cluster.nomad)
-	if err := cluster.run(burst); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.run(burst))
 	before := time.Now()
-	values, err := demand.Query(sizedQuery, sdk.TimeRange{From: before.Add(-time.Minute), To: before})
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must1(demand.Query(sizedQuery, sdk.TimeRange{From: before.Add(-time.Minute), To: before}))(t)
 	if len(values) != 1 || values[0].Value != 10 {
 		t.Fatalf("%+v", values)
 	}

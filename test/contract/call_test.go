@@ -17,10 +17,7 @@ import (
 
 func TestPluginInfoIsTheDriverAndATarget(t *testing.T) {
 	forBoth(t, func(t *testing.T, binary string) {
-		info, err := launch(t, binary).target.PluginInfo()
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must1(launch(t, binary).target.PluginInfo())(t)
 		if info.Name != "harvester" || info.PluginType != sdk.PluginTypeTarget {
 			t.Errorf("%+v", info)
 		}
@@ -38,9 +35,7 @@ func TestHealthOfThePluginIsServing(t *testing.T) {
 func TestConfigReachesTheService(t *testing.T) {
 	h := launch(t, fakePlugin)
 	for _, value := range []string{"first", "second, with ünïcode and a newline\n"} {
-		if err := h.target.SetConfig(map[string]string{"echo": value}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.target.SetConfig(map[string]string{"echo": value}))
 		if got := h.status(nil).Meta["config"]; got != value {
 			t.Errorf("config %q, want %q", got, value)
 		}
@@ -68,9 +63,7 @@ func TestActionTravelsUnchanged(t *testing.T) {
 		{Count: -1, Direction: sdk.ScaleDirectionNone, Meta: map[string]any{
 			"nomad_autoscaler.dry_run": true, "nomad_autoscaler.dry_run.count": 3, "nomad_policy_id": "p-1"}},
 	} {
-		if err := h.target.Scale(action, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.target.Scale(action, nil))
 		meta := h.status(nil).Meta
 		if meta["last_count"] != strconv.FormatInt(action.Count, 10) || meta["last_reason"] != action.Reason {
 			t.Errorf("got %v, sent %+v", meta, action)

@@ -18,10 +18,7 @@ import (
 // A client certificate like that of go-plugin's host (hashicorp/go-plugin:mtls.go, generateCert).
 func hostCertificate(t *testing.T) tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must1(ecdsa.GenerateKey(elliptic.P521(), rand.Reader))(t)
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "localhost", Organization: []string{"HashiCorp"}},
 		DNSNames:              []string{"localhost"},
@@ -33,10 +30,7 @@ func hostCertificate(t *testing.T) tls.Certificate {
 		NotAfter:              time.Now().Add(time.Hour),
 		IsCA:                  true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must1(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 

@@ -32,13 +32,8 @@ func TestDevServesWithoutAHost(t *testing.T) {
 				// Under nohup SIGHUP is ignored, which dev respects.
 				cmd := command(t, "env", "--default-signal", fakePlugin, "dev", listen)
 				cmd.Env, cmd.Stderr = []string{}, stderr
-				stdout, err := cmd.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				stdout := must1(cmd.StdoutPipe())(t)
+				must(t, cmd.Start())
 				line, err := bufio.NewReader(stdout).ReadString('\n')
 				if err != nil {
 					t.Fatalf("%v\n%s", err, stderr)
@@ -51,9 +46,7 @@ func TestDevServesWithoutAHost(t *testing.T) {
 				if strings.HasPrefix(listen, "unix:") {
 					checkMode(t, socket, os.ModeSocket|0o600)
 				}
-				if err := cmd.Process.Signal(signal); err != nil {
-					t.Fatal(err)
-				}
+				must(t, cmd.Process.Signal(signal))
 				if code := exitCodeOf(cmd.Wait()); code != 0 {
 					t.Errorf("exit code %d\n%s", code, stderr)
 				}
@@ -67,10 +60,7 @@ func TestDevServesWithoutAHost(t *testing.T) {
 
 func checkHealth(t *testing.T, address string) {
 	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must1(grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	defer conn.Close()
 	for _, service := range []string{"", "plugin"} {
 		reply, err := grpc_health_v1.NewHealthClient(conn).Check(
@@ -96,13 +86,8 @@ func startDev(t *testing.T, environment []string, arguments ...string) (address 
 	stderr = &lockedBuffer{}
 	cmd := command(t, realPlugin, append([]string{"dev"}, arguments...)...)
 	cmd.Env, cmd.Stderr = environment, stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := must1(cmd.StdoutPipe())(t)
+	must(t, cmd.Start())
 	lines := bufio.NewScanner(stdout)
 	for address == "" && lines.Scan() {
 		address, _ = strings.CutPrefix(lines.Text(), "listening ")
@@ -115,9 +100,7 @@ func startDev(t *testing.T, environment []string, arguments ...string) (address 
 	}
 	return address, stderr, func() {
 		t.Helper()
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Process.Signal(syscall.SIGTERM))
 		if code := exitCodeOf(cmd.Wait()); code != 0 {
 			t.Errorf("exit code %d\n%s", code, stderr)
 		}
@@ -126,10 +109,7 @@ func startDev(t *testing.T, environment []string, arguments ...string) (address 
 
 func dialDev(t *testing.T, address string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must1(grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -197,9 +177,7 @@ func TestP3DevOnTCPRefusesSetConfig(t *testing.T) {
 func TestP3DevOnTCPRefusesSetConfigForASimulationToo(t *testing.T) {
 	attacker, tokens := tokenCollector(t)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("content-of-a-file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("content-of-a-file"), 0o600))
 	address, _, stop := startDev(t, []string{"TMPDIR=" + t.TempDir()}, "--simulate", "--listen", "127.0.0.1:0")
 	conn := dialDev(t, address)
 	_, err := baseproto.NewBasePluginServiceClient(conn).SetConfig(context.Background(),

@@ -46,10 +46,7 @@ func documents(t *testing.T) []string {
 	t.Helper()
 	var files []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "test/e2e/*.md"} {
-		found, err := filepath.Glob(filepath.Join("..", "..", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must1(filepath.Glob(filepath.Join("..", "..", pattern)))(t)
 		files = append(files, found...)
 	}
 	return files
@@ -58,10 +55,7 @@ func documents(t *testing.T) []string {
 // shellBlocks returns the blocks of a document that are for a shell, and the rest of its text.
 func shellBlocks(t *testing.T, file string) (blocks []codeBlock, prose string) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must1(os.ReadFile(file))(t)
 	fence := ""
 	for i, line := range strings.Split(string(data), "\n") {
 		switch {
@@ -284,18 +278,11 @@ func runBlock(t *testing.T, text string, world []string) {
 	t.Cleanup(metrics.Close)
 	write := func(name, content string, mode os.FileMode) {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(content), mode))
 	}
 	example := func(name string, changes ...string) string {
-		data, err := os.ReadFile(filepath.Join("..", "..", "examples", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must1(os.ReadFile(filepath.Join("..", "..", "examples", name)))(t)
 		content := strings.ReplaceAll(string(data), "/etc/nomad-autoscaler", dir)
 		for i := 0; i < len(changes); i += 2 {
 			if strings.Count(content, changes[i]) != 1 {
@@ -377,13 +364,8 @@ func simulatedWorld(t *testing.T, options ...string) (harvester, nomad, pasted s
 	t.Helper()
 	cmd := patientCommand(t, realPlugin, append([]string{"dev", "--simulate"}, options...)...)
 	cmd.Env = []string{"TMPDIR=" + t.TempDir()}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := must1(cmd.StdoutPipe())(t)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if code := exitCodeOf(cmd.Wait()); code != 0 {

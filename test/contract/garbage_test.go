@@ -4,7 +4,6 @@ package contract
 
 import (
 	"context"
-	"fmt"
 	"math/rand"
 	"net"
 	"strings"
@@ -96,19 +95,14 @@ func TestP2GarbageInAnyCallHarmsNothing(t *testing.T) {
 			t.Fatalf("afterwards: %v", err)
 		}
 		h.client.Kill()
-		if code := h.exitCode(); code != 0 {
-			t.Errorf("exit code %d\n%s", code, h.stderr)
-		}
+		h.checkEndedInOrder()
 	})
 }
 
 func TestP2BytesThatAreNoHttp2HarmNothing(t *testing.T) {
 	h := launch(t, fakePlugin)
 	for i, data := range garbage() {
-		conn, err := net.Dial("unix", h.client.ReattachConfig().Addr.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must1(net.Dial("unix", h.client.ReattachConfig().Addr.String()))(t)
 		if i%2 == 0 {
 			data = append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), data...)
 		}
@@ -176,7 +170,5 @@ func TestAnyNumberOfStreamsAndConnectionsMayBeOpenAtTheEnd(t *testing.T) {
 		}
 	}
 	h.client.Kill()
-	if code := h.exitCode(); code != 0 {
-		t.Errorf("exit code %d\n%s", code, fmt.Sprint(h.stderr))
-	}
+	h.checkEndedInOrder()
 }

@@ -35,14 +35,9 @@ func start(t *testing.T, binary string, env ...string) *process {
 	p := &process{t: t, cmd: command(t, binary), stderr: &lockedBuffer{}}
 	p.cmd.Env = append([]string{cookie}, env...)
 	p.cmd.Stderr = p.stderr
-	pipe, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pipe := must1(p.cmd.StdoutPipe())(t)
 	p.stdout = bufio.NewReader(pipe)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	line, err := p.stdout.ReadString('\n')
 	if err != nil {
 		t.Fatalf("no handshake line: %v\n%s", err, p.stderr)
@@ -101,10 +96,7 @@ func TestHandshakeLineNamesAPrivateSocket(t *testing.T) {
 
 func checkMode(t *testing.T, path string, want os.FileMode) {
 	t.Helper()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must1(os.Lstat(path))(t)
 	if info.Mode() != want {
 		t.Errorf("%s has mode %v, want %v", path, info.Mode(), want)
 	}
@@ -168,9 +160,7 @@ func TestP1TooLongTmpdirGivesADirectoryUnderTmp(t *testing.T) {
 			"with newline": "a\nb",
 		} {
 			tmp := filepath.Join(t.TempDir(), directory)
-			if err := os.Mkdir(tmp, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(tmp, 0o755))
 			p := start(t, binary, "TMPDIR="+tmp)
 			if !strings.HasPrefix(p.fields[3], "/tmp/") || len(p.fields[3]) > 107 {
 				t.Errorf("%s: socket %s", name, p.fields[3])
@@ -187,9 +177,7 @@ func TestP1TooLongTmpdirGivesADirectoryUnderTmp(t *testing.T) {
 
 func TestTmpdirWithCharactersOfAnUriServes(t *testing.T) {
 	tmp := filepath.Join(t.TempDir(), "100% of #1 ü?")
-	if err := os.Mkdir(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(tmp, 0o755))
 	h := launch(t, fakePlugin, withEnv("TMPDIR="+tmp))
 	h.status(nil)
 	h.client.Kill()
@@ -199,9 +187,7 @@ func TestTmpdirWithCharactersOfAnUriServes(t *testing.T) {
 func TestP1NoUsableDirectoryExitsWithTheReason(t *testing.T) {
 	forBoth(t, func(t *testing.T, binary string) {
 		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, nil, 0o600))
 		for _, variable := range []string{"TMPDIR", "PLUGIN_UNIX_SOCKET_DIR"} {
 			for _, directory := range []string{"/no/such/directory", file} {
 				code, stdout, stderr := run(t, binary, cookie, variable+"="+directory)
@@ -238,9 +224,7 @@ func TestHandshakeThatNobodyReadsEndsThePlugin(t *testing.T) {
 	cmd := command(t, fakePlugin)
 	cmd.Env = []string{cookie, "TMPDIR=" + tmp}
 	cmd.Stdout, cmd.Stderr = write, stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	write.Close()
 	if code := exitCodeOf(cmd.Wait()); code != 1 {
 		t.Errorf("exit code %d", code)

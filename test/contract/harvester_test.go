@@ -29,10 +29,7 @@ func completePolicy(more ...string) map[string]string {
 // A server that accepts connections and never replies, for Harvester and for Nomad.
 func silentServer(t *testing.T) (url string, connections *atomic.Int32) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must1(net.Listen("tcp", "127.0.0.1:0"))(t)
 	connections = &atomic.Int32{}
 	go func() {
 		for {
@@ -76,9 +73,7 @@ func TestWrongConfigIsAnErrorOfThatCall(t *testing.T) {
 func TestWrongPolicyIsAnErrorOfStatusAndScale(t *testing.T) {
 	h := launch(t, realPlugin)
 	url, _ := silentServer(t)
-	if err := h.target.SetConfig(configFor(url)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.target.SetConfig(configFor(url)))
 	policy := completePolicy("no_such_key", "x")
 	if err := h.scale(policy); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("Scale: %v", err)
@@ -91,9 +86,7 @@ func TestWrongPolicyIsAnErrorOfStatusAndScale(t *testing.T) {
 func TestS3StatusAnswersInTimeWhileHarvesterHangs(t *testing.T) {
 	h := launch(t, realPlugin)
 	url, connections := silentServer(t)
-	if err := h.target.SetConfig(configFor(url)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.target.SetConfig(configFor(url)))
 	got, err := h.target.Status(completePolicy(shared.PluginConfigKeyGRPCTimeout, "2s"))
 	if err != nil || got.Ready {
 		t.Errorf("%+v, %v", got, err)
@@ -106,16 +99,12 @@ func TestS3StatusAnswersInTimeWhileHarvesterHangs(t *testing.T) {
 func TestP1KillEndsThePluginInTimeWhileHarvesterHangs(t *testing.T) {
 	h := launch(t, realPlugin)
 	url, connections := silentServer(t)
-	if err := h.target.SetConfig(configFor(url)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.target.SetConfig(configFor(url)))
 	scale := make(chan error, 1)
 	go func() { scale <- h.scale(completePolicy()) }()
 	waitUntil(t, "the Scale asks", func() bool { return connections.Load() > 0 })
 	h.client.Kill()
-	if code := h.exitCode(); code != 0 {
-		t.Errorf("exit code %d\n%s", code, h.stderr)
-	}
+	h.checkEndedInOrder()
 	if err := wait(t, "the Scale has ended", scale); err == nil {
 		t.Error("the Scale succeeded")
 	}
@@ -126,9 +115,7 @@ func TestP1KillEndsThePluginInTimeWhileHarvesterHangs(t *testing.T) {
 
 func TestP4NobodyListensIsNoReasonToRestartThePolicies(t *testing.T) {
 	h := launch(t, realPlugin)
-	if err := h.target.SetConfig(configFor("http://127.0.0.1:1")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.target.SetConfig(configFor("http://127.0.0.1:1")))
 	got, err := h.target.Status(completePolicy(shared.PluginConfigKeyGRPCTimeout, "5s"))
 	if err != nil || got.Ready {
 		t.Errorf("Status: %+v, %v", got, err)

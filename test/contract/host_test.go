@@ -103,6 +103,13 @@ func (h *host) exitCode() int {
 	return h.cmd.ProcessState.ExitCode()
 }
 
+func (h *host) checkEndedInOrder() {
+	h.t.Helper()
+	if code := h.exitCode(); code != 0 {
+		h.t.Errorf("exit code %d\n%s", code, h.stderr)
+	}
+}
+
 // The fake ignores count and direction; scripts are config maps.
 func (h *host) scale(script map[string]string) error {
 	return h.target.Scale(sdk.ScalingAction{Count: 1, Direction: sdk.ScaleDirectionUp}, script)

@@ -237,10 +237,7 @@ func (p *killedPool) converge() (int64, error) {
 // The wait for the terminated process' Lease uses up most of the drain deadline, and sometimes all
 // of it: then the drain does not begin, and the removal is rolled back after the grace period.
 func (p *killedPool) policy() map[string]string {
-	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image", "default/ubuntu-24.04",
-		"node_purge", "true", "node_drain_deadline", "25s", "drain_grace", "10s", "user_data",
-		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"+
-			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n")
+	return joiningPolicy("node_purge", "true", "node_drain_deadline", "25s", "drain_grace", "10s")
 }
 
 func (p *killedPool) startPlugin() (*goplugin.Client, target.Target, error) {

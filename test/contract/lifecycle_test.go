@@ -23,9 +23,7 @@ func TestP1KillEndsThePluginInTime(t *testing.T) {
 	forBoth(t, func(t *testing.T, binary string) {
 		h := launch(t, binary)
 		h.client.Kill()
-		if code := h.exitCode(); code != 0 {
-			t.Errorf("exit code %d\n%s", code, h.stderr)
-		}
+		h.checkEndedInOrder()
 	})
 }
 
@@ -35,9 +33,7 @@ func TestP1KillEndsThePluginInTimeWhateverAScaleDoes(t *testing.T) {
 			h := launch(t, fakePlugin)
 			scale := h.scaleInBackground(map[string]string{"do": script})
 			h.client.Kill()
-			if code := h.exitCode(); code != 0 {
-				t.Errorf("exit code %d\n%s", code, h.stderr)
-			}
+			h.checkEndedInOrder()
 			if err := wait(t, "the Scale has ended", scale); err == nil {
 				t.Error("the Scale succeeded")
 			}
@@ -53,18 +49,14 @@ func TestP1CallsInFlightGetTheirStatusBeforeTheSocketCloses(t *testing.T) {
 			for range 3 {
 				scales = append(scales, h.scaleInBackground(map[string]string{"do": script}))
 			}
-			if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, h.cmd.Process.Signal(syscall.SIGTERM))
 			for _, scale := range scales {
 				err := wait(t, "the Scale has ended", scale)
 				if status.Code(err) != codes.Canceled || !strings.Contains(err.Error(), "the process is ending") {
 					t.Errorf("error %v", err)
 				}
 			}
-			if code := h.exitCode(); code != 0 {
-				t.Errorf("exit code %d\n%s", code, h.stderr)
-			}
+			h.checkEndedInOrder()
 		})
 	}
 }
@@ -84,18 +76,14 @@ func TestL9SignalsToTheHostsProcessGroupAreIgnored(t *testing.T) {
 		h := launch(t, binary)
 		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} {
 			for range 3 {
-				if err := h.cmd.Process.Signal(signal); err != nil {
-					t.Fatal(err)
-				}
+				must(t, h.cmd.Process.Signal(signal))
 			}
 			if err := h.rpc.Ping(); err != nil {
 				t.Errorf("after %v: %v", signal, err)
 			}
 		}
 		h.client.Kill()
-		if code := h.exitCode(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		h.checkEndedInOrder()
 	})
 }
 
@@ -115,30 +103,14 @@ func runAsHost() {
 func TestP1DeathOfTheHostIsAnOrderlyEnd(t *testing.T) {
 	forBoth(t, func(t *testing.T, binary string) {
 		tmp := t.TempDir()
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		self := must1(os.Executable())(t)
 		host := command(t, self)
 		host.Env = []string{hostModeVariable + "=" + binary, "TMPDIR=" + tmp}
-		stdout, err := host.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := host.Start(); err != nil {
-			t.Fatal(err)
-		}
-		line, err := bufio.NewReader(stdout).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(line))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := host.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		stdout := must1(host.StdoutPipe())(t)
+		must(t, host.Start())
+		line := must1(bufio.NewReader(stdout).ReadString('\n'))(t)
+		pid := must1(strconv.Atoi(strings.TrimSpace(line)))(t)
+		must(t, host.Process.Kill())
 		_ = host.Wait()
 
 		var ended unix.WaitStatus

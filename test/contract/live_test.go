@@ -47,8 +47,7 @@ func startLive(t *testing.T) (*slowAPI, *host) {
 }
 
 func livePolicy(namespace string) map[string]string {
-	return completePolicy("namespace", namespace, "image", "default/ubuntu-24.04", "networks",
-		"default/vlan10", shared.PluginConfigKeyGRPCTimeout, statusLimit.String())
+	return joiningPolicy("namespace", namespace, shared.PluginConfigKeyGRPCTimeout, statusLimit.String())
 }
 
 func TestS3_calls_of_Status_at_once_are_answered_without_a_stall(t *testing.T) {
@@ -86,9 +85,7 @@ func TestP1_P4_calls_under_way_at_SIGTERM_get_their_status_and_never_the_hosts_o
 				t.Errorf("%d calls have ended already", early)
 			}
 			begin := time.Now()
-			if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, h.cmd.Process.Signal(syscall.SIGTERM))
 			code := h.exitCode()
 			if took := time.Since(begin); code != 0 || took > noStall {
 				t.Errorf("exit code %d after %v\n%s", code, took, h.stderr)

@@ -101,10 +101,7 @@ func startLoad(t *testing.T) *load {
 // The agent's own deadline of a Status goes with the policy.
 func loadPolicy(pool int) map[string]string {
 	name := fmt.Sprintf("pool-%d", pool)
-	return completePolicy("node_group_name", name, "node_class", name, "namespace", "nomad",
-		"image", "default/ubuntu-24.04", "networks", "default/vlan10", "node_drain_deadline", "1h",
-		"user_data", "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"+
-			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n",
+	return joiningPolicy("node_group_name", name, "node_class", name, "node_drain_deadline", "1h",
 		shared.PluginConfigKeyGRPCTimeout, statusLimit.String())
 }
 

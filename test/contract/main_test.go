@@ -58,3 +58,19 @@ func forBoth(t *testing.T, test func(t *testing.T, binary string)) {
 	t.Run("harvester", func(t *testing.T) { test(t, realPlugin) })
 	t.Run("fake", func(t *testing.T) { test(t, fakePlugin) })
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must1 is must for a call that returns a value, too: must1(call())(t).
+func must1[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		must(t, err)
+		return value
+	}
+}

@@ -18,9 +18,7 @@ import (
 func newManager(t *testing.T, binary, driver string, settings map[string]string) *manager.PluginManager {
 	t.Helper()
 	directory := t.TempDir()
-	if err := os.Symlink(binary, filepath.Join(directory, driver)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(binary, filepath.Join(directory, driver)))
 	t.Setenv("TMPDIR", t.TempDir())
 	logger := hclog.New(&hclog.LoggerOptions{Level: hclog.Off})
 	m := manager.NewPluginManager(logger, directory, plugin(driver, settings))
@@ -36,21 +34,14 @@ func plugin(driver string, settings map[string]string) map[string][]*config.Plug
 
 func TestTheAgentsManagerLoadsReloadsAndCalls(t *testing.T) {
 	m := newManager(t, fakePlugin, "harvester", map[string]string{"echo": "first"})
-	if err := m.Load(); err != nil {
-		t.Fatal(err)
-	}
-	target, err := m.GetTarget(&sdk.ScalingPolicyTarget{Name: "pool"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Load())
+	target := must1(m.GetTarget(&sdk.ScalingPolicyTarget{Name: "pool"}))(t)
 	for _, want := range []string{"first", "second"} {
 		status, err := target.Status(nil)
 		if err != nil || status.Meta["config"] != want {
 			t.Fatalf("%+v, %v", status, err)
 		}
-		if err := m.Reload(plugin("harvester", map[string]string{"echo": "second"})); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Reload(plugin("harvester", map[string]string{"echo": "second"})))
 	}
 }
 

@@ -36,10 +36,7 @@ func prometheusProgram(t *testing.T, name string) string {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must1(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -49,11 +46,11 @@ func metricsConfig(cluster *simulatedCluster, address string) map[string]string 
 		"auth_token": "secret-token-of-the-test", "metrics_address": address}
 }
 
-func joiningPolicy() map[string]string {
-	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image",
+func joiningPolicy(more ...string) map[string]string {
+	return completePolicy(append([]string{"networks", "default/vlan10", "namespace", "nomad", "image",
 		"default/ubuntu-24.04", "user_data",
-		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"+
-			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n")
+		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n" +
+			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}, more...)...)
 }
 
 func scrape(t *testing.T, address string) (text string, ok bool) {
@@ -73,9 +70,7 @@ func pluginWithMetrics(t *testing.T) (address string) {
 	cluster := clusterFor(t)
 	address = freeAddress(t)
 	h := launch(t, realPlugin)
-	if err := h.target.SetConfig(metricsConfig(cluster, address)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.target.SetConfig(metricsConfig(cluster, address)))
 	for _, count := range []int64{2, 1} {
 		if err := h.target.Scale(sdk.ScalingAction{Count: count}, joiningPolicy()); err != nil {
 			t.Fatalf("Scale to %d: %v\n%s", count, err, h.stderr)
@@ -108,9 +103,7 @@ func TestT2_a_second_plugin_serves_the_port_once_the_first_has_ended(t *testing.
 	cluster := clusterFor(t)
 	address := freeAddress(t)
 	first, second := launch(t, realPlugin), launch(t, realPlugin)
-	if err := first.target.SetConfig(metricsConfig(cluster, address)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.target.SetConfig(metricsConfig(cluster, address)))
 	waitUntil(t, "the first serves", func() bool { _, ok := scrape(t, address); return ok })
 	if err := second.target.SetConfig(metricsConfig(cluster, address)); err != nil {
 		t.Errorf("a busy port is no error of SetConfig: %v", err)
@@ -127,10 +120,7 @@ func TestT2_a_second_plugin_serves_the_port_once_the_first_has_ended(t *testing.
 // Prometheus with the example's rules.
 func startPrometheus(t *testing.T, target string) prometheus.Server {
 	t.Helper()
-	rules, err := filepath.Abs(exampleRules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := must1(filepath.Abs(exampleRules))(t)
 	address := freeAddress(t)
 	server, err := prometheus.Command(prometheusProgram(t, "prometheus"), t.TempDir(), address, target, rules,
 		200*time.Millisecond)
@@ -139,9 +129,7 @@ func startPrometheus(t *testing.T, target string) prometheus.Server {
 	}
 	log := &lockedBuffer{}
 	server.Stderr = log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Start())
 	t.Cleanup(func() {
 		server.Process.Kill()
 		server.Wait()

@@ -34,10 +34,7 @@ type oddClient struct {
 
 func dialOdd(t *testing.T, network, address string) *oddClient {
 	t.Helper()
-	conn, err := net.Dial(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must1(net.Dial(network, address))(t)
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	c := &oddClient{t: t, conn: conn, framer: http2.NewFramer(conn, conn), stream: 1}
@@ -270,9 +267,7 @@ func TestP2RequestsThatAreResetAtOnceHarmNoOtherConnection(t *testing.T) {
 func TestP2MoreConnectionsThanFilesLeaveTheHostsConnection(t *testing.T) {
 	h := launch(t, realPlugin)
 	limit := unix.Rlimit{Cur: 40, Max: 40}
-	if err := unix.Prlimit(h.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Prlimit(h.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil))
 	for range 200 {
 		conn, err := net.Dial("unix", socketOf(h))
 		if err != nil {

@@ -13,18 +13,10 @@ import (
 // As grpcurl does: it lists the services, and then asks for each.
 func TestReflectionOfDevDescribesEveryService(t *testing.T) {
 	address, _, stop := startDev(t, []string{"TMPDIR=" + t.TempDir()}, "--simulate")
-	stream, err := reflection.NewServerReflectionClient(dialDev(t, address)).ServerReflectionInfo(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must1(reflection.NewServerReflectionClient(dialDev(t, address)).ServerReflectionInfo(context.Background()))(t)
 	ask := func(request *reflection.ServerReflectionRequest) *reflection.ServerReflectionResponse {
-		if err := stream.Send(request); err != nil {
-			t.Fatal(err)
-		}
-		reply, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, stream.Send(request))
+		reply := must1(stream.Recv())(t)
 		return reply
 	}
 	var got []string

@@ -44,9 +44,7 @@ func TestP3AServerThatTellsATokenBackPutsItIntoNoText(t *testing.T) {
 	const harvesterToken, nomadToken = "token-of-harvester-1", "token-of-nomad-1"
 	config := map[string]string{"harvester_url": url, "auth_token": harvesterToken,
 		"nomad_address": url, "nomad_token": nomadToken}
-	if err := h.target.SetConfig(config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.target.SetConfig(config))
 	got, err := h.target.Status(completePolicy(shared.PluginConfigKeyGRPCTimeout, "5s"))
 	if err != nil || got.Ready {
 		t.Errorf("Status: %+v, %v", got, err)
@@ -65,16 +63,12 @@ func TestP3AServerThatTellsATokenBackPutsItIntoNoText(t *testing.T) {
 // The next configuration's texts may hold what was secret in an old one: it is not kept for ever.
 func TestP3SecretsOfAnOldConfigurationAreForgotten(t *testing.T) {
 	h := launch(t, realPlugin)
-	if err := h.target.SetConfig(map[string]string{"harvester_url": "http://127.0.0.1:1", "auth_token": "no-such-key-1"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.target.SetConfig(map[string]string{"harvester_url": "http://127.0.0.1:1", "auth_token": "no-such-key-1"}))
 	wrong := map[string]string{"no-such-key-1": "x"}
 	if err := h.target.SetConfig(wrong); err == nil || strings.Contains(err.Error(), "no-such-key-1") {
 		t.Errorf("in force: %v", err)
 	}
-	if err := h.target.SetConfig(map[string]string{"harvester_url": "http://127.0.0.1:1"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.target.SetConfig(map[string]string{"harvester_url": "http://127.0.0.1:1"}))
 	if err := h.target.SetConfig(wrong); err == nil || !strings.Contains(err.Error(), "no-such-key-1") {
 		t.Errorf("afterwards: %v", err)
 	}
@@ -99,10 +93,7 @@ func TestP3APEMInPlaceOfItsPathIsNotQuoted(t *testing.T) {
 }
 
 func TestP3TheProxysPasswordIsInNoText(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must1(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed := listener.Addr().String()
 	listener.Close()
 	for _, userInfo := range []string{"user:s3cr%40t%2Fw0rd", "user:s3cr@t w0rd", "user:s3cr/tw0rd", "user:1#s3cr@t"} {
@@ -132,9 +123,7 @@ func TestOpenSSLLoadsNoConfigurationOfTheHost(t *testing.T) {
 	mark := filepath.Join(dir, "mark")
 	source := filepath.Join(dir, "foreign.c")
 	write := func(path, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(source, `#include <fcntl.h>
 __attribute__((constructor)) static void run(void) { creat("`+mark+`", 0600); }
@@ -185,10 +174,7 @@ CipherString = no-such-cipher
 func TestThePluginWritesNoCoreFileAndIsStillMonitored(t *testing.T) {
 	h := launch(t, realPlugin)
 	proc := fmt.Sprintf("/proc/%d/", h.cmd.Process.Pid)
-	limits, err := os.ReadFile(proc + "limits")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limits := must1(os.ReadFile(proc + "limits"))(t)
 	core := ""
 	for _, line := range strings.Split(string(limits), "\n") {
 		if strings.HasPrefix(line, "Max core file size") {

@@ -49,10 +49,7 @@ func startCluster(arguments ...string) (*simulatedCluster, error) {
 // One that ends with the test.
 func clusterFor(t *testing.T) *simulatedCluster {
 	t.Helper()
-	cluster, err := startCluster("--fast")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := must1(startCluster("--fast"))(t)
 	t.Cleanup(cluster.stop)
 	return cluster
 }

@@ -48,10 +48,7 @@ type slowAPI struct {
 
 func newSlowAPI(t *testing.T, address string) *slowAPI {
 	t.Helper()
-	target, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must1(url.Parse(address))(t)
 	a := &slowAPI{counts: map[string]int{}}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	// The simulator closes a connection that is idle for five seconds, and a starved machine may use it then.

@@ -199,26 +199,18 @@ func TestThePolicyThatTerraformWritesMakesAVM(t *testing.T) {
 	_, policy := terraformValues(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "policy.hcl")
-	userData, err := os.ReadFile("../../examples/cloud-init.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	userData := must1(os.ReadFile("../../examples/cloud-init.yaml"))(t)
 	for name, content := range map[string]string{
 		"policy.hcl": strings.ReplaceAll(policy, "/etc/nomad-autoscaler", dir), "cloud-init.yaml": string(userData),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	for _, c := range compare(t, "policy", path) {
 		if !c.agrees() || c.agentError != nil {
 			t.Error(c)
 		}
 	}
-	policies, err := agentPolicies(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	policies := must1(agentPolicies(path))(t)
 	target := policies["batch-workers"].Config
 	for key, want := range map[string]string{"namespace": "nomad", "image": "default/nomad-client", "networks": "default/nomad-clients"} {
 		if target[key] != want {

@@ -22,9 +22,7 @@ func TestAutoMTLSConnects(t *testing.T) {
 			t.Error(err)
 		}
 		h.client.Kill()
-		if code := h.exitCode(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		h.checkEndedInOrder()
 	})
 }
 
@@ -39,10 +37,7 @@ func TestAutoMTLSRefusesEverybodyElse(t *testing.T) {
 		"no certificate":             {nil, false},
 		"another host's certificate": {[]tls.Certificate{hostCertificate(t)}, false},
 	} {
-		conn, err := net.Dial("unix", p.fields[3])
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must1(net.Dial("unix", p.fields[3]))(t)
 		defer conn.Close()
 		client := tls.Client(conn, &tls.Config{
 			Certificates: test.certificates, InsecureSkipVerify: true, NextProtos: []string{"h2"}})
@@ -53,10 +48,7 @@ func TestAutoMTLSRefusesEverybodyElse(t *testing.T) {
 			t.Errorf("%s: read %d bytes, %v", name, n, err)
 		}
 	}
-	plain, err := net.Dial("unix", p.fields[3])
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must1(net.Dial("unix", p.fields[3]))(t)
 	defer plain.Close()
 	_, _ = plain.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
 	if reply, err := io.ReadAll(plain); strings.Contains(string(reply), "\x00\x00\x00\x04\x01") {
@@ -70,14 +62,8 @@ func TestServerCertificateIsForLocalhostAndOneTime(t *testing.T) {
 	for range 2 {
 		client := asPEM(hostCertificate(t))
 		p := start(t, fakePlugin, "TMPDIR="+t.TempDir(), "PLUGIN_CLIENT_CERT="+client)
-		der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
-		if err != nil {
-			t.Fatal(err)
-		}
-		certificate, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
+		der := must1(base64.RawStdEncoding.DecodeString(p.fields[5]))(t)
+		certificate := must1(x509.ParseCertificate(der))(t)
 		if err := certificate.VerifyHostname("localhost"); err != nil {
 			t.Error(err)
 		}

@@ -112,9 +112,7 @@ func refusesWhatIsWrong(t *testing.T, s *harness.Stack) {
 		vm := readObjects(t, filepath.Join("testdata", "posted", "devices.json"))[1]
 		vm.Obj("metadata")["namespace"] = s.Namespace
 		var value any
-		if err := json.Unmarshal([]byte(test.value), &value); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(test.value), &value))
 		put(t, map[string]any(vm), test.path, value)
 		response, body, err := s.Kube.Post(harness.VirtualMachines, s.Namespace, vm, true)
 		if err != nil {
@@ -122,9 +120,7 @@ func refusesWhatIsWrong(t *testing.T, s *harness.Stack) {
 			continue
 		}
 		var status harness.Object
-		if err := json.Unmarshal(body, &status); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(body, &status))
 		message := status.Str("message")
 		if response.StatusCode != test.code || !strings.HasPrefix(message, test.by) || !strings.Contains(message, test.because) {
 			t.Errorf("%s: %d %s, want %d %s…%s…", test.name, response.StatusCode, message, test.code, test.by, test.because)
@@ -171,10 +167,7 @@ func postedFiles(t *testing.T) []string {
 
 func readObjects(t *testing.T, path string) []harness.Object {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must1(os.ReadFile(path))(t)
 	var objects []harness.Object
 	if err := json.Unmarshal(data, &objects); err != nil {
 		t.Fatalf("%s: %v", path, err)

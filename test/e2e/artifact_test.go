@@ -26,9 +26,7 @@ func archive(t *testing.T) []byte {
 	var data bytes.Buffer
 	zip := gzip.NewWriter(&data)
 	files := tar.NewWriter(zip)
-	if err := files.WriteHeader(&tar.Header{Name: "harvester", Mode: 0o755, Size: int64(len(program))}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, files.WriteHeader(&tar.Header{Name: "harvester", Mode: 0o755, Size: int64(len(program))}))
 	fmt.Fprint(files, program)
 	files.Close()
 	zip.Close()
@@ -39,10 +37,7 @@ func archive(t *testing.T) []byte {
 // not executable (hashicorp/nomad issue 2676; hashicorp/go-getter:get_http.go, GetFile), and the agent,
 // another user in a container, cannot start it.
 func TestNomadsArtifactOfTheExampleIsExecutableAndABareFileIsNot(t *testing.T) {
-	example, err := os.ReadFile(filepath.Join(harness.Root, "examples", "autoscaler.nomad.hcl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must1(os.ReadFile(filepath.Join(harness.Root, "examples", "autoscaler.nomad.hcl")))(t)
 	artifact := regexp.MustCompile(`artifact \{\s*source\s*= "https://\S*(/harvester_\S*\.tar\.gz)"\s*destination = "(\S*)"\s*options \{`)
 	found := artifact.FindStringSubmatch(string(example))
 	if found == nil {

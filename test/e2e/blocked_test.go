@@ -22,9 +22,7 @@ func TestNomadsBlockedEvaluationsTellNothingOfAnEmptyPool(t *testing.T) {
 		"Constraints": []harness.Object{{"LTarget": "${node.class}", "RTarget": "batch", "Operand": "="}},
 		"Tasks":       []harness.Object{task("crunch", harness.Object{"run_for": "24h"})},
 	})
-	if _, err := s.Nomad.Do(http.MethodPut, "/v1/jobs", harness.Object{"Job": crunch}); err != nil {
-		t.Fatal(err)
-	}
+	must1(s.Nomad.Do(http.MethodPut, "/v1/jobs", harness.Object{"Job": crunch}))(t)
 	const job = `job="crunch",namespace="default"`
 	wanted := []string{
 		`nomad_nomad_blocked_evals_total_blocked{HOST} 1`,

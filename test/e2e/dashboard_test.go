@@ -54,10 +54,7 @@ type recording struct {
 // it shows what it must.
 func record(t *testing.T, s *harness.Stack, p *harness.Prometheus, end time.Time) []recording {
 	t.Helper()
-	all, err := prometheus.Panels(filepath.Join(harness.Root, "examples", "grafana-dashboard.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must1(prometheus.Panels(filepath.Join(harness.Root, "examples", "grafana-dashboard.json")))(t)
 	if len(all) != len(panels) {
 		t.Errorf("the dashboard has %d panels, and this test knows %d", len(all), len(panels))
 	}
@@ -112,10 +109,7 @@ func peak(samples []prometheus.Sample) (most float64) {
 // checkAlerts: the rules are understood, and no alert of a run that was well has fired.
 func checkAlerts(t *testing.T, p *harness.Prometheus, end time.Time) {
 	t.Helper()
-	rules, err := p.Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := must1(p.Rules())(t)
 	for _, rule := range rules {
 		if rule.Health != "ok" {
 			t.Errorf("rule %s is %s: %s", rule.Name, rule.Health, rule.LastError)
@@ -164,18 +158,11 @@ func checkDashboardPage(t *testing.T, p *harness.Prometheus, recordings []record
 	t.Helper()
 	file := filepath.Join(harness.Root, "docs", "dashboard.md")
 	if os.Getenv("NOMAD_HARVESTER_UPDATE_DOCS") == "1" {
-		if err := os.WriteFile(file, []byte(page(recordings, p.Began, end)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(page(recordings, p.Began, end)), 0o644))
 		image := filepath.Join(harness.Root, "docs", "images", "dashboard.svg")
-		if err := os.WriteFile(image, []byte(picture(recordings, p.Began, end)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(image, []byte(picture(recordings, p.Began, end)), 0o644))
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must1(os.ReadFile(file))(t)
 	for _, r := range recordings {
 		if !strings.Contains(string(text), "\n| "+r.panel.Title+" | ") {
 			t.Errorf("%s lacks panel %q: run this test with NOMAD_HARVESTER_UPDATE_DOCS=1", file, r.panel.Title)

@@ -72,6 +72,19 @@ func envInt(t *testing.T, name string, otherwise int64) int64 {
 	return number
 }
 
+func newMix(t *testing.T, nomad *harness.Nomad, nodes *harness.Nodes, prefix string, seed int64) *demandMix {
+	name := fmt.Sprint(prefix, seed)
+	m := &demandMix{t: t, nomad: nomad, nodes: nodes, name: name, rand: rand.New(rand.NewSource(seed)), node: harness.FakeNode{
+		Datacenter: name, Class: "batch", CPU: 4000, MemoryMB: 8192, DiskMB: 20000, Cores: 4,
+		Drivers:    []string{"docker"},
+		Attributes: map[string]string{"kernel.name": "linux", "os.version": "12.5.0"},
+	}}
+	if m.rand.Intn(3) == 0 {
+		m.node.Devices = map[string]int{"T4": 2}
+	}
+	return m
+}
+
 func (m *demandMix) addNodes(count int64) {
 	m.t.Helper()
 	for range count {
@@ -171,10 +184,7 @@ func (m *demandMix) settle(quiet time.Duration) {
 // waiting returns the jobs of the mix of which something has no place.
 func (m *demandMix) waiting() map[string]int64 {
 	m.t.Helper()
-	evaluations, err := m.nomad.List("/v1/evaluations?status=blocked&namespace=*")
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	evaluations := must1(m.nomad.List("/v1/evaluations?status=blocked&namespace=*"))(m.t)
 	jobs := map[string]int64{}
 	for _, evaluation := range evaluations {
 		if job := evaluation.Str("JobID"); slices.Contains(m.jobs, job) {
@@ -203,14 +213,6 @@ func (m *demandMix) ask() demandPool {
 // whether one less would have been enough.
 func (m *demandMix) run() (ordered, more int64, oneLessIsEnough bool) {
 	m.t.Helper()
-	m.node = harness.FakeNode{
-		Datacenter: m.name, Class: "batch", CPU: 4000, MemoryMB: 8192, DiskMB: 20000, Cores: 4,
-		Drivers:    []string{"docker"},
-		Attributes: map[string]string{"kernel.name": "linux", "os.version": "12.5.0"},
-	}
-	if m.rand.Intn(3) == 0 {
-		m.node.Devices = map[string]int{"T4": 2}
-	}
 	m.addNodes(1 + m.rand.Int63n(4))
 	for i := range m.rand.Intn(4) {
 		m.nomad.Run(m.t, m.job(fmt.Sprintf("%s-old%d", m.name, i), 1+m.rand.Intn(2), 100*(1+m.rand.Int63n(20)), 256*(1+m.rand.Int63n(16))))
@@ -258,21 +260,14 @@ func (m *demandMix) run() (ordered, more int64, oneLessIsEnough bool) {
 func (m *demandMix) end() {
 	m.t.Helper()
 	for _, job := range m.jobs {
-		if _, err := m.nomad.Do("DELETE", "/v1/job/"+job+"?purge=true", nil); err != nil {
-			m.t.Fatal(err)
-		}
+		must1(m.nomad.Do("DELETE", "/v1/job/"+job+"?purge=true", nil))(m.t)
 	}
-	nodes, err := m.nomad.List("/v1/nodes")
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	nodes := must1(m.nomad.List("/v1/nodes"))(m.t)
 	for _, node := range nodes {
 		if node.Str("Datacenter") != m.name {
 			continue
 		}
-		if _, err := m.nomad.Do("POST", "/v1/node/"+node.Str("ID")+"/purge", nil); err != nil {
-			m.t.Fatal(err)
-		}
+		must1(m.nomad.Do("POST", "/v1/node/"+node.Str("ID")+"/purge", nil))(m.t)
 	}
 }
 
@@ -285,7 +280,7 @@ func TestDemandIsWhatRealNomadNeeds(t *testing.T) {
 	first := envInt(t, "NOMAD_HARVESTER_DEMAND_SEED", demandSeed)
 	var tooFew, tooMany, ordered, more int64
 	for seed := first; seed < first+mixes; seed++ {
-		m := &demandMix{t: t, nomad: s.Nomad, nodes: nodes, name: fmt.Sprintf("m%d", seed), rand: rand.New(rand.NewSource(seed))}
+		m := newMix(t, s.Nomad, nodes, "m", seed)
 		mixOrdered, mixMore, oneLess := m.run()
 		ordered += mixOrdered
 		more += mixMore

@@ -31,19 +31,13 @@ func checkMachines(t *testing.T, s *harness.Stack, want int) {
 		t.Error(err)
 	}
 	for _, machine := range machines {
-		self, err := machine.Self()
-		if err != nil {
-			t.Fatal(err)
-		}
+		self := must1(machine.Self())(t)
 		if self.Bool("config", "Server", "Enabled") || !self.Bool("config", "Client", "Enabled") {
 			t.Errorf("%s: server %v, client %v, want a client only", machine.Name,
 				self.At("config", "Server", "Enabled"), self.At("config", "Client", "Enabled"))
 		}
 	}
-	members, err := s.Nomad.Get("/v1/agent/members")
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := must1(s.Nomad.Get("/v1/agent/members"))(t)
 	if servers := members.List("Members"); len(servers) != 1 {
 		t.Errorf("%d servers, want 1: %v", len(servers), servers)
 	}
@@ -76,9 +70,7 @@ func TestTheExampleDropsATokenThatHasExpired(t *testing.T) {
 		"only white space": {" \n", true},
 	} {
 		path := filepath.Join(t.TempDir(), "intro_token.jwt")
-		if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(test.content), 0o600))
 		for range 2 { // at each start
 			out, err := exec.Command("/bin/sh", "-c", strings.ReplaceAll(script, tokenFile, path)).CombinedOutput()
 			if err != nil && test.kept {
@@ -96,10 +88,7 @@ func TestTheExampleDropsATokenThatHasExpired(t *testing.T) {
 // because it sets a label "job" itself.
 func checkMetricNames(t *testing.T, s *harness.Stack) {
 	t.Helper()
-	policy, err := os.ReadFile(filepath.Join(harness.Root, "examples", "policy.hcl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := must1(os.ReadFile(filepath.Join(harness.Root, "examples", "policy.hcl")))(t)
 	parts := regexp.MustCompile(`__name__=~"([^"]+)"(?s:.*)and on\(\) (\w+)\n`).FindSubmatch(policy)
 	if parts == nil {
 		t.Fatal("examples/policy.hcl has no query as this test knows it")
@@ -126,10 +115,7 @@ func checkMetricNames(t *testing.T, s *harness.Stack) {
 func checkGarbageCollection(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	const claim = "batch-x7k2p-disk-0-a1b2c"
-	_, err := s.Kube.Create(harness.Claims, s.Namespace, harness.SampleClaim(s.Namespace, claim, "batch"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must1(s.Kube.Create(harness.Claims, s.Namespace, harness.SampleClaim(s.Namespace, claim, "batch")))(t)
 	out := s.CollectGarbage(t)
 	if !strings.Contains(out, claim) || !strings.Contains(out, s.Namespace+"/batch: clean") {
 		t.Errorf("harvester gc said: %s", out)

@@ -26,7 +26,7 @@ func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
 	case of.Before(harness.Release{Major: 1, Minor: 7}):
 		release = "1.6"
 	case !of.Before(introduces):
-		release = "1.11" // what differs from 1.10
+		release = "1.11"
 	}
 	harvesters, nomads := fidelity.HarvesterAnswers("testdata"), fidelity.NomadAnswers("testdata", release)
 	if *update && (!harness.NewestHarvester() || release != "1.6") {
@@ -45,10 +45,7 @@ func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
 	if want := len(fidelity.Steps()); len(answers) != want {
 		t.Errorf("%d answers, want %d", len(answers), want)
 	}
-	known, err := fidelity.ReadAnswers(append(nomads, harvesters)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := must1(fidelity.ReadAnswers(append(nomads, harvesters)...))(t)
 	for _, difference := range fidelity.Differences(known, answers, harness.NewestHarvester()) {
 		t.Error(difference)
 	}

@@ -6,7 +6,6 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand"
 	"os"
 	"os/exec"
 	"slices"
@@ -33,10 +32,7 @@ const (
 // queued returns how many allocations of each job of the mix wait.
 func (m *demandMix) queued() map[string]int64 {
 	m.t.Helper()
-	jobs, err := m.nomad.List("/v1/jobs?namespace=*")
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	jobs := must1(m.nomad.List("/v1/jobs?namespace=*"))(m.t)
 	queued := map[string]int64{}
 	for _, job := range jobs {
 		if id := job.Str("ID"); slices.Contains(m.jobs, id) {
@@ -49,10 +45,7 @@ func (m *demandMix) queued() map[string]int64 {
 // nodesThatAre returns the IDs of the mix's nodes with this eligibility, sorted.
 func (m *demandMix) nodesThatAre(eligibility string) (ids []string) {
 	m.t.Helper()
-	nodes, err := m.nomad.List("/v1/nodes")
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	nodes := must1(m.nomad.List("/v1/nodes"))(m.t)
 	for _, node := range nodes {
 		if node.Str("Datacenter") == m.name && node.Str("SchedulingEligibility") == eligibility {
 			ids = append(ids, node.Str("ID"))
@@ -94,10 +87,7 @@ func (m *demandMix) fitting(ids []string) []string {
 func (m *demandMix) busy(ids []string) (busy int64) {
 	m.t.Helper()
 	for _, id := range ids {
-		allocations, err := m.nomad.List("/v1/node/" + id + "/allocations")
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		allocations := must1(m.nomad.List("/v1/node/" + id + "/allocations"))(m.t)
 		if slices.ContainsFunc(allocations, func(a harness.Object) bool { return a.Str("DesiredStatus") == "run" }) {
 			busy++
 		}
@@ -155,10 +145,7 @@ func (m *demandMix) left(before map[string]int64) (left []string) {
 // failures returns why Nomad has no place for the job, and what the job asks for.
 func (m *demandMix) failures(job string) string {
 	m.t.Helper()
-	evaluations, err := m.nomad.List("/v1/evaluations?status=blocked&namespace=*")
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	evaluations := must1(m.nomad.List("/v1/evaluations?status=blocked&namespace=*"))(m.t)
 	asks, err := m.nomad.Get("/v1/job/" + job)
 	if err != nil {
 		m.t.Fatal(err)
@@ -176,19 +163,13 @@ func (m *demandMix) failures(job string) string {
 // do, and of work that was on such a node. Nomad moves it by itself.
 func (m *demandMix) lost() (names []string) {
 	m.t.Helper()
-	nodes, err := m.nomad.List("/v1/nodes")
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	nodes := must1(m.nomad.List("/v1/nodes"))(m.t)
 	for _, node := range nodes {
 		if node.Str("Datacenter") == m.name && node.Str("Status") != "ready" {
 			names = append(names, node.Str("Name"))
 		}
 	}
-	allocations, err := m.nomad.List("/v1/allocations?namespace=*")
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	allocations := must1(m.nomad.List("/v1/allocations?namespace=*"))(m.t)
 	for _, allocation := range allocations {
 		if slices.Contains(m.jobs, allocation.Str("JobID")) && allocation.Str("ClientStatus") == "lost" {
 			names = append(names, allocation.Str("Name"))
@@ -214,9 +195,7 @@ func (m *demandMix) scaleIn() (drained, passed int64, ok bool) {
 	for _, id := range chosen {
 		// At once, so that all work moves although none of it is ever healthy here.
 		spec := harness.Object{"DrainSpec": harness.Object{"Deadline": -1}}
-		if _, err := m.nomad.Do("POST", "/v1/node/"+id+"/drain", spec); err != nil {
-			m.t.Fatal(err)
-		}
+		must1(m.nomad.Do("POST", "/v1/node/"+id+"/drain", spec))(m.t)
 	}
 	m.moved(chosen)
 	m.settle(200 * time.Millisecond)
@@ -240,18 +219,8 @@ func (m *demandMix) scaleIn() (drained, passed int64, ok bool) {
 // prepare makes a pool with work on it, some of which may wait.
 func (m *demandMix) prepare() {
 	m.t.Helper()
-	m.node = harness.FakeNode{
-		Datacenter: m.name, Class: "batch", CPU: 4000, MemoryMB: 8192, DiskMB: 20000, Cores: 4,
-		Drivers:    []string{"docker"},
-		Attributes: map[string]string{"kernel.name": "linux", "os.version": "12.5.0"},
-	}
-	if m.rand.Intn(3) == 0 {
-		m.node.Devices = map[string]int{"T4": 2}
-	}
 	algorithm := harness.Object{"SchedulerAlgorithm": []string{"binpack", "spread"}[m.rand.Intn(2)]}
-	if _, err := m.nomad.Do("PUT", "/v1/operator/scheduler/configuration", algorithm); err != nil {
-		m.t.Fatal(err)
-	}
+	must1(m.nomad.Do("PUT", "/v1/operator/scheduler/configuration", algorithm))(m.t)
 	m.addNodes(3 + m.rand.Int63n(8))
 	for i := range 1 + m.rand.Intn(6) {
 		job := m.job(fmt.Sprintf("%s-j%d", m.name, i), 1+m.rand.Intn(5), 100*(1+m.rand.Int63n(20)), 256*(1+m.rand.Int63n(10)))
@@ -270,7 +239,7 @@ func TestC19_no_scale_in_on_real_Nomad_leaves_a_blocked_evaluation(t *testing.T)
 	first := envInt(t, "NOMAD_HARVESTER_FIT_SEED", fitSeed)
 	var tried, drained, passed, lost int64
 	for seed := first; tried < wanted && !t.Failed(); seed++ {
-		m := &demandMix{t: t, nomad: s.Nomad, nodes: nodes, name: fmt.Sprintf("f%d", seed), rand: rand.New(rand.NewSource(seed))}
+		m := newMix(t, s.Nomad, nodes, "f", seed)
 		m.prepare()
 		for range min(fitPerMix, wanted-tried) {
 			mixDrained, mixPassed, ok := m.scaleIn()

@@ -79,8 +79,7 @@ func guests(t *testing.T, options harness.NomadOptions, keys map[string]string) 
 func grow(t *testing.T, s *harness.Stack, count int) []*harness.Machine {
 	t.Helper()
 	began := time.Now()
-	s.Metrics.Want(count)
-	s.AwaitSettled(t, guestJoins, count)
+	s.Reach(t, guestJoins, count)
 	t.Logf("%d guests were ready nodes after %v", count, time.Since(began).Round(time.Second))
 	return s.Machines.Running()
 }
@@ -118,14 +117,11 @@ func bootJoinRunAJobAndGo(t *testing.T, count int) {
 		t.Errorf("a job in a guest says %q, want a VM's name and %q", told, want)
 	}
 
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, guestLeaves, 0)
+	s.Reach(t, guestLeaves, 0)
 	departures.check(t, count)
 	checkOff(t, machines)
 	checkRequests(t, s)
-	if left := agent.StopInOrder(t); len(left) > 0 {
-		t.Errorf("the plugin left behind: %v", left)
-	}
+	agent.StopInOrder(t)
 }
 
 // The same VM with other firmware and with network data, for the name that the card has in a guest of Harvester. The
@@ -152,8 +148,7 @@ func TestAGuestOfUEFIWithNetworkDataComesBackFromAReboot(t *testing.T) {
 		t.Errorf("%s with node %s took the place of %s with node %s", after.Name(), after.Annotation(nodeAnnotation),
 			before.Name(), before.Annotation(nodeAnnotation))
 	}
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, guestLeaves, 0)
+	s.Reach(t, guestLeaves, 0)
 	checkOff(t, machines)
 }
 
@@ -184,8 +179,7 @@ func TestAGuestWithTheExampleOfIntroductionJoinsAlthoughItsClockIsAnHourSlow(t *
 	if token, err := machines[0].ReadFile(tokenFile); err == nil {
 		t.Errorf("the guest has kept an introduction token: %q", token)
 	}
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, guestLeaves, 0)
+	s.Reach(t, guestLeaves, 0)
 	checkOff(t, machines)
 }
 
@@ -233,8 +227,7 @@ func TestAGuestThatBootsAndDoesNotJoinIsToldFromOneThatDoesNotBoot(t *testing.T)
 				}
 				return errors.New("it does not")
 			})
-			s.Metrics.Want(0)
-			s.AwaitSettled(t, guestLeaves, 0)
+			s.Reach(t, guestLeaves, 0)
 			checkOff(t, machines)
 		})
 	}
@@ -254,19 +247,13 @@ func nodeIs(s *harness.Stack, status string) error {
 // checkGuest compares what Nomad and KubeVirt say of the machine of a VM.
 func checkGuest(t *testing.T, s *harness.Stack, machines []*harness.Machine, vm harness.Object) {
 	t.Helper()
-	node, err := s.Nomad.Node(vm.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := must1(s.Nomad.Node(vm.Name()))(t)
 	for _, machine := range machines {
 		if machine.Name == vm.Name() {
 			checkMachine(t, machine, node, vm.Name(), vm.Str("spec", "template", "spec", "domain", "firmware", "uuid"))
 		}
 	}
-	instance, err := s.Kube.Get(harness.Instances, s.Namespace, vm.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	instance := must1(s.Kube.Get(harness.Instances, s.Namespace, vm.Name()))(t)
 	if address := instance.List("status", "interfaces")[0].Str("ipAddress"); node.Str("HTTPAddr") != address+":4646" {
 		t.Errorf("the node says it is at %q, the guest's agent at %q", node.Str("HTTPAddr"), address)
 	}

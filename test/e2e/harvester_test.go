@@ -55,8 +55,7 @@ func TestAStartThatFailsIsToldInHarvestersWords(t *testing.T) {
 		awaitNewLine(t, agent, append([]string{failedCreation}, trouble.words...)...)
 		t.Logf("told after %v", time.Since(began).Round(time.Second))
 		s.Fail(harness.Faults{})
-		s.Metrics.Want(0)
-		s.AwaitSettled(t, 2*time.Minute, 0)
+		s.Reach(t, 2*time.Minute, 0)
 		agent.StopInOrder(t)
 	}
 	checkRequests(t, s)
@@ -96,9 +95,7 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 			"apiVersion": "v1", "kind": "ResourceQuota", "metadata": harness.Object{"name": "pool", "namespace": s.Namespace},
 			"spec": harness.Object{"hard": harness.Object{"limits.memory": quota.memory}},
 		}
-		if _, err := s.Kube.Create(quotas, s.Namespace, object); err != nil {
-			t.Fatal(err)
-		}
+		must1(s.Kube.Create(quotas, s.Namespace, object))(t)
 		harness.Eventually(t, time.Minute, "the quota is counted", func() error {
 			stored, err := s.Kube.Get(quotas, s.Namespace, "pool")
 			if err == nil && stored.Str("status", "hard", "limits.memory") == "" {
@@ -124,12 +121,9 @@ func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
 				t.Errorf("%s was halted: %s", vm.Name(), halted)
 			}
 		}
-		s.Metrics.Want(0)
-		s.AwaitSettled(t, 2*time.Minute, 0)
+		s.Reach(t, 2*time.Minute, 0)
 		agent.StopInOrder(t)
-		if err := s.Kube.Delete(quotas, s.Namespace, "pool"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Kube.Delete(quotas, s.Namespace, "pool"))
 	}
 	checkRequests(t, s)
 }
@@ -142,8 +136,7 @@ var quotas = harness.Resource{Version: "v1", Plural: "resourcequotas"}
 func TestAnOutageOfHarvestersWebhookIsWaitedFor(t *testing.T) {
 	s := harness.StartAlone(t)
 	agent := s.StartAgent(t)
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 
 	t.Log("an outage while a VM is to be removed")
 	s.HarvesterWebhook.Kill()
@@ -176,17 +169,22 @@ func TestAnOutageOfHarvestersWebhookIsWaitedFor(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "denied the request") {
 		t.Errorf("deleting the claim of a VM: %v", err)
 	}
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
+	s.Reach(t, 2*time.Minute, 0)
 	checkRequests(t, s)
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must1 is must for a call that returns a value, too: must1(call())(t).
 func must1[T any](value T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return value
 	}
 }

@@ -25,8 +25,7 @@ func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 		image := importImage(t, s, backend)
 		s.PolicyKeys = map[string]string{"image": "default/" + image, "disk_size": "10Gi"}
 		agent := s.StartAgent(t)
-		s.Metrics.Want(2)
-		s.AwaitSettled(t, 2*time.Minute, 2)
+		s.Reach(t, 2*time.Minute, 2)
 		class := must1(s.Kube.Get(harness.Images, "default", image))(t).Str("status", "storageClassName")
 		for _, claim := range must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t) {
 			if got := claim.Str("spec", "storageClassName"); got != class {
@@ -36,8 +35,7 @@ func TestAPoolGrowsFromImagesOfBothBackendsAndLeavesNoVolume(t *testing.T) {
 		if made := len(must1(s.Kube.List(harness.DataVolumes, s.Namespace, ""))(t)); (made == 2) != (backend == "cdi") {
 			t.Errorf("%d DataVolumes with backend %s", made, backend)
 		}
-		s.Metrics.Want(0)
-		s.AwaitSettled(t, 2*time.Minute, 0)
+		s.Reach(t, 2*time.Minute, 0)
 		if left := must1(s.Kube.List(harness.DataVolumes, s.Namespace, ""))(t); len(left) > 0 {
 			t.Errorf("%d DataVolumes are left", len(left))
 		}
@@ -136,8 +134,7 @@ func TestVMsOfEveryHardwareStartAndLeaveNothing(t *testing.T) {
 		if kind.name == "zones" && (len(hosts) != 2 || hosts[harness.Host(1)]) {
 			t.Errorf("the VMs are on %v, want one on each host of the zones", hosts)
 		}
-		s.Metrics.Want(0)
-		s.AwaitSettled(t, 2*time.Minute, 0)
+		s.Reach(t, 2*time.Minute, 0)
 		agent.StopInOrder(t)
 	}
 	checkRequests(t, s)

@@ -35,10 +35,7 @@ func TestNomad111LetsInTheVMsThatThePluginIntroduces(t *testing.T) {
 
 	t.Log("a token without node:write")
 	full := s.PluginNomadToken
-	read, err := s.Nomad.NewToken("reader", `node { policy = "read" } namespace "*" { capabilities = ["read-job"] }`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must1(s.Nomad.NewToken("reader", `node { policy = "read" } namespace "*" { capabilities = ["read-job"] }`))(t)
 	s.PluginNomadToken = read
 	agent := s.StartAgent(t)
 	s.Metrics.Want(1)
@@ -80,8 +77,7 @@ func TestNomad111LetsInTheVMsThatThePluginIntroduces(t *testing.T) {
 	s.Metrics.Want(2)
 	awaitLine(t, agent.Log, failedCreation, "it has not joined Nomad by its deadline: its guest runs since 20", ", its guest agent answers, and no Nomad node has its name",
 		"if Nomad's servers enforce client introduction (1.11 and newer), set nomad_intro_token")
-	s.Metrics.Want(1)
-	s.AwaitSettled(t, time.Minute, 1)
+	s.Reach(t, time.Minute, 1)
 	checkRequests(t, s)
 }
 
@@ -152,10 +148,7 @@ func checkSecretToken(t *testing.T, secret harness.Object) string {
 	if name := got.Str("nomad_node_name"); name+"-cloudinit" != secret.Name() || got.Str("nomad_node_pool") != "default" {
 		t.Errorf("the token of %s is for %q in %q", secret.Name(), name, got.Str("nomad_node_pool"))
 	}
-	expires, err := time.Parse(time.RFC3339, secret.Annotation(expiryAnnotation))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expires := must1(time.Parse(time.RFC3339, secret.Annotation(expiryAnnotation)))(t)
 	// The annotation is by the API server's clock, which tells seconds.
 	if off := expires.Sub(time.Unix(got.Int("exp"), 0)); off < -3*time.Second || off > 3*time.Second {
 		t.Errorf("the token of %s expires %v before its annotation says", secret.Name(), off)
@@ -170,18 +163,12 @@ func checkTokensAreSecret(t *testing.T, s *harness.Stack, agent *harness.Agent) 
 	for _, resource := range []harness.Resource{
 		harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets, harness.Leases, harness.Events,
 	} {
-		objects, err := s.Kube.List(resource, s.Namespace, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		objects := must1(s.Kube.List(resource, s.Namespace, ""))(t)
 		for _, object := range objects {
 			if resource == harness.Secrets {
 				delete(object, "data")
 			}
-			text, err := json.Marshal(object)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must1(json.Marshal(object))(t)
 			if strings.Contains(string(text), tokenBegins) {
 				t.Errorf("a token in %s %s", resource.Plural, object.Name())
 			}
@@ -191,10 +178,7 @@ func checkTokensAreSecret(t *testing.T, s *harness.Stack, agent *harness.Agent) 
 	if seen < 6 {
 		t.Errorf("%d objects, want one of each kind at least", seen)
 	}
-	log, err := os.ReadFile(agent.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must1(os.ReadFile(agent.Log))(t)
 	if strings.Contains(string(log), tokenBegins) {
 		t.Error("a token in the log of the agent and the plugin")
 	}

@@ -44,14 +44,9 @@ func claims(t *testing.T, token string) harness.Object {
 	if len(parts) != 3 {
 		t.Fatalf("a JSON Web Token has three parts: %s", token)
 	}
-	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must1(base64.RawURLEncoding.DecodeString(parts[1]))(t)
 	var object harness.Object
-	if err := json.Unmarshal(data, &object); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &object))
 	return object
 }
 
@@ -102,10 +97,7 @@ func awaitRefusal(t *testing.T, s *harness.Stack, machine *harness.Machine, why 
 	if why != "" {
 		awaitLine(t, s.NomadServer.Log, "[ERROR] nomad.client: node registration "+why+": enforcement_level=", "node_name="+machine.Name)
 	}
-	log, err := os.ReadFile(s.NomadServer.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must1(os.ReadFile(s.NomadServer.Log))(t)
 	if said := strings.Contains(string(log), machine.Name); said != (why != "") {
 		t.Errorf("the server tells of %s: %v", machine.Name, said)
 	}
@@ -148,10 +140,7 @@ func TestNomad111IntroducesClients(t *testing.T) {
 	node := awaitReady(t, s, introducedName)
 	state["node"] = node.Str("ID")
 	ask(fidelity.Metadata)
-	job, err := json.Marshal(harness.Object{"Job": harness.SampleJob(introducedName)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must1(json.Marshal(harness.Object{"Job": harness.SampleJob(introducedName)}))(t)
 	state["job"] = string(job)
 	ask(fidelity.CleanUp)
 	introduced.Kill()
@@ -175,9 +164,7 @@ func TestNomad111IntroducesClients(t *testing.T) {
 		t.Errorf("after its reboot the metadata that was set is %q", host)
 	}
 	if *update {
-		if err := fidelity.WriteAnswers(recorded, answers); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fidelity.WriteAnswers(recorded, answers))
 	}
 	compareRecorded(t, answers)
 }

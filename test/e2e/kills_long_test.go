@@ -19,8 +19,7 @@ func TestARollOutReplacesEachVMOnceWhateverIsKilledMeanwhile(t *testing.T) {
 	s := harness.StartAlone(t)
 	s.PolicyKeys = map[string]string{"replace_drifted": "rolling"}
 	agent := s.StartAgent(t)
-	s.Metrics.Want(vms)
-	s.AwaitSettled(t, 3*time.Minute, vms)
+	s.Reach(t, 3*time.Minute, vms)
 	serve(t, s, vms)
 	agent.StopInOrder(t)
 	agent = s.StartAgent(t)
@@ -57,5 +56,5 @@ func TestARollOutReplacesEachVMOnceWhateverIsKilledMeanwhile(t *testing.T) {
 	roll.check(t)
 	departures.check(t, vms)
 	checkCountsSeen(t, first, vms)
-	harness.Eventually(t, time.Minute, "the service is whole", func() error { return runs(s, "web", vms) })
+	awaitRuns(t, s, "web", vms)
 }

@@ -44,17 +44,14 @@ client {
 
 func boot(t *testing.T, s *harness.Stack, name string, files map[string]string) *harness.Machine {
 	t.Helper()
-	machine, err := s.Machines.Boot(name, name, machineFiles(files))
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := must1(s.Machines.Boot(name, name, machineFiles(files)))(t)
 	return machine
 }
 
 func awaitReady(t *testing.T, s *harness.Stack, name string) harness.Object {
 	t.Helper()
 	var found harness.Object
-	harness.Eventually(t, time.Minute, name+" is ready", func() error {
+	harness.Eventually(t, 2*time.Minute, name+" is ready", func() error {
 		node, err := s.Nomad.Node(name)
 		if err == nil && node.Str("Status") != "ready" {
 			err = fmt.Errorf("node %s is %q", name, node.Str("Status"))
@@ -91,10 +88,7 @@ func nodeState(t *testing.T, s *harness.Stack) map[string]string {
 	t.Helper()
 	state := map[string]string{"name": introducedName}
 	for _, access := range []string{"read", "write"} {
-		token, err := s.Nomad.NewToken(access, fmt.Sprintf(`node { policy = %q }`, access))
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must1(s.Nomad.NewToken(access, fmt.Sprintf(`node { policy = %q }`, access)))(t)
 		state[access+"Token"] = token
 	}
 	return state
@@ -103,10 +97,7 @@ func nodeState(t *testing.T, s *harness.Stack) map[string]string {
 func askNomad(t *testing.T, s *harness.Stack, state map[string]string, steps []fidelity.Step) []fidelity.Answer {
 	t.Helper()
 	target := fidelity.Target{NomadURL: s.Nomad.URL, NomadToken: s.Nomad.Token, HTTP: http.DefaultClient}
-	answers, err := fidelity.Ask(target, state, steps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := must1(fidelity.Ask(target, state, steps))(t)
 	return answers
 }
 
@@ -114,10 +105,7 @@ const recorded = "testdata/nomad-1.11-introduction-answers.json"
 
 func compareRecorded(t *testing.T, answers []fidelity.Answer) {
 	t.Helper()
-	known, err := fidelity.ReadAnswers(recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := must1(fidelity.ReadAnswers(recorded))(t)
 	for _, difference := range fidelity.Differences(known, answers, true) {
 		t.Error(difference)
 	}

@@ -31,17 +31,14 @@ func TestNomadsLocksElectOneOfTwoAgentsAndTheOtherTakesOverWhenItDies(t *testing
 	active := s.StartAgent(t)
 	standby := s.LaunchAgent(t, "other")
 
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 	if lines := standby.PluginLines(t); len(lines) != 0 {
 		t.Errorf("the agent that stands by has a plugin, which says %v", lines[0])
 	}
 	active.KillBoth(t)
 
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
+	s.Reach(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 0)
 	standby.StopInOrder(t)
 	checkNothingRefused(t, standby)
 }

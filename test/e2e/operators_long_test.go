@@ -20,8 +20,7 @@ import (
 func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	s := harness.Start(t)
 	agent := s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	before := uids(t, s)
 	vm := s.VMs(t)[0].Name()
 
@@ -73,14 +72,10 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 	if out, _ := s.Command(t, "gc", "--dry-run", "--set", "namespace="+s.Namespace); !containsAll(out, []string{": nothing to do\n"}) {
 		t.Errorf("harvester gc beside a clone:\n%s", out)
 	}
-	if err := s.Kube.Delete(harness.VirtualMachines, s.Namespace, "copy"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kube.Delete(harness.VirtualMachines, s.Namespace, "copy"))
 	for _, claim := range must1(s.Kube.List(harness.Claims, s.Namespace, ""))(t) {
 		if strings.HasPrefix(claim.Name(), "copy-") { // whoever deletes a clone decides about its volumes
-			if err := s.Kube.Delete(harness.Claims, s.Namespace, claim.Name()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Kube.Delete(harness.Claims, s.Namespace, claim.Name()))
 		}
 	}
 	s.AwaitSettled(t, time.Minute, 3)
@@ -102,9 +97,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 		{"without its instance, which somebody deleted", func() error { return s.Kube.Delete(harness.Instances, s.Namespace, vm) }},
 	} {
 		t.Log(end.name + ", and started again")
-		if err := end.stop(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, end.stop())
 		awaitStatus(t, s, vm, "Stopped")
 		awaitNodeStatus(t, s, vm, "down")
 		stays(t, s, before)
@@ -138,8 +131,7 @@ func TestWhatPeopleDoToAPoolsVMsCostsNoneOfThem(t *testing.T) {
 func TestAVMThatIsRestoredFromASnapshotStaysInItsPoolAndGoesWithoutTrace(t *testing.T) {
 	s := harness.Start(t)
 	s.StartAgent(t)
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 	before := uids(t, s)
 	vm := s.VMs(t)[0].Name()
 	of := harness.Object{"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": vm}
@@ -173,9 +165,7 @@ func harvesterDoes(t *testing.T, s *harness.Stack, kind string, spec harness.Obj
 		"apiVersion": "harvesterhci.io/v1beta1", "kind": kind, "spec": spec,
 		"metadata": harness.Object{"name": strings.ToLower(kind), "namespace": s.Namespace},
 	}
-	if err := s.Kube.Apply([]harness.Object{object}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kube.Apply([]harness.Object{object}))
 	harness.Eventually(t, 2*time.Minute, kind+" is done", func() error {
 		stored, err := s.Kube.Get(harvesters(kind), s.Namespace, strings.ToLower(kind))
 		if err == nil && !stored.Bool("status", done) {
@@ -193,9 +183,7 @@ func harvesters(kind string) harness.Resource {
 func stays(t *testing.T, s *harness.Stack, before map[string]string) {
 	t.Helper()
 	s.DuringEvaluations(t, 6, func() {
-		if err := untouched(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, untouched(s))
 		after := uids(t, s)
 		delete(after, "copy")
 		if !maps.Equal(before, after) {
@@ -219,8 +207,7 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 	s := harness.StartAlone(t)
 	mayListHosts(t, s)
 	s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
 
 	t.Log("cordoned: its VMs are the first to go")
@@ -234,8 +221,7 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 		}
 	}
 	s.ActOnHost(t, host, "uncordon", nil)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	before := uids(t, s)
 
 	for _, force := range []string{"false", "true"} {
@@ -266,8 +252,7 @@ func TestHostsThatAreCordonedAndEmptiedCostThePoolNothing(t *testing.T) {
 		}
 		return nil
 	})
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 3*time.Minute, 0)
+	s.Reach(t, 3*time.Minute, 0)
 	checkRequests(t, s)
 }
 
@@ -279,8 +264,7 @@ func TestVMsThatCannotMigrateLeaveACordonedHostAndThenItsMaintenanceBegins(t *te
 	s.Fail(harness.Faults{BoundGuest: true})
 	s.PolicyKeys = map[string]string{"on_host_maintenance": "evacuate"}
 	s.StartAgent(t)
-	s.Metrics.Want(vms)
-	s.AwaitSettled(t, 2*time.Minute, vms)
+	s.Reach(t, 2*time.Minute, vms)
 	host := instanceOf(t, s, s.VMs(t)[0].Name()).Str("status", "nodeName")
 	before := uids(t, s)
 	onHost := must1(vmsOn(s, host))(t)
@@ -336,8 +320,7 @@ func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
 	setPolicy(t, s, `{"enable":true,"period":15,"vmMigrationTimeout":10}`)
 	t.Cleanup(func() { setPolicy(t, s, "") })
 	s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	before := uids(t, s)
 	if lost := must1(vmsOn(s, harness.Host(0)))(t); len(lost) == 0 {
 		t.Fatalf("no VM runs on %s", harness.Host(0))
@@ -359,8 +342,7 @@ func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
 		t.Errorf("the VMs were %v, and are %v", before, after)
 	}
 	s.SetHostDown(harness.Host(0), false)
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
+	s.Reach(t, 2*time.Minute, 0)
 	checkRequests(t, s)
 }
 

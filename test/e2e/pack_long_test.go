@@ -22,10 +22,7 @@ func TestNomadPackRendersThePackAsTheTestsDo(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("nomad-pack render: %v\n%s", err, out)
 	}
-	got, err := os.ReadFile(filepath.Join(dir, "nomad_autoscaler_harvester", "autoscaler.nomad"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must1(os.ReadFile(filepath.Join(dir, "nomad_autoscaler_harvester", "autoscaler.nomad")))(t)
 	if want := renderPack(t, nil); strings.TrimSpace(string(got)) != strings.TrimSpace(want) {
 		t.Errorf("nomad-pack renders:\n%s\n--- want:\n%s", got, want)
 	}

@@ -76,9 +76,7 @@ func checkPackIsAccepted(t *testing.T, jobs ...string) {
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "job.nomad.hcl")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -90,9 +88,7 @@ func parsedJob(t *testing.T, path string) harness.Object {
 		t.Fatalf("%s: %v\n%s", path, err, out)
 	}
 	var document struct{ Job harness.Object }
-	if err := json.Unmarshal([]byte(out), &document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &document))
 	return document.Job
 }
 
@@ -131,18 +127,10 @@ func renderPack(t *testing.T, values map[string]any) string {
 		},
 	}
 	path := filepath.Join(dir, "templates", "autoscaler.nomad.tpl")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := template.New("pack").Delims("[[", "]]").Option("missingkey=error").Funcs(functions).Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must1(os.ReadFile(path))(t)
+	parsed := must1(template.New("pack").Delims("[[", "]]").Option("missingkey=error").Funcs(functions).Parse(string(text)))(t)
 	var out bytes.Buffer
-	if err := parsed.Execute(&out, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parsed.Execute(&out, nil))
 	return out.String()
 }
 
@@ -166,14 +154,9 @@ func packDefaults(t *testing.T, path string) map[string]any {
 	}
 	defaults := map[string]any{}
 	for _, variable := range file.Variables {
-		data, err := ctyjson.Marshal(variable.Default, variable.Default.Type())
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must1(ctyjson.Marshal(variable.Default, variable.Default.Type()))(t)
 		var value any
-		if err := json.Unmarshal(data, &value); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(data, &value))
 		defaults[variable.Name] = value
 	}
 	return defaults

@@ -20,10 +20,7 @@ import (
 // the plugin publishes, with another task.
 func spreadJob(t *testing.T, s *harness.Stack, id string, count int) harness.Object {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "spread.nomad.hcl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must1(os.ReadFile(filepath.Join(harness.Root, "examples", "spread.nomad.hcl")))(t)
 	job, err := s.Nomad.Do(http.MethodPost, "/v1/jobs/parse", harness.Object{"JobHCL": string(text)})
 	if err != nil {
 		t.Fatalf("examples/spread.nomad.hcl: %v", err)
@@ -106,8 +103,7 @@ func TestJobsSpreadOverTheHostsThatThePluginPublishes(t *testing.T) {
 	mayListHosts(t, s)
 	s.PolicyKeys = map[string]string{"publish_host": "true"}
 	agent := s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 
 	t.Log("after the join")
 	var hosts map[string]string

@@ -17,8 +17,7 @@ import (
 func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t *testing.T) {
 	s := harness.Start(t)
 	agent := s.StartAgent(t)
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 	off, runs := s.VMs(t)[0].Name(), s.VMs(t)[1].Name()
 	shutDown(t, s, off)
 	harness.Eventually(t, time.Minute, "KubeVirt has removed the instance of "+off, func() error {
@@ -47,9 +46,7 @@ func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t 
 	harness.Eventually(t, time.Minute, "the quota denies a write of "+runs, func() error {
 		return deniesByQuota(s, runs)
 	})
-	if err := s.Kube.Delete(harness.VirtualMachines, s.Namespace, runs); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kube.Delete(harness.VirtualMachines, s.Namespace, runs))
 	s.Metrics.Want(0)
 	harness.Eventually(t, 4*time.Minute, runs+" is gone", func() error {
 		if vms := s.VMs(t); len(vms) > 0 {
@@ -65,9 +62,7 @@ func TestAFullQuotaOfHarvesterHoldsNeitherTheMarkOfAVMThatIsOffNorItsDeletion(t 
 // shutDown ends the guest of a VM from within, and waits until KubeVirt and Nomad have noticed.
 func shutDown(t *testing.T, s *harness.Stack, vm string) {
 	t.Helper()
-	if err := powerOff(s, vm); err != nil {
-		t.Fatal(err)
-	}
+	must(t, powerOff(s, vm))
 	awaitStatus(t, s, vm, "Stopped")
 	awaitNodeStatus(t, s, vm, "down")
 }
@@ -77,18 +72,14 @@ func setHarvestersQuota(t *testing.T, s *harness.Stack, memory string) {
 	t.Helper()
 	limit := harness.Object{"field.cattle.io/resourceQuota": fmt.Sprintf(`{"limit":{"limitsMemory":%q}}`, memory)}
 	namespaces := harness.Resource{Version: "v1", Plural: "namespaces"}
-	if _, err := s.Kube.Patch(namespaces, "", s.Namespace, harness.Object{"metadata": harness.Object{"annotations": limit}}); err != nil {
-		t.Fatal(err)
-	}
+	must1(s.Kube.Patch(namespaces, "", s.Namespace, harness.Object{"metadata": harness.Object{"annotations": limit}}))(t)
 	quota := harness.Object{
 		"apiVersion": "v1", "kind": "ResourceQuota",
 		"metadata": harness.Object{"name": "default", "namespace": s.Namespace, "labels": harness.Object{
 			"resourcequota.management.cattle.io/default-resource-quota": "true"}},
 		"spec": harness.Object{"hard": harness.Object{"limits.memory": memory}},
 	}
-	if _, err := s.Kube.Create(quotas, s.Namespace, quota); err != nil {
-		t.Fatal(err)
-	}
+	must1(s.Kube.Create(quotas, s.Namespace, quota))(t)
 }
 
 func deniesByQuota(s *harness.Stack, vm string) error {

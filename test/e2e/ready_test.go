@@ -25,8 +25,7 @@ func TestAVMIsDeliveredOnceItsNodeIsReady(t *testing.T) {
 	s.Metrics.Want(1)
 	awaitLine(t, agent.Log, "The node of a new VM has registered")
 	awaitLine(t, agent.Log, failedCreation, "it was not ready by its deadline", "its driver podman is not detected")
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, time.Minute, 0)
+	s.Reach(t, time.Minute, 0)
 	departures.check(t, 1)
 	agent.StopInOrder(t)
 
@@ -41,8 +40,7 @@ func TestAVMIsDeliveredOnceItsNodeIsReady(t *testing.T) {
 			t.Errorf("VM %s was not recorded as ready: %v", vm.Name(), vm.At("metadata", "annotations"))
 		}
 	}
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, time.Minute, 0)
+	s.Reach(t, time.Minute, 0)
 
 	checkRequests(t, s)
 }
@@ -55,9 +53,7 @@ func TestAClientThatHangsBeforeItIsReadyCostsItsVMAlone(t *testing.T) {
 	agent := s.StartAgent(t)
 	s.Metrics.Want(1)
 	awaitLine(t, agent.Log, "The node of a new VM has registered")
-	if err := s.Machines.Running()[0].Suspend(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Machines.Running()[0].Suspend())
 	awaitLine(t, agent.Log, failedCreation, "it was not ready by its deadline", "it is down")
 	s.Metrics.Want(0)
 	// Whether a node that is down runs tasks, nobody can tell: its VM is kept for two more minutes.

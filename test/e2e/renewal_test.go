@@ -19,8 +19,7 @@ func TestAPoolRenewsItsVMsAndItsAgentDoesNotNotice(t *testing.T) {
 	const vms = 5
 	s := harness.Start(t)
 	agent := s.StartAgent(t)
-	s.Metrics.Want(vms)
-	s.AwaitSettled(t, 3*time.Minute, vms)
+	s.Reach(t, 3*time.Minute, vms)
 	serve(t, s, vms)
 	agent.StopInOrder(t)
 
@@ -47,7 +46,7 @@ func TestAPoolRenewsItsVMsAndItsAgentDoesNotNotice(t *testing.T) {
 		}
 		return err
 	})
-	harness.Eventually(t, time.Minute, "the service is whole", func() error { return runs(s, "web", vms) })
+	awaitRuns(t, s, "web", vms)
 	checkCountsSeen(t, watcher, vms)
 	checkRequests(t, s)
 }
@@ -58,8 +57,7 @@ func TestAPoolWithoutRoomForOneMoreVMIsReplacedInTheRoomThatItHas(t *testing.T) 
 	s := harness.Start(t)
 	s.PolicyKeys = map[string]string{"max_unavailable": "1"}
 	agent := s.StartAgent(t)
-	s.Metrics.Want(vms)
-	s.AwaitSettled(t, 3*time.Minute, vms)
+	s.Reach(t, 3*time.Minute, vms)
 	setHarvestersQuota(t, s, "17Gi") // a VM's pod needs 8.4
 	roll := askToReplaceAll(t, s)
 	most := 0
@@ -92,8 +90,7 @@ func TestARollOutWaitsForRoomAndGoesOnByItself(t *testing.T) {
 	s := harness.Start(t)
 	s.PolicyKeys = map[string]string{"host_spread": "required"}
 	agent := s.StartAgent(t)
-	s.Metrics.Want(vms)
-	s.AwaitSettled(t, 3*time.Minute, vms)
+	s.Reach(t, 3*time.Minute, vms)
 	roll := askToReplaceAll(t, s)
 	awaitNewLine(t, agent, "Replacement is blocked", "there has been no room for a new VM since ", "anti-affinity")
 	roll.lookFor(80 * time.Second) // for a second try
@@ -118,11 +115,10 @@ func TestADrainedVMWaitsForTheProgramThatTakesBackWhatItHasElsewhere(t *testing.
 	s := harness.Start(t)
 	s.PolicyKeys = map[string]string{"deletion_holds": "vpn"}
 	s.StartAgent(t)
-	s.Metrics.Want(1)
-	s.AwaitSettled(t, 2*time.Minute, 1)
+	s.Reach(t, 2*time.Minute, 1)
 	vm := s.VMs(t)[0].Name()
 	s.Nomad.Run(t, serviceJob())
-	harness.Eventually(t, time.Minute, "the service runs", func() error { return runs(s, "web", 3) })
+	awaitRuns(t, s, "web", 3)
 
 	s.Metrics.Want(0)
 	awaitNode(t, s, vm, func(node harness.Object) error {
@@ -142,9 +138,7 @@ func TestADrainedVMWaitsForTheProgramThatTakesBackWhatItHasElsewhere(t *testing.
 		}
 	}
 	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{hold: nil}}}
-	if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm, change); err != nil {
-		t.Fatal(err)
-	}
+	must1(s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm, change))(t)
 	s.AwaitSettled(t, time.Minute, 0)
 	checkRequests(t, s)
 }
@@ -178,18 +172,12 @@ func runs(s *harness.Stack, job string, count int) error {
 // usedCPU returns how much of the CPU of all nodes is allocated, in percent.
 func usedCPU(t *testing.T, s *harness.Stack) float64 {
 	t.Helper()
-	nodes, err := s.Nomad.List("/v1/nodes?resources=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := must1(s.Nomad.List("/v1/nodes?resources=true"))(t)
 	var used, all int64
 	for _, node := range nodes {
 		all += node.Int("NodeResources", "Cpu", "CpuShares")
 	}
-	allocations, err := s.Nomad.List("/v1/allocations?resources=true&namespace=*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	allocations := must1(s.Nomad.List("/v1/allocations?resources=true&namespace=*"))(t)
 	for _, allocation := range allocations {
 		for name := range allocation.Obj("AllocatedResources", "Tasks") {
 			used += allocation.Int("AllocatedResources", "Tasks", name, "Cpu", "CpuShares")

@@ -40,8 +40,7 @@ func TestARollOutOfABrokenImageStopsAtItsFirstVM(t *testing.T) {
 	s.JoinTimeout = joinsOnABusyMachine
 	s.PolicyKeys = map[string]string{"replace_drifted": "rolling", "max_surge": "3"}
 	agent := s.StartAgent(t)
-	s.Metrics.Want(vms)
-	s.AwaitSettled(t, 2*time.Minute, vms)
+	s.Reach(t, 2*time.Minute, vms)
 	agent.StopInOrder(t)
 
 	t.Log("a broken image")
@@ -75,8 +74,7 @@ func TestARollOutOfABrokenImageStopsAtItsFirstVM(t *testing.T) {
 	if made := vmsMade(s); made != 2*vms+1 || roll.least < vms {
 		t.Errorf("%d VMs were made, and %d nodes were eligible, want %d and %d", made, roll.least, 2*vms+1, vms)
 	}
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
+	s.Reach(t, 2*time.Minute, 0)
 	checkRequests(t, s)
 }
 
@@ -86,7 +84,7 @@ func serve(t *testing.T, s *harness.Stack, nodes int) {
 	service := serviceJob()
 	service["TaskGroups"].([]harness.Object)[0]["Count"] = nodes
 	s.Nomad.Run(t, service)
-	harness.Eventually(t, time.Minute, "the service runs", func() error { return runs(s, "web", nodes) })
+	awaitRuns(t, s, "web", nodes)
 }
 
 // rollOut is what is seen of a pool while its VMs are replaced.
@@ -104,15 +102,11 @@ type rollOut struct {
 func askToReplaceAll(t *testing.T, s *harness.Stack) *rollOut {
 	t.Helper()
 	roll := &rollOut{stack: s, present: []string{"ready"}, seen: map[string]bool{}}
-	if err := roll.look(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, roll.look())
 	roll.old, roll.least, roll.wanted = roll.now, len(roll.now), len(roll.now)
 	change := harness.Object{"metadata": harness.Object{"annotations": harness.Object{"nomad-harvester-autoscaler/replace": "e2e"}}}
 	for _, vm := range s.VMs(t) {
-		if _, err := s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change); err != nil {
-			t.Fatal(err)
-		}
+		must1(s.Kube.Patch(harness.VirtualMachines, s.Namespace, vm.Name(), change))(t)
 	}
 	return roll
 }

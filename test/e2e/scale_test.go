@@ -29,8 +29,7 @@ func growAndShrink(t *testing.T, s *harness.Stack) {
 	watch.AwaitPool(t)
 
 	t.Log("from nothing to three")
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	checkMachines(t, s, 3)
 	deploy(t, s)
 	checkMetricNames(t, s)
@@ -41,21 +40,17 @@ func growAndShrink(t *testing.T, s *harness.Stack) {
 
 	t.Log("from three to one")
 	departures := watchDepartures(s)
-	s.Metrics.Want(1)
-	s.AwaitSettled(t, 4*time.Minute, 1)
+	s.Reach(t, 4*time.Minute, 1)
 	departures.check(t, 2)
-	harness.Eventually(t, 30*time.Second, "the service job is whole again", func() error { return wholeService(s) })
+	awaitRuns(t, s, "web", 3)
 
 	t.Log("from one to nothing")
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 3*time.Minute, 0)
+	s.Reach(t, 3*time.Minute, 0)
 	departures.check(t, 3)
 
 	checkLog(t, agent, 3)
 	checkRequests(t, s)
-	if left := agent.StopInOrder(t); len(left) > 0 {
-		t.Errorf("the plugin left behind: %v", left)
-	}
+	agent.StopInOrder(t)
 	if holders := s.LeaseHolders(t); len(holders) > 0 {
 		t.Errorf("after its end the plugin holds a Lease as %v", holders)
 	}
@@ -98,19 +93,15 @@ func fromTemplate(t *testing.T, s *harness.Stack) {
 			t.Errorf("%s lacks the template's %s", vm.Name(), text)
 		}
 	}
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 3*time.Minute, 0)
-	if left := agent.StopInOrder(t); len(left) > 0 {
-		t.Errorf("the plugin left behind: %v", left)
-	}
+	s.Reach(t, 3*time.Minute, 0)
+	agent.StopInOrder(t)
 }
 
 func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
 	s := harness.Start(t)
 	s.Introduction = "auto" // this Nomad has no tokens
 	agent := s.StartAgent(t)
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	checkNotIntroduced(t, s, agent)
 	deploy(t, s)
 
@@ -196,8 +187,6 @@ func deploy(t *testing.T, s *harness.Stack) {
 		return nil
 	})
 }
-
-func wholeService(s *harness.Stack) error { return runs(s, "web", 3) }
 
 // drainHasBegun returns nil once the node of a marked VM is being drained, or has been: that of a node with nothing but a
 // system job takes a tenth of a second, less than one look of a slow machine.

@@ -21,17 +21,14 @@ func TestAMachineThatShutsDownDrainsItselfAndIsLeftAloneUntilThen(t *testing.T) 
 	s := harness.StartWith(t, harness.NomadOptions{TLS: true})
 	s.DrainOnShutdown, s.DrainDeadline = 8*time.Second, 5*time.Second
 	agent := s.StartAgent(t)
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 	checkTLS(t, s)
 	s.Nomad.Run(t, endlessBatchJob())
 	awaitRunning(t, s, "endless", 2)
 
 	t.Log("one is interrupted, as the package's unit stops Nomad; the batch job runs until the deadline")
 	machine := s.Machines.Running()[0]
-	if err := machine.Interrupt(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, machine.Interrupt())
 	awaitNode(t, s, machine.Name, func(node harness.Object) error {
 		if !node.Bool("Drain") || node.Str("LastDrain", "Meta", "message") != "shutting down" {
 			return fmt.Errorf("its last drain is %v; Nomad 1.11.0 refuses it (hashicorp/nomad#27104)", node.At("LastDrain"))
@@ -42,9 +39,7 @@ func TestAMachineThatShutsDownDrainsItselfAndIsLeftAloneUntilThen(t *testing.T) 
 	awaitLine(t, agent.Log, "Not ready", "is draining")
 	s.Metrics.Want(2)
 	harness.Eventually(t, 30*time.Second, "the machine ends once its drain has", func() error {
-		if err := untouched(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, untouched(s))
 		if machine.Running() {
 			return errors.New("it runs")
 		}
@@ -67,15 +62,11 @@ func TestAMachineThatShutsDownDrainsItselfAndIsLeftAloneUntilThen(t *testing.T) 
 	if err := untouched(s); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Nomad.Do(http.MethodPost, "/v1/node/"+back.Str("ID")+"/eligibility", harness.Object{"Eligibility": "eligible"}); err != nil {
-		t.Fatal(err)
-	}
+	must1(s.Nomad.Do(http.MethodPost, "/v1/node/"+back.Str("ID")+"/eligibility", harness.Object{"Eligibility": "eligible"}))(t)
 	s.AwaitSettled(t, time.Minute, 2)
 
 	// Nomad may place what waits on the node that was enabled while its drain begins: no drain stops that.
-	if _, err := s.Nomad.Do(http.MethodDelete, "/v1/job/endless", nil); err != nil {
-		t.Fatal(err)
-	}
+	must1(s.Nomad.Do(http.MethodDelete, "/v1/job/endless", nil))(t)
 	awaitRunning(t, s, "endless", 0)
 	t.Log("machines that the plugin removes drain themselves once more, which hides its drain from node_purge")
 	departures := watchDepartures(s)
@@ -118,10 +109,7 @@ func awaitNodesWithoutVMs(t *testing.T, s *harness.Stack, count int) (ids []stri
 // know the CNI plugins.
 func checkTLS(t *testing.T, s *harness.Stack) {
 	t.Helper()
-	plain, err := s.Machines.Boot("plain", "plain", machineFiles(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must1(s.Machines.Boot("plain", "plain", machineFiles(nil)))(t)
 	defer plain.Kill()
 	for _, machine := range s.Machines.Running() {
 		if machine == plain {

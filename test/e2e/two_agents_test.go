@@ -19,21 +19,17 @@ func TestTwoAgentsActInTurnByThePoolsLease(t *testing.T) {
 	s := harness.Start(t)
 	useExampleToken(t, s)
 	first := s.StartAgent(t)
-	s.Metrics.Want(2)
-	s.AwaitSettled(t, 2*time.Minute, 2)
+	s.Reach(t, 2*time.Minute, 2)
 	other := s.StartAgentAs(t, "other")
-	s.Metrics.Want(3)
-	s.AwaitSettled(t, 2*time.Minute, 3)
+	s.Reach(t, 2*time.Minute, 3)
 	first.KillBoth(t)
 	checkNothingRefused(t, first)
 	if made := vmsMade(s); made != 3 {
 		t.Errorf("%d VMs were made, want 3", made)
 	}
 
-	s.Metrics.Want(1)
-	s.AwaitSettled(t, 2*time.Minute, 1)
-	s.Metrics.Want(0)
-	s.AwaitSettled(t, 2*time.Minute, 0)
+	s.Reach(t, 2*time.Minute, 1)
+	s.Reach(t, 2*time.Minute, 0)
 	other.StopInOrder(t)
 	checkNothingRefused(t, other)
 	checkJobs(t, s)
@@ -64,10 +60,7 @@ func useExampleToken(t *testing.T, s *harness.Stack) {
 // checkNothingRefused: the token and the Role have all rights that agent and plugin asked for.
 func checkNothingRefused(t *testing.T, agent *harness.Agent) {
 	t.Helper()
-	log, err := os.ReadFile(agent.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must1(os.ReadFile(agent.Log))(t)
 	for line := range strings.Lines(string(log)) {
 		refused := strings.Contains(line, `"status":403`) && !strings.Contains(line, "list Nodes") // optional
 		if refused || strings.Contains(line, "Permission denied") {

@@ -72,10 +72,7 @@ func checkNotIntroduced(t *testing.T, s *harness.Stack, agent *harness.Agent) {
 	if !s.Nomad.Release(t).Before(introduces) {
 		return // its VMs are introduced
 	}
-	secrets, err := s.Kube.List(harness.Secrets, s.Namespace, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	secrets := must1(s.Kube.List(harness.Secrets, s.Namespace, ""))(t)
 	for _, secret := range secrets {
 		userData := decoded(t, secret, "userdata")
 		if !strings.Contains(userData, `content: ""`) || strings.Contains(userData, tokenBegins) ||

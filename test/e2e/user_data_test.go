@@ -35,10 +35,7 @@ func TestNomadTakesTheConfigurationOfEachExampleOfUserData(t *testing.T) {
 	for _, path := range paths {
 		arguments := []string{"--set", "user_data_file=" + path}
 		// What else the example's comment says that the policy needs.
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must1(os.ReadFile(path))(t)
 		needs := regexp.MustCompile(`(?m)^#   (\w+) += "(.*)"$`).FindAllSubmatch(text, -1)
 		for _, key := range needs {
 			if string(key[1]) != "user_data_file" {
@@ -53,19 +50,13 @@ func TestNomadTakesTheConfigurationOfEachExampleOfUserData(t *testing.T) {
 
 // The times of cloud-init-tls.yaml: who kills the machine must wait for longer than who drains it.
 func TestTheExampleGivesADrainLessTimeThanTheServiceAndTheVMHaveToStop(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "cloud-init-tls.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must1(os.ReadFile(filepath.Join(harness.Root, "examples", "cloud-init-tls.yaml")))(t)
 	seconds := func(pattern string, unit int) int {
 		found := regexp.MustCompile(pattern).FindSubmatch(text)
 		if found == nil {
 			t.Fatalf("no %s", pattern)
 		}
-		number, err := strconv.Atoi(string(found[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		number := must1(strconv.Atoi(string(found[1])))(t)
 		return number * unit
 	}
 	drain, service, vm := seconds(`deadline = "(\d+)m"`, 60), seconds(`TimeoutStopSec=(\d+)\n`, 1), seconds(`termination_grace_period = "(\d+)m"`, 60)
@@ -79,10 +70,7 @@ func TestTheExampleGivesADrainLessTimeThanTheServiceAndTheVMHaveToStop(t *testin
 // The blocks of docs/lifecycle.md are lines for a cloud-config, and keys for a policy.
 func TestTheSnippetsOfTheDocumentsRender(t *testing.T) {
 	s := simulate(t)
-	text, err := os.ReadFile(filepath.Join(harness.Root, "docs", "lifecycle.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must1(os.ReadFile(filepath.Join(harness.Root, "docs", "lifecycle.md")))(t)
 	snippets := map[string]int{}
 	for _, block := range regexp.MustCompile("(?s)\n```(yaml|hcl)\n(.*?)```\n").FindAllSubmatch(text, -1) {
 		kind, body := string(block[1]), string(block[2])
@@ -101,9 +89,7 @@ func TestTheSnippetsOfTheDocumentsRender(t *testing.T) {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "user-data.yaml")
-		if err := os.WriteFile(path, []byte("#cloud-config\n"+body), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte("#cloud-config\n"+body), 0o600))
 		checkSchema(t, body, s.render(t, "--set", "user_data_file="+path))
 	}
 	if snippets["yaml"] != 2 || snippets["hcl"] != 1 {
@@ -125,9 +111,7 @@ func checkNomadConfig(t *testing.T, name string, objects map[string]harness.Obje
 			continue
 		}
 		written++
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(path)), []byte(content), 0o600))
 	}
 	out, err := exec.Command(harness.NomadProgram(t), "config", "validate", dir).CombinedOutput()
 	if err != nil || written == 0 || !strings.Contains(string(out), "Configuration is valid") {
@@ -138,14 +122,8 @@ func checkNomadConfig(t *testing.T, name string, objects map[string]harness.Obje
 // checkSchema compares user data with cloud-init's own schema.
 func checkSchema(t *testing.T, name string, objects map[string]harness.Object) {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile(harness.Part(t, "cloudinit", "schema-cloud-config-v1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	userData, err := harness.UserDataOf(objects["Secret"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must1(jsonschema.NewCompiler().Compile(harness.Part(t, "cloudinit", "schema-cloud-config-v1.json")))(t)
+	userData := must1(harness.UserDataOf(objects["Secret"]))(t)
 	var document any
 	if err := yaml.Unmarshal([]byte(userData), &document); err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -162,13 +140,8 @@ func simulate(t *testing.T) simulation {
 	t.Helper()
 	cmd := exec.Command(harness.Plugin(t), "dev", "--simulate")
 	cmd.Env = []string{"TMPDIR=" + t.TempDir()}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	output := must1(cmd.StdoutPipe())(t)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		if err := cmd.Wait(); err != nil {
@@ -208,9 +181,7 @@ func (s simulation) render(t *testing.T, arguments ...string) map[string]harness
 		t.Fatalf("harvester %v: %v\n%s", arguments, err, problems.Bytes())
 	}
 	var list struct{ Items []harness.Object }
-	if err := json.Unmarshal(out, &list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(out, &list))
 	objects := map[string]harness.Object{}
 	for _, object := range list.Items {
 		objects[object.Str("kind")] = object

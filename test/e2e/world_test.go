@@ -22,43 +22,27 @@ func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 
 	story := watchStory(t, s)
 	const name = "clients-x7k2p"
-	if _, err := plugin.Create(harness.Secrets, s.Namespace, harness.SampleSecret(s.Namespace, name)); err != nil {
-		t.Fatal(err)
-	}
+	must1(plugin.Create(harness.Secrets, s.Namespace, harness.SampleSecret(s.Namespace, name)))(t)
 	vm, err := plugin.Create(harness.VirtualMachines, s.Namespace, harness.SampleVM(s.Namespace, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := plugin.Patch(harness.Secrets, s.Namespace, name+"-cloudinit", harness.OwnedBy(vm)); err != nil {
-		t.Fatal(err)
-	}
+	must1(plugin.Patch(harness.Secrets, s.Namespace, name+"-cloudinit", harness.OwnedBy(vm)))(t)
 
-	var node harness.Object
-	harness.Eventually(t, 2*time.Minute, "the VM is a ready node", func() error {
-		node, err = s.Nomad.Node(name)
-		if err == nil && node.Str("Status") != "ready" {
-			err = fmt.Errorf("node %s is %q", name, node.Str("Status"))
-		}
-		return err
-	})
+	node := awaitReady(t, s, name)
 	if hostname := node.Str("Attributes", "unique.hostname"); hostname != name {
 		t.Errorf("unique.hostname is %q, want the VM's name", hostname)
 	}
 	if uuid := node.Str("Meta", "harvester_vm_uuid"); uuid != harness.SampleUID {
 		t.Errorf("meta.harvester_vm_uuid is %q", uuid)
 	}
-	instance, err := plugin.Get(harness.Instances, s.Namespace, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	instance := must1(plugin.Get(harness.Instances, s.Namespace, name))(t)
 	if address := instance.List("status", "interfaces")[0].Str("ipAddress"); node.Str("HTTPAddr") != address+":4646" {
 		t.Errorf("the node says it is at %q, its instance at %q", node.Str("HTTPAddr"), address)
 	}
 	harness.Eventually(t, 10*time.Second, "KubeVirt says Running", func() error { return running(plugin, s.Namespace, name) })
 
-	if err := plugin.Delete(harness.VirtualMachines, s.Namespace, name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, plugin.Delete(harness.VirtualMachines, s.Namespace, name))
 	for _, resource := range []harness.Resource{harness.VirtualMachines, harness.Instances, harness.Claims, harness.Secrets} {
 		harness.Eventually(t, time.Minute, "no "+resource.Plural, func() error { return noneLeft(s, resource) })
 	}
@@ -95,18 +79,12 @@ func TestVolumesOfAVMThatWasDeletedTooEarlyAreCollected(t *testing.T) {
 	s := harness.Start(t)
 	const name = "clients-x7k2p"
 	release := s.Hold(t, harness.Write{Account: "harvester", Operation: "UPDATE", Resource: harness.VirtualMachines})
-	if err := s.Kube.Apply([]harness.Object{harness.SampleSecret(s.Namespace, name), harness.SampleVM(s.Namespace, name)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kube.Apply([]harness.Object{harness.SampleSecret(s.Namespace, name), harness.SampleVM(s.Namespace, name)}))
 	harness.Eventually(t, time.Minute, "a claim", func() error { return someLeft(s, harness.Claims) })
-	if err := s.Kube.Delete(harness.VirtualMachines, s.Namespace, name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Kube.Delete(harness.VirtualMachines, s.Namespace, name))
 	harness.Eventually(t, 2*time.Minute, "no VM is left", func() error { return noneLeft(s, harness.VirtualMachines) })
 	release()
-	if err := someLeft(s, harness.Claims); err != nil {
-		t.Fatal(err)
-	}
+	must(t, someLeft(s, harness.Claims))
 	out := s.CollectGarbage(t)
 	harness.Eventually(t, time.Minute, "neither claims nor Secrets are left", func() error {
 		if err := noneLeft(s, harness.Claims, harness.Secrets); err != nil {
@@ -136,10 +114,7 @@ func watchStory(t *testing.T, s *harness.Stack) *story {
 	for what, resource := range map[string]harness.Resource{
 		"VM": harness.VirtualMachines, "instance": harness.Instances, "claim": harness.Claims,
 	} {
-		states, err := s.Kube.Watch(ctx, resource, s.Namespace)
-		if err != nil {
-			t.Fatal(err)
-		}
+		states := must1(s.Kube.Watch(ctx, resource, s.Namespace))(t)
 		go func() {
 			seen := map[string]bool{}
 			for state := range states {

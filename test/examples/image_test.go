@@ -224,9 +224,5 @@ func attribute(t *testing.T, block *hclsyntax.Block, name string) cty.Value {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "examples", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return contentOf(t, "..", "..", "examples", name)
 }

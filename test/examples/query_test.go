@@ -6,9 +6,6 @@ package examples
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,23 +33,34 @@ nomad_nomad_job_summary_failed{job="nomad",instance="server-1",namespace="defaul
 nomad_nomad_job_summary_running{job="nomad",instance="server-1",namespace="default",exported_job="web",task_group="g"} 80x11
 `
 
-func TestDemandIsWhatTheBatchJobsNeedFourOnAVM(t *testing.T) {
-	expect(t, healthy, 60*time.Second, 3)
-}
+const noAnswer = -1
 
-func TestOtherScrapeJobsNamesChangeNothing(t *testing.T) {
-	expect(t, strings.ReplaceAll(healthy, `job="nomad"`, `job="nomad-servers"`), 60*time.Second, 3)
-}
-
-func TestNoDemandIsZero(t *testing.T) {
-	expect(t, `
+func TestTheAnswerIsWhatTheBatchJobsNeedFourOnAVMOrNone(t *testing.T) {
+	for name, test := range map[string]struct {
+		series string
+		want   float64
+	}{
+		"a batch job":                   {healthy, 3},
+		"another name of the scrape":    {strings.ReplaceAll(healthy, `job="nomad"`, `job="nomad-servers"`), 3},
+		"an election: not twice":        {healthy + strings.ReplaceAll(healthy, "server-1", "server-2"), 3},
+		"no job":                        {`nomad_nomad_job_status_running{job="nomad",instance="server-1"} 0x11`, 0},
+		"no telemetry":                  {``, noAnswer},
+		"a server that cannot be asked": {`up{job="nomad",instance="server-1"} 0x11`, noAnswer},
+		"no batch job": {`
 nomad_nomad_job_status_running{job="nomad",instance="server-1"} 1x11
 nomad_nomad_job_summary_running{job="nomad",instance="server-1",namespace="default",exported_job="web",task_group="g"} 80x11
-`, 60*time.Second, 0)
-}
-
-func TestAClusterWithoutAnyJobIsZero(t *testing.T) {
-	expect(t, `nomad_nomad_job_status_running{job="nomad",instance="server-1"} 0x11`, 60*time.Second, 0)
+`, 0},
+		"clients alone": {`
+up{job="nomad",instance="client-1"} 1x11
+nomad_client_allocs_running{job="nomad",instance="client-1"} 4x11
+`, noAnswer},
+		"servers without a leader": {`
+up{job="nomad",instance="server-1"} 1x11
+nomad_runtime_num_goroutines{job="nomad",instance="server-1"} 100x11
+`, noAnswer},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, test.series, 60*time.Second, test.want) })
+	}
 }
 
 func TestDemandComesFromZeroAndGoesBackToIt(t *testing.T) {
@@ -66,88 +74,50 @@ nomad_nomad_job_summary_running{job="nomad",instance="server-1",namespace="defau
 	}
 }
 
-func TestNoTelemetryIsNoAnswer(t *testing.T) {
-	expectNothing(t, ``, 60*time.Second)
-	expectNothing(t, `up{job="nomad",instance="server-1"} 0x11`, 60*time.Second)
-}
-
-func TestClientsAloneAreNoAnswer(t *testing.T) {
-	expectNothing(t, `
-up{job="nomad",instance="client-1"} 1x11
-nomad_client_allocs_running{job="nomad",instance="client-1"} 4x11
-`, 60*time.Second)
-}
-
-func TestServersThatAreUpWithoutALeaderAreNoAnswer(t *testing.T) {
-	expectNothing(t, `
-up{job="nomad",instance="server-1"} 1x11
-nomad_runtime_num_goroutines{job="nomad",instance="server-1"} 100x11
-`, 60*time.Second)
-}
-
 func TestAServerThatGoesDownIsNoAnswerUntilItIsBack(t *testing.T) {
 	series := `
 up{job="nomad",instance="server-1"} 1 1 0 0 0 1 1
 nomad_nomad_job_status_running{job="nomad",instance="server-1"} 1 1 stale _ _ 1 1
 nomad_nomad_job_summary_running{job="nomad",instance="server-1",namespace="default",exported_job="batch-a",task_group="g"} 9 9 stale _ _ 9 9
 `
-	for i, want := range []float64{3, 3, -1, -1, -1, 3, 3} {
-		if at := time.Duration(i) * scrapeInterval; want < 0 {
-			expectNothing(t, series, at)
-		} else {
-			expect(t, series, at, want)
-		}
+	for i, want := range []float64{3, 3, noAnswer, noAnswer, noAnswer, 3, 3} {
+		expect(t, series, time.Duration(i)*scrapeInterval, want)
 	}
 }
 
 // Series that end without a stale marker: Prometheus stopped scraping. It looks back five minutes.
 func TestAPrometheusThatStoppedScrapingIsNoAnswer(t *testing.T) {
-	expectNothing(t, healthy, 20*time.Minute)
-}
-
-func TestAnElectionDoesNotDoubleTheDemand(t *testing.T) {
-	expect(t, healthy+strings.ReplaceAll(healthy, "server-1", "server-2"), 60*time.Second, 3)
+	expect(t, healthy, 20*time.Minute, noAnswer)
 }
 
 // The name on which the guard depends is misspelt.
 func TestAGuardThatNothingMatchesIsNoAnswer(t *testing.T) {
 	query := strings.Replace(policyQuery(t), "job_status_running", "job_status_runing", 1)
-	if _, found := answer(t, query, healthy, 60*time.Second); found {
-		t.Error("there is an answer")
+	if got := answer(t, query, healthy, 60*time.Second); got != noAnswer {
+		t.Errorf("the answer is %v", got)
 	}
 }
 
 func expect(t *testing.T, series string, at time.Duration, want float64) {
 	t.Helper()
-	if got, found := answer(t, policyQuery(t), series, at); !found || got != want {
-		t.Errorf("after %v: %v (found %v), want %v", at, got, found, want)
-	}
-}
-
-func expectNothing(t *testing.T, series string, at time.Duration) {
-	t.Helper()
-	if got, found := answer(t, policyQuery(t), series, at); found {
-		t.Errorf("after %v: %v, want no answer", at, got)
+	if got := answer(t, policyQuery(t), series, at); got != want {
+		t.Errorf("after %v: %v, want %v (%v: no answer)", at, got, want, noAnswer)
 	}
 }
 
 // The query as the agent sends it.
 func policyQuery(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "policy.hcl"))
-	if err != nil {
-		t.Fatal(err)
+	policy := read(t, "policy.hcl")
+	if queries := strings.Count(policy, "<<-EOQ"); queries != 1 {
+		t.Fatalf("%d queries in examples/policy.hcl, want 1", queries)
 	}
-	queries := regexp.MustCompile(`(?s)query\s*=\s*<<-EOQ\n(.*?)\n\s*EOQ\n`).FindAllSubmatch(text, -1)
-	if len(queries) != 1 {
-		t.Fatalf("%d queries in examples/policy.hcl, want 1", len(queries))
-	}
-	return string(queries[0][1])
+	return match(t, policy, `(?s)query\s*=\s*<<-EOQ\n(.*?)\n\s*EOQ\n`)
 }
 
-// The one value that the agent reads, if there is one; it refuses several
+// The one value that the agent reads, or noAnswer; it refuses several
 // (hashicorp/nomad-autoscaler:plugins/builtin/apm/prometheus/plugin/plugin.go, Query).
-func answer(t *testing.T, query, series string, at time.Duration) (value float64, found bool) {
+func answer(t *testing.T, query, series string, at time.Duration) float64 {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute})
 	defer engine.Close()
@@ -161,12 +131,12 @@ func answer(t *testing.T, query, series string, at time.Duration) (value float64
 		t.Fatal(err)
 	}
 	if len(vector) == 0 {
-		return 0, false
+		return noAnswer
 	}
 	if len(vector) > 1 {
 		t.Fatalf("%d values: %v", len(vector), vector)
 	}
-	return vector[0].F, true
+	return vector[0].F
 }
 
 func recorded(t *testing.T, text string) storage.Queryable {

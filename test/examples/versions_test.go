@@ -44,7 +44,7 @@ func TestTheReadmeNamesTheVersionsThatTheTestsRun(t *testing.T) {
 }
 
 func TestTheJobOfTheExamplesRunsTheTestedAgentAndThisRelease(t *testing.T) {
-	job := contentOf(t, "..", "..", "examples", "autoscaler.nomad.hcl")
+	job := read(t, "autoscaler.nomad.hcl")
 	agent := requiredVersion(t, "parts/agent/go.mod", "github.com/hashicorp/nomad-autoscaler")
 	if image := match(t, job, `image = "hashicorp/nomad-autoscaler:(.*)"`); image != agent {
 		t.Errorf("the job runs the agent %s, the tests %s", image, agent)

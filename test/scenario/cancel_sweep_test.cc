@@ -10,10 +10,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
-using std::chrono::seconds;
-
 enum class Moment {
   kBefore,  // the request is not sent any more
   kAfter,   // it takes effect, and its reply is lost

@@ -177,16 +177,16 @@ class Capacity : public testing::Test {
   simulator::Cluster cluster_{clock_, *random_, Latency()};
   NomadLists lists_;
   const std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();
-  ThreadedProcess process_{
-      clock_,
-      {.name = "test_1",
-       .transports =
-           [this](const config::PluginConfig&) {
-             return http::RawTransports{
-                 .harvester = cluster_.HarvesterTransport(),
-                 .nomad = std::make_shared<CountingLists>(lists_, cluster_.NomadTransport())};
-           },
-       .sink = log_}};
+  ThreadedProcess process_{clock_,
+                           {.name = "test_1",
+                            .transports =
+                                [this](const auto&) {
+                                  http::RawTransports transports = cluster_.Transports();
+                                  transports.nomad =
+                                      std::make_shared<CountingLists>(lists_, transports.nomad);
+                                  return transports;
+                                },
+                            .sink = log_}};
 };
 
 TEST_F(Capacity, L8_sixty_pools_that_drain_leave_room_for_every_status_lease_and_new_scale) {

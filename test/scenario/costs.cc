@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "costs.h"
 
-#include <chrono>
 #include <functional>
 
 namespace nomad_harvester::scenario {
@@ -35,13 +34,12 @@ int RequestsAtRest(Harness& h, base::Duration duration) {
 }
 
 int RequestsButKeys(const simulator::Cluster& cluster) {
-  return cluster.RequestCount() -
-         cluster.RequestCount(simulator::System::kNomad, "get", "jwks.json");
+  return cluster.RequestCount() - cluster.RequestCount(System::kNomad, "get", "jwks.json");
 }
 
 int RestBudget(base::Duration duration, int refused) {
-  const auto ticks = static_cast<int>(duration / std::chrono::seconds(10));
-  const auto rounds = static_cast<int>(duration / std::chrono::minutes(1)) + 1;
+  const auto ticks = static_cast<int>(duration / seconds(10));
+  const auto rounds = static_cast<int>(duration / minutes(1)) + 1;
   return 2 * ticks + (refused > 0 ? rounds * (12 + 2 * refused) : 0);
 }
 

@@ -5,7 +5,6 @@
 // the pool must converge.
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string_view>
 
@@ -15,8 +14,6 @@
 
 namespace nomad_harvester::scenario {
 namespace {
-
-using std::chrono::seconds;
 
 void KillAt(const Scenario& scenario, int effect, bool applied) {
   SCOPED_TRACE("killed at effect " + std::to_string(effect) +
@@ -69,9 +66,9 @@ void RebuildNomad(Harness& h, Clients clients) {
 int KillAdoption(Harness& h, int request, bool applied) {
   Operator person(h, kAdopter);
   Points points(kAdopter, Points::Of::kRequests);
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& info) {
-    if (points.Number(info) != request || request == 0) return simulator::Fault::None();
-    return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
+  h.cluster.SetFaultHook([&](const RequestInfo& info) {
+    if (points.Number(info) != request || request == 0) return Fault::None();
+    return applied ? Fault::ApplyThenDie() : Fault::Die();
   });
   EXPECT_EQ(person.Adopt().ok(), request == 0) << h.Transcript();
   h.cluster.SetFaultHook(nullptr);
@@ -83,7 +80,7 @@ int KillAdoption(Harness& h, int request, bool applied) {
 // The VMs that have the record of the rebuilt Nomad.
 std::int64_t CountAdopted(const Harness& h) {
   const auto vms = h.Vms();
-  return std::count_if(vms.begin(), vms.end(), [](const nlohmann::json& vm) {
+  return std::count_if(vms.begin(), vms.end(), [](const json& vm) {
     return AnnotationOf(vm, Key("nomad-cluster")) == "rebuilt";
   });
 }
@@ -103,7 +100,7 @@ void RemoveNothing(Harness& h, const std::optional<std::int64_t>& wanted) {
   }
   EXPECT_EQ(h.VmNames(), vms) << h.Transcript();
   EXPECT_EQ(CountAdopted(h), adopted) << "the agent adopts nothing";
-  for (const nlohmann::json& vm : h.Vms()) EXPECT_FALSE(IsMarked(vm)) << NameOf(vm);
+  for (const json& vm : h.Vms()) EXPECT_FALSE(IsMarked(vm)) << NameOf(vm);
 }
 
 void AdoptAgainAfterAKillAt(int request, bool applied, Clients clients) {

@@ -232,10 +232,7 @@ class Hour {
     options.clock = &clock_;
     options.random = support::MakeSeededRandom(2);
     options.logger = log::Logger(log_, log::Level::kInfo);
-    options.transports = [this](const config::PluginConfig&) {
-      return http::RawTransports{.harvester = cluster_.HarvesterTransport("apm"),
-                                 .nomad = cluster_.NomadTransport("apm")};
-    };
+    options.transports = [this](const auto&) { return cluster_.Transports("apm"); };
     options.executor = &executor_;
     apm_ = demand::MakeDemandService(std::move(options));
     EXPECT_THAT(apm_->SetConfig({{"nomad_address", "http://nomad:4646"},
@@ -322,17 +319,13 @@ class Hour {
   const std::unique_ptr<runtime::Random> random_ = support::MakeSeededRandom(3);
   simulator::Cluster cluster_;
   const std::shared_ptr<support::RecordingSink> log_ = std::make_shared<support::RecordingSink>();
-  ThreadedProcess process_{clock_,
-                           {.name = "test_1",
-                            .transports =
-                                [this](const config::PluginConfig&) {
-                                  return http::RawTransports{
-                                      .harvester = cluster_.HarvesterTransport("test_1"),
-                                      .nomad = cluster_.NomadTransport("test_1")};
-                                },
-                            .sink = log_,
-                            .foreground = 1,
-                            .background = 2}};
+  ThreadedProcess process_{
+      clock_,
+      {.name = "test_1",
+       .transports = [this](const auto&) { return cluster_.Transports("test_1"); },
+       .sink = log_,
+       .foreground = 1,
+       .background = 2}};
   support::InlineExecutor executor_;
   std::unique_ptr<demand::DemandService> apm_;
   std::vector<Pool> pools_;

@@ -4,7 +4,6 @@
 // evaluations.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -23,7 +22,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 
@@ -99,8 +97,7 @@ TEST(DrainFit, C19_no_scale_in_that_requires_a_place_leaves_a_blocked_evaluation
 
 TEST(DrainFit, C19_by_default_a_full_pool_shrinks_and_the_log_says_what_may_wait) {
   Harness h;
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   simulator::JobSpec job;
   job.id = "api";
   job.count = 2;

@@ -13,15 +13,12 @@
 
 #include "nomad_harvester/base/json.h"
 
-#include "nlohmann/json.hpp"
 #include "sweep.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -38,10 +35,7 @@ void WriteEvents(Harness& h) {
 class Story {
  public:
   explicit Story(Harness& h) : h_(h) {
-    h_.cluster.SetFaultHook([this](const RequestInfo& request) {
-      Note(request);
-      return Fault::None();
-    });
+    h_.OnEachRequest([this](const RequestInfo& request) { Note(request); });
   }
   ~Story() { h_.cluster.SetFaultHook(nullptr); }
   Story(const Story&) = delete;
@@ -76,11 +70,9 @@ TEST(Events, T1_tell_the_story_of_a_vm_from_its_creation_to_its_deletion) {
   Harness h;
   WriteEvents(h);
   Story story(h);
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   h.RunJob(2);
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::string kept = h.VmNames().at(0);
   ASSERT_THAT(story.all(), SizeIs(2)) << h.Transcript();
   for (const auto& [vm, reasons] : story.all()) {
@@ -101,10 +93,9 @@ TEST(Events, T1_tell_the_story_of_a_vm_from_its_creation_to_its_deletion) {
 TEST(Events, T1_name_the_vm_by_its_uid) {
   Harness h;
   WriteEvents(h);
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   ASSERT_THAT(h.cluster.Events(), SizeIs(2));
-  for (const nlohmann::json& event : h.cluster.Events()) {
+  for (const json& event : h.cluster.Events()) {
     EXPECT_EQ(event["regarding"]["uid"], UidOf(h.Vms().at(0)));
     EXPECT_EQ(event["regarding"]["namespace"], event["metadata"]["namespace"]);
   }
@@ -115,8 +106,7 @@ TEST(Events, T1_a_removal_that_growth_takes_back_is_told) {
   WriteEvents(h);
   Story story(h);
   const std::string marked = h.LeaveOneDraining();
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   EXPECT_THAT(story.Of(marked), ElementsAre("ScaleOut", "Ready", "ScaleIn", "DrainStarted",
                                             "RemovalCancelled", "DrainCancelled"));
   h.HangDrains(false);
@@ -141,7 +131,7 @@ TEST(Events, T1_a_broken_vm_that_is_kept_is_told_once_however_often_it_is_seen) 
   h.cluster.NeverJoin(1);
   EXPECT_FALSE(h.Scale(1).ok());
   for (int i = 0; i < 3; ++i) {
-    h.clock.Advance(std::chrono::hours(1));
+    h.clock.Advance(hours(1));
     EXPECT_FALSE(h.Scale(2).ok()) << "the pool does not grow while it stands";
     h.process().RunBackground();
   }
@@ -152,13 +142,12 @@ TEST(Events, T1_a_broken_vm_that_is_kept_is_told_once_however_often_it_is_seen) 
 TEST(Events, T1_a_refused_removal_is_told_once_and_rolled_back) {
   Harness h;
   WriteEvents(h);
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::string vm = h.VmNames().at(0);
   Story story(h);
   h.cluster.Refuse({.verb = "delete", .resource = "virtualmachines"});
   EXPECT_FALSE(h.Scale(0).ok());
-  h.Tick(std::chrono::seconds(30));
+  h.Tick(seconds(30));
   h.cluster.StopRefusing();
   EXPECT_THAT(story.Of(vm), ElementsAre("ScaleIn", "DrainStarted", "RemovalRefused", "RolledBack",
                                         "NodeEnabled"));
@@ -170,10 +159,8 @@ TEST(Events, a_token_without_the_right_scales_all_the_same_and_asks_once) {
   WriteEvents(h);
   h.cluster.Forbid("create", "events");
   Story story(h);
-  EXPECT_TRUE(h.Scale(3).ok());
-  h.WaitUntilReady();
-  EXPECT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(3);
+  h.Reach(1);
   EXPECT_EQ(story.requests(), 1);
   EXPECT_THAT(h.log->Text(), HasSubstr("create and patch of events.events.k8s.io"));
   h.CheckAtRest(1);
@@ -199,8 +186,7 @@ TEST(Events, a_server_that_fails_them_delays_and_fails_nothing) {
 TEST(Events, C13_a_dry_run_writes_none) {
   Harness h;
   WriteEvents(h);
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   Story story(h);
   EXPECT_TRUE(
       h.Scale(-1, R"({"nomad_autoscaler.dry_run":true,"nomad_autoscaler.dry_run.count":5})").ok());
@@ -211,10 +197,9 @@ TEST(Events, C13_a_dry_run_writes_none) {
 TEST(Events, L7_at_rest_none_is_written) {
   Harness h;
   WriteEvents(h);
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   Story story(h);
-  h.Tick(std::chrono::minutes(30));
+  h.Tick(minutes(30));
   EXPECT_EQ(story.requests(), 0);
 }
 
@@ -222,11 +207,10 @@ TEST(Events, C16_a_call_whose_client_disconnects_writes_no_more) {
   Harness h;
   WriteEvents(h);
   int seen = 0;
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+  h.OnEachRequest([&](const RequestInfo& request) {
     if (request.verb == "create" && request.resource == "virtualmachines" && ++seen == 2) {
       h.process().CancelScale();
     }
-    return Fault::None();
   });
   EXPECT_FALSE(h.Scale(3).ok());
   h.cluster.SetFaultHook(nullptr);

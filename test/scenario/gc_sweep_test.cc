@@ -19,7 +19,7 @@ void Kill(const Scenario& scenario, int effect, bool applied, Harness& h) {
   KillAtEffect(scenario, effect, applied, h);
   if (scenario.resolve) scenario.resolve(h);
   // Created VMs have joined, or are past their join timeout.
-  h.clock.Advance(std::chrono::minutes(20));
+  h.clock.Advance(minutes(20));
 }
 
 // Copies that a user made of a VM are not leftovers.

@@ -2,7 +2,6 @@
 //
 // Pools whose VMs have more than a root disk and user data.
 
-#include <chrono>
 #include <map>
 #include <string>
 
@@ -13,7 +12,6 @@
 #include "nomad_harvester/harvester/metadata.h"
 
 #include "harness.h"
-#include "nlohmann/json.hpp"
 #include "support/hosts.h"
 #include "vm_facts.h"
 
@@ -27,11 +25,9 @@ using ::testing::Pair;
 TEST(DataDisks, C10_come_with_each_vm_and_are_gone_with_it) {
   Harness h;
   h.policy["data_disks"] = "100Gi,20Gi@harvester-longhorn";
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(3);
   EXPECT_EQ(h.Claims().size(), 9U);
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(1);
   EXPECT_EQ(h.Claims().size(), 3U);
   h.CheckAtRest(1);
 }
@@ -39,8 +35,7 @@ TEST(DataDisks, C10_come_with_each_vm_and_are_gone_with_it) {
 TEST(DataDisks, L4_that_harvester_leaves_are_removed_after_their_vm) {
   Harness h;
   h.policy["data_disks"] = "100Gi,20Gi";
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   h.cluster.KeepClaims(true);
   ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
   EXPECT_TRUE(h.Claims().empty());
@@ -50,12 +45,9 @@ TEST(DataDisks, L4_that_harvester_leaves_are_removed_after_their_vm) {
 TEST(DataDisks, C10_of_a_vm_that_a_killed_process_removed_are_found_by_the_next) {
   Harness h;
   h.policy["data_disks"] = "100Gi,20Gi";
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   h.cluster.KeepClaims(true);
-  h.DieAt("delete", "persistentvolumeclaims", false);
-  EXPECT_FALSE(h.Scale(0).ok());
-  h.cluster.SetFaultHook(nullptr);
+  h.ScaleAndDieAt(0, "delete", "persistentvolumeclaims", false);
   h.Restart();
   h.Converge(0);
   EXPECT_TRUE(h.Claims().empty());
@@ -72,53 +64,19 @@ TEST(DataDisks, C2_of_a_class_that_does_not_exist_refuse_growth_without_a_trace)
   h.CheckAtRest(0);
 }
 
-// A version with a root disk of the image, a data disk and everything that the policy does not say.
-void PutTemplate(simulator::Cluster& cluster, const std::string& version, const char* memory) {
-  using nlohmann::json;
-  const json claims = json::parse(R"([
-    {"metadata": {"name": "root", "annotations": {"harvesterhci.io/imageId": "default/ubuntu-24.04"}},
-     "spec": {"resources": {"requests": {"storage": "20Gi"}}}},
-    {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "5Gi"}}}}])");
-  json object = json::parse(R"({
-    "apiVersion": "harvesterhci.io/v1beta1", "kind": "VirtualMachineTemplateVersion",
-    "metadata": {"namespace": "default"},
-    "spec": {"templateId": "default/worker", "vm": {"spec": {"template": {"spec": {
-      "domain": {"resources": {"limits": {"cpu": "2"}}, "devices": {
-        "disks": [{"name": "a", "disk": {}}, {"name": "b", "disk": {}}],
-        "interfaces": [{"name": "n", "masquerade": {}}]}},
-      "networks": [{"name": "n", "pod": {}}],
-      "volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "root"}},
-                  {"name": "b", "persistentVolumeClaim": {"claimName": "data"}}]}}}}}})");
-  object["metadata"]["name"] = version;
-  object["spec"]["vm"]["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"] =
-      claims.dump();
-  object["spec"]["vm"]["spec"]["template"]["spec"]["domain"]["resources"]["limits"]["memory"] =
-      memory;
-  cluster.PutObject({{"apiVersion", "harvesterhci.io/v1beta1"},
-                     {"kind", "VirtualMachineTemplate"},
-                     {"metadata", {{"namespace", "default"}, {"name", "worker"}}},
-                     {"spec", {{"defaultVersionId", "default/" + version}}}});
-  ASSERT_TRUE(cluster.PutObject(object));
-}
-
 TEST(Template, C10_gives_vms_that_come_and_go_without_a_trace) {
   Harness h;
-  for (const char* const key : {"image", "cpu_request", "memory_request", "networks"}) {
-    h.policy.erase(key);
-  }
-  h.policy["vm_template"] = "default/worker";
+  h.UseTemplate();
   EXPECT_THAT(h.Scale(2).ToString(), HasSubstr("the namespace has no templates"));
   h.CheckAtRest(0);
-  PutTemplate(h.cluster, "worker-a", "4Gi");
-  ASSERT_TRUE(h.Scale(2).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.PutTemplate("worker-a", "4Gi");
+  h.Reach(2);
   EXPECT_EQ(h.Claims().size(), 4U);
-  PutTemplate(h.cluster, "worker-b", "8Gi");
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.PutTemplate("worker-b", "8Gi");
+  h.Reach(3);
   std::map<std::string, int> by_memory;
-  for (const nlohmann::json& vm : h.Vms()) {
-    const nlohmann::json& limits = vm["spec"]["template"]["spec"]["domain"]["resources"]["limits"];
+  for (const json& vm : h.Vms()) {
+    const json& limits = vm["spec"]["template"]["spec"]["domain"]["resources"]["limits"];
     ++by_memory[limits["memory"].get<std::string>()];
   }
   EXPECT_THAT(by_memory, ElementsAre(Pair("4Gi", 2), Pair("8Gi", 1)));
@@ -130,9 +88,8 @@ TEST(Template, C10_gives_vms_that_come_and_go_without_a_trace) {
 TEST(NetworkData, is_in_the_secret_that_the_vm_refers_to) {
   Harness h;
   h.policy["network_data"] = "version: 2 # {{vm_name}}";
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
-  const std::vector<nlohmann::json> secrets = h.Secrets();
+  h.Reach(1);
+  const std::vector<json> secrets = h.Secrets();
   ASSERT_EQ(secrets.size(), 1U);
   EXPECT_TRUE(secrets[0]["data"].contains("networkdata"));
   h.CheckAtRest(1);
@@ -140,7 +97,7 @@ TEST(NetworkData, is_in_the_secret_that_the_vm_refers_to) {
 
 std::map<std::string, int> VmsByZone(const Harness& h) {
   std::map<std::string, int> zones;
-  for (const nlohmann::json& vm : h.Vms()) {
+  for (const json& vm : h.Vms()) {
     ++zones[vm["metadata"]["annotations"].value(harvester::kZoneAnnotation, "")];
   }
   return zones;
@@ -151,14 +108,11 @@ TEST(Zones, C8_stay_even_when_vms_come_and_go) {
   for (const char* zone : {"a", "b", "c"}) h.cluster.PutObject(support::HostIn(zone));
   h.policy["availability_zones"] = "a,b,c";
   h.policy["user_data"] = "#cloud-config\n# {{zone}}\n";
-  ASSERT_TRUE(h.Scale(7).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(7);
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 3), Pair("b", 2), Pair("c", 2)));
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(3);
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 1), Pair("b", 1), Pair("c", 1)));
-  ASSERT_TRUE(h.Scale(5).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.Reach(5);
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 2), Pair("b", 2), Pair("c", 1)));
   h.CheckAtRest(5);
 }
@@ -169,13 +123,11 @@ TEST(Zones, one_without_room_costs_one_vm_and_then_no_more_while_others_have_roo
   h.policy["availability_zones"] = "a,b";
   h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
   EXPECT_THAT(h.Scale(1).ToString(), HasSubstr("no host has room"));
-  h.clock.Advance(std::chrono::minutes(2));
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  h.WaitUntilReady();
-  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
-  h.WaitUntilReady();
+  h.clock.Advance(minutes(2));
+  h.Reach(1);
+  h.Reach(3);
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("b", 3))) << "the first one was to run in a";
-  h.clock.Advance(std::chrono::hours(3));
+  h.clock.Advance(hours(3));
   ASSERT_TRUE(h.Scale(4).ok()) << h.Transcript();
   EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 1), Pair("b", 3)));
 }

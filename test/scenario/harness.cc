@@ -10,18 +10,17 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/harvester/metadata.h"
 
-#include "nlohmann/json.hpp"
 #include "support/seeded_random.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
-constexpr base::Duration kTick = std::chrono::seconds(10);
+constexpr base::Duration kTick = seconds(10);
 // The time until the next round, of a trouble that has lasted for less than half an hour (L7).
-constexpr base::Duration kRound = std::chrono::minutes(5);
+constexpr base::Duration kRound = minutes(5);
 
-bool WasNeverReady(const nlohmann::json& vm) {
+bool WasNeverReady(const json& vm) {
   return !IsMarked(vm) && (AnnotationOf(vm, Key("joined-at")).empty() ||
                            AnnotationOf(vm, Key("ready-at")) == harvester::kNotReadyYet);
 }
@@ -92,11 +91,27 @@ void Harness::EndNewest() {
   processes_.pop_back();
 }
 
-void Harness::DieAt(const std::string& verb, const std::string& resource, bool applied) {
-  cluster.SetFaultHook([this, verb, resource, applied](const simulator::RequestInfo& request) {
-    if (request.verb != verb || request.resource != resource) return simulator::Fault::None();
+void Harness::ScaleAndDieAt(std::int64_t count, const std::string& verb,
+                            const std::string& resource, bool applied) {
+  cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.verb != verb || request.resource != resource) return Fault::None();
     process().Die();
-    return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
+    return applied ? Fault::ApplyThenDie() : Fault::Die();
+  });
+  EXPECT_FALSE(Scale(count).ok());
+  cluster.SetFaultHook(nullptr);
+}
+
+void Harness::OnEachRequest(std::function<void(const RequestInfo&)> fn) {
+  cluster.SetFaultHook([fn = std::move(fn)](const RequestInfo& request) {
+    fn(request);
+    return Fault::None();
+  });
+}
+
+void Harness::Inject(const Fault& fault, std::function<bool(const RequestInfo&)> is_meant) {
+  cluster.SetFaultHook([fault, is_meant = std::move(is_meant)](const RequestInfo& request) {
+    return is_meant(request) ? fault : Fault::None();
   });
 }
 
@@ -121,12 +136,18 @@ absl::Status Harness::Scale(std::int64_t count, const std::string& meta_json) {
 }
 
 absl::Status Harness::FailedSince(base::WallTime begun) const {
-  for (const nlohmann::json& lease : Leases()) {
+  for (const json& lease : Leases()) {
     const auto error = harvester::ParseErrorRecord(AnnotationOf(lease, Key("last-error")));
     const bool is_ours = LabelOf(lease, Key("pool")) == policy.at("node_group_name");
     if (error.ok() && is_ours && error->at >= begun) return absl::InternalError(error->text);
   }
   return absl::OkStatus();
+}
+
+void Harness::Reach(std::int64_t count) {
+  const absl::Status scaled = Scale(count);
+  ASSERT_TRUE(scaled.ok()) << scaled << "\n" << Transcript();
+  WaitUntilReady();
 }
 
 void Harness::Settle(const Budget& budget) {
@@ -140,7 +161,7 @@ void Harness::Settle(const Budget& budget) {
     const auto status = Status();
     ASSERT_TRUE(status.ok()) << status.status();
     process().RunBackground();
-    const std::vector<nlohmann::json> vms = Vms();
+    const std::vector<json> vms = Vms();
     if (status->meta.empty() || std::any_of(vms.begin(), vms.end(), IsTerminating) ||
         has(*status, "harvester.pending") || has(*status, "harvester.draining")) {
       busy = clock.Now();
@@ -148,7 +169,7 @@ void Harness::Settle(const Budget& budget) {
       // They may stay for ever, or be waited for until the next round.
       const bool waits =
           has(*status, "harvester.leftovers") ||
-          std::any_of(vms.begin(), vms.end(), [this](const nlohmann::json& vm) {
+          std::any_of(vms.begin(), vms.end(), [this](const json& vm) {
             const auto replaces = harvester::ParseReplaces(AnnotationOf(vm, Key("replaces")));
             return WasNeverReady(vm) || (replaces.ok() && !cluster.Vm(replaces->vm).is_null());
           });
@@ -164,6 +185,13 @@ void Harness::Tick(base::Duration duration) {
   for (base::Duration passed{}; passed < duration; passed += kTick) {
     const auto status = Status();
     ASSERT_TRUE(status.ok()) << status.status();
+    process().RunBackground();
+    clock.Advance(kTick);
+  }
+}
+
+void Harness::TickWithoutStatus(base::Duration duration) {
+  for (base::Duration passed{}; passed < duration; passed += kTick) {
     process().RunBackground();
     clock.Advance(kTick);
   }
@@ -213,17 +241,16 @@ void Harness::CheckAtRest(const Invariants::Rest& rest) {
   if (!problems.empty()) ADD_FAILURE() << Transcript();
 }
 
-std::vector<nlohmann::json> Harness::Vms() const {
-  std::vector<nlohmann::json> vms = bystanders.Without(cluster.Vms());
-  std::erase_if(vms, [this](const nlohmann::json& vm) {
-    return !neighbour.empty() && PoolOf(vm) == neighbour;
-  });
+std::vector<json> Harness::Vms() const {
+  std::vector<json> vms = bystanders.Without(cluster.Vms());
+  std::erase_if(vms,
+                [this](const json& vm) { return !neighbour.empty() && PoolOf(vm) == neighbour; });
   return vms;
 }
 
 std::vector<std::string> Harness::VmNames() const {
   std::vector<std::string> names;
-  for (const nlohmann::json& vm : Vms()) {
+  for (const json& vm : Vms()) {
     names.push_back(base::GetString(vm["metadata"], "name"));
   }
   return names;
@@ -244,12 +271,47 @@ void Harness::RequireDocker() {
   invariants.RequireDriver("docker");
 }
 
+void Harness::UseTemplate() {
+  for (const char* const key : {"image", "cpu_request", "memory_request", "networks"}) {
+    policy.erase(key);
+  }
+  policy["vm_template"] = "default/worker";
+}
+
+void Harness::PutTemplate(const std::string& version, const std::string& memory,
+                          const json& tolerations) {
+  json object = json::parse(R"({
+    "apiVersion": "harvesterhci.io/v1beta1", "kind": "VirtualMachineTemplateVersion",
+    "metadata": {"namespace": "default"},
+    "spec": {"templateId": "default/worker", "vm": {"spec": {"template": {"spec": {
+      "domain": {"resources": {"limits": {"cpu": "2"}}, "devices": {
+        "disks": [{"name": "a", "disk": {}}, {"name": "b", "disk": {}}],
+        "interfaces": [{"name": "n", "masquerade": {}}]}},
+      "networks": [{"name": "n", "pod": {}}],
+      "volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "root"}},
+                  {"name": "b", "persistentVolumeClaim": {"claimName": "data"}}]}}}}}})");
+  object["metadata"]["name"] = version;
+  json& vm = object["spec"]["vm"];
+  vm["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"] = R"([
+    {"metadata": {"name": "root", "annotations": {"harvesterhci.io/imageId": "default/ubuntu-24.04"}},
+     "spec": {"resources": {"requests": {"storage": "20Gi"}}}},
+    {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "5Gi"}}}}])";
+  json& guest = vm["spec"]["template"]["spec"];
+  guest["domain"]["resources"]["limits"]["memory"] = memory;
+  if (!tolerations.empty()) guest["tolerations"] = tolerations;
+  cluster.PutObject({{"apiVersion", "harvesterhci.io/v1beta1"},
+                     {"kind", "VirtualMachineTemplate"},
+                     {"metadata", {{"namespace", "default"}, {"name", "worker"}}},
+                     {"spec", {{"defaultVersionId", "default/" + version}}}});
+  ASSERT_TRUE(cluster.PutObject(object));
+}
+
 void Harness::RunJob(int count) {
   simulator::JobSpec job;
   job.id = "api";
   job.count = count;
   cluster.RunJob(job);
-  clock.Advance(std::chrono::seconds(5));
+  clock.Advance(seconds(5));
 }
 
 void Harness::HangDrains(bool hang) {
@@ -261,24 +323,25 @@ std::string Harness::LeaveOneDraining() {
   RunJob(2);
   HangDrains();
   EXPECT_TRUE(Accept(1).ok());
-  for (const nlohmann::json& vm : Vms()) {
+  for (const json& vm : Vms()) {
     if (IsMarked(vm)) return NameOf(vm);
   }
   ADD_FAILURE() << "none is marked\n" << Transcript();
   return "";
 }
 
-nlohmann::json FormerClaim() {
-  return {
-      {"apiVersion", "v1"},
-      {"kind", "PersistentVolumeClaim"},
-      {"metadata",
-       {{"name", "web-f0rm3r-disk-0-a1b2c"},
-        {"namespace", kNamespace},
-        {"labels",
-         {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}, {Key("pool"), "web"}}}}},
-      {"spec", {{"accessModes", nlohmann::json::array({"ReadWriteMany"})}}},
-      {"status", {{"phase", "Bound"}}}};
+json ObjectOf(const std::string& kind, const std::string& name, const std::string& pool) {
+  json object = {{"apiVersion", kind == "Lease" ? "coordination.k8s.io/v1" : "v1"},
+                 {"kind", kind},
+                 {"metadata", {{"name", name}, {"namespace", std::string(kNamespace)}}}};
+  if (!pool.empty()) {
+    object["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
+                                    {Key("pool"), pool}};
+  }
+  if (kind == "PersistentVolumeClaim") object["status"] = {{"phase", "Bound"}};
+  return object;
 }
+
+json FormerClaim() { return ObjectOf("PersistentVolumeClaim", "web-f0rm3r-disk-0-a1b2c"); }
 
 }  // namespace nomad_harvester::scenario

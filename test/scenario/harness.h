@@ -22,18 +22,27 @@
 
 namespace nomad_harvester::scenario {
 
+// What nearly every scenario names.
+using nlohmann::json;
+using simulator::Fault;
+using simulator::RequestInfo;
+using simulator::System;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
 // What it may cost to bring a pool to rest: time of the simulated clock, and requests.
 struct Budget {
   base::Duration time{};
   int requests = 0;
 };
 // About twice what the full sweeps need: 4.3 minutes, 500 requests.
-inline constexpr Budget kRestBudget{.time = std::chrono::minutes(15), .requests = 1000};
+inline constexpr Budget kRestBudget{.time = minutes(15), .requests = 1000};
 // After a trouble that outlived a Scale: the back-off of its cause grows up to half an hour.
-inline constexpr Budget kBackOffBudget{.time = std::chrono::minutes(60), .requests = 3000};
+inline constexpr Budget kBackOffBudget{.time = minutes(60), .requests = 3000};
 
 // For one Scale: a drain of 15 minutes, the grace, and what slow systems add.
-inline constexpr Budget kSettleBudget{.time = std::chrono::hours(2), .requests = 100000};
+inline constexpr Budget kSettleBudget{.time = hours(2), .requests = 100000};
 
 class Harness {
  public:
@@ -60,8 +69,14 @@ class Harness {
   void Restart();
   // Kills the newest process, which Start created; process() is the one before it.
   void EndNewest();
-  // process() is killed at such a request, before or right after it takes effect.
-  void DieAt(const std::string& verb, const std::string& resource, bool applied = true);
+  // Calls Scale, which fails: process() is killed at such a request, before or right after it takes
+  // effect. Start another one.
+  void ScaleAndDieAt(std::int64_t count, const std::string& verb, const std::string& resource,
+                     bool applied = true);
+  // From now on calls it for each request, in place of the cluster's fault hook.
+  void OnEachRequest(std::function<void(const RequestInfo&)> fn);
+  // From now on this happens to the requests that are meant, in place of the cluster's fault hook.
+  void Inject(const Fault& fault, std::function<bool(const RequestInfo&)> is_meant);
 
   absl::StatusOr<scaling::TargetStatus> Status() { return process().Status(policy); }
   // Calls Scale as the agent would, and sets the invariants' budget for it.
@@ -69,6 +84,8 @@ class Harness {
   // The same; if it is accepted, ticks until the background has no work left in the pool. Returns
   // what failed after the acceptance, as the Lease records it.
   absl::Status Scale(std::int64_t count, const std::string& meta_json = "");
+  // Scale, which must succeed, and then WaitUntilReady.
+  void Reach(std::int64_t count);
   // Ticks until the background has no work left in the pool but what waits for rounds, or the
   // process is dead.
   void Settle(const Budget& budget = kSettleBudget);
@@ -80,13 +97,15 @@ class Harness {
   void WaitUntilReady(const Budget& budget = kRestBudget);
   // Calls Status and runs background work every ten seconds, for `duration`.
   void Tick(base::Duration duration);
+  // The same without Status, as of an agent that does not ask.
+  void TickWithoutStatus(base::Duration duration);
 
   // What the cluster has, without bystanders; no VM of the pool `neighbour`.
-  std::vector<nlohmann::json> Vms() const;
-  std::vector<nlohmann::json> Secrets() const { return bystanders.Without(cluster.Secrets()); }
-  std::vector<nlohmann::json> Claims() const { return bystanders.Without(cluster.Claims()); }
-  std::vector<nlohmann::json> Leases() const { return bystanders.Without(cluster.Leases()); }
-  std::vector<nlohmann::json> Nodes() const { return bystanders.Without(cluster.Nodes()); }
+  std::vector<json> Vms() const;
+  std::vector<json> Secrets() const { return bystanders.Without(cluster.Secrets()); }
+  std::vector<json> Claims() const { return bystanders.Without(cluster.Claims()); }
+  std::vector<json> Leases() const { return bystanders.Without(cluster.Leases()); }
+  std::vector<json> Nodes() const { return bystanders.Without(cluster.Nodes()); }
   std::vector<std::string> VmNames() const;
   std::string NodeOf(const std::string& vm) const;
   // The journal and the plugin's log, printed by a failing test.
@@ -96,6 +115,12 @@ class Harness {
 
   // A node is ready only with this driver, for the policy and for the invariants.
   void RequireDocker();
+  // VMs are made of the template default/worker, and the policy leaves to it what it says.
+  void UseTemplate();
+  // A new version of it: a root disk of the image, a data disk, and what a policy would say
+  // besides.
+  void PutTemplate(const std::string& version, const std::string& memory,
+                   const json& tolerations = json::array());
   // A service of so many allocations, which have started when this returns.
   void RunJob(int count);
   // Drains of the pool's present nodes do not end, or do again.
@@ -115,8 +140,10 @@ class Harness {
   std::vector<std::unique_ptr<Process>> processes_;
 };
 
+// An object in kNamespace, such as a Secret, with the labels of that pool; empty: without labels.
+json ObjectOf(const std::string& kind, const std::string& name, const std::string& pool = "web");
 // A labelled volume of pool web, of a VM that was removed before.
-nlohmann::json FormerClaim();
+json FormerClaim();
 
 }  // namespace nomad_harvester::scenario
 

@@ -2,7 +2,6 @@
 //
 // What removed VMs were made of, in the pool's ConfigMap (rule T3).
 
-#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +12,6 @@
 #include "nomad_harvester/harvester/vm_history.h"
 
 #include "harness.h"
-#include "nlohmann/json.hpp"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -25,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 std::vector<harvester::RemovedVm> HistoryOf(const Harness& h) {
-  const std::vector<nlohmann::json> maps = h.cluster.ConfigMaps();
+  const std::vector<json> maps = h.cluster.ConfigMaps();
   return maps.empty() ? std::vector<harvester::RemovedVm>() : harvester::ParseHistory(maps.at(0));
 }
 
@@ -36,30 +34,28 @@ std::vector<std::string> NamesIn(const std::vector<harvester::RemovedVm>& histor
 }
 
 // Of two VMs the one that is gone.
-nlohmann::json GoneOf(const std::vector<nlohmann::json>& before, const Harness& h) {
+json GoneOf(const std::vector<json>& before, const Harness& h) {
   return h.VmNames() == std::vector<std::string>{NameOf(before.at(0))} ? before.at(1)
                                                                        : before.at(0);
 }
 
-std::vector<nlohmann::json> MakeTwo(Harness& h) {
-  EXPECT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+std::vector<json> MakeTwo(Harness& h) {
+  h.Reach(2);
   return h.Vms();
 }
 
 TEST(History, T3_of_a_removed_vm_says_what_it_was_made_of_and_why_it_was_removed) {
   Harness h;
   h.cluster.AllowAll();
-  const std::vector<nlohmann::json> before = MakeTwo(h);
+  const std::vector<json> before = MakeTwo(h);
   EXPECT_THAT(h.cluster.ConfigMaps(), IsEmpty());
   ASSERT_TRUE(h.Scale(1).ok());
-  const nlohmann::json gone = GoneOf(before, h);
+  const json gone = GoneOf(before, h);
   const std::vector<harvester::RemovedVm> history = HistoryOf(h);
   ASSERT_THAT(NamesIn(history), ElementsAre(NameOf(gone)));
   const harvester::RemovedVm& vm = history[0];
   EXPECT_EQ(vm.template_hash, AnnotationOf(gone, Key("template-hash")));
-  EXPECT_EQ(nlohmann::json::parse(vm.template_parts),
-            nlohmann::json::parse(AnnotationOf(gone, Key("template-parts"))));
+  EXPECT_EQ(json::parse(vm.template_parts), json::parse(AnnotationOf(gone, Key("template-parts"))));
   EXPECT_EQ(vm.made_by, AnnotationOf(gone, Key("action-id")));
   EXPECT_EQ(vm.why, "scale-in");
   EXPECT_THAT(vm.action, testing::Not(IsEmpty()));
@@ -72,11 +68,10 @@ TEST(History, T3_of_a_removed_vm_says_what_it_was_made_of_and_why_it_was_removed
 TEST(History, T3_of_a_replaced_vm_names_the_reason_and_the_new_vm) {
   Harness h;
   h.cluster.AllowAll();
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::string old = h.VmNames().at(0);
   h.cluster.EditAnnotation(old, Key("replace"), "its disk is full");
-  h.Tick(std::chrono::minutes(10));
+  h.Tick(minutes(10));
   const std::vector<harvester::RemovedVm> history = HistoryOf(h);
   ASSERT_THAT(NamesIn(history), ElementsAre(old));
   EXPECT_EQ(history[0].why, "replace: requested: its disk is full, by " + h.VmNames().at(0));
@@ -100,10 +95,8 @@ TEST(History, T3_after_a_kill_at_any_of_its_requests_has_each_removed_vm_once) {
       SCOPED_TRACE(verb + " " + resource + (applied ? ", applied" : ""));
       Harness h;
       h.cluster.AllowAll();
-      const std::vector<nlohmann::json> before = MakeTwo(h);
-      h.DieAt(verb, resource, applied);
-      EXPECT_FALSE(h.Scale(1).ok());
-      h.cluster.SetFaultHook(nullptr);
+      const std::vector<json> before = MakeTwo(h);
+      h.ScaleAndDieAt(1, verb, resource, applied);
       h.Restart();
       h.Settle();
       EXPECT_THAT(NamesIn(HistoryOf(h)), ElementsAre(NameOf(GoneOf(before, h))));
@@ -112,15 +105,14 @@ TEST(History, T3_after_a_kill_at_any_of_its_requests_has_each_removed_vm_once) {
 }
 
 TEST(History, T3_a_write_that_is_refused_or_unanswered_holds_up_no_removal) {
-  for (const simulator::Fault& fault :
-       {simulator::Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})"),
-        simulator::Fault::Answer(500, "no"), simulator::Fault::DropReply()}) {
+  for (const Fault& fault : {Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})"),
+                             Fault::Answer(500, "no"), Fault::DropReply()}) {
     Harness h;
     h.cluster.AllowAll();
     MakeTwo(h);
     int tries = 0;
-    h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-      if (request.resource != "configmaps") return simulator::Fault::None();
+    h.cluster.SetFaultHook([&](const RequestInfo& request) {
+      if (request.resource != "configmaps") return Fault::None();
       ++tries;
       return fault;
     });
@@ -136,7 +128,7 @@ TEST(History, T3_keeps_a_hundred_vms) {
   h.cluster.AllowAll();
   MakeTwo(h);
   ASSERT_TRUE(h.Scale(1).ok());
-  nlohmann::json full = h.cluster.ConfigMaps().at(0);
+  json full = h.cluster.ConfigMaps().at(0);
   for (int i = 0; i < 99; ++i) {
     full["data"]["old-" + std::to_string(i)] =
         R"({"removed": "2020-01-01T00:00:)" + std::to_string(10 + i % 50) + "Z\"}";
@@ -168,7 +160,6 @@ TEST(History, T3_a_new_process_asks_for_its_rights_once) {
   h.cluster.ResetCounters();
   h.Settle();
   EXPECT_THAT(h.Vms(), SizeIs(1));
-  using simulator::System;
   EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "ask", "selfsubjectrulesreviews"), 1);
   EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "patch", "configmaps"), 0);
   EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "create", "configmaps"), 0);

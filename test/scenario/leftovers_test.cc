@@ -9,33 +9,14 @@
 #include "nomad_harvester/base/json.h"
 
 #include "harness.h"
-#include "nlohmann/json.hpp"
 #include "support/node_to_purge.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
-using nlohmann::json;
-using simulator::Fault;
 using simulator::Refusal;
-using simulator::RequestInfo;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using ::testing::ElementsAre;
-
-// Of the harness' pool, unless `labelled` is false.
-json ObjectOf(const std::string& kind, const std::string& name, bool labelled = true) {
-  json object = {{"apiVersion", "v1"},
-                 {"kind", kind},
-                 {"metadata", {{"name", name}, {"namespace", std::string(kNamespace)}}}};
-  if (labelled) {
-    object["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
-                                    {Key("pool"), "web"}};
-  }
-  if (kind == "PersistentVolumeClaim") object["status"] = {{"phase", "Bound"}};
-  return object;
-}
 
 std::vector<std::string> NamesOf(const std::vector<json>& objects) {
   std::vector<std::string> names;
@@ -44,7 +25,6 @@ std::vector<std::string> NamesOf(const std::vector<json>& objects) {
 }
 
 void StartAgain(Harness& h) {
-  h.cluster.SetFaultHook(nullptr);
   h.clock.Advance(minutes(1));
   h.Restart();
 }
@@ -53,8 +33,7 @@ void StartAgain(Harness& h) {
 void DieLeavingAVolume(Harness& h) {
   ASSERT_TRUE(h.Scale(1).ok());
   const json claim = h.Claims().at(0);
-  h.DieAt("delete", "virtualmachines");
-  EXPECT_FALSE(h.Scale(0).ok());
+  h.ScaleAndDieAt(0, "delete", "virtualmachines");
   StartAgain(h);
   ASSERT_TRUE(h.cluster.PutObject(claim));
 }
@@ -74,7 +53,7 @@ void RestoreInPlace(Harness& h) {
   volumes.push_back({{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}});
   vm["metadata"]["annotations"].erase("harvesterhci.io/volumeClaimTemplates");
   for (const char* claim : {"restore-nightly-5f0c-disk-0", "data"}) {
-    ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", claim, false)));
+    ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", claim, "")));
   }
   ASSERT_TRUE(h.cluster.PutObject(vm));
   h.clock.Advance(minutes(1));
@@ -94,8 +73,7 @@ TEST(Leftovers, C10_a_kill_before_the_delete_leaves_no_volume_that_was_restored_
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   RestoreInPlace(h);
-  h.DieAt("delete", "virtualmachines", false);
-  EXPECT_FALSE(h.Scale(0).ok());
+  h.ScaleAndDieAt(0, "delete", "virtualmachines", false);
   StartAgain(h);
   h.Tick(minutes(2));
   EXPECT_THAT(NamesOf(h.Claims()), ElementsAre("data")) << h.Transcript();
@@ -123,8 +101,8 @@ TEST(Leftovers, C4_the_volume_of_a_broken_vm_that_another_vm_uses_by_now_stays) 
 TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
   Harness h;
   h.Tick(minutes(1));  // the sweep at the start of a process
-  h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.resource == "secrets" && request.verb == "patch" ? Fault::Drop() : Fault::None();
+  h.Inject(Fault::Drop(), [](const RequestInfo& request) {
+    return request.resource == "secrets" && request.verb == "patch";
   });
   ASSERT_TRUE(h.Accept(2).ok());
   h.cluster.SetFaultHook(nullptr);
@@ -136,11 +114,10 @@ TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
 TEST(Leftovers, C10_a_secret_of_a_vm_that_was_never_created_is_deleted_even_as_the_only_leftover) {
   Harness h;
   h.Tick(minutes(1));
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+  h.OnEachRequest([&](const RequestInfo& request) {
     if (request.resource == "virtualmachines" && request.verb == "create") {
       h.process().CancelScale();
     }
-    return Fault::None();
   });
   EXPECT_TRUE(absl::IsCancelled(h.Scale(1)));
   h.cluster.SetFaultHook(nullptr);
@@ -163,7 +140,7 @@ TEST(Leftovers, a_scale_that_was_refused_starts_no_background_work) {
 TEST(Leftovers, C10_a_volume_without_the_pools_label_is_left_alone_whatever_its_name) {
   Harness h;
   ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "web-old-disk-0-abc")));
-  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "mine-disk-0-abc", false)));
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "mine-disk-0-abc", "")));
   h.Tick(minutes(1));
   EXPECT_THAT(NamesOf(h.Claims()), ElementsAre("mine-disk-0-abc"));
 }
@@ -203,22 +180,21 @@ TEST(Leftovers, C10_a_secret_of_another_action_is_not_given_to_a_vm_of_its_name)
 TEST(Leftovers, C4_a_failure_to_read_the_namespace_purges_no_node_of_another_harvester) {
   Harness h;
   h.policy["node_purge"] = "true";
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::string id =
       support::AddNodeToPurge(h.cluster, {.name = "web-other", .node_class = "web"}, "nomad/web",
                               {{"harvester", "another-harvester"}});
-  h.clock.Advance(std::chrono::seconds(10));
+  h.clock.Advance(seconds(10));
   h.cluster.KillNode(id);
-  h.clock.Advance(std::chrono::seconds(30));
+  h.clock.Advance(seconds(30));
   h.Restart();
   int failed = 0;
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (request.resource != "namespaces" || failed >= 6) return simulator::Fault::None();
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.resource != "namespaces" || failed >= 6) return Fault::None();
     ++failed;
-    return simulator::Fault::Answer(503);
+    return Fault::Answer(503);
   });
-  h.Tick(std::chrono::minutes(3));
+  h.Tick(minutes(3));
   EXPECT_EQ(failed, 6) << "it is read again by the next observation";
   EXPECT_FALSE(h.cluster.Node(id).is_null());
 }
@@ -268,8 +244,7 @@ TEST(Leftovers, L7_a_former_node_whose_drain_was_cancelled_keeps_no_pool_busy) {
   h.Tick(minutes(1));
   ASSERT_NE(h.cluster.ReviveNodeUnderNewId(former), "");
   h.Tick(minutes(61));
-  ASSERT_TRUE(h.Scale(0).ok());
-  h.WaitUntilReady();
+  h.Reach(0);
   ASSERT_TRUE(h.VmNames().empty()) << h.Transcript();
   ASSERT_EQ(h.cluster.Node(former).at("Status"), "down");
   h.Tick(minutes(10));
@@ -282,8 +257,7 @@ TEST(Leftovers, C10_a_new_action_goes_on_naming_vms_that_are_not_cleaned_up) {
   Harness h;
   h.policy["node_purge"] = "false";  // a node that waits for its purge would name the VM, too
   DieLeavingAVolume(h);
-  h.DieAt("create", "secrets", false);
-  EXPECT_FALSE(h.Scale(1).ok());
+  h.ScaleAndDieAt(1, "create", "secrets", false);
   StartAgain(h);
   h.Tick(minutes(3));
   EXPECT_TRUE(h.Claims().empty());

@@ -3,7 +3,6 @@
 // What troubles leave behind: rounds of the background, pauses that begin and end in the middle,
 // names and drains whose answers were lost.
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -21,12 +20,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using nlohmann::json;
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -170,10 +163,7 @@ TEST(Rounds, L7_what_is_refused_for_ever_costs_no_more_without_a_status) {
   ASSERT_TRUE(h.Accept(1).ok());
   const auto wait = [&h](base::Duration duration) {
     const int requests = h.cluster.RequestCount();
-    for (base::Duration passed{}; passed < duration; passed += seconds(10)) {
-      h.process().RunBackground();
-      h.clock.Advance(seconds(10));
-    }
+    h.TickWithoutStatus(duration);
     return h.cluster.RequestCount() - requests;
   };
   const int before = refused.answers();
@@ -199,8 +189,8 @@ TEST(Rounds, S5_a_drain_that_an_outage_interrupted_is_finished_without_a_status)
   Harness h;
   const std::string marked = h.LeaveOneDraining();
   bool nomad_is_away = true;
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
-    return nomad_is_away && request.system == System::kNomad ? Fault::Drop() : Fault::None();
+  h.Inject(Fault::Drop(), [&](const RequestInfo& request) {
+    return nomad_is_away && request.system == System::kNomad;
   });
   h.process().RunBackground();
   h.clock.Advance(minutes(2));
@@ -208,10 +198,7 @@ TEST(Rounds, S5_a_drain_that_an_outage_interrupted_is_finished_without_a_status)
   ASSERT_EQ(h.Vms().size(), 2U);
   nomad_is_away = false;
   h.HangDrains(false);
-  for (int i = 0; i < 30 && h.Vms().size() > 1; ++i) {
-    h.clock.Advance(seconds(10));
-    h.process().RunBackground();
-  }
+  h.TickWithoutStatus(minutes(5));
   EXPECT_EQ(h.Vms().size(), 1U) << h.Transcript();
 }
 
@@ -295,10 +282,10 @@ TEST(LateMark, C11_one_that_arrives_while_another_vm_is_removed_is_rolled_back) 
   const std::string other = h.VmNames().at(1);
   h.invariants.ExpectLateRequests();
   bool is_sent = false;
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (is_sent) return simulator::Fault::Die();
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (is_sent) return Fault::Die();
     is_sent = request.verb == "patch" && request.name == first;
-    return is_sent ? simulator::Fault::Delay(minutes(2)) : simulator::Fault::None();
+    return is_sent ? Fault::Delay(minutes(2)) : Fault::None();
   });
   EXPECT_FALSE(h.Scale(0).ok());
   ASSERT_TRUE(is_sent);

@@ -3,7 +3,6 @@
 // What Scale and Status owe their pool, whatever happens to a VM, to another pool or to the process
 // itself: ends, in simulated time and in requests.
 
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -23,12 +22,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using nlohmann::json;
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -54,10 +47,8 @@ TEST(Creation, C3_a_post_that_lands_late_finds_its_secret) {
   Harness h;
   h.invariants.ExpectLateRequests();
   const base::MonoTime begun = h.clock.Now();
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
-    const bool late =
-        h.clock.Now() - begun < minutes(2) && IsOfKind(ActOf(request, h.cluster), kCreateVm);
-    return late ? Fault::Delay(minutes(3)) : Fault::None();
+  h.Inject(Fault::Delay(minutes(3)), [&](const RequestInfo& request) {
+    return h.clock.Now() - begun < minutes(2) && IsOfKind(ActOf(request, h.cluster), kCreateVm);
   });
   const Scaled out = ScaleMeasured(h, 1);
   EXPECT_TRUE(absl::IsDeadlineExceeded(out.outcome)) << out.outcome << "\n" << h.Transcript();
@@ -135,11 +126,10 @@ TEST(Creation, C12_the_back_off_is_on_the_lease_before_the_broken_vm_is_deleted)
   h.policy["join_timeout"] = "2m";
   h.cluster.NeverJoin(1);
   std::int64_t failures = 0;
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+  h.OnEachRequest([&](const RequestInfo& request) {
     if (request.verb == "delete" && request.resource == "virtualmachines") {
       failures = JoinFailures(h);
     }
-    return Fault::None();
   });
   EXPECT_FALSE(h.Scale(1).ok());
   EXPECT_EQ(failures, 1) << h.Transcript();
@@ -272,8 +262,7 @@ class Watchdog {
 // Nomad keeps the ID and CreateIndex of a client that restarts with another host name.
 TEST(Link, C6_a_client_that_registers_again_under_its_id_is_what_it_says_now) {
   Harness h;
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   const std::string vm = h.VmNames().at(0);
   const std::string node = h.NodeOf(vm);
   const auto rename = [&](const std::string& name) {
@@ -293,9 +282,7 @@ TEST(Link, C6_a_client_that_registers_again_under_its_id_is_what_it_says_now) {
 // its resumption has not begun.
 void LeaveToResume(Harness& h) {
   ASSERT_TRUE(h.Scale(2).ok());
-  h.DieAt("update", "drain");
-  EXPECT_FALSE(h.Scale(1).ok());
-  h.cluster.SetFaultHook(nullptr);
+  h.ScaleAndDieAt(1, "update", "drain");
   h.clock.Advance(seconds(30));
   h.Restart();
   ASSERT_TRUE(h.Status().ok());

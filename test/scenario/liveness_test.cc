@@ -3,7 +3,6 @@
 // What a refused or failing step of one object may cost (docs/behaviour.md, "Liveness"), in
 // simulated time and in requests.
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -19,12 +18,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using nlohmann::json;
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
@@ -209,8 +202,7 @@ TEST(Claims, L4_a_volume_of_a_former_vm_that_cannot_be_deleted_never_concerns_a_
 
 TEST(Claims, C2_without_the_right_to_list_volumes_a_removal_is_refused_before_any_effect) {
   Harness h;
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  h.Reach(1);
   h.cluster.Forbid("list", "persistentvolumeclaims");
   const Scaled in = ScaleMeasured(h, 0);
   EXPECT_EQ(in.outcome.code(), absl::StatusCode::kPermissionDenied) << in.outcome;
@@ -226,9 +218,7 @@ TEST(Claims, C10_an_unlabelled_volume_that_only_the_lease_leads_to_is_left_to_ha
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   json claim = h.Claims().at(0);
-  h.DieAt("delete", "virtualmachines");
-  EXPECT_FALSE(h.Scale(0).ok());
-  h.cluster.SetFaultHook(nullptr);
+  h.ScaleAndDieAt(0, "delete", "virtualmachines");
   h.clock.Advance(minutes(1));
   ASSERT_TRUE(h.VmNames().empty());
   claim["metadata"].erase("labels");
@@ -285,12 +275,11 @@ TEST(Mark, L5_a_victim_that_is_protected_at_the_last_moment_is_replaced) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());
   std::string protected_vm;
-  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+  h.OnEachRequest([&](const RequestInfo& request) {
     if (protected_vm.empty() && IsOfKind(ActOf(request, h.cluster), kMark)) {
       protected_vm = request.name;
       h.cluster.EditAnnotation(protected_vm, Key("protect"), "true");
     }
-    return Fault::None();
   });
   const Scaled in = ScaleMeasured(h, 2);
   EXPECT_TRUE(in.outcome.ok()) << in.outcome << "\n" << h.Transcript();
@@ -356,9 +345,7 @@ TEST(Deadline, C9_a_timed_drain_that_was_never_posted_is_rolled_back_at_once) {
   h.policy["node_drain_deadline"] = "5s";
   ASSERT_TRUE(h.Scale(2).ok());
   h.RunJob(2);
-  h.DieAt("patch", "virtualmachines");
-  EXPECT_FALSE(h.Scale(1).ok());
-  h.cluster.SetFaultHook(nullptr);
+  h.ScaleAndDieAt(1, "patch", "virtualmachines");
   h.clock.Advance(seconds(30));
   h.Restart();
   EXPECT_LE(RequestsAtRest(h, minutes(1)), 80) << h.Transcript();

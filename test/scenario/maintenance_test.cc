@@ -24,20 +24,12 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
-
-void BuryTheDead(Harness& h) {
-  h.cluster.SetFaultHook(nullptr);
-  h.Restart();
-}
-
 // A VM of which the process created everything, but which never becomes a node.
 std::string LeaveHalfMadeVm(Harness& h) {
   h.cluster.NeverJoin(1);
-  h.DieAt("create", "virtualmachines");
-  EXPECT_FALSE(h.Scale(1).ok());
-  BuryTheDead(h);
-  h.clock.Advance(std::chrono::minutes(20));
+  h.ScaleAndDieAt(1, "create", "virtualmachines");
+  h.Restart();
+  h.clock.Advance(minutes(20));
   return h.VmNames().at(0);
 }
 
@@ -57,10 +49,9 @@ TEST(Gc, C10_a_partially_created_vm_is_deleted_with_its_volume_and_its_secret) {
 TEST(Gc, C15_of_another_nomad_leaves_the_lease_and_the_secrets_of_the_pool_alone) {
   Harness h;
   EXPECT_TRUE(h.Scale(1).ok());
-  h.DieAt("create", "virtualmachines");
-  EXPECT_FALSE(h.Scale(2).ok());
-  BuryTheDead(h);
-  h.clock.Advance(std::chrono::minutes(20));
+  h.ScaleAndDieAt(2, "create", "virtualmachines");
+  h.Restart();
+  h.clock.Advance(minutes(20));
   const auto secrets = h.Secrets();
   const auto annotations = h.Leases().at(0)["metadata"]["annotations"];
   ASSERT_TRUE(annotations.contains("nomad-harvester-autoscaler/action"));
@@ -77,15 +68,14 @@ TEST(Gc, C15_of_another_nomad_leaves_the_lease_and_the_secrets_of_the_pool_alone
 // An older version records no cluster, and of such a pool another Nomad than its own knows no node.
 TEST(Gc, C15_at_another_nomad_keeps_vms_of_a_pool_without_a_record) {
   Harness h;
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   const std::string vm = h.LeaveOneDraining();
   h.Restart();
   const std::string record = "nomad-harvester-autoscaler/nomad-cluster";
   for (const std::string& each : h.VmNames()) {
     h.cluster.EditAnnotation(each, record, std::nullopt);
   }
-  nlohmann::json lease = h.Leases().at(0);
+  json lease = h.Leases().at(0);
   lease["metadata"]["annotations"].erase(record);
   lease["spec"]["holderIdentity"] = "";
   h.cluster.PutObject(lease);
@@ -127,9 +117,8 @@ TEST(Gc, C13_marks_nothing_while_the_policy_says_dry_run) {
 
 TEST(Gc, C10_a_secret_whose_vm_was_never_created_is_deleted_without_a_policy) {
   Harness h;
-  h.DieAt("create", "virtualmachines", false);
-  EXPECT_FALSE(h.Scale(1).ok());
-  BuryTheDead(h);
+  h.ScaleAndDieAt(1, "create", "virtualmachines", false);
+  h.Restart();
   ASSERT_EQ(h.Secrets().size(), 1U);
   Operator person(h);
   EXPECT_TRUE(person.CollectWithoutPolicy().outcome.ok());
@@ -138,18 +127,17 @@ TEST(Gc, C10_a_secret_whose_vm_was_never_created_is_deleted_without_a_policy) {
 }
 
 // One VM with work on it, whose removal the process began and was killed before it finished.
-std::string LeaveRemoval(Harness& h, const std::string& verb, const std::string& resource) {
+std::string LeaveRemoval(Harness& h) {
   EXPECT_TRUE(h.Scale(1).ok());
   h.RunJob(1);
-  h.DieAt(verb, resource);
-  EXPECT_FALSE(h.Scale(0).ok());
-  BuryTheDead(h);
-  return h.VmNames().empty() ? std::string() : h.VmNames()[0];
+  h.ScaleAndDieAt(0, "update", "drain");
+  h.Restart();
+  return h.VmNames().at(0);
 }
 
 TEST(Gc, C10_a_removal_that_was_begun_is_finished_and_its_node_purged) {
   Harness h;
-  const std::string vm = LeaveRemoval(h, "update", "drain");
+  const std::string vm = LeaveRemoval(h);
   Operator person(h);
   // The Lease names it, so it is not rolled back; the preview must know this without acquiring the
   // Lease.
@@ -165,8 +153,8 @@ TEST(Gc, C10_a_removal_that_was_begun_is_finished_and_its_node_purged) {
 
 TEST(Gc, C10_a_drain_without_its_mark_is_cancelled_and_the_node_enabled) {
   Harness h;
-  const std::string vm = LeaveRemoval(h, "update", "drain");
-  ASSERT_TRUE(h.cluster.EditAnnotation(vm, kMark, std::nullopt));
+  const std::string vm = LeaveRemoval(h);
+  ASSERT_TRUE(h.cluster.EditAnnotation(vm, kMarkKey, std::nullopt));
   Operator person(h);
   EXPECT_TRUE(person.Preview().outcome.ok());
   EXPECT_THAT(person.events, ElementsAre("cancel-drain " + vm));
@@ -176,7 +164,7 @@ TEST(Gc, C10_a_drain_without_its_mark_is_cancelled_and_the_node_enabled) {
 
 TEST(Gc, nothing_is_done_while_nomad_cannot_be_read) {
   Harness h;
-  LeaveRemoval(h, "update", "drain");
+  LeaveRemoval(h);
   h.cluster.SetNomadReachable(false);
   Operator person(h);
   const auto done = person.Collect();
@@ -185,50 +173,23 @@ TEST(Gc, nothing_is_done_while_nomad_cannot_be_read) {
   EXPECT_EQ(h.Vms().size(), 1U);
 }
 
-TEST(Gc, finds_pools_by_vms_by_secrets_by_leases_and_by_drained_nodes) {
+TEST(Gc, finds_pools_by_vms_secrets_leases_volumes_and_drained_nodes) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  const auto labelled = [](const std::string& pool) {
-    return nlohmann::json{{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
-                          {"nomad-harvester-autoscaler/pool", pool}};
-  };
-  ASSERT_TRUE(h.cluster.PutObject(
-      {{"apiVersion", "v1"},
-       {"kind", "Secret"},
-       {"metadata",
-        {{"name", "old-cloudinit"}, {"namespace", "nomad"}, {"labels", labelled("by-secret")}}}}));
-  ASSERT_TRUE(h.cluster.PutObject(
-      {{"apiVersion", "coordination.k8s.io/v1"},
-       {"kind", "Lease"},
-       {"metadata",
-        {{"name", "some-lease"}, {"namespace", "nomad"}, {"labels", labelled("by-lease")}}}}));
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("Secret", "old-cloudinit", "by-secret")));
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("Lease", "some-lease", "by-lease")));
+  ASSERT_TRUE(
+      h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "old-disk-0-abc", "by-volume")));
   support::AddNodeToPurge(h.cluster, {.name = "gone", .node_class = "batch"}, "nomad/by-drain");
   Operator person(h);
   const auto pools = person.FindPools("nomad");
   ASSERT_TRUE(pools.ok()) << pools.status();
   EXPECT_THAT(*pools, ElementsAre(PoolKey{"nomad", "by-drain"}, PoolKey{"nomad", "by-lease"},
-                                  PoolKey{"nomad", "by-secret"}, PoolKey{"nomad", "db"},
-                                  PoolKey{"nomad", "web"}));
+                                  PoolKey{"nomad", "by-secret"}, PoolKey{"nomad", "by-volume"},
+                                  PoolKey{"nomad", "db"}, PoolKey{"nomad", "web"}));
   const auto elsewhere = person.FindPools("default");
   ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
   EXPECT_THAT(*elsewhere, IsEmpty());
-}
-
-TEST(Gc, finds_pools_by_volumes_of_vms_that_are_gone) {
-  Harness h;
-  ASSERT_TRUE(
-      h.cluster.PutObject({{"apiVersion", "v1"},
-                           {"kind", "PersistentVolumeClaim"},
-                           {"metadata",
-                            {{"name", "old-disk-0-abc"},
-                             {"namespace", "nomad"},
-                             {"labels",
-                              {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
-                               {"nomad-harvester-autoscaler/pool", "by-volume"}}}}}}));
-  Operator person(h);
-  const auto pools = person.FindPools("nomad");
-  ASSERT_TRUE(pools.ok()) << pools.status();
-  EXPECT_THAT(*pools, testing::Contains(PoolKey{"nomad", "by-volume"}));
 }
 
 TEST(Gc, finds_pools_without_the_right_to_list_leases) {
@@ -243,8 +204,7 @@ TEST(Gc, finds_pools_without_the_right_to_list_leases) {
 
 TEST(Inspection, agrees_with_status_and_changes_nothing) {
   Harness h;
-  ASSERT_TRUE(h.Scale(3).ok());
-  h.WaitUntilReady();
+  h.Reach(3);
   Operator person(h);
   const int effects = h.cluster.EffectCount();
   const auto seen = person.Inspect();
@@ -271,7 +231,7 @@ TEST(Inspection, shows_the_open_action_and_the_back_off_of_the_lease) {
   EXPECT_EQ(failed->lease.holder, "");
 
   Harness begun;
-  LeaveRemoval(begun, "update", "drain");
+  LeaveRemoval(begun);
   Operator other(begun);
   const auto seen = other.Inspect();
   ASSERT_TRUE(seen.ok()) << seen.status();
@@ -281,12 +241,12 @@ TEST(Inspection, shows_the_open_action_and_the_back_off_of_the_lease) {
 
 TEST(Inspection, S2_a_holder_that_renews_the_lease_is_live_and_a_terminated_one_is_not) {
   Harness h;
-  LeaveRemoval(h, "update", "drain");
+  LeaveRemoval(h);
   Operator person(h);
   const auto at_once = person.Inspect();
   ASSERT_TRUE(at_once.ok()) << at_once.status();
   EXPECT_TRUE(at_once->lease.live);
-  h.clock.Advance(std::chrono::seconds(30));
+  h.clock.Advance(seconds(30));
   const auto later = person.Inspect();
   ASSERT_TRUE(later.ok()) << later.status();
   EXPECT_FALSE(later->lease.live);

@@ -20,8 +20,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Gt;
@@ -76,11 +74,9 @@ TEST(Metrics, S3_count_the_calls_whose_policy_names_a_file_that_is_missing) {
 
 TEST(Metrics, T2_tell_of_a_pool_that_grows_and_shrinks) {
   Watched w;
-  ASSERT_TRUE(w.h.Scale(2).ok());
-  w.h.WaitUntilReady();
+  w.h.Reach(2);
   w.h.RunJob(2);
-  ASSERT_TRUE(w.h.Scale(1).ok());
-  w.h.WaitUntilReady();
+  w.h.Reach(1);
   const auto samples = w.Samples();
   const std::map<std::string, double> expected = {
       {R"(build_info{commit="abc",version="1.2.3"})", 1},
@@ -137,7 +133,7 @@ TEST(Metrics, T2_the_phases_of_a_start_are_those_of_the_cluster) {
 TEST(Metrics, T2_a_node_that_is_ready_late_is_a_phase_of_its_own) {
   Watched w;
   w.h.RequireDocker();
-  w.h.cluster.SetNextClients(1, support::DockerAfter(std::chrono::minutes(4)));
+  w.h.cluster.SetNextClients(1, support::DockerAfter(minutes(4)));
   ASSERT_TRUE(w.h.Accept(1).ok());
   w.h.WaitUntilReady();
   const auto samples = w.Samples();
@@ -156,10 +152,10 @@ TEST(Metrics, T2_each_attempt_of_a_request_counts_and_none_is_made_for_them_but_
   };
   Harness without;
   ASSERT_TRUE(without.Scale(2).ok());
-  without.Tick(std::chrono::minutes(1));
+  without.Tick(minutes(1));
   Watched w;
   ASSERT_TRUE(w.h.Scale(2).ok());
-  w.h.Tick(std::chrono::minutes(1));
+  w.h.Tick(minutes(1));
   EXPECT_EQ(w.Sum("api_request_seconds_count"), w.h.cluster.RequestCount());
   EXPECT_EQ(counts(w.h), counts(without));
 }
@@ -169,21 +165,21 @@ TEST(Metrics, T2_the_room_on_the_hosts_is_listed_once_a_minute_for_all_pools) {
   Watched w;
   ASSERT_TRUE(w.h.cluster.PutObject(support::HostWith("harvester-1", "17Gi")));
   ASSERT_TRUE(w.h.Scale(2).ok());
-  w.h.Tick(std::chrono::minutes(1));
+  w.h.Tick(minutes(1));
   EXPECT_THAT(w.Samples(), Contains(Pair(R"(room{pool="nomad/web"})", 3)));
   w.h.cluster.ResetCounters();
   for (int tick = 0; tick < 60; ++tick) {
-    w.h.clock.Advance(std::chrono::seconds(10));
+    w.h.clock.Advance(seconds(10));
     ASSERT_TRUE(w.h.Status().ok());
     ASSERT_TRUE(w.h.process().Status(PolicyFor("other")).ok());
   }
   for (const char* const list : {"nodes", "pods"}) {
-    const int lists = w.h.cluster.RequestCount(simulator::System::kHarvester, "list", list);
+    const int lists = w.h.cluster.RequestCount(System::kHarvester, "list", list);
     EXPECT_GE(lists, 9) << list;
     EXPECT_LE(lists, 11) << list;
   }
   ASSERT_TRUE(w.h.cluster.PutObject(support::HostWith("harvester-1", "64Gi")));
-  w.h.Tick(std::chrono::minutes(2));
+  w.h.Tick(minutes(2));
   EXPECT_THAT(w.Samples(), Contains(Pair(R"(room{pool="nomad/web"})", Gt(10))));
 }
 
@@ -194,7 +190,7 @@ TEST(Metrics, T2_a_new_process_learns_from_the_newest_vm_what_one_asks_of_its_ho
   const auto registry = metrics::MakeRegistry({.version = "1.2.3", .commit = "abc"});
   w.h.metrics_sink = registry;
   w.h.Restart();
-  w.h.Tick(std::chrono::minutes(1));
+  w.h.Tick(minutes(1));
   EXPECT_THAT(registry->Text(), HasSubstr("nomad_harvester_room{pool=\"nomad/web\"} 3"));
 }
 
@@ -203,19 +199,18 @@ TEST(Metrics, T2_without_the_right_the_room_is_unknown_and_asked_for_once_in_ten
   w.h.cluster.Forbid("list", "pods", /*cluster_wide=*/true);
   ASSERT_TRUE(w.h.Scale(1).ok());
   w.h.cluster.ResetCounters();
-  w.h.Tick(std::chrono::minutes(9));
-  EXPECT_EQ(w.h.cluster.RequestCount(simulator::System::kHarvester, "list", "nodes"), 0);
+  w.h.Tick(minutes(9));
+  EXPECT_EQ(w.h.cluster.RequestCount(System::kHarvester, "list", "nodes"), 0);
   EXPECT_THAT(w.registry->Text(), Not(HasSubstr("nomad_harvester_room{")));
 }
 
 TEST(Metrics, T2_the_lease_is_held_while_a_scale_acts_and_its_new_vm_is_seen) {
   Watched w;
   double held = 0;
-  w.h.cluster.SetFaultHook([&](const RequestInfo& request) {
+  w.h.OnEachRequest([&](const RequestInfo& request) {
     if (request.verb == "create" && request.resource == "virtualmachines") {
       held = w.Sum("lease_held");
     }
-    return Fault::None();
   });
   ASSERT_TRUE(w.h.Scale(1).ok());
   w.h.cluster.SetFaultHook(nullptr);
@@ -237,7 +232,7 @@ TEST(Metrics, T2_a_vm_that_never_joins_is_broken_and_waited_for) {
               Contains(Pair(HasSubstr(R"(scale_seconds_count{direction="out",outcome="ok")"), 1)))
       << "its Scale was accepted";
   EXPECT_EQ(w.Sum("drain_seconds_count"), 0);
-  w.h.clock.Advance(std::chrono::hours(3));
+  w.h.clock.Advance(hours(3));
   EXPECT_TRUE(w.h.Status().ok());
   EXPECT_EQ(w.Sum("backoff_seconds"), 0) << "it has passed";
 }
@@ -248,7 +243,7 @@ TEST(Metrics, T2_a_drain_that_is_ended_by_force_has_lasted_too) {
   w.h.policy["drain_grace"] = "1m";
   ASSERT_TRUE(w.h.Scale(1).ok());
   w.h.cluster.RunJob({.id = "api", .type = "service", .count = 1});
-  w.h.clock.Advance(std::chrono::seconds(5));
+  w.h.clock.Advance(seconds(5));
   w.h.HangDrains();
   ASSERT_TRUE(w.h.Scale(0).ok());
   EXPECT_EQ(w.Sum("drain_seconds_count"), 1);
@@ -267,9 +262,8 @@ TEST(Metrics, T2_a_scale_to_the_present_count_has_no_direction) {
 TEST(Metrics, T2_a_system_that_cannot_be_read_is_an_error_of_its_class) {
   Watched w;
   ASSERT_TRUE(w.h.Scale(1).ok());
-  w.h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.system == simulator::System::kNomad ? Fault::Answer(500, "down") : Fault::None();
-  });
+  w.h.Inject(Fault::Answer(500, "down"),
+             [](const RequestInfo& request) { return request.system == System::kNomad; });
   EXPECT_TRUE(w.h.Status().ok());
   w.h.cluster.SetFaultHook(nullptr);
   EXPECT_GE(w.Samples().at(R"(errors_total{class="nomad_unreadable"})"), 1);
@@ -307,20 +301,20 @@ TEST(Metrics, R5_vms_that_wait_to_be_replaced_and_a_roll_out_that_has_stopped) {
   w.h.policy["replace_drifted"] = "rolling";
   w.h.policy["join_timeout"] = "5m";
   ASSERT_TRUE(w.h.Scale(2).ok());
-  w.h.Tick(std::chrono::minutes(11));
+  w.h.Tick(minutes(11));
   const std::string waiting = R"(to_replace{pool="nomad/web"})";
   const std::string stopped = R"(replacement_stopped{pool="nomad/web"})";
   EXPECT_THAT(w.Samples(), AllOf(Contains(Pair(waiting, 0)), Contains(Pair(stopped, 0))));
   w.h.policy["memory_request"] = "24Gi";
   w.h.policy["replacement_window"] = "0 1 * * * 4h";
-  w.h.Tick(std::chrono::minutes(20));
+  w.h.Tick(minutes(20));
   EXPECT_THAT(w.Samples(), AllOf(Contains(Pair(waiting, 2)), Contains(Pair(stopped, 0))));
   w.h.policy.erase("replacement_window");
   w.h.cluster.NeverJoin(1);
-  w.h.Tick(std::chrono::minutes(20));
+  w.h.Tick(minutes(20));
   EXPECT_THAT(w.Samples(), AllOf(Contains(Pair(waiting, 2)), Contains(Pair(stopped, 1))));
   w.h.policy["memory_request"] = "28Gi";
-  w.h.Tick(std::chrono::minutes(60));
+  w.h.Tick(minutes(60));
   EXPECT_THAT(w.Samples(), AllOf(Contains(Pair(waiting, 0)), Contains(Pair(stopped, 0))));
 }
 

@@ -16,11 +16,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::seconds;
-
 constexpr char kSecondNomad[] = "second";
 // The number of its process: the harness' own ones count from 1.
 constexpr int kNeighbour = 100;
@@ -183,7 +178,7 @@ void LiveBeside(const Scenario& scenario, Nomad nomad, int effect, First first) 
 bool HasVms(const Harness& h) {
   const auto vms = h.Vms();
   return std::any_of(vms.begin(), vms.end(),
-                     [](const nlohmann::json& vm) { return IsMember(vm) && !IsTerminating(vm); });
+                     [](const json& vm) { return IsMember(vm) && !IsTerminating(vm); });
 }
 
 std::string ActionOf(const Harness& h) {
@@ -245,7 +240,7 @@ scaling::StringMap WithOtherSettings(scaling::StringMap policy) {
 // The marks of the pool's VMs by the ids of their actions and the VMs' names.
 std::map<std::string, std::string> MarksOf(const Harness& h) {
   std::map<std::string, std::string> marks;
-  for (const nlohmann::json& vm : h.Vms()) {
+  for (const json& vm : h.Vms()) {
     if (!IsMarked(vm)) continue;
     marks.emplace(NameOf(vm) + " " + base::GetString(MarkOf(vm), "action"),
                   AnnotationOf(vm, kMarkKey));
@@ -264,7 +259,7 @@ void DecideOtherwise(const Scenario& scenario, int effect, int effects, First fi
     const std::string vm = request.system == System::kNomad
                                ? base::GetString(h.cluster.Node(request.name), "Name")
                                : request.name;
-    const nlohmann::json object = h.cluster.Vm(vm);
+    const json object = h.cluster.Vm(vm);
     if (request.client != other.name() || !object.is_object() || !IsMarked(object)) return;
     const std::string key = vm + " " + base::GetString(MarkOf(object), "action");
     if (const auto mark = marks.find(key); mark != marks.end()) {
@@ -272,7 +267,7 @@ void DecideOtherwise(const Scenario& scenario, int effect, int effects, First fi
     }
     if (request.resource != "drain") return;
     const auto body = base::ParseJson(request.body, "the drain");
-    const nlohmann::json* purge = base::FindPath(*body, {"Meta", "purge"});
+    const json* purge = base::FindPath(*body, {"Meta", "purge"});
     if (purge == nullptr) return;
     EXPECT_EQ(*purge == "true", base::GetBool(MarkOf(object), "purge")) << "S5: " << request.body;
   });

@@ -18,11 +18,8 @@ scaling::Clients ClientsOf(Harness& h, const std::string& client, const std::str
                                            {"harvester_skip_verify", "true"}},
                                           {});
   EXPECT_TRUE(config.ok()) << config.status();
-  http::RawTransports transports;
-  transports.harvester = h.cluster.HarvesterTransport(client);
-  transports.nomad = h.cluster.NomadTransport(client, nomad);
   return scaling::MakeClients(std::make_shared<const config::PluginConfig>(*std::move(config)),
-                              std::move(transports), support::MakeSeededRandom(17),
+                              h.cluster.Transports(client, nomad), support::MakeSeededRandom(17),
                               log::Logger(h.log, log::Level::kInfo));
 }
 

@@ -8,11 +8,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::minutes;
-
 void CutAt(const Scenario& scenario, int request_number, System system, base::Duration duration) {
   SCOPED_TRACE(std::string(simulator::SystemName(system)) + " is away for " +
                base::FormatGoDuration(duration) + " from request " +

@@ -11,7 +11,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using std::chrono::minutes;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -40,10 +39,9 @@ TEST(Pause, L10_a_success_that_does_not_bring_the_lease_is_no_pause) {
       ASSERT_TRUE(h.Scale(1).ok());
     }
     for (const char* const body : {"{}", R"({"metadata": {"resourceVersion": "7"}})"}) {
-      h.cluster.SetFaultHook([body](const simulator::RequestInfo& request) {
-        return request.resource == "leases" && (request.verb == "patch" || request.verb == "create")
-                   ? simulator::Fault::Answer(200, body)
-                   : simulator::Fault::None();
+      h.Inject(Fault::Answer(200, body), [body](const RequestInfo& request) {
+        return request.resource == "leases" &&
+               (request.verb == "patch" || request.verb == "create");
       });
       const absl::Status paused = person.Pause(kAlways);
       EXPECT_EQ(paused.code(), absl::StatusCode::kUnavailable) << body;

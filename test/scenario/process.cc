@@ -62,11 +62,9 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
   options.logger = log::Logger(std::move(sink), log::Level::kInfo).With({{"process", name_}});
   options.environment = options_.environment;
   options.transports = [this](const config::PluginConfig&) {
-    http::RawTransports transports;
-    transports.harvester =
-        std::make_shared<Yielding>(foreground_, cluster_.HarvesterTransport(name_));
-    transports.nomad =
-        std::make_shared<Yielding>(foreground_, cluster_.NomadTransport(name_, options_.nomad));
+    http::RawTransports transports = cluster_.Transports(name_, options_.nomad);
+    transports.harvester = std::make_shared<Yielding>(foreground_, transports.harvester);
+    transports.nomad = std::make_shared<Yielding>(foreground_, transports.nomad);
     return transports;
   };
   options.foreground = &foreground_;

@@ -3,7 +3,6 @@
 // publish_host: Nomad's node metadata says on which Harvester host a VM runs. And the other use of
 // the hosts: victims on cordoned ones (C8).
 
-#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,13 +21,7 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using nlohmann::json;
-using simulator::Fault;
 using simulator::Refusal;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -37,16 +37,12 @@ class PublishThreads : public testing::Test {
  protected:
   std::unique_ptr<ThreadedProcess> Start(const std::string& name) {
     return std::make_unique<ThreadedProcess>(
-        clock_, ThreadedProcess::Options{.name = name,
-                                         .transports =
-                                             [this, name](const config::PluginConfig&) {
-                                               return http::RawTransports{
-                                                   .harvester = cluster_.HarvesterTransport(name),
-                                                   .nomad = cluster_.NomadTransport(name)};
-                                             },
-                                         .sink = log_,
-                                         .foreground = 16,
-                                         .background = 16});
+        clock_, ThreadedProcess::Options{
+                    .name = name,
+                    .transports = [this, name](const auto&) { return cluster_.Transports(name); },
+                    .sink = log_,
+                    .foreground = 16,
+                    .background = 16});
   }
   void HangClients() {
     cluster_.Refuse({.system = System::kNomad,

@@ -19,8 +19,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using std::chrono::minutes;
-
 // What the agent does meanwhile: it calls Scale whenever the pool is ready and has another count.
 // Returns the longest call.
 base::Duration ContinueAsAgent(Harness& h, std::int64_t count, base::Duration duration) {
@@ -35,7 +33,7 @@ base::Duration ContinueAsAgent(Harness& h, std::int64_t count, base::Duration du
       longest = std::max(longest, scaled.lasted);
       h.log->Write({.time = h.clock.WallNow(), .message = scaled.outcome.ToString()});
     }
-    h.clock.Advance(std::chrono::seconds(10));
+    h.clock.Advance(seconds(10));
   }
   return longest;
 }

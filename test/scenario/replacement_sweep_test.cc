@@ -3,7 +3,6 @@
 // A pool rolls to a new template, and is disturbed at every point of that (docs/behaviour.md, R1 to
 // R8): the process is killed, a system is away, a second process works on the pool.
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,20 +18,12 @@
 
 #include "chaos.h"
 #include "harness.h"
-#include "nlohmann/json.hpp"
 #include "support/seeded_random.h"
 #include "sweep.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
-
-using nlohmann::json;
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 constexpr int kVms = 2;
 
@@ -133,10 +124,10 @@ class Roll {
   bool dead_ = false;
 };
 
-int MeasureRoll(First first, Points::Of of) {
+int MeasureRoll(First first) {
   std::optional<Points> points;
   Roll roll(first, [&](Roll& self, const RequestInfo& request) {
-    if (!points.has_value()) points.emplace(self.h.process().name(), of);
+    if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
     points->Number(request);
     return Fault::None();
   });
@@ -144,61 +135,61 @@ int MeasureRoll(First first, Points::Of of) {
   return points->seen();
 }
 
+// `then` decides about that effect of the first process.
+Disturb AtEffect(int effect, Disturb then) {
+  return [effect, then = std::move(then), points = std::optional<Points>()](
+             Roll& self, const RequestInfo& request) mutable {
+    if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
+    return points->Number(request) == effect ? then(self, request) : Fault::None();
+  };
+}
+
 class ReplacementSweep : public testing::TestWithParam<First> {};
 INSTANTIATE_TEST_SUITE_P(R1, ReplacementSweep, testing::Values(First::kNew));
 INSTANTIATE_TEST_SUITE_P(R8, ReplacementSweep, testing::Values(First::kOldGoes));
 
 TEST_P(ReplacementSweep, R1_a_kill_at_any_effect_costs_no_vm_and_counts_none_twice) {
-  const int effects = MeasureRoll(GetParam(), Points::Of::kEffects);
+  const int effects = MeasureRoll(GetParam());
   ASSERT_GT(effects, 10);
   for (const bool applied : {false, true}) {
     for (const int effect : Choose(effects, 12, applied ? 1 : 0)) {
       SCOPED_TRACE("killed " + std::string(applied ? "after" : "before") + " effect " +
                    std::to_string(effect));
-      std::optional<Points> points;
-      Roll roll(GetParam(), [&](Roll& self, const RequestInfo& request) {
-        if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
-        if (points->Number(request) != effect) return Fault::None();
-        self.Kill();
-        return applied ? Fault::ApplyThenDie() : Fault::Die();
-      });
+      Roll roll(GetParam(), AtEffect(effect, [&](Roll& self, const RequestInfo&) {
+                  self.Kill();
+                  return applied ? Fault::ApplyThenDie() : Fault::Die();
+                }));
       roll.Finish();
     }
   }
 }
 
 TEST_P(ReplacementSweep, R2_an_answer_that_is_lost_or_refused_once_costs_only_time) {
-  const int effects = MeasureRoll(GetParam(), Points::Of::kEffects);
+  const int effects = MeasureRoll(GetParam());
   const Fault faults[] = {Fault::DropReply(), Fault::Drop(), Fault::Answer(503, "busy"),
                           Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden"})")};
   int shift = 0;
   for (const Fault& fault : faults) {
     for (const int number : Choose(effects, 8, shift++)) {
       SCOPED_TRACE("fault " + std::to_string(shift) + " at effect " + std::to_string(number));
-      std::optional<Points> points;
-      Roll roll(GetParam(), [&](Roll& self, const RequestInfo& request) {
-        if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
-        return points->Number(request) == number ? fault : Fault::None();
-      });
+      Roll roll(GetParam(), AtEffect(number, [&](Roll&, const RequestInfo&) { return fault; }));
       roll.Finish();
     }
   }
 }
 
 TEST_P(ReplacementSweep, R2_an_outage_that_begins_at_any_effect_costs_only_time) {
-  const int effects = MeasureRoll(GetParam(), Points::Of::kEffects);
+  const int effects = MeasureRoll(GetParam());
   for (const System system : {System::kHarvester, System::kNomad}) {
     for (const int number : Choose(effects, 8, system == System::kNomad ? 1 : 0)) {
       SCOPED_TRACE(std::string(simulator::SystemName(system)) + " is away from effect " +
                    std::to_string(number));
-      std::optional<Points> points;
-      Roll roll(GetParam(), [&](Roll& self, const RequestInfo& request) {
-        if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
-        if (points->Number(request) != number) return Fault::None();
-        SetReachable(self.h, system, false);
-        self.h.clock.After(minutes(6), [&h = self.h, system] { SetReachable(h, system, true); });
-        return Fault::None();
-      });
+      Roll roll(GetParam(), AtEffect(number, [&](Roll& self, const RequestInfo&) {
+                  SetReachable(self.h, system, false);
+                  self.h.clock.After(minutes(6),
+                                     [&h = self.h, system] { SetReachable(h, system, true); });
+                  return Fault::None();
+                }));
       roll.h.policy["node_drain_deadline"] = "30m";  // else an old VM stays (R6)
       roll.Finish();
     }
@@ -207,29 +198,26 @@ TEST_P(ReplacementSweep, R2_an_outage_that_begins_at_any_effect_costs_only_time)
 
 // The first process is frozen at an effect for minutes, in which another one takes over.
 TEST_P(ReplacementSweep, C11_a_process_that_is_frozen_at_any_effect_replaces_nothing_twice) {
-  const int effects = MeasureRoll(GetParam(), Points::Of::kEffects);
+  const int effects = MeasureRoll(GetParam());
   for (const bool is_late : {false, true}) {
     for (const int number : Choose(effects, 8, is_late ? 1 : 0)) {
       SCOPED_TRACE("frozen at effect " + std::to_string(number) +
                    (is_late ? ", whose answer is late" : ""));
-      std::optional<Points> points;
       bool is_met = false;
-      Roll roll(GetParam(), [&](Roll& self, const RequestInfo& request) {
-        if (!points.has_value()) points.emplace(self.h.process().name(), Points::Of::kEffects);
-        if (is_met || points->Number(request) != number) return Fault::None();
-        is_met = true;
-        const auto others_turn = [&self] {
-          Process& first = self.h.process();
-          first.Freeze();
-          self.h.clock.Advance(minutes(1));
-          self.h.Start();
-          for (int i = 0; i < 12; ++i) self.Tick();
-          first.Thaw();
-        };
-        if (is_late) return Fault::BeforeReply(others_turn);
-        others_turn();
-        return Fault::None();
-      });
+      Roll roll(GetParam(), AtEffect(number, [&](Roll& self, const RequestInfo&) {
+                  is_met = true;
+                  const auto others_turn = [&self] {
+                    Process& first = self.h.process();
+                    first.Freeze();
+                    self.h.clock.Advance(minutes(1));
+                    self.h.Start();
+                    for (int i = 0; i < 12; ++i) self.Tick();
+                    first.Thaw();
+                  };
+                  if (is_late) return Fault::BeforeReply(others_turn);
+                  others_turn();
+                  return Fault::None();
+                }));
       roll.h.policy["node_drain_deadline"] = "30m";  // else an old VM stays (R6)
       roll.Finish();
       EXPECT_TRUE(is_met);

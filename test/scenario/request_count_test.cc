@@ -15,18 +15,11 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
-using std::chrono::seconds;
-
 // Counts requests by kind since Begin, without renewals of the Lease, which follow the clock.
 class Counter {
  public:
   explicit Counter(Harness& h) : h_(h) {
-    h_.cluster.SetFaultHook([this](const RequestInfo& request) {
-      Count(request);
-      return Fault::None();
-    });
+    h_.OnEachRequest([this](const RequestInfo& request) { Count(request); });
   }
   ~Counter() { h_.cluster.SetFaultHook(nullptr); }
   Counter(const Counter&) = delete;
@@ -79,8 +72,7 @@ class Counter {
 TEST(Requests, S3_status_takes_two_regardless_of_the_size_of_the_pool) {
   for (const int size : {1, 20}) {
     Harness h;
-    ASSERT_TRUE(h.Scale(size).ok());
-    h.WaitUntilReady();
+    h.Reach(size);
     Counter counter(h);
     for (int tick = 0; tick < 3; ++tick) {
       counter.Begin();
@@ -97,8 +89,7 @@ TEST(Requests, S3_status_takes_two_regardless_of_the_size_of_the_pool) {
 // The same removal from pools of different sizes.
 std::string ScaleInByFive(int size, int* before_first_drain) {
   Harness h;
-  EXPECT_TRUE(h.Scale(size).ok());
-  h.WaitUntilReady();
+  h.Reach(size);
   Counter counter(h);
   const absl::Status scaled = h.Scale(size - 5);
   EXPECT_TRUE(scaled.ok()) << scaled;
@@ -138,8 +129,7 @@ TEST(Requests, a_creation_writes_three_times_for_each_vm_and_the_lease_a_few_tim
 TEST(Requests, T3_the_history_of_removed_vms_is_one_write_for_those_that_are_deleted_together) {
   Harness h;
   h.cluster.AllowAll();
-  ASSERT_TRUE(h.Scale(6).ok());
-  h.WaitUntilReady();
+  h.Reach(6);
   Counter counter(h);
   ASSERT_TRUE(h.Scale(3).ok());
   EXPECT_EQ(counter.Of("create configmaps"), 1) << counter.Text();
@@ -150,8 +140,7 @@ TEST(Requests, T3_the_history_of_removed_vms_is_one_write_for_those_that_are_del
 
 TEST(Requests, T3_without_the_right_the_history_costs_no_request) {
   Harness h;
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.WaitUntilReady();
+  h.Reach(2);
   Counter counter(h);
   ASSERT_TRUE(h.Scale(1).ok());
   for (const char* verb : {"get", "create", "patch"}) {
@@ -169,8 +158,7 @@ TEST(Requests, C9_watching_drains_reads_the_work_of_each_node_once_a_minute_at_m
   std::map<int, std::string> asked;
   for (const int drains : {2, 8}) {
     Harness h;
-    ASSERT_TRUE(h.Scale(drains).ok());
-    h.WaitUntilReady();
+    h.Reach(drains);
     h.RunJob(drains);
     h.HangDrains();
     ASSERT_TRUE(h.Accept(0).ok());

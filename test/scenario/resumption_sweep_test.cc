@@ -8,10 +8,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
-using std::chrono::seconds;
-
 // What an agent does for two minutes that never calls Scale: what the killed one left is resumed.
 void Resume(Harness& h) {
   for (int tick = 0; tick < 12 && !h.cluster.dead(h.process().name()); ++tick) {

@@ -4,7 +4,6 @@
 // R5).
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
@@ -18,7 +17,6 @@
 #include "nomad_harvester/harvester/metadata.h"
 
 #include "harness.h"
-#include "nlohmann/json.hpp"
 #include "support/hosts.h"
 #include "support/status_matchers.h"
 #include "vm_facts.h"
@@ -26,12 +24,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using nlohmann::json;
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using support::HostWith;
 using support::IsOk;
 using support::StatusIs;
@@ -158,10 +150,9 @@ TEST_F(Room, C2_a_wrong_forecast_costs_ten_minutes) {
   json list = {
       {"kind", "NodeList"}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", "1"}}}};
   for (const char* const host : {"h1", "h2"}) list["items"].push_back(HostWith(host, "3Gi"));
-  h_.cluster.SetFaultHook([&](const RequestInfo& request) {
-    const bool lists_hosts = request.system == System::kHarvester && request.verb == "list" &&
-                             request.resource == "nodes";
-    return lists_hosts ? Fault::Answer(200, list.dump()) : Fault::None();
+  h_.Inject(Fault::Answer(200, list.dump()), [&](const RequestInfo& request) {
+    return request.system == System::kHarvester && request.verb == "list" &&
+           request.resource == "nodes";
   });
   EXPECT_THAT(Want(2, minutes(9)), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_TRUE(h_.VmNames().empty()) << h_.Transcript();

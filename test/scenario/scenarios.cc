@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios.h"
 
-#include <chrono>
 #include <map>
 
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
 
-#include "nlohmann/json.hpp"
 #include "support/client_behaviours.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
-
-using nlohmann::json;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 void Reach(Harness& h, std::int64_t count) {
   const absl::Status scaled = h.Scale(count);
@@ -104,7 +98,7 @@ void DeleteBrokenVms(Harness& h) {
 
 // A broken VM that is kept blocks the pool's growth until an operator deletes it.
 void FindAndDeleteKeptVm(Harness& h) {
-  h.Tick(std::chrono::seconds(30));
+  h.Tick(seconds(30));
   if (h.Vms().empty()) {
     EXPECT_FALSE(h.Scale(2).ok()) << "the first VM never joins";
   }
@@ -162,7 +156,7 @@ void EnableNewClients(Harness& h) {
   h.clock.After(seconds(60), [&h] {
     for (const std::string& vm : h.VmNames()) {
       const std::string id = h.NodeOf(vm);
-      const nlohmann::json node = h.cluster.Node(id);
+      const json node = h.cluster.Node(id);
       if (node.is_object() && LastDrainStatus(node).empty()) h.cluster.SetEligible(id, true);
     }
     EnableNewClients(h);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +17,7 @@
 
 namespace nomad_harvester::scenario {
 
-int Points::Number(const simulator::RequestInfo& request) {
+int Points::Number(const RequestInfo& request) {
   if (request.client != process_ || IsRenewal(request)) return 0;
   if (of_ == Of::kEffects && !request.has_effect) return 0;
   return ++seen_;
@@ -34,10 +33,10 @@ int Measure(const Scenario& scenario, Points::Of of, const Interleaving& interle
     scenario.prepare(h);
     Points requests(h.process().name(), Points::Of::kRequests);
     Points effects(h.process().name(), Points::Of::kEffects);
-    h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    h.cluster.SetFaultHook([&](const RequestInfo& request) {
       requests.Number(request);
       effects.Number(request);
-      return simulator::Fault::None();
+      return Fault::None();
     });
     const absl::Status scaled = h.Scale(scenario.count);
     h.cluster.SetFaultHook(nullptr);
@@ -48,8 +47,8 @@ int Measure(const Scenario& scenario, Points::Of of, const Interleaving& interle
   return counts.at(of == Points::Of::kRequests ? 0 : 1);
 }
 
-void SetReachable(Harness& h, simulator::System system, bool reachable) {
-  if (system == simulator::System::kHarvester) {
+void SetReachable(Harness& h, System system, bool reachable) {
+  if (system == System::kHarvester) {
     h.cluster.SetHarvesterReachable(reachable);
   } else {
     h.cluster.SetNomadReachable(reachable);
@@ -110,11 +109,11 @@ void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h
   scenario.prepare(h);
   Points points(h.process().name(), Points::Of::kEffects);
   bool killed = false;
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (points.Number(request) != effect) return simulator::Fault::None();
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (points.Number(request) != effect) return Fault::None();
     killed = true;
     h.process().Die();
-    return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
+    return applied ? Fault::ApplyThenDie() : Fault::Die();
   });
   const absl::Status scaled = h.Scale(scenario.count);
   EXPECT_TRUE(killed) << scaled;
@@ -128,13 +127,13 @@ void ComeToRest(const Scenario& scenario, Harness& h, const Budget& budget) {
   // The agent sees neither what is undone in the next round, nor a Lease that expires.
   const Invariants::Rest rest{.pool = h.policy.at("node_group_name"), .count = scenario.count};
   for (int tick = 0; tick < 30 && !h.invariants.AtRest(rest).empty(); ++tick) {
-    h.Tick(std::chrono::seconds(10));
+    h.Tick(seconds(10));
   }
   h.CheckAtRest(rest);
 }
 
 void ComeToRestAfterTrouble(const Scenario& scenario, Harness& h) {
-  h.Tick(std::chrono::minutes(12));
+  h.Tick(minutes(12));
   ComeToRest(scenario, h, kBackOffBudget);
 }
 

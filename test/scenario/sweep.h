@@ -20,7 +20,7 @@ class Points {
   enum class Of { kRequests, kEffects };
   Points(std::string process, Of of) : process_(std::move(process)), of_(of) {}
   // The number of this request, from 1; 0 if it is not counted.
-  int Number(const simulator::RequestInfo& request);
+  int Number(const RequestInfo& request);
   int seen() const { return seen_; }
 
  private:
@@ -39,7 +39,7 @@ std::vector<int> Choose(int points, int limit, int shift = 0);
 bool IsFullSweep();
 
 // Cuts a system off, or lets it be reached again.
-void SetReachable(Harness& h, simulator::System system, bool reachable);
+void SetReachable(Harness& h, System system, bool reachable);
 
 // Runs the scenario's Scale in a process that is killed at an effect, before or after it is
 // applied; then starts another process.

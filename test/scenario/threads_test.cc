@@ -139,17 +139,13 @@ class Threads : public testing::Test {
 
   std::unique_ptr<ThreadedProcess> StartProcess(const std::string& name) {
     return std::make_unique<ThreadedProcess>(
-        clock_, ThreadedProcess::Options{.name = name,
-                                         .transports =
-                                             [this, name](const config::PluginConfig&) {
-                                               return http::RawTransports{
-                                                   .harvester = cluster_.HarvesterTransport(name),
-                                                   .nomad = cluster_.NomadTransport(name)};
-                                             },
-                                         .sink = log_,
-                                         .foreground = kWorkers,
-                                         .background = kWorkers,
-                                         .config = {{"events", "true"}}});
+        clock_, ThreadedProcess::Options{
+                    .name = name,
+                    .transports = [this, name](const auto&) { return cluster_.Transports(name); },
+                    .sink = log_,
+                    .foreground = kWorkers,
+                    .background = kWorkers,
+                    .config = {{"events", "true"}}});
   }
 
   // In a thread for each pool; returns once all have ended.

@@ -10,11 +10,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using nlohmann::json;
-using simulator::Fault;
-using simulator::RequestInfo;
-using simulator::System;
-
 constexpr std::string_view kWebhook =
     "admission webhook \"validator.harvesterhci.io\" denied the request: ";
 

@@ -17,7 +17,7 @@ namespace nomad_harvester::scenario {
 
 // A kind of request with an effect, for one object.
 struct Act {
-  simulator::System system = simulator::System::kHarvester;
+  System system = System::kHarvester;
   std::string verb{};      // as in RequestInfo
   std::string resource{};  // as in RequestInfo
   // What distinguishes requests of the same verb: "mark", "un-mark" or the key of an annotation of
@@ -34,13 +34,13 @@ struct Act {
 };
 
 inline const Act kDrain{
-    .system = simulator::System::kNomad, .verb = "update", .resource = "drain", .aspect = "start"};
-inline const Act kPurge{.system = simulator::System::kNomad, .verb = "update", .resource = "purge"};
+    .system = System::kNomad, .verb = "update", .resource = "drain", .aspect = "start"};
+inline const Act kPurge{.system = System::kNomad, .verb = "update", .resource = "purge"};
 
 // Renewals of a Lease are not acts.
-bool IsRenewal(const simulator::RequestInfo& request);
+bool IsRenewal(const RequestInfo& request);
 // What a request with an effect does.
-Act ActOf(const simulator::RequestInfo& request, const simulator::Cluster& cluster);
+Act ActOf(const RequestInfo& request, const simulator::Cluster& cluster);
 // Whether the act is of this kind, and for its VM if `kind` names one.
 bool IsOfKind(const Act& act, const Act& kind);
 
@@ -48,7 +48,7 @@ bool IsOfKind(const Act& act, const Act& kind);
 struct Answer {
   std::string name;
   // For that request.
-  std::function<simulator::Fault(const simulator::RequestInfo&)> fault;
+  std::function<Fault(const RequestInfo&)> fault;
 
   friend std::ostream& operator<<(std::ostream& out, const Answer& answer) {
     return out << answer.name;
@@ -97,7 +97,7 @@ class Trouble {
   base::MonoTime begun() const { return begun_; }
 
  private:
-  simulator::Fault OnRequest(const simulator::RequestInfo& request);
+  Fault OnRequest(const RequestInfo& request);
 
   Harness& h_;
   const Act kind_;

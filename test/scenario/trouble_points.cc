@@ -24,7 +24,7 @@ const Undisturbed& Measured(const Scenario& scenario) {
   if (!is_new) return undisturbed;
   Harness h;
   scenario.prepare(h);
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
     if (request.has_effect && !IsRenewal(request)) {
       const Act act = ActOf(request, h.cluster);
       if (std::find(undisturbed.acts.begin(), undisturbed.acts.end(), act) ==
@@ -32,7 +32,7 @@ const Undisturbed& Measured(const Scenario& scenario) {
         undisturbed.acts.push_back(act);
       }
     }
-    return simulator::Fault::None();
+    return Fault::None();
   });
   undisturbed.lasted = ScaleMeasured(h, scenario.count).lasted;
   h.cluster.SetFaultHook(nullptr);

@@ -14,11 +14,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
-using std::chrono::minutes;
-using std::chrono::seconds;
-
 // A transient trouble; without a duration it is one answer.
 struct Transient {
   Answer answer;

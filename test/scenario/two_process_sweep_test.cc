@@ -12,11 +12,6 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::Fault;
-using simulator::RequestInfo;
-using std::chrono::minutes;
-using std::chrono::seconds;
-
 std::string LeaseHolder(const Harness& h) {
   const auto leases = h.Leases();
   return leases.empty() ? "" : HolderOf(leases.front());
@@ -129,7 +124,7 @@ void LoseLeaseAt(const Scenario& scenario, int effect, bool deleted) {
   Points points(h.process().name(), Points::Of::kEffects);
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
     if (points.Number(request) != effect) return Fault::None();
-    for (nlohmann::json& lease : h.Leases()) {
+    for (json& lease : h.Leases()) {
       if (deleted) {
         h.cluster.DeleteObject(lease);
       } else {

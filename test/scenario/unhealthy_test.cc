@@ -4,7 +4,6 @@
 // R2).
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,17 +13,10 @@
 #include <gtest/gtest.h>
 
 #include "harness.h"
-#include "nlohmann/json.hpp"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
-
-using simulator::Fault;
-using simulator::RequestInfo;
-using std::chrono::hours;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 class DeadVms : public testing::Test {
  protected:
@@ -69,11 +61,9 @@ class DeadVms : public testing::Test {
   void WatchWhileAllocationsCannotBeRead() {
     Watch(minutes(4));
     const base::MonoTime until = h_.clock.Now() + minutes(2);
-    h_.cluster.SetFaultHook([&, until](const RequestInfo& request) {
-      const bool fails = request.system == simulator::System::kNomad &&
-                         request.target.find("allocations") != std::string::npos &&
-                         h_.clock.Now() < until;
-      return fails ? Fault::Answer(500, "") : Fault::None();
+    h_.Inject(Fault::Answer(500, ""), [&, until](const RequestInfo& request) {
+      return request.system == System::kNomad &&
+             request.target.find("allocations") != std::string::npos && h_.clock.Now() < until;
     });
     Watch(minutes(10));
   }
@@ -99,13 +89,12 @@ TEST_F(SlowBoot, R1_an_unhealthy_vm_is_marked_as_soon_as_its_new_vm_exists) {
   const std::string dead = h_.VmNames()[0];
   std::optional<base::MonoTime> created;
   std::optional<base::MonoTime> marked;
-  h_.cluster.SetFaultHook([&](const RequestInfo& request) {
+  h_.OnEachRequest([&](const RequestInfo& request) {
     if (request.verb == "create" && request.resource == "virtualmachines") {
       created = h_.clock.Now();
     } else if (request.verb == "patch" && request.name == dead && !marked.has_value()) {
       marked = h_.clock.Now();
     }
-    return Fault::None();
   });
   h_.cluster.KillNode(h_.NodeOf(dead));
   Watch(minutes(10));
@@ -129,7 +118,7 @@ TEST_F(DeadVms, R2_an_unhealthy_vm_does_not_wait_for_a_drain_of_another_one) {
   h_.HangDrains();
   ASSERT_TRUE(h_.Scale(5).ok());
   std::string dead;
-  for (const nlohmann::json& vm : h_.Vms()) {
+  for (const json& vm : h_.Vms()) {
     if (!IsMarked(vm)) dead = NameOf(vm);
   }
   h_.clock.After(minutes(5), [&] { h_.cluster.StopVm(dead); });

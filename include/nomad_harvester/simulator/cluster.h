@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/http/connection_parts.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/runtime/context.h"
@@ -52,6 +53,8 @@ class Cluster {
   std::shared_ptr<http::HttpTransport> HarvesterTransport(const std::string& client = "");
   std::shared_ptr<http::HttpTransport> NomadTransport(const std::string& client = "",
                                                       const std::string& nomad = "");
+  // Both, for a process.
+  http::RawTransports Transports(const std::string& client = "", const std::string& nomad = "");
   // Serves one request; called by the transports. `step`: how often a blocking query checks again.
   absl::StatusOr<http::HttpResponse> Serve(const runtime::Context& context, System system,
                                            const http::HttpRequest& request,

@@ -71,8 +71,8 @@ func with(object map[string]any, key string, value any) map[string]any {
 // HarvesterAnswers is the file, in dir, of what Harvester's API answered.
 func HarvesterAnswers(dir string) string { return filepath.Join(dir, "harvester-answers.json") }
 
-// NomadAnswers are the files, in dir, of what Nomad of a release answered, such as "1.10": the older releases come first, because
-// a newer one has only what was asked of it.
+// NomadAnswers are the files, in dir, of what Nomad of a release answered, such as "1.10". The older releases come first: the
+// file of a newer one has only what differs from them.
 func NomadAnswers(dir, release string) []string {
 	var files []string
 	for _, each := range []string{"1.6", "1.10", "1.11"} {

@@ -243,14 +243,15 @@ func (a *Agent) KillBoth(t testing.TB) {
 	awaitEnd(t, plugin)
 }
 
-// StopInOrder ends the agent gracefully and returns what the plugin left in its
-// temporary directory.
-func (a *Agent) StopInOrder(t testing.TB) []string {
+// StopInOrder ends the agent gracefully: its plugin leaves no temporary file behind.
+func (a *Agent) StopInOrder(t testing.TB) {
 	t.Helper()
 	plugin := must[int](t, "the plugin's process")(a.plugin())
 	a.Stop(20 * time.Second)
 	awaitEnd(t, plugin)
-	return must[[]string](t, "temporary directory")(filepath.Glob(filepath.Join(a.dir, "tmp", "*")))
+	if left := must[[]string](t, "temporary directory")(filepath.Glob(filepath.Join(a.dir, "tmp", "*"))); len(left) > 0 {
+		t.Errorf("the plugin left behind: %v", left)
+	}
 }
 
 func awaitEnd(t testing.TB, plugin int) {

@@ -102,6 +102,13 @@ func (s *Stack) AwaitSettled(t testing.TB, limit time.Duration, count int) {
 	s.StaysSettled(t, count)
 }
 
+// Reach lets the policy want so many VMs, and waits until the pool has settled there.
+func (s *Stack) Reach(t testing.TB, limit time.Duration, count int) {
+	t.Helper()
+	s.Metrics.Want(count)
+	s.AwaitSettled(t, limit, count)
+}
+
 // StaysSettled checks Settled during two full evaluations of the policy: the agent
 // would act in them if there were anything to do.
 func (s *Stack) StaysSettled(t testing.TB, count int) {

@@ -1,2 +1,0 @@
-plugin_dir = "x"
-plugin_dir = "y"

@@ -1,3 +1,0 @@
-nomad = {
-  address = "x"
-}

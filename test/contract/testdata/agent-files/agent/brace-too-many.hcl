@@ -1,4 +1,0 @@
-target "harvester" {
-  driver = "harvester"
-}
-}

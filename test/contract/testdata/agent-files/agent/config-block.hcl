@@ -1,6 +1,0 @@
-target "harvester" {
-  driver = "harvester"
-  config {
-    a = "b"
-  }
-}

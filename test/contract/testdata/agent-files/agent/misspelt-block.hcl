@@ -1,3 +1,0 @@
-tagret "harvester" {
-  driver = "harvester"
-}

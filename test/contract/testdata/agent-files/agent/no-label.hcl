@@ -1,3 +1,0 @@
-target {
-  driver = "harvester"
-}

@@ -1,5 +1,0 @@
-nomad {}
-nomad {}
-target "harvester" {
-  driver = "harvester"
-}

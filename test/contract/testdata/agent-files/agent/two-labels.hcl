@@ -1,3 +1,0 @@
-target "a" "b" {
-  driver = "harvester"
-}

@@ -1,1 +1,0 @@
-http { bind_port = 1, bind_address = "x" }

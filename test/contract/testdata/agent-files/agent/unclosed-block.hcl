@@ -1,2 +1,0 @@
-target "harvester" {
-  driver = "harvester"

@@ -1,8 +1,0 @@
-scaling "web" {
-  enabled = true
-  max = 5
-  policy {
-    tarket "harvester" {
-    }
-  }
-}

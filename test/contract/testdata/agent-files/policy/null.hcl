@@ -1,9 +1,0 @@
-scaling "web" {
-  enabled = true
-  max = 5
-  policy {
-    target "harvester" {
-      a = null
-    }
-  }
-}

@@ -1,3 +1,0 @@
-target "harvester" {
-  driver = "harvester"
-}
