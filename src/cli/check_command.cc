@@ -25,7 +25,6 @@
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "terminal.h"
@@ -89,11 +88,6 @@ std::vector<std::string> SkippedWith(const std::vector<CheckResult>& results, st
   return subjects;
 }
 
-// A problem of a file may have several lines.
-std::string OneLine(const std::string& text) {
-  return Printable(absl::StrReplaceAll(text, {{"\n", "; "}}));
-}
-
 std::string TextOf(const std::vector<CheckResult>& results) {
   std::string text;
   for (std::size_t i = 0; i < results.size();) {
@@ -102,10 +96,11 @@ std::string TextOf(const std::vector<CheckResult>& results) {
     std::string word(NamesOf(result.outcome).word);
     word.resize(kWordWidth, ' ');
     text += word +
-            OneLine((skipped.empty() ? result.subject : FirstFew(skipped)) + ": " + result.text) +
+            Printable(base::OneLine((skipped.empty() ? result.subject : FirstFew(skipped)) + ": " +
+                                    result.text)) +
             "\n";
     if (!result.cure.empty()) {
-      text += std::string(kWordWidth, ' ') + "-> " + OneLine(result.cure) + "\n";
+      text += std::string(kWordWidth, ' ') + "-> " + Printable(base::OneLine(result.cure)) + "\n";
     }
     i += std::max<std::size_t>(skipped.size(), 1);
   }
@@ -134,11 +129,7 @@ CheckResult ResultOf(const MetricQuery& query, const nodepool::PoolIdentity& nod
                      const PluginDirectory& plugin_dir) {
   const PolicyCheck& check = query.check;
   const auto result = [&](CheckOutcome outcome, const std::string& text, const std::string& cure) {
-    return CheckResult{.id = "metrics.query",
-                       .subject = TextOf(query),
-                       .outcome = outcome,
-                       .text = text,
-                       .cure = cure};
+    return CheckResult{"metrics.query", TextOf(query), outcome, text, cure};
   };
   // Judged by the name alone (hashicorp/nomad-autoscaler:policy/mutators.go, NomadAPMMutator).
   if (check.source == "nomad-apm" && query.from_zero) {
@@ -247,24 +238,21 @@ std::vector<CheckResult> ResultsOfSameNodes(const MetricQuery& query,
     const auto parsed = demand::ParseQuery(other.check.query);
     if (!parsed.ok() || parsed->subject == demand::Subject::kRoom) continue;
     if (Contradict(own->Identity(), parsed->Identity())) continue;
-    results.push_back({.id = "metrics.same_nodes",
-                       .subject = TextOf(query),
-                       .outcome = CheckOutcome::kWarn,
-                       .text = "its query (" + query.check.where + ") and that of " +
-                               TextOf(other) + " (" + other.check.where +
-                               ") may count the same nodes: both pools then grow for one job",
-                       .cure = "give each pool a node_class, datacenter or node_pool of its own, "
-                               "in query and target block"});
+    results.push_back({"metrics.same_nodes", TextOf(query), CheckOutcome::kWarn,
+                       "its query (" + query.check.where + ") and that of " + TextOf(other) + " (" +
+                           other.check.where +
+                           ") may count the same nodes: both pools then grow for one job",
+                       "give each pool a node_class, datacenter or node_pool of its own, "
+                       "in query and target block"});
   }
   return results;
 }
 
 // The agent's query fails without these rights, and then nothing is scaled (rule D4).
 CheckResult ResultOfApm(const CheckedApm& apm, const runtime::Context& context) {
-  CheckResult result{.id = "metrics.rights",
-                     .subject = "rights of the apm block \"" + apm.name + "\"",
-                     .outcome = CheckOutcome::kPass,
-                     .text = "its token may read nodes, and the jobs of every namespace"};
+  CheckResult result{"metrics.rights", "rights of the apm block \"" + apm.name + "\"",
+                     CheckOutcome::kPass,
+                     "its token may read nodes, and the jobs of every namespace"};
   const absl::Status read = apm.read(context.WithTimeout(kOperatorBudget));
   if (read.ok()) return result;
   result.outcome = CheckOutcome::kFail;
@@ -277,11 +265,8 @@ CheckResult ResultOfApm(const CheckedApm& apm, const runtime::Context& context) 
 CheckResult ResultOf(const PluginDirectory& plugin_dir) {
   namespace fs = std::filesystem;
   const auto result = [&](CheckOutcome outcome, const std::string& text, const std::string& cure) {
-    return CheckResult{.id = "files.plugin_dir",
-                       .subject = "plugin_dir (" + plugin_dir.where + ")",
-                       .outcome = outcome,
-                       .text = text,
-                       .cure = cure};
+    return CheckResult{"files.plugin_dir", "plugin_dir (" + plugin_dir.where + ")", outcome, text,
+                       cure};
   };
   const fs::path executable = fs::path(plugin_dir.path) / NOMAD_HARVESTER_PLUGIN_NAME;
   std::error_code error;
@@ -331,13 +316,12 @@ std::vector<CheckResult> ResultsOfSharedPools(const Settings& settings) {
   std::vector<CheckResult> results;
   for (const auto& [pool, of_pool] : policies) {
     if (of_pool.size() < 2) continue;
-    results.push_back({.id = "policy.pool",
-                       .subject = "policies of pool " + pool.first.ToString(),
-                       .outcome = CheckOutcome::kFail,
-                       .text = absl::StrJoin(of_pool, " and ") +
-                               " scale the same pool: they overwrite each other's count",
-                       .cure = "let one policy have it: set enabled = false in the others, or "
-                               "another node_group_name"});
+    results.push_back({"policy.pool", "policies of pool " + pool.first.ToString(),
+                       CheckOutcome::kFail,
+                       absl::StrJoin(of_pool, " and ") +
+                           " scale the same pool: they overwrite each other's count",
+                       "let one policy have it: set enabled = false in the others, or "
+                       "another node_group_name"});
   }
   return results;
 }
@@ -350,15 +334,13 @@ std::vector<CheckResult> ResultsOfSelector(const Settings& settings) {
       std::none_of(queries.begin(), queries.end(), &IsOurs)) {
     return {};
   }
-  return {{.id = "policy.selector",
-           .subject = "node_selector_strategy",
-           .outcome = CheckOutcome::kWarn,
-           .text = std::string(policy::NameOf(selector)) +
-                   (selector == policy::SelectorStrategy::kEmpty
-                        ? " never removes a node with a system job, which the count leaves out"
-                        : " may drain a node with work while idle ones stay: the count is that of "
-                          "the nodes with work"),
-           .cure = "node_selector_strategy = \"empty_ignore_system\""}};
+  return {{"policy.selector", "node_selector_strategy", CheckOutcome::kWarn,
+           std::string(policy::NameOf(selector)) +
+               (selector == policy::SelectorStrategy::kEmpty
+                    ? " never removes a node with a system job, which the count leaves out"
+                    : " may drain a node with work while idle ones stay: the count is that of "
+                      "the nodes with work"),
+           "node_selector_strategy = \"empty_ignore_system\""}};
 }
 
 // Looks for names that only examples have in what the files and --set say. The templates in the
@@ -370,12 +352,10 @@ std::vector<CheckResult> PlaceholdersOf(const Settings& settings) {
       const std::string name = scaling::PlaceholderIn(value);
       if (name.empty() || key == "user_data" || key == "network_data") continue;
       const auto origin = given.origins.find(key);
-      results.push_back(
-          {.id = "files.placeholder",
-           .subject = key + (origin == given.origins.end() ? "" : " (" + origin->second + ")"),
-           .outcome = CheckOutcome::kWarn,
-           .text = name + " is a name that only examples have",
-           .cure = "write your own there"});
+      results.push_back({"files.placeholder",
+                         key + (origin == given.origins.end() ? "" : " (" + origin->second + ")"),
+                         CheckOutcome::kWarn, name + " is a name that only examples have",
+                         "write your own there"});
     }
   };
   look({.values = settings.plugin_block, .origins = settings.origins});
@@ -393,18 +373,12 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   const Settings& settings = run.settings;
   std::vector<CheckResult> results;
   if (!settings.files.files.empty()) {
-    results.push_back({.id = "files.read",
-                       .subject = "the agent's files",
-                       .outcome = CheckOutcome::kPass,
-                       .text = "read " + absl::StrJoin(settings.files.files, ", "),
-                       .cure = ""});
+    results.push_back({"files.read", "the agent's files", CheckOutcome::kPass,
+                       "read " + absl::StrJoin(settings.files.files, ", "), ""});
   }
   for (const auto& [key, problem] : settings.missing_cas) {
-    results.push_back({.id = "files.ca",
-                       .subject = key,
-                       .outcome = CheckOutcome::kFail,
-                       .text = problem + "; checked without it",
-                       .cure = "write the CA there, or correct the path, as the agent sees it"});
+    results.push_back({"files.ca", key, CheckOutcome::kFail, problem + "; checked without it",
+                       "write the CA there, or correct the path, as the agent sees it"});
   }
   if (const PluginDirectory& dir = settings.files.plugin_dir; !dir.path.empty()) {
     results.push_back(ResultOf(dir));
@@ -414,33 +388,23 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   };
   add(run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy));
   for (const std::string& unknown : settings.files.unknown) {
-    results.push_back({.id = "files.agent",
-                       .subject = "the agent's files",
-                       .outcome = CheckOutcome::kFail,
-                       .text = unknown,
-                       .cure = "correct it, unless the agent is newer and knows it"});
+    results.push_back({"files.agent", "the agent's files", CheckOutcome::kFail, unknown,
+                       "correct it, unless the agent is newer and knows it"});
   }
   for (const std::string& refusal : settings.files.refusals) {
-    results.push_back({.id = "policy.agent",
-                       .subject = "the policy's file",
-                       .outcome = CheckOutcome::kFail,
-                       .text = refusal,
-                       .cure = "correct it: the agent does not scale by this policy"});
+    results.push_back({"policy.agent", "the policy's file", CheckOutcome::kFail, refusal,
+                       "correct it: the agent does not scale by this policy"});
   }
   if (!settings.files.policy_name.empty() && !settings.files.limits.has_value()) {
-    results.push_back({.id = "policy.enabled",
-                       .subject = "policy \"" + settings.files.policy_name + "\" (" +
-                                  settings.files.policy_where + ")",
-                       .outcome = CheckOutcome::kWarn,
-                       .text = "is not enabled: the agent does not scale its pool",
-                       .cure = "enabled = true, and restart the agent"});
+    results.push_back(
+        {"policy.enabled",
+         "policy \"" + settings.files.policy_name + "\" (" + settings.files.policy_where + ")",
+         CheckOutcome::kWarn, "is not enabled: the agent does not scale its pool",
+         "enabled = true, and restart the agent"});
   }
   for (const UnreadPolicy& other : run.unread) {
-    results.push_back({.id = "files.policies",
-                       .subject = "also in the files: " + other.Name(),
-                       .outcome = CheckOutcome::kWarn,
-                       .text = other.Text(),
-                       .cure = "correct it: the agent does not scale by it"});
+    results.push_back({"files.policies", "also in the files: " + other.Name(), CheckOutcome::kWarn,
+                       other.Text(), "correct it: the agent does not scale by it"});
   }
   add(ResultsOfSharedPools(settings));
   add(PlaceholdersOf(settings));

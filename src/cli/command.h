@@ -139,9 +139,13 @@ struct DemandPool {
   std::string problem{};  // why there is no run
 };
 
+// For people, a line "Not read: policy web: web.hcl:4:18: …" for each.
+std::string UnreadText(const std::vector<UnreadPolicy>& unread);
 // {"policy", "place", "error"}.
 nlohmann::ordered_json UnreadDocument(const UnreadPolicy& unread);
 
+// What a command without the agent's files may be given instead.
+inline constexpr char kQueryInstead[] = "give a query such as 'nodes-needed node_class=web'";
 // Says which files were read although no option named them.
 void NoteFound(const FileSettings& files, const ErrorWriter& errors);
 
@@ -250,6 +254,8 @@ struct PlanArguments {
 // With exit_code 0: nothing would change. 2: something would. 1: the Scale would be refused, or an
 // error.
 int ShowPlan(const CommandRun& run, const PlanArguments& arguments);
+// Why the text of a command line is no count of VMs; empty: it is one.
+std::string ProblemOfCount(const std::string& text);
 // 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
 int RenderPolicy(const CommandRun& run, const std::string& output);
 struct InitArguments {
@@ -271,29 +277,25 @@ int WriteInitFiles(const CommandRun& run, const InitArguments& arguments);
 // accept the policy, or the count is outside of min and max. OK: it may, or there is no file.
 absl::Status CheckCountOf(const Settings& settings, std::int64_t count);
 
-// Adds the required count of VMs: "3" or --count 3. `count` must outlive `command`.
+// Each adds options to the command, which what they are read into must outlive.
+//
+// The required count of VMs: "3" or --count 3.
 void AddCountOption(CLI::App& command, std::int64_t& count);
-
-// Adds the option -o, --output, with the values kOutputs or `names`; the default is the initial
-// value of `output`, which must outlive `command`.
+// -o, --output, with the values kOutputs or `names`; the default is the initial value of `output`.
 CLI::Option* AddOutputOption(CLI::App& command, std::string& output,
                              const std::vector<std::string>& names = {std::begin(kOutputs),
                                                                       std::end(kOutputs)});
-
-// Adds the options -w, --watch and --interval. `watch` must outlive `command`.
+// -w, --watch and --interval.
 void AddWatchOptions(CLI::App& command, WatchArguments& watch);
-
-// Suffix of an error about an argument that may be a setting.
-inline constexpr char kHowToSet[] = "; a setting is given as --set KEY=VALUE";
-// Adds the repeatable option --set KEY=VALUE. `settings` must outlive `command`.
+// --set KEY=VALUE, repeatable.
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
                           const std::string& description);
-
-// Adds the option --agent-config. `files` must outlive `command`.
+// Suffix of an error about an argument that may be a setting.
+inline constexpr char kHowToSet[] = "; a setting is given as --set KEY=VALUE";
 CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files);
-// Adds --agent-config, --policy and --policy-name.
+// --agent-config, --policy and --policy-name.
 void AddFileOptions(CLI::App& command, OperatorFiles& files);
-// Adds the argument POOL, short for --policy-name, behind those that the command has already.
+// The argument POOL, short for --policy-name, behind those that the command has already.
 void AddPoolArgument(CLI::App& command, OperatorFiles& files);
 
 using Task = std::function<int(const CommandRun& run)>;

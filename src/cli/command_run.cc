@@ -311,19 +311,17 @@ std::string ProblemOfPool(const std::string& word) {
   return is_other ? "is no name of a pool" : "";
 }
 
-// A command without files, and without the keys of a pool. A word of it was meant to name one.
-absl::Status CheckThatPoolIsNamed(const MaintenanceCommand& command,
-                                  const SettingArguments& arguments) {
+// The error of a command without files, and without the keys of a pool; empty: it has one of them.
+// A word of it was meant to name the pool.
+std::string WhatNamesNoPool(const MaintenanceCommand& command, const SettingArguments& arguments) {
   const OperatorFiles& files = arguments.files;
-  if (!files.agent_config.empty() || !files.policy.empty() || NamesPool(PairsOf(arguments))) {
-    return absl::OkStatus();
-  }
+  if (files.AreGiven() || NamesPool(PairsOf(arguments))) return "";
   std::string pool = files.policy_name;
   if (pool.empty() && command.words != nullptr && !command.words->empty()) {
     pool = command.words->front();
   }
   const bool needs_none = command.use == PolicyUse::kOptional && pool.empty();
-  return needs_none ? absl::OkStatus() : WithoutFiles(files, pool);
+  return needs_none ? "" : WithoutFiles(files.why_none, pool, PoolBySet(pool));
 }
 
 // Ctrl-C is handled by a waiting thread and interrupts no read, so reading starts only when there
@@ -339,6 +337,16 @@ std::optional<std::string> ReadLine(const runtime::Context& context) {
 }
 
 }  // namespace
+
+std::string UnreadText(const std::vector<UnreadPolicy>& unread) {
+  std::string text;
+  for (const UnreadPolicy& each : unread) {
+    text +=
+        "Not read:   " + Printable((each.label.empty() ? "" : each.Name() + ": ") + each.Text()) +
+        "\n";
+  }
+  return text;
+}
 
 nlohmann::ordered_json UnreadDocument(const UnreadPolicy& unread) {
   return {
@@ -458,9 +466,9 @@ int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, P
   const absl::Status connected = connections.Connect(pairs, *files, use);
   if (!connected.ok()) return errors.Refuse(connected, kExitUsage);
   CommandRun run = connections.Runs().front();
-  if (use == PolicyUse::kChecked) run.unread = UnreadBeside(*files, named, pairs, environment);
+  if (use != PolicyUse::kChecked) return errors.ExitCode(task(run));
+  run.unread = UnreadBeside(*files, named, pairs, environment);
   for (const auto& [name, values] : ApmBlocksOf({*files})) {
-    if (use != PolicyUse::kChecked) break;
     const auto apm = ReadNomadConfig(OfNomad(pairs), {*files}, {{name, values}}, environment);
     if (!apm.ok()) continue;  // the line of the check says so
     run.apms.push_back(
@@ -523,12 +531,10 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
   std::vector<FileSettings> files;
   std::vector<UnreadPolicy> unread;
   OperatorFiles given = arguments.files;
-  const bool has_files = !given.agent_config.empty() || !given.policy.empty();
-  if (reads.policies && !has_files) {
-    return errors.Refuse(
-        std::string("give the agent's files: --agent-config with policy.dir, or --policy") +
-            (reads.harvester ? "" : "; or a query, such as 'nodes-needed node_class=web'"),
-        kExitUsage);
+  if (reads.policies && !given.AreGiven()) {
+    return errors.Refuse(WithoutFiles(given.why_none, given.policy_name,
+                                      reads.harvester ? "a policy with --policy" : kQueryInstead),
+                         kExitUsage);
   }
   if (reads.policies && given.policy_name.empty()) {
     auto all = ReadFilesOfAll(given);
@@ -536,7 +542,7 @@ int RunDemand(const ErrorWriter& errors, const SettingArguments& arguments,
     files = std::move(all->policies);
     unread = std::move(all->unread);
   }
-  if (has_files && files.empty()) {
+  if (given.AreGiven() && files.empty()) {
     given.needs_policy = reads.policies;
     auto only = ReadOperatorFiles(given);
     if (!only.ok()) return errors.Refuse(only.status(), kExitUsage);
@@ -600,9 +606,8 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
     found.files = FindAgentFiles(arguments->files, invocation.environment);
     if (command.words != nullptr) TakePolicyName(&found.files, command.words);
     const bool is_for_all = command.is_for_all != nullptr && command.is_for_all();
-    if (const absl::Status named = CheckThatPoolIsNamed(command, found);
-        !is_for_all && !named.ok()) {
-      invocation.exit_code = errors.Refuse(named, kExitUsage);
+    if (const std::string text = WhatNamesNoPool(command, found); !is_for_all && !text.empty()) {
+      invocation.exit_code = errors.Refuse(text, kExitUsage);
       return;
     }
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check(found.files);

@@ -16,7 +16,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-OptionEntry EntryOf(const CLI::Option& option) {
+OptionEntry OptionEntryOf(const CLI::Option& option) {
   OptionEntry entry{.description = option.get_description()};
   for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
   for (const std::string& name : option.get_snames()) entry.names.push_back("-" + name);
@@ -38,15 +38,6 @@ OptionEntry EntryOf(const CLI::Option& option) {
   entry.values = absl::StrSplit(entry.argument, ',');
   for (char& c : entry.argument) {
     if (c == ',') c = '|';
-  }
-  return entry;
-}
-
-CommandEntry EntryOf(const CLI::App& app) {
-  CommandEntry entry{
-      .name = app.get_name(), .description = app.get_description(), .footer = app.get_footer()};
-  for (const CLI::Option* const option : app.get_options({})) {
-    entry.options.push_back(EntryOf(*option));
   }
   return entry;
 }
@@ -122,6 +113,15 @@ std::string Positionals(const CommandEntry& command) {
 
 }  // namespace
 
+CommandEntry EntryOf(const CLI::App& app) {
+  CommandEntry entry{
+      .name = app.get_name(), .description = app.get_description(), .footer = app.get_footer()};
+  for (const CLI::Option* const option : app.get_options({})) {
+    entry.options.push_back(OptionEntryOf(*option));
+  }
+  return entry;
+}
+
 std::vector<CommandEntry> CommandTable(const CLI::App& app) {
   const std::vector<const CLI::App*> commands = app.get_subcommands({});
   std::vector<CommandEntry> table;
@@ -142,18 +142,18 @@ std::vector<std::string> ExamplesOf(const std::string& command, const std::strin
 
 std::string ManualPage(const std::string& command, const std::vector<CommandEntry>& table) {
   const CommandEntry& program = table.front();
-  std::string others;
+  const auto page_of = [&](const CommandEntry& entry) {
+    return &entry == &program ? entry.name : program.name + "-" + entry.name;
+  };
+  std::vector<std::string> others;
   for (const CommandEntry& entry : table) {
-    const bool is_program = &entry == &program;
-    const std::string page = is_program ? entry.name : program.name + "\\-" + entry.name;
-    if (entry.name != command) {
-      others += (others.empty() ? "" : ",\n") + Bold(page) + "(1)";
-    }
+    if (entry.name == command) continue;
+    others.push_back(Bold(absl::StrReplaceAll(page_of(entry), {{"-", "\\-"}})) + "(1)");
   }
   for (const CommandEntry& entry : table) {
     if (entry.name != command) continue;
     const bool is_program = &entry == &program;
-    const std::string page = is_program ? entry.name : program.name + "-" + entry.name;
+    const std::string page = page_of(entry);
     std::string text =
         ".TH " + absl::AsciiStrToUpper(page) + " 1 \"\" \"" + program.name + " " + Version() +
         "\"\n.ad l\n.SH NAME\n" + absl::StrReplaceAll(page, {{"-", "\\-"}}) + " \\- " +
@@ -174,7 +174,7 @@ std::string ManualPage(const std::string& command, const std::vector<CommandEntr
     text += ".fi\n";
     const std::string heading = entry.footer.starts_with("Exit: ") ? "EXIT STATUS" : "NOTES";
     if (!entry.footer.empty()) text += ".SH " + heading + "\n" + Roff(entry.footer);
-    return text + ".SH SEE ALSO\n" + others + "\n";
+    return text + ".SH SEE ALSO\n" + absl::StrJoin(others, ",\n") + "\n";
   }
   return "";
 }

@@ -34,6 +34,7 @@ struct CommandEntry {
   std::vector<OptionEntry> options;
 };
 
+CommandEntry EntryOf(const CLI::App& app);
 // The first entry is `app` itself, with the name of the installed command.
 std::vector<CommandEntry> CommandTable(const CLI::App& app);
 

@@ -150,20 +150,17 @@ std::vector<std::string> GivenTo(const CLI::App& command, const std::string& opt
 
 // A word that is no count is taken for the pool. Says that it is none, if the files show it.
 std::string WhatIsNoPool(const CLI::App& command, const Invocation& invocation) {
-  const std::vector<std::string> words = GivenTo(command, "POOL");
-  if (words.empty()) return "";
+  std::vector<std::string> words = GivenTo(command, "POOL");
   OperatorFiles files;
   files.agent_config = GivenTo(command, "--agent-config");
   for (const std::string& policy : GivenTo(command, "--policy")) files.policy = policy;
   files = FindAgentFiles(std::move(files), invocation.environment);
-  const auto pools = PolicyNames(files);
-  if (!pools.ok() || pools->empty()) return "; " + GivenWord(words.front()) + " is no count";
-  if (std::find(pools->begin(), pools->end(), words.front()) != pools->end()) return "";
-  files.policy_name = words.front();
-  if (ReadOperatorFiles(files).ok()) return "";
-  const auto nearest = base::NearestName(words.front(), *pools);
-  return "; " + GivenWord(words.front()) + " is neither a count nor a pool" +
-         (nearest.has_value() ? DidYouMean(nearest) : "; the pools are " + base::FirstFew(*pools));
+  TakePolicyName(&files, &words);
+  if (words.empty()) return "";
+  const std::string given = "; " + GivenWord(words.front());
+  if (files.labels.empty()) return given + " is no count";
+  return given + " is neither a count nor the pool of an enabled policy" +
+         (files.hint.empty() ? "; there are " + FirstFew(files.labels) : files.hint);
 }
 
 // Suggests an example, which shows what a missing argument looks like.

@@ -45,19 +45,12 @@ int ShowRoom(const DemandRun& run, const std::string& output, const demand::Home
 // One word that was meant to be a pool, and is none; empty: it may be a query.
 std::string WhatIsNeither(const std::vector<std::string>& query, const OperatorFiles& files) {
   if (query.size() != 1 || query.front().find_first_of(" \t=") != std::string::npos) return "";
-  const std::string word = GivenWord(query.front());
-  if (files.nearest_pool.has_value()) {
-    return word + " is neither a query nor a pool" + DidYouMean(files.nearest_pool);
-  }
+  const std::string neither = GivenWord(query.front()) + " is neither a query nor a pool";
+  if (!files.hint.empty()) return neither + files.hint;
   const std::vector<std::string> subjects = {"nodes-needed", "overflow", "room"};
   if (base::NearestName(query.front(), subjects).has_value()) return "";
-  if (files.agent_config.empty() && files.policy.empty()) {
-    return NoFilesText(files.why_none) + ", so that " + word +
-           " is no pool here: name them with --agent-config, or give a query such as "
-           "'nodes-needed node_class=web'";
-  }
-  if (files.labels.empty()) return "";
-  return word + " is neither a query nor a pool; there are " + FirstFew(files.labels);
+  if (!files.AreGiven()) return WithoutFiles(files.why_none, query.front(), kQueryInstead);
+  return files.labels.empty() ? "" : neither + "; there are " + FirstFew(files.labels);
 }
 
 }  // namespace
@@ -91,10 +84,7 @@ int ShowDemand(const DemandRun& run, const DemandArguments& arguments) {
   for (const AnsweredQuery& each : queries) {
     run.out << (&each == &queries.front() ? "" : "\n") << DemandTable(each, run.terminal.width);
   }
-  for (const UnreadPolicy& each : unread) {
-    run.out << "\nNot read:  " << Printable(each.Name())
-            << "\nError:     " << Printable(each.Text()) << "\n";
-  }
+  run.out << (unread.empty() ? "" : "\n") << UnreadText(unread);
   return exit_code;
 }
 

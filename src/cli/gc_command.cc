@@ -52,23 +52,21 @@ Verb VerbOf(const ReconcileEvent& event) {
 }
 
 std::string_view WhyOf(const ReconcileEvent& event) {
-  switch (event.kind) {
-    case ReconcileEvent::Kind::kStep:
-      return event.step.reason;
-    case ReconcileEvent::Kind::kSetSecretOwner:
-      return "its VM exists";
-    default:
-      return "it has no VM";
-  }
+  if (event.kind == ReconcileEvent::Kind::kStep) return event.step.reason;
+  return event.kind == ReconcileEvent::Kind::kSetSecretOwner ? "its VM exists" : "it has no VM";
+}
+
+// True for a step of this kind.
+bool Is(const ReconcileEvent& event, StepKind kind) {
+  return event.kind == ReconcileEvent::Kind::kStep && event.step.kind == kind;
 }
 
 // "web-a: deleted the VM: it never joined Nomad"; dry run: "web-a: would delete the VM: …".
 std::string EventLine(const ReconcileEvent& event, bool dry_run) {
-  const bool is_step = event.kind == ReconcileEvent::Kind::kStep;
   std::string text = event.vm + ": ";
-  if (is_step && event.step.kind == StepKind::kWait) {
+  if (Is(event, StepKind::kWait)) {
     text += "waiting: " + event.step.reason;
-  } else if (is_step && event.step.kind == StepKind::kReport) {
+  } else if (Is(event, StepKind::kReport)) {
     text += "left alone: " + event.step.reason;
   } else {
     const Verb verb = VerbOf(event);
@@ -79,7 +77,7 @@ std::string EventLine(const ReconcileEvent& event, bool dry_run) {
     if (unknown) text += "it is not known yet whether it ";
     if (!in_past) text += dry_run ? "would " : "could not ";
     text += in_past ? verb.past : verb.infinitive;
-    if (!is_step) text += " " + event.object;
+    if (event.kind != ReconcileEvent::Kind::kStep) text += " " + event.object;
     text += ": ";
     text += WhyOf(event);
     if (!event.outcome.ok()) text += ": " + base::Message(event.outcome);
@@ -88,28 +86,18 @@ std::string EventLine(const ReconcileEvent& event, bool dry_run) {
 }
 
 Json DocumentOf(const ReconcileEvent& event) {
-  const bool is_step = event.kind == ReconcileEvent::Kind::kStep;
-  const bool waits = is_step && event.step.kind == StepKind::kWait;
-  const bool is_report = is_step && event.step.kind == StepKind::kReport;
   return {{"vm", event.vm},
-          {"what", waits       ? "wait"
-                   : is_report ? "leave alone"
-                               : VerbOf(event).infinitive},
+          {"what", Is(event, StepKind::kWait)     ? "wait"
+                   : Is(event, StepKind::kReport) ? "leave alone"
+                                                  : VerbOf(event).infinitive},
           {"object", event.object},
           {"why", WhyOf(event)}};
 }
 
 // True if the event deletes something of the pool, or leads to that.
 bool Deletes(const ReconcileEvent& event) {
-  switch (event.kind) {
-    case ReconcileEvent::Kind::kPurge:
-    case ReconcileEvent::Kind::kDeleteClaim:
-    case ReconcileEvent::Kind::kDeleteSecret:
-      return true;
-    case ReconcileEvent::Kind::kSetSecretOwner:
-      return false;
-    case ReconcileEvent::Kind::kStep:
-      break;
+  if (event.kind != ReconcileEvent::Kind::kStep) {
+    return event.kind != ReconcileEvent::Kind::kSetSecretOwner;
   }
   // A preview only reports that marked VMs wait.
   return scaling::IsRemoval(event.step.kind) || event.step.kind == StepKind::kStartDrain ||
@@ -155,14 +143,13 @@ class Gc {
     const Settings& settings = run_.settings;
     // Nobody named it: the pool may be in another one.
     const bool is_default = settings.pool.empty() && !settings.policy_block.contains("namespace");
+    const std::string& why_none = settings.files.why_none;
+    const std::string cure =
+        why_none.empty() ? ": name the pool's with -n, or the policy with --policy"
+                         : "; " + WithoutFiles(why_none, "", "the pool's namespace with -n");
     return "nothing of " + (settings.pool.empty() ? "the plugin" : "pool " + settings.pool) +
            " was found in namespace " + settings.ns +
-           (!is_default ? ""
-            : settings.files.why_none.empty()
-                ? ", which is the default: name the pool's with -n, or the policy with --policy"
-                : ", which is the default; " + NoFilesText(settings.files.why_none) +
-                      ": name them with --agent-config, or the pool's namespace with -n") +
-           "\n";
+           (is_default ? ", which is the default" + cure : "") + "\n";
   }
 
   // For a program: what would be done first in the pool.
@@ -221,9 +208,7 @@ class Gc {
     int printed = 0;
     const auto print_event = [&](const ReconcileEvent& event) {
       // Items that had to be left alone are printed at the end.
-      const bool is_report =
-          event.kind == ReconcileEvent::Kind::kStep && event.step.kind == StepKind::kReport;
-      if (is_report && !dry_run) return;
+      if (Is(event, StepKind::kReport) && !dry_run) return;
       Print(event.outcome.ok() ? run_.out : run_.err, pool, EventLine(event, dry_run));
       ++printed;
     };

@@ -81,31 +81,6 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> OptionNames(const CLI::App& app) {
-  std::vector<const CLI::App*> apps = {&app};
-  for (const CLI::App* const command : app.get_subcommands()) apps.push_back(command);
-  std::vector<std::string> names;
-  for (const CLI::App* const each : apps) {
-    for (const CLI::Option* const option : each->get_options({})) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
-  }
-  return names;
-}
-
-// Returns "COUNT and options" for the parsed commands.
-std::string PlacesOf(const CLI::App& app) {
-  std::string places;
-  for (const CLI::App* const command : app.get_subcommands()) {
-    for (const CLI::Option* const option : command->get_options({})) {
-      if (!option->get_positional()) continue;
-      const std::string name = option->get_name(/*positional=*/true);
-      places += (option->get_required() ? name : "[" + name + "]") + " and ";
-    }
-  }
-  return places.empty() ? "nothing but options" : places + "options";
-}
-
 // A word after an unknown option may be its value, which may be a secret.
 std::string Unexpected(const std::vector<std::string>& arguments, const std::string& options) {
   const bool is_told =
@@ -154,7 +129,19 @@ std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
 }
 
 std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::string>& arguments) {
-  std::vector<std::string> known = OptionNames(app);
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  std::vector<std::string> known;
+  std::string places;  // "COUNT and "
+  for (const OptionEntry& option : EntryOf(parsed.empty() ? app : *parsed.front()).options) {
+    if (!option.positional.empty()) places += option.positional + " and ";
+    std::copy_if(option.names.begin(), option.names.end(), std::back_inserter(known),
+                 [](const std::string& name) { return name.starts_with("--"); });
+  }
+  const bool takes_count = std::find(known.begin(), known.end(), "--count") != known.end();
+  // CLI11 takes a negative number for an option.
+  if (takes_count && base::ParseInt(arguments.front()).value_or(0) < 0) {
+    return "--count: " + ProblemOfCount(arguments.front());
+  }
   std::string options;
   std::string hints;
   for (const std::string& argument : arguments) {
@@ -163,7 +150,9 @@ std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::stri
     options += " " + name;
     hints += DidYouMean(base::NearestName(name, known));
   }
-  if (options.empty()) hints += "; it takes " + PlacesOf(app);
+  if (options.empty()) {
+    hints += "; it takes " + (places.empty() ? "nothing but options" : places + "options");
+  }
   if (!hints.ends_with('?')) {
     const bool has_settings = std::find(known.begin(), known.end(), "--set") != known.end();
     const bool has_policy = std::find(known.begin(), known.end(), "--policy") != known.end();

@@ -25,6 +25,11 @@
 namespace nomad_harvester::cli {
 namespace {
 
+template <typename List>
+void Append(const List& more, List* list) {
+  list->insert(list->end(), more.begin(), more.end());
+}
+
 // The targets with which a policy reaches this plugin.
 using TargetNames = std::set<std::string>;
 
@@ -139,7 +144,7 @@ absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const O
                                  Quoted(ours) + (all.empty() ? "" : "; it has" + Lines(all)));
   }
   return base::InvalidArgument("--policy: several policies; name one of them (--policy-name)" +
-                               DidYouMean(files.nearest_pool) + Lines(candidates));
+                               files.hint + Lines(candidates));
 }
 
 // Returns the mistakes in files without the chosen policy, with their position but without the line
@@ -239,7 +244,10 @@ absl::StatusOr<OperatorFiles> WithPolicyDir(OperatorFiles files, const AgentConf
   const bool named = !files.policy_name.empty();
   if (named || files.needs_policy) files.policy = agent.policy_dir;
   if (!named || !files.policy.empty()) return files;
-  if (files.agent_config.empty()) return WithoutFiles(files, files.policy_name);
+  if (files.agent_config.empty()) {
+    return base::InvalidArgument(
+        WithoutFiles(files.why_none, files.policy_name, PoolBySet(files.policy_name)));
+  }
   return base::InvalidArgument("no policies are read to find " + GivenWord(files.policy_name) +
                                ": " + absl::StrJoin(files.agent_config, ", ") +
                                " has no policy.dir; name them with --policy");
@@ -310,35 +318,32 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
   const auto& [files, agent, ours, policies, found] = read;
   FileSettings settings{
       .warnings = agent.warnings, .unknown = agent.unknown, .plugin_dir = agent.plugin_dir};
-  settings.nearest_pool = files.nearest_pool;
+  settings.hint = files.hint;
   settings.why_none = files.why_none;
   settings.files = agent.files;
-  settings.files.insert(settings.files.end(), policies.files.begin(), policies.files.end());
+  Append(policies.files, &settings.files);
   settings.found = found;
   for (const auto& [name, apm] : agent.apms) {
     if (apm.driver == NOMAD_HARVESTER_PLUGIN_NAME) settings.apms[name] = apm.config.values;
   }
   const FilePolicy* policy = nullptr;
   if (!files.policy.empty()) {
-    settings.warnings.insert(settings.warnings.end(), policies.warnings.begin(),
-                             policies.warnings.end());
+    Append(policies.warnings, &settings.warnings);
     NH_ASSIGN_OR_RETURN(policy, ChoosePolicy(policies, files, ours));
-    const std::vector<std::string> skipped = WarningsOf(policies.mistakes);
-    settings.warnings.insert(settings.warnings.end(), skipped.begin(), skipped.end());
+    Append(WarningsOf(policies.mistakes), &settings.warnings);
     AddTo(&settings, &FileSettings::policy, policy->config);
     settings.policy_name = policy->name;
     settings.policy_where = policy->where;
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);
-    settings.unknown.insert(settings.unknown.end(), policy->unknown.begin(), policy->unknown.end());
+    Append(policy->unknown, &settings.unknown);
     settings.target = policy->target;
-    std::vector<FilePolicy> of_agent = NeighboursOf(files, agent);
-    of_agent.insert(of_agent.begin(), policies.policies.begin(), policies.policies.end());
+    std::vector<FilePolicy> of_agent = policies.policies;
+    Append(NeighboursOf(files, agent), &of_agent);
     settings.pools = PoolsOf(of_agent, ours, agent);
     for (const FilePolicy& other : of_agent) {
       if (!other.enabled || !ours.contains(other.target) || other.where == policy->where) continue;
-      std::vector<MetricQuery> queries = QueriesOf(other, files, agent);
-      std::move(queries.begin(), queries.end(), std::back_inserter(settings.other_queries));
+      Append(QueriesOf(other, files, agent), &settings.other_queries);
     }
     if (policy->enabled) {
       settings.limits = {.policy = TextOf(*policy), .min = policy->min, .max = policy->max};
@@ -351,8 +356,7 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
     NH_ASSIGN_OR_RETURN(settings.target, ChooseTarget(ours, policy));
     AddTo(&settings, &FileSettings::plugin, agent.targets.at(settings.target).config);
   }
-  settings.warnings.insert(settings.warnings.end(), settings.unknown.begin(),
-                           settings.unknown.end());
+  Append(settings.unknown, &settings.warnings);
   return settings;
 }
 
@@ -465,9 +469,8 @@ std::string FileSettings::PolicyOf(const scaling::PoolKey& key, const std::strin
 std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
                                             const config::StringMap& plugin,
                                             const config::StringMap& environment) {
-  const FilePool own{
-      .key = {}, .label = "", .policy = "", .target = files.target, .plugin = plugin};
-  const std::string harvester = own.Harvester(environment);
+  const std::string harvester =
+      FilePool{.target = files.target, .plugin = plugin}.Harvester(environment);
   std::set<scaling::PoolKey> pools;
   for (const FilePool& pool : files.pools) {
     const bool is_here = pool.target == files.target || pool.Harvester(environment) == harvester;
@@ -506,13 +509,16 @@ std::string NoFilesText(const std::string& why_none) {
   return "no files of the agent are read" + (why_none.empty() ? "" : " (" + why_none + ")");
 }
 
-absl::Status WithoutFiles(const OperatorFiles& files, const std::string& pool) {
-  return base::InvalidArgument(
-      NoFilesText(files.why_none) +
-      (pool.empty() ? "" : ", so that " + GivenWord(pool) + " is no pool here") +
-      ": name them with --agent-config, or the pool with --set node_group_name=" +
-      (pool.empty() || MayBeSecret(pool) || pool.find('/') != std::string::npos ? "NAME"
-                                                                                : Printable(pool)));
+std::string WithoutFiles(const std::string& why_none, const std::string& pool,
+                         const std::string& instead) {
+  return NoFilesText(why_none) +
+         (pool.empty() ? "" : ", so that " + GivenWord(pool) + " is no pool here") +
+         ": name them with --agent-config, or " + instead;
+}
+
+std::string PoolBySet(const std::string& pool) {
+  const bool is_name = !pool.empty() && !MayBeSecret(pool) && pool.find('/') == std::string::npos;
+  return "the pool with --set node_group_name=" + (is_name ? Printable(pool) : "NAME");
 }
 
 absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files) {
@@ -531,14 +537,12 @@ void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
   if (!read.ok()) return;
   Matches enabled;
   std::vector<std::string> names;
+  std::vector<std::string> disabled;
   for (const FilePolicy& policy : read->policies.policies) {
-    if (!policy.enabled) continue;
-    enabled.push_back(&policy);
-    names.push_back(policy.name);
+    if (policy.enabled) enabled.push_back(&policy);
+    (policy.enabled ? names : disabled).push_back(policy.name);
   }
-  auto name = std::find_if(words->begin(), words->end(), [&](const std::string& word) {
-    return std::find(names.begin(), names.end(), word) != names.end();
-  });
+  auto name = std::find_first_of(words->begin(), words->end(), names.begin(), names.end());
   if (name == words->end()) {
     name = std::find_if(words->begin(), words->end(), [&](const std::string& word) {
       return !OfPool(enabled, read->ours, word).empty();
@@ -554,7 +558,12 @@ void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
     if (const auto key = PoolOf(*policy, read->ours)) names.push_back(key->pool);
   }
   for (const std::string& word : *words) {
-    if (!files->nearest_pool) files->nearest_pool = base::NearestName(word, names);
+    if (!files->hint.empty()) return;
+    const bool is_disabled = std::find(disabled.begin(), disabled.end(), word) != disabled.end();
+    files->hint = is_disabled
+                      ? "; did you mean the policy " + Printable(word) +
+                            ", which is not enabled (--policy-name " + Printable(word) + ")?"
+                      : DidYouMean(base::NearestName(word, names));
   }
 }
 

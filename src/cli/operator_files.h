@@ -45,11 +45,13 @@ struct OperatorFiles {
   // The command needs a policy: if `policy` is empty, read the agent's policy.dir. A policy_name
   // requires the same.
   bool needs_policy = false;
-  // If no word of the command is a pool (TakePolicyName): the name that one of them resembles, and
-  // the labels of the enabled policies.
-  std::optional<std::string> nearest_pool{};
+  // If no word of the command is a pool (TakePolicyName): what one of them may mean, "; did you
+  // mean web?", or empty; and the labels of the enabled policies.
+  std::string hint{};
   std::vector<std::string> labels{};
   std::shared_ptr<ReadFiles> read = std::make_shared<ReadFiles>();  // shared by copies
+
+  bool AreGiven() const { return !agent_config.empty() || !policy.empty(); }
 };
 
 // The files of the agent on this machine, one or several with ":" between them; set but empty:
@@ -64,17 +66,20 @@ OperatorFiles FindAgentFiles(OperatorFiles given, const config::StringMap& envir
 
 // "no files of the agent are read (/etc/nomad-autoscaler does not exist)".
 std::string NoFilesText(const std::string& why_none);
-// The error of a command that has neither files nor a node_group_name; `pool` is how a word named
-// the pool, if one did.
-absl::Status WithoutFiles(const OperatorFiles& files, const std::string& pool);
+// Likewise, and how to name them, or do without: `instead`. `pool` is how a word named the pool, if
+// one did.
+std::string WithoutFiles(const std::string& why_none, const std::string& pool,
+                         const std::string& instead);
+// What is given instead of them: "the pool with --set node_group_name=web".
+std::string PoolBySet(const std::string& pool);
 
 // The labels of all policies of the files, enabled or not, in their order. Errors: see
 // ReadOperatorFiles.
 absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files);
 
 // Chooses a policy by the first of these words that is the label of an enabled one, or else names
-// the pool of one, and removes the word. If none does, sets nearest_pool and labels. Nothing, if a
-// policy is chosen already or the files cannot be read.
+// the pool of one, and removes the word. If none does, sets hint and labels. Nothing, if a policy
+// is chosen already or the files cannot be read.
 void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words);
 
 // A check of the chosen policy, and the destination of its query.
@@ -154,8 +159,8 @@ struct FileSettings {
   std::string found;
   std::string target;           // whose block `plugin` is; empty: no file has one
   std::vector<FilePool> pools;  // of all policies that the agent reads; of any Harvester
-  std::optional<std::string> nearest_pool{};  // as given
-  std::string why_none{};                     // as given
+  std::string hint{};           // as given
+  std::string why_none{};       // as given
 
   // How people know a policy of the pool, of which the Lease has the id: the agent makes a new one
   // whenever it starts. Its label in the files, or else the id.
@@ -172,17 +177,14 @@ std::set<scaling::PoolKey> PoolsOfHarvester(const FileSettings& files,
 // policy/file/source.go, handleDir): in a directory the files *.hcl and *.json; for the agent's
 // configuration in alphabetical order, with later files overriding earlier ones.
 //
-// policy_name selects one of several policies: by its label, or else by its pool, as
-// node_group_name or NAMESPACE/NAME. Without it, the candidates are those that are
-// enabled and whose target is a target block with this plugin as driver (without an agent
-// configuration: the target "harvester"). The policy's target names the target block; without a
-// policy there must be only one.
+// policy_name selects a policy by its label, or else by its pool, as node_group_name or
+// NAMESPACE/NAME. Without it, the candidates are those that are enabled and whose target is a
+// target block with this plugin as driver (without an agent configuration: the target "harvester").
+// Without a policy there must be only one such block.
 //
 // INVALID_ARGUMENT with every problem of the choice, one line each, or the first mistake in a file,
 // with its line. In a directory of policies a mistake is only a warning if policy_name is in
-// another file, because the agent also reads the others. A policy whose file is in the agent's
-// policy.dir may share its pool with those of the other files there, whose mistakes do not matter.
-// NOT_FOUND, PERMISSION_DENIED,
+// another file; those beside a single file do not matter. NOT_FOUND, PERMISSION_DENIED,
 // RESOURCE_EXHAUSTED (base::kMaxConfigFileBytes) for files. If the agent's configuration was found
 // without an option, each error says so. Blocks only on the file system.
 absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given);

@@ -37,17 +37,10 @@ int Resume(const CommandRun& run) {
   const auto was_paused =
       run.maintenance.Resume(run.context.WithTimeout(kOperatorBudget), KeyOf(run));
   if (!was_paused.ok()) return run.errors.Refuse(was_paused.status(), kExitFailure);
-  run.out << "pool " << KeyOf(run).ToString();
-  switch (*was_paused) {
-    case scaling::WasHeld::kYes:
-      run.out << " resumed\n";
-      break;
-    case scaling::WasHeld::kNo:
-      run.out << " was not paused\n";
-      break;
-    case scaling::WasHeld::kNoLease:
-      run.out << " was not paused: it has no Lease\n" << kNoLeaseYet;
-  }
+  const bool has_lease = *was_paused != scaling::WasHeld::kNoLease;
+  run.out << "pool " << KeyOf(run).ToString()
+          << (*was_paused == scaling::WasHeld::kYes ? " resumed" : " was not paused")
+          << (has_lease ? "\n" : ": it has no Lease\n") << (has_lease ? "" : kNoLeaseYet);
   return kExitOk;
 }
 

@@ -63,17 +63,19 @@ int ExitCodeOf(const scaling::Proposal& proposal) {
 
 }  // namespace
 
+std::string ProblemOfCount(const std::string& text) {
+  const auto number = base::ParseInt(text);
+  // CLI11 reads a number that begins with 0 as octal.
+  const bool is_octal = text.size() > 1 && text.starts_with('0');
+  if (number.ok() && *number >= 0 && !is_octal) return "";
+  return "must be a whole number without leading zeros, such as 3" + Got(text) +
+         (text.find('=') == std::string::npos ? "" : kHowToSet);
+}
+
 void AddCountOption(CLI::App& command, std::int64_t& count) {
   command.add_option("--count,COUNT", count, "How many VMs the pool shall have: 3, or --count 3")
       ->required()
-      ->check([](const std::string& text) {
-        const auto number = base::ParseInt(text);
-        // CLI11 reads a number that begins with 0 as octal.
-        const bool is_octal = text.size() > 1 && text.starts_with('0');
-        if (number.ok() && *number >= 0 && !is_octal) return std::string();
-        return "must be a whole number without leading zeros, such as 3" + Got(text) +
-               (text.find('=') == std::string::npos ? "" : kHowToSet);
-      });
+      ->check(&ProblemOfCount);
 }
 
 absl::Status CheckCountOf(const Settings& settings, std::int64_t count) {

@@ -42,16 +42,9 @@ std::string LimitOf(const Proposal& proposal) {
              : "every removal of the last action was refused: one VM alone is removed";
 }
 
-std::string_view DirectionName(Direction direction) {
-  switch (direction) {
-    case Direction::kOut:
-      return "out";
-    case Direction::kIn:
-      return "in";
-    case Direction::kNone:
-      break;
-  }
-  return "none";
+std::string DirectionName(Direction direction) {
+  if (direction == Direction::kNone) return "none";
+  return direction == Direction::kOut ? "out" : "in";
 }
 
 std::string Heading(const Proposal& proposal) {
@@ -61,7 +54,7 @@ std::string Heading(const Proposal& proposal) {
     return pool + ": " + std::to_string(plan.from) + ", nothing to do";
   }
   std::string text = pool + ": " + std::to_string(plan.from) + " → " + std::to_string(plan.to) +
-                     ", scale " + std::string(DirectionName(plan.direction));
+                     ", scale " + DirectionName(plan.direction);
   if (plan.direction == Direction::kIn) {
     text += " by ";
     text += policy::NameOf(proposal.snapshot.policy->selector);
@@ -69,15 +62,10 @@ std::string Heading(const Proposal& proposal) {
   return text;
 }
 
-std::string Section(const std::string& title, const Rows& rows, std::size_t width) {
-  return rows.size() == 1 ? std::string() : "\n" + title + "\n" + Table(rows, width);
-}
-
 constexpr std::size_t kFoldIndent = 2;
 
 Rows RemovalRows(const std::vector<scaling::PlannedRemoval>& removals) {
   Rows rows = {{"#", "VM", "NODE", "WHY"}};
-  rows.reserve(removals.size() + 1);
   for (const scaling::PlannedRemoval& removal : removals) {
     rows.push_back(
         {std::to_string(rows.size()), removal.vm, ShortId(removal.node_id), removal.reason});
@@ -87,7 +75,6 @@ Rows RemovalRows(const std::vector<scaling::PlannedRemoval>& removals) {
 
 Rows PassedRows(const std::vector<scaling::SkippedVm>& passed) {
   Rows rows = {{"VM", "WHY"}};
-  rows.reserve(passed.size() + 1);
   for (const scaling::SkippedVm& one : passed) rows.push_back({one.vm, one.reason});
   return rows;
 }
@@ -111,7 +98,6 @@ Rows CreationRows(const ScalePlan& plan) {
 
 Rows UnmarkRows(const ScalePlan& plan) {
   Rows rows = {{"VM", "WHY"}};
-  rows.reserve(plan.cancel_removals.size() + 1);
   for (const std::string& vm : plan.cancel_removals) {
     rows.push_back({vm, "its removal has begun, and the pool grows"});
   }
@@ -170,15 +156,13 @@ Json RefusalOf(const absl::Status& refusal) {
   return refusal.ok() ? Json() : Json(base::Message(refusal));
 }
 
-std::string Refusal(const Proposal& proposal) {
-  return proposal.refusal.ok() ? "nothing would refuse it"
-                               : "would be refused: " + base::Message(proposal.refusal);
-}
-
 }  // namespace
 
 std::string RefusalText(const Proposal& proposal, std::size_t width) {
-  return Fold(PrintableLines(Refusal(proposal)), width, kFoldIndent);
+  const std::string text = proposal.refusal.ok()
+                               ? "nothing would refuse it"
+                               : "would be refused: " + base::Message(proposal.refusal);
+  return Fold(PrintableLines(text), width, kFoldIndent);
 }
 
 std::string LimitText(const Proposal& proposal) {
@@ -193,8 +177,8 @@ std::string LimitText(const Proposal& proposal) {
 
 std::string PlanText(const Proposal& proposal, std::size_t width) {
   const ScalePlan& plan = proposal.plan;
-  const auto section = [width](const char* title, const Rows& rows) {
-    return Section(title, rows, width);
+  const auto section = [width](const std::string& title, const Rows& rows) {
+    return rows.size() == 1 ? "" : "\n" + title + "\n" + Table(rows, width);
   };
   const std::string text =
       PrintableLines(Heading(proposal) + "\n" + Lines(proposal)) +

@@ -40,7 +40,8 @@ std::string Kind(const std::string& text, const VmStatus& vm) {
 
 // Describes what an operator, or a refusal, has left on the VM; empty: nothing.
 std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::WallTime now) {
-  if (const std::string misread = scaling::MisreadProtection(vm); !misread.empty()) return misread;
+  const std::string misread = scaling::MisreadHold(vm.annotations, harvester::kProtectAnnotation);
+  if (!misread.empty()) return misread;
   if (vm.has_mark && !vm.mark.has_value()) {
     return "its mark cannot be read, and is removed; it is not the plugin's spelling";
   }
@@ -150,6 +151,7 @@ void AddPools(const Inspection& inspection, std::vector<Finding>* troubles) {
   if (lease.record.paused.HoldsAt(now)) {
     add(PausedText(inspection.snapshot.key, lease.record.paused));
   }
+  if (!lease.misread_pause.empty()) add("the pool's Lease: " + lease.misread_pause);
   if (inspection.snapshot.policy.has_value() && inspection.snapshot.policy->dry_run) {
     add(scaling::kDryRunMeans);
   }

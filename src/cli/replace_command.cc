@@ -56,8 +56,8 @@ int ReadArguments(ReplaceArguments* arguments, const OperatorFiles& files,
     const std::string no_pool =
         selects && !files.labels.empty()
             ? absl::StrJoin(arguments->names, ", ") + ": no pool has such a name" +
-                  (files.nearest_pool.has_value() ? DidYouMean(files.nearest_pool) + " Else "
-                                                  : "; there are " + FirstFew(files.labels) + "; ")
+                  (files.hint.empty() ? "; there are " + FirstFew(files.labels) + "; "
+                                      : files.hint + " Else ")
             : "";
     return errors.Refuse(no_pool + "give either the names of VMs or --drifted or --older-than",
                          kExitUsage);
@@ -82,8 +82,7 @@ Views Select(const scaling::Inspection& inspection,
 
 // Returns the VMs that the arguments name or select. Fails if a name belongs to no VM of the pool.
 absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
-                             const ReplaceArguments& arguments,
-                             const std::optional<std::string>& nearest_pool) {
+                             const ReplaceArguments& arguments, const std::string& hint) {
   const scaling::PoolSnapshot& snapshot = inspection.snapshot;
   std::vector<std::string> unknown = arguments.names;
   const Views selected = Select(inspection, [&](const scaling::VmView& view) {
@@ -100,7 +99,7 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
   });
   if (!unknown.empty()) {
     return base::NotFound("pool " + snapshot.key.ToString() + " has no VM " +
-                          absl::StrJoin(unknown, ", ") + DidYouMean(nearest_pool) +
+                          absl::StrJoin(unknown, ", ") + hint +
                           "; nomad-harvester status names its VMs");
   }
   return selected;
@@ -260,7 +259,7 @@ int Replace(const CommandRun& run, const ReplaceArguments& arguments, Json* docu
                                       : inspection->growth_problem)),
         kExitFailure);
   }
-  const auto selected = Select(*inspection, arguments, run.settings.files.nearest_pool);
+  const auto selected = Select(*inspection, arguments, run.settings.files.hint);
   if (!selected.ok()) return run.errors.Refuse(selected.status(), kExitFailure);
   const auto reason = arguments.cancel ? std::nullopt : std::optional(arguments.reason);
   *document = DocumentOf(*inspection, *selected, reason);

@@ -23,19 +23,10 @@
 namespace nomad_harvester::cli {
 namespace {
 
-std::string Shown(const PoolStatus& status, const VmStatus* vm, const scaling::EventsView& events,
-                  const std::string& note, const std::string& output, std::size_t width) {
-  if (output == "json" || output == "yaml") {
-    const auto document = vm == nullptr ? StatusDocument(status) : VmDocument(*vm, events);
-    return PrintableDocument(output, document);
-  }
-  if (vm != nullptr) return VmStory(status, *vm, events);
-  return StatusTable(status, output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual, width,
-                     note);
-}
+bool IsForPrograms(const std::string& output) { return output == "json" || output == "yaml"; }
 
-std::string NoSuchVm(const PoolStatus& status, const std::string& vm,
-                     const std::optional<std::string>& nearest_pool, const std::string& note) {
+std::string NoSuchVm(const PoolStatus& status, const std::string& vm, const std::string& hint,
+                     const std::string& note) {
   std::vector<std::string> names;
   names.reserve(status.vms.size());
   for (const VmStatus& known : status.vms) names.push_back(known.vm().name);
@@ -46,8 +37,8 @@ std::string NoSuchVm(const PoolStatus& status, const std::string& vm,
   }
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
     text += DidYouMean(nearest);
-  } else if (nearest_pool.has_value()) {
-    text += ", and no pool of the files has this name" + DidYouMean(nearest_pool);
+  } else if (!hint.empty()) {
+    text += ", and no enabled policy of the files has such a pool" + hint;
   } else if (!names.empty()) {
     text += "; it has " + FirstFew(names);
   } else if (!note.empty()) {
@@ -122,7 +113,7 @@ Look LookAtHistory(const CommandRun& run, const StatusArguments& arguments) {
                      " that were removed"};
   }
   Look look;
-  if (arguments.output == "json" || arguments.output == "yaml") {
+  if (IsForPrograms(arguments.output)) {
     look.text = PrintableDocument(
         arguments.output,
         {{"namespace", key.ns}, {"node_group_name", key.pool}, {"removed", std::move(removed)}});
@@ -160,20 +151,22 @@ Look LookAt(const CommandRun& run, const StatusArguments& arguments) {
   const bool of_vm = !arguments.vm.empty();
   if (of_vm && vm == status.vms.end()) {
     return {.exit_code = kExitFailure,
-            .error = NoSuchVm(status, arguments.vm, run.settings.files.nearest_pool, note)};
+            .error = NoSuchVm(status, arguments.vm, run.settings.files.hint, note)};
   }
   scaling::EventsView events;
   if (of_vm) {
     events = run.maintenance.EventsOf(limited, run.settings.policy->ns, arguments.vm);
   }
   const std::string& output = arguments.output;
-  const std::size_t width = run.terminal.width;
-  Look look{.exit_code = ExitCodeOf(status),
-            .text = Shown(status, of_vm ? &*vm : nullptr, events, note, output, width),
-            .state = StateWithoutTimes(status, events)};
-  // A line break or a colour within a text would become part of the data that another program
-  // reads.
-  if (output != "json" && output != "yaml") look.text = ForPeople(look.text, run.terminal);
+  const StatusDetail detail = output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual;
+  Look look{.exit_code = ExitCodeOf(status), .state = StateWithoutTimes(status, events)};
+  if (IsForPrograms(output)) {
+    look.text = PrintableDocument(output, of_vm ? VmDocument(*vm, events) : StatusDocument(status));
+  } else {
+    look.text = ForPeople(of_vm ? VmStory(status, *vm, events)
+                                : StatusTable(status, detail, run.terminal.width, note),
+                          run.terminal);
+  }
   return look;
 }
 
@@ -224,13 +217,12 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPoli
     all.exit_code = Worse(all.exit_code, ExitCodeOf(status));
   }
   for (const UnreadPolicy& each : unread) {
-    rows.push_back({"", Printable(each.label.empty() ? each.Name() : each.label), "unknown", "", "",
-                    Printable(each.Text())});
+    rows.push_back(
+        {"", each.label.empty() ? each.Name() : each.label, "unknown", "", "", each.Text()});
     pools.push_back(UnreadDocument(each));
-    whole += "Not read:   " + Printable(each.Name()) + "\nError:      " + Printable(each.Text()) +
-             "\n\n";
     all.exit_code = kExitFailure;
   }
+  whole += UnreadText(unread);
   const Terminal& terminal = runs.front().terminal;
   if (arguments.output == "wide") {
     all.text = ForPeople(whole, terminal);
@@ -243,8 +235,7 @@ Look LookAtAll(const std::vector<CommandRun>& runs, const std::vector<UnreadPoli
 }
 
 // The words without the pool's name.
-int ReadWords(StatusArguments* arguments, const std::optional<std::string>& nearest_pool,
-              const ErrorWriter& errors) {
+int ReadWords(StatusArguments* arguments, const std::string& hint, const ErrorWriter& errors) {
   // Two options that --all excludes have no fixed order in the help.
   if (arguments->all && arguments->history) {
     return errors.Refuse("--history is that of one pool: name it, without --all", kExitUsage);
@@ -252,7 +243,7 @@ int ReadWords(StatusArguments* arguments, const std::optional<std::string>& near
   const std::vector<std::string>& words = arguments->words;
   if (words.size() > 1) {
     return errors.Refuse("it takes a pool and a VM, and none of these is a pool of the files: " +
-                             absl::StrJoin(words, ", ") + DidYouMean(nearest_pool),
+                             absl::StrJoin(words, ", ") + hint,
                          kExitUsage);
   }
   if (!words.empty()) arguments->vm = words.front();
@@ -291,7 +282,7 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
        .task = [arguments](const CommandRun& run) { return ShowStatus(run, *arguments); },
        .check =
            [arguments, errors](const OperatorFiles& files) {
-             return ReadWords(arguments.get(), files.nearest_pool, errors);
+             return ReadWords(arguments.get(), files.hint, errors);
            },
        .words = &arguments->words,
        .is_for_all = [arguments] { return arguments->all; },

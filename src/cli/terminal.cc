@@ -34,18 +34,6 @@ std::size_t BreakOf(std::string_view line, std::size_t width, std::size_t indent
 
 constexpr char kNoColour[] = "\x1b[0m";
 
-const char* ColourCode(Colour colour) {
-  switch (colour) {
-    case Colour::kRed:
-      return "\x1b[31m";
-    case Colour::kYellow:
-      return "\x1b[33m";
-    case Colour::kGreen:
-      break;
-  }
-  return "\x1b[32m";
-}
-
 std::string FoldLine(std::string_view line, std::size_t width, std::size_t indent) {
   std::string folded;
   const std::string margin(indent, ' ');
@@ -100,7 +88,7 @@ std::string Paint(std::string_view text, std::initializer_list<Painted> words,
           (line.size() > length && absl::ascii_isalnum(static_cast<unsigned char>(line[length])))) {
         continue;
       }
-      painted += ColourCode(word.colour);
+      painted += "\x1b[" + std::to_string(static_cast<int>(word.colour)) + "m";
       painted += word.beginning;
       painted += kNoColour;
       line.remove_prefix(length);

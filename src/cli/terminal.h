@@ -35,7 +35,7 @@ std::size_t DisplayWidth(std::string_view text);
 // word that is longer than the line is kept whole.
 std::string Fold(std::string_view text, std::size_t width, std::size_t indent);
 
-enum class Colour { kRed, kYellow, kGreen };
+enum class Colour { kRed = 31, kGreen = 32, kYellow = 33 };  // as terminals number them
 struct Painted {
   std::string_view beginning;
   Colour colour;

@@ -238,10 +238,7 @@ int ShowWhy(const DemandRun& run, const WhyArguments& arguments) {
       waiting.empty() ? "Nothing of job " + TextOf(*job) + " waits for a node.\n" : "";
   for (const Waiting& each : waiting) text += GroupText(each, *queries);
   for (const Held& each : held) text += HeldText(each);
-  for (const UnreadPolicy& each : unread) {
-    text += "Not read: " + each.Name() + "\n  " + each.Text() + "\n";
-  }
-  run.out << Fold(PrintableLines(text), run.terminal.width, 2);
+  run.out << Fold(PrintableLines(text + UnreadText(unread)), run.terminal.width, 2);
   return exit_code;
 }
 

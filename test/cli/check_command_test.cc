@@ -38,6 +38,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ContainsRegex;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -123,22 +124,32 @@ class CheckedPool {
     out_ = out.str();
     return code;
   }
-  // Those with that outcome.
-  std::vector<json> Lines(const std::string& outcome) {
+  // Those with that outcome: "ID SUBJECT: TEXT -> CURE".
+  std::vector<std::string> Lines(const std::string& outcome) {
     Check("json");
-    std::vector<json> lines;
+    std::vector<std::string> lines;
     const json document = json::parse(out_);
     for (const json& check : document["checks"]) {
-      if (check["outcome"] == outcome) lines.push_back(check);
+      if (check["outcome"] != outcome) continue;
+      lines.push_back(std::string(check["id"]) + " " + std::string(check["subject"]) + ": " +
+                      std::string(check["text"]) + " -> " + std::string(check["cure"]));
     }
     return lines;
   }
   std::vector<std::string> Ids(const std::string& outcome) {
-    std::vector<std::string> ids;
-    const std::vector<json> lines = Lines(outcome);
-    ids.reserve(lines.size());
-    for (const json& line : lines) ids.push_back(line["id"]);
+    std::vector<std::string> ids = Lines(outcome);
+    for (std::string& id : ids) id.erase(id.find(' '));
     return ids;
+  }
+  void Answer(const std::string& verb, const std::string& resource, int status,
+              const std::string& text = "",
+              simulator::System system = simulator::System::kHarvester) {
+    cluster_.Refuse({.system = system,
+                     .verb = verb,
+                     .resource = resource,
+                     .kind = simulator::Refusal::kAnswer,
+                     .status = status,
+                     .text = text});
   }
   simulator::Cluster& cluster() { return cluster_; }
   support::FakeClock& clock() { return clock_; }
@@ -210,11 +221,9 @@ TEST(CheckCommand, C15_an_empty_pool_whose_lease_names_another_nomad_fails) {
         {{"namespace", "nomad"},
          {"name", "nomad-harvester-autoscaler-web"},
          {"annotations", {{"nomad-harvester-autoscaler/nomad-cluster", "elsewhere"}}}}}}));
-  const std::vector<json> failed = world.Lines("fail");
-  ASSERT_EQ(failed.size(), 1U) << world.out();
-  EXPECT_EQ(failed[0]["id"], "pool.nomad_cluster");
-  EXPECT_THAT(failed[0]["text"].get<std::string>(), HasSubstr("the pool's Lease"));
-  EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr("nomad-harvester adopt"));
+  EXPECT_THAT(world.Lines("fail"),
+              ElementsAre(AllOf(StartsWith("pool.nomad_cluster "), HasSubstr("the pool's Lease"),
+                                HasSubstr("-> "), HasSubstr("nomad-harvester adopt"))));
 }
 
 // A VM of the pool, as another process made it.
@@ -241,42 +250,28 @@ json VmMadeAt(std::uint64_t index, const char* cluster) {
 TEST(CheckCommand, C15_a_nomad_whose_index_is_below_that_of_a_vm_is_another_one) {
   CheckedPool world;
   ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(1'000'000, simulator::kFirstNomadKey)));
-  const std::vector<json> failed = world.Lines("fail");
-  ASSERT_EQ(failed.size(), 1U) << world.out();
-  EXPECT_EQ(failed[0]["id"], "pool.nomad_cluster");
-  EXPECT_THAT(failed[0]["text"].get<std::string>(),
-              HasSubstr("is below 1000000, at which VM web-a was made"));
+  EXPECT_THAT(world.Lines("fail"),
+              ElementsAre(AllOf(StartsWith("pool.nomad_cluster "),
+                                HasSubstr("is below 1000000, at which VM web-a was made"))));
 }
 
 TEST(CheckCommand, C15_nodes_that_cannot_be_listed_are_no_reason_to_adopt_the_pool) {
   CheckedPool world;
   ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(7, simulator::kFirstNomadKey)));
-  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
-    const bool lists = request.system == simulator::System::kNomad && request.verb == "list" &&
-                       request.resource == "nodes";
-    return lists ? simulator::Fault::Answer(403, "Permission denied") : simulator::Fault::None();
-  });
-  const std::vector<json> failed = world.Lines("fail");
-  ASSERT_EQ(failed.size(), 1U) << world.out();
-  EXPECT_EQ(failed[0]["id"], "nomad.nodes");
-  EXPECT_THAT(failed[0]["text"].get<std::string>(),
-              AllOf(HasSubstr("list Nomad nodes: Permission denied (HTTP 403)"),
-                    HasSubstr("though the token's policies grant node:write")));
-  EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr("let the path /v1/nodes through"));
+  world.Answer("list", "nodes", 403, "Permission denied", simulator::System::kNomad);
+  EXPECT_THAT(world.Lines("fail"),
+              ElementsAre(AllOf(StartsWith("nomad.nodes "),
+                                HasSubstr("list Nomad nodes: Permission denied (HTTP 403)"),
+                                HasSubstr("though the token's policies grant node:write"),
+                                HasSubstr("-> let the path /v1/nodes through"))));
   EXPECT_THAT(world.out(), Not(HasSubstr("nomad-harvester adopt")));
 }
 
 TEST(CheckCommand, VMs_that_cannot_be_listed_fail_though_the_review_grants_the_right) {
   CheckedPool world;
-  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
-    const bool lists = request.resource == "virtualmachines" && request.verb == "list";
-    return lists ? simulator::Fault::Answer(403) : simulator::Fault::None();
-  });
-  const std::vector<json> failed = world.Lines("fail");
-  ASSERT_EQ(failed.size(), 1U) << world.out();
-  EXPECT_EQ(failed[0]["id"], "harvester.rights.status");
-  EXPECT_EQ(failed[0]["subject"], "list of VMs");
-  EXPECT_THAT(failed[0]["text"].get<std::string>(), HasSubstr("403"));
+  world.Answer("list", "virtualmachines", 403);
+  EXPECT_THAT(world.Lines("fail"),
+              ElementsAre(ContainsRegex("^harvester.rights.status list of VMs: .*403")));
 }
 
 // A request of the check, and how it is answered.
@@ -289,11 +284,10 @@ TEST(CheckCommand, fails_for_each_read_that_is_refused_though_the_right_is_grant
   const std::set<Refused> may_fail = {
       {kHarvester, "get", "namespaces", 403}, {kHarvester, "get", "namespaces", 404},
       {kHarvester, "get", "namespaces", 500}, {kHarvester, "get", "settings", 403},
-      {kHarvester, "get", "leases", 404},     {kHarvester, "list", "pods", 403},
-      {kHarvester, "list", "pods", 404},      {kHarvester, "list", "pods", 500},
-      {kNomad, "get", "jwks.json", 403},      {kNomad, "get", "jwks.json", 404},
-      {kNomad, "get", "agent", 403},          {kNomad, "get", "node-pool", 403},
-      {kNomad, "get", "node-pool", 404}};
+      {kHarvester, "list", "pods", 403},      {kHarvester, "list", "pods", 404},
+      {kHarvester, "list", "pods", 500},      {kNomad, "get", "jwks.json", 403},
+      {kNomad, "get", "jwks.json", 404},      {kNomad, "get", "agent", 403},
+      {kNomad, "get", "node-pool", 403},      {kNomad, "get", "node-pool", 404}};
   const Values policy = {{"data_disks", "1Gi@harvester-longhorn"},
                          {"priority_class", "system-node-critical"},
                          {"node_pool", "default"}};
@@ -309,13 +303,7 @@ TEST(CheckCommand, fails_for_each_read_that_is_refused_though_the_right_is_grant
     for (const int status : {403, 404, 500}) {
       const Refused refused = {system, verb, resource, status};
       CheckedPool world(policy);
-      world.cluster().SetFaultHook([&refused](const simulator::RequestInfo& request) {
-        const bool is_it = request.system == std::get<0>(refused) &&
-                           request.verb == std::get<1>(refused) &&
-                           request.resource == std::get<2>(refused);
-        return is_it ? simulator::Fault::Answer(std::get<3>(refused), "no")
-                     : simulator::Fault::None();
-      });
+      world.Answer(verb, resource, status, "no", system);
       EXPECT_EQ(world.Check(), may_fail.contains(refused) ? 0 : 1)
           << verb << " " << resource << " " << status << "\n"
           << world.out();
@@ -337,36 +325,40 @@ TEST(CheckCommand, L10_warns_of_a_paused_pool_and_tells_how_to_resume_it) {
   const auto pause = [](const std::string& value) {
     CheckedPool world;
     PutPause(world, value);
-    const std::vector<json> warned = world.Lines("warn");
-    if (warned.empty()) return std::string();
-    EXPECT_EQ(warned.size(), 1U) << world.out();
-    EXPECT_EQ(warned[0]["id"], "pool.paused");
-    EXPECT_EQ(warned[0]["cure"], "nomad-harvester resume, with the options of this command");
-    return warned[0]["subject"].get<std::string>() + ": " + warned[0]["text"].get<std::string>();
+    return world.Lines("warn");
   };
-  EXPECT_THAT(pause("true"), StartsWith("pool nomad/web: it is paused until somebody resumes it, "
-                                        "by the annotation nomad-harvester-autoscaler/paused"));
+  constexpr char kCure[] = " -> nomad-harvester resume, with the options of this command";
+  EXPECT_THAT(
+      pause("true"),
+      ElementsAre(AllOf(StartsWith("pool.paused pool nomad/web: it is paused until somebody "
+                                   "resumes it, by the annotation "
+                                   "nomad-harvester-autoscaler/paused"),
+                        EndsWith("no removal goes on" + std::string(kCure)))));
   EXPECT_THAT(pause("2100-01-01T06:00:00Z"),
-              StartsWith("pool nomad/web: it is paused until 2100-01-01T06:00:00Z, by"));
-  EXPECT_EQ(pause("2001-01-01T06:00:00Z"), "") << "it is over";
-  EXPECT_EQ(pause("false"), "");
+              ElementsAre(HasSubstr(": it is paused until 2100-01-01T06:00:00Z, by")));
+  EXPECT_THAT(pause("tomorrow"),
+              ElementsAre(AllOf(HasSubstr("until somebody resumes it"),
+                                HasSubstr("/paused = \"tomorrow\" is neither true, false nor"),
+                                EndsWith("counts as true" + std::string(kCure)))));
+  EXPECT_THAT(pause("2001-01-01T06:00:00Z"), IsEmpty()) << "it is over";
+  EXPECT_THAT(pause("false"), IsEmpty());
 }
 
 TEST(CheckCommand, of_the_pool_blames_the_system_that_could_not_be_read) {
   const auto why = [](const std::string& refused) {
     CheckedPool world;
-    world.cluster().SetFaultHook([&refused](const simulator::RequestInfo& request) {
-      return request.resource == refused && request.verb == "list" ? simulator::Fault::Answer(403)
-                                                                   : simulator::Fault::None();
-    });
-    std::set<std::string> texts;
-    for (const json& line : world.Lines("skipped")) {
-      if (line["id"].get<std::string>().starts_with("pool.")) texts.insert(line["text"]);
+    for (const auto system : {simulator::System::kHarvester, simulator::System::kNomad}) {
+      world.Answer("list", refused, 403, "", system);
     }
-    return texts;
+    std::vector<std::string> lines = world.Lines("skipped");
+    std::erase_if(lines, [](const std::string& line) { return !line.starts_with("pool."); });
+    return lines;
   };
-  EXPECT_THAT(why("nodes"), ElementsAre("Nomad could not be read"));
-  EXPECT_THAT(why("virtualmachines"), ElementsAre("the pool's VMs could not be read"));
+  EXPECT_THAT(why("nodes"),
+              AllOf(Not(IsEmpty()), testing::Each(HasSubstr(": Nomad could not be read ->"))));
+  EXPECT_THAT(
+      why("virtualmachines"),
+      AllOf(Not(IsEmpty()), testing::Each(HasSubstr(": the pool's VMs could not be read ->"))));
 }
 
 TEST(CheckCommand, L10_a_pause_ends_by_the_time_of_the_api_server) {
@@ -502,13 +494,12 @@ class CheckOfFiles : public testing::Test {
     const auto files = ReadOperatorFiles(given);
     EXPECT_TRUE(files.ok()) << files.status();
     CheckedPool world({}, NewestNomad(), *files);
-    std::vector<std::string> texts;
-    for (const json& line : world.Lines("fail")) {
-      EXPECT_EQ(line["id"], "policy.pool");
-      EXPECT_THAT(line["cure"].get<std::string>(), HasSubstr("set enabled = false"));
-      texts.push_back(line["subject"].get<std::string>() + ": " + line["text"].get<std::string>());
+    std::vector<std::string> lines = world.Lines("fail");
+    for (std::string& line : lines) {
+      EXPECT_THAT(line, ContainsRegex("^policy.pool .* -> .*set enabled = false"));
+      line = line.substr(0, line.find(" -> ")).substr(line.find(' ') + 1);
     }
-    return texts;
+    return lines;
   }
 
   const support::ScopedTempDir dir_;
@@ -576,24 +567,15 @@ TEST_F(CheckOfFiles, L11_two_targets_with_one_kubeconfig_are_of_one_harvester) {
 TEST(CheckCommand, C15_a_nomad_that_does_not_tell_its_keys_may_be_the_pools) {
   CheckedPool world;
   ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(1, simulator::kFirstNomadKey)));
-  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
-    return request.resource == "jwks.json" ? simulator::Fault::Answer(403, "no")
-                                           : simulator::Fault::None();
-  });
-  const std::vector<json> failed = world.Lines("fail");
-  ASSERT_EQ(failed.size(), 1U) << world.out();
-  EXPECT_THAT(failed[0]["text"].get<std::string>(),
-              HasSubstr("this one does not tell its keys: let /.well-known/jwks.json through"));
+  world.Answer("get", "jwks.json", 403, "no", simulator::System::kNomad);
+  EXPECT_THAT(world.Lines("fail"),
+              ElementsAre(HasSubstr(
+                  "this one does not tell its keys: let /.well-known/jwks.json through")));
 }
 
 TEST(CheckCommand, an_error_of_the_system_itself_is_no_wrong_address) {
   CheckedPool world;
-  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
-    const bool is_nomads =
-        request.system == simulator::System::kNomad && request.resource == "nodes";
-    return is_nomads ? simulator::Fault::Answer(500, "No cluster leader")
-                     : simulator::Fault::None();
-  });
+  world.Answer("", "nodes", 500, "No cluster leader", simulator::System::kNomad);
   EXPECT_THAT(world.Ids("fail"), ElementsAre("nomad.address"));
   EXPECT_THAT(world.out(), AllOf(HasSubstr("No cluster leader"), HasSubstr("nomad server members"),
                                  Not(HasSubstr("another server"))));
@@ -620,30 +602,30 @@ TEST(CheckCommand, writes_nothing_but_reviews_and_the_dry_run) {
   EXPECT_THAT(world.out(), Not(HasSubstr("secret-of")));
 }
 
-struct BrokenPrecondition {
+using simulator::Cluster;
+
+// A precondition.
+struct Broken {
   std::string name;
-  Values values{};
-  std::function<void(simulator::Cluster&)> breaks = nullptr;
-  std::string id;  // of the only line that fails
+  Values values;
+  std::function<void(Cluster&)> breaks;  // null: the values do
+  std::string id;                        // of the only line that fails
   std::string object;
   std::string cure;
 };
 
-void PrintTo(const BrokenPrecondition& broken, std::ostream* out) { *out << broken.name; }
+void PrintTo(const Broken& broken, std::ostream* out) { *out << broken.name; }
 
-class CheckFails : public testing::TestWithParam<BrokenPrecondition> {};
+class CheckFails : public testing::TestWithParam<Broken> {};
 
 TEST_P(CheckFails, with_one_line_that_names_object_and_cure) {
-  const BrokenPrecondition& broken = GetParam();
+  const Broken& broken = GetParam();
   CheckedPool world(broken.values);
   if (broken.breaks) broken.breaks(world.cluster());
   EXPECT_EQ(world.Check(), 1);
-  const std::vector<json> failed = world.Lines("fail");
-  ASSERT_EQ(failed.size(), 1U) << world.out();
-  EXPECT_EQ(failed[0]["id"], broken.id);
-  EXPECT_THAT(failed[0]["subject"].get<std::string>() + ": " + failed[0]["text"].get<std::string>(),
-              HasSubstr(broken.object));
-  EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr(broken.cure));
+  EXPECT_THAT(world.Lines("fail"),
+              ElementsAre(AllOf(StartsWith(broken.id + " "), HasSubstr(broken.object),
+                                ContainsRegex(" -> .*"), HasSubstr(broken.cure))));
   EXPECT_FALSE(json::parse(world.out())["ok"].get<bool>());
   EXPECT_EQ(world.cluster().EffectCount(), 0);
 }
@@ -659,154 +641,157 @@ json Quota(const char* hard, const char* used) {
 INSTANTIATE_TEST_SUITE_P(
     EachPrecondition, CheckFails,
     testing::Values(
-        BrokenPrecondition{.name = "no_namespace",
-                           .values = {{"namespace", "nowhere"}},
-                           .id = "harvester.namespace",
-                           .object = "namespace nowhere: it does not exist",
-                           .cure = "kubectl create namespace nowhere"},
-        BrokenPrecondition{
-            .name = "no_namespace_that_may_be_read",
-            .values = {{"namespace", "nowhere"}},
-            .breaks = [](simulator::Cluster& cluster) { cluster.Forbid("get", "namespaces"); },
-            .id = "harvester.namespace",
-            .object = "namespace nowhere: it does not exist",
-            .cure = "kubectl create namespace nowhere"},
-        BrokenPrecondition{.name = "no_image",
-                           .values = {{"image", "default/none"}},
-                           .id = "harvester.image",
-                           .object = "image default/none: image: ",
-                           .cure = "correct the key image"},
-        BrokenPrecondition{.name = "an_image_that_is_not_imported",
-                           .breaks =
-                               [](simulator::Cluster& cluster) {
-                                 cluster.SetImageReady("default/ubuntu-24.04", false);
-                               },
-                           .id = "harvester.image",
-                           .object = "image default/ubuntu-24.04: ",
-                           .cure = "wait for its import"},
-        BrokenPrecondition{.name = "an_image_that_may_not_be_read",
-                           .breaks =
-                               [](simulator::Cluster& cluster) {
-                                 cluster.Forbid("get", "virtualmachineimages");
-                                 cluster.Forbid("list", "virtualmachineimages");
-                               },
-                           .id = "harvester.image",
-                           .object = "the token may not read it",
-                           .cure = "grant get and list on virtualmachineimages"},
-        BrokenPrecondition{.name = "no_network",
-                           .values = {{"networks", "default/none"}},
-                           .id = "harvester.networks",
-                           .object = "networks default/none: ",
-                           .cure = "correct the key networks"},
-        BrokenPrecondition{.name = "no_key_pair",
-                           .values = {{"ssh_keys", "default/none"}},
-                           .id = "harvester.ssh_keys",
-                           .object = "key pairs default/none: ",
-                           .cure = "correct the key ssh_keys"},
-        BrokenPrecondition{.name = "no_storage_class",
-                           .values = {{"data_disks", "1Gi@none"}},
-                           .id = "harvester.storage_classes",
-                           .object = "none",
-                           .cure = "create it"},
-        BrokenPrecondition{.name = "no_priority_class",
-                           .values = {{"priority_class", "none"}},
-                           .id = "harvester.priority_class",
-                           .object = "priority class none: ",
-                           .cure = "create it"},
-        BrokenPrecondition{.name = "no_template",
-                           .values = {{"vm_template", "default/none"}},
-                           .id = "harvester.vm_template",
-                           .object = "VM template default/none: ",
-                           .cure = "virtualmachinetemplates"},
-        BrokenPrecondition{.name = "no_file_of_user_data",
-                           .values = {{"user_data_file", "/nowhere/cloud-init.yaml"}},
-                           .id = "harvester.templates",
-                           .object = "/nowhere/cloud-init.yaml",
-                           .cure = "where the agent runs"},
-        BrokenPrecondition{.name = "no_device",
-                           .values = {{"host_devices", "nvidia.com/none"}},
-                           .id = "harvester.devices",
-                           .object = "no host offers 1 of nvidia.com/none",
-                           .cure = "enable the device"},
-        BrokenPrecondition{.name = "a_webhook_that_refuses",
-                           .breaks =
-                               [](simulator::Cluster& cluster) {
-                                 cluster.SetQuotaExceeded("the namespace is full");
-                               },
-                           .id = "harvester.dry_run",
-                           .object = "the namespace is full",
-                           .cure = "change what Harvester names"},
-        BrokenPrecondition{
-            .name = "an_admission_webhook_that_answers_403",
-            .breaks =
-                [](simulator::Cluster& cluster) {
-                  cluster.SetFaultHook([](const simulator::RequestInfo& request) {
-                    const bool creates =
-                        request.resource == "virtualmachines" && request.verb == "try";
-                    return creates ? simulator::Fault::Answer(
-                                         403,
-                                         R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"
+        Broken{"no_namespace",
+               {{"namespace", "nowhere"}},
+               nullptr,
+               "harvester.namespace",
+               "namespace nowhere: it does not exist",
+               "kubectl create namespace nowhere"},
+        Broken{"no_namespace_that_may_be_read",
+               {{"namespace", "nowhere"}},
+               [](Cluster& cluster) { cluster.Forbid("get", "namespaces"); },
+               "harvester.namespace",
+               "namespace nowhere: it does not exist",
+               "kubectl create namespace nowhere"},
+        Broken{"no_image",
+               {{"image", "default/none"}},
+               nullptr,
+               "harvester.image",
+               "image default/none: image: ",
+               "correct the key image"},
+        Broken{"an_image_that_is_not_imported",
+               {},
+               [](Cluster& cluster) { cluster.SetImageReady("default/ubuntu-24.04", false); },
+               "harvester.image",
+               "image default/ubuntu-24.04: ",
+               "wait for its import"},
+        Broken{"an_image_that_may_not_be_read",
+               {},
+               [](Cluster& cluster) {
+                 cluster.Forbid("get", "virtualmachineimages");
+                 cluster.Forbid("list", "virtualmachineimages");
+               },
+               "harvester.image",
+               "the token may not read it",
+               "grant get and list on virtualmachineimages"},
+        Broken{"no_network",
+               {{"networks", "default/none"}},
+               nullptr,
+               "harvester.networks",
+               "networks default/none: ",
+               "correct the key networks"},
+        Broken{"no_key_pair",
+               {{"ssh_keys", "default/none"}},
+               nullptr,
+               "harvester.ssh_keys",
+               "key pairs default/none: ",
+               "correct the key ssh_keys"},
+        Broken{"no_storage_class",
+               {{"data_disks", "1Gi@none"}},
+               nullptr,
+               "harvester.storage_classes",
+               "none",
+               "create it"},
+        Broken{"no_priority_class",
+               {{"priority_class", "none"}},
+               nullptr,
+               "harvester.priority_class",
+               "priority class none: ",
+               "create it"},
+        Broken{"no_template",
+               {{"vm_template", "default/none"}},
+               nullptr,
+               "harvester.vm_template",
+               "VM template default/none: ",
+               "virtualmachinetemplates"},
+        Broken{"no_file_of_user_data",
+               {{"user_data_file", "/nowhere/cloud-init.yaml"}},
+               nullptr,
+               "harvester.templates",
+               "/nowhere/cloud-init.yaml",
+               "where the agent runs"},
+        Broken{"no_device",
+               {{"host_devices", "nvidia.com/none"}},
+               nullptr,
+               "harvester.devices",
+               "no host offers 1 of nvidia.com/none",
+               "enable the device"},
+        Broken{"a_webhook_that_refuses",
+               {},
+               [](Cluster& cluster) { cluster.SetQuotaExceeded("the namespace is full"); },
+               "harvester.dry_run",
+               "the namespace is full",
+               "change what Harvester names"},
+        Broken{"an_admission_webhook_that_answers_403",
+               {},
+               [](Cluster& cluster) {
+                 cluster.SetFaultHook([](const simulator::RequestInfo& request) {
+                   const bool creates =
+                       request.resource == "virtualmachines" && request.verb == "try";
+                   return creates
+                              ? simulator::Fault::Answer(
+                                    403, R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"
                                          R"("reason":"Forbidden","code":403,"message":)"
                                          R"("admission webhook \"policy.example\" denied the )"
                                          R"(request: label team is missing"})")
-                                   : simulator::Fault::None();
-                  });
-                },
-            .id = "harvester.dry_run",
-            .object = "label team is missing",
-            .cure = "change what Harvester names"},
-        BrokenPrecondition{.name = "user_data_with_a_misspelt_header",
-                           .values = {{"user_data", "#cloudconfig\nhostname: x\n"}},
-                           .id = "harvester.templates",
-                           .object = "user_data: cloud-init does not run it",
-                           .cure = "where the agent runs"},
-        BrokenPrecondition{
-            .name = "no_room",
-            .breaks = [](simulator::Cluster& cluster) { cluster.PutObject(Quota("4", "4")); },
-            .id = "harvester.quota",
-            .object = "room for 0 more VMs",
-            .cure = "raise the quota"},
-        BrokenPrecondition{.name = "no_host_that_could_hold_a_vm",
-                           .breaks =
-                               [](simulator::Cluster& cluster) {
-                                 cluster.PutObject(support::HostWith("harvester-1", "512Mi"));
-                               },
-                           .id = "harvester.room",
-                           .object = "no host could hold a VM, even if it were empty: host "
-                                     "harvester-1 has 512 MiB of memory",
-                           .cure = "lower what a VM asks for"},
-        BrokenPrecondition{
-            .name = "no_node_write",
-            .breaks = [](simulator::Cluster& cluster) { cluster.DenyNodeWrite(true); },
-            .id = "nomad.rights.node_write",
-            .object = "node:write: ",
-            .cure = "node { policy = \"write\" }"},
-        BrokenPrecondition{.name = "no_read_job",
-                           .breaks = [](simulator::Cluster& cluster) { cluster.DenyReadJob(true); },
-                           .id = "nomad.rights.read_job",
-                           .object = "least_busy refuses",
-                           .cure = "read-job"},
-        BrokenPrecondition{
-            .name = "no_list_jobs",
-            .values = {{"scale_in_fit", "require"}},
-            .breaks = [](simulator::Cluster& cluster) { cluster.DenyListJobs(true); },
-            .id = "nomad.rights.list_jobs",
-            .object = "list-jobs: the token's policies do not grant it for every namespace: "
-                      "scale_in_fit \"require\" refuses",
-            .cure = "[\"read-job\", \"list-jobs\"]"},
-        BrokenPrecondition{
-            .name = "harvester_is_out_of_reach",
-            .breaks = [](simulator::Cluster& cluster) { cluster.SetHarvesterReachable(false); },
-            .id = "harvester.address",
-            .object = "Harvester's URL: http://127.0.0.1:6443: ",
-            .cure = "correct harvester_url"},
-        BrokenPrecondition{
-            .name = "nomad_is_out_of_reach",
-            .breaks = [](simulator::Cluster& cluster) { cluster.SetNomadReachable(false); },
-            .id = "nomad.address",
-            .object = "Nomad's address: http://127.0.0.1:4646: ",
-            .cure = "correct nomad_address"}),
-    [](const testing::TestParamInfo<BrokenPrecondition>& row) { return row.param.name; });
+                              : simulator::Fault::None();
+                 });
+               },
+               "harvester.dry_run",
+               "label team is missing",
+               "change what Harvester names"},
+        Broken{"user_data_with_a_misspelt_header",
+               {{"user_data", "#cloudconfig\nhostname: x\n"}},
+               nullptr,
+               "harvester.templates",
+               "user_data: cloud-init does not run it",
+               "where the agent runs"},
+        Broken{"no_room",
+               {},
+               [](Cluster& cluster) { cluster.PutObject(Quota("4", "4")); },
+               "harvester.quota",
+               "room for 0 more VMs",
+               "raise the quota"},
+        Broken{
+            "no_host_that_could_hold_a_vm",
+            {},
+            [](Cluster& cluster) { cluster.PutObject(support::HostWith("harvester-1", "512Mi")); },
+            "harvester.room",
+            "no host could hold a VM, even if it were empty: host "
+            "harvester-1 has 512 MiB of memory",
+            "lower what a VM asks for"},
+        Broken{"no_node_write",
+               {},
+               [](Cluster& cluster) { cluster.DenyNodeWrite(true); },
+               "nomad.rights.node_write",
+               "node:write: ",
+               "node { policy = \"write\" }"},
+        Broken{"no_read_job",
+               {},
+               [](Cluster& cluster) { cluster.DenyReadJob(true); },
+               "nomad.rights.read_job",
+               "least_busy refuses",
+               "read-job"},
+        Broken{"no_list_jobs",
+               {{"scale_in_fit", "require"}},
+               [](Cluster& cluster) { cluster.DenyListJobs(true); },
+               "nomad.rights.list_jobs",
+               "list-jobs: the token's policies do not grant it for every namespace: "
+               "scale_in_fit \"require\" refuses",
+               "[\"read-job\", \"list-jobs\"]"},
+        Broken{"harvester_is_out_of_reach",
+               {},
+               [](Cluster& cluster) { cluster.SetHarvesterReachable(false); },
+               "harvester.address",
+               "Harvester's URL: http://127.0.0.1:6443: ",
+               "correct harvester_url"},
+        Broken{"nomad_is_out_of_reach",
+               {},
+               [](Cluster& cluster) { cluster.SetNomadReachable(false); },
+               "nomad.address",
+               "Nomad's address: http://127.0.0.1:4646: ",
+               "correct nomad_address"}),
+    [](const testing::TestParamInfo<Broken>& row) { return row.param.name; });
 
 simulator::Options WithTokens(const std::string& kube, const std::string& nomad) {
   simulator::Options options = NewestNomad();
@@ -1083,14 +1068,13 @@ TEST(CheckCommand, warns_if_the_query_of_another_policy_may_count_the_same_nodes
     CheckedPool world(
         {{"node_selector_strategy", "empty_ignore_system"}}, NewestNomad(),
         {.queries = {DemandQuery("nodes-needed node_class=web")}, .other_queries = {other}});
-    std::vector<std::string> texts;
-    for (const json& line : world.Lines("warn")) texts.push_back(line["text"]);
-    return texts;
+    return world.Lines("warn");
   };
-  EXPECT_THAT(same_nodes("nodes-needed node_class=web datacenter=dc1"),
-              ElementsAre("its query (web.hcl:9:5) and that of check \"load\" of policy \"batch\" "
-                          "(batch.hcl:8:5) may count the same nodes: both pools then grow for one "
-                          "job"));
+  EXPECT_THAT(
+      same_nodes("nodes-needed node_class=web datacenter=dc1"),
+      ElementsAre(HasSubstr(
+          ": its query (web.hcl:9:5) and that of check \"load\" of policy \"batch\" "
+          "(batch.hcl:8:5) may count the same nodes: both pools then grow for one job ->")));
   EXPECT_THAT(same_nodes("nodes-needed node_class=batch"), IsEmpty());
 }
 
@@ -1274,12 +1258,11 @@ TEST(CheckCommand, C2_warns_of_secrets_in_the_namespace_that_are_no_pools) {
   put("web-a-cloudinit", {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}});
   EXPECT_THAT(world.Lines("warn"), IsEmpty());
   put("database-password", json::object());
-  const std::vector<json> warned = world.Lines("warn");
-  ASSERT_EQ(warned.size(), 1U);
-  EXPECT_EQ(warned[0]["id"], "harvester.namespace");
-  EXPECT_THAT(warned[0].dump(), AllOf(HasSubstr("such as database-password"),
-                                      HasSubstr("use every ServiceAccount here"),
-                                      HasSubstr("a namespace that has nothing else")));
+  EXPECT_THAT(
+      world.Lines("warn"),
+      ElementsAre(AllOf(StartsWith("harvester.namespace "), HasSubstr("such as database-password"),
+                        HasSubstr("use every ServiceAccount here"),
+                        HasSubstr("a namespace that has nothing else"))));
 }
 
 TEST(CheckCommand, calls_unknown_what_the_token_may_not_read) {
@@ -1301,34 +1284,39 @@ TEST(CheckCommand, calls_unknown_what_the_token_may_not_read) {
 TEST(CheckCommand, does_not_know_whether_vms_can_migrate_without_the_list_of_hosts) {
   CheckedPool world;
   world.cluster().Forbid("list", "nodes");
-  EXPECT_THAT(world.Ids("unknown"), testing::Contains("harvester.upgrade"));
-  EXPECT_THAT(world.out(), HasSubstr("the token may not list nodes"));
+  EXPECT_THAT(
+      world.Lines("unknown"),
+      Contains(ContainsRegex("^harvester.upgrade .*known: the token may not list nodes ->")));
 }
 
 TEST(CheckCommand, C2_says_how_many_more_vms_fit_on_the_hosts) {
   CheckedPool world;
-  const auto room = [&](const std::string& outcome) -> std::string {
-    for (const json& line : world.Lines(outcome)) {
-      if (line["id"] == "harvester.room") return line["text"];
-    }
-    return "no such line";
+  const auto says = [](const std::string& text) {
+    return Contains(StartsWith("harvester.room room on the hosts: " + text));
   };
   world.cluster().PutObject(support::HostWith("harvester-1", "4Gi"));
-  EXPECT_THAT(room("pass"), StartsWith("there is room for 3 more VMs: host harvester-1 has "));
+  EXPECT_THAT(world.Lines("pass"), says("there is room for 3 more VMs: host harvester-1 has "));
+  json vm = VmMadeAt(1, simulator::kFirstNomadKey);
+  ASSERT_TRUE(world.cluster().PutObject(vm));
+  EXPECT_THAT(world.Lines("pass"), says("there is room for 2 more VMs: host harvester-1 has "))
+      << "a VM that is to run has no host yet";
+  vm["spec"]["runStrategy"] = "Halted";
+  ASSERT_TRUE(world.cluster().PutObject(vm));
+  EXPECT_THAT(world.Lines("pass"), says("there is room for 3 more VMs: "));
   world.cluster().PutObject(support::HostWith("harvester-1", "1Gi"));
-  EXPECT_THAT(room("warn"), StartsWith("there is room for no more VM: host harvester-1 has 1 GiB"));
+  EXPECT_THAT(world.Lines("warn"),
+              says("there is room for no more VM: host harvester-1 has 1 GiB"));
   world.cluster().Forbid("list", "pods", /*cluster_wide=*/true);
-  EXPECT_THAT(room("unknown"), HasSubstr("may not list the hosts and the pods of the cluster"));
+  EXPECT_THAT(world.Lines("unknown"),
+              says("the token may not list the hosts and the pods of the "));
   EXPECT_THAT(world.Ids("warn"), IsEmpty()) << "the right is optional";
   EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
 
 TEST(CheckCommand, files_a_root_disk_that_is_too_small_under_the_image) {
   CheckedPool world(Values{{"disk_size", "1Mi"}});
-  const std::vector<json> failed = world.Lines("fail");
-  ASSERT_EQ(failed.size(), 1U) << world.out();
-  EXPECT_EQ(failed[0]["id"], "harvester.image");
-  EXPECT_THAT(failed[0]["text"].get<std::string>(), HasSubstr("disk_size 1Mi is smaller than"));
+  EXPECT_THAT(world.Lines("fail"),
+              ElementsAre(ContainsRegex("^harvester.image .*disk_size 1Mi is smaller than")));
 }
 
 TEST(CheckCommand, tells_what_keeps_vms_on_their_host) {
@@ -1336,12 +1324,11 @@ TEST(CheckCommand, tells_what_keeps_vms_on_their_host) {
                      {"availability_zones", "a"},
                      {"node_selector", "disk=fast"},
                      {"host_spread", "required"}});
-  const std::vector<json> warned = world.Lines("warn");
-  ASSERT_EQ(warned.size(), 1U) << world.out();
-  EXPECT_EQ(warned[0]["id"], "harvester.upgrade");
-  EXPECT_THAT(warned[0]["text"].get<std::string>(),
-              AllOf(HasSubstr(":rwo"), HasSubstr("zone a has no second host"),
-                    HasSubstr("node_selector fits no second host"), HasSubstr("host_spread")));
+  EXPECT_THAT(
+      world.Lines("warn"),
+      ElementsAre(AllOf(StartsWith("harvester.upgrade "), HasSubstr(":rwo"),
+                        HasSubstr("zone a has no second host"),
+                        HasSubstr("node_selector fits no second host"), HasSubstr("host_spread"))));
 }
 
 TEST(CheckCommand, wants_a_second_host_that_the_node_selector_fits) {
@@ -1351,12 +1338,6 @@ TEST(CheckCommand, wants_a_second_host_that_the_node_selector_fits) {
     CheckedPool world({{"node_selector", "topology.kubernetes.io/zone=a"}}, options);
     EXPECT_THAT(world.Ids(outcome), testing::Contains("harvester.upgrade")) << world.out();
   }
-}
-
-TEST(CheckCommand, fails_if_quotas_cannot_be_read_for_another_reason_than_a_missing_right) {
-  CheckedPool world;
-  world.cluster().Refuse({.resource = "resourcequotas", .kind = simulator::Refusal::kUnavailable});
-  EXPECT_THAT(world.Ids("fail"), testing::Contains("harvester.quota")) << world.out();
 }
 
 TEST(CheckCommand, C13_tells_of_a_policy_that_changes_nothing) {
@@ -1421,12 +1402,10 @@ TEST(CheckCommand, C17_tells_of_a_driver_that_no_node_of_the_pool_has) {
   EXPECT_THAT(other.Ids("unknown"), testing::Contains("pool.ready_drivers"))
       << "a driver that is not known may exist";
   world.cluster().AddForeignNode({.name = "web-1", .node_class = "web"});
-  const std::vector<json> failed = world.Lines("fail");
-  ASSERT_EQ(failed.size(), 1U) << world.out();
-  EXPECT_EQ(failed[0]["id"], "pool.ready_drivers");
-  EXPECT_EQ(failed[0]["text"],
-            "dokcer: no node of the pool has it; they have docker, exec: no new VM would become "
-            "ready");
+  EXPECT_THAT(world.Lines("fail"),
+              ElementsAre(AllOf(StartsWith("pool.ready_drivers "),
+                                HasSubstr(": dokcer: no node of the pool has it; they have docker, "
+                                          "exec: no new VM would become ready ->"))));
 }
 
 TEST(CheckCommand, C17_a_driver_that_no_node_has_detected_fails) {
@@ -1439,17 +1418,13 @@ TEST(CheckCommand, C17_a_driver_that_no_node_has_detected_fails) {
 }
 
 TEST(CheckCommand, tells_of_clocks_that_differ) {
-  CheckedPool world;
-  world.cluster().SetClockSkews({std::chrono::minutes(5)});
-  EXPECT_THAT(world.Ids("warn"), ElementsAre("clocks"));
-  EXPECT_THAT(world.out(), HasSubstr("Harvester is 5m0s ahead"));
-}
-
-TEST(CheckCommand, tells_of_clocks_that_are_behind) {
-  CheckedPool world;
-  world.cluster().SetClockSkews({-std::chrono::minutes(5)});
-  EXPECT_THAT(world.Ids("warn"), ElementsAre("clocks"));
-  EXPECT_THAT(world.out(), HasSubstr("Harvester is 5m0s behind"));
+  for (const auto& [minutes, side] : {std::pair(5, "ahead"), std::pair(-5, "behind")}) {
+    CheckedPool world;
+    world.cluster().SetClockSkews({std::chrono::minutes(minutes)});
+    EXPECT_THAT(world.Lines("warn"),
+                ElementsAre(AllOf(StartsWith("clocks "),
+                                  HasSubstr("Harvester is 5m0s " + std::string(side)))));
+  }
 }
 
 TEST(CheckCommand, goes_by_the_oldest_server_of_its_own_region) {

@@ -93,6 +93,11 @@ class MaintenanceCommands : public OperatorTest {
     }
     return scaled;
   }
+  // Scales the pool to one VM, and returns its name.
+  std::string MakeVm() {
+    EXPECT_TRUE(Scale(1).ok());
+    return cluster_.Vms().at(0)["metadata"]["name"];
+  }
   // The plugin is killed after it has started to drain its only VM. Returns the VM's name.
   std::string DieDraining(bool for_ever = false) {
     EXPECT_TRUE(Scale(1).ok());
@@ -132,6 +137,24 @@ class MaintenanceCommands : public OperatorTest {
         Question());
   }
 
+  int Replace(const ReplaceArguments& arguments) {
+    return Call("replace", [&](const CommandRun& run) { return ReplaceVms(run, arguments); });
+  }
+  int Evacuate(const EvacuateArguments& arguments) {
+    return Call("evacuate", [&](const CommandRun& run) { return EvacuateHost(run, arguments); });
+  }
+  std::string Check() {
+    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
+    return out_.str();
+  }
+  // The last output, for a program.
+  nlohmann::json Document() const { return nlohmann::json::parse(out_.str(), nullptr, false); }
+  // Why the VM is to be replaced; empty: nobody has asked for it.
+  std::string RequestOf(const std::string& vm) const {
+    return cluster_.Vm(vm)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace",
+                                                            "");
+  }
+
   std::string vm_;  // of status
   bool watch_ = false;
   // Of gc's question.
@@ -147,7 +170,7 @@ TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      yes\n"), HasSubstr("Count:      2\n"),
                                 Not(HasSubstr("Unlinked:"))));
   EXPECT_EQ(Status("json"), 0);
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["count"], 2);
+  EXPECT_EQ(Document()["count"], 2);
 }
 
 TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_trouble_and_names_the_pools) {
@@ -164,7 +187,7 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_trouble_and_names
   vm_ = "";
   settings_.policy->pool = "wbe";
   EXPECT_EQ(Status("json"), 4);
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["ready"], true) << "as Status tells the agent";
+  EXPECT_EQ(Document()["ready"], true) << "as Status tells the agent";
   EXPECT_EQ(Status(), 4);
   const std::string note = " in namespace nomad; pools here: web\n";
   EXPECT_THAT(out_.str(), HasSubstr(note));
@@ -240,7 +263,7 @@ TEST_F(MaintenanceCommands, status_tells_another_namespaces_nodes_from_those_wit
                     ContainsRegex(" stranger +ready, eligible\n")));
   Status("json");
   int foreign = 0;
-  const auto json = nlohmann::json::parse(out_.str());
+  const auto json = Document();
   for (const auto& node : json["unlinked_nodes"]) {
     if (node["foreign"] == true) ++foreign;
   }
@@ -254,7 +277,7 @@ TEST_F(MaintenanceCommands, status_knows_the_uuid_of_a_vm_of_ours_in_capitals) {
   cluster_.AddForeignNode(
       {.name = "renamed", .node_class = "web", .meta = {{"harvester_vm_uuid", capitals}}});
   Status("json");
-  const auto json = nlohmann::json::parse(out_.str());
+  const auto json = Document();
   ASSERT_EQ(json["unlinked_nodes"].size(), 1U);
   EXPECT_EQ(json["unlinked_nodes"][0]["foreign"], false);
 }
@@ -288,7 +311,7 @@ TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
             HasSubstr("\nNode:       " + vm + " ("), HasSubstr("\nMark:       scale-in, "),
             HasSubstr("\nLease:      action "), HasSubstr("\nNext step:  delete the VM: node ")));
   EXPECT_EQ(Status("json"), 4);
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["name"], vm);
+  EXPECT_EQ(Document()["name"], vm);
   EXPECT_EQ(Status("yaml"), 4);
   EXPECT_THAT(out_.str(), StartsWith("name: " + vm + "\n"));
   vm_ = vm.substr(0, vm.size() - 1);
@@ -307,8 +330,7 @@ TEST_F(MaintenanceCommands, T3_status_shows_the_history_of_removed_vms) {
       return ShowStatus(run, {.output = output, .vm = vm_, .history = true});
     });
   };
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string vm = MakeVm();
   EXPECT_EQ(history(), 1);
   EXPECT_THAT(err_.str(),
               AllOf(HasSubstr("pool nomad/web has no history"),
@@ -320,7 +342,7 @@ TEST_F(MaintenanceCommands, T3_status_shows_the_history_of_removed_vms) {
                            "  20.*Z  20.*Z  20.*Z  [a-z0-9]+  v2:[0-9a-f]+  scale-in\n"));
   output = "json";
   EXPECT_EQ(history(), 0) << err_.str();
-  const auto json = nlohmann::json::parse(out_.str());
+  const auto json = Document();
   EXPECT_EQ(json["node_group_name"], "web");
   EXPECT_EQ(json["removed"][0]["name"], vm);
   EXPECT_TRUE(json["removed"][0]["parts"].contains("image"));
@@ -347,8 +369,7 @@ nlohmann::json EventOf(const std::string& vm, int number) {
 }
 
 TEST_F(MaintenanceCommands, status_of_one_vm_ends_with_its_last_events) {
-  ASSERT_TRUE(Scale(1).ok());
-  vm_ = cluster_.Vms().at(0)["metadata"]["name"];
+  vm_ = MakeVm();
   EXPECT_EQ(Status(), 0) << err_.str();
   EXPECT_THAT(out_.str(), ContainsRegex("\nEvent:      [0-9ms]+ ago: Normal ScaleOut: created: "))
       << "the plugin's own";
@@ -367,7 +388,7 @@ TEST_F(MaintenanceCommands, status_of_one_vm_ends_with_its_last_events) {
             HasSubstr(" ago: Warning Reason12: words\n            of several lines\n"),
             ContainsRegex(" Reason20: (.|\n)* Reason21: words\n +of several lines\n$")));
   EXPECT_EQ(Status("json"), 0);
-  const auto json = nlohmann::json::parse(out_.str());
+  const auto json = Document();
   EXPECT_EQ(json["events"].size(), 10U);
   EXPECT_EQ(json["events"][9], (nlohmann::json{{"last", "2026-01-01T00:00:21Z"},
                                                {"type", "Warning"},
@@ -377,8 +398,7 @@ TEST_F(MaintenanceCommands, status_of_one_vm_ends_with_its_last_events) {
 }
 
 TEST_F(MaintenanceCommands, status_of_one_vm_does_without_the_right_to_its_events) {
-  ASSERT_TRUE(Scale(1).ok());
-  vm_ = cluster_.Vms().at(0)["metadata"]["name"];
+  vm_ = MakeVm();
   cluster_.Forbid("list", "events");
   EXPECT_EQ(Status(), 0) << err_.str();
   EXPECT_THAT(out_.str(),
@@ -386,7 +406,7 @@ TEST_F(MaintenanceCommands, status_of_one_vm_does_without_the_right_to_its_event
                                 "events.events.k8s.io in namespace nomad\n"));
   EXPECT_THAT(err_.str(), IsEmpty());
   EXPECT_EQ(Status("json"), 0);
-  EXPECT_TRUE(nlohmann::json::parse(out_.str())["events"].is_null());
+  EXPECT_TRUE(Document()["events"].is_null());
 }
 
 TEST_F(MaintenanceCommands, status_lists_events_only_of_a_vm_that_there_is) {
@@ -404,17 +424,6 @@ TEST_F(MaintenanceCommands, status_lists_events_only_of_a_vm_that_there_is) {
   vm_ = cluster_.Vms().at(0)["metadata"]["name"];
   Status();
   EXPECT_EQ(lists, 1);
-}
-
-TEST_F(MaintenanceCommands, status_that_watches_prints_what_changes_until_it_is_stopped) {
-  ASSERT_TRUE(Scale(1).ok());
-  clock_.After(std::chrono::seconds(5), [&] { cluster_.SetNomadReachable(false); });
-  clock_.After(std::chrono::seconds(30), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
-  watch_ = true;
-  Status("json");
-  const std::string text = out_.str();
-  EXPECT_THAT(text, AllOf(HasSubstr("\"ready\": true"), HasSubstr("\"ready\": false")));
-  EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "it is no terminal";
 }
 
 TEST_F(MaintenanceCommands, status_of_a_pool_that_is_not_ready_is_3_and_says_why) {
@@ -458,11 +467,11 @@ TEST_F(MaintenanceCommands, status_blames_nomad_if_nomad_hangs_and_shows_harvest
 TEST_F(MaintenanceCommands, status_shows_the_hosts_of_vms_while_nomad_cannot_be_read) {
   ASSERT_TRUE(Scale(1).ok());
   Status("json");
-  const auto host = nlohmann::json::parse(out_.str())["vms"][0]["host"];
+  const auto host = Document()["vms"][0]["host"];
   ASSERT_NE(host, "");
   cluster_.SetNomadReachable(false);
   Status("json");
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["vms"][0]["host"], host);
+  EXPECT_EQ(Document()["vms"][0]["host"], host);
 }
 
 TEST_F(MaintenanceCommands, status_waits_for_a_nomad_that_is_slow) {
@@ -503,14 +512,12 @@ TEST_F(MaintenanceCommands, status_tells_a_node_class_that_no_vms_node_has) {
 }
 
 TEST_F(MaintenanceCommands, status_watches_and_piped_shows_a_pool_again_only_if_it_has_changed) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
-  const auto stop = [this] { work_.Cancel(runtime::CancelReason::kShutdown); };
+  const std::string vm = MakeVm();
   const auto protect = [&] {
     cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", "true");
   };
   clock_.After(std::chrono::seconds(61), protect);
-  clock_.After(std::chrono::seconds(121), stop);
+  StopAfter(std::chrono::seconds(121));
   watch_ = true;
   EXPECT_EQ(Status(), 0);
   const std::string text = out_.str();
@@ -527,7 +534,7 @@ TEST_F(MaintenanceCommands, status_watches_and_tells_the_same_error_once) {
   ASSERT_TRUE(Scale(1).ok());
   cluster_.SetHarvesterReachable(false);
   clock_.After(std::chrono::minutes(3), [this] { cluster_.SetHarvesterReachable(true); });
-  clock_.After(std::chrono::minutes(5), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  StopAfter(std::chrono::minutes(5));
   watch_ = true;
   EXPECT_EQ(Status(), 0);
   EXPECT_EQ(
@@ -541,7 +548,7 @@ TEST_F(MaintenanceCommands, status_watches_and_shows_the_pool_again_when_an_erro
   ASSERT_TRUE(Scale(1).ok());
   clock_.After(std::chrono::seconds(30), [this] { cluster_.SetHarvesterReachable(false); });
   clock_.After(std::chrono::minutes(2), [this] { cluster_.SetHarvesterReachable(true); });
-  clock_.After(std::chrono::minutes(4), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  StopAfter(std::chrono::minutes(4));
   watch_ = true;
   EXPECT_EQ(Status(), 0);
   const std::string text = out_.str();
@@ -550,7 +557,7 @@ TEST_F(MaintenanceCommands, status_watches_and_shows_the_pool_again_when_an_erro
 
 TEST_F(MaintenanceCommands, status_watches_on_the_alternate_screen_and_leaves_what_it_saw_last) {
   ASSERT_TRUE(Scale(1).ok());
-  clock_.After(std::chrono::seconds(3), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  StopAfter(std::chrono::seconds(3));
   watch_ = true;
   terminal_.redraws = true;
   EXPECT_EQ(Status(), 0);
@@ -563,7 +570,7 @@ TEST_F(MaintenanceCommands, status_watches_on_the_alternate_screen_and_leaves_wh
 
 TEST_F(MaintenanceCommands, status_watches_on_a_low_terminal_and_says_how_much_is_not_shown) {
   ASSERT_TRUE(Scale(3).ok());
-  clock_.After(std::chrono::seconds(1), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  StopAfter(std::chrono::seconds(1));
   watch_ = true;
   terminal_.redraws = true;
   terminal_.height = 6;
@@ -576,8 +583,7 @@ TEST_F(MaintenanceCommands, status_watches_on_a_low_terminal_and_says_how_much_i
 TEST_F(MaintenanceCommands, status_watches_and_shows_an_error_above_what_was_seen_before_it) {
   ASSERT_TRUE(Scale(1).ok());
   clock_.After(std::chrono::seconds(1), [this] { cluster_.SetHarvesterReachable(false); });
-  clock_.After(std::chrono::seconds(60),
-               [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  StopAfter(std::chrono::seconds(60));
   watch_ = true;
   terminal_.redraws = true;
   EXPECT_EQ(Status(), 1);
@@ -619,7 +625,7 @@ TEST_F(MaintenanceCommands, C15_adopt_gives_the_pool_to_a_nomad_that_was_rebuilt
   EXPECT_THAT(out_.str(),
               HasSubstr(std::string("its Lease: recorded keys ") + simulator::kFirstNomadKey));
   EXPECT_EQ(Adopt(/*dry_run=*/true, "json"), 0);
-  const auto document = nlohmann::json::parse(out_.str());
+  const auto document = Document();
   EXPECT_EQ(document["node_group_name"], "web");
   EXPECT_EQ(document["needed"], true);
   EXPECT_EQ(document["cluster"], "rebuilt");
@@ -698,18 +704,14 @@ TEST_F(MaintenanceCommands, C15_adopt_needs_a_nomad_that_tells_its_keys_and_can_
 
 TEST_F(MaintenanceCommands, C15_check_warns_of_a_stray_vm_and_fails_if_the_pool_is_another_nomads) {
   ASSERT_TRUE(Scale(2).ok());
-  const auto check = [this] {
-    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
-    return out_.str();
-  };
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
   const std::string other = cluster_.Vms().at(1)["metadata"]["name"];
-  EXPECT_THAT(check(), HasSubstr("ok       Nomad's cluster: the pool's VMs belong to it\n"));
+  EXPECT_THAT(Check(), HasSubstr("ok       Nomad's cluster: the pool's VMs belong to it\n"));
   cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/nomad-cluster", "elsewhere");
-  EXPECT_THAT(check(), AllOf(HasSubstr("warn     Nomad's cluster: " + vm + ": of another Nomad"),
+  EXPECT_THAT(Check(), AllOf(HasSubstr("warn     Nomad's cluster: " + vm + ": of another Nomad"),
                              Not(HasSubstr("nomad-harvester adopt"))));
   cluster_.EditAnnotation(other, "nomad-harvester-autoscaler/nomad-cluster", "elsewhere");
-  EXPECT_THAT(check(), AllOf(HasSubstr("FAIL     Nomad's cluster: "), HasSubstr(vm),
+  EXPECT_THAT(Check(), AllOf(HasSubstr("FAIL     Nomad's cluster: "), HasSubstr(vm),
                              HasSubstr(other), HasSubstr("run nomad-harvester adopt")));
 }
 
@@ -766,7 +768,7 @@ TEST_F(MaintenanceCommands, C15_adopt_gives_an_empty_pool_to_a_nomad_that_was_re
   EXPECT_EQ(Adopt(), 0);
   EXPECT_EQ(Status(), 4) << "the last action failed";
   Status("json");
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["lease"]["nomad_cluster"], "rebuilt");
+  EXPECT_EQ(Document()["lease"]["nomad_cluster"], "rebuilt");
   EXPECT_TRUE(Scale(1).ok());
   EXPECT_EQ(Status(), 0);
 }
@@ -795,7 +797,7 @@ TEST_F(MaintenanceCommands, S5_status_lists_what_is_unfinished_in_pools_without_
   settings_.policy->pool = "other";
   const auto unclaimed = [this] {
     Status("json");
-    return nlohmann::json::parse(out_.str())["unclaimed"];
+    return Document()["unclaimed"];
   };
   EXPECT_THAT(unclaimed(), IsEmpty()) << "an agent may be about to finish it";
   clock_.Advance(std::chrono::minutes(11));
@@ -846,12 +848,12 @@ TEST_F(MaintenanceCommands, gc_dry_run_says_what_would_be_done_and_why) {
 
 TEST_F(MaintenanceCommands, gc_dry_run_says_the_same_to_a_program) {
   EXPECT_EQ(Gc(true, "json"), 0);
-  EXPECT_TRUE(nlohmann::json::parse(out_.str())["pools"].empty()) << out_.str();
+  EXPECT_TRUE(Document()["pools"].empty()) << out_.str();
   const std::string vm = DieDraining();
   cluster_.EditAnnotation(vm, kMark, std::nullopt);
   const int effects = cluster_.EffectCount();
   EXPECT_EQ(Gc(true, "json"), 0);
-  const auto pool = nlohmann::json::parse(out_.str())["pools"][0];
+  const auto pool = Document()["pools"][0];
   EXPECT_EQ(pool["namespace"], "nomad");
   EXPECT_EQ(pool["node_group_name"], "web");
   ASSERT_EQ(pool["steps"].size(), 1U);
@@ -954,15 +956,11 @@ TEST_F(MaintenanceCommands, gc_of_one_pool_does_not_ask_before_it_undoes) {
 
 TEST_F(MaintenanceCommands, check_warns_of_a_join_timeout_that_joins_nearly_use_up) {
   ASSERT_TRUE(Scale(1).ok());
-  const auto check = [this] {
-    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
-    return out_.str();
-  };
   settings_.policy->join_timeout = std::chrono::seconds(10);
-  EXPECT_THAT(check(), HasSubstr("ok       time to join: the slowest of 1 VMs was ready after 8s; "
+  EXPECT_THAT(Check(), HasSubstr("ok       time to join: the slowest of 1 VMs was ready after 8s; "
                                  "join_timeout is 10s\n"));
   settings_.policy->join_timeout = std::chrono::seconds(9);
-  EXPECT_THAT(check(), HasSubstr("warn     time to join: the slowest of 1 VMs was ready after 8s; "
+  EXPECT_THAT(Check(), HasSubstr("warn     time to join: the slowest of 1 VMs was ready after 8s; "
                                  "join_timeout is 9s\n         -> raise join_timeout"));
 }
 
@@ -1051,7 +1049,7 @@ TEST_F(MaintenanceCommands, gc_names_what_only_a_policy_can_decide) {
 
 TEST_F(MaintenanceCommands, gc_that_is_interrupted_is_1_and_releases_its_lease) {
   DieDraining(true);
-  clock_.After(std::chrono::seconds(40), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  StopAfter(std::chrono::seconds(40));
   EXPECT_EQ(Gc(), 1);
   EXPECT_THAT(err_.str(), HasSubstr("nomad/web: interrupted"));
   EXPECT_EQ(cluster_.Leases().at(0)["spec"].value("holderIdentity", ""), "");
@@ -1172,17 +1170,19 @@ TEST_F(WholeCommands, L10_a_pause_may_say_how_long_it_is) {
   EXPECT_THAT(out_, ContainsRegex("is paused until 20[0-9]{2}-[-0-9T:]+Z\n"));
 }
 
+// A policy of a pool in namespace default; `more` are keys of its target block.
+std::string PolicyOfPool(const std::string& name, const std::string& more = "",
+                         const std::string& enabled = "true") {
+  return "scaling \"" + name + "\" {\n  enabled = " + enabled +
+         "\n  max = 3\n  policy {\n    target \"harvester\" {\n      node_group_name = \"" + name +
+         "\"\n      node_class = \"" + name + "\"\n      " + more + "\n    }\n  }\n}\n";
+}
+
 TEST_F(WholeCommands, status_of_all_has_a_line_for_the_pool_of_each_policy) {
   ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
   const support::ScopedTempDir dir;
-  const auto policy = [](const std::string& name, const std::string& ns) {
-    return "scaling \"" + name +
-           "\" {\n  enabled = true\n  max = 3\n  policy {\n    target \"harvester\" {\n      "
-           "node_group_name = \"" +
-           name + "\"\n      namespace = \"" + ns + "\"\n      node_class = \"" + name +
-           "\"\n    }\n  }\n}\n";
-  };
-  const std::string file = dir.WriteFile("p.hcl", policy("web", "default") + policy("db", "nomad"));
+  const std::string file =
+      dir.WriteFile("p.hcl", PolicyOfPool("web") + PolicyOfPool("db", "namespace = \"nomad\""));
   EXPECT_EQ(Call({"status", "--all", "--policy", file}), 0) << err_;
   EXPECT_THAT(
       out_, ContainsRegex("^POOL +POLICY +READY +COUNT +OTHERS +WHY\nnomad/db +db +yes +0 +- +pool "
@@ -1210,27 +1210,12 @@ TEST_F(WholeCommands, status_of_all_is_3_if_one_pool_is_not_ready_and_another_ha
   ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
   ASSERT_EQ(Call({"pause", "--set", "node_group_name=web"}), 0) << err_;
   const support::ScopedTempDir dir;
-  std::string policies;
-  for (const auto& [name, ns] : {std::pair("web", "default"), std::pair("db", "nomad")}) {
-    policies += std::string("scaling \"") + name +
-                "\" {\n  enabled = true\n  max = 3\n  policy {\n    target \"harvester\" {\n      "
-                "node_group_name = \"" +
-                name + "\"\n      namespace = \"" + ns + "\"\n      node_class = \"" + name +
-                "\"\n    }\n  }\n}\n";
-  }
-  const std::string file = dir.WriteFile("p.hcl", policies);
+  const std::string file =
+      dir.WriteFile("p.hcl", PolicyOfPool("web") + PolicyOfPool("db", "namespace = \"nomad\""));
   EXPECT_EQ(Call({"status", "--all", "--policy", file}), 3) << out_ << err_;
   EXPECT_THAT(out_,
               AllOf(HasSubstr("default/web  web     no"), HasSubstr("nomad/db     db      yes")));
   EXPECT_THAT(out_, Not(HasSubstr("more: status of this pool"))) << "it has one trouble";
-}
-
-// A policy of a pool in namespace default; `more` are keys of its target block.
-std::string PolicyOfPool(const std::string& name, const std::string& more = "",
-                         const std::string& enabled = "true") {
-  return "scaling \"" + name + "\" {\n  enabled = " + enabled +
-         "\n  max = 3\n  policy {\n    target \"harvester\" {\n      node_group_name = \"" + name +
-         "\"\n      node_class = \"" + name + "\"\n      " + more + "\n    }\n  }\n}\n";
 }
 
 TEST_F(WholeCommands, status_of_all_shows_what_cannot_be_read_beside_the_other_pools_and_is_1) {
@@ -1260,7 +1245,7 @@ TEST_F(WholeCommands, status_of_all_shows_what_cannot_be_read_beside_the_other_p
   EXPECT_EQ(pools[2]["policy"], "api");
   EXPECT_EQ(Call({"status", "--all", "--policy", dir.path(), "-o", "wide"}), 1);
   EXPECT_THAT(out_, AllOf(StartsWith("Pool:       default/web\n"),
-                          HasSubstr("\nNot read:   policy db\nError:      ")));
+                          HasSubstr("\nNot read:   policy db: " + wrong + ":1:1: ")));
   EXPECT_EQ(Call({"status", "--all", "--policy", wrong}), 2) << "there is nothing to show";
   EXPECT_THAT(err_, ContainsRegex("c.hcl:1:1: memory: unknown key"));
 }
@@ -1336,18 +1321,9 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
                                           "    max_concurrency = 5\n"
                                           "  }\n"
                                           "}\n");
-  const std::string policy = dir.WriteFile("policy.hcl",
-                                           "scaling \"web\" {\n"
-                                           "  enabled = true\n"
-                                           "  max     = 5\n"
-                                           "  policy {\n"
-                                           "    target \"east\" {\n"
-                                           "      node_group_name = \"web\"\n"
-                                           "      namespace       = \"nomad\"\n"
-                                           "      node_class      = \"web\"\n"
-                                           "    }\n"
-                                           "  }\n"
-                                           "}\n");
+  const std::string policy =
+      dir.WriteFile("policy.hcl", absl::StrReplaceAll(PolicyOfPool("web", "namespace = \"nomad\""),
+                                                      {{"\"harvester\"", "\"east\""}}));
   const std::vector<std::string> files = {"--agent-config", agent,           "--policy",
                                           policy,           "--policy-name", "web"};
   const auto with_files = [&](std::vector<std::string> arguments) {
@@ -1473,7 +1449,14 @@ TEST_F(MaintenanceCommands, L10_pause_needs_no_nomad_and_says_what_is_left_witho
   EXPECT_EQ(pause(), 0) << err_.str();
   EXPECT_EQ(out_.str(), "pool nomad/web is paused until nomad-harvester resume\n");
   EXPECT_EQ(Status(), 1);
-  EXPECT_THAT(out_.str(), HasSubstr("pool nomad/web is paused"));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("pool nomad/web is paused"), Not(HasSubstr("neither"))));
+  nlohmann::json lease = cluster_.Leases().at(0);
+  lease["metadata"]["annotations"][harvester::kLeasePausedAnnotation] = "tomorrow";
+  ASSERT_TRUE(cluster_.PutObject(lease));
+  Status();
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Trouble:    the pool's Lease: its annotation nomad-harvester-autoscaler/"
+                        "paused = \"tomorrow\" is neither true, false nor a time"));
   cluster_.SetHarvesterReachable(false);
   EXPECT_EQ(pause(), 1);
   EXPECT_THAT(err_.str(),
@@ -1486,31 +1469,21 @@ TEST_F(MaintenanceCommands, L10_pause_needs_no_nomad_and_says_what_is_left_witho
 TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_cancel_undoes_that) {
   ASSERT_TRUE(Scale(2).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
-  const auto asked = [&] {
-    return cluster_.Vm(vm)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace",
-                                                            "");
-  };
-  const auto replace = [&](const ReplaceArguments& arguments) {
-    return Call("replace", [&](const CommandRun& run) { return ReplaceVms(run, arguments); });
-  };
-  EXPECT_EQ(replace({.names = {vm}, .reason = "its disk is full", .yes = true}), 0) << err_.str();
+  EXPECT_EQ(Replace({.names = {vm}, .reason = "its disk is full", .yes = true}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr(vm + ": to be replaced\n"));
-  EXPECT_EQ(asked(), "its disk is full");
-  EXPECT_EQ(replace({.names = {vm}, .cancel = true, .yes = true}), 0) << err_.str();
-  EXPECT_EQ(asked(), "");
-  EXPECT_EQ(replace({.names = {"web-x"}, .yes = true}), 1);
+  EXPECT_EQ(RequestOf(vm), "its disk is full");
+  EXPECT_EQ(Replace({.names = {vm}, .cancel = true, .yes = true}), 0) << err_.str();
+  EXPECT_EQ(RequestOf(vm), "");
+  EXPECT_EQ(Replace({.names = {"web-x"}, .yes = true}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("pool nomad/web has no VM web-x"));
-  EXPECT_EQ(replace({.names = {vm}}), 2) << "nobody can be asked";
-  EXPECT_EQ(asked(), "");
+  EXPECT_EQ(Replace({.names = {vm}}), 2) << "nobody can be asked";
+  EXPECT_EQ(RequestOf(vm), "");
 }
 
 TEST_F(MaintenanceCommands, R1_replace_says_who_replaces_and_the_same_to_a_program) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string vm = MakeVm();
   const auto replace = [&](const std::string& output) {
-    return Call("replace", [&](const CommandRun& run) {
-      return ReplaceVms(run, {.output = output, .names = {vm}, .yes = true});
-    });
+    return Replace({.output = output, .names = {vm}, .yes = true});
   };
   EXPECT_EQ(replace(kForPeople), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("\nNo agent has scaled this pool: nothing is replaced before"))
@@ -1525,7 +1498,7 @@ TEST_F(MaintenanceCommands, R1_replace_says_who_replaces_and_the_same_to_a_progr
                                         "does not run any more, nothing is replaced\\. They wait: "
                                         "pool nomad/web is paused"));
   EXPECT_EQ(replace("json"), 0) << err_.str();
-  const auto document = nlohmann::json::parse(out_.str());
+  const auto document = Document();
   EXPECT_EQ(document["vms"],
             nlohmann::json::array(
                 {{{"vm", vm}, {"written", true}, {"replacement", ""}, {"obstacle", ""}}}));
@@ -1536,18 +1509,12 @@ TEST_F(MaintenanceCommands, R1_replace_says_who_replaces_and_the_same_to_a_progr
 }
 
 TEST_F(MaintenanceCommands, R7_evacuate_tells_a_program_which_vms_have_left) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string vm = MakeVm();
   const std::string host = cluster_.HostOfVm(vm);
   ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
-  clock_.After(std::chrono::seconds(20), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
-  EXPECT_EQ(Call("evacuate",
-                 [&](const CommandRun& run) {
-                   return EvacuateHost(run,
-                                       {.output = "json", .host = host, .all = true, .yes = true});
-                 }),
-            1);
-  const auto document = nlohmann::json::parse(out_.str());
+  StopAfter(std::chrono::seconds(20));
+  EXPECT_EQ(Evacuate({.output = "json", .host = host, .all = true, .yes = true}), 1);
+  const auto document = Document();
   EXPECT_EQ(document["host"], host);
   EXPECT_EQ(document["left"], nlohmann::json::array({vm}));
   EXPECT_EQ(document["vms"][0]["written"], true);
@@ -1555,23 +1522,15 @@ TEST_F(MaintenanceCommands, R7_evacuate_tells_a_program_which_vms_have_left) {
 }
 
 TEST_F(MaintenanceCommands, R7_evacuate_that_nobody_reads_ends_and_leaves_what_was_asked_for) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string vm = MakeVm();
   const std::string host = cluster_.HostOfVm(vm);
   ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
   has_reader_ = [] { return false; };
-  clock_.After(std::chrono::minutes(9), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  StopAfter(std::chrono::minutes(9));
   const base::MonoTime begin = clock_.Now();
   for (const char* const output : {"json", kForPeople}) {
-    EXPECT_EQ(Call("evacuate",
-                   [&](const CommandRun& run) {
-                     return EvacuateHost(
-                         run, {.output = output, .host = host, .all = true, .yes = true});
-                   }),
-              1);
-    EXPECT_NE(
-        cluster_.Vm(vm)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace", ""),
-        "");
+    EXPECT_EQ(Evacuate({.output = output, .host = host, .all = true, .yes = true}), 1);
+    EXPECT_NE(RequestOf(vm), "");
   }
   EXPECT_LT(clock_.Now() - begin, std::chrono::minutes(1));
 }
@@ -1579,7 +1538,7 @@ TEST_F(MaintenanceCommands, R7_evacuate_that_nobody_reads_ends_and_leaves_what_w
 TEST_F(MaintenanceCommands, status_that_watches_ends_once_nobody_reads) {
   ASSERT_TRUE(Scale(1).ok());
   has_reader_ = [] { return false; };
-  clock_.After(std::chrono::minutes(9), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  StopAfter(std::chrono::minutes(9));
   const base::MonoTime begin = clock_.Now();
   watch_ = true;
   EXPECT_EQ(Status(), 0);
@@ -1590,30 +1549,20 @@ TEST_F(MaintenanceCommands, R1_cancel_takes_back_the_named_request_alone_and_wit
   ASSERT_TRUE(Scale(2).ok());
   std::vector<std::string> vms;
   for (const nlohmann::json& vm : cluster_.Vms()) vms.push_back(vm["metadata"]["name"]);
-  const auto asked = [&](const std::string& vm) {
-    return cluster_.Vm(vm)["metadata"]["annotations"].contains(
-        "nomad-harvester-autoscaler/replace");
-  };
-  const auto replace = [&](const ReplaceArguments& arguments) {
-    return Call("replace", [&](const CommandRun& run) { return ReplaceVms(run, arguments); });
-  };
-  EXPECT_EQ(replace({.names = vms, .reason = "its disk is full", .yes = true}), 0) << err_.str();
-  EXPECT_EQ(replace({.names = {vms[0]}, .cancel = true, .yes = true}), 0) << err_.str();
-  EXPECT_FALSE(asked(vms[0]));
-  EXPECT_TRUE(asked(vms[1]));
-  EXPECT_EQ(replace({.cancel = true, .yes = true}), 0) << err_.str();
-  EXPECT_FALSE(asked(vms[1]));
+  EXPECT_EQ(Replace({.names = vms, .reason = "its disk is full", .yes = true}), 0) << err_.str();
+  EXPECT_EQ(Replace({.names = {vms[0]}, .cancel = true, .yes = true}), 0) << err_.str();
+  EXPECT_EQ(RequestOf(vms[0]), "");
+  EXPECT_NE(RequestOf(vms[1]), "");
+  EXPECT_EQ(Replace({.cancel = true, .yes = true}), 0) << err_.str();
+  EXPECT_EQ(RequestOf(vms[1]), "");
 }
 
 TEST_F(MaintenanceCommands, R1_replace_finds_vms_by_their_age_and_by_their_drift) {
   ASSERT_TRUE(Scale(1).ok());
   clock_.Advance(std::chrono::hours(2));
-  const auto replace = [&](const ReplaceArguments& arguments) {
-    return Call("replace", [&](const CommandRun& run) { return ReplaceVms(run, arguments); });
-  };
-  EXPECT_EQ(replace({.yes = true, .age = std::chrono::hours(3)}), 0) << err_.str();
+  EXPECT_EQ(Replace({.yes = true, .age = std::chrono::hours(3)}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("nothing to do"));
-  EXPECT_EQ(replace({.yes = true, .age = std::chrono::hours(1)}), 0) << err_.str();
+  EXPECT_EQ(Replace({.yes = true, .age = std::chrono::hours(1)}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("to be replaced"));
 }
 
@@ -1622,30 +1571,22 @@ TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
   const std::string host = cluster_.HostOfVm(vm);
   ASSERT_TRUE(cluster_.PutObject(support::Pinned(cluster_.Vm(vm))));
-  const auto evacuate = [&](const EvacuateArguments& arguments) {
-    return Call("evacuate", [&](const CommandRun& run) { return EvacuateHost(run, arguments); });
-  };
-  const auto asked = [&](const std::string& name) {
-    return cluster_.Vm(name)["metadata"]["annotations"].value("nomad-harvester-autoscaler/replace",
-                                                              "");
-  };
-  EXPECT_EQ(evacuate({.host = host, .no_wait = true, .yes = true}), 1);
+  EXPECT_EQ(Evacuate({.host = host, .no_wait = true, .yes = true}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("run kubectl cordon " + host));
-  EXPECT_EQ(evacuate({.host = "rack9-z", .no_wait = true, .yes = true}), 1);
+  EXPECT_EQ(Evacuate({.host = "rack9-z", .no_wait = true, .yes = true}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("there is no host rack9-z; there are: " + host));
-  EXPECT_EQ(asked(vm), "");
+  EXPECT_EQ(RequestOf(vm), "");
   ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
-  EXPECT_EQ(evacuate({.host = host, .no_wait = true, .yes = true}), 0) << err_.str();
-  EXPECT_EQ(asked(vm), "host " + host + " is to be left");
+  EXPECT_EQ(Evacuate({.host = host, .no_wait = true, .yes = true}), 0) << err_.str();
+  EXPECT_EQ(RequestOf(vm), "host " + host + " is to be left");
   const std::string other = cluster_.Vms().at(1)["metadata"]["name"];
-  EXPECT_EQ(asked(other), "") << "it can migrate";
-  EXPECT_EQ(evacuate({.host = host, .all = true, .no_wait = true, .yes = true}), 0);
-  EXPECT_NE(asked(other), "");
+  EXPECT_EQ(RequestOf(other), "") << "it can migrate";
+  EXPECT_EQ(Evacuate({.host = host, .all = true, .no_wait = true, .yes = true}), 0);
+  EXPECT_NE(RequestOf(other), "");
 }
 
 TEST_F(MaintenanceCommands, R7_evacuate_waits_until_it_sees_that_no_vm_is_left) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string vm = MakeVm();
   const std::string host = cluster_.HostOfVm(vm);
   ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
   clock_.After(std::chrono::seconds(1), [&] { cluster_.SetHarvesterReachable(false); });
@@ -1653,12 +1594,7 @@ TEST_F(MaintenanceCommands, R7_evacuate_waits_until_it_sees_that_no_vm_is_left) 
     cluster_.SetHarvesterReachable(true);
     cluster_.DeleteVmByHand(vm);
   });
-  EXPECT_EQ(Call("evacuate",
-                 [&](const CommandRun& run) {
-                   return EvacuateHost(run, {.host = host, .all = true, .yes = true});
-                 }),
-            0)
-      << err_.str();
+  EXPECT_EQ(Evacuate({.host = host, .all = true, .yes = true}), 0) << err_.str();
   EXPECT_THAT(out_.str(), ContainsRegex("1 of 1 are left: " + vm +
                                         "(.|\n)*it is not known how many are left"
                                         "(.|\n)*none of them is on host " +
@@ -1666,8 +1602,7 @@ TEST_F(MaintenanceCommands, R7_evacuate_waits_until_it_sees_that_no_vm_is_left) 
 }
 
 TEST_F(MaintenanceCommands, R7_status_tells_which_hosts_are_to_be_left_and_who_is_on_them) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string vm = MakeVm();
   for (const std::string& host : {cluster_.HostOfVm(vm), std::string("rack9-z")}) {
     ASSERT_TRUE(cluster_.PutObject(support::Host(host, /*cordoned=*/true)));
   }
@@ -1675,8 +1610,7 @@ TEST_F(MaintenanceCommands, R7_status_tells_which_hosts_are_to_be_left_and_who_i
   EXPECT_THAT(out_.str(), HasSubstr(cluster_.HostOfVm(vm) + " is cordoned; on it: " + vm));
   EXPECT_THAT(out_.str(), HasSubstr("rack9-z is cordoned; no VM of the pool is on it"));
   Status("json");
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["cordoned_hosts"][0]["vms"],
-            nlohmann::json::array({vm}));
+  EXPECT_EQ(Document()["cordoned_hosts"][0]["vms"], nlohmann::json::array({vm}));
 }
 
 TEST_F(MaintenanceCommands, R7_status_names_no_vm_of_another_pool_on_a_host_to_be_left) {
@@ -1691,8 +1625,7 @@ TEST_F(MaintenanceCommands, R7_status_names_no_vm_of_another_pool_on_a_host_to_b
 }
 
 TEST_F(MaintenanceCommands, C7_status_says_that_a_protection_counts_although_it_was_misread) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string vm = MakeVm();
   const auto trouble = [&](const std::string& value) {
     cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", value);
     Status();
@@ -1704,21 +1637,16 @@ TEST_F(MaintenanceCommands, C7_status_says_that_a_protection_counts_although_it_
         HasSubstr("Trouble:    " + vm + ": its annotation nomad-harvester-autoscaler/protect = \"" +
                   value + "\" is neither true, false nor a time"));
   }
-  Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
-  EXPECT_THAT(out_.str(), HasSubstr("warn     protected VMs: VM " + vm + ": its annotation "));
+  EXPECT_THAT(Check(), HasSubstr("warn     protected VMs: VM " + vm + ": its annotation "));
   for (const char* value : {"true", "f", "2099-12-01T06:00:00Z"}) {
     EXPECT_THAT(trouble(value), Not(HasSubstr("is neither"))) << value;
   }
 }
 
 TEST_F(MaintenanceCommands, C7_replace_says_what_keeps_a_vm) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string vm = MakeVm();
   cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", "true");
-  EXPECT_EQ(
-      Call("replace",
-           [&](const CommandRun& run) { return ReplaceVms(run, {.names = {vm}, .yes = true}); }),
-      0);
+  EXPECT_EQ(Replace({.names = {vm}, .yes = true}), 0);
   EXPECT_THAT(out_.str(),
               HasSubstr(vm + ": to be replaced, but not for now: protected by its annotation"));
 }

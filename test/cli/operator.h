@@ -82,6 +82,9 @@ class OperatorTest : public testing::Test {
       return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
     });
   }
+  void StopAfter(base::Duration duration) {
+    clock_.After(duration, [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  }
   // Another process holds the Lease and has renewed it just now.
   void HoldLease(const std::string& holder = "agents-plugin") {
     nlohmann::json lease = cluster_.Leases().at(0);

@@ -208,15 +208,17 @@ TEST_F(OperatorFilesTest, a_pool_is_named_by_its_label_or_its_name_or_with_its_n
 
 TEST_F(OperatorFilesTest, a_word_that_resembles_the_label_of_an_enabled_policy_is_told_so) {
   Write("policies/a.hcl", Policy("web") + Policy("db") + Policy("off", "harvester", "false"));
-  const auto nearest = [&](std::vector<std::string> words) {
+  const auto hint = [&](std::vector<std::string> words) {
     OperatorFiles files = {.policy = dir_.Path("policies")};
     TakePolicyName(&files, &words);
-    return files.nearest_pool;
+    return files.hint;
   };
-  EXPECT_EQ(nearest({"web-4xq7m2ka"}), std::nullopt) << "a VM";
-  EXPECT_EQ(nearest({"web-4xq7m2ka", "wep"}), "web");
-  EXPECT_EQ(nearest({"offf"}), std::nullopt) << "the agent does not scale by it";
-  EXPECT_EQ(nearest({"web", "da"}), std::nullopt) << "the pool is named";
+  EXPECT_EQ(hint({"web-4xq7m2ka"}), "") << "a VM";
+  EXPECT_EQ(hint({"web-4xq7m2ka", "wep"}), "; did you mean web?");
+  EXPECT_EQ(hint({"offf"}), "") << "the agent does not scale by it";
+  EXPECT_EQ(hint({"off"}),
+            "; did you mean the policy off, which is not enabled (--policy-name off)?");
+  EXPECT_EQ(hint({"web", "da"}), "") << "the pool is named";
 }
 
 TEST_F(OperatorFilesTest, each_file_is_read_once_for_a_command) {

@@ -54,26 +54,6 @@ TEST(AdjustableSink, a_logger_makes_no_record_that_it_would_drop) {
   EXPECT_TRUE(logger.Enabled(log::Level::kTrace));
 }
 
-TEST(AdjustableSink, forwards_records_at_or_above_the_threshold) {
-  const auto inner = std::make_shared<support::RecordingSink>();
-  AdjustableSink sink(inner, log::Level::kInfo);
-  const auto write = [&sink](log::Level level, const std::string& message) {
-    log::Record record;
-    record.level = level;
-    record.message = message;
-    sink.Write(record);
-  };
-  write(log::Level::kDebug, "too low");
-  write(log::Level::kInfo, "info");
-  write(log::Level::kError, "error");
-  sink.SetThreshold(log::Level::kDebug);
-  write(log::Level::kTrace, "still too low");
-  write(log::Level::kDebug, "debug");
-  sink.SetThreshold(log::Level::kError);
-  write(log::Level::kWarn, "too low again");
-  EXPECT_THAT(Messages(*inner), ElementsAre("info", "error", "debug"));
-}
-
 const config::StringMap kConfig = {
     {"harvester_url", "http://127.0.0.1:1"}, {"auth_token", "sesame"}, {"nomad_token", "sesame"}};
 
@@ -106,44 +86,6 @@ TEST_F(RuntimePartsTest, log_level_of_the_configuration_moves_the_threshold_of_e
   early.Debug("below the start's level");
   EXPECT_THAT(Messages(*sink_), AllOf(testing::Contains("as at the start"),
                                       Not(testing::Contains("below the start's level"))));
-}
-
-TEST_F(RuntimePartsTest, the_environment_configures_the_service) {
-  RuntimeParts parts(sink_, log::Level::kTrace,
-                     {{"HARVESTER_URL", "http://127.0.0.1:1"}, {"HARVESTER_TOKEN", "sesame"}});
-  const auto service = parts.MakeService();
-  EXPECT_THAT(service->SetConfig({}), IsOk());
-  EXPECT_THAT(sink_->Text(), Not(HasSubstr("sesame")));
-  EXPECT_EQ(parts.Process().environment.at("HARVESTER_URL"), "http://127.0.0.1:1");
-}
-
-TEST_F(RuntimePartsTest, without_one_the_service_reports_what_is_missing) {
-  RuntimeParts parts(sink_, log::Level::kTrace, {});
-  EXPECT_THAT(parts.MakeService()->SetConfig({}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("harvester_url")));
-}
-
-TEST_F(RuntimePartsTest, a_service_may_end_without_having_been_used_or_stopped) {
-  RuntimeParts parts(sink_, log::Level::kTrace, {});
-  for (int i = 0; i < 3; ++i) {
-    const auto service = parts.MakeService();
-    ASSERT_THAT(service->SetConfig(kConfig), IsOk());
-  }
-}
-
-TEST_F(RuntimePartsTest, the_process_gets_clock_log_and_environment) {
-  RuntimeParts parts(sink_, log::Level::kInfo, {{"A", "1"}});
-  const plugin::ProcessOptions process = parts.Process();
-  EXPECT_EQ(process.clock, &parts.clock());
-  EXPECT_EQ(process.environment.at("A"), "1");
-  EXPECT_EQ(process.handshake_fd, 1);
-  process.logger.Info("through the process");
-  EXPECT_THAT(Messages(*sink_), ElementsAre("through the process"));
-}
-
-TEST_F(RuntimePartsTest, names_are_random) {
-  RuntimeParts parts(sink_, log::Level::kInfo, {});
-  EXPECT_NE(parts.random()->NextName(20), parts.random()->NextName(20));
 }
 
 }  // namespace

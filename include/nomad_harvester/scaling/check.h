@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "nomad_harvester/config/plugin_config.h"
-#include "nomad_harvester/harvester/virtual_machine.h"
 
 #include "absl/status/status.h"
 
@@ -41,9 +40,9 @@ std::string CredentialText(const config::NomadSettings& settings);
 std::string CureOfNomad(const absl::Status& failed, const config::NomadSettings& settings,
                         const std::string& grant);
 
-// Says that the VM's annotation `protect` counts as true although it is neither a boolean nor a
-// time (rule C7); empty: it is one.
-std::string MisreadProtection(const harvester::VirtualMachine& vm);
+// Says that this annotation, `protect` of a VM (rule C7) or `paused` of a Lease (rule L10), counts
+// as true although it is neither a boolean nor a time; empty: it is one, or is missing.
+std::string MisreadHold(const config::StringMap& annotations, const char* key);
 
 // Returns the first host name in `text` that only examples have: example.org, example.com or
 // example.net, or a name below one (RFC 2606). Empty: there is none.

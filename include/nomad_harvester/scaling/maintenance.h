@@ -52,6 +52,7 @@ struct LeaseView {
   std::optional<base::WallTime> renewed_at;
   bool live = false;  // its holder renewed it recently
   PoolRecord record;
+  std::string misread_pause;  // MisreadHold of its pause
 };
 
 // Says whether a Harvester namespace can contain a pool.

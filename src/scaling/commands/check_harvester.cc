@@ -58,7 +58,8 @@ class HarvesterCheck {
       return std::move(lines_).Take("there is no token to ask with");
     }
     if (!version.ok() && !IsRefusal(version.status())) {
-      FailAddress(view, version.status());
+      lines_.Set(kHarvesterAddress, CheckOutcome::kFail, WithAddress(view, version.status()),
+                 CureOfAddress(version.status()));
       return std::move(lines_).Take("Harvester cannot be reached");
     }
     PassAddress(view, kHarvesterAddress, "harvester_skip_verify", &lines_);
@@ -77,7 +78,7 @@ class HarvesterCheck {
     runtime::CallAtOnce(
         context_, deps_.executor,
         {[&] { reads = ReadForCheck(context_, deps_, policy_); }, [&] { ReadVms(); },
-         [&] { ReadLease(); },
+         [&] { facts_->lease = ReadLease(context_, deps_.clients, deps_.key, deps_.logger); },
          [&] { missing = CheckRights(context_, deps_, policy_, *rules, &lines_); },
          [&] {
            setting = deps_.clients.kube->Get(context_, kube::kSettings, "", "server-version");
@@ -87,27 +88,23 @@ class HarvesterCheck {
     CheckRead(kObservation, "list of VMs", vms_problem_, missing, "list", "virtualmachines");
     CheckRead(kNamespace, "list of Secrets", foreign.status(), missing, "list", "secrets");
     CheckRead("harvester.upgrade", "list of hosts", reads.hosts.status(), missing, "list", "nodes");
-    if (!lease_problem_.ok() && !IsOfMissingRight(lease_problem_, missing, "get", "leases")) {
-      lines_.Add(kLease, "the pool's Lease", CheckOutcome::kFail, base::Message(lease_problem_),
+    if (!facts_->lease.problem.empty() && !Lacks(missing, "get", "leases")) {
+      lines_.Add(kLease, "the pool's Lease", CheckOutcome::kFail, facts_->lease.problem,
                  kSeeHarvester);
     }
     CheckVersion(version, setting);
-    const bool has_joined = facts_->vms.has_value() &&
-                            std::any_of(facts_->vms->begin(), facts_->vms->end(),
-                                        [](const auto& vm) { return harvester::HasJoined(vm); });
+    std::vector<const harvester::VirtualMachine*> vms;
+    if (facts_->vms.has_value()) {
+      for (const harvester::VirtualMachine& vm : *facts_->vms) vms.push_back(&vm);
+    }
     const absl::Status admitted =
-        CheckSources(context_, deps_, policy_, reads, missing, has_joined, &lines_);
+        CheckSources(context_, deps_, policy_, reads, missing, vms, &lines_);
     CheckNamespace(ns, admitted);
     if (foreign.ok() && !foreign->empty()) WarnOfForeign(*foreign);
     return std::move(lines_).Take("something that it needs has failed");
   }
 
  private:
-  void FailAddress(const AddressView& view, const absl::Status& status) {
-    lines_.Set(kHarvesterAddress, CheckOutcome::kFail, WithAddress(view, status),
-               CureOfAddress(status));
-  }
-
   static const char* CureOfAddress(const absl::Status& status) {
     const auto answer = kube::GetKubeError(status);
     if (answer.has_value() && answer->http_status >= 500) {
@@ -166,14 +163,6 @@ class HarvesterCheck {
                  const std::vector<Right>& missing, const char* verb, const char* resource) {
     if (status.ok() || IsOfMissingRight(status, missing, verb, resource)) return;
     lines_.Add(id, subject, CheckOutcome::kFail, TextOfRead(status), kSeeHarvester);
-  }
-
-  void ReadLease() {
-    lease_problem_ = deps_.lease.Refresh(context_);
-    if (!lease_problem_.ok()) return;
-    const PoolRecord record = deps_.lease.record();
-    facts_->lease_cluster = record.nomad_cluster;
-    facts_->paused = record.paused;
   }
 
   void CheckVersion(const absl::StatusOr<kube::Observed>& kubernetes,
@@ -243,7 +232,6 @@ class HarvesterCheck {
       kube::ResolveConnection(deps_.clients.config->harvester).value_or(kube::Connection());
   CheckLines lines_;
   absl::Status vms_problem_;
-  absl::Status lease_problem_;
 };
 
 }  // namespace

@@ -117,16 +117,18 @@ class NomadCheck {
 
   std::vector<CheckResult> Run() {
     const auto nodes = nomad().ListNodes(context_.WithTimeout(kProbeLimit));
+    const AddressView view = ViewOf(connection_.curl);
     if (!nodes.ok() && !IsDenied(nodes.status())) {
       if (http::IsTokenUnreadable(nodes.status())) {
         lines_.Set(kNomadToken, CheckOutcome::kFail, base::Message(nodes.status()),
                    "write the token into this file, readable for this user, or correct the key");
         return std::move(lines_).Take("there is no token to ask with");
       }
-      FailAddress(nodes.status());
+      lines_.Set(kNomadAddress, CheckOutcome::kFail, WithAddress(view, nodes.status()),
+                 CureOfAddress(nodes.status()));
       return std::move(lines_).Take("Nomad cannot be reached");
     }
-    PassAddress(ViewOf(connection_.curl), kNomadAddress, "nomad_skip-verify", &lines_);
+    PassAddress(view, kNomadAddress, "nomad_skip-verify", &lines_);
     runtime::CallAtOnce(context_, deps_.executor,
                         {[&] { rights_ = nomad().VerifyRights(context_); },
                          [&] {
@@ -177,12 +179,6 @@ class NomadCheck {
     return HasToken(deps_.clients.config->nomad) ? grant : kSetToken;
   }
 
-  void FailAddress(const absl::Status& status) {
-    const AddressView view = ViewOf(connection_.curl);
-    lines_.Set(kNomadAddress, CheckOutcome::kFail, WithAddress(view, status),
-               CureOfAddress(status));
-  }
-
   // True if the token is accepted at all. `listed`: the status of listing nodes, which may have
   // been denied.
   bool CheckToken(const absl::Status& listed) {
@@ -202,11 +198,10 @@ class NomadCheck {
 
   void CheckRights() {
     if (!rights_.ok()) {
-      lines_.Set(kNodeWrite, CheckOutcome::kFail, base::Message(rights_.status()));
-      lines_.Set(kReadJob, CheckOutcome::kFail, base::Message(rights_.status()));
-      if (requires_fit()) {
-        lines_.Set(kListJobs, CheckOutcome::kFail, base::Message(rights_.status()));
-      }
+      const std::string problem = base::Message(rights_.status());
+      lines_.Set(kNodeWrite, CheckOutcome::kFail, problem);
+      lines_.Set(kReadJob, CheckOutcome::kFail, problem);
+      if (requires_fit()) lines_.Set(kListJobs, CheckOutcome::kFail, problem);
       return;
     }
     switch (rights_->node_write) {

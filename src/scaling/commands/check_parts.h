@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/nomad/client.h"
-#include "nomad_harvester/scaling/check.h"
+#include "nomad_harvester/scaling/maintenance.h"
 
 #include "absl/status/status.h"
 #include "execution/pool_dependencies.h"
@@ -56,8 +55,7 @@ struct ClockReading {
 // The data of each system that checks comparing both systems need. Unset: unknown.
 struct HarvesterFacts {
   std::optional<std::vector<harvester::VirtualMachine>> vms;  // members of the pool
-  std::string lease_cluster;  // Nomad's keys on the pool's Lease; empty: none, or not known
-  harvester::Hold paused;     // of the pool's Lease
+  LeaseView lease;
   std::optional<ClockReading> clock;
 };
 struct NomadFacts {

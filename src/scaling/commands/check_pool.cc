@@ -151,7 +151,7 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
   SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(vms), &observation);
   const PoolSnapshot snapshot{.key = pool,
                               .seen = std::make_shared<const Snapshot>(std::move(observation)),
-                              .lease_cluster = harvester.lease_cluster};
+                              .lease_cluster = harvester.lease.record.nomad_cluster};
   std::vector<std::string> others;
   for (const harvester::VirtualMachine& vm : vms) {
     if (IsOtherCluster(vm, snapshot.observation())) others.push_back(vm.name);
@@ -198,8 +198,9 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
 // By the API server's time, as a Scale does (rule L10).
 void CheckPause(const PoolKey& pool, const HarvesterFacts& harvester, base::WallTime now,
                 CheckLines* lines) {
-  const harvester::Hold& paused = harvester.paused;
+  const harvester::Hold& paused = harvester.lease.record.paused;
   if (!paused.HoldsAt(harvester.clock.has_value() ? harvester.clock->server : now)) return;
+  const std::string& misread = harvester.lease.misread_pause;
   lines->Expect(kPaused, "pool " + pool.ToString());
   lines->Set(kPaused, CheckOutcome::kWarn,
              "it is paused " +
@@ -208,14 +209,15 @@ void CheckPause(const PoolKey& pool, const HarvesterFacts& harvester, base::Wall
                  ", by the annotation " + harvester::kLeasePausedAnnotation +
                  " of its Lease, which "
                  "nomad-harvester pause or kubectl wrote: every Scale is refused, and no removal "
-                 "goes on",
+                 "goes on" +
+                 (misread.empty() ? "" : "; " + misread),
              "nomad-harvester resume, with the options of this command");
 }
 
 void CheckProtection(const std::vector<harvester::VirtualMachine>& vms, CheckLines* lines) {
   std::vector<std::string> misread;
   for (const harvester::VirtualMachine& vm : vms) {
-    const std::string why = MisreadProtection(vm);
+    const std::string why = MisreadHold(vm.annotations, harvester::kProtectAnnotation);
     if (!why.empty()) misread.push_back("VM " + vm.name + ": " + why);
   }
   if (misread.empty()) return;
@@ -254,13 +256,13 @@ void CheckClocks(const HarvesterFacts& harvester, const NomadFacts& nomad, Check
 
 }  // namespace
 
-std::string MisreadProtection(const harvester::VirtualMachine& vm) {
-  const auto text = vm.annotations.find(harvester::kProtectAnnotation);
-  if (text == vm.annotations.end() || base::ParseGoBool(text->second).has_value() ||
+std::string MisreadHold(const config::StringMap& annotations, const char* key) {
+  const auto text = annotations.find(key);
+  if (text == annotations.end() || base::ParseGoBool(text->second).has_value() ||
       base::ParseRfc3339(text->second).ok()) {
     return "";
   }
-  return "its annotation " + std::string(harvester::kProtectAnnotation) + " = \"" + text->second +
+  return "its annotation " + std::string(key) + " = \"" + text->second +
          "\" is neither true, false nor a time such as 2026-12-01T06:00:00Z, and counts as true";
 }
 

@@ -361,7 +361,9 @@ void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPla
 }
 
 // Without the optional right nothing is forecast: the scheduler decides in any case.
-void CheckRoom(const absl::StatusOr<HostRooms>& rooms, const std::optional<harvester::VmNeed>& need,
+void CheckRoom(const config::PoolPolicy& policy,
+               const std::vector<const harvester::VirtualMachine*>& vms,
+               const absl::StatusOr<HostRooms>& rooms, const std::optional<harvester::VmNeed>& need,
                CheckLines* lines) {
   constexpr char kId[] = "harvester.room";
   if (!rooms.ok() && IsUnread(rooms.status())) {
@@ -375,7 +377,9 @@ void CheckRoom(const absl::StatusOr<HostRooms>& rooms, const std::optional<harve
   } else if (!need.has_value()) {
     lines->Set(kId, CheckOutcome::kUnknown,
                "the reply to the dry run does not say what a VM asks of its host");
-  } else if (const harvester::Room room = FindRoom(*rooms, *need); room.forecast.never) {
+  } else if (const harvester::Room room =
+                 FindRoom(*rooms, *need, ZonesOfWaiting(*rooms, {policy.ns, policy.pool}, vms));
+             room.forecast.never) {
     lines->Set(kId, CheckOutcome::kFail, NeverText(room.forecast), kCureOfNever);
   } else {
     lines->Set(kId, room.vms == 0 ? CheckOutcome::kWarn : CheckOutcome::kPass,
@@ -426,7 +430,9 @@ SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies
 
 absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
                           const config::PoolPolicy& policy, const SourceReads& reads,
-                          const std::vector<Right>& missing, bool has_joined, CheckLines* lines) {
+                          const std::vector<Right>& missing,
+                          const std::vector<const harvester::VirtualMachine*>& vms,
+                          CheckLines* lines) {
   const CreationSources& sources = reads.sources;
   if (policy.vm_template.has_value()) {
     absl::Status problem = sources.vm_template.status();
@@ -449,6 +455,9 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     SetSource("ssh_keys", sources.public_keys.status(), "exist", lines);
   }
   const bool lacks_devices = !DevicesOf(policy).empty() && CheckDevices(policy, reads, lines);
+  // Then the user data is as it must be.
+  const bool has_joined =
+      std::any_of(vms.begin(), vms.end(), [](const auto* vm) { return harvester::HasJoined(*vm); });
   if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, has_joined, lines);
   const auto plan = PlanCreation(deps, policy, sources, 0, "");
   absl::Status admitted = absl::UnknownError("there was no dry run");
@@ -461,7 +470,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
       if (lacks_devices) {
         lines->Set("harvester.room", CheckOutcome::kSkipped, "no host offers the devices");
       } else {
-        CheckRoom(reads.rooms, *need, lines);
+        CheckRoom(policy, vms, reads.rooms, *need, lines);
       }
     } else if (IsOfMissingRight(admitted, missing, "create", "virtualmachines")) {
       lines->Set(kDryRunOfVm, CheckOutcome::kSkipped, "the token may not create VMs");

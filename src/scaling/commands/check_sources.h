@@ -30,11 +30,13 @@ void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines);
 SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies& deps,
                          const config::PoolPolicy& policy);
 // Sends the dry run and returns its outcome; UNKNOWN: there was none. kube::IsNotFound: no line was
-// added, and either the namespace does not exist, or something that Harvester has. `has_joined`: a
-// VM of the pool has, so that its user data is as it must be.
+// added, and either the namespace does not exist, or something that Harvester has. `vms`: the
+// pool's, as far as they are known.
 absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
                           const config::PoolPolicy& policy, const SourceReads& reads,
-                          const std::vector<Right>& missing, bool has_joined, CheckLines* lines);
+                          const std::vector<Right>& missing,
+                          const std::vector<const harvester::VirtualMachine*>& vms,
+                          CheckLines* lines);
 
 // Sets the results "harvester.rights.…", and returns the rights that the token lacks, or of which
 // that is not known: each has a line. Blocks for access reviews where `rules` does not decide.
