@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -125,6 +126,8 @@ struct CommandRun {
 scaling::PoolKey KeyOf(const CommandRun& run);
 // Observes it.
 absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run);
+// "pools here: db, web", of one namespace.
+std::string PoolsText(const std::set<scaling::PoolKey>& pools);
 
 // Does `act`, whose lines tell people what it does. For a program nobody is asked, and the document
 // that `act` makes, if it makes one, is printed instead of the lines.

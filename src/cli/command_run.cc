@@ -623,6 +623,11 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
   return added;
 }
 
+std::string PoolsText(const std::set<scaling::PoolKey>& pools) {
+  const auto name_of = [](std::string* text, const scaling::PoolKey& key) { *text += key.pool; };
+  return pools.empty() ? "there is no pool" : "pools here: " + absl::StrJoin(pools, ", ", name_of);
+}
+
 scaling::PoolKey KeyOf(const CommandRun& run) {
   return {.ns = run.settings.policy->ns, .pool = run.settings.policy->pool};
 }

@@ -2,13 +2,11 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
 
-#include "absl/strings/str_join.h"
 #include "command.h"
 
 namespace nomad_harvester::cli {
@@ -22,11 +20,8 @@ std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
   if (run.settings.pools_of_files.contains(key)) return "";
   const auto pools = run.maintenance.FindPools(run.context.WithTimeout(kLimit), key.ns);
   if (!pools.ok() || pools->contains(key)) return "";
-  std::vector<std::string> names;
-  for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
   return "nothing was paused: no VM and no Lease of pool " + key.ToString() + " exist; " +
-         (names.empty() ? "the namespace has no pool"
-                        : "pools of the namespace: " + absl::StrJoin(names, ", ")) +
+         PoolsText(*pools) +
          ". To pause a pool before its first Scale, name its policy with --policy";
 }
 

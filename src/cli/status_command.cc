@@ -59,12 +59,8 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
   }
   if (inspection.is_claimed) return inspection.nothing_exists;
   if (!pools.ok()) return "";
-  std::vector<std::string> names;
-  names.reserve(pools->size());
-  for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
   const std::string lease = inspection.lease.problem.empty() ? "" : ", but perhaps a Lease";
-  return "there is nothing of this name in namespace " + key.ns + lease + "; " +
-         (names.empty() ? "there is no pool" : "pools here: " + absl::StrJoin(names, ", "));
+  return "there is nothing of this name in namespace " + key.ns + lease + "; " + PoolsText(*pools);
 }
 
 // Aligned with the texts of the lines.

@@ -94,9 +94,9 @@ absl::StatusOr<std::vector<Image>> ListImages(const kube::KubeClient& client,
                                               const runtime::Context& context,
                                               const std::string& ns,
                                               const kube::Selector& selector) {
-  NH_ASSIGN_OR_RETURN(auto list, (client.List<Image, ImageRecord>(
-                                     context, kube::kVirtualMachineImages, ns, selector,
-                                     ImageFields(), &FinishImage)));
+  NH_ASSIGN_OR_RETURN(auto list,
+                      (client.List<Image, ImageRecord>(context, kube::kVirtualMachineImages, ns,
+                                                       selector, ImageFields(), &FinishImage)));
   return std::move(list.value);
 }
 

@@ -101,12 +101,19 @@ TEST_F(Commands, L9_of_a_nomad_that_hangs_names_it_and_says_meanwhile_what_is_wa
                                  HasSubstr("Nomad at " + nomad.url() + " gave no reply")));
 }
 
-TEST_F(Commands, without_a_cookie_and_a_command_it_prints_its_help) {
-  const Outcome outcome = Call({});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.out, Call({"--help"}).out);
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("Nomad Autoscaler"), HasSubstr("plugin_dir")));
-  EXPECT_THAT(outcome.err, IsEmpty());
+TEST_F(Commands, help_is_no_error_and_is_printed_without_a_cookie_and_a_command) {
+  const std::string help = Call({"--help"}).out;
+  EXPECT_THAT(help, AllOf(HasSubstr("Nomad Autoscaler"), HasSubstr("plugin_dir"), HasSubstr("dev"),
+                          HasSubstr("version")));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{}, {"-h"}, {"--help"}, {"help"}, {"help", "help"}}) {
+    const Outcome outcome = Call(arguments);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.out, help);
+    EXPECT_THAT(outcome.err, IsEmpty());
+  }
+  EXPECT_EQ(Call({"help", "status"}).out, Call({"status", "--help"}).out);
+  EXPECT_THAT(Call({"help", "status"}).out, HasSubstr("--output"));
 }
 
 // A link to the driver has another name than the driver.
@@ -252,13 +259,6 @@ TEST_F(Commands, T3_the_history_is_that_of_one_pool) {
   EXPECT_THAT(all.err, HasSubstr("--history is that of one pool"));
 }
 
-TEST_F(Commands, help_prints_what_the_option_does) {
-  EXPECT_EQ(Call({"help"}).out, Call({"--help"}).out);
-  EXPECT_EQ(Call({"help", "help"}).out, Call({"--help"}).out);
-  EXPECT_EQ(Call({"help", "status"}).out, Call({"status", "--help"}).out);
-  EXPECT_THAT(Call({"help", "status"}).out, HasSubstr("--output"));
-}
-
 TEST_F(Commands, P1_a_wrong_cookie_is_an_error_and_no_request_for_help) {
   for (const char* cookie : {"", "x", "E082FA04D587A6525D683666FA253D6AFDA00F20C122C54A"}) {
     const Outcome outcome = Call({}, {{plugin::kCookieKey, cookie}});
@@ -289,15 +289,6 @@ TEST_F(Commands, version_prints_the_version_on_standard_output_also_as_an_option
     const Outcome outcome = Call({word});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.out, VersionText());
-    EXPECT_THAT(outcome.err, IsEmpty());
-  }
-}
-
-TEST_F(Commands, help_is_not_an_error_and_names_every_command) {
-  for (const char* option : {"--help", "-h"}) {
-    const Outcome outcome = Call({option});
-    EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.out, AllOf(HasSubstr("dev"), HasSubstr("version")));
     EXPECT_THAT(outcome.err, IsEmpty());
   }
 }

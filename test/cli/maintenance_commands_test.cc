@@ -503,14 +503,6 @@ TEST_F(MaintenanceCommands, status_blames_harvester_if_harvester_hangs) {
   }
 }
 
-TEST_F(MaintenanceCommands, status_tells_a_node_class_that_no_vms_node_has) {
-  ASSERT_TRUE(Scale(1).ok());
-  settings_.policy->node_class = "wbe";
-  Status();
-  EXPECT_THAT(out_.str(), HasSubstr("node_class=web"));
-  EXPECT_THAT(out_.str(), HasSubstr("wbe"));
-}
-
 TEST_F(MaintenanceCommands, status_watches_and_piped_shows_a_pool_again_only_if_it_has_changed) {
   const std::string vm = MakeVm();
   const auto protect = [&] {
@@ -1158,12 +1150,6 @@ TEST_F(WholeCommands, short_options_stand_for_their_keys_and_a_count_needs_no_op
   EXPECT_THAT(err_, HasSubstr("/nowhere/kubeconfig"));
 }
 
-TEST_F(WholeCommands, L10_the_help_of_pause_says_that_an_open_scale_is_accepted_first) {
-  EXPECT_EQ(Call({"pause", "--help"}), 0) << err_;
-  EXPECT_THAT(out_,
-              ContainsRegex("A[ \n]+Scale[ \n]+that[ \n]+is[ \n]+open[ \n]+is[ \n]+accepted"));
-}
-
 TEST_F(WholeCommands, L10_a_pause_may_say_how_long_it_is) {
   ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
   EXPECT_EQ(Call({"pause", "--until", "2h", "--set", "node_group_name=web"}), 0) << err_;
@@ -1390,7 +1376,7 @@ TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_leas
   EXPECT_EQ(Call({"pause", "--set", "node_group_name=wbe"}), 1);
   EXPECT_THAT(err_,
               StartsWith("nomad-harvester pause: nothing was paused: no VM and no Lease of pool "
-                         "default/wbe exist; the namespace has no pool"));
+                         "default/wbe exist; there is no pool"));
   EXPECT_EQ(Call({"status", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 4);
   EXPECT_THAT(out_, HasSubstr("Note:       there is nothing of this name"));
 }

@@ -60,6 +60,14 @@ class OperatorFilesTest : public ::testing::Test {
     const auto settings = ReadOperatorFiles(files);
     return settings.ok() ? "none" : base::Message(settings.status());
   }
+  // The pool that TakePolicyName chooses, and the words that it leaves.
+  std::vector<std::string> Take(std::vector<std::string> words,
+                                const std::string& name = "") const {
+    OperatorFiles files = {.policy = dir_.Path("policies"), .policy_name = name};
+    TakePolicyName(&files, &words);
+    words.insert(words.begin(), files.policy_name);
+    return words;
+  }
 
   const support::ScopedTempDir dir_;
 };
@@ -147,17 +155,11 @@ TEST_F(OperatorFilesTest, a_mistake_in_files_that_were_found_says_where_they_com
 
 TEST_F(OperatorFilesTest, a_word_that_is_the_label_of_an_enabled_policy_is_the_pool) {
   Write("policies/a.hcl", Policy("web") + Policy("db") + Policy("off", "harvester", "false"));
-  const auto take = [&](std::vector<std::string> words, const std::string& name = "") {
-    OperatorFiles files = {.policy = dir_.Path("policies"), .policy_name = name};
-    TakePolicyName(&files, &words);
-    words.insert(words.begin(), files.policy_name);
-    return words;
-  };
-  EXPECT_THAT(take({"web"}), ElementsAre("web"));
-  EXPECT_THAT(take({"web-7", "db"}), ElementsAre("db", "web-7"));
-  EXPECT_THAT(take({"web-7"}), ElementsAre("", "web-7")) << "a VM";
-  EXPECT_THAT(take({"off"}), ElementsAre("", "off")) << "the agent does not scale by it";
-  EXPECT_THAT(take({"web"}, "db"), ElementsAre("db", "web")) << "the pool is named already";
+  EXPECT_THAT(Take({"web"}), ElementsAre("web"));
+  EXPECT_THAT(Take({"web-7", "db"}), ElementsAre("db", "web-7"));
+  EXPECT_THAT(Take({"web-7"}), ElementsAre("", "web-7")) << "a VM";
+  EXPECT_THAT(Take({"off"}), ElementsAre("", "off")) << "the agent does not scale by it";
+  EXPECT_THAT(Take({"web"}, "db"), ElementsAre("db", "web")) << "the pool is named already";
   OperatorFiles unreadable = {.policy = dir_.Path("none")};
   std::vector<std::string> words = {"web"};
   TakePolicyName(&unreadable, &words);
@@ -193,17 +195,11 @@ TEST_F(OperatorFilesTest, a_pool_is_named_by_its_label_or_its_name_or_with_its_n
                     HasSubstr("\n  east: "), HasSubstr("\n  west: "), Not(HasSubstr("off"))));
   EXPECT_THAT(Problem({.policy = policies, .policy_name = "bach"}),
               HasSubstr("\"bach\"; did you mean batch?"));
-  const auto take = [&](std::vector<std::string> words) {
-    OperatorFiles files = {.policy = policies};
-    TakePolicyName(&files, &words);
-    words.insert(words.begin(), files.policy_name);
-    return words;
-  };
-  EXPECT_THAT(take({"batch"}), ElementsAre("batch"));
-  EXPECT_THAT(take({"batch-7", "nomad/batch"}), ElementsAre("nomad/batch", "batch-7"));
-  EXPECT_THAT(take({"batch", "web"}), ElementsAre("web", "batch")) << "a label counts first";
-  EXPECT_THAT(take({"db"}), ElementsAre("db")) << "the choice is told to be ambiguous";
-  EXPECT_THAT(take({"gone"}), ElementsAre("", "gone")) << "the agent does not scale by it";
+  EXPECT_THAT(Take({"batch"}), ElementsAre("batch"));
+  EXPECT_THAT(Take({"batch-7", "nomad/batch"}), ElementsAre("nomad/batch", "batch-7"));
+  EXPECT_THAT(Take({"batch", "web"}), ElementsAre("web", "batch")) << "a label counts first";
+  EXPECT_THAT(Take({"db"}), ElementsAre("db")) << "the choice is told to be ambiguous";
+  EXPECT_THAT(Take({"gone"}), ElementsAre("", "gone")) << "the agent does not scale by it";
 }
 
 TEST_F(OperatorFilesTest, a_word_that_resembles_the_label_of_an_enabled_policy_is_told_so) {

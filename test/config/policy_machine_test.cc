@@ -46,16 +46,6 @@ TEST(PolicyMachine, a_disk_without_a_unit_is_bytes_and_refused) {
   EXPECT_EQ(PolicyOf({{"disk_size", "10737418240"}}).disk_bytes, std::int64_t{10} << 30);
 }
 
-TEST(PolicyMachine, an_image_has_a_namespace_and_a_name) {
-  const NamespacedName image = PolicyOf({{"image", "default/image-x7k2p"}}).image;
-  EXPECT_EQ(image, (NamespacedName{"default", "image-x7k2p"}));
-}
-
-TEST(PolicyMachine, an_image_may_be_given_by_its_display_name) {
-  EXPECT_EQ(PolicyOf({{"image", "default/Ubuntu 24.04 (noble).img"}}).image.name,
-            "Ubuntu 24.04 (noble).img");
-}
-
 TEST(PolicyMachine, the_name_prefix_is_the_pools_name_by_default) {
   EXPECT_EQ(PolicyOf({}).name_prefix, "web");
   const std::string longest(41, 'a');
@@ -126,6 +116,7 @@ TEST(PolicyMachine, a_tag_that_is_a_label_too_is_a_problem) {
 
 TEST(PolicyMachine, lists_and_maps_are_taken_over) {
   const PoolPolicy policy = PolicyOf({{"networks", "management, nomad/vlan10"},
+                                      {"image", "default/Ubuntu 24.04 (noble).img"},
                                       {"ssh_keys", "default/a,ops/b"},
                                       {"labels", "team=data"},
                                       {"annotations", "example.org/note=hello world"},
@@ -134,6 +125,7 @@ TEST(PolicyMachine, lists_and_maps_are_taken_over) {
   EXPECT_TRUE(policy.networks[0].management);
   EXPECT_FALSE(policy.networks[1].management);
   EXPECT_EQ(policy.networks[1].attachment, (NamespacedName{"nomad", "vlan10"}));
+  EXPECT_EQ(policy.image, (NamespacedName{"default", "Ubuntu 24.04 (noble).img"}));
   EXPECT_THAT(policy.ssh_keys,
               ElementsAre(NamespacedName{"default", "a"}, NamespacedName{"ops", "b"}));
   EXPECT_EQ(policy.labels, (StringMap{{"team", "data"}}));

@@ -16,7 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 TEST(PolicyScaling, durations_are_taken_over) {
   const PoolPolicy policy =

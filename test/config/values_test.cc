@@ -50,22 +50,10 @@ TEST(Values, booleans_are_those_of_go) {
   for (const char* const no : {"0", "f", "F", "FALSE", "false", "False"}) {
     EXPECT_FALSE(ValueOf(Boolean(no))) << no;
   }
-  EXPECT_EQ(FaultOf(Boolean("maybe")), "must be true or false");
-  EXPECT_EQ(FaultOf(Boolean("")), "must be true or false");
-  EXPECT_EQ(FaultOf(Boolean(" true")), "must be true or false");
 }
 
 TEST(Values, durations_are_those_of_go) {
   EXPECT_EQ(ValueOf(PositiveDuration("1h30m")), std::chrono::minutes(90));
-  EXPECT_EQ(FaultOf(PositiveDuration("10mm")), "must be a duration");
-  EXPECT_EQ(FaultOf(PositiveDuration("10")), "must be a duration");
-  EXPECT_EQ(FaultOf(PositiveDuration("")), "must be a duration");
-}
-
-TEST(Values, most_durations_are_longer_than_0) {
-  for (const char* const bad : {"0", "0s", "-1s"}) {
-    EXPECT_EQ(FaultOf(PositiveDuration(bad)), "must be longer than 0") << bad;
-  }
   EXPECT_EQ(ValueOf(PositiveDuration("1ns")), std::chrono::nanoseconds(1));
 }
 
@@ -84,9 +72,6 @@ TEST(Values, P2_durations_that_would_overflow_a_time_are_refused) {
 TEST(Values, counts_are_whole_and_at_least_1) {
   EXPECT_EQ(ValueOf(Count("1")), 1);
   EXPECT_EQ(ValueOf(Count("9223372036854775807")), std::numeric_limits<std::int64_t>::max());
-  for (const char* const bad : {"0", "-1", "1.5", "", "+3", " 3", "0x3", "9223372036854775808"}) {
-    EXPECT_EQ(FaultOf(Count(bad)), "must be a whole number greater than 0") << bad;
-  }
 }
 
 TEST(Values, counts_may_have_a_limit) {
@@ -97,26 +82,11 @@ TEST(Values, counts_may_have_a_limit) {
 TEST(Values, bytes_are_quantities_greater_than_0) {
   EXPECT_EQ(ValueOf(Bytes("4Gi")), std::int64_t{4} << 30);
   EXPECT_EQ(ValueOf(Bytes("1500M")), 1'500'000'000);
-  for (const char* const bad : {"0", "-1Gi", "4GB", "", "four"}) {
-    EXPECT_EQ(FaultOf(Bytes(bad)), "must be a quantity greater than 0") << bad;
-  }
-}
-
-TEST(Values, dns_labels_have_a_limit) {
-  EXPECT_EQ(ValueOf(DnsLabel("web-1", 40)), "web-1");
-  EXPECT_EQ(ValueOf(DnsLabel(std::string(40, 'a'), 40)), std::string(40, 'a'));
-  for (const std::string& bad : {std::string(41, 'a'), std::string("Web"), std::string("-a"),
-                                 std::string("a-"), std::string("a.b"), std::string()}) {
-    EXPECT_EQ(FaultOf(DnsLabel(bad, 40)), "must be a DNS label of at most 40 characters") << bad;
-  }
 }
 
 TEST(Values, a_node_attribute_is_a_bare_name) {
   for (const char* const good : {"unique.hostname", "meta.vm_name", "platform.aws.instance-id"}) {
     EXPECT_EQ(ValueOf(NodeAttribute(good)), good);
-  }
-  for (const char* const bad : {"", "meta.", "attr.unique.hostname", "${meta.x}", "a b", "a\n"}) {
-    EXPECT_THAT(FaultOf(NodeAttribute(bad)), HasSubstr("Nomad node attribute")) << bad;
   }
 }
 
