@@ -117,13 +117,13 @@ absl::StatusOr<WaitsByVm> LookUntilEnoughFit(const runtime::Context& context,
 
 absl::StatusOr<WaitsByVm> LookAtChosen(const runtime::Context& context,
                                        const PoolDependencies& deps, const PoolSnapshot& snapshot,
-                                       const std::set<std::string>& leaving,
-                                       const ScalePlan& plan) {
+                                       const std::vector<PlannedRemoval>& removals) {
+  const std::set<std::string> leaving = LeavingNodes(snapshot);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<const demand::Reading> reading,
                       deps.work.Read(context));
   NH_ASSIGN_OR_RETURN(const demand::World world,
-                      ReadWorld(context, deps, snapshot, *reading, leaving, plan.remove));
-  return WaitsOf(world, leaving, plan.remove, demand::Misfit::kDrained);
+                      ReadWorld(context, deps, snapshot, *reading, leaving, removals));
+  return WaitsOf(world, leaving, removals, demand::Misfit::kDrained);
 }
 
 absl::Status NotKnown(const absl::Status& failed) {
@@ -140,33 +140,21 @@ absl::Status NotKnown(const absl::Status& failed) {
 
 }  // namespace
 
-absl::Status CheckDrainFit(const runtime::Context& context, const PoolDependencies& deps,
-                           const PoolSnapshot& snapshot, const PlanInputs& inputs, bool knows_work,
-                           ScalePlan* plan) {
-  const bool is_required = snapshot.policy->scale_in_fit == config::ScaleInFit::kRequire;
-  const std::set<std::string> leaving = LeavingNodes(snapshot);
-  const auto may_have_work = [&](const PlannedRemoval& removal) {
+bool MovesWork(const ScalePlan& plan, const PlanInputs& inputs, bool knows_work) {
+  return std::any_of(plan.remove.begin(), plan.remove.end(), [&](const PlannedRemoval& removal) {
     return MayHaveWork(removal, inputs, knows_work);
-  };
-  const bool moves = std::any_of(plan->remove.begin(), plan->remove.end(), may_have_work);
-  if (!is_required) {
-    if (!moves) return absl::OkStatus();
-    const auto waits =
-        LookAtChosen(context.WithTimeout(kReportLimit), deps, snapshot, leaving, *plan);
-    if (!waits.ok()) {
-      deps.logger.Debug("Could not read whether the work of the VMs to remove has another place",
-                        {{"action_id", deps.call}, {"error", waits.status()}});
-      return absl::OkStatus();
-    }
-    for (const PlannedRemoval& removal : plan->remove) {
-      const std::string& work = waits->at(removal.vm);
-      if (!work.empty()) plan->would_wait.push_back({removal.vm, work});
-    }
-    return absl::OkStatus();
-  }
+  });
+}
+
+absl::Status KeepWhatFits(const runtime::Context& context, const PoolDependencies& deps,
+                          const PoolSnapshot& snapshot, const PlanInputs& inputs, bool knows_work,
+                          ScalePlan* plan) {
+  const std::set<std::string> leaving = LeavingNodes(snapshot);
   // Without work of its own, a VM may still be the place of work that is moving.
-  if (!moves && leaving.empty()) {
-    std::erase_if(plan->reserve, may_have_work);
+  if (leaving.empty() && !MovesWork(*plan, inputs, knows_work)) {
+    std::erase_if(plan->reserve, [&](const PlannedRemoval& removal) {
+      return MayHaveWork(removal, inputs, knows_work);
+    });
     return absl::OkStatus();
   }
   const auto waits =
@@ -174,6 +162,23 @@ absl::Status CheckDrainFit(const runtime::Context& context, const PoolDependenci
   NH_RETURN_IF_ERROR(context.Check());
   if (!waits.ok()) return NotKnown(waits.status());
   return KeepThoseThatFit(*waits, inputs.newly_counted, plan);
+}
+
+std::vector<SkippedVm> FindWhatMayWait(const runtime::Context& context,
+                                       const PoolDependencies& deps, const PoolSnapshot& snapshot,
+                                       const std::vector<PlannedRemoval>& removals) {
+  const auto waits = LookAtChosen(context.WithTimeout(kReportLimit), deps, snapshot, removals);
+  if (!waits.ok()) {
+    deps.logger.Debug("Could not read whether the work of the VMs to remove has another place",
+                      {{"action_id", deps.call}, {"error", waits.status()}});
+    return {};
+  }
+  std::vector<SkippedVm> may_wait;
+  for (const PlannedRemoval& removal : removals) {
+    const std::string& work = waits->at(removal.vm);
+    if (!work.empty()) may_wait.push_back({removal.vm, work});
+  }
+  return may_wait;
 }
 
 }  // namespace nomad_harvester::scaling

@@ -135,11 +135,14 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
   result_.plan = {.from = CountOf(snapshot), .desired = request_.count, .to = request_.count};
   if (request_.count >= result_.plan->from) return absl::OkStatus();
+  // What the policy's strategy needs, and what can refuse the removal, all at once.
   absl::StatusOr<AllocationList> allocations = AllocationList{};
-  std::vector<std::function<void()>> reads = {[&] {
-    inputs_.cordoned_hosts =
-        deps_.hosts.ListCordoned(context.WithTimeout(kHostsLimit), EvacuatesHosts(policy_));
-  }};
+  std::vector<std::function<void()>> reads = {
+      [&] { rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); },
+      [&] {
+        inputs_.cordoned_hosts =
+            deps_.hosts.ListCordoned(context.WithTimeout(kHostsLimit), EvacuatesHosts(policy_));
+      }};
   if (nodepool::NeedsAllocations(policy_.selector)) {
     reads.emplace_back([&] { allocations = ReadAllocations(context, deps_, snapshot); });
     reads.emplace_back([&] { read_job_ = deps_.nomad().VerifyReadJob(context); });
@@ -171,11 +174,22 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
   if (plan.ok() && plan->direction == Direction::kIn) {
     const bool knows_work =
         nodepool::NeedsAllocations(policy_.selector) && !allocations_incomplete_;
-    const absl::Status fits = CheckDrainFit(context, deps_, snapshot, inputs_, knows_work, &*plan);
-    if (!fits.ok()) plan = fits;
+    if (policy_.scale_in_fit == config::ScaleInFit::kRequire) {
+      const absl::Status fits = KeepWhatFits(context, deps_, snapshot, inputs_, knows_work, &*plan);
+      if (!fits.ok()) plan = fits;
+    } else {
+      moves_work_ = MovesWork(*plan, inputs_, knows_work);
+    }
   }
   inputs_.allocations.clear();  // covers the whole region; only the plan needs it
   return plan;
+}
+
+std::vector<SkippedVm> ScaleCall::WhatMayWait(const runtime::Context& context,
+                                              const PoolSnapshot& snapshot,
+                                              const ScalePlan& plan) const {
+  if (!moves_work_) return {};
+  return FindWhatMayWait(context, deps_, snapshot, plan.remove);
 }
 
 // The pool may have changed since somebody agreed to a plan.
@@ -211,8 +225,11 @@ absl::Status ScaleCall::CheckReadJob(const ScalePlan& plan) const {
       "; grant namespace \"*\" { capabilities = [\"read-job\"] }");
 }
 
-absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan,
-                                    const kube::AccessRules& rules) const {
+absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) {
+  if (!rules_.has_value()) {
+    rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns);
+  }
+  NH_ASSIGN_OR_RETURN(const kube::AccessRules rules, *rules_);
   deps_.backlog.history.SetRights(rules);
   NH_ASSIGN_OR_RETURN(const std::vector<Right> missing,
                       MissingRights(context, *deps_.clients.kube, rules, deps_.key.ns,
@@ -421,19 +438,17 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
   }
   // A removal needs to know where the autoscaler itself runs; growth goes on without (rule C7).
   if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(snapshot.observation().own_node_problem);
-  absl::StatusOr<kube::AccessRules> rules = base::Unavailable("not read");
   CreationSources sources;
   absl::StatusOr<std::string> keys = base::Unavailable("not read");
-  std::vector<std::function<void()>> reads = {
-      [&] { rules = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); }};
   if (!plan.create.empty()) {
-    reads.emplace_back([&] { sources = ReadSources(context, deps_, policy_); });
-    reads.emplace_back([&] { keys = deps_.nodes.ReadCluster(context); });
+    runtime::CallAtOnce(
+        context, deps_.executor,
+        {[&] { rules_ = kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns); },
+         [&] { sources = ReadSources(context, deps_, policy_); },
+         [&] { keys = deps_.nodes.ReadCluster(context); }});
+    NH_RETURN_IF_ERROR(context.Check());
   }
-  runtime::CallAtOnce(context, deps_.executor, reads);
-  NH_RETURN_IF_ERROR(context.Check());
-  NH_RETURN_IF_ERROR(rules);
-  NH_RETURN_IF_ERROR(CheckRights(context, plan, *rules));
+  NH_RETURN_IF_ERROR(CheckRights(context, plan));
   if (plan.direction == Direction::kIn && !request_.mass_loss_over) {
     const MassLoss loss = snapshot.mass_loss();
     if (loss.alarming) {
@@ -563,14 +578,17 @@ absl::StatusOr<ScalePlan> ScaleCall::PlanWithout(const runtime::Context& context
     NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
     NH_RETURN_IF_ERROR(CheckTokens(context));
   }
-  // Logged after the checks, because a refused plan would be logged at every tick.
+  return plan;
+}
+
+// After the checks, because a refused plan would be logged at every tick.
+void ScaleCall::LogPlan(const ScalePlan& plan) const {
   deps_.logger.Info("Planned", {{"action_id", action_id_},
                                 {"reason", request_.reason},
                                 {"from", plan.from},
                                 {"to", plan.to},
                                 {"capped", plan.capped},
                                 {"plan", Describe(plan)}});
-  return plan;
 }
 
 absl::Status ScaleCall::Act(const runtime::Context& context) {
@@ -591,8 +609,20 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
     is_written = more.empty();
     stuck.merge(more);
   }
-  if (plan.direction == Direction::kNone) return absl::OkStatus();
-  NH_RETURN_IF_ERROR(StoreAction(context, &plan, settled.snapshot));
+  if (plan.direction == Direction::kNone) {
+    LogPlan(plan);
+    return absl::OkStatus();
+  }
+  // What may wait refuses nothing: the intent is written beside its reading.
+  absl::Status stored = base::Unavailable("not written");
+  std::vector<SkippedVm> would_wait;
+  runtime::CallAtOnce(context, deps_.executor,
+                      {[&] { stored = StoreAction(context, &plan, settled.snapshot); },
+                       [&] { would_wait = WhatMayWait(context, settled.snapshot, plan); }});
+  plan.would_wait = would_wait;
+  result_.plan->would_wait = std::move(would_wait);
+  LogPlan(plan);
+  NH_RETURN_IF_ERROR(stored);
   Acceptance acceptance(deps_, reconciler_, action_id_, plan,
                         creation_.has_value() ? &*creation_ : nullptr);
   absl::Status outcome = acceptance.Run(context, settled.snapshot);
@@ -795,6 +825,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
     proposal.refusal.Update(plan.status());
     return proposal;
   }
+  plan->would_wait = WhatMayWait(context, snapshot, *plan);
   if (plan->direction != Direction::kNone) {
     proposal.replaced = ReplacedVms(snapshot);
     proposal.refusal.Update(CheckReadJob(*plan));
@@ -820,7 +851,8 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
 absl::Status ScaleCall::DryRun(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, ObserveWithNomad(context));
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, {}));
-  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(context, snapshot));
+  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot));
+  plan.would_wait = WhatMayWait(context, snapshot, plan);
   deps_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
                                                     {"from", plan.from},
                                                     {"to", plan.to},

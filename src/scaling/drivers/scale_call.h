@@ -85,14 +85,17 @@ class ScaleCall {
   // Tells what is replaced besides. Reads what new VMs are made of, if that decides it.
   void ProposeReplacements(const runtime::Context& context, const PoolSnapshot& snapshot,
                            Proposal* proposal);
-  // Reads where the victims' work can go, if they have any.
+  // With scale_in_fit = "require" reads where the victims' work can go, if they have any.
   absl::StatusOr<ScalePlan> Plan(const runtime::Context& context, const PoolSnapshot& snapshot);
+  // With "report" reads that for the plan's would_wait.
+  std::vector<SkippedVm> WhatMayWait(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                     const ScalePlan& plan) const;
+  void LogPlan(const ScalePlan& plan) const;
   // FAILED_PRECONDITION: the plan removes a VM that the operator did not agree to.
   absl::Status EnforceConsent(ScalePlan* plan) const;
   absl::Status CheckReadJob(const ScalePlan& plan) const;
   // PERMISSION_DENIED names the rights that the plan needs and the token lacks.
-  absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan,
-                           const kube::AccessRules& rules) const;
+  absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan);
   void WarnOfCreations();
   // `keys`: of the Nomad cluster that answers now.
   absl::Status CheckCreations(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -143,10 +146,12 @@ class ScaleCall {
   Reconciler reconciler_;
   PlanInputs inputs_;
   std::optional<CreationPlan> creation_;
+  std::optional<absl::StatusOr<kube::AccessRules>> rules_;
   absl::StatusOr<nomad::ReadJob> read_job_;                       // read for a removal
   absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas_;  // read with creation_
   absl::StatusOr<HostRooms> rooms_;                               // likewise
   bool allocations_incomplete_ = false;
+  bool moves_work_ = false;      // with scale_in_fit = "report": a victim may have work
   bool told_by_record_ = false;  // the pool's record already says why the action was refused
   bool old_goes_first_ = false;  // for Replace: the old VM is removed before the new one starts
   absl::Status lacks_room_;      // why a quota or the hosts have no room for some of the new VMs
