@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -473,23 +472,6 @@ TEST_F(ServiceTest, S5_a_scale_is_continued_without_a_status) {
   EXPECT_TRUE(IsMarked("web-a"));
   clock_.Advance(minutes(2));
   background_.RunAll();
-  EXPECT_THAT(cluster_.Vms(), IsEmpty());
-}
-
-TEST_F(ServiceTest, S5_a_scale_that_is_refused_lets_the_background_go_on_that_it_interrupted) {
-  BeginRemoval();
-  cluster_.SetImageReady("default/ubuntu-24.04", false);
-  std::future<absl::Status> refused;
-  After("delete virtualmachines", [&] {
-    refused = std::async(std::launch::async, [&] {
-      return service_->Scale(Context::Background(clock_), {.count = 1}, values_);
-    });
-    while (Status()->ready) {  // until it waits for the background's end
-    }
-  });
-  background_.RunOne();
-  EXPECT_FALSE(refused.get().ok());
-  EXPECT_TRUE(background_.RunOne());
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
 }
 
