@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/decorators.h"
+#include "nomad_harvester/runtime/wait.h"
 
 #include "request_text.h"
 
@@ -163,11 +164,6 @@ class RetryTransport final : public HttpTransport {
   const log::Logger logger_;
 };
 
-// Limits of a single wait. The longest keeps its end within the clock's range when there is no
-// deadline. The shortest prevents a busy loop when a fake clock stops just before the deadline.
-constexpr base::Duration kMaxWait = std::chrono::hours(1);
-constexpr base::Duration kMinWait = std::chrono::milliseconds(1);
-
 }  // namespace
 
 bool ShouldRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
@@ -242,24 +238,12 @@ absl::Status FifoSlots::Acquire(const runtime::Context& context) {
   }
   waiters_.emplace_back();
   const auto self = std::prev(waiters_.end());
-  absl::Status status = WaitFor(*self, context);
-  // If a slot was assigned at the moment of cancellation, it is kept: the caller's next check
-  // detects the cancellation.
-  if (self->served) status = absl::OkStatus();
+  // A slot that is assigned at the moment of cancellation is kept: the caller's next check detects
+  // the cancellation.
+  const bool served =
+      runtime::WaitFor(context, self->changed, mutex_, [&] { return self->served; });
   waiters_.erase(self);
-  return status;
-}
-
-absl::Status FifoSlots::WaitFor(Waiter& waiter, const runtime::Context& context) {
-  for (;;) {
-    const base::Duration left = std::clamp(context.Remaining(), kMinWait, kMaxWait);
-    if (waiter.changed.WaitUntil(mutex_, context.stop_token(),
-                                 std::chrono::steady_clock::now() + left,
-                                 [&waiter] { return waiter.served; })) {
-      return absl::OkStatus();
-    }
-    if (absl::Status status = context.Check(); !status.ok()) return status;
-  }
+  return served ? absl::OkStatus() : context.Check();
 }
 
 void FifoSlots::Release() {

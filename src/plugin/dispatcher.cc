@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/runtime/wait.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -184,10 +185,9 @@ void CallRegistry::EndAll(const grpc::Status& status) {
 }
 
 std::size_t CallRegistry::WaitUntilNone(const runtime::Context& context) {
-  const base::MonoTime until = context.deadline().value_or(base::MonoTime::max());
   base::MutexLock lock(mutex_);
-  changed_.WaitUntil(mutex_, context.stop_token(), until,
-                     [this]() NH_REQUIRES(mutex_) { return open_.empty(); });
+  runtime::WaitFor(context, changed_, mutex_,
+                   [this]() NH_REQUIRES(mutex_) { return open_.empty(); });
   return open_.size();
 }
 

@@ -40,7 +40,6 @@ class FifoSlots {
     bool served = false;
     base::CondVar changed;
   };
-  absl::Status WaitFor(Waiter& waiter, const runtime::Context& context) NH_REQUIRES(mutex_);
 
   mutable base::Mutex mutex_;
   std::size_t free_ NH_GUARDED_BY(mutex_);

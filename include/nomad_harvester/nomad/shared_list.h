@@ -4,7 +4,6 @@
 #define NOMAD_HARVESTER_NOMAD_SHARED_LIST_H_
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -16,6 +15,7 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/runtime/context.h"
+#include "nomad_harvester/runtime/wait.h"
 
 #include "absl/status/statusor.h"
 
@@ -54,14 +54,8 @@ class SharedList {
   using Slot = std::shared_ptr<InFlightRead>;
   Result ReadForAll(const runtime::Context& context, const ReadOptions& options, Slot* slot)
       NH_REQUIRES(mutex_);
-  // Waits until the read is done. False if the context ends or `until` passes first.
-  bool WaitFor(const runtime::Context& context, base::MonoTime until, InFlightRead& in_flight)
-      NH_REQUIRES(mutex_);
-
-  // One wait on the condition variable, which uses the real clock, while the context's clock may be
-  // a fake one and the wait may be unlimited.
-  static constexpr base::Duration kMinSlice = std::chrono::milliseconds(1);
-  static constexpr base::Duration kMaxSlice = std::chrono::hours(1);
+  // Waits until the read is done. False if the context ends first.
+  bool WaitFor(const runtime::Context& context, InFlightRead& in_flight) NH_REQUIRES(mutex_);
 
   const Read read_;
   base::Mutex mutex_;
@@ -99,17 +93,8 @@ typename SharedList<List>::Result SharedList<List>::ReadForAll(const runtime::Co
 }
 
 template <typename List>
-bool SharedList<List>::WaitFor(const runtime::Context& context, base::MonoTime until,
-                               InFlightRead& in_flight) {
-  while (!in_flight.done) {
-    const base::MonoTime now = context.clock().Now();
-    if (context.Done() || now >= until) return false;
-    const base::Duration left = std::min(until - now, context.Remaining());
-    changed_.WaitUntil(mutex_, context.stop_token(),
-                       std::chrono::steady_clock::now() + std::clamp(left, kMinSlice, kMaxSlice),
-                       [&] { return in_flight.done; });
-  }
-  return true;
+bool SharedList<List>::WaitFor(const runtime::Context& context, InFlightRead& in_flight) {
+  return runtime::WaitFor(context, changed_, mutex_, [&] { return in_flight.done; });
 }
 
 template <typename List>
@@ -120,7 +105,7 @@ typename SharedList<List>::Result SharedList<List>::Get(const runtime::Context& 
   for (;;) {
     const Slot in_flight = plain_;
     if (in_flight == nullptr) return ReadForAll(context, {}, &plain_);
-    if (!WaitFor(context, base::MonoTime::max(), *in_flight)) return context.Check();
+    if (!WaitFor(context, *in_flight)) return context.Check();
     if (in_flight != too_early && !in_flight->abandoned) return in_flight->result;
   }
 }
@@ -140,7 +125,7 @@ typename SharedList<List>::Result SharedList<List>::Await(const runtime::Context
       }
       // The others wait for a list newer than the caller's.
       if (in_flight->index > options.index) break;
-      if (!WaitFor(context, until, *in_flight)) break;
+      if (!WaitFor(context.WithDeadline(until), *in_flight)) break;
       if (in_flight->abandoned) continue;
       // An unchanged list ends the wait after half of it, so that callers who wait together
       // continue together.

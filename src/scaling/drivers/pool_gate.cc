@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/runtime/wait.h"
 
 namespace nomad_harvester::scaling {
 
@@ -74,9 +75,8 @@ bool PoolGate::WaitUntilIdle(const runtime::Context& context) {
 }
 
 bool PoolGate::WaitForNobody(const runtime::Context& context) {
-  return changed_.WaitUntil(mutex_, context.stop_token(),
-                            context.deadline().value_or(base::MonoTime::max()),
-                            [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; });
+  return runtime::WaitFor(context, changed_, mutex_,
+                          [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; });
 }
 
 }  // namespace nomad_harvester::scaling

@@ -7,6 +7,7 @@
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/observed.h"
+#include "nomad_harvester/runtime/wait.h"
 
 #include "absl/cleanup/cleanup.h"
 #include "nlohmann/json.hpp"
@@ -76,9 +77,8 @@ void VmEvents::Post(const PoolKey& key, VmEvent event, const std::string& call) 
 
 bool VmEvents::WaitUntilSent(const runtime::Context& context) {
   base::MutexLock lock(mutex_);
-  return idle_.WaitUntil(mutex_, context.stop_token(),
-                         context.deadline().value_or(base::MonoTime::max()),
-                         [this]() NH_REQUIRES(mutex_) { return !running_; });
+  return runtime::WaitFor(context, idle_, mutex_,
+                          [this]() NH_REQUIRES(mutex_) { return !running_; });
 }
 
 void VmEvents::Drop(const PoolKey& key, const std::string& call) {
