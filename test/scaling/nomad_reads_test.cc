@@ -349,7 +349,9 @@ TEST_F(NodesForStatusTest, L8_one_proof_serves_every_status_that_comes_while_it_
   server_->Otherwise([&](const Context&, const http::HttpRequest&) {
     if (!second.joinable()) {
       second = std::jthread([&] {
-        EXPECT_THAT(reads_.ListNodesForStatus(Context::Background(clock)), support::IsOk());
+        const auto deadline = clock_->Now() + std::chrono::hours(1);
+        EXPECT_THAT(reads_.ListNodesForStatus(Context::Background(clock).WithDeadline(deadline)),
+                    support::IsOk());
       });
       // It looks at the time once it waits for this request.
       while (!clock.looked()) std::this_thread::yield();
