@@ -252,7 +252,7 @@ std::vector<CheckResult> ResultsOfSameNodes(const MetricQuery& query,
 CheckResult ResultOfApm(const CheckedApm& apm, const runtime::Context& context) {
   CheckResult result{"metrics.rights", "rights of the apm block \"" + apm.name + "\"",
                      CheckOutcome::kPass,
-                     "its token may read nodes, and the jobs of every namespace"};
+                     "its token may read nodes, and the jobs of every namespace", ""};
   const absl::Status read = apm.read(context.WithTimeout(kOperatorBudget));
   if (read.ok()) return result;
   result.outcome = CheckOutcome::kFail;

@@ -126,7 +126,7 @@ struct CommandRun {
 scaling::PoolKey KeyOf(const CommandRun& run);
 // Observes it.
 absl::StatusOr<scaling::Inspection> InspectPool(const CommandRun& run);
-// "pools here: db, web", of one namespace.
+// "pools of the namespace: db, web".
 std::string PoolsText(const std::set<scaling::PoolKey>& pools);
 
 // Does `act`, whose lines tell people what it does. For a program nobody is asked, and the document

@@ -625,7 +625,8 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
 
 std::string PoolsText(const std::set<scaling::PoolKey>& pools) {
   const auto name_of = [](std::string* text, const scaling::PoolKey& key) { *text += key.pool; };
-  return pools.empty() ? "there is no pool" : "pools here: " + absl::StrJoin(pools, ", ", name_of);
+  return pools.empty() ? "the namespace has no pool"
+                       : "pools of the namespace: " + absl::StrJoin(pools, ", ", name_of);
 }
 
 scaling::PoolKey KeyOf(const CommandRun& run) {

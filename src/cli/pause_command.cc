@@ -22,7 +22,7 @@ std::string WhyMistyped(const CommandRun& run, const scaling::PoolKey& key) {
   if (!pools.ok() || pools->contains(key)) return "";
   return "nothing was paused: no VM and no Lease of pool " + key.ToString() + " exist; " +
          PoolsText(*pools) +
-         ". To pause a pool before its first Scale, name its policy with --policy";
+         ". To pause a pool before its first Scale, name its enabled policy with --policy";
 }
 
 constexpr char kNoLeaseYet[] =

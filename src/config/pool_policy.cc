@@ -107,14 +107,14 @@ void ReadNodes(ConfigReader& reader, PoolPolicy* policy) {
 void ReadTemplate(ConfigReader& reader, const std::string& key, std::optional<std::string>* text,
                   std::optional<std::string>* file) {
   const std::string file_key = key + "_file";
-  const auto parse = [&](const std::string& given) -> ValueOr<std::string> {
-    const std::string_view line = base::TrimAsciiSpace(given);
-    if (!line.starts_with('/') || line.find('\n') != std::string_view::npos) return Text(given);
-    return Fault{"must be the text itself, and is the path of a file",
-                 "give the path as " + file_key + " instead", false};
-  };
-  reader.Read(key, parse, text);
+  reader.Read(key, Text, text);
   reader.Read(file_key, FilePath, file);
+  const std::string given = text->value_or("");
+  const std::string_view line = base::TrimAsciiSpace(given);
+  if (line.starts_with('/') && line.find('\n') == std::string_view::npos) {
+    reader.AddWarning(
+        key, "is the path of a file, and should be the text itself: give the path as " + file_key);
+  }
   if (reader.Find(key).has_value() && reader.Find(file_key).has_value()) {
     reader.AddProblem(key, "given together with " + file_key, "remove one of them");
   }

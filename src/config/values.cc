@@ -27,6 +27,17 @@ namespace {
 // A longer duration added to a time could overflow: 2^63 ns are 292 years from 1970.
 constexpr base::Duration kMaxDuration = std::chrono::hours(87600);
 
+constexpr std::size_t kMaxHost = 253;
+
+bool IsHostCharacter(unsigned char c) {
+  return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
+}
+
+bool IsHost(std::string_view host) {
+  return !host.empty() && host.size() <= kMaxHost && host.front() != '.' &&
+         std::all_of(host.begin(), host.end(), IsHostCharacter);
+}
+
 bool IsIpv6(const std::string& text) {
   in6_addr address{};
   return inet_pton(AF_INET6, text.c_str(), &address) == 1;
@@ -228,8 +239,7 @@ ValueOr<std::string> NomadAddress(const std::string& text) {
 }
 
 ValueOr<std::string> HostName(const std::string& text) {
-  const auto url = http::ParseBaseUrl("https://" + http::BracketedHost(text));
-  if (url.ok() && url->host == text) return text;
+  if (IsHost(text) || IsIpv6(text)) return text;
   return Fault{"must be a host name or an IP address", "write it without scheme and port"};
 }
 

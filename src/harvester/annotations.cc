@@ -412,6 +412,7 @@ absl::StatusOr<ErrorRecord> ParseErrorRecord(std::string_view text) {
 }
 absl::StatusOr<BackOff> ParseBackOff(std::string_view text) {
   NH_ASSIGN_OR_RETURN(const json object, base::ParseJson(text, "back-off"));
+  if (!object.is_object()) return base::InvalidArgument("back-off: must be a JSON object");
   Reader reader(object, "back-off");
   BackOff back_off;
   for (const auto& [cause, entry] : object.items()) {

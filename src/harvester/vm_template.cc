@@ -88,8 +88,6 @@ bool IsOfOneVm(std::string_view key) {
       // The template may have been made from a VM of a pool.
       "nomad-harvester-autoscaler/",
       "harvesterhci.io/clone-backend-storage-",
-      // Harvester's UI writes them for access credentials.
-      "harvesterhci.io/dynamic-ssh-key-",
       // Fleet, Argo CD, Flux and Helm recognise the objects that they made by these keys, and
       // delete such an object if their source does not have it
       // (rancher/wrangler:pkg/apply/desiredset.go, argoproj/argo-cd:common/common.go,
@@ -153,7 +151,12 @@ void ReadMetadata(const json& vm, VersionReading* reading) {
   json* const of_guest = Find(&reading->spec, "/template/metadata");
   if (of_guest == nullptr) return;
   for (const char* const kind : {"labels", "annotations"}) {
-    (*of_guest)[kind] = Shared(base::FindMember(*of_guest, kind));
+    std::map<std::string, std::string> shared = Shared(base::FindMember(*of_guest, kind));
+    // Harvester's UI writes them for access credentials.
+    std::erase_if(shared, [](const auto& entry) {
+      return entry.first.starts_with("harvesterhci.io/dynamic-ssh-key-");
+    });
+    (*of_guest)[kind] = shared;
   }
 }
 

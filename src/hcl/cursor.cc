@@ -2,8 +2,6 @@
 #include "cursor.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -29,6 +27,13 @@ bool HasCombiningCharacter(std::string_view text) {
     if (character >= "\u0300" && character <= "\u036f") return true;
   }
   return false;
+}
+
+int HexDigit(char c) {
+  if (IsDigit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
 }
 
 std::string_view TakeDigits(std::string_view* text) {
@@ -63,10 +68,10 @@ bool IsBlank(const std::string& line) {
 
 }  // namespace
 
-absl::Status Cursor::CheckDepth() const {
-  if (depth_ <= kMaxDepth) return absl::OkStatus();
-  return Error("nested more than " + std::to_string(kMaxDepth) +
-               " levels deep, which is not read here");
+absl::Status Cursor::Level::Reached() const {
+  if (cursor_->depth_ <= kMaxDepth) return absl::OkStatus();
+  return cursor_->Error("nested more than " + std::to_string(kMaxDepth) +
+                        " levels deep, which is not read here");
 }
 
 absl::Status Cursor::TakeCharacter(std::string* text) {
@@ -77,24 +82,39 @@ absl::Status Cursor::TakeCharacter(std::string* text) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint32_t> Cursor::TakeHex(std::size_t digits) {
-  const std::string_view text = Rest().substr(0, digits);
+absl::StatusOr<std::uint32_t> Cursor::TakeHex(int digits) {
   std::uint32_t code = 0;
-  const char* const end = std::from_chars(text.data(), text.data() + text.size(), code, 16).ptr;
-  const auto taken = static_cast<std::size_t>(end - text.data());
-  Skip(taken);
-  if (taken == digits) return code;
-  return Error("expected " + std::to_string(digits) + " hexadecimal digits in this escape");
+  for (int i = 0; i < digits; ++i) {
+    const int digit = HexDigit(Peek());
+    if (digit < 0) {
+      return Error("expected " + std::to_string(digits) + " hexadecimal digits in this escape");
+    }
+    code = code * 16 + static_cast<std::uint32_t>(digit);
+    Skip(1);
+  }
+  return code;
 }
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool AppendCharacter(std::uint32_t code, std::string* text) {
   if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return false;
-  constexpr std::array<std::uint32_t, 4> kFirstByte = {0, 0xc0, 0xe0, 0xf0};
-  unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes
-  text->push_back(static_cast<char>(kFirstByte[more] | (code >> 6U * more)));
-  while (more-- > 0) text->push_back(static_cast<char>(0x80U | ((code >> 6U * more) & 0x3fU)));
+  const auto append = [&](std::uint32_t byte) { text->push_back(static_cast<char>(byte)); };
+  const auto append_rest = [&](int sixes) {
+    while (sixes-- > 0) append(0x80U | ((code >> (6U * static_cast<unsigned>(sixes))) & 0x3fU));
+  };
+  if (code < 0x80) {
+    append(code);
+  } else if (code < 0x800) {
+    append(0xc0U | (code >> 6U));
+    append_rest(1);
+  } else if (code < 0x10000) {
+    append(0xe0U | (code >> 12U));
+    append_rest(2);
+  } else {
+    append(0xf0U | (code >> 18U));
+    append_rest(3);
+  }
   return true;
 }
 
@@ -144,7 +164,11 @@ absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std:
                         "this text has a combining character, which the agent may replace "
                         "(Unicode's normal form C), and that is not read here");
   }
-  return Value{.kind = Value::Kind::kString, .text = std::move(text), .offset = offset};
+  Value value;
+  value.kind = Value::Kind::kString;
+  value.text = std::move(text);
+  value.offset = offset;
+  return value;
 }
 
 std::string* LiteralOf(TemplateParts* parts) {

@@ -13,8 +13,6 @@
 
 #include "nomad_harvester/hcl/document.h"
 
-#include "absl/cleanup/cleanup.h"
-
 namespace nomad_harvester::hcl {
 
 class Cursor {
@@ -40,24 +38,39 @@ class Cursor {
   }
   absl::Status Error(std::string_view message) const { return Error(at_, message); }
 
-  // Until the result is destroyed, it is in the value of the argument with that name; if that may
-  // be a secret, errors show no line.
-  [[nodiscard]] auto EnterValueOf(std::string_view name) {
-    const int secret = IsSecretName(name) ? 1 : 0;
-    in_secret_ += secret;
-    return absl::Cleanup([this, secret] { in_secret_ -= secret; });
-  }
-  // Likewise a level deeper. CheckDepth fails if there are more than kMaxDepth.
-  [[nodiscard]] auto EnterLevel() {
-    ++depth_;
-    return absl::Cleanup([this] { --depth_; });
-  }
-  absl::Status CheckDepth() const;
+  // Reads a value of the argument with that name; if it may be a secret, errors show no line.
+  class InValueOf {
+   public:
+    InValueOf(Cursor* cursor, std::string_view name)
+        : cursor_(cursor), secret_(IsSecretName(name)) {
+      cursor_->in_secret_ += secret_ ? 1 : 0;
+    }
+    ~InValueOf() { cursor_->in_secret_ -= secret_ ? 1 : 0; }
+    InValueOf(const InValueOf&) = delete;
+    InValueOf& operator=(const InValueOf&) = delete;
+
+   private:
+    Cursor* const cursor_;
+    const bool secret_;
+  };
+
+  // A level of nesting. `Reached` fails if there are more than kMaxDepth.
+  class Level {
+   public:
+    explicit Level(Cursor* cursor) : cursor_(cursor) { ++cursor_->depth_; }
+    ~Level() { --cursor_->depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    absl::Status Reached() const;
+
+   private:
+    Cursor* const cursor_;
+  };
 
   // Moves one well-formed UTF-8 character from the source to `text`.
   absl::Status TakeCharacter(std::string* text);
   // Consumes `digits` hexadecimal digits and returns their value.
-  absl::StatusOr<std::uint32_t> TakeHex(std::size_t digits);
+  absl::StatusOr<std::uint32_t> TakeHex(int digits);
 
  private:
   const Source& source_;
@@ -85,8 +98,8 @@ absl::StatusOr<Body> ReadNative(const Source& source, std::vector<std::size_t>* 
 absl::StatusOr<Body> ReadJson(const Source& source, const std::vector<BlockSchema>& blocks);
 
 struct TemplatePart {
-  std::string text{};            // without `value`
-  std::optional<Value> value{};  // the value of ${…}
+  std::string text;            // without `value`
+  std::optional<Value> value;  // the value of ${…}
   // In a text of several lines: this part begins a line.
   bool begins_line = false;
 };

@@ -45,8 +45,8 @@ class JsonReader {
   }
 
   absl::StatusOr<Value> ReadValue() {
-    const auto level = cursor_.EnterLevel();
-    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
+    const Cursor::Level level(&cursor_);
+    NH_RETURN_IF_ERROR(level.Reached());
     SkipSpace();
     if (cursor_.LooksAt("{")) return ReadObject();
     if (cursor_.LooksAt("[")) return ReadList();
@@ -60,7 +60,8 @@ class JsonReader {
   }
 
   absl::StatusOr<Value> ReadWord() {
-    Value value{.offset = cursor_.at()};
+    Value value;
+    value.offset = cursor_.at();
     for (const std::string_view word : {"true", "false", "null"}) {
       if (!cursor_.Eat(word)) continue;
       const char next = cursor_.Peek();
@@ -80,18 +81,26 @@ class JsonReader {
     const std::string_view token =
         rest.substr(0, std::min(rest.find_first_not_of("+-.0123456789eE"), rest.size()));
     const bool negative = token.starts_with('-');
-    const std::optional<std::string> text = CanonicalNumber(token.substr(negative ? 1 : 0));
+    const std::string_view digits = token.substr(negative ? 1 : 0);
     // JSON allows neither leading zeros nor a point without digits after it.
-    if (!text.has_value() || !base::ParseJson(token, "the number").ok()) {
-      return cursor_.Error("this is no number that can be read here");
-    }
+    const std::size_t point = std::min(digits.find('.'), digits.size());
+    const bool odd =
+        (digits.size() > 1 && digits[0] == '0' && IsDigit(digits[1])) ||
+        (point < digits.size() && (point + 1 == digits.size() || !IsDigit(digits[point + 1])));
+    std::optional<std::string> text = odd ? std::nullopt : CanonicalNumber(digits);
+    if (!text.has_value()) return cursor_.Error("this is no number that can be read here");
+    Value value;
+    value.kind = Value::Kind::kNumber;
+    value.text = (negative ? "-" : "") + *text;
+    value.offset = start;
     cursor_.Skip(token.size());
-    return Value{
-        .kind = Value::Kind::kNumber, .text = (negative ? "-" : "") + *text, .offset = start};
+    return value;
   }
 
   absl::StatusOr<Value> ReadList() {
-    Value list{.kind = Value::Kind::kList, .offset = cursor_.at()};
+    Value list;
+    list.kind = Value::Kind::kList;
+    list.offset = cursor_.at();
     cursor_.Skip(1);
     SkipSpace();
     if (cursor_.Eat("]")) return list;
@@ -106,7 +115,9 @@ class JsonReader {
 
   // Keeps every member, because two blocks of a type are two members with the same name.
   absl::StatusOr<Value> ReadObject() {
-    Value object{.kind = Value::Kind::kObject, .offset = cursor_.at()};
+    Value object;
+    object.kind = Value::Kind::kObject;
+    object.offset = cursor_.at();
     cursor_.Skip(1);
     SkipSpace();
     if (cursor_.Eat("}")) return object;
@@ -116,7 +127,7 @@ class JsonReader {
       if (!cursor_.LooksAt("\"")) return cursor_.Error("expected a name in double quotes");
       NH_ASSIGN_OR_RETURN(std::string name, ReadText());
       SkipSpace();
-      const auto in_value = cursor_.EnterValueOf(name);
+      const Cursor::InValueOf in_value(&cursor_, name);
       if (!cursor_.Eat(":")) return cursor_.Error("expected a colon and a value");
       NH_ASSIGN_OR_RETURN(Value value, ReadValue());
       object.members.push_back({std::move(name), std::move(value), start});
@@ -161,8 +172,10 @@ class JsonReader {
         return block.type == member.name;
       });
       if (schema != blocks.end()) {
-        const Block head{.type = member.name, .offset = member.offset};
-        NH_RETURN_IF_ERROR(AddBlocks(body, *schema, head, member.value));
+        Block block;
+        block.type = member.name;
+        block.offset = member.offset;
+        NH_RETURN_IF_ERROR(AddBlocks(body, *schema, block, member.value));
       } else if (FindArgument(*body, member.name) != nullptr) {
         return cursor_.Error(member.offset, member.name + " is set twice; remove one of them");
       } else {

@@ -109,8 +109,8 @@ class NativeReader {
 
   // `open`: the position of the block's brace; the file's body has none.
   absl::Status ReadBody(Body* body, std::optional<std::size_t> open) {
-    const auto level = cursor_.EnterLevel();
-    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
+    const Cursor::Level level(&cursor_);
+    NH_RETURN_IF_ERROR(level.Reached());
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
       if (cursor_.AtEnd()) {
@@ -142,7 +142,9 @@ class NativeReader {
     }
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     if (cursor_.LooksAt("=")) return ReadArgument(body, std::move(name), start);
-    Block block{.type = std::move(name), .offset = start};
+    Block block;
+    block.type = std::move(name);
+    block.offset = start;
     NH_RETURN_IF_ERROR(ReadBlock(&block));
     body->blocks.push_back(std::move(block));
     return absl::OkStatus();
@@ -153,7 +155,7 @@ class NativeReader {
       return cursor_.Error(start, name + " is set twice; remove one of them");
     }
     cursor_.Skip(1);
-    const auto in_value = cursor_.EnterValueOf(name);
+    const Cursor::InValueOf in_value(&cursor_, name);
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kEnds));
     body->arguments.push_back({std::move(name), std::move(value), start});
@@ -209,8 +211,8 @@ class NativeReader {
 
   // Reads a value, and checks that nothing follows that would compute another one from it.
   absl::StatusOr<Value> ReadValue(LineEnd line_end) {
-    const auto level = cursor_.EnterLevel();
-    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
+    const Cursor::Level level(&cursor_);
+    NH_RETURN_IF_ERROR(level.Reached());
     NH_ASSIGN_OR_RETURN(Value value, ReadTerm(line_end));
     NH_RETURN_IF_ERROR(SkipSpace(line_end));
     constexpr std::string_view kOperators = ".[(*/%+-?<>&|!";
@@ -230,7 +232,8 @@ class NativeReader {
     if (cursor_.LooksAt("-")) return ReadNegative(line_end);
     if (cursor_.LooksAt("!")) return cursor_.Error(kNotComputed);
     if (IsDigit(cursor_.Peek())) return ReadNumber();
-    Value value{.offset = start};
+    Value value;
+    value.offset = start;
     const std::string name = TakeName();
     if (name.empty()) {
       return cursor_.Error(cursor_.LooksAt("'") ? "a text is written in double quotes"
@@ -267,16 +270,19 @@ class NativeReader {
         break;
       }
     }
-    const std::optional<std::string> text = CanonicalNumber(rest.substr(0, length));
+    std::optional<std::string> text = CanonicalNumber(rest.substr(0, length));
     if (!text.has_value()) return cursor_.Error("this is no number that can be read here");
-    const std::size_t start = cursor_.at();
+    Value value;
+    value.kind = Value::Kind::kNumber;
+    value.text = *std::move(text);
+    value.offset = cursor_.at();
     cursor_.Skip(length);
-    return Value{.kind = Value::Kind::kNumber, .text = *text, .offset = start};
+    return value;
   }
 
   absl::StatusOr<Value> ReadNegative(LineEnd line_end) {
-    const auto level = cursor_.EnterLevel();
-    NH_RETURN_IF_ERROR(cursor_.CheckDepth());
+    const Cursor::Level level(&cursor_);
+    NH_RETURN_IF_ERROR(level.Reached());
     const std::size_t start = cursor_.at();
     cursor_.Skip(1);
     NH_RETURN_IF_ERROR(SkipSpace(line_end));
@@ -299,7 +305,9 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadList() {
-    Value list{.kind = Value::Kind::kList, .offset = cursor_.at()};
+    Value list;
+    list.kind = Value::Kind::kList;
+    list.offset = cursor_.at();
     cursor_.Skip(1);
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
@@ -314,7 +322,9 @@ class NativeReader {
   }
 
   absl::StatusOr<Value> ReadObject() {
-    Value object{.kind = Value::Kind::kObject, .offset = cursor_.at()};
+    Value object;
+    object.kind = Value::Kind::kObject;
+    object.offset = cursor_.at();
     cursor_.Skip(1);
     while (true) {
       NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
@@ -338,7 +348,7 @@ class NativeReader {
     const bool separated =
         !cursor_.LooksAt("==") && !cursor_.LooksAt("::") && (cursor_.Eat("=") || cursor_.Eat(":"));
     if (!separated) return cursor_.Error("expected \"=\" and a value");
-    const auto in_value = cursor_.EnterValueOf(name);
+    const Cursor::InValueOf in_value(&cursor_, name);
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kEnds));
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kEnds));
     // The last one with a name wins, as for the agent.
@@ -404,20 +414,30 @@ class NativeReader {
     cursor_.Skip(1);
     const char selector = cursor_.Peek();
     cursor_.Skip(cursor_.AtEnd() ? 0 : 1);
-    for (const auto& [name, meaning] :
-         {std::pair('n', '\n'), std::pair('r', '\r'), std::pair('t', '\t'), std::pair('"', '"'),
-          std::pair('\\', '\\')}) {
-      if (selector != name) continue;
-      text->push_back(meaning);
-      return absl::OkStatus();
+    switch (selector) {
+      case 'n':
+        text->push_back('\n');
+        return absl::OkStatus();
+      case 'r':
+        text->push_back('\r');
+        return absl::OkStatus();
+      case 't':
+        text->push_back('\t');
+        return absl::OkStatus();
+      case '"':
+      case '\\':
+        text->push_back(selector);
+        return absl::OkStatus();
+      case 'u':
+      case 'U': {
+        NH_ASSIGN_OR_RETURN(const std::uint32_t code, cursor_.TakeHex(selector == 'u' ? 4 : 8));
+        if (AppendCharacter(code, text)) return absl::OkStatus();
+        return cursor_.Error(start, "there is no such character");
+      }
+      default:
+        return cursor_.Error(start,
+                             "unknown escape; known are \\n \\r \\t \\\" \\\\ \\uNNNN \\UNNNNNNNN");
     }
-    if (selector != 'u' && selector != 'U') {
-      return cursor_.Error(start,
-                           "unknown escape; known are \\n \\r \\t \\\" \\\\ \\uNNNN \\UNNNNNNNN");
-    }
-    NH_ASSIGN_OR_RETURN(const std::uint32_t code, cursor_.TakeHex(selector == 'u' ? 4 : 8));
-    if (AppendCharacter(code, text)) return absl::OkStatus();
-    return cursor_.Error(start, "there is no such character");
   }
 
   // Reads the next character of a template or its escape: "${" and "%{" begin a sequence, and are
@@ -452,7 +472,9 @@ class NativeReader {
     NH_ASSIGN_OR_RETURN(Value value, ReadValue(LineEnd::kIsSpace));
     if (!cursor_.Eat("}")) return cursor_.Error(start, "this ${ is not closed by a }");
     value.offset = start;
-    parts->push_back({.value = std::move(value)});
+    TemplatePart part;
+    part.value = std::move(value);
+    parts->push_back(std::move(part));
     return absl::OkStatus();
   }
 
@@ -468,7 +490,9 @@ class NativeReader {
     }
     TemplateParts parts;
     while (!AtMarker(marker)) {
-      parts.push_back({.begins_line = true});
+      TemplatePart line;
+      line.begins_line = true;
+      parts.push_back(std::move(line));
       while (!AtLineEnd()) {
         if (cursor_.AtEnd()) {
           return cursor_.Error(open, "this text is not closed: " + marker +

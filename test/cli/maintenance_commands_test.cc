@@ -176,7 +176,7 @@ TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
 TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_trouble_and_names_the_pools) {
   EXPECT_EQ(Status(), 4);
   EXPECT_THAT(out_.str(), HasSubstr("Note:       there is nothing of this name in namespace "
-                                    "nomad; there is no pool\n"));
+                                    "nomad; the namespace has no pool\n"));
   ASSERT_TRUE(Scale(1).ok());
   EXPECT_EQ(Status(), 0);
   EXPECT_THAT(out_.str(), Not(HasSubstr("Note:")));
@@ -189,7 +189,7 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_trouble_and_names
   EXPECT_EQ(Status("json"), 4);
   EXPECT_EQ(Document()["ready"], true) << "as Status tells the agent";
   EXPECT_EQ(Status(), 4);
-  const std::string note = " in namespace nomad; pools here: web\n";
+  const std::string note = " in namespace nomad; pools of the namespace: web\n";
   EXPECT_THAT(out_.str(), HasSubstr(note));
   EXPECT_LT(out_.str().find(note), out_.str().find("Count:")) << "above what else there is";
   vm_ = "web-a";
@@ -1376,7 +1376,7 @@ TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_leas
   EXPECT_EQ(Call({"pause", "--set", "node_group_name=wbe"}), 1);
   EXPECT_THAT(err_,
               StartsWith("nomad-harvester pause: nothing was paused: no VM and no Lease of pool "
-                         "default/wbe exist; there is no pool"));
+                         "default/wbe exist; the namespace has no pool"));
   EXPECT_EQ(Call({"status", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 4);
   EXPECT_THAT(out_, HasSubstr("Note:       there is nothing of this name"));
 }

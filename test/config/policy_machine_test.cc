@@ -70,16 +70,11 @@ TEST(PolicyMachine, user_data_is_in_the_policy_or_in_a_file) {
 }
 
 TEST(PolicyMachine, a_path_in_the_place_of_a_text_is_told_with_the_key_that_takes_one) {
-  for (const char* const key : {"user_data", "network_data"}) {
-    for (const char* const path : {"/etc/cloud-init.yaml", "/etc/cloud-init.yaml\n"}) {
-      EXPECT_EQ(ProblemOf(ParsePolicy({{key, path}})),
-                std::string(key) +
-                    ": must be the text itself, and is the path of a file; give the "
-                    "path as " +
-                    key + "_file instead");
-    }
-    EXPECT_TRUE(ParsePolicy({{key, "/etc/a\n/etc/b\n"}}).ok()) << "it is no plain mistake";
+  const auto told = Contains(HasSubstr("user_data: is the path of a file"));
+  for (const char* const path : {"/etc/cloud-init.yaml", "/etc/cloud-init.yaml\n"}) {
+    EXPECT_THAT(PolicyOf({{"user_data", path}}).warnings, told);
   }
+  EXPECT_THAT(PolicyOf({{"user_data", "/etc/a\n/etc/b\n"}}).warnings, Not(told));
 }
 
 TEST(PolicyMachine, P3_inline_user_data_is_a_warning) {

@@ -63,9 +63,9 @@ struct Value {
   Kind kind = Kind::kNull;
   // kBool, kNumber and kString, converted to a string as the agent does it: "true", "1.5", "1000"
   // for 1e3.
-  std::string text{};
-  std::vector<Value> items{};       // kList
-  std::vector<Argument> members{};  // kObject
+  std::string text;
+  std::vector<Value> items;       // kList
+  std::vector<Argument> members;  // kObject
   std::size_t offset = 0;
 };
 
@@ -79,14 +79,14 @@ struct Block;
 
 // Argument names are unique.
 struct Body {
-  std::vector<Argument> arguments{};
-  std::vector<Block> blocks{};
+  std::vector<Argument> arguments;
+  std::vector<Block> blocks;
 };
 
 struct Block {
   std::string type;
-  std::vector<std::string> labels{};
-  Body body{};
+  std::vector<std::string> labels;
+  Body body;
   std::size_t offset = 0;
 };
 

@@ -195,8 +195,8 @@ void TakeNodes(const absl::StatusOr<nomad::Indexed<NodeList>>& nodes,
 // True if a GET of the VM's node by ID proves that the node does not exist: a 404 of a Nomad whose
 // index is at least that in the VM's `nodes` (rule C15).
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
-// True if what has failed may succeed when requested again: the failure is transient, or the pool
-// is busy. Callers of a list then do not fall back to many single requests, which would add load.
+// True if what has failed may succeed when requested again. Callers of a list then do not fall back
+// to many single requests, which would add load.
 bool IsRetryable(const absl::Status& failed);
 // Reads the allocations of these nodes with one request each, `at_once` concurrently. The results
 // are in the order of the nodes. After a few errors the remaining nodes are not read and get

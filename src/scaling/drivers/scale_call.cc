@@ -614,6 +614,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
     return absl::OkStatus();
   }
   // What may wait refuses nothing: the intent is written beside its reading.
+  NH_RETURN_IF_ERROR(context.Check());
   absl::Status stored = base::Unavailable("not written");
   std::vector<SkippedVm> would_wait;
   runtime::CallAtOnce(context, deps_.executor,

@@ -582,8 +582,11 @@ void Service::KeepRefusal(Pool& pool, const ScaleRequest& request, const ScaleRe
   PoolState& state = pool.state;
   state.refused_scale_in.reset();
   if (outcome.ok() || result.acted || request.count >= state.last_count) return;
-  // INTERNAL, because a system has answered with 500 or nonsense.
-  if (IsRetryable(outcome) || absl::IsInternal(outcome)) return;
+  // Of everything else the cause may have passed: a proxy's page, a 500, a token that is renewed.
+  if (!absl::IsFailedPrecondition(outcome) && !absl::IsPermissionDenied(outcome) &&
+      !absl::IsResourceExhausted(outcome)) {
+    return;
+  }
   state.refused_scale_in = {
       .count = request.count, .why = outcome, .until = options_.clock->Now() + kRefusedScaleInFor};
 }

@@ -192,7 +192,7 @@ bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
 
 bool IsRetryable(const absl::Status& failed) {
   return absl::IsUnavailable(failed) || absl::IsDeadlineExceeded(failed) ||
-         absl::IsCancelled(failed) || absl::IsAborted(failed) || absl::IsUnauthenticated(failed);
+         absl::IsCancelled(failed);
 }
 
 std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Context& context,
