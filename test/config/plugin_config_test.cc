@@ -51,6 +51,7 @@ TEST(PluginConfig, every_other_key_is_taken_over) {
   EXPECT_EQ(config->log_level, "warn");
   EXPECT_EQ(config->metrics_address, "127.0.0.1:9464");
   EXPECT_EQ(config->harvester.tls_server_name, "harvester.local");
+  EXPECT_TRUE(ParsePlugin({{"harvester_tls_server_name", "2001:0db8::1"}}).ok());
 }
 
 TEST(PluginConfig, a_url_is_required) {

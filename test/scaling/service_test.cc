@@ -1216,7 +1216,8 @@ TEST_F(ServiceTest, C12_a_scale_in_that_fails_for_a_moment_is_tried_again_at_onc
   Settle();
   Next("list nodes", RefusedByNomad());
   EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kUnavailable));
-  for (const Fault& fault : {Failed(), Fault::Answer(500)}) {
+  const Fault page = Fault::Answer(404, "<html/>");  // of a proxy that restarts
+  for (const Fault& fault : {Failed(), Fault::Answer(500), page}) {
     Always("ask selfsubjectrulesreviews", fault);
     EXPECT_FALSE(Scale(0).ok());
   }

@@ -140,7 +140,7 @@ TEST(Ready, C17_a_running_vm_whose_node_is_down_is_replaced_if_the_policy_says_s
     ASSERT_TRUE(h.Scale(3).ok());
     const std::string cut_off = h.VmNames()[0];
     h.cluster.KillNode(cut_off);
-    h.Tick(minutes(10));
+    h.Tick(minutes(20));  // longer than join_timeout
     EXPECT_EQ(testing::Value(h.VmNames(), Contains(cut_off)), !replaces) << h.Transcript();
   }
 }
