@@ -49,6 +49,10 @@ as_root() {
   fi
 }
 
+# Before a command that uses apt's lists or packages: it waits for others of these scripts. apt-get itself waits for
+# one of its two locks only.
+alone=(flock /run/lock/nomad-harvester-packages)
+
 # The Debian packages that the project needs, in groups, each with the reason.
 packages_of() {
   case $1 in
@@ -82,8 +86,14 @@ packages_of() {
       ;;
     e2e)
       echo musl-tools busybox-static  # the user land of the agent's image
-      echo etcd-server iproute2 procps  # the cluster's store; the network of the simulated machines
+      echo iproute2 procps            # the network of the simulated machines
       echo containernetworking-plugins  # what a Nomad client finds of CNI
+      ;;
+    go)
+      echo golang-go ca-certificates  # fetches the Go that builds the real parts
+      ;;
+    etcd)
+      echo etcd-server                # the cluster's store
       ;;
     arm64)
       echo g++-aarch64-linux-gnu      # compiles for arm64
@@ -120,9 +130,8 @@ need_packages() {
   done
   ((${#missing[@]})) || return 0
   say "installing ${missing[*]}"
-  # Waits for another process that installs packages: apt-get itself does so for one of its two locks only.
   # What dpkg does, hundreds of lines, matters if it fails.
-  local log alone=(flock /run/lock/nomad-harvester-packages)
+  local log
   log=$(mktemp)
   as_root "${alone[@]}" apt-get -o DPkg::Lock::Timeout=600 update -qq >&2
   as_root "${alone[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq \

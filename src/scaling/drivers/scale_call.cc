@@ -177,9 +177,9 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
     if (policy_.scale_in_fit == config::ScaleInFit::kRequire) {
       const absl::Status fits = KeepWhatFits(context, deps_, snapshot, inputs_, knows_work, &*plan);
       if (!fits.ok()) plan = fits;
-    } else {
-      moves_work_ = MovesWork(*plan, inputs_, knows_work);
     }
+    moves_work_ = policy_.scale_in_fit == config::ScaleInFit::kReport && plan.ok() &&
+                  MovesWork(*plan, inputs_, knows_work);
   }
   inputs_.allocations.clear();  // covers the whole region; only the plan needs it
   return plan;
@@ -188,7 +188,7 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
 std::vector<SkippedVm> ScaleCall::WhatMayWait(const runtime::Context& context,
                                               const PoolSnapshot& snapshot,
                                               const ScalePlan& plan) const {
-  if (!moves_work_) return {};
+  if (!moves_work_ || plan.remove.empty()) return {};
   return FindWhatMayWait(context, deps_, snapshot, plan.remove);
 }
 
@@ -616,12 +616,11 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   // What may wait refuses nothing: the intent is written beside its reading.
   NH_RETURN_IF_ERROR(context.Check());
   absl::Status stored = base::Unavailable("not written");
-  std::vector<SkippedVm> would_wait;
-  runtime::CallAtOnce(context, deps_.executor,
-                      {[&] { stored = StoreAction(context, &plan, settled.snapshot); },
-                       [&] { would_wait = WhatMayWait(context, settled.snapshot, plan); }});
-  plan.would_wait = would_wait;
-  result_.plan->would_wait = std::move(would_wait);
+  runtime::CallAtOnce(
+      context, deps_.executor,
+      {[&] { stored = StoreAction(context, &plan, settled.snapshot); },
+       [&] { result_.plan->would_wait = WhatMayWait(context, settled.snapshot, plan); }});
+  plan.would_wait = result_.plan->would_wait;
   LogPlan(plan);
   NH_RETURN_IF_ERROR(stored);
   Acceptance acceptance(deps_, reconciler_, action_id_, plan,
