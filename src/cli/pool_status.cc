@@ -283,7 +283,9 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
       .drift = scaling::DriftOf(vm, inspection.current_template, snapshot.policy->drift_ignore),
       .step = NextStep(view, snapshot)};
   status.protected_by = ProtectedBy(status);
-  if (status.node != nullptr) status.not_ready = WhyNotReady(view, *status.node, snapshot);
+  if (status.node != nullptr) {
+    status.not_ready = WhyNotReady(view, *status.node, snapshot).value_or("");
+  }
   if (!harvester::WasReady(vm)) status.ready_by = JoinDeadline(view);
   return status;
 }

@@ -105,9 +105,10 @@ absl::StatusOr<Views> Select(const scaling::Inspection& inspection,
   return selected;
 }
 
-// Says why it will not be replaced for now; empty: no obstacle.
-std::string Obstacle(const scaling::VmView& view, const scaling::PoolSnapshot& snapshot) {
-  if (!snapshot.observation().nomad.ok()) return "";
+// Says why it will not be replaced for now; unset: no obstacle.
+std::optional<std::string> Obstacle(const scaling::VmView& view,
+                                    const scaling::PoolSnapshot& snapshot) {
+  if (!snapshot.observation().nomad.ok()) return std::nullopt;
   return ObjectionToRemoval(view, LinkedNode(view, snapshot), snapshot);
 }
 
@@ -154,7 +155,7 @@ Json DocumentOf(const scaling::Inspection& inspection, const Views& selected,
     vms.push_back({{"vm", view->vm->name},
                    {"written", false},
                    {"replacement", next == nullptr ? "" : next->vm->name},
-                   {"obstacle", reason.has_value() ? Obstacle(*view, snapshot) : ""}});
+                   {"obstacle", reason.has_value() ? Obstacle(*view, snapshot).value_or("") : ""}});
   }
   Json policy;
   if (last.has_value()) policy = {{"id", last->id}, {"at", base::FormatRfc3339(last->at)}};
@@ -181,9 +182,9 @@ int AskFor(const CommandRun& run, const scaling::Inspection& inspection, const V
                         : ": would be kept\n");
       continue;
     }
-    const std::string obstacle = Obstacle(*view, inspection.snapshot);
+    const auto obstacle = Obstacle(*view, inspection.snapshot);
     run.out << (yes ? ": to be replaced" : ": would be replaced")
-            << (obstacle.empty() ? "" : ", but not for now: " + Printable(obstacle)) << "\n";
+            << (obstacle.has_value() ? ", but not for now: " + Printable(*obstacle) : "") << "\n";
   }
   const std::string question = (reason.has_value() ? "replace " : "keep ") +
                                Counted(static_cast<std::int64_t>(selected.size()), "VM") +
@@ -236,14 +237,14 @@ absl::Status CheckToBeLeft(const scaling::Inspection& inspection, const std::str
 // "web-1 (web-7 boots)".
 std::string LeavingText(const scaling::VmView& view, const scaling::PoolSnapshot& snapshot) {
   const scaling::VmView* next = snapshot.seen->ReplacementOf(view.vm->uid);
-  const std::string obstacle = Obstacle(view, snapshot);
+  const auto obstacle = Obstacle(view, snapshot);
   std::string what = "waits";
   if (view.vm->has_mark || harvester::IsTerminating(view.vm)) {
     what = "is being removed";
   } else if (next != nullptr) {
     what = next->vm->name + " is to take its place";
-  } else if (!obstacle.empty()) {
-    what = "stays: " + obstacle;
+  } else if (obstacle.has_value()) {
+    what = "stays: " + *obstacle;
   }
   return view.vm->name + " (" + what + ")";
 }
@@ -325,12 +326,12 @@ int Evacuate(const CommandRun& run, const EvacuateArguments& arguments, Json* do
     }
     std::string text = "it is not known how many are left: " + base::Message(now.status());
     if (now.ok()) {
-      const std::string blocked_reason =
+      const auto blocked_reason =
           scaling::QueueOfReplacements(now->snapshot, now->lease.record, now->current_template)
               .blocked_reason;
       text = std::to_string(left.size()) + " of " + std::to_string(leaving.size()) +
              " are left: " + absl::StrJoin(left, ", ") +
-             (blocked_reason.empty() ? "" : "; the next one waits: " + blocked_reason);
+             (blocked_reason.has_value() ? "; the next one waits: " + *blocked_reason : "");
     }
     if (text != std::exchange(told, text)) run.out << Printable(text) << std::endl;
     if (!run.context.Sleep(kProgressEvery).ok()) {

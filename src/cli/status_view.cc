@@ -205,7 +205,7 @@ std::string QueueText(const scaling::Inspection& inspection) {
   vms.reserve(queue.size());
   for (const auto& next : queue)
     vms.push_back(next.vm->vm->name + " (" + Describe(next.reason) + ")");
-  return FirstFew(vms) + (blocked_reason.empty() ? "" : "; waits: " + blocked_reason);
+  return FirstFew(vms) + (blocked_reason.has_value() ? "; waits: " + *blocked_reason : "");
 }
 
 // "rack1-a is cordoned; on it: web-1, web-2 (cannot migrate)".

@@ -10,11 +10,11 @@
 namespace nomad_harvester::nodepool {
 namespace {
 
-std::string WhyNotHealthy(const nomad::Node& node, const std::string& name) {
+std::optional<std::string> WhyNotHealthy(const nomad::Node& node, const std::string& name) {
   const auto driver = std::find_if(node.drivers.begin(), node.drivers.end(),
                                    [&](const nomad::Driver& d) { return d.name == name; });
   if (driver == node.drivers.end()) return "its driver " + name + " is not detected";
-  if (driver->detected && driver->healthy) return "";
+  if (driver->detected && driver->healthy) return std::nullopt;
   return "its driver " + name + (driver->detected ? " is not healthy" : " is not detected") +
          (driver->description.empty() ? "" : ": " + driver->description);
 }
@@ -29,14 +29,14 @@ bool WasEligible(const nomad::Node& node) {
 
 }  // namespace
 
-std::string WhyNotReady(const nomad::Node& node, const std::vector<std::string>& drivers) {
+std::optional<std::string> WhyNotReady(const nomad::Node& node,
+                                       const std::vector<std::string>& drivers) {
   if (node.status != nomad::NodeStatus::kReady) return "it is " + StatusText(node);
   if (!node.eligible && !WasEligible(node)) return "it is ineligible";
   for (const std::string& driver : drivers) {
-    std::string why = WhyNotHealthy(node, driver);
-    if (!why.empty()) return why;
+    if (auto why = WhyNotHealthy(node, driver); why.has_value()) return why;
   }
-  return "";
+  return std::nullopt;
 }
 
 bool IsSilent(const nomad::Node& node) {

@@ -358,7 +358,7 @@ void DecisionCache::SetReplacement(const View& view, const PoolSnapshot& snapsho
   scaling::PoolRecord record;
   if (view.stopped != 0) record.replacement.emplace();
   const auto [vms, blocked_reason] = QueueOfReplacements(snapshot, record, {});
-  if (!vms.empty() && blocked_reason.empty()) {
+  if (!vms.empty() && !blocked_reason.has_value()) {
     const int slot = SlotOfVm(vms[0].vm->vm->name);
     decision->replaces = view.slots[static_cast<std::size_t>(slot)].vm.old != 0;
     decision->for_dead = vms[0].is_unhealthy();

@@ -12,7 +12,6 @@ namespace {
 
 using nomad::NodeStatus;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 nomad::Node ReadyNode() { return NodeBuilder("n1"); }
 
@@ -24,7 +23,7 @@ nomad::Node WithDriver(bool detected, bool healthy, const std::string& why = "")
 }
 
 TEST(WhyNotReady, C17_a_node_that_is_ready_and_eligible_is_ready) {
-  EXPECT_THAT(WhyNotReady(ReadyNode(), {}), IsEmpty());
+  EXPECT_EQ(WhyNotReady(ReadyNode(), {}), std::nullopt);
 }
 
 TEST(WhyNotReady, C17_any_other_status_is_named) {
@@ -47,10 +46,10 @@ TEST(WhyNotReady, C17_a_node_that_was_ever_drained_was_ready_before) {
   nomad::Node node = ReadyNode();
   node.eligible = false;
   node.draining = true;
-  EXPECT_THAT(WhyNotReady(node, {}), IsEmpty());
+  EXPECT_EQ(WhyNotReady(node, {}), std::nullopt);
   node.draining = false;
   node.last_drain = nomad::LastDrain{.status = nomad::DrainStatus::kComplete};
-  EXPECT_THAT(WhyNotReady(node, {}), IsEmpty());
+  EXPECT_EQ(WhyNotReady(node, {}), std::nullopt);
 }
 
 TEST(WhyNotReady, C17_our_drain_of_a_node_that_was_ineligible_makes_it_no_ready_one) {
@@ -60,14 +59,14 @@ TEST(WhyNotReady, C17_our_drain_of_a_node_that_was_ineligible_makes_it_no_ready_
     node.last_drain = nomad::LastDrain{
         .status = nomad::DrainStatus::kComplete,
         .meta = ToMeta({.action = "a", .vm_uid = "u", .was_ineligible = was_ineligible})};
-    EXPECT_EQ(WhyNotReady(node, {}).empty(), !was_ineligible);
+    EXPECT_EQ(WhyNotReady(node, {}).has_value(), was_ineligible);
     node.draining = true;
-    EXPECT_EQ(WhyNotReady(node, {}).empty(), !was_ineligible);
+    EXPECT_EQ(WhyNotReady(node, {}).has_value(), was_ineligible);
   }
 }
 
 TEST(WhyNotReady, C17_each_wanted_driver_is_detected_and_healthy) {
-  EXPECT_THAT(WhyNotReady(WithDriver(true, true), {"docker", "exec"}), IsEmpty());
+  EXPECT_EQ(WhyNotReady(WithDriver(true, true), {"docker", "exec"}), std::nullopt);
   EXPECT_EQ(WhyNotReady(WithDriver(true, false, "no daemon"), {"exec", "docker"}),
             "its driver docker is not healthy: no daemon");
   EXPECT_EQ(WhyNotReady(WithDriver(false, false, "no daemon"), {"docker"}),
@@ -76,8 +75,8 @@ TEST(WhyNotReady, C17_each_wanted_driver_is_detected_and_healthy) {
 }
 
 TEST(WhyNotReady, C17_a_driver_that_is_not_asked_for_does_not_matter) {
-  EXPECT_THAT(WhyNotReady(WithDriver(true, false), {"exec"}), IsEmpty());
-  EXPECT_THAT(WhyNotReady(WithDriver(false, false), {}), IsEmpty());
+  EXPECT_EQ(WhyNotReady(WithDriver(true, false), {"exec"}), std::nullopt);
+  EXPECT_EQ(WhyNotReady(WithDriver(false, false), {}), std::nullopt);
 }
 
 }  // namespace

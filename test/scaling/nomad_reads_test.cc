@@ -16,6 +16,7 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/runtime/clock.h"
+#include "nomad_harvester/runtime/wait.h"
 
 #include "support/forwarding_clock.h"
 #include "support/scripted_transport.h"
@@ -38,11 +39,9 @@ class Server {
     asked_.push_back(options.index);
     const std::size_t self = asked_.size();
     changed_.NotifyAll();
-    changed_.Wait(mutex_, context.stop_token(),
-                  [&]() NH_REQUIRES(mutex_) { return replies_.size() >= self; });
-    if (replies_.size() < self) {
-      replies_.push_back(context.Check());
-    }
+    const bool replied = runtime::WaitFor(
+        context, changed_, mutex_, [&]() NH_REQUIRES(mutex_) { return replies_.size() >= self; });
+    if (!replied) replies_.push_back(context.Check());
     return replies_[self - 1];
   }
   // The reply to the oldest request without one.
@@ -66,6 +65,24 @@ class Server {
   base::CondVar changed_;
   std::vector<std::uint64_t> asked_ NH_GUARDED_BY(mutex_);
   std::vector<absl::StatusOr<OneList>> replies_ NH_GUARDED_BY(mutex_);
+};
+
+// Tells how often somebody who waits has looked at it.
+class WatchedClock final : public support::ForwardingClock {
+ public:
+  using ForwardingClock::ForwardingClock;
+  base::MonoTime Now() const override {
+    ++looks_;
+    return ForwardingClock::Now() + ahead_.load();
+  }
+  void AwaitLooks(int count) const {
+    while (looks_ < count) std::this_thread::yield();
+  }
+  void Advance(base::Duration by) { ahead_ = ahead_.load() + by; }
+
+ private:
+  mutable std::atomic<int> looks_ = 0;
+  std::atomic<base::Duration> ahead_{};
 };
 
 class SharedListTest : public ::testing::Test {
@@ -182,8 +199,10 @@ TEST_F(SharedListTest, AShortWaitEndsWithAListOfItsOwn) {
 TEST_F(SharedListTest, AListThatIsOlderThanTheCallersLastOneIsNotGiven) {
   Outcome waiting = Await(context_, 5);
   server_.AwaitRequests(1);
-  Outcome later = Await(context_, 9, std::chrono::seconds(2));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  WatchedClock clock(*clock_);
+  Outcome later = Await(Context::Background(clock), 9, std::chrono::hours(2));
+  clock.AwaitLooks(2);  // it holds the list's mutex until it waits
+  clock.Advance(std::chrono::minutes(90));
   server_.Reply(7);
   EXPECT_EQ(IndexOf(waiting), 7U);
   server_.Reply(10);
@@ -327,20 +346,6 @@ TEST_F(NodesForStatusTest, S3_a_proof_that_names_no_node_leads_to_the_whole_list
   EXPECT_TRUE(list_->value->empty()) << "the list itself says so";
 }
 
-// Tells when somebody who waits looks at it.
-class WatchedClock final : public support::ForwardingClock {
- public:
-  using ForwardingClock::ForwardingClock;
-  base::MonoTime Now() const override {
-    looked_ = true;
-    return ForwardingClock::Now();
-  }
-  bool looked() const { return looked_; }
-
- private:
-  mutable std::atomic<bool> looked_ = false;
-};
-
 TEST_F(NodesForStatusTest, L8_one_proof_serves_every_status_that_comes_while_it_is_under_way) {
   Reply(9, NodeJson("n1", 7));
   Read();
@@ -354,7 +359,7 @@ TEST_F(NodesForStatusTest, L8_one_proof_serves_every_status_that_comes_while_it_
                     support::IsOk());
       });
       // It looks at the time once it waits for this request.
-      while (!clock.looked()) std::this_thread::yield();
+      clock.AwaitLooks(1);
     }
     return support::Reply(200, {{"X-Nomad-Index", "9"}}, "[" + NodeJson("n1", 7) + "]");
   });

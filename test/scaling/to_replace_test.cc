@@ -20,6 +20,7 @@ using std::chrono::minutes;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 
 const CurrentTemplate kNew = {.hash = "v2:new", .parts = R"({"image":"2"})"};
 
@@ -61,7 +62,7 @@ TEST(ToReplace, R1_what_somebody_asked_for_comes_first_and_what_expired_last) {
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   EXPECT_THAT(Told(queue.vms), ElementsAre("requested: requested: its disk is full",
                                            "drifted: drifted: image", "expired: expired"));
-  EXPECT_EQ(queue.blocked_reason, "");
+  EXPECT_EQ(queue.blocked_reason, std::nullopt);
 }
 
 TEST(ToReplace,
@@ -73,7 +74,7 @@ TEST(ToReplace,
   EXPECT_THAT(Told(queue.vms),
               ElementsAre("requested: requested: its disk is full",
                           "drifted: drifted: image (held)", "expired: expired (held)"));
-  EXPECT_EQ(queue.blocked_reason, "") << "the first one does not wait";
+  EXPECT_EQ(queue.blocked_reason, std::nullopt) << "the first one does not wait";
 }
 
 TEST(ToReplace, R2_while_the_window_is_closed_it_says_when_it_opens) {
@@ -85,12 +86,12 @@ TEST(ToReplace, R2_while_the_window_is_closed_it_says_when_it_opens) {
   // Whatever ends sooner: the reason stays the same until the window opens.
   world.With(Vm("boots").Age(minutes(1)));
   EXPECT_THAT(QueueOfReplacements(world.Snapshot(), {}, kNew).blocked_reason,
-              HasSubstr("outside of"));
+              Optional(HasSubstr("outside of")));
   // That it has stopped may last for longer.
   const PoolRecord stopped{.replacement = harvester::StoppedReplacement{
                                .vm = "web-b", .template_hash = "v2:new", .why = "no route"}};
   EXPECT_THAT(QueueOfReplacements(world.Snapshot(), stopped, kNew).blocked_reason,
-              HasSubstr("it has stopped"));
+              Optional(HasSubstr("it has stopped")));
 }
 
 TEST(ToReplace, R2_a_window_that_is_open_holds_nothing) {
@@ -100,7 +101,7 @@ TEST(ToReplace, R2_a_window_that_is_open_holds_nothing) {
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   for (const Replaceable& each : queue.vms)
     EXPECT_EQ(each.hold, Replaceable::Hold::kNone) << Describe(each.reason);
-  EXPECT_EQ(queue.blocked_reason, "");
+  EXPECT_EQ(queue.blocked_reason, std::nullopt);
 }
 
 TEST(ToReplace, R1_an_unhealthy_vm_comes_first_and_waits_for_nothing_that_others_wait_for) {
@@ -114,7 +115,7 @@ TEST(ToReplace, R1_an_unhealthy_vm_comes_first_and_waits_for_nothing_that_others
   EXPECT_THAT(Told(queue.vms),
               ElementsAre("sick: unhealthy", "requested: requested: its disk is full",
                           "drifted: drifted: image (held)", "expired: expired (held)"));
-  EXPECT_EQ(queue.blocked_reason, "");
+  EXPECT_EQ(queue.blocked_reason, std::nullopt);
 }
 
 TEST(ToReplace, R2_no_unhealthy_vm_is_replaced_while_a_growth_would_be_refused) {
@@ -128,7 +129,7 @@ TEST(ToReplace, R2_no_unhealthy_vm_is_replaced_while_a_growth_would_be_refused) 
   ASSERT_THAT(queue.vms, testing::Not(IsEmpty()));
   EXPECT_TRUE(queue.vms[0].is_unhealthy());
   EXPECT_THAT(queue.blocked_reason,
-              HasSubstr("the pool does not grow while VM late is broken and stays"));
+              Optional(HasSubstr("the pool does not grow while VM late is broken and stays")));
 }
 
 struct Flipped {
@@ -154,10 +155,12 @@ TEST(ToReplace, R1_a_place_that_changed_back_and_forth_four_times_within_days_ke
   const Flipped held = AfterFlips(3, hours(23));
   EXPECT_THAT(Told(held.queue.vms), ElementsAre("drifted: drifted: image (held)"));
   EXPECT_THAT(held.queue.blocked_reason,
-              HasSubstr("two policies of this pool describe different VMs"));
-  EXPECT_EQ(AfterFlips(2, hours(23)).queue.blocked_reason, "");
-  EXPECT_EQ(AfterFlips(3, hours(25)).queue.blocked_reason, "") << "the last one was long ago";
-  EXPECT_EQ(AfterFlips(3, hours(23), "v2:older").queue.blocked_reason, "") << "it does not go back";
+              Optional(HasSubstr("two policies of this pool describe different VMs")));
+  EXPECT_EQ(AfterFlips(2, hours(23)).queue.blocked_reason, std::nullopt);
+  EXPECT_EQ(AfterFlips(3, hours(25)).queue.blocked_reason, std::nullopt)
+      << "the last one was long ago";
+  EXPECT_EQ(AfterFlips(3, hours(23), "v2:older").queue.blocked_reason, std::nullopt)
+      << "it does not go back";
 }
 
 TEST(ToReplace, R1_a_place_that_keeps_its_vm_holds_up_no_vm_that_has_expired) {
@@ -171,7 +174,7 @@ TEST(ToReplace, R1_a_place_that_keeps_its_vm_holds_up_no_vm_that_has_expired) {
   const PoolSnapshot snapshot = world.Snapshot();
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   EXPECT_THAT(Told(queue.vms), ElementsAre("expired: expired", "drifted: drifted: image (held)"));
-  EXPECT_EQ(queue.blocked_reason, "");
+  EXPECT_EQ(queue.blocked_reason, std::nullopt);
 }
 
 TEST(ToReplace, R1_a_new_vm_says_how_often_its_place_has_changed_back) {
@@ -200,7 +203,7 @@ TEST(ToReplace, R5_without_room_it_says_why_since_when_and_when_the_next_try_is)
                                                      .why = "0/3 nodes are available",
                                                      .lacks_room = true};
   EXPECT_FALSE(HasStopped(record, kNew));
-  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason, "")
+  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason, std::nullopt)
       << "the back-off is over";
   record.back_off["room"] = {.failures = 2, .retry_at = kNow + minutes(1)};
   EXPECT_EQ(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason,
@@ -209,11 +212,11 @@ TEST(ToReplace, R5_without_room_it_says_why_since_when_and_when_the_next_try_is)
             "2026-03-01T12:01:00Z");
   record.replacement->vm.clear();  // none was made
   EXPECT_THAT(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason,
-              HasSubstr("since 2026-03-01T11:00:00Z (0/3 nodes are available); "));
+              Optional(HasSubstr("since 2026-03-01T11:00:00Z (0/3 nodes are available); ")));
   record.back_off.clear();
   world.With(Vm("boots").Age(minutes(1)));
   EXPECT_THAT(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason,
-              testing::AllOf(HasSubstr("no room"), HasSubstr("VM boots is not ready")));
+              Optional(testing::AllOf(HasSubstr("no room"), HasSubstr("VM boots is not ready"))));
 }
 
 TEST(ToReplace, R8_if_the_old_vm_goes_first_no_further_one_goes_for_want_of_room) {
@@ -224,9 +227,9 @@ TEST(ToReplace, R8_if_the_old_vm_goes_first_no_further_one_goes_for_want_of_room
   record.replacement = harvester::StoppedReplacement{
       .at = kNow, .vm = "web-b", .template_hash = "v2:new", .why = "no room", .lacks_room = true};
   EXPECT_THAT(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason,
-              HasSubstr("it goes on once a new VM is ready"));
+              Optional(HasSubstr("it goes on once a new VM is ready")));
   record.replacement->vm.clear();  // the forecast refused, before max_unavailable was set
-  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason, "");
+  EXPECT_EQ(QueueOfReplacements(world.Snapshot(), record, kNew).blocked_reason, std::nullopt);
 }
 
 TEST(ToReplace, R1_nothing_waits_in_a_pool_that_is_as_the_policy_says) {
@@ -237,7 +240,7 @@ TEST(ToReplace, R1_nothing_waits_in_a_pool_that_is_as_the_policy_says) {
   const PoolSnapshot snapshot = world.Snapshot();
   const ReplacementQueue queue = QueueOfReplacements(snapshot, {}, kNew);
   EXPECT_THAT(queue.vms, IsEmpty());
-  EXPECT_EQ(queue.blocked_reason, "");
+  EXPECT_EQ(queue.blocked_reason, std::nullopt);
 }
 
 }  // namespace

@@ -66,6 +66,12 @@ class CondVar {
     condition_.wait(mutex, done);
   }
 
+  // Returns done(); false means that a stop was requested first.
+  template <typename Predicate>
+  bool Wait(Mutex& mutex, std::stop_token stop, Predicate done) NH_REQUIRES(mutex) {
+    return condition_.wait(mutex, std::move(stop), done);
+  }
+
   // Returns done(); false means time-out or a stop request.
   template <typename TimePoint, typename Predicate>
   bool WaitUntil(Mutex& mutex, std::stop_token stop, TimePoint until, Predicate done)

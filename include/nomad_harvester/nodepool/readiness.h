@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_NODEPOOL_READINESS_H_
 #define NOMAD_HARVESTER_NODEPOOL_READINESS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@
 namespace nomad_harvester::nodepool {
 
 // Says why the node is not ready: "it is initializing", "its driver docker is not healthy: …".
-// Empty: it is ready. Since Nomad 2.0.3 a client may start ineligible (client.default_ineligible).
-std::string WhyNotReady(const nomad::Node& node, const std::vector<std::string>& drivers);
+// Unset: it is ready. Since Nomad 2.0.3 a client may start ineligible (client.default_ineligible).
+std::optional<std::string> WhyNotReady(const nomad::Node& node,
+                                       const std::vector<std::string>& drivers);
 
 // True if Nomad has no contact with the client: the node is down or disconnected.
 bool IsSilent(const nomad::Node& node);

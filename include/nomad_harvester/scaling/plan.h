@@ -117,10 +117,10 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot);
 // used first.
 std::vector<PlannedCreation> PlanCreations(const PoolSnapshot& snapshot, std::int64_t wanted);
 
-// Says why a counted VM must not be removed by a scale-in or a replacement; empty if it may (rule
+// Says why a counted VM must not be removed by a scale-in or a replacement; unset if it may (rule
 // C7). `node` is null if it has none.
-std::string ObjectionToRemoval(const VmView& view, const nomad::Node* node,
-                               const PoolSnapshot& snapshot);
+std::optional<std::string> ObjectionToRemoval(const VmView& view, const nomad::Node* node,
+                                              const PoolSnapshot& snapshot);
 
 // True if the node holds a dynamic host volume, and the policy keeps such nodes (rule C7).
 bool HoldsKeptVolume(const nomad::Node& node, const PoolSnapshot& snapshot);

@@ -45,10 +45,12 @@ struct Replaceable {
 std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot, const CurrentTemplate& current);
 
 // Says, for people, why the replacement of `next`, the first of VmsToReplace, does not begin now;
-// empty if it may (rule R2). The answer holds for all of them, because unhealthy ones come first
+// unset if it may (rule R2). The answer holds for all of them, because unhealthy ones come first
 // and held ones last.
-std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot& snapshot,
-                                     const PoolRecord& record, const CurrentTemplate& current);
+std::optional<std::string> ReplacementBlockedReason(const Replaceable& next,
+                                                    const PoolSnapshot& snapshot,
+                                                    const PoolRecord& record,
+                                                    const CurrentTemplate& current);
 
 // The unhealthy VMs, by uid, that are marked as soon as their replacement exists, or after
 // kReplacementWait.
@@ -57,7 +59,7 @@ std::set<std::string> AwaitingReplacement(const Decisions& decisions);
 // The VMs that wait to be replaced, for commands and metrics.
 struct ReplacementQueue {
   std::vector<Replaceable> vms;
-  std::string blocked_reason;  // ReplacementBlockedReason of the first VM; empty if there is none
+  std::optional<std::string> blocked_reason;  // of the first VM
 };
 ReplacementQueue QueueOfReplacements(const PoolSnapshot& snapshot, const PoolRecord& record,
                                      const CurrentTemplate& current);
@@ -84,8 +86,8 @@ bool ReplacesDrifted(const config::PoolPolicy& policy);
 // True if the policy may move VMs off hosts, so that the cordoned hosts must be known.
 bool EvacuatesHosts(const config::PoolPolicy& policy);
 
-// Names a VM that is being replaced while both nodes take work (rule R3). Empty: none.
-std::string DescribeSwap(const PoolSnapshot& snapshot);
+// Names a VM that is being replaced while both nodes take work (rule R3). Unset: none.
+std::optional<std::string> DescribeSwap(const PoolSnapshot& snapshot);
 
 // Selects the PendingReplacements that a Scale to that count turns into counted VMs (rule R4): for
 // a growth, as many as it needs, ready ones first; for a scale-in, all of them.

@@ -469,10 +469,11 @@ inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 // and its node is silent. `node`: its node by now.
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
 bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
-// Says why the VM is not ready on its linked node; empty: it is ready. A VM that was ready before
+// Says why the VM is not ready on its linked node; unset: it is ready. A VM that was ready before
 // only needs a node with the status ready; a new one must meet the rest of rule C17, too.
-std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot);
-// True if the VM has a linked node and WhyNotReady is empty.
+std::optional<std::string> WhyNotReady(const VmView& view, const nomad::Node& node,
+                                       const PoolSnapshot& snapshot);
+// True if the VM has a linked node and is ready on it.
 bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);

@@ -199,8 +199,8 @@ void Acceptance::ReplaceUnsuitable(const Decisions& decisions) {
       const VmView* view = snapshot.seen->FindVm(vm);
       if (view == nullptr || !view->member || harvester::IsTerminating(view->vm)) continue;
       if (view->vm->has_mark || outcome.accepted) continue;
-      std::string why = ObjectionToRemoval(*view, LinkedNode(*view, snapshot), snapshot);
-      if (!why.empty()) unsuitable.emplace_back(vm, std::move(why));
+      auto why = ObjectionToRemoval(*view, LinkedNode(*view, snapshot), snapshot);
+      if (why.has_value()) unsuitable.emplace_back(vm, *std::move(why));
     }
     return !unsuitable.empty();
   };

@@ -35,12 +35,13 @@ bool TemplateIsDue(const PoolSnapshot& snapshot, const PoolRecord& record,
           !VmsToReplace(snapshot, known.current).empty());
 }
 
-// Logs once why nothing is replaced now. Waiting for a new VM to boot or start is normal.
-// `refused`: Harvester refuses the new VM.
+// Logs once why nothing is replaced now; unset: something is. Waiting for a new VM to boot or start
+// is normal. `refused`: Harvester refuses the new VM.
 void LogBlocked(const PoolDependencies& deps, const Replaceable& next,
-                const std::string& blocked_reason, const PoolSnapshot& snapshot, bool refused) {
-  const std::string last = std::exchange(deps.backlog.replacement_blocked_reason, blocked_reason);
-  if (blocked_reason.empty() || last == blocked_reason) return;
+                const std::optional<std::string>& blocked_reason, const PoolSnapshot& snapshot,
+                bool refused) {
+  const auto last = std::exchange(deps.backlog.replacement_blocked_reason, blocked_reason);
+  if (!blocked_reason.has_value() || last == blocked_reason) return;
   const bool boots =
       std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [](const VmView* view) {
         const harvester::VirtualMachine& vm = view->vm;
@@ -53,7 +54,7 @@ void LogBlocked(const PoolDependencies& deps, const Replaceable& next,
       : boots                       ? log::Level::kDebug
                                     : log::Level::kInfo,
       "Replacement is blocked",
-      {{"vm", next.vm->vm->name}, {"wanted", Describe(next.reason)}, {"why", blocked_reason}});
+      {{"vm", next.vm->vm->name}, {"wanted", Describe(next.reason)}, {"why", *blocked_reason}});
 }
 
 // Lists the VMs that this process may replace, and why not now. A Status does not ask for its own
@@ -88,9 +89,9 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     if (was_refused) deps.backlog.unrecorded.AddReplacement("", absl::OkStatus());
     return absl::OkStatus();
   }
-  if (blocked_reason.empty() && !may_begin)
+  if (!blocked_reason.has_value() && !may_begin)
     blocked_reason = "the agent has stopped asking for a Status";
-  if (!blocked_reason.empty()) {
+  if (blocked_reason.has_value()) {
     LogBlocked(deps, vms[0], blocked_reason, snapshot, false);
     return absl::OkStatus();
   }
@@ -116,7 +117,9 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     if (context.Done()) return replaced;
     // What the hosts have free changes with each try.
     if (!has_waited || !call.result().lacks_room) {
-      LogBlocked(deps, vms[i], replaced.ok() ? "" : base::Message(replaced), snapshot, true);
+      LogBlocked(deps, vms[i],
+                 replaced.ok() ? std::nullopt : std::optional(base::Message(replaced)), snapshot,
+                 true);
     }
     // What refuses it is seen by `status` only there (rule R2). It is stored before the loop names
     // further VMs on the Lease.
@@ -190,7 +193,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
     if (!may_begin || !policy.has_value() || !may_begin()) return false;
     if (declined_at.has_value() && deps.clock.Now() - *declined_at < kDeclinedFor) return false;
     const ReplacementQueue queue = QueueFor(snapshot, deps);
-    return !queue.vms.empty() && queue.blocked_reason.empty() &&
+    return !queue.vms.empty() && !queue.blocked_reason.has_value() &&
            (MostAtATime(*policy) > 1 || queue.vms[0].is_unhealthy());
   };
   for (bool waits = true; waits;) {
@@ -219,7 +222,7 @@ std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& reco
   if (TemplateIsDue(snapshot, record, known, now)) return "what new VMs are made of\n";
   const auto [vms, blocked_reason] = QueueOfReplacements(snapshot, record, known.current);
   if (vms.empty()) return "";
-  if (blocked_reason.empty()) {
+  if (!blocked_reason.has_value()) {
     // Each end of a wait for room is new work: it waits for no round (rule R5).
     const auto room = record.back_off.find(std::string(cause::kRoom));
     return "replace " + vms[0].vm->vm->uid +
@@ -230,7 +233,7 @@ std::string ReplacementWork(const PoolSnapshot& snapshot, const PoolRecord& reco
   resumed.replacement.reset();
   const bool has_stopped =
       record.replacement.has_value() &&
-      ReplacementBlockedReason(vms[0], snapshot, resumed, known.current).empty();
+      !ReplacementBlockedReason(vms[0], snapshot, resumed, known.current).has_value();
   return has_stopped ? "a replacement that has stopped\n" : "";
 }
 

@@ -640,11 +640,11 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
 // The agent reads its metrics after the Status: a node that became ready in between counts twice
 // there. The next evaluation finds the pool not ready (rule R3).
 absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
-  const std::string swap = DescribeSwap(snapshot);
-  if (swap.empty() || request_.count > CountOf(snapshot)) return absl::OkStatus();
+  const auto swap = DescribeSwap(snapshot);
+  if (!swap.has_value() || request_.count > CountOf(snapshot)) return absl::OkStatus();
   told_by_record_ = true;
   return base::MakeStatus(absl::StatusCode::kAborted,
-                          swap + ": the metrics may count both; nothing is removed meanwhile");
+                          *swap + ": the metrics may count both; nothing is removed meanwhile");
 }
 
 absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::Context& context,
@@ -706,8 +706,8 @@ absl::Status ScaleCall::CheckReplaced(const runtime::Context& context, const Poo
     return step.row == Row::kUnmarkedUnhealthyWaits ? absl::OkStatus()
                                                     : base::FailedPrecondition(step.reason);
   }
-  const std::string objection = ObjectionToRemoval(*old.vm, &node.value, snapshot);
-  return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
+  const auto objection = ObjectionToRemoval(*old.vm, &node.value, snapshot);
+  return objection.has_value() ? base::FailedPrecondition(*objection) : absl::OkStatus();
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::PlanReplacement(const runtime::Context& context,
@@ -748,7 +748,7 @@ absl::Status ScaleCall::Replace(const runtime::Context& context, const PoolSnaps
   // The template was just read, and the old VM may already match it.
   const ReplacementQueue queue =
       QueueOfReplacements(snapshot, deps_.lease.record(), deps_.backlog.new_vms.current);
-  const bool is_wanted = queue.blocked_reason.empty() &&
+  const bool is_wanted = !queue.blocked_reason.has_value() &&
                          std::any_of(queue.vms.begin(), queue.vms.end(),
                                      [&](const Replaceable& vm) { return vm.vm == old.vm; });
   if (!is_wanted) return absl::OkStatus();
@@ -793,8 +793,8 @@ void ScaleCall::ProposeReplacements(const runtime::Context& context, const PoolS
   for (const Replaceable& each : vms) {
     proposal->to_replace.push_back({each.vm->vm->name, Describe(each.reason)});
   }
-  proposal->replacement_blocked_reason = blocked_reason;
-  if (!blocked_reason.empty()) return;
+  proposal->replacement_blocked_reason = blocked_reason.value_or("");
+  if (blocked_reason.has_value()) return;
   ScaleCall call(deps_, policy_, {});
   absl::Status refused = call.CheckReplaced(context, snapshot, vms[0]);
   if (refused.ok()) refused = call.PlanReplacement(context, snapshot, vms[0].vm->vm).status();

@@ -61,7 +61,7 @@ class ScaleCall {
   absl::Status CheckReplaced(const runtime::Context& context, const PoolSnapshot& snapshot,
                              const Replaceable& old) const;
   // Creates the VM that replaces `old`, without waiting for its node. Requires the pool's Lease,
-  // and a snapshot for which ReplacementBlockedReason is empty.
+  // and a snapshot without a ReplacementBlockedReason.
   absl::Status Replace(const runtime::Context& context, const PoolSnapshot& snapshot,
                        const Replaceable& old);
   // Logs what Run would do (rule C13). Only reads.

@@ -419,8 +419,8 @@ class Act {
       return base::FailedPrecondition("node " + node_id + " is not this VM's" +
                                       (why.empty() ? "" : ": " + why));
     }
-    const std::string objection = ObjectionToRemoval(seen_.view(), node, seen_.snapshot());
-    return objection.empty() ? absl::OkStatus() : base::FailedPrecondition(objection);
+    const auto objection = ObjectionToRemoval(seen_.view(), node, seen_.snapshot());
+    return objection.has_value() ? base::FailedPrecondition(*objection) : absl::OkStatus();
   }
 
   // The reply to the mark has the VM's current state, and the node is read after it, so this is a

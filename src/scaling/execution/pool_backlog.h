@@ -89,7 +89,7 @@ struct PoolBacklog {
   // What was logged last, so that it is logged once per change: why nothing is replaced, classes
   // that cannot be checked, and that Nomad has no introduction tokens although the policy wants
   // them.
-  std::string replacement_blocked_reason;
+  std::optional<std::string> replacement_blocked_reason;
   std::string unread_classes;
   bool without_intro_tokens = false;
   // The action of each VM that was last observed as marked, by VM name.

@@ -59,9 +59,11 @@ std::string DescribeProgress(const VmView& view) {
 
 std::string DescribeReadiness(const VmView& view, const nomad::Node* node,
                               const PoolSnapshot& snapshot) {
-  std::string why =
-      node == nullptr ? "no node has its name now" : WhyNotReady(view, *node, snapshot);
-  if (why.empty()) why = "without a policy nobody knows which drivers it needs";
+  std::string why = "no node has its name now";
+  if (node != nullptr) {
+    why = WhyNotReady(view, *node, snapshot)
+              .value_or("without a policy nobody knows which drivers it needs");
+  }
   return "its node " + view.vm->joined_node_id + " registered at " +
          base::FormatRfc3339(view.vm->joined_at.value_or(view.vm->created_at)) + ", but " + why;
 }

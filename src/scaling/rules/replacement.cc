@@ -128,8 +128,8 @@ std::vector<OpenPlace> OpenPlaces(const PoolSnapshot& snapshot) {
   return open;
 }
 
-// Says what is missing until a VM is ready and alone in its place; empty: nothing.
-std::string ReplacementProblem(const VmView& view, const PoolSnapshot& snapshot) {
+// Says what is missing until a VM is ready and alone in its place; unset: nothing.
+std::optional<std::string> ReplacementProblem(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
   if (harvester::IsTerminating(vm)) return "VM " + vm.name + " is being deleted";
   if (vm.has_mark) return "VM " + vm.name + " is being removed";
@@ -144,7 +144,7 @@ std::string ReplacementProblem(const VmView& view, const PoolSnapshot& snapshot)
     return "VM " + vm.name + " has yet to take the place of " + vm.replaces->vm;
   }
   // Regardless of age, because with every further one the pool would grow.
-  if (!vm.replaces.has_value()) return "";
+  if (!vm.replaces.has_value()) return std::nullopt;
   const VmView* old = snapshot.seen->FindVmByUid(vm.replaces->uid);
   if (old != nullptr && StaysBeside(*old, view)) {
     const auto& undone = old->vm->removal_undone;
@@ -153,7 +153,7 @@ std::string ReplacementProblem(const VmView& view, const PoolSnapshot& snapshot)
            "): remove one of them, or the annotation " + harvester::kReplacesAnnotation + " of " +
            vm.name;
   }
-  return "";
+  return std::nullopt;
 }
 
 // How long it stays proven that new VMs of a spec become ready.
@@ -170,9 +170,9 @@ bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapsh
   });
 }
 
-// Says why no further VM may be replaced in addition to the current ones; empty: one may.
+// Says why no further VM may be replaced in addition to the current ones; unset: one may.
 // Everything that is not part of a replacement must be at rest.
-std::string ReplacementProblem(const PoolSnapshot& snapshot) {
+std::optional<std::string> ReplacementProblem(const PoolSnapshot& snapshot) {
   const std::vector<OpenPlace> open = OpenPlaces(snapshot);
   std::set<const VmView*> in_open_place;
   for (const OpenPlace& place : open) {
@@ -185,17 +185,19 @@ std::string ReplacementProblem(const PoolSnapshot& snapshot) {
     if (!IsPoolMember(*view, snapshot)) continue;
     const bool may_go_on = in_open_place.contains(view) && !IsBroken(*view, snapshot);
     if (may_go_on) continue;
-    if (std::string what = ReplacementProblem(*view, snapshot); !what.empty()) return what;
+    if (auto what = ReplacementProblem(*view, snapshot); what.has_value()) return what;
   }
   const bool is_full = static_cast<std::int64_t>(open.size()) >= MostAtATime(*snapshot.policy);
   for (const OpenPlace& place : open) {
-    std::string what = ReplacementProblem(*place.fresh, snapshot);
-    if (what.empty() && place.old != nullptr) what = ReplacementProblem(*place.old, snapshot);
-    if (what.empty()) what = "VM " + place.fresh->vm->name + " has yet to be alone in its place";
+    auto what = ReplacementProblem(*place.fresh, snapshot);
+    if (!what.has_value() && place.old != nullptr) what = ReplacementProblem(*place.old, snapshot);
+    if (!what.has_value()) {
+      what = "VM " + place.fresh->vm->name + " has yet to be alone in its place";
+    }
     if (is_full) return what;
-    if (!IsProven(place.fresh->vm, snapshot)) return what + ", and is the first one of its spec";
+    if (!IsProven(place.fresh->vm, snapshot)) return *what + ", and is the first one of its spec";
   }
-  return "";
+  return std::nullopt;
 }
 
 // Begins the reason why no VM is replaced after a new one has lacked room.
@@ -249,7 +251,7 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
     if (WasRecentlyRolledBack(view->vm, snapshot.now())) continue;
     const nomad::Node* node = LinkedNode(*view, snapshot);
-    const bool stays = node == nullptr || !ObjectionToRemoval(*view, node, snapshot).empty();
+    const bool stays = node == nullptr || ObjectionToRemoval(*view, node, snapshot).has_value();
     if (stays && !replaceable->is_unhealthy()) continue;
     Replaceable::Hold& hold = replaceable->hold;
     const bool waits = is_closed && replaceable->reason.kind >= ReplaceKind::kDrifted;
@@ -287,8 +289,10 @@ std::string WhyItStopped(const harvester::StoppedReplacement& stopped) {
          "; it goes on with another VM spec, or after nomad-harvester resume --replacement";
 }
 
-std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot& snapshot,
-                                     const PoolRecord& record, const CurrentTemplate& current) {
+std::optional<std::string> ReplacementBlockedReason(const Replaceable& next,
+                                                    const PoolSnapshot& snapshot,
+                                                    const PoolRecord& record,
+                                                    const CurrentTemplate& current) {
   if (snapshot.policy->dry_run) return "the policy is in dry run";
   if (record.paused.HoldsAt(snapshot.now())) return "the pool is paused";
   if (const absl::Status nomad = CheckNomad(snapshot); !nomad.ok()) return base::Message(nomad);
@@ -319,8 +323,8 @@ std::string ReplacementBlockedReason(const Replaceable& next, const PoolSnapshot
     return lacked +
            "it goes on once a new VM is ready, or after nomad-harvester resume --replacement";
   }
-  const std::string problem = next.is_unhealthy() ? "" : ReplacementProblem(snapshot);
-  if (lacked_room && !problem.empty()) return lacked + problem;
+  const auto problem = next.is_unhealthy() ? std::nullopt : ReplacementProblem(snapshot);
+  if (lacked_room && problem.has_value()) return lacked + *problem;
   if (const absl::Status grows = CheckGrowth(snapshot); !grows.ok()) return base::Message(grows);
   return problem;
 }
@@ -345,7 +349,7 @@ harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& cu
           .flips = FlipsWith(current, vm, now)};
 }
 
-std::string DescribeSwap(const PoolSnapshot& snapshot) {
+std::optional<std::string> DescribeSwap(const PoolSnapshot& snapshot) {
   const auto takes_work = [&](const VmView& view) {
     return IsNodeReady(view, snapshot) && LinkedNode(view, snapshot)->eligible;
   };
@@ -363,7 +367,7 @@ std::string DescribeSwap(const PoolSnapshot& snapshot) {
       return "VM " + vm.name + " gives way to the one that replaces it";
     }
   }
-  return "";
+  return std::nullopt;
 }
 
 std::vector<const VmView*> PendingReplacements(const PoolSnapshot& snapshot) {

@@ -78,7 +78,8 @@ const Allocations* WorkOf(const Facts& facts) {
 
 // True if the VM's node is ready, in every respect that the policy asks for (rule C17).
 bool IsUsable(const Facts& facts) {
-  return facts.node != nullptr && WhyNotReady(*facts.view, *facts.node, *facts.snapshot).empty();
+  return facts.node != nullptr &&
+         !WhyNotReady(*facts.view, *facts.node, *facts.snapshot).has_value();
 }
 
 // The same when it is to be recorded: only a policy says which drivers a node needs to be ready for
@@ -136,16 +137,17 @@ bool SuccessorIsDue(const Facts& facts) {
          BelongsToPool(*node, *successor, facts.snapshot->policy);
 }
 
-// Why a VM stays although its successor is due; empty: it goes.
-std::string WhyItStays(const Facts& facts) {
+// Why a VM stays although its successor is due; unset: it goes.
+std::optional<std::string> WhyItStays(const Facts& facts) {
   if (facts.node == nullptr) return "it has no Nomad node";
-  std::string objection = ObjectionToRemoval(*facts.view, facts.node, *facts.snapshot);
-  if (!objection.empty()) return objection;
+  auto objection = ObjectionToRemoval(*facts.view, facts.node, *facts.snapshot);
+  if (objection.has_value()) return objection;
   if (facts.removal_blocked.has_value()) {
     return "another client drains its node, or has cancelled its drain";
   }
   const bool refused = facts.view->giving_way_refused_for >= kRefusedForGood;
-  return refused ? "its mark has been refused for a minute" : "";
+  if (refused) return "its mark has been refused for a minute";
+  return std::nullopt;
 }
 
 // True if nothing is missing for the mark of an unhealthy VM but its replacement (rule R1).
@@ -499,12 +501,12 @@ constexpr auto kTable = std::to_array<Rule>({
      "any", "record that it stays",
      [](const Facts& f) {
        const bool goes = f.unhealthy && !f.is_protected && !f.removal_blocked.has_value();
-       return !f.marked && SuccessorIsDue(f) && !goes && !WhyItStays(f).empty();
+       return !f.marked && SuccessorIsDue(f) && !goes && WhyItStays(f).has_value();
      },
      [](const Facts& f) {
        return MakeStep(StepKind::kKeepReplaced,
                        "it stays beside VM " + f.successor->vm->name +
-                           ", which was to replace it: " + WhyItStays(f),
+                           ", which was to replace it: " + *WhyItStays(f),
                        f.node);
      }},
     {Row::kUnmarkedUnhealthyKept, "unmarked-unhealthy-kept",
@@ -638,7 +640,7 @@ constexpr auto kTable = std::to_array<Rule>({
      "and nothing keeps it",
      "links", "name it on the Lease, then mark it",
      [](const Facts& f) {
-       return !f.marked && SuccessorIsDue(f) && WhyItStays(f).empty() && !f.dry_run &&
+       return !f.marked && SuccessorIsDue(f) && !WhyItStays(f).has_value() && !f.dry_run &&
               ObservationOf(f).own_node_problem.ok();
      },
      [](const Facts& f) {

@@ -481,7 +481,8 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
     // While a guest is paused or migrates, a silent node is no evidence.
     if (nodepool::IsSilent(*node) && harvester::IsPausedOrMigrating(view.vm)) return false;
     // Its join must be recorded before it can be broken.
-    if (!harvester::HasJoined(view.vm) || WhyNotReady(view, *node, snapshot).empty()) return false;
+    if (!harvester::HasJoined(view.vm) || !WhyNotReady(view, *node, snapshot).has_value())
+      return false;
   } else if (view.link.state != nodepool::LinkState::kNone) {
     return false;
   }
@@ -493,9 +494,11 @@ bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
   return IsBroken(view, LinkedNode(view, snapshot), snapshot);
 }
 
-std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot) {
+std::optional<std::string> WhyNotReady(const VmView& view, const nomad::Node& node,
+                                       const PoolSnapshot& snapshot) {
   if (harvester::WasReady(view.vm)) {
-    return node.status == nomad::NodeStatus::kReady ? "" : "it is " + nodepool::StatusText(node);
+    if (node.status == nomad::NodeStatus::kReady) return std::nullopt;
+    return "it is " + nodepool::StatusText(node);
   }
   static const auto* const kNone = new std::vector<std::string>();
   return nodepool::WhyNotReady(
@@ -504,7 +507,7 @@ std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolS
 
 bool IsNodeReady(const VmView& view, const PoolSnapshot& snapshot) {
   const nomad::Node* const node = LinkedNode(view, snapshot);
-  return node != nullptr && WhyNotReady(view, *node, snapshot).empty();
+  return node != nullptr && !WhyNotReady(view, *node, snapshot).has_value();
 }
 
 bool IsStuckInDeletion(const VmView& view, base::WallTime now) {

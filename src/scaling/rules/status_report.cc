@@ -143,7 +143,8 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
                          snapshot.policy->filter_ignore_init;
     if (ignored) continue;
     waiting.push_back(name + " (" +
-                      (node == nullptr ? "its node is gone" : WhyNotReady(view, *node, snapshot)) +
+                      (node == nullptr ? "its node is gone"
+                                       : WhyNotReady(view, *node, snapshot).value_or("ready")) +
                       ")");
   }
   return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + base::FirstFew(waiting);
@@ -177,7 +178,7 @@ std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, T
     return "waiting to join Nomad: " + base::FirstFew(pending) + WhyPending(pending, snapshot);
   }
   if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
-  if (std::string swapping = DescribeSwap(snapshot); !swapping.empty()) return swapping;
+  if (auto swapping = DescribeSwap(snapshot); swapping.has_value()) return *swapping;
   const std::vector<std::string> deleting = DeletedByOthers(snapshot, tally);
   if (!deleting.empty()) return "being deleted: " + base::FirstFew(deleting);
   const MassLoss& loss = snapshot.mass_loss();
@@ -222,7 +223,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   const std::size_t pending =
       tally.In(VmState::kPending).size() + tally.In(VmState::kRegistered).size();
   report.expected = inputs.scale_open || (snapshot.observation().nomad.ok() && pending > 0) ||
-                    !DescribeSwap(snapshot).empty();
+                    DescribeSwap(snapshot).has_value();
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
   report.warning = Warning(tally, snapshot.mass_loss());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,21 +48,22 @@ bool CameBackLately(const VmView& view, const Node* node, base::WallTime now) {
   return undone && drain.updated_at.has_value() && now - *drain.updated_at < kVictimCooldown;
 }
 
-// Says why the removal of a VM without a node would be rolled back; empty if it would not.
-std::string ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapshot) {
+// Says why the removal of a VM without a node would be rolled back; unset if it would not.
+std::optional<std::string> ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapshot) {
   const Overlay seen(snapshot, view);
   if (const Node* other = seen.Candidate(); other != nullptr) {
     return "no node has its name, but node " + other->name + " (" + other->id + ") could be it";
   }
   const std::optional<std::size_t> joined = snapshot.seen->nodes().Find(view.vm->joined_node_id);
-  if (!joined.has_value()) return "";
+  if (!joined.has_value()) return std::nullopt;
   return "its node " + view.vm->joined_node_id + " has another name now, " +
          snapshot.nodes()[*joined].name;
 }
 
 }  // namespace
 
-std::string ObjectionToRemoval(const VmView& view, const Node* node, const PoolSnapshot& snapshot) {
+std::optional<std::string> ObjectionToRemoval(const VmView& view, const Node* node,
+                                              const PoolSnapshot& snapshot) {
   if (view.vm->protect.HoldsAt(snapshot.earlier_now())) return "protected by its annotation";
   if (IsOtherCluster(view.vm, snapshot.observation())) return "it belongs to another Nomad cluster";
   if (IsOtherNomad(view.vm, snapshot.observation())) return "made for another Nomad region";
@@ -95,7 +97,7 @@ std::string ObjectionToRemoval(const VmView& view, const Node* node, const PoolS
   if (HoldsKeptVolume(*node, snapshot)) {
     return "its node holds the dynamic host volume " + node->dynamic_host_volumes.front();
   }
-  return "";
+  return std::nullopt;
 }
 
 namespace {
@@ -117,10 +119,10 @@ void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate*
   } else if (candidate->node->status == NodeStatus::kDown) {
     candidate->group = Group::kStoppedOrLost;
     candidate->reason = "its node is down";
-  } else if (const std::string why = WhyNotReady(*candidate->view, *candidate->node, snapshot);
-             !why.empty()) {
+  } else if (const auto why = WhyNotReady(*candidate->view, *candidate->node, snapshot);
+             why.has_value()) {
     candidate->group = Group::kNotReady;
-    candidate->reason = "is not ready: " + why;
+    candidate->reason = "is not ready: " + *why;
   } else if (const auto parts = DriftOf(vm, inputs.current_template, snapshot.policy->drift_ignore);
              parts.has_value()) {
     candidate->group = Group::kDrifted;
@@ -244,11 +246,11 @@ void ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanIn
     if (!Counts(view, snapshot)) continue;
     const Node* node = LinkedNode(view, snapshot);
     const auto left_out = inputs.left_out.find(view.vm->name);
-    std::string objection = left_out != inputs.left_out.end()
-                                ? left_out->second
-                                : ObjectionToRemoval(view, node, snapshot);
-    if (!objection.empty()) {
-      plan->passed_over.push_back({view.vm->name, std::move(objection)});
+    std::optional<std::string> objection = left_out != inputs.left_out.end()
+                                               ? left_out->second
+                                               : ObjectionToRemoval(view, node, snapshot);
+    if (objection.has_value()) {
+      plan->passed_over.push_back({view.vm->name, *std::move(objection)});
       continue;
     }
     Candidate candidate{.view = &view, .node = node};
