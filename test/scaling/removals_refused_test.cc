@@ -139,6 +139,22 @@ TEST(LeftOut, C14_it_is_no_victim_and_the_plan_tells_why) {
   EXPECT_EQ(plan->passed_over[0].reason, "its roll-back does not succeed");
 }
 
+TEST(LeftOut, C14_a_scale_in_lets_a_removal_go_on_that_growth_has_cancelled_in_vain) {
+  World world = WithRollBack({"a", "b"});
+  PlanInputs inputs = world.Inputs();
+  inputs.left_out = {{"m", "its roll-back does not succeed"}};
+  PoolSnapshot snapshot = world.Snapshot();
+  snapshot.action->cancel = {"m"};
+  for (const int desired : {2, 1}) {
+    const auto plan = PlanScale(snapshot, desired, inputs);
+    ASSERT_THAT(plan, IsOk());
+    EXPECT_EQ(plan->from, 3);
+    EXPECT_EQ(plan->remove.size(), static_cast<std::size_t>(3 - desired));
+    EXPECT_EQ(plan->remove[0].vm, "m");
+    EXPECT_THAT(plan->passed_over, IsEmpty());
+  }
+}
+
 TEST(LeftOut, C14_others_are_removal_cancelled_without_it) {
   World world = WithRollBack({"a"});
   world.With(Vm("n").Joined().Marked()).With(Node("n").Draining("n"));

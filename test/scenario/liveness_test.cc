@@ -3,6 +3,8 @@
 // What a refused or failing step of one object may cost (docs/behaviour.md, "Liveness"), in
 // simulated time and in requests.
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +14,14 @@
 #include "nomad_harvester/base/json.h"
 
 #include "costs.h"
+#include "support/status_matchers.h"
 #include "trouble.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
+using support::StatusIs;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
@@ -269,6 +273,73 @@ TEST(CancelRemovals, L6_one_without_an_outcome_ends_the_scale_and_is_finished_on
   h.HangDrains(false);
   h.WaitUntilReady();
   h.CheckAtRest(2);
+}
+
+// Leaves a pool of three VMs of which one is being removed, and Scale(3) wants it back.
+class RefusedCancellation : public ::testing::Test {
+ protected:
+  RefusedCancellation() {
+    h_.Reach(3);
+    h_.RunJob(3);
+    h_.HangDrains();
+    EXPECT_TRUE(h_.Accept(2).ok());
+    refused_.emplace(h_, kUnmark, Denied());
+    EXPECT_FALSE(h_.Accept(3).ok());
+    h_.Tick(minutes(2));
+  }
+
+  int Marked() {
+    const std::vector<json> vms = h_.Vms();
+    return static_cast<int>(std::count_if(vms.begin(), vms.end(), &IsMarked));
+  }
+
+  Harness h_;
+  std::optional<Trouble> refused_;
+};
+
+TEST_F(RefusedCancellation, I2_a_scale_in_lets_that_removal_go_on_and_counts_it) {
+  EXPECT_TRUE(h_.Accept(1).ok());
+  EXPECT_EQ(Marked(), 2) << h_.Transcript();
+  h_.HangDrains(false);
+  h_.Tick(minutes(5));
+  EXPECT_EQ(Marked(), 0);
+  EXPECT_EQ(h_.VmNames().size(), 1U) << h_.Transcript();
+  refused_->End();
+  h_.CheckAtRest(1);
+}
+
+TEST_F(RefusedCancellation, C14_growth_does_not_take_it_for_granted) {
+  EXPECT_THAT(h_.Accept(3), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                     HasSubstr("counts although it is marked for removal")));
+  EXPECT_THAT(AnnotationOf(h_.Leases().at(0), Key("last-error")), HasSubstr("marked for removal"));
+}
+
+TEST_F(RefusedCancellation, L6_growth_beside_it_leaves_it_cancelled) {
+  EXPECT_TRUE(h_.Accept(4).ok()) << h_.Transcript();
+  refused_->End();
+  h_.HangDrains(false);
+  h_.Tick(minutes(5));
+  EXPECT_EQ(Marked(), 0);
+  EXPECT_EQ(h_.VmNames().size(), 4U) << h_.Transcript();
+  h_.WaitUntilReady();
+  h_.CheckAtRest(4);
+}
+
+TEST(Deletion, C12_one_that_is_ignored_backs_off_so_that_its_node_is_not_drained_over_and_over) {
+  Harness h;
+  h.Reach(1);
+  h.RunJob(1);
+  Trouble ignored(h, kDeleteVm, Ignored());
+  int accepted = 0;
+  for (int i = 0; i < 360; ++i) {
+    const auto status = h.Status();
+    ASSERT_TRUE(status.ok());
+    if (status->ready && status->count == 1) accepted += h.Accept(0).ok() ? 1 : 0;
+    h.Tick(seconds(10));
+  }
+  EXPECT_GT(accepted, 1);
+  EXPECT_LE(accepted, 8) << "in an hour";
+  ignored.End();
 }
 
 TEST(Mark, L5_a_victim_that_is_protected_at_the_last_moment_is_replaced) {

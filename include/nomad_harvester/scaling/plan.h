@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/scaling/drift.h"
@@ -76,8 +77,8 @@ inline constexpr base::Duration kZoneAvoidedFor = std::chrono::hours(2);
 struct PlanInputs {
   // For a selection by load. A node that is missing has none.
   std::map<std::string, Allocations> allocations{};
-  // Marked VMs whose roll-back is refused or fails (rule C14), by name. They count as running, and
-  // the plan leaves them out.
+  // Marked VMs whose roll-back is refused or fails (rule C14), by name, and why. They count as
+  // running, and the plan leaves them out.
   std::map<std::string, std::string> left_out{};
   // How often each VM's removal was refused within kVictimCooldown, by name; VMs with fewer
   // refusals go first.
@@ -96,6 +97,13 @@ struct PlanInputs {
   // Remove only one VM: a removal of the last action was refused (rule C12).
   bool one_removal = false;
 };
+
+// True if that VM is one of `remove`.
+bool IsRemoved(const ScalePlan& plan, std::string_view vm);
+
+// The count from which PlanScale plans. `left_out`: as in PlanInputs.
+std::int64_t CountToPlanFrom(const PoolSnapshot& snapshot,
+                             const std::map<std::string, std::string>& left_out);
 
 // INVALID_ARGUMENT: negative count, or more new VMs than the Lease can name. FAILED_PRECONDITION:
 // growth while there is a broken VM that is not being removed (rule S1), or while a VM's node has

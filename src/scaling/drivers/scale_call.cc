@@ -133,7 +133,9 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
   }
   inputs_.failing_zones = FailingZones();
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
-  result_.plan = {.from = CountOf(snapshot), .desired = request_.count, .to = request_.count};
+  result_.plan = {.from = CountToPlanFrom(snapshot, inputs_.left_out),
+                  .desired = request_.count,
+                  .to = request_.count};
   if (request_.count >= result_.plan->from) return absl::OkStatus();
   // What the policy's strategy needs, and what can refuse the removal, all at once.
   absl::StatusOr<AllocationList> allocations = AllocationList{};
@@ -521,6 +523,10 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
       const VmView* view = snapshot.seen->FindVm(name);
       if (view == nullptr || view->vm->has_mark) action.names.insert(name);
     }
+    // A cancelled removal stays cancelled until it is undone (rule L6).
+    for (const std::string& name : record.action->cancel) {
+      if (action.names.contains(name) && !IsRemoved(*plan, name)) action.cancel.insert(name);
+    }
     action.unknown_members = record.action->unknown_members;
   }
   record.action = std::move(action);
@@ -559,7 +565,7 @@ absl::StatusOr<ScalePlan> ScaleCall::PlanWithout(const runtime::Context& context
     left_out[view->vm->replaces->vm] =
         "VM " + view->vm->name + ", which is to take its place, cannot be written";
   }
-  if (request_.count < CountOf(snapshot)) {
+  if (request_.count < CountToPlanFrom(snapshot, left_out)) {
     // A removal that must wait reads nothing more at each tick.
     const absl::Status waits = CheckRemoval(KnownBackOff(snapshot.now()), snapshot.now());
     told_by_record_ = !waits.ok();
@@ -611,7 +617,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   }
   if (plan.direction == Direction::kNone) {
     LogPlan(plan);
-    return absl::OkStatus();
+    return CheckLeftOut(settled);
   }
   // What may wait refuses nothing: the intent is written beside its reading.
   NH_RETURN_IF_ERROR(context.Check());
@@ -637,6 +643,18 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   return outcome;
 }
 
+// The agent counts without the VMs that are left out, and would take an OK for success.
+absl::Status ScaleCall::CheckLeftOut(const Reconciler::Settled& settled) {
+  for (const auto& [vm, why] : settled.left_out) {
+    const VmView* view = settled.snapshot.seen->FindVm(vm);
+    if (view == nullptr || !view->vm->has_mark || harvester::IsTerminating(view->vm)) continue;
+    return base::FailedPrecondition("nothing is made in the place of VM " + vm +
+                                    ", which counts although it is marked for removal: " + why +
+                                    "; end what refuses its write, or delete the VM");
+  }
+  return absl::OkStatus();
+}
+
 // The agent reads its metrics after the Status: a node that became ready in between counts twice
 // there. The next evaluation finds the pool not ready (rule R3).
 absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
@@ -650,10 +668,6 @@ absl::Status ScaleCall::CheckSwap(const PoolSnapshot& snapshot) {
 absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::Context& context,
                                                                  const ScalePlan& plan,
                                                                  PoolSnapshot* snapshot) {
-  const auto is_removed = [&](const std::string& vm) {
-    return std::any_of(plan.remove.begin(), plan.remove.end(),
-                       [&](const PlannedRemoval& removal) { return removal.vm == vm; });
-  };
   std::set<std::string> stuck;
   std::set<std::string> written;
   // KubeVirt and Harvester update a booting VM continuously, so conflicts are normal.
@@ -665,10 +679,11 @@ absl::StatusOr<std::set<std::string>> ScaleCall::EndReplacements(const runtime::
     if (pending.empty()) return stuck;
     for (const VmView* view : pending) {
       const harvester::VirtualMachine& vm = view->vm;
-      const Effect counted = written.contains(vm.name)
-                                 ? WithoutEffect()
-                                 : EffectOf(EndReplacement(context, deps_, vm, is_removed(vm.name),
-                                                           policy_.join_timeout, snapshot->now()));
+      const Effect counted =
+          written.contains(vm.name)
+              ? WithoutEffect()
+              : EffectOf(EndReplacement(context, deps_, vm, IsRemoved(plan, vm.name),
+                                        policy_.join_timeout, snapshot->now()));
       if (counted.verdict == Verdict::kDone) {
         written.insert(vm.name);
         deps_.logger.Info(

@@ -118,6 +118,8 @@ class ScaleCall {
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
   absl::Status Act(const runtime::Context& context);
+  // FAILED_PRECONDITION: the pool has its count only with a VM whose roll-back does not succeed.
+  static absl::Status CheckLeftOut(const Reconciler::Settled& settled);
   // ABORTED: a scale-in that may be based on metrics that count both nodes of a replacement.
   absl::Status CheckSwap(const PoolSnapshot& snapshot);
   // Makes and checks the plan. The VMs in `stuck` stay replacements.

@@ -179,6 +179,14 @@ void LogReplaced(const PoolDependencies& deps, const std::string& old, const std
 }
 
 void DeletedVms::Observe(const Decisions& decisions, base::MonoTime now) {
+  std::erase_if(deps_.backlog.deletions, [&](const auto& deletion) {
+    const VmView* view = decisions.snapshot().seen->FindVm(deletion.first);
+    const bool stands = view != nullptr && !harvester::IsTerminating(view->vm);
+    if (stands) return !view->vm->has_mark;
+    deps_.backlog.unrecorded.removed |= deletion.second.was_ready;
+    deps_.backlog.removed_last = deletion.second.action;
+    return true;
+  });
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member) continue;
     if (!view->vm->has_mark) {

@@ -126,9 +126,7 @@ void ConcludeDone(const PassTask& task, const PoolSnapshot& snapshot,
   const std::optional<harvester::Mark>& mark = view.vm->mark;
   if (step.kind == StepKind::kDelete && mark.has_value() &&
       mark->reason == harvester::MarkReason::kScaleIn) {
-    // One that was never ready may be a replacement, which did not count (rule R4).
-    deps.backlog.unrecorded.removed |= harvester::WasReady(view.vm);
-    deps.backlog.removed_last = mark->action;
+    deps.backlog.deletions[task.vm] = {mark->action, harvester::WasReady(view.vm)};
   }
 }
 

@@ -66,6 +66,14 @@ struct PoolBacklog {
   // (rule C12). Kept while a VM names the action.
   std::map<std::string, std::set<std::string>> failed_actions;
   void CountFailure(std::string_view cause, const std::string& action);
+  // The VMs of scale-ins whose DELETE was accepted, by name, until an observation shows that it had
+  // an effect (rule L2).
+  struct Deletion {
+    std::string action;
+    // One that was not may be a replacement, which did not count (rule R4).
+    bool was_ready = false;
+  };
+  std::map<std::string, Deletion> deletions;
   // The id of the action that removed a VM last: what else of it fails is no failure of removals
   // (rule C12).
   std::string removed_last;

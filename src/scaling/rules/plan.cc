@@ -86,12 +86,28 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
   return names;
 }
 
-// The number of marked VMs that count as running.
-std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
-  return std::count_if(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
-    return IsPoolMember(*view, snapshot) && view->vm->has_mark &&
-           !harvester::IsTerminating(view->vm) && inputs.left_out.contains(view->vm->name);
-  });
+// True for a marked VM that counts as running.
+bool IsLeftOut(const VmView& view, const PoolSnapshot& snapshot,
+               const std::map<std::string, std::string>& left_out) {
+  return IsPoolMember(view, snapshot) && view.vm->has_mark && !harvester::IsTerminating(view.vm) &&
+         left_out.contains(view.vm->name);
+}
+
+// Of the VMs that are left out those whose removal a growth has cancelled in vain, at most `count`:
+// a scale-in lets it go on, because their nodes take no work meanwhile (rule C14).
+std::vector<PlannedRemoval> RemovalsThatGoOn(const PoolSnapshot& snapshot, const PlanInputs& inputs,
+                                             std::size_t count) {
+  std::vector<PlannedRemoval> removals;
+  for (const VmView* view : snapshot.vms()) {
+    if (removals.size() == count) break;
+    const bool is_cancelled = IsLeftOut(*view, snapshot, inputs.left_out) &&
+                              NextStep(*view, snapshot).row == Row::kMarkedRemovalCancelled;
+    if (!is_cancelled) continue;
+    removals.push_back({.vm = view->vm->name,
+                        .node_id = view->vm->mark->node_id,
+                        .reason = "its removal goes on"});
+  }
+  return removals;
 }
 
 // The first few.
@@ -118,6 +134,19 @@ absl::Status NoVictims(const ScalePlan& plan) {
 }
 
 }  // namespace
+
+bool IsRemoved(const ScalePlan& plan, std::string_view vm) {
+  return std::any_of(plan.remove.begin(), plan.remove.end(),
+                     [&](const PlannedRemoval& removal) { return removal.vm == vm; });
+}
+
+std::int64_t CountToPlanFrom(const PoolSnapshot& snapshot,
+                             const std::map<std::string, std::string>& left_out) {
+  const std::vector<const VmView*>& vms = snapshot.vms();
+  return CountOf(snapshot) + std::count_if(vms.begin(), vms.end(), [&](const VmView* view) {
+           return IsLeftOut(*view, snapshot, left_out);
+         });
+}
 
 absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
   const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
@@ -168,7 +197,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
   }
   ScalePlan plan;
   plan.desired = desired;
-  plan.from = CountOf(snapshot) + LeftOutOf(snapshot, inputs);
+  plan.from = CountToPlanFrom(snapshot, inputs.left_out);
   plan.to = desired;
   const config::PoolPolicy& policy = *snapshot.policy;
   const std::int64_t before = plan.from - inputs.newly_counted;
@@ -189,10 +218,12 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     if (inputs.one_removal) plan.to = std::max(plan.to, before - 1);
     NH_RETURN_IF_ERROR(CheckSize(plan, "below", "max_scale_in to shrink in steps"));
     const auto count = static_cast<std::size_t>(plan.from - plan.to);
+    plan.remove = RemovalsThatGoOn(snapshot, inputs, count);
     ChooseVictims(snapshot, count, inputs, &plan);
     for (const auto& [vm, why] : inputs.left_out) {
       const VmView* view = snapshot.seen->FindVm(vm);
-      if (view != nullptr && view->vm->has_mark) plan.passed_over.push_back({vm, why});
+      if (view == nullptr || !view->vm->has_mark || IsRemoved(plan, vm)) continue;
+      plan.passed_over.push_back({vm, why});
     }
     plan.missing_victims = static_cast<std::int64_t>(count - plan.remove.size());
     // The new VMs of replacements count only in this plan: removing as many is no progress (R4).
