@@ -67,7 +67,7 @@ TEST_F(CommandsTest, L10_a_pause_is_one_patch_of_a_lease_that_exists_and_a_resum
 TEST_F(CommandsTest, L10_a_resume_removes_a_pause_that_has_ended_and_says_so) {
   AnnotateLease("note", "kept");
   ASSERT_THAT(Pause(Hold{.until = clock_.WallNow() + minutes(5)}), IsOk());
-  clock_.Advance(minutes(5));
+  clock_.Advance(minutes(6));
   EXPECT_THAT(Resume(), IsOkAndHolds(WasHeld::kEnded));
   EXPECT_EQ(Paused(), "");
   AnnotateLease(harvester::kLeasePausedAnnotation, "false");
