@@ -102,7 +102,7 @@ std::optional<FileStamp> StampFile(const std::string& path) {
   };
 }
 
-absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
+absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path, Listed listed) {
   NH_RETURN_IF_ERROR(CheckPath(path));
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -115,7 +115,9 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     // Follows symbolic links, because mounted ConfigMaps and Secrets consist of them.
     std::error_code broken;
-    if (entry->is_regular_file(broken)) names.push_back(entry->path().filename().string());
+    const bool counts = entry->is_regular_file(broken) ||
+                        (listed == Listed::kAndLinks && entry->is_symlink(broken));
+    if (counts) names.push_back(entry->path().filename().string());
   }
   if (error) return FileError(path, error.value());
   std::sort(names.begin(), names.end());

@@ -27,7 +27,7 @@ using hcl::Source;
 constexpr char kNomadApm[] = "nomad-apm";
 constexpr char kPluginDir[] = "plugin_dir";
 
-// hashicorp/nomad-autoscaler:sdk/helper/file/file.go, GetFileListFromDir and IsTemporaryFile.
+// hashicorp/nomad-autoscaler:sdk/helper/file/dir.go, GetFileListFromDir, and IsTemporaryFile.
 bool IsLoaded(std::string_view name) {
   const bool temporary = name.ends_with('~') || name.starts_with(".#") ||
                          (name.starts_with('#') && name.ends_with('#'));
@@ -37,7 +37,9 @@ bool IsLoaded(std::string_view name) {
 absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
   std::error_code unreadable;
   if (!std::filesystem::is_directory(path, unreadable)) return std::vector<std::string>{path};
-  NH_ASSIGN_OR_RETURN(const std::vector<std::string> names, base::ListDirectory(path));
+  // The agent reads a link, too, wherever it leads.
+  NH_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                      base::ListDirectory(path, base::Listed::kAndLinks));
   std::vector<std::string> files;
   for (const std::string& name : names) {
     if (IsLoaded(name)) files.push_back((std::filesystem::path(path) / name).string());

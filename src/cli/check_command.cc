@@ -403,8 +403,10 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
          "enabled = true, and restart the agent"});
   }
   for (const UnreadPolicy& other : run.unread) {
-    results.push_back({"files.policies", "also in the files: " + other.Name(), CheckOutcome::kWarn,
-                       other.Text(), "correct it: the agent does not scale by it"});
+    // The text begins with the place.
+    results.push_back(
+        {"files.policies", "also in the files" + (other.label.empty() ? "" : ": " + other.Name()),
+         CheckOutcome::kWarn, other.Text(), "correct it: the agent does not scale by it"});
   }
   add(ResultsOfSharedPools(settings));
   add(PlaceholdersOf(settings));

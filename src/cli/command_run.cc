@@ -303,6 +303,30 @@ bool IsNamespaceAndName(std::string_view word) {
          word.find('/', slash + 1) == std::string_view::npos;
 }
 
+// A pool that is named in full can be paused without its policy, which may be what cannot be read.
+absl::StatusOr<FileSettings> ReadFilesFor(PolicyUse use, OperatorFiles named,
+                                          const ErrorWriter& errors,
+                                          std::vector<std::string>* pairs) {
+  auto files = ReadOperatorFiles(named);
+  if (files.ok() || use != PolicyUse::kPool) return files;
+  const std::string pool = std::exchange(named.policy_name, "");
+  if (const auto all = ReadFilesOfAll(named); all.ok() && all->unread.empty()) return files;
+  named.policy.clear();
+  named.needs_policy = false;
+  auto without = ReadOperatorFiles(named);
+  if (!without.ok()) return files;
+  const std::string problem = base::Message(files.status());
+  const std::size_t slash = pool.find('/');
+  if (slash == std::string::npos || !IsNamespaceAndName(pool)) {
+    return base::InvalidArgument(problem +
+                                 "\nno policy is needed for a pool that is named NAMESPACE/NAME");
+  }
+  errors.Note("without a policy, because " + problem.substr(0, problem.find('\n')));
+  pairs->push_back("namespace=" + pool.substr(0, slash));
+  pairs->push_back("node_group_name=" + pool.substr(slash + 1));
+  return without;
+}
+
 // What nobody means by a pool: a count, a setting or a file is told what it is.
 std::string ProblemOfPool(const std::string& word) {
   const bool is_other = base::ParseInt(word).ok() || word.ends_with(".hcl") ||
@@ -398,13 +422,15 @@ void AddFileOptions(CLI::App& command, OperatorFiles& files) {
       ->type_name("FILE|DIR");
   command
       .add_option("--policy-name", files.policy_name,
-                  "Which one, if there are several: the label of its scaling block, or else its "
-                  "pool's name or NAMESPACE/NAME")
+                  "The policy, if there are several: the label of its scaling block, or its pool's "
+                  "name or NAMESPACE/NAME")
       ->type_name("NAME");
 }
 
 void AddPoolArgument(CLI::App& command, OperatorFiles& files) {
-  command.add_option("POOL", files.policy_name, "The pool: short for --policy-name")
+  command
+      .add_option("POOL", files.policy_name,
+                  "The pool: the label of its policy, its name or NAMESPACE/NAME")
       ->check(&ProblemOfPool)
       ->excludes("--policy-name");
   command.validate_positionals();
@@ -445,7 +471,7 @@ void AddWatchOptions(CLI::App& command, WatchArguments& watch) {
   command
       .add_option_function<std::string>(
           "--interval", [](const std::string& /*text*/) {},
-          "How long from one look to the next, at least 1s")
+          "The time between two looks, at least 1s")
       ->check(read)
       ->type_name("DURATION")
       ->needs("--watch")
@@ -455,12 +481,12 @@ void AddWatchOptions(CLI::App& command, WatchArguments& watch) {
 int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                  const config::StringMap& environment, const Task& task) {
   Connections connections(errors, environment);
-  const std::vector<std::string> pairs = PairsOf(arguments);
+  std::vector<std::string> pairs = PairsOf(arguments);
   OperatorFiles named = arguments.files;
   // Of a namespace that nobody named, not every pool is meant.
   const bool whole_namespace = use == PolicyUse::kOptional && NamesNamespace(pairs);
   named.needs_policy = !NamesPool(pairs) && !whole_namespace;
-  const auto files = ReadOperatorFiles(named);
+  const auto files = ReadFilesFor(use, named, errors, &pairs);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
   NoteFound(*files, errors);
   const absl::Status connected = connections.Connect(pairs, *files, use);
@@ -589,9 +615,9 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
   AddFileOptions(*added, arguments->files);
   if (command.words == nullptr) AddPoolArgument(*added, arguments->files);
   AddSetOption(*added, arguments->pairs,
-               "KEY=VALUE of the plugin's block or of the policy's target block; repeatable, the "
-               "last one of a key counts; takes precedence over the environment (HARVESTER_URL, "
-               "NOMAD_ADDR, ...) and over the files");
+               "Set a key of the plugin's block or of the policy's target block; repeatable, the "
+               "last one of a key counts; overrides the environment (HARVESTER_URL, NOMAD_ADDR, "
+               "...) and the files");
   added->add_option("-n,--namespace", arguments->ns, "Short for --set namespace=NAMESPACE")
       ->type_name("NAMESPACE");
   added

@@ -46,11 +46,12 @@ int ShowRoom(const DemandRun& run, const std::string& output, const demand::Home
 std::string WhatIsNeither(const std::vector<std::string>& query, const OperatorFiles& files) {
   if (query.size() != 1 || query.front().find_first_of(" \t=") != std::string::npos) return "";
   const std::string neither = GivenWord(query.front()) + " is neither a query nor a pool";
-  if (!files.hint.empty()) return neither + files.hint;
+  if (!files.hint.empty()) return neither + files.hint + files.unread;
   const std::vector<std::string> subjects = {"nodes-needed", "overflow", "room"};
   if (base::NearestName(query.front(), subjects).has_value()) return "";
   if (!files.AreGiven()) return WithoutFiles(files.why_none, query.front(), kQueryInstead);
-  return files.labels.empty() ? "" : neither + "; there are " + FirstFew(files.labels);
+  if (files.labels.empty()) return files.unread.empty() ? "" : neither + files.unread;
+  return neither + "; there are " + FirstFew(files.labels) + files.unread;
 }
 
 }  // namespace
@@ -99,9 +100,9 @@ void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
   command->add_option(
       "POOL|QUERY", arguments->query,
       "The pool, by the label of its enabled policy or its name, or a query, such as "
-      "'nodes-needed node_class=web'; default: the queries of the "
-      "policies' checks that ask an apm block of this driver, else about "
-      "the nodes of their target blocks");
+      "'nodes-needed node_class=web'; default: the demand queries of the policies' checks, or, of "
+      "a "
+      "policy without one, the nodes of its target block");
   AddFileOptions(*command, settings->files);
   AddSetOption(*command, settings->pairs,
                "KEY=VALUE of the apm's block; repeatable, the last one of a key counts; takes "

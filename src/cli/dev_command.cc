@@ -111,8 +111,8 @@ int RunReal(const DevArguments& arguments, const config::StringMap& environment,
 void AddDevCommand(CLI::App& app, const Invocation& invocation) {
   const auto arguments = std::make_shared<DevArguments>();
   CLI::App* command = app.add_subcommand("dev",
-                                         "Run the plugin without the agent, for a first look and "
-                                         "debugging: plain-text log, reflection");
+                                         "Run the plugin without the agent: for a first look "
+                                         "(--simulate), and for debugging");
   command->footer("Exit: 0 stopped, 1 it cannot serve, 2 usage.");
   command
       ->add_option("--listen", arguments->listen,

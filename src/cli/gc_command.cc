@@ -268,8 +268,8 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "gc",
        .description =
            "Clean up after an interrupted action: marks, drains, partially created VMs, volumes, "
-           "Secrets, nodes to purge; of one pool (node_group_name), or of every pool of the "
-           "namespace.",
+           "Secrets, nodes to purge; of one pool, or, with -n and without a pool, of every pool of "
+           "the namespace.",
        .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kOptional,
        .task = [arguments](const CommandRun& run) { return CollectGarbage(run, *arguments); }});
@@ -278,7 +278,7 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
                         "Only print what would be done first, and why; takes no Lease");
   AddOutputOption(*command, arguments->output)->needs(dry_run);
   command->add_flag("--yes", arguments->yes,
-                    "Do not ask before something is deleted, or every pool is taken");
+                    "Do not ask before it deletes something, or works on every pool");
 }
 
 namespace {

@@ -138,9 +138,10 @@ std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::stri
                  [](const std::string& name) { return name.starts_with("--"); });
   }
   const bool takes_count = std::find(known.begin(), known.end(), "--count") != known.end();
-  // CLI11 takes a negative number for an option.
-  if (takes_count && base::ParseInt(arguments.front()).value_or(0) < 0) {
-    return "--count: " + ProblemOfCount(arguments.front());
+  // CLI11 takes a negative number for an option, and leaves over a number that is no count.
+  for (const std::string& argument : arguments) {
+    const std::string problem = base::ParseInt(argument).ok() ? ProblemOfCount(argument) : "";
+    if (takes_count && !problem.empty()) return "--count: " + problem;
   }
   std::string options;
   std::string hints;

@@ -380,7 +380,8 @@ void AddInitCommand(CLI::App& app, const Invocation& invocation) {
   CLI::App* const command = app.add_subcommand("init",
                                                "Write a commented agent.hcl, a policy and user "
                                                "data for a cluster. Prompts for missing values "
-                                               "and offers what exists.");
+                                               "and offers what exists. Nomad's address is that "
+                                               "of NOMAD_ADDR.");
   command->footer(
       "Exit: 0 written, 1 Harvester cannot be read or a file exists, 2 usage, 130 interrupted.");
   const auto add = [command](const char* name, std::string& value, const char* description,
@@ -400,8 +401,8 @@ void AddInitCommand(CLI::App& app, const Invocation& invocation) {
       "NAMESPACE/NAME");
   command->add_flag("--force", arguments->force, "Replace files that exist");
   command->add_flag("--rbac", arguments->rbac,
-                    "Print the objects that give the plugin a token with the rights that it needs, "
-                    "for \"kubectl apply -f -\", instead");
+                    "Instead print a ServiceAccount with the plugin's rights, and its token, for "
+                    "\"kubectl apply -f -\"");
   command->callback([arguments, invocation] {
     const ErrorWriter errors = invocation.Errors("init");
     if (arguments->rbac) {

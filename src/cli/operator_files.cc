@@ -97,6 +97,13 @@ Matches OfPool(const Matches& all, const TargetNames& ours, const std::string& p
   }));
 }
 
+// Lines for the files of which no policy is read, after another text.
+std::string MistakesText(const std::vector<absl::Status>& mistakes) {
+  std::string text = mistakes.empty() ? "" : "\nOf these files no policy is read:";
+  for (const absl::Status& mistake : mistakes) text += "\n" + base::Message(mistake);
+  return text;
+}
+
 absl::StatusOr<const FilePolicy*> ChooseByName(const FilePolicies& read, const Matches& all,
                                                const OperatorFiles& files,
                                                const TargetNames& ours) {
@@ -112,9 +119,7 @@ absl::StatusOr<const FilePolicy*> ChooseByName(const FilePolicies& read, const M
     const std::string hint = DidYouMean(base::NearestName(files.policy_name, names));
     std::string text = files.policy + " has no policy or pool \"" + files.policy_name + "\"" + hint;
     if (!all.empty()) text += (hint.empty() ? "; it has" : " It has") + Lines(all);
-    if (!read.mistakes.empty()) text += "\nOf these files no policy is read:";
-    for (const absl::Status& mistake : read.mistakes) text += "\n" + base::Message(mistake);
-    return base::InvalidArgument(text);
+    return base::InvalidArgument(text + MistakesText(read.mistakes));
   }
   if (named.size() > 1) {
     return base::InvalidArgument(files.policy + " has several policies \"" + files.policy_name +
@@ -534,7 +539,10 @@ void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
   OperatorFiles all = *files;
   all.needs_policy = true;
   const auto read = ReadContents(all);
-  if (!read.ok()) return;
+  if (!read.ok()) {
+    files->unread = "\n" + base::Message(WithOrigin(read.status(), all));
+    return;
+  }
   Matches enabled;
   std::vector<std::string> names;
   std::vector<std::string> disabled;
@@ -553,6 +561,7 @@ void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
     words->erase(name);
     return;
   }
+  files->unread = MistakesText(read->policies.mistakes);
   files->labels = names;
   for (const FilePolicy* policy : enabled) {
     if (const auto key = PoolOf(*policy, read->ours)) names.push_back(key->pool);

@@ -46,9 +46,11 @@ struct OperatorFiles {
   // requires the same.
   bool needs_policy = false;
   // If no word of the command is a pool (TakePolicyName): what one of them may mean, "; did you
-  // mean web?", or empty; and the labels of the enabled policies.
+  // mean web?", or empty; the labels of the enabled policies; and what of the files cannot be read,
+  // each line after a newline.
   std::string hint{};
   std::vector<std::string> labels{};
+  std::string unread{};
   std::shared_ptr<ReadFiles> read = std::make_shared<ReadFiles>();  // shared by copies
 
   bool AreGiven() const { return !agent_config.empty() || !policy.empty(); }
@@ -78,8 +80,8 @@ std::string PoolBySet(const std::string& pool);
 absl::StatusOr<std::vector<std::string>> PolicyNames(OperatorFiles files);
 
 // Chooses a policy by the first of these words that is the label of an enabled one, or else names
-// the pool of one, and removes the word. If none does, sets hint and labels. Nothing, if a policy
-// is chosen already or the files cannot be read.
+// the pool of one, and removes the word. If none does, sets hint, labels and unread. Nothing, if a
+// policy is chosen already.
 void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words);
 
 // A check of the chosen policy, and the destination of its query.

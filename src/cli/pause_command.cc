@@ -32,9 +32,11 @@ int Resume(const CommandRun& run) {
   const auto was_paused =
       run.maintenance.Resume(run.context.WithTimeout(kOperatorBudget), KeyOf(run));
   if (!was_paused.ok()) return run.errors.Refuse(was_paused.status(), kExitFailure);
-  const bool has_lease = *was_paused != scaling::WasHeld::kNoLease;
+  using scaling::WasHeld;
+  const bool has_lease = *was_paused != WasHeld::kNoLease;
   run.out << "pool " << KeyOf(run).ToString()
-          << (*was_paused == scaling::WasHeld::kYes ? " resumed" : " was not paused")
+          << (*was_paused == WasHeld::kYes ? " resumed" : " was not paused")
+          << (*was_paused == WasHeld::kEnded ? " any more: its pause had ended" : "")
           << (has_lease ? "\n" : ": it has no Lease\n") << (has_lease ? "" : kNoLeaseYet);
   return kExitOk;
 }
@@ -105,10 +107,8 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "pause",
        .description =
            "Stop scaling a pool: every Scale is refused and nothing is removed; roll-backs and "
-           "clean-ups go on. A Scale that is open is accepted first, within a minute.",
-       .exit_codes =
-           "Exit: 0 paused, 1 the pool's Lease was not written, or that is not known, 2 usage, 130 "
-           "interrupted.",
+           "clean-ups go on. A Scale that is under way is accepted first, within a minute.",
+       .exit_codes = "Exit: 0 paused, 1 not paused, or it is not known, 2 usage, 130 interrupted.",
        .use = PolicyUse::kPool,
        .task = [hold](const CommandRun& run) { return PausePool(run, *hold); },
        .check =
@@ -116,8 +116,7 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
              return ReadUntil(*until, hold.get(), errors);
            }})
       ->add_option("--until", *until,
-                   "End by itself at this time, such as 2026-03-01T08:00:00Z, or so long from now, "
-                   "such as 2h")
+                   "When the pause ends by itself: at 2026-03-01T08:00:00Z, or after 2h")
       ->type_name("TIME|DURATION");
 }
 
@@ -127,16 +126,15 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
       app, invocation,
       {.name = "resume",
        .description = "End a pause of a pool, or let the replacement of its VMs go on.",
-       .exit_codes = "Exit: 0 resumed, or not paused; 1 the pool's Lease was not written, or that "
-                     "is not known, 2 usage, "
-                     "130 interrupted.",
+       .exit_codes = "Exit: 0 resumed, or it was not paused; 1 not resumed, or it is not known, 2 "
+                     "usage, 130 interrupted.",
        .use = PolicyUse::kPool,
        .task =
            [replacement](const CommandRun& run) {
              return *replacement ? ResumeReplacement(run) : Resume(run);
            }})
       ->add_flag("--replacement", *replacement,
-                 "Replace VMs again after a new one was not ready in time; a pause goes on");
+                 "Replace VMs again after a new one was not ready in time; ends no pause");
 }
 
 }  // namespace nomad_harvester::cli

@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/policy/strategies.h"
+#include "nomad_harvester/scaling/check.h"
 
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
@@ -159,9 +160,13 @@ Json RefusalOf(const absl::Status& refusal) {
 }  // namespace
 
 std::string RefusalText(const Proposal& proposal, std::size_t width) {
-  const std::string text = proposal.refusal.ok()
-                               ? "nothing would refuse it"
-                               : "would be refused: " + base::Message(proposal.refusal);
+  std::string text = proposal.refusal.ok() ? "nothing would refuse it"
+                                           : "would be refused: " + base::Message(proposal.refusal);
+  if (proposal.snapshot.policy->dry_run) {
+    text = (proposal.refusal.ok() ? "" : text + "\n") +
+           "would not be done: " + scaling::kDryRunMeans +
+           "; to scale, set dry-run = \"false\" and restart the agent";
+  }
   return Fold(PrintableLines(text), width, kFoldIndent);
 }
 
@@ -226,7 +231,8 @@ Json PlanDocument(const Proposal& proposal) {
           {"to_replace", PassedOf(proposal.to_replace)},
           {"replacement_blocked_reason", proposal.replacement_blocked_reason},
           {"notes", proposal.notes},
-          {"refusal", RefusalOf(proposal.refusal)}};
+          {"refusal", RefusalOf(proposal.refusal)},
+          {"dry_run", proposal.snapshot.policy->dry_run}};
 }
 
 }  // namespace nomad_harvester::cli

@@ -155,11 +155,7 @@ void AddPools(const Inspection& inspection, std::vector<Finding>* troubles) {
   if (inspection.snapshot.policy.has_value() && inspection.snapshot.policy->dry_run) {
     add(scaling::kDryRunMeans);
   }
-  if (lease.present && !lease.holder.empty() && !lease.live) {
-    add("the process that holds the Lease, " + lease.holder +
-        ", no longer renews it: it was killed, or hangs; the next one takes over; if it was the "
-        "agent's plugin, restart the agent");
-  }
+  if (const std::string text = DeadHolderText(lease); !text.empty()) add(text);
   if (lease.record.last_error.has_value()) {
     add("the last action failed at " + ErrorText(*lease.record.last_error));
   }

@@ -115,9 +115,11 @@ std::optional<std::string> Obstacle(const scaling::VmView& view,
 // What keeps every VM of the pool from being replaced; empty: nothing.
 std::string WhatWaits(const scaling::Inspection& inspection) {
   const scaling::PoolSnapshot& snapshot = inspection.snapshot;
-  const harvester::Hold& paused = inspection.lease.record.paused;
+  const scaling::LeaseView& lease = inspection.lease;
   if (snapshot.policy->dry_run) return scaling::kDryRunMeans;
-  return paused.HoldsAt(snapshot.now()) ? PausedText(snapshot.key, paused) : "";
+  if (!lease.record.paused.HoldsAt(snapshot.now())) return "";
+  return PausedText(snapshot.key, lease.record.paused) +
+         (lease.misread_pause.empty() ? "" : "; " + lease.misread_pause);
 }
 
 // Says who does what the annotations ask for. Nothing but an agent's plugin does.
@@ -377,14 +379,18 @@ void AddReplaceCommand(CLI::App& app, const Invocation& invocation) {
              return ReadArguments(arguments.get(), files, errors);
            },
        .words = &arguments->names});
-  command->add_option("POOL|VM", arguments->names, "The VMs; a word that names a pool is the pool");
+  command->add_option("POOL|VM", arguments->names,
+                      "The VMs, and the pool: the label of its policy, its name or NAMESPACE/NAME");
   command->add_flag("--drifted", arguments->drifted,
-                    "All that were made of something else than the policy describes now");
-  command->add_option("--older-than", arguments->older_than, "All that are older, such as 720h")
+                    "All VMs that differ from what the policy describes now");
+  command
+      ->add_option("--older-than", arguments->older_than, "All VMs older than this, such as 720h")
       ->type_name("DURATION");
-  command->add_option("--reason", arguments->reason, "What the Events and the status say")
+  command->add_option("--reason", arguments->reason, "Why; Events and status show it")
       ->type_name("TEXT");
-  command->add_flag("--cancel", arguments->cancel, "Ask for it no longer");
+  command->add_flag("--cancel", arguments->cancel,
+                    "Cancel the request, of all VMs if none is named; a replacement that has begun "
+                    "goes on");
   command->add_flag("--yes", arguments->yes, "Do not ask");
   AddOutputOption(*command, arguments->output);
 }

@@ -85,10 +85,11 @@ std::map<std::string, std::string> OriginsOf(const FileSettings& files, const Bl
   return origins;
 }
 
+bool NamesThePool(const std::string& key) { return key == kPool || key == kNamespace; }
+
 bool HoldsPolicy(const StringMap& policy) {
-  return std::any_of(policy.begin(), policy.end(), [](const auto& entry) {
-    return entry.first != kPool && entry.first != kNamespace;
-  });
+  return std::any_of(policy.begin(), policy.end(),
+                     [](const auto& entry) { return !NamesThePool(entry.first); });
 }
 
 // Keys that name the same credential, or the cluster that another key names: if the first is given,
@@ -258,8 +259,17 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.policy_block = Merged(given.policy, files.policy);
   if (use == PolicyUse::kChecked) TakeMissingCas(origins, &settings);
   auto plugin = config::ParsePluginConfig(settings.plugin_block, settings.environment);
-  if (!plugin.ok()) problems.push_back(WithOrigins(base::Message(plugin.status()), origins));
+  bool lacks_keys = false;
+  if (!plugin.ok()) {
+    const std::string text = base::Message(plugin.status());
+    problems.push_back(WithOrigins(text, origins));
+    lacks_keys = files.plugin.empty() && TellsOfMissingKey(text, settings.plugin_block);
+  }
   StringMap values = settings.policy_block;
+  // A mistake in the others must not keep anybody from pausing the pool.
+  if (use == PolicyUse::kPool) {
+    std::erase_if(values, [](const auto& entry) { return !NamesThePool(entry.first); });
+  }
   const bool whole = use != PolicyUse::kOptional || HoldsPolicy(values);
   const auto pool = values.find(kPool);
   settings.pool = pool == values.end() ? "" : pool->second;
@@ -283,10 +293,9 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   if (!policy.ok()) {
     const std::string text = base::Message(policy.status());
     problems.push_back(WithOrigins(text, origins));
-    if (files.policy.empty() && TellsOfMissingKey(text, values)) {
-      problems.push_back(WhoHasKeys(files));
-    }
+    lacks_keys |= files.policy.empty() && TellsOfMissingKey(text, values);
   }
+  if (lacks_keys) problems.push_back(WhoHasKeys(files));
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
   // The files' level is for the plugin under the agent, which filters its lines.

@@ -42,7 +42,7 @@ struct Settings {
 };
 
 enum class PolicyUse {
-  kPool,      // only a pool's name and namespace
+  kPool,      // only a pool's name and namespace; the other keys of a policy are not checked
   kRequired,  // a pool and the identity of its nodes
   kOptional,  // one pool with or without its policy, or every pool of a namespace
   kWhole,     // everything that a new VM needs, inline templates included

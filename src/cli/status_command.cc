@@ -298,7 +298,7 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
   all->excludes(words);
   command->add_flag("--history", arguments->history,
                     "The pool's removed VMs, the last one first: what each was made of, and why "
-                    "it was removed. Needs an optional right. Not with --all");
+                    "it was removed. Needs the optional right to read ConfigMaps. Not with --all");
   AddOutputOption(*command, arguments->output, {kForPeople, "wide", "json", "yaml"});
   AddWatchOptions(*command, arguments->watch);
 }

@@ -11,6 +11,7 @@
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/http/retry.h"
 #include "nomad_harvester/kube/connection.h"
 #include "nomad_harvester/nomad/connection.h"
@@ -110,6 +111,11 @@ class SystemWaits::System {
     const base::MutexLock lock(mutex_);
     silent_for_ = base::Duration::zero();
   }
+  // Adds to the error of a request without a reply where the address comes from.
+  absl::Status WithCure(const absl::Status& failed) const {
+    return base::Unavailable(base::Message(failed) + "; check " + key_ + ", and that " + name_ +
+                             " runs");
+  }
   // The error of a request that has waited until then.
   absl::Status GivenUp(const http::HttpRequest& request) const {
     const bool writes = request.effect == http::Effect::kWrite;
@@ -156,7 +162,14 @@ class SystemWaits::LimitedTransport final : public http::HttpTransport {
     state_->End(place);
     const base::MonoTime now = context.clock().Now();
     system_->End(now, outcome.ok());
-    if (outcome.ok() || now < until || absl::IsCancelled(outcome.status())) return outcome;
+    if (outcome.ok() || absl::IsCancelled(outcome.status())) return outcome;
+    if (now < until) {
+      // After a write without an answer, a read says it.
+      const bool is_known = request.effect == http::Effect::kWrite ||
+                            !absl::IsUnavailable(outcome.status()) ||
+                            http::IsTokenUnreadable(outcome.status());
+      return is_known ? outcome : system_->WithCure(outcome.status());
+    }
     // What became of a write is read once more.
     if (request.effect == http::Effect::kWrite) system_->Forget();
     return system_->GivenUp(request);
@@ -174,7 +187,7 @@ SystemWaits::SystemWaits(runtime::Clock& clock, std::function<bool()> has_printe
       timer_(clock.Every(kFirstLineAfter, [state = state_] { state->BecomeDue(); })) {}
 
 std::shared_ptr<http::HttpTransport> SystemWaits::LimitOne(
-    const std::shared_ptr<http::HttpTransport>& inner, const char* name, const char* key,
+    const std::shared_ptr<http::HttpTransport>& inner, const char* name, const std::string& key,
     const std::string& base_url) {
   const std::string address = AddressOf(base_url);
   const base::MutexLock lock(state_->mutex);
@@ -187,11 +200,13 @@ http::RawTransports SystemWaits::Limit(const http::RawTransports& transports,
                                        const config::PluginConfig& config) {
   const auto harvester = kube::ResolveConnection(config.harvester);
   const auto nomad = nomad::ResolveConnection(config.nomad);
-  const char* const harvester_key =
-      config.harvester.kubeconfig_path.empty() ? "harvester_url" : "harvester_kubeconfig";
+  const std::string& kubeconfig = config.harvester.kubeconfig_path;
+  const std::string harvester_key = config.harvester.url.empty() && !kubeconfig.empty()
+                                        ? "harvester_kubeconfig " + kubeconfig
+                                        : "harvester_url (or HARVESTER_URL)";
   return {.harvester = LimitOne(transports.harvester, "Harvester", harvester_key,
                                 harvester.ok() ? harvester->curl.base_url : ""),
-          .nomad = LimitOne(transports.nomad, "Nomad", "nomad_address",
+          .nomad = LimitOne(transports.nomad, "Nomad", "nomad_address (or NOMAD_ADDR)",
                             nomad.ok() ? nomad->curl.base_url : ""),
           .warnings = transports.warnings};
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <string>
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
@@ -35,7 +36,8 @@ class SystemWaits {
   // Returns transports that give up a system after kAnswerLimit without any reply: the requests
   // then fail, and so do others until kAskAgainAfter, without being sent. The error names the
   // system, its address, what was asked, and what to check, and is not retried. Transports to the
-  // same address share the limit. Blocking queries have only their own limit.
+  // same address share the limit. Blocking queries have only their own limit. Of a request that
+  // cannot be sent, or is not answered, the error also says where the address comes from.
   http::RawTransports Limit(const http::RawTransports& transports,
                             const config::PluginConfig& config);
 
@@ -45,7 +47,7 @@ class SystemWaits {
   struct State;
 
   std::shared_ptr<http::HttpTransport> LimitOne(const std::shared_ptr<http::HttpTransport>& inner,
-                                                const char* name, const char* key,
+                                                const char* name, const std::string& key,
                                                 const std::string& base_url);
 
   const std::shared_ptr<State> state_;

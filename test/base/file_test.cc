@@ -184,6 +184,9 @@ TEST(ListDirectory, Sorts_the_names_of_regular_files) {
   std::filesystem::create_symlink("sub", dir.Path("sublink"));
   EXPECT_THAT(ListDirectory(dir.path()),
               IsOkAndHolds(ElementsAre(".hidden", "a.hcl", "b.hcl", "link.hcl")));
+  EXPECT_THAT(ListDirectory(dir.path(), Listed::kAndLinks),
+              IsOkAndHolds(
+                  ElementsAre(".hidden", "a.hcl", "b.hcl", "dangling.hcl", "link.hcl", "sublink")));
 }
 
 TEST(ListDirectory, Names_the_path_of_what_is_not_a_directory) {

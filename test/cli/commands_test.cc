@@ -371,6 +371,12 @@ TEST_F(Commands, an_argument_that_is_wrong_or_too_many_is_repeated_with_what_is_
                 HasSubstr(": --count: must be a whole number without leading zeros, such as 3, got "
                           "\"-1\""));
   }
+  for (const char* const pool_first : {"web", "007"}) {
+    const std::string other = pool_first == std::string("web") ? "007" : "web";
+    EXPECT_EQ(Call({"scale", pool_first, other}).err,
+              "nomad-harvester scale: --count: must be a whole number without leading zeros, such "
+              "as 3, got \"007\"\n");
+  }
   EXPECT_THAT(Call({"status", "-w", "--interval", "9"}).err,
               HasSubstr("must be a duration of at least 1s, such as 5s or 1m, got \"9\""));
   EXPECT_THAT(Call({"dev", "--simulate", "--kill-after", "0"}).err,
@@ -747,6 +753,15 @@ TEST_F(AgentsFilesOfTwo, name_the_nearest_pool_for_a_word_that_is_none) {
               HasSubstr("nope: no pool has such a name; there are db, web; give either the names"));
   EXPECT_THAT(Find({"replace", "wep", "--drifted"}).err,
               HasSubstr("wep: no pool has such a name; did you mean web? Else give either"));
+}
+
+TEST_F(AgentsFilesOfTwo, demand_names_the_file_that_cannot_be_read_for_a_word_that_is_no_pool) {
+  const std::string wrong = dir_.WriteFile("policies/api.hcl", "scaling \"api\" {\n");
+  EXPECT_THAT(Find({"demand", "api"}).err,
+              HasSubstr("\"api\" is neither a query nor a pool; there are db, web\n"
+                        "nomad-harvester demand: Of these files no policy is read:\n"
+                        "nomad-harvester demand: " +
+                        wrong + ":1:15: this block is not closed"));
 }
 
 TEST_F(AgentsFilesOfTwo, are_completed_by_pools_and_their_namespaces) {

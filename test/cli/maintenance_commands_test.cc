@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/cli/commands.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/scaling/service.h"
@@ -1259,7 +1260,7 @@ TEST_F(WholeCommands, check_warns_of_the_other_policies_and_files_that_cannot_be
               testing::ElementsAre(
                   "policy \"web\" (" + dir.Path("a.hcl:1:1") +
                       "): is not enabled: the agent does not scale its pool",
-                  StartsWith("also in the files: b.hcl:1:14: " + dir.Path("b.hcl:1:14: this")),
+                  StartsWith("also in the files: " + dir.Path("b.hcl:1:14: this")),
                   StartsWith("also in the files: policy api: " + dir.Path("d.hcl:1:1: no target")),
                   AllOf(StartsWith("also in the files: policy db: " + dir.Path("c.hcl:1:1: ")),
                         HasSubstr("; memory: unknown key; "))));
@@ -1284,6 +1285,13 @@ TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {
   EXPECT_THAT(out_, ContainsRegex("\nweb-[a-z0-9]+\n"));
   EXPECT_EQ(Call({"__complete", "replace", "--set", "node_group_name=web", "w"}), 0) << err_;
   EXPECT_THAT(out_, ContainsRegex("^web-[a-z0-9]+\n$"));
+}
+
+TEST_F(WholeCommands, init_writes_the_address_of_nomad_that_the_environment_has) {
+  const support::ScopedTempDir dir;
+  EXPECT_EQ(Call({"init", "--dir", dir.Path("etc")}, "http://10.0.0.20:4646"), 0) << err_;
+  EXPECT_THAT(base::ReadFile(dir.Path("etc/agent.hcl")).value_or(""),
+              HasSubstr("address = \"http://10.0.0.20:4646\""));
 }
 
 TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {
@@ -1370,6 +1378,37 @@ TEST_F(WholeCommands, L10_pause_and_resume_need_the_pools_name_alone) {
   EXPECT_THAT(out_, StartsWith("pool default/web was not paused: it has no Lease\n"));
   EXPECT_EQ(Call({"pause"}), 2);
   EXPECT_THAT(err_, HasSubstr("or the pool with --set node_group_name=NAME\n"));
+}
+
+TEST_F(WholeCommands, L10_pause_and_resume_do_not_need_the_other_keys_of_the_policy) {
+  const support::ScopedTempDir dir;
+  const std::string policy = dir.WriteFile("web.hcl", PolicyOfPool("web", "memory = \"1Gi\""));
+  EXPECT_EQ(Call({"pause", "web", "--policy", policy}), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("pool default/web is paused"));
+  EXPECT_EQ(Call({"resume", "default/web", "--policy", policy}), 0) << err_;
+  EXPECT_EQ(Call({"gc", "web", "--policy", policy}), 2) << "it removes by the policy's settings";
+  EXPECT_THAT(err_, AllOf(HasSubstr("memory: unknown key"), HasSubstr(policy + ":8:7")));
+}
+
+TEST_F(WholeCommands, L10_pause_and_resume_of_a_pool_that_is_named_in_full_need_no_policy) {
+  const support::ScopedTempDir dir;
+  const std::string agent = dir.WriteFile("agent.hcl",
+                                          "target \"harvester\" {\n  driver = \"harvester\"\n}\n"
+                                          "policy {\n  dir = \"" +
+                                              dir.Path("policies") + "\"\n}\n");
+  ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
+  dir.WriteFile("policies/web.hcl", "scaling \"web\" {\n");
+  EXPECT_EQ(Call({"pause", "default/web", "--agent-config", agent}), 0) << err_;
+  EXPECT_EQ(out_, "pool default/web is paused until nomad-harvester resume\n");
+  EXPECT_THAT(err_, HasSubstr("without a policy, because " + dir.Path("policies")));
+  EXPECT_EQ(Call({"resume", "default/web", "--agent-config", agent}), 0) << err_;
+  EXPECT_EQ(Call({"pause", "web", "--agent-config", agent}), 2);
+  EXPECT_THAT(err_,
+              AllOf(HasSubstr("web.hcl:1:15: this block is not closed"),
+                    HasSubstr("no policy is needed for a pool that is named NAMESPACE/NAME")));
+  EXPECT_EQ(Call({"pause", "default/wbe", "--agent-config", agent}), 1);
+  EXPECT_THAT(err_, HasSubstr("nothing was paused: no VM and no Lease of pool default/wbe exist"));
+  EXPECT_EQ(Call({"gc", "default/web", "--agent-config", agent}), 2);
 }
 
 TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_lease) {
@@ -1627,6 +1666,25 @@ TEST_F(MaintenanceCommands, C7_status_says_that_a_protection_counts_although_it_
   for (const char* value : {"true", "f", "2099-12-01T06:00:00Z"}) {
     EXPECT_THAT(trouble(value), Not(HasSubstr("is neither"))) << value;
   }
+}
+
+TEST_F(MaintenanceCommands, C11_check_warns_of_a_lease_whose_holder_was_killed) {
+  ASSERT_TRUE(Scale(1).ok());
+  EXPECT_THAT(Check(), Not(HasSubstr("no longer renews it")));
+  HoldLease("somebody");
+  EXPECT_THAT(Check(), Not(HasSubstr("no longer renews it"))) << "it acts on the pool";
+  clock_.Advance(std::chrono::seconds(10));
+  EXPECT_THAT(Check(), HasSubstr("warn     the pool's Lease: the process that holds the Lease, "
+                                 "somebody, no longer renews it"));
+}
+
+TEST_F(MaintenanceCommands, L10_replace_says_that_the_pause_was_misread) {
+  const std::string vm = MakeVm();
+  nlohmann::json lease = cluster_.Leases().at(0);
+  lease["metadata"]["annotations"][harvester::kLeasePausedAnnotation] = "tomorrow";
+  ASSERT_TRUE(cluster_.PutObject(lease));
+  EXPECT_EQ(Replace({.names = {vm}, .yes = true}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\"tomorrow\" is neither true, false nor a time"));
 }
 
 TEST_F(MaintenanceCommands, C7_replace_says_what_keeps_a_vm) {

@@ -217,6 +217,36 @@ TEST_F(OperatorFilesTest, a_word_that_resembles_the_label_of_an_enabled_policy_i
   EXPECT_EQ(hint({"web", "da"}), "") << "the pool is named";
 }
 
+TEST_F(OperatorFilesTest, a_word_that_is_no_pool_is_told_with_the_files_that_cannot_be_read) {
+  const auto unread = [&](const std::string& policy) {
+    OperatorFiles files = {.policy = policy};
+    std::vector<std::string> words = {"db"};
+    TakePolicyName(&files, &words);
+    return files.unread;
+  };
+  Write("policies/a.hcl", Policy("web"));
+  EXPECT_EQ(unread(dir_.Path("policies")), "");
+  const std::string wrong = Write("policies/db.hcl", "scaling \"db\" {\n");
+  EXPECT_THAT(unread(dir_.Path("policies")),
+              StartsWith("\nOf these files no policy is read:\n" + wrong + ":1:14: "));
+  EXPECT_THAT(unread(wrong), StartsWith("\n" + wrong + ":1:14: "));
+}
+
+// hashicorp/nomad-autoscaler:sdk/helper/file/dir.go lists links, and the agent fails to read this
+// one: it does not start with it, and goes on without its policies.
+TEST_F(OperatorFilesTest, a_link_that_leads_nowhere_is_a_file_that_cannot_be_read) {
+  Write("policies/a.hcl", Policy("web"));
+  std::filesystem::create_symlink("nowhere", dir_.Path("policies/b.hcl"));
+  std::filesystem::create_symlink("nowhere", dir_.Path("policies/.#c.hcl"));
+  const std::string problem = dir_.Path("policies/b.hcl") + ": No such file or directory";
+  EXPECT_THAT(Read({.policy = dir_.Path("policies"), .policy_name = "web"}).warnings,
+              ElementsAre(problem));
+  Write("etc/agent.hcl", Target("harvester", "x = 1"));
+  std::filesystem::create_symlink("nowhere", dir_.Path("etc/b.hcl"));
+  EXPECT_EQ(Problem({.agent_config = {dir_.Path("etc")}}),
+            dir_.Path("etc/b.hcl") + ": No such file or directory");
+}
+
 TEST_F(OperatorFilesTest, each_file_is_read_once_for_a_command) {
   const std::string agent =
       Write("agent.hcl", Target("harvester", "x = 1") + "policy {\n  dir = \"" +

@@ -46,6 +46,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr char kDeleteFirst[] = "nomad-harvester-autoscaler/delete-first";
 constexpr char kScaleInMark[] = "nomad-harvester-autoscaler/scale-in";
@@ -260,6 +261,49 @@ TEST_F(PlanCommands, plan_of_the_present_count_has_nothing_to_do) {
   ASSERT_EQ(ScaleTo(1), 0);
   EXPECT_EQ(Plan(1), 0);
   EXPECT_EQ(out_.str(), "nomad/web: 1, nothing to do\n\nnothing would refuse it\n");
+}
+
+TEST_F(PlanCommands, C13_plan_says_that_a_policy_in_dry_run_does_nothing_and_what_ends_it) {
+  Configure({"dry-run=true"});
+  EXPECT_EQ(VerdictOf(1),
+            "would not be done: the policy sets dry-run: what the agent wants is logged, and not "
+            "done; to scale, set dry-run = \"false\" and restart the agent\n");
+  EXPECT_EQ(PlanOf(1)["dry_run"], true);
+  Configure({"image=default/none", "dry-run=true"});
+  EXPECT_THAT(VerdictOf(1), StartsWith("would not be done: "));
+  EXPECT_THAT(out_.str(), HasSubstr("\nwould be refused: image: "));
+  Configure({});
+  EXPECT_EQ(VerdictOf(1), "nothing would refuse it\n");
+  EXPECT_EQ(PlanOf(1)["dry_run"], false);
+}
+
+TEST_F(PlanCommands, plan_and_check_say_that_another_pool_has_vms_for_the_same_nodes) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  const auto check = [this] {
+    Call("check", [](const CommandRun& run) { return CheckPreconditions(run, {}); });
+    return out_.str();
+  };
+  const std::string text = "also of web: a demand query counts the nodes for each of these pools";
+  Configure({"node_group_name=api"});
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\nnote: its nodes are " + text));
+  EXPECT_THAT(check(), HasSubstr("\nwarn     nodes with node_class=web: " + text));
+  Configure({"node_group_name=api", "node_class=api"});
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("also of")));
+  EXPECT_THAT(check(), Not(HasSubstr("also of")));
+  Configure({});
+  EXPECT_THAT(check(), Not(HasSubstr("also of"))) << "they are its own";
+}
+
+TEST_F(PlanCommands, L10_plan_says_that_the_pause_was_misread) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  json lease = cluster_.Leases().at(0);
+  lease["metadata"]["annotations"][harvester::kLeasePausedAnnotation] = "tomorrow";
+  ASSERT_TRUE(cluster_.PutObject(lease));
+  EXPECT_THAT(VerdictOf(2), HasSubstr("pool nomad/web is paused"));
+  EXPECT_THAT(out_.str(), HasSubstr("\nnote: the pool's Lease: its annotation "
+                                    "nomad-harvester-autoscaler/paused = \"tomorrow\" is neither"));
 }
 
 TEST_F(PlanCommands, R2_plan_says_what_is_to_be_replaced_and_why_that_waits) {

@@ -89,6 +89,28 @@ TEST(Settings, every_mistake_is_named_at_once_with_the_nearest_key) {
                   StartsWith("node_group_name: required"), StartsWith("missing keys come from ")));
 }
 
+TEST(Settings, without_the_agents_files_a_missing_address_is_told_with_what_has_it) {
+  const auto problems = [](const FileSettings& files) {
+    return Problems(ReadSettings({"namespace=nomad"}, files, PolicyUse::kOptional, {}));
+  };
+  EXPECT_THAT(problems({.why_none = "/etc/nomad-autoscaler does not exist"}),
+              ElementsAre(StartsWith("harvester_url: required"),
+                          StartsWith("no files of the agent are read (/etc/nomad-autoscaler does "
+                                     "not exist); missing keys come from the agent's files")));
+  EXPECT_THAT(problems({.plugin = {{"events", "true"}}}),
+              ElementsAre(StartsWith("harvester_url: required")));
+}
+
+TEST(Settings, L10_of_a_policy_a_pause_checks_the_keys_that_name_the_pool_alone) {
+  const auto read = [](const std::string& pool) {
+    return ReadSettings({"harvester_url=http://h"},
+                        {.policy = {{"node_group_name", pool}, {"memory", "1Gi"}}},
+                        PolicyUse::kPool, {});
+  };
+  EXPECT_TRUE(read("web").ok()) << read("web").status();
+  EXPECT_THAT(Problems(read("no name")), ElementsAre(StartsWith("node_group_name: ")));
+}
+
 TEST(Settings, what_may_be_a_secret_is_not_quoted) {
   const auto settings = Read({"hunter2", "auth_token=hunter2", "auth_token_file=hunter2"});
   EXPECT_FALSE(settings.ok());

@@ -25,6 +25,7 @@ using std::chrono::seconds;
 using support::ScriptedTransport;
 using support::StatusIs;
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
@@ -74,7 +75,8 @@ TEST_F(SystemWaitsTest, L9_a_system_that_does_not_answer_is_named_within_ten_sec
       absl::StatusCode::kUnavailable,
       AllOf(HasSubstr("Nomad at http://10.0.0.5:4646 gave no reply within 8s to: read the ids of "
                       "Nomad's keys"),
-            HasSubstr("check nomad_address, that Nomad runs"), Not(HasSubstr("Harvester"))));
+            HasSubstr("check nomad_address (or NOMAD_ADDR), that Nomad runs"),
+            Not(HasSubstr("Harvester"))));
   EXPECT_THAT(AskNomad(), is_named);
   EXPECT_EQ(Elapsed(), kAnswerLimit);
   EXPECT_THAT(nomad_->requests(), SizeIs(1)) << "it is not retried";
@@ -160,14 +162,33 @@ TEST_F(SystemWaitsTest, L9_whether_a_write_without_a_reply_was_done_is_not_known
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("to: list nodes; check")));
 }
 
-TEST_F(SystemWaitsTest, L9_the_error_names_the_key_that_has_the_address) {
+TEST_F(SystemWaitsTest, L9_the_error_names_where_the_address_comes_from) {
   const auto ask = [this] {
     const auto harvester = waits_.Limit({nomad_, nomad_}, *config_).harvester;
     return base::Message(harvester->Send(context_, {.purpose = "list VMs"}).status());
   };
-  EXPECT_THAT(ask(), HasSubstr("check harvester_url, that Harvester runs"));
+  EXPECT_THAT(ask(), HasSubstr("check harvester_url (or HARVESTER_URL), that Harvester runs"));
+  config_->harvester.url.clear();
   config_->harvester.kubeconfig_path = "/nowhere";
-  EXPECT_THAT(ask(), HasSubstr("check harvester_kubeconfig, that Harvester runs"));
+  EXPECT_THAT(ask(), HasSubstr("check harvester_kubeconfig /nowhere, that Harvester runs"));
+}
+
+TEST_F(SystemWaitsTest, L9_of_a_system_that_cannot_be_reached_the_error_says_so_too) {
+  http::HttpRequest request;
+  const auto fails = [&](const absl::Status& status) {
+    nomad_->Otherwise([status](const auto&, const auto&) { return status; });
+    return waits_.Limit({harvester_, nomad_}, *config_).nomad->Send(context_, request).status();
+  };
+  EXPECT_THAT(
+      fails(base::Unavailable("cannot connect to http://10.0.0.5:4646: Connection refused")),
+      StatusIs(absl::StatusCode::kUnavailable,
+               EndsWith("4646: Connection refused; check nomad_address (or NOMAD_ADDR), "
+                        "and that Nomad runs")));
+  EXPECT_THAT(base::Message(fails(base::FailedPrecondition("TLS failed"))), "TLS failed")
+      << "it has its own cure";
+  request.effect = http::Effect::kWrite;
+  EXPECT_EQ(base::Message(fails(base::Unavailable("refused"))), "refused")
+      << "a read follows, which says it";
 }
 
 TEST_F(SystemWaitsTest, L9_another_server_of_the_same_system_has_its_own_limit) {

@@ -64,6 +64,16 @@ TEST_F(CommandsTest, L10_a_pause_is_one_patch_of_a_lease_that_exists_and_a_resum
   EXPECT_EQ(LeaseAnnotation("note"), "kept");
 }
 
+TEST_F(CommandsTest, L10_a_resume_removes_a_pause_that_has_ended_and_says_so) {
+  AnnotateLease("note", "kept");
+  ASSERT_THAT(Pause(Hold{.until = clock_.WallNow() + minutes(5)}), IsOk());
+  clock_.Advance(minutes(6));
+  EXPECT_THAT(Resume(), IsOkAndHolds(WasHeld::kEnded));
+  EXPECT_EQ(Paused(), "");
+  AnnotateLease(harvester::kLeasePausedAnnotation, "false");
+  EXPECT_THAT(Resume(), IsOkAndHolds(WasHeld::kEnded));
+}
+
 TEST_F(CommandsTest, L10_a_pause_or_a_resume_whose_answer_was_lost_reads_the_Lease_again) {
   AnnotateLease("note", "kept");
   Next("patch leases", simulator::Fault::DropReply());

@@ -37,9 +37,12 @@ struct FileStamp {
 // nullopt if stat(2) fails.
 std::optional<FileStamp> StampFile(const std::string& path);
 
-// Returns the names (not paths) of the regular files in a directory, sorted. NOT_FOUND,
-// INVALID_ARGUMENT (not a directory) or PERMISSION_DENIED.
-absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
+// Returns the names (not paths) of the regular files in a directory, sorted; with kAndLinks also
+// those of symbolic links that lead to none. NOT_FOUND, INVALID_ARGUMENT (not a directory) or
+// PERMISSION_DENIED.
+enum class Listed { kFiles, kAndLinks };
+absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path,
+                                                       Listed listed = Listed::kFiles);
 
 // Writes until nothing is left, however often a signal interrupts it. Returns 0, or errno with what
 // was not written in `*left`.

@@ -55,6 +55,10 @@ struct LeaseView {
   std::string misread_pause;  // MisreadHold of its pause
 };
 
+// Says that the Lease's holder has been silent for longer than a living process is; empty: it has
+// not, or there is none.
+std::string DeadHolderText(const LeaseView& lease);
+
 // Says whether a Harvester namespace can contain a pool.
 struct NamespaceView {
   bool is_known = false;  // false: unreadable, or the token lacks the right to read it
@@ -134,8 +138,9 @@ struct Adoption {
   bool IsNeeded() const { return !vms.empty() || !lease_cluster.empty(); }
 };
 
-// Says whether a pool, or the replacement of its VMs, was held before it was resumed.
-enum class WasHeld { kYes, kNo, kNoLease };
+// Says whether a pool, or the replacement of its VMs, was held before it was resumed. kEnded: its
+// pause was there, and did not hold any more.
+enum class WasHeld { kYes, kEnded, kNo, kNoLease };
 
 struct Collection {
   // OK: everything that could be collected was. ABORTED: another live process holds the pool's

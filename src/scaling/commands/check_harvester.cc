@@ -152,6 +152,9 @@ class HarvesterCheck {
     auto all = deps_.vms.ListManaged(context_);
     vms_problem_ = all.status();
     if (!all.ok()) return;
+    for (const harvester::VirtualMachine& vm : all->value) {
+      if (SharesNodes(vm, policy_)) facts_->same_nodes.insert(vm.pool);
+    }
     std::erase_if(all->value, [&](const harvester::VirtualMachine& vm) {
       return vm.pool != policy_.pool || !harvester::IsMember(vm);
     });

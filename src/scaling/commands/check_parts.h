@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SCALING_CHECK_PARTS_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ struct ClockReading {
 // The data of each system that checks comparing both systems need. Unset: unknown.
 struct HarvesterFacts {
   std::optional<std::vector<harvester::VirtualMachine>> vms;  // members of the pool
+  std::set<std::string> same_nodes;  // other pools with VMs that SharesNodes
   LeaseView lease;
   std::optional<ClockReading> clock;
 };
@@ -77,6 +79,11 @@ std::vector<CheckResult> CheckNomad(const runtime::Context& context, const PoolD
 std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
                                    const HarvesterFacts& harvester, const NomadFacts& nomad,
                                    base::WallTime now);
+
+// True for a VM of another pool whose node the policy's identifiers select, too.
+bool SharesNodes(const harvester::VirtualMachine& vm, const config::PoolPolicy& policy);
+// What these pools cost each other.
+std::string SameNodesText(const std::set<std::string>& pools);
 
 // Describes the connection to an address.
 struct AddressView {

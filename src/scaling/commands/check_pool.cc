@@ -266,6 +266,17 @@ std::string MisreadHold(const config::StringMap& annotations, const char* key) {
          "\" is neither true, false nor a time such as 2026-12-01T06:00:00Z, and counts as true";
 }
 
+bool SharesNodes(const harvester::VirtualMachine& vm, const config::PoolPolicy& policy) {
+  return vm.pool != policy.pool && harvester::IsMember(vm) && vm.nodes.has_value() &&
+         !Contradict(IdentityOf(*vm.nodes), IdentityOf(policy));
+}
+
+std::string SameNodesText(const std::set<std::string>& pools) {
+  return "also of " + absl::StrJoin(pools, ", ") +
+         ": a demand query counts the nodes for each of these pools, and one that starts or drains "
+         "keeps all of them from being ready";
+}
+
 std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
                                    const HarvesterFacts& harvester, const NomadFacts& nomad,
                                    base::WallTime now) {
@@ -280,6 +291,15 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
   lines.Expect(kCluster, "Nomad's cluster");
   lines.Expect(kClocks, "clocks");
   CheckPause({.ns = policy.ns, .pool = policy.pool}, harvester, now, &lines);
+  if (const std::string text = DeadHolderText(harvester.lease); !text.empty()) {
+    lines.Expect("pool.lease", "the pool's Lease");
+    lines.Set("pool.lease", CheckOutcome::kWarn, text);
+  }
+  if (!harvester.same_nodes.empty()) {
+    lines.Expect("pool.same_nodes", "nodes with " + IdentityOf(policy).ToString());
+    lines.Set("pool.same_nodes", CheckOutcome::kWarn, SameNodesText(harvester.same_nodes),
+              "give each pool a node_class, datacenter or node_pool of its own");
+  }
   if (policy.dry_run) {
     lines.Expect(kDryRun, "dry-run");
     lines.Set(kDryRun, CheckOutcome::kWarn, kDryRunMeans,

@@ -45,6 +45,13 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   return view;
 }
 
+std::string DeadHolderText(const LeaseView& lease) {
+  if (!lease.present || lease.holder.empty() || lease.live) return "";
+  return "the process that holds the Lease, " + lease.holder +
+         ", no longer renews it: it was killed, or hangs; the next one takes over; if it was the "
+         "agent's plugin, restart the agent";
+}
+
 absl::Status CheckAnswered(const runtime::Context& context, const LeaseView& lease) {
   const absl::Status ended = context.Check();
   if (!absl::IsDeadlineExceeded(ended)) return absl::OkStatus();

@@ -70,9 +70,13 @@ absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
   if (!lease.ok()) {
     return base::Annotate(lease.status(), TextOf(key) + " was not written, as it cannot be read");
   }
-  if (!lease->annotations.contains(annotation)) return WasHeld::kNo;
+  const auto text = lease->annotations.find(annotation);
+  if (text == lease->annotations.end()) return WasHeld::kNo;
+  // What is no pause, a stopped replacement, holds at any time.
+  const auto& now = observed->server_time;
+  const bool holds = !now.has_value() || harvester::ParseHold(text->second).HoldsAt(*now);
   NH_RETURN_IF_ERROR(WriteOnLease(context, client, key, annotation, std::nullopt));
-  return WasHeld::kYes;
+  return holds ? WasHeld::kYes : WasHeld::kEnded;
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 // Shows what a Scale would do, at an operator's request.
 
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
+#include "commands/check_parts.h"
 #include "commands/command_run.h"
 #include "drivers/scale_call.h"
 #include "execution/own_node.h"
@@ -32,6 +35,16 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
     proposal.notes.emplace_back(
         "NOMAD_ALLOC_ID is not set here: if the autoscaler runs on a node of this pool, protect "
         "that VM");
+  }
+  if (!lease.misread_pause.empty()) {
+    proposal.notes.push_back("the pool's Lease: " + lease.misread_pause);
+  }
+  std::set<std::string> same_nodes;
+  for (const VmView& view : proposal.snapshot.observation().vms) {
+    if (SharesNodes(view.vm, policy)) same_nodes.insert(view.vm->pool);
+  }
+  if (!same_nodes.empty()) {
+    proposal.notes.push_back("its nodes are " + SameNodesText(same_nodes));
   }
   proposal.agents_policy = lease.record.policy;
   if (lease.live) {
