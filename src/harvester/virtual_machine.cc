@@ -95,6 +95,8 @@ void DropUnused(VirtualMachine& vm) {
     return entry.first != kSelfAnnotation && entry.first != kTemplateHashAnnotation &&
            entry.first != kTemplatePartsAnnotation && entry.first != kProtectAnnotation;
   });
+  std::erase_if(vm.conditions, [](const Condition& c) { return !ReportsFault(c); });
+  vm.conditions.shrink_to_fit();
 }
 
 void AddClaim(VirtualMachine& vm, const JsonEvent& event) {
@@ -143,7 +145,6 @@ const base::JsonFields<VirtualMachine>& VirtualMachineFields() {
 absl::Status FinishVirtualMachine(VirtualMachine& vm) {
   ReadOurAnnotations(vm);
   DropUnused(vm);
-  std::erase_if(vm.conditions, [](const Condition& c) { return c.type.empty(); });
   return absl::OkStatus();
 }
 

@@ -52,11 +52,10 @@ std::string Words(std::string_view status, const Condition* condition) {
   return words;
 }
 
-// The condition of that type if it reports a fault: Failure when True, all others when False.
+// The condition of that type if it reports a fault.
 const Condition* FaultOf(const std::vector<Condition>& conditions, std::string_view type) {
   const Condition* condition = FindCondition(conditions, type);
-  const std::string_view fault = type == "Failure" ? "True" : "False";
-  return condition != nullptr && condition->status == fault ? condition : nullptr;
+  return condition != nullptr && ReportsFault(*condition) ? condition : nullptr;
 }
 
 // The first of these conditions that reports a fault (see FaultOf).
@@ -115,15 +114,19 @@ bool IsPausedOrMigrating(const VirtualMachine& vm) {
          vm.printable_status == "Migrating";
 }
 
+bool ReportsFault(const Condition& condition) {
+  const bool is_of_faults = condition.type == "Failure" || condition.type == "Paused";
+  return condition.status == (is_of_faults ? "True" : "False");
+}
+
 bool CannotMigrate(const VirtualMachine& vm) {
-  const Condition* migratable = FindCondition(vm.conditions, "LiveMigratable");
-  return migratable != nullptr && migratable->status == "False";
+  return FaultOf(vm.conditions, "LiveMigratable") != nullptr;
 }
 
 std::string DiskFault(const VirtualMachine& vm) {
-  const Condition* paused = FindCondition(vm.conditions, "Paused");
-  const bool by_fault = vm.printable_status == "Paused" && paused != nullptr &&
-                        paused->status == "True" && paused->reason == "PausedIOError";
+  const Condition* paused = FaultOf(vm.conditions, "Paused");
+  const bool by_fault =
+      vm.printable_status == "Paused" && paused != nullptr && paused->reason == "PausedIOError";
   return by_fault ? Words(paused->reason, paused) : "";
 }
 

@@ -78,8 +78,8 @@ struct VirtualMachine : ObjectMetadata {
   std::string printable_status;  // status.printableStatus; empty right after creation
   bool instance_exists = false;  // status.created
   bool ready = false;
-  std::vector<Condition> conditions;
-  std::string quota_halt;  // harvesterhci.io/insufficient-resource-quota
+  std::vector<Condition> conditions;  // those that report a fault
+  std::string quota_halt;             // harvesterhci.io/insufficient-resource-quota
   // The host for whose maintenance Harvester stopped the VM, which it will start again; empty: none
   // (harvester/harvester:pkg/controller/master/nodedrain/nodedrain_controller.go).
   std::string stopped_for_host;
