@@ -103,7 +103,7 @@ bool IsHaltedByQuota(const VirtualMachine& vm) { return !vm.quota_halt.empty() &
 
 bool IsMember(const VirtualMachine& vm) {
   if (vm.pool.empty() || vm.firmware_uuid.empty()) return false;
-  const std::string self = ValueOf(vm.annotations, kSelfAnnotation);
+  const std::string_view self = vm.self;
   const std::size_t slash = self.find('/');
   return slash != std::string::npos && self.substr(0, slash) == vm.name &&
          base::EqualsIgnoreCase(self.substr(slash + 1), vm.firmware_uuid);

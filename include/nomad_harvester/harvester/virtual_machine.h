@@ -41,12 +41,15 @@ struct ObjectMetadata {
 };
 
 // Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
-// Labels are dropped. Of the annotations only `self`, `template-hash`, `template-parts` and
-// `protect` are kept; the members hold the others' content.
+// Labels are dropped. Of the annotations only `protect` is kept; the members hold the others'
+// content.
 struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none, or the label managed-by is not ours
   std::string firmware_uuid;  // spec, lower case
+  std::string self;           // annotation
   std::string action_id;
+  std::string template_hash;
+  std::string template_parts;
   std::string zone;                         // the zone in which it must run; empty: not recorded
   std::optional<JoinTimeout> join_timeout;  // unset if the annotation is absent or unreadable
   std::optional<NodesRecord> nodes;         // unset if absent or unreadable
