@@ -84,6 +84,8 @@ FieldsOf<T> WithConditions(FieldsOf<T> more) {
   return more;
 }
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);
+// For a VM or instance: Failure and Paused report a fault when True, all others when False.
+bool ReportsFault(const Condition& condition);
 
 // Returns the value of `key`, or an empty string.
 std::string ValueOf(const std::map<std::string, std::string>& values, std::string_view key);

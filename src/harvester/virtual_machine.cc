@@ -40,7 +40,10 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   // Status lists VMs by this label, and a Scale lists all of them; both must count the same.
   const bool managed = ValueOf(vm.labels, kManagedByLabel) == kManagedByValue;
   vm.pool = managed ? ValueOf(vm.labels, kPoolLabel) : "";
+  vm.self = ValueOf(vm.annotations, kSelfAnnotation);
   vm.action_id = ValueOf(vm.annotations, kActionIdAnnotation);
+  vm.template_hash = ValueOf(vm.annotations, kTemplateHashAnnotation);
+  vm.template_parts = ValueOf(vm.annotations, kTemplatePartsAnnotation);
   vm.zone = ValueOf(vm.annotations, kZoneAnnotation);
   vm.join_timeout = ParseJoinTimeout(ValueOf(vm.annotations, kJoinTimeoutAnnotation));
   vm.nodes = base::ToOptional(ParseNodesRecord(ValueOf(vm.annotations, kNodesAnnotation)));
@@ -91,10 +94,9 @@ void ReadOurAnnotations(VirtualMachine& vm) {
 // The volume claim templates alone take 1 KiB per VM, and a large pool is held in memory.
 void DropUnused(VirtualMachine& vm) {
   vm.labels.clear();
-  std::erase_if(vm.annotations, [](const auto& entry) {
-    return entry.first != kSelfAnnotation && entry.first != kTemplateHashAnnotation &&
-           entry.first != kTemplatePartsAnnotation && entry.first != kProtectAnnotation;
-  });
+  std::erase_if(vm.annotations, [](const auto& a) { return a.first != kProtectAnnotation; });
+  std::erase_if(vm.conditions, [](const Condition& c) { return !ReportsFault(c); });
+  vm.conditions.shrink_to_fit();
 }
 
 void AddClaim(VirtualMachine& vm, const JsonEvent& event) {
@@ -143,7 +145,6 @@ const base::JsonFields<VirtualMachine>& VirtualMachineFields() {
 absl::Status FinishVirtualMachine(VirtualMachine& vm) {
   ReadOurAnnotations(vm);
   DropUnused(vm);
-  std::erase_if(vm.conditions, [](const Condition& c) { return c.type.empty(); });
   return absl::OkStatus();
 }
 

@@ -40,9 +40,8 @@ bool IsNewer(const RemovedVm& one, const RemovedVm& other) {
 
 RemovedVm DescribeRemoval(const VirtualMachine& vm, const std::string& why, base::WallTime now) {
   RemovedVm removed{.name = vm.name};
-  removed.template_hash =
-      base::ToShortUtf8(ValueOf(vm.annotations, kTemplateHashAnnotation), kMaxWord);
-  removed.template_parts = ValueOf(vm.annotations, kTemplatePartsAnnotation);
+  removed.template_hash = base::ToShortUtf8(vm.template_hash, kMaxWord);
+  removed.template_parts = vm.template_parts;
   if (removed.template_parts.size() > kMaxParts) removed.template_parts.clear();
   removed.made_by = base::ToShortUtf8(vm.action_id, kMaxWord);
   removed.action = base::ToShortUtf8(vm.mark->action, kMaxWord);

@@ -52,11 +52,10 @@ std::string Words(std::string_view status, const Condition* condition) {
   return words;
 }
 
-// The condition of that type if it reports a fault: Failure when True, all others when False.
+// The condition of that type if it reports a fault.
 const Condition* FaultOf(const std::vector<Condition>& conditions, std::string_view type) {
   const Condition* condition = FindCondition(conditions, type);
-  const std::string_view fault = type == "Failure" ? "True" : "False";
-  return condition != nullptr && condition->status == fault ? condition : nullptr;
+  return condition != nullptr && ReportsFault(*condition) ? condition : nullptr;
 }
 
 // The first of these conditions that reports a fault (see FaultOf).
@@ -104,7 +103,7 @@ bool IsHaltedByQuota(const VirtualMachine& vm) { return !vm.quota_halt.empty() &
 
 bool IsMember(const VirtualMachine& vm) {
   if (vm.pool.empty() || vm.firmware_uuid.empty()) return false;
-  const std::string self = ValueOf(vm.annotations, kSelfAnnotation);
+  const std::string_view self = vm.self;
   const std::size_t slash = self.find('/');
   return slash != std::string::npos && self.substr(0, slash) == vm.name &&
          base::EqualsIgnoreCase(self.substr(slash + 1), vm.firmware_uuid);
@@ -115,15 +114,19 @@ bool IsPausedOrMigrating(const VirtualMachine& vm) {
          vm.printable_status == "Migrating";
 }
 
+bool ReportsFault(const Condition& condition) {
+  const bool is_of_faults = condition.type == "Failure" || condition.type == "Paused";
+  return condition.status == (is_of_faults ? "True" : "False");
+}
+
 bool CannotMigrate(const VirtualMachine& vm) {
-  const Condition* migratable = FindCondition(vm.conditions, "LiveMigratable");
-  return migratable != nullptr && migratable->status == "False";
+  return FaultOf(vm.conditions, "LiveMigratable") != nullptr;
 }
 
 std::string DiskFault(const VirtualMachine& vm) {
-  const Condition* paused = FindCondition(vm.conditions, "Paused");
-  const bool by_fault = vm.printable_status == "Paused" && paused != nullptr &&
-                        paused->status == "True" && paused->reason == "PausedIOError";
+  const Condition* paused = FaultOf(vm.conditions, "Paused");
+  const bool by_fault =
+      vm.printable_status == "Paused" && paused != nullptr && paused->reason == "PausedIOError";
   return by_fault ? Words(paused->reason, paused) : "";
 }
 

@@ -170,8 +170,7 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
   if (!existing.ok()) return existing.status();
   const std::string action = ValueOf(wanted.annotations, kActionIdAnnotation);
   const bool ours = !action.empty() && existing->value.action_id == action &&
-                    ValueOf(existing->value.annotations, kSelfAnnotation) ==
-                        ValueOf(wanted.annotations, kSelfAnnotation);
+                    existing->value.self == ValueOf(wanted.annotations, kSelfAnnotation);
   if (!ours) return created.status();
   return existing;
 }

@@ -213,6 +213,7 @@ absl::Status FinishNode(Node& node) {
   std::erase_if(node.drivers, [](const Driver& driver) {
     return !driver.detected && driver.description.empty();
   });
+  node.drivers.shrink_to_fit();  // thousands of nodes are held
   return absl::OkStatus();
 }
 

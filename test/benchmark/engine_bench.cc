@@ -66,7 +66,7 @@ harvester::VirtualMachine VmNumber(std::size_t i, bool drained) {
   vm.firmware_uuid = Uuid(1'000'000 + i);
   vm.pool = "pool-a";
   vm.labels = {{harvester::kPoolLabel, vm.pool}};
-  vm.annotations = {{harvester::kSelfAnnotation, harvester::SelfValue(vm.name, vm.firmware_uuid)}};
+  vm.self = harvester::SelfValue(vm.name, vm.firmware_uuid);
   vm.created_at = kNow - std::chrono::hours(100);
   vm.join_timeout = harvester::JoinTimeout{.limit = std::chrono::minutes(15)};
   vm.nodes = harvester::NodesRecord{.region = "global", .node_class = "harvester", .index = 100};

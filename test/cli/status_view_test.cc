@@ -79,8 +79,8 @@ scaling::Inspection FullInspection() {
   vms[0].addresses = {"10.0.0.1", "fe80::1"};
   vms[0].vm.Change().printable_status = "Stopping \xff";
   vms[1].vm.Change().ready_at = scaling::kNow - minutes(40);
-  vms[1].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "v2:old";
-  vms[1].vm.Change().annotations[harvester::kTemplatePartsAnnotation] = R"({"cpu": "1"})";
+  vms[1].vm.Change().template_hash = "v2:old";
+  vms[1].vm.Change().template_parts = R"({"cpu": "1"})";
   scaling::Inspection inspection = Inspect(world);
   inspection.current_template.hash = "v2:new";
   inspection.current_template.parts = R"({"cpu": "2"})";

@@ -44,10 +44,25 @@ TEST(ParseVirtualMachine, reads_what_we_wrote_and_what_the_server_added) {
   EXPECT_TRUE(vm.instance_exists);
   EXPECT_TRUE(vm.ready);
   EXPECT_THAT(vm.claim_names, ElementsAre("batch-7f3k2-disk-0-x2b4c"));
-  ASSERT_EQ(vm.conditions.size(), 1U);
-  EXPECT_EQ(vm.conditions[0].type, "Ready");
-  EXPECT_EQ(vm.conditions[0].last_transition, At("2026-11-21T02:01:00Z"));
+  EXPECT_THAT(vm.conditions, IsEmpty()) << "none reports a fault";
   EXPECT_TRUE(IsMember(vm));
+}
+
+TEST(ParseVirtualMachine, keeps_the_conditions_that_report_a_fault) {
+  json object = SampleVmObject();
+  json& conditions = object["status"]["conditions"];
+  conditions[0]["status"] = "False";
+  for (const char* type : {"LiveMigratable", "Paused", "Failure", "PodScheduled"}) {
+    for (const char* status : {"True", "False", "Unknown"}) {
+      conditions.push_back({{"type", type}, {"status", status}});
+    }
+  }
+  std::vector<std::string> kept;
+  const VirtualMachine vm = ParseVirtualMachine(object);
+  for (const Condition& c : vm.conditions) kept.push_back(c.type + "=" + c.status);
+  EXPECT_THAT(kept, ElementsAre("Ready=False", "LiveMigratable=False", "Paused=True",
+                                "Failure=True", "PodScheduled=False"));
+  EXPECT_EQ(vm.conditions[0].last_transition, At("2026-11-21T02:01:00Z"));
 }
 
 TEST(ParseVirtualMachine, reads_nothing_from_an_empty_object) {

@@ -25,8 +25,8 @@ VirtualMachine MarkedVm() {
   VirtualMachine vm;
   vm.name = "web-1";
   vm.action_id = "maker";
-  vm.annotations = {{kTemplateHashAnnotation, "v2:abc"},
-                    {kTemplatePartsAnnotation, R"({"cpu": "1f0e"})"}};
+  vm.template_hash = "v2:abc";
+  vm.template_parts = R"({"cpu": "1f0e"})";
   vm.created_at = At("2026-01-02T03:00:00Z");
   vm.joined_at = At("2026-01-02T03:01:00Z");
   vm.mark.emplace().action = "remover";
@@ -84,8 +84,8 @@ TEST(History, T3_keeps_the_hundred_vms_that_were_removed_last) {
 TEST(History, T3_stays_far_below_the_limit_of_a_config_map_whatever_the_texts_are) {
   VirtualMachine vm = MarkedVm();
   vm.action_id = vm.mark->action = std::string(100000, 'a');
-  vm.annotations[kTemplateHashAnnotation] = std::string(100000, 'h');
-  vm.annotations[kTemplatePartsAnnotation] = R"({"cpu": ")" + std::string(100000, 'p') + "\"}";
+  vm.template_hash = std::string(100000, 'h');
+  vm.template_parts = R"({"cpu": ")" + std::string(100000, 'p') + "\"}";
   const RemovedVm removed = Described(vm, std::string(100000, '"'));
   EXPECT_LT(LineOf(removed).dump().size(), 4096U);
   EXPECT_EQ(LineOf(removed)["parts"], json());

@@ -15,7 +15,7 @@ TEST(IsMember, holds_for_a_VM_that_we_made) { EXPECT_TRUE(IsMember(SampleVm()));
 
 TEST(IsMember, does_not_look_at_the_case_of_the_uuid) {
   VirtualMachine vm = SampleVm();
-  vm.annotations[kSelfAnnotation] = "batch-7f3k2/0B0A7D4E-4C3E-4F0C-9D5D-2F6A8F1F7C11";
+  vm.self = "batch-7f3k2/0B0A7D4E-4C3E-4F0C-9D5D-2F6A8F1F7C11";
   EXPECT_TRUE(IsMember(vm));
 }
 
@@ -35,15 +35,15 @@ TEST(IsMember, needs_pool_self_and_uuid) {
   no_pool.pool.clear();
   EXPECT_FALSE(IsMember(no_pool));
   VirtualMachine no_self = SampleVm();
-  no_self.annotations.erase(kSelfAnnotation);
+  no_self.self.clear();
   EXPECT_FALSE(IsMember(no_self));
   VirtualMachine no_uuid = SampleVm();
   no_uuid.firmware_uuid.clear();
-  no_uuid.annotations[kSelfAnnotation] = "batch-7f3k2/";
+  no_uuid.self = "batch-7f3k2/";
   EXPECT_FALSE(IsMember(no_uuid));
   for (const char* self : {"", "batch-7f3k2", "/", "batch-7f3k2/x"}) {
     VirtualMachine vm = SampleVm();
-    vm.annotations[kSelfAnnotation] = self;
+    vm.self = self;
     EXPECT_FALSE(IsMember(vm)) << self;
   }
 }

@@ -425,8 +425,8 @@ TEST(StatusReport, S4_the_last_event_is_reported_in_nanoseconds_and_absent_befor
 
 TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_preflight_has_computed_it) {
   World world = PoolOf({"a", "b", "c"});
-  world.Raw().vms[0].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "old";
-  world.Raw().vms[1].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "new";
+  world.Raw().vms[0].vm.Change().template_hash = "old";
+  world.Raw().vms[1].vm.Change().template_hash = "new";
   EXPECT_EQ(Counter(Report(world), "drifted"), "0");
   EXPECT_EQ(Counter(Report(world, {.current_template = {.hash = "new", .parts = {}}}), "drifted"),
             "1");
@@ -440,13 +440,13 @@ TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_prefligh
 TEST(StatusReport, S4_what_has_drifted_is_named_with_the_parts_that_are_known) {
   World world = PoolOf({"a", "b", "c"});
   const auto made_from = [&](std::size_t vm, const char* hash, const char* parts) {
-    auto& annotations = world.Raw().vms[vm].vm.Change().annotations;
-    annotations[harvester::kTemplateHashAnnotation] = hash;
-    if (parts != nullptr) annotations[harvester::kTemplatePartsAnnotation] = parts;
+    harvester::VirtualMachine& made = world.Raw().vms[vm].vm.Change();
+    made.template_hash = hash;
+    made.template_parts = parts;
   };
   made_from(0, "old", R"({"cpu":"1","image":"1","memory":"1"})");
   made_from(1, "new", R"({"cpu":"2","image":"2","memory":"1"})");
-  made_from(2, "old", nullptr);
+  made_from(2, "old", "");
   const StatusInputs inputs{
       .current_template = {.hash = "new", .parts = R"({"cpu":"2","image":"2","memory":"1"})"}};
   EXPECT_EQ(Report(world, inputs).drift, "a (cpu, image), c");
@@ -459,9 +459,7 @@ TEST(StatusReport, S4_a_large_pool_that_has_drifted_is_named_in_part) {
     const std::string name(1, c);
     world.With(Vm(name).Joined()).With(Node(name));
   }
-  for (auto& view : world.Raw().vms) {
-    view.vm.Change().annotations[harvester::kTemplateHashAnnotation] = "old";
-  }
+  for (auto& view : world.Raw().vms) view.vm.Change().template_hash = "old";
   EXPECT_THAT(Report(world, {.current_template = {.hash = "new", .parts = {}}}).drift,
               testing::EndsWith("s, t and 6 more"));
 }

@@ -82,8 +82,8 @@ class Vm {
   }
   // Made of something with that hash and these parts.
   Vm& MadeOf(const std::string& hash, const std::string& parts) {
-    vm_.annotations[harvester::kTemplateHashAnnotation] = hash;
-    vm_.annotations[harvester::kTemplatePartsAnnotation] = parts;
+    vm_.template_hash = hash;
+    vm_.template_parts = parts;
     return *this;
   }
   Vm& Paused() {

@@ -41,12 +41,15 @@ struct ObjectMetadata {
 };
 
 // Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
-// Labels are dropped. Of the annotations only `self`, `template-hash`, `template-parts` and
-// `protect` are kept; the members hold the others' content.
+// Labels are dropped. Of the annotations only `protect` is kept; the members hold the others'
+// content.
 struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none, or the label managed-by is not ours
   std::string firmware_uuid;  // spec, lower case
+  std::string self;           // annotation
   std::string action_id;
+  std::string template_hash;
+  std::string template_parts;
   std::string zone;                         // the zone in which it must run; empty: not recorded
   std::optional<JoinTimeout> join_timeout;  // unset if the annotation is absent or unreadable
   std::optional<NodesRecord> nodes;         // unset if absent or unreadable
@@ -78,8 +81,8 @@ struct VirtualMachine : ObjectMetadata {
   std::string printable_status;  // status.printableStatus; empty right after creation
   bool instance_exists = false;  // status.created
   bool ready = false;
-  std::vector<Condition> conditions;
-  std::string quota_halt;  // harvesterhci.io/insufficient-resource-quota
+  std::vector<Condition> conditions;  // those that report a fault
+  std::string quota_halt;             // harvesterhci.io/insufficient-resource-quota
   // The host for whose maintenance Harvester stopped the VM, which it will start again; empty: none
   // (harvester/harvester:pkg/controller/master/nodedrain/nodedrain_controller.go).
   std::string stopped_for_host;

@@ -18,8 +18,6 @@ struct CurrentTemplate {
   std::string parts;  // harvester::TemplateParts
 };
 
-// The hash of the template from which the VM was made. Empty: unknown.
-std::string TemplateHashOf(const harvester::VirtualMachine& vm);
 // True if both are known and equal.
 bool IsSameTemplate(const std::string& hash, const std::string& other);
 

@@ -108,7 +108,7 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
       const harvester::VirtualMachine& vm = intent.view->vm;
       StopReplacement({.at = snapshot.now(),
                        .vm = vm.name,
-                       .template_hash = TemplateHashOf(vm),
+                       .template_hash = vm.template_hash,
                        .why = intent.why,
                        .lacks_room = harvester::LacksRoom(vm)},
                       &record.replacement);

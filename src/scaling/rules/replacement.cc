@@ -161,12 +161,11 @@ constexpr base::Duration kProvenFor = std::chrono::hours(1);
 
 // True if a VM of the same spec became ready recently.
 bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapshot) {
-  const std::string made_of = TemplateHashOf(fresh);
   return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
     const std::optional<base::WallTime>& ready_at = view->vm->ready_at;
     return IsPoolMember(*view, snapshot) && ready_at.has_value() &&
            snapshot.now() - *ready_at < kProvenFor &&
-           IsSameTemplate(TemplateHashOf(view->vm), made_of);
+           IsSameTemplate(view->vm->template_hash, fresh.template_hash);
   });
 }
 
@@ -344,7 +343,7 @@ harvester::Replaces ReplacesOf(const Replaceable& old, const CurrentTemplate& cu
   return {.vm = vm.name,
           .uid = vm.uid,
           .reason = old.reason,
-          .was = TemplateHashOf(vm),
+          .was = vm.template_hash,
           .had = FormerTemplates(vm, now),
           .flips = FlipsWith(current, vm, now)};
 }
