@@ -40,8 +40,11 @@ std::string Kind(const std::string& text, const VmStatus& vm) {
 
 // Describes what an operator, or a refusal, has left on the VM; empty: nothing.
 std::string TroubleOfAnnotations(const harvester::VirtualMachine& vm, base::WallTime now) {
-  const std::string misread = scaling::MisreadHold(vm.annotations, harvester::kProtectAnnotation);
-  if (!misread.empty()) return misread;
+  for (const char* const key : {harvester::kProtectAnnotation, harvester::kDeleteFirstAnnotation}) {
+    if (std::string misread = scaling::Misread(vm.annotations, key); !misread.empty()) {
+      return misread;
+    }
+  }
   if (vm.has_mark && !vm.mark.has_value()) {
     return "its mark cannot be read, and is removed; it is not the plugin's spelling";
   }

@@ -94,7 +94,9 @@ void ReadOurAnnotations(VirtualMachine& vm) {
 // The volume claim templates alone take 1 KiB per VM, and a large pool is held in memory.
 void DropUnused(VirtualMachine& vm) {
   vm.labels.clear();
-  std::erase_if(vm.annotations, [](const auto& a) { return a.first != kProtectAnnotation; });
+  std::erase_if(vm.annotations, [](const auto& a) {
+    return a.first != kProtectAnnotation && a.first != kDeleteFirstAnnotation;
+  });
   std::erase_if(vm.conditions, [](const Condition& c) { return !ReportsFault(c); });
   vm.conditions.shrink_to_fit();
 }

@@ -1678,6 +1678,20 @@ TEST_F(MaintenanceCommands, C11_check_warns_of_a_lease_whose_holder_was_killed) 
                                  "somebody, no longer renews it"));
 }
 
+TEST_F(MaintenanceCommands, C8_status_and_check_say_that_delete_first_was_misread) {
+  const std::string vm = MakeVm();
+  cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/delete-first", "maybe");
+  const std::string text =
+      ": its annotation nomad-harvester-autoscaler/delete-first = \"maybe\" is neither true nor "
+      "false, and counts as false";
+  Status();
+  EXPECT_THAT(out_.str(), HasSubstr("Trouble:    " + vm + text));
+  EXPECT_THAT(Check(), HasSubstr("warn     VMs to delete first: VM " + vm + text));
+  cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/delete-first", "false");
+  Status();
+  EXPECT_THAT(out_.str(), Not(HasSubstr("is neither")));
+}
+
 TEST_F(MaintenanceCommands, L10_replace_says_that_the_pause_was_misread) {
   const std::string vm = MakeVm();
   nlohmann::json lease = cluster_.Leases().at(0);

@@ -41,8 +41,8 @@ struct ObjectMetadata {
 };
 
 // Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
-// Labels are dropped. Of the annotations only `protect` is kept; the members hold the others'
-// content.
+// Labels are dropped. Of the annotations only `protect` and `delete-first` are kept, because a
+// misread one is told; the members hold the others' content.
 struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none, or the label managed-by is not ours
   std::string firmware_uuid;  // spec, lower case

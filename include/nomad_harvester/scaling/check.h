@@ -40,9 +40,9 @@ std::string CredentialText(const config::NomadSettings& settings);
 std::string CureOfNomad(const absl::Status& failed, const config::NomadSettings& settings,
                         const std::string& grant);
 
-// Says that this annotation, `protect` of a VM (rule C7) or `paused` of a Lease (rule L10), counts
-// as true although it is neither a boolean nor a time; empty: it is one, or is missing.
-std::string MisreadHold(const config::StringMap& annotations, const char* key);
+// Says how an operator's annotation counts that is not written as it must be: `protect` (rule C7)
+// or `delete-first` (C8) of a VM, `paused` of a Lease (L10). Empty: it is, or is missing.
+std::string Misread(const config::StringMap& annotations, std::string_view key);
 
 // Returns the first host name in `text` that only examples have: example.org, example.com or
 // example.net, or a name below one (RFC 2606). Empty: there is none.

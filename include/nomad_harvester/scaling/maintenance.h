@@ -52,7 +52,7 @@ struct LeaseView {
   std::optional<base::WallTime> renewed_at;
   bool live = false;  // its holder renewed it recently
   PoolRecord record;
-  std::string misread_pause;  // MisreadHold of its pause
+  std::string misread_pause;  // Misread of its pause
 };
 
 // Says that the Lease's holder has been silent for longer than a living process is; empty: it has

@@ -24,7 +24,6 @@ constexpr char kCluster[] = "pool.nomad_cluster";
 constexpr char kClocks[] = "clocks";
 constexpr char kDryRun[] = "pool.dry_run";
 constexpr char kPaused[] = "pool.paused";
-constexpr char kProtected[] = "pool.protected";
 
 // Allows for a Date in whole seconds and the time of the reply.
 constexpr base::Duration kClocksMayDiffer = std::chrono::seconds(30);
@@ -214,16 +213,18 @@ void CheckPause(const PoolKey& pool, const HarvesterFacts& harvester, base::Wall
              "nomad-harvester resume, with the options of this command");
 }
 
-void CheckProtection(const std::vector<harvester::VirtualMachine>& vms, CheckLines* lines) {
+// `id`: of the line about this annotation.
+void CheckAnnotation(const std::vector<harvester::VirtualMachine>& vms, const char* key,
+                     const char* id, const char* subject, CheckLines* lines) {
   std::vector<std::string> misread;
   for (const harvester::VirtualMachine& vm : vms) {
-    const std::string why = MisreadHold(vm.annotations, harvester::kProtectAnnotation);
+    const std::string why = Misread(vm.annotations, key);
     if (!why.empty()) misread.push_back("VM " + vm.name + ": " + why);
   }
   if (misread.empty()) return;
-  lines->Expect(kProtected, "protected VMs");
-  lines->Set(kProtected, CheckOutcome::kWarn, absl::StrJoin(misread, "; "),
-             "write true or a time, or remove the annotation");
+  lines->Expect(id, subject);
+  lines->Set(id, CheckOutcome::kWarn, absl::StrJoin(misread, "; "),
+             "write one of these, or remove the annotation");
 }
 
 void CheckClocks(const HarvesterFacts& harvester, const NomadFacts& nomad, CheckLines* lines) {
@@ -256,14 +257,14 @@ void CheckClocks(const HarvesterFacts& harvester, const NomadFacts& nomad, Check
 
 }  // namespace
 
-std::string MisreadHold(const config::StringMap& annotations, const char* key) {
-  const auto text = annotations.find(key);
-  if (text == annotations.end() || base::ParseGoBool(text->second).has_value() ||
-      base::ParseRfc3339(text->second).ok()) {
-    return "";
-  }
-  return "its annotation " + std::string(key) + " = \"" + text->second +
-         "\" is neither true, false nor a time such as 2026-12-01T06:00:00Z, and counts as true";
+std::string Misread(const config::StringMap& annotations, std::string_view key) {
+  const auto text = annotations.find(std::string(key));
+  if (text == annotations.end() || base::ParseGoBool(text->second).has_value()) return "";
+  const bool may_be_time = key != harvester::kDeleteFirstAnnotation;
+  if (may_be_time && base::ParseRfc3339(text->second).ok()) return "";
+  return "its annotation " + std::string(key) + " = \"" + text->second + "\" is neither true" +
+         (may_be_time ? ", false nor a time such as 2026-12-01T06:00:00Z, and counts as true"
+                      : " nor false, and counts as false");
 }
 
 bool SharesNodes(const harvester::VirtualMachine& vm, const config::PoolPolicy& policy) {
@@ -308,7 +309,10 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
   if (harvester.vms.has_value()) {
     const Joins joins = JoinsOf(*harvester.vms);
     CheckBootTime(policy, joins, &lines);
-    CheckProtection(*harvester.vms, &lines);
+    CheckAnnotation(*harvester.vms, harvester::kProtectAnnotation, "pool.protected",
+                    "protected VMs", &lines);
+    CheckAnnotation(*harvester.vms, harvester::kDeleteFirstAnnotation, "pool.delete_first",
+                    "VMs to delete first", &lines);
     if (has_tokens) CheckTokenLifetime(policy, joins, &lines);
   }
   if (nomad.nodes.has_value()) {

@@ -41,7 +41,7 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   view.renewed_at = lease->renew_time;
   view.live = MayBeAlive(*lease);
   view.record = ParsePoolRecord(*lease, logger);
-  view.misread_pause = MisreadHold(lease->annotations, harvester::kLeasePausedAnnotation);
+  view.misread_pause = Misread(lease->annotations, harvester::kLeasePausedAnnotation);
   return view;
 }
 
