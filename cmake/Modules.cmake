@@ -26,9 +26,6 @@ set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config demand scaling)
 set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config hcl http kube nomad harvester
     nodepool demand scaling plugin simulator)
 
-# Compiled for size, because the memory of the process is mostly code (docs/performance.md): they parse no lists.
-set(NOMAD_HARVESTER_SMALL_MODULES cli config hcl log metrics plugin scaling)
-
 # For the preset asan: its tests spend their time in the modules, and its build in the tests. Nothing may be
 # inlined there (scripts/check-unused).
 set(NOMAD_HARVESTER_MODULE_OPTIONS "" CACHE STRING "Further options to compile modules with")
@@ -53,9 +50,6 @@ function(nomad_harvester_add_module name)
 
   add_library(harvester_${name} STATIC ${arg_SOURCES})
   target_compile_options(harvester_${name} PRIVATE ${NOMAD_HARVESTER_MODULE_OPTIONS})
-  if(name IN_LIST NOMAD_HARVESTER_SMALL_MODULES)
-    target_compile_options(harvester_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
-  endif()
   target_include_directories(harvester_${name}
     PUBLIC ${headers}
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

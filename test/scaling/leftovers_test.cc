@@ -158,6 +158,19 @@ TEST_F(SweepTest, C10_a_secret_that_no_action_names_is_garbage_after_ten_minutes
   EXPECT_THAT(Secrets(), testing::ElementsAre("web-d-cloudinit"));
 }
 
+// A late request for the VM may still need it.
+TEST_F(SweepTest, C10_a_secret_whose_vm_has_no_answer_yet_is_kept_for_as_long_as_a_lease_lasts) {
+  PutSecret("web-a");
+  HoldLease({"web-a"});
+  troubles_.unanswered["web-a"] = clock_.Now();
+  clock_.Advance(kLeaseDuration - seconds(1));
+  EXPECT_TRUE(Sweep().left.contains("web-a"));
+  EXPECT_THAT(Secrets(), ElementsAre("web-a-cloudinit"));
+  clock_.Advance(seconds(1));
+  Sweep();
+  EXPECT_THAT(Secrets(), IsEmpty());
+}
+
 TEST_F(SweepTest, C10_a_secret_gets_the_vm_of_its_action_as_owner_and_no_other) {
   AddUnjoined("web-a");
   AddUnjoined("web-b");

@@ -246,11 +246,17 @@ TEST_F(LeaseRenewalTest, the_record_is_stored_as_annotations_and_what_is_absent_
   PoolRecord record = RecordOf(7);
   record.action = harvester::LeaseAction{.id = "act", .names = {"web-a"}};
   record.back_off = {{"create", {.failures = 1, .retry_at = ServerNow()}}};
+  record.policy = harvester::PolicyRecord{.id = "policy", .at = ServerNow()};
+  record.replacement = harvester::StoppedReplacement{.at = ServerNow(), .why = "it lacked room"};
+  record.last_error = harvester::ErrorRecord{.at = ServerNow(), .text = "refused"};
   ASSERT_THAT(lease_->Store(context_, record), IsOk());
   const PoolRecord stored = ParsePoolRecord(Lease(), log::Logger());
   EXPECT_EQ(stored.action, record.action);
   EXPECT_EQ(stored.back_off, record.back_off);
   EXPECT_EQ(stored.last_event, record.last_event);
+  EXPECT_EQ(stored.policy, record.policy);
+  EXPECT_EQ(stored.replacement, record.replacement);
+  EXPECT_EQ(stored.last_error, record.last_error);
   EXPECT_EQ(lease_->record().action, record.action);
   Annotate("kept", "yes");
   ASSERT_THAT(lease_->Store(context_, {}), IsOk());
