@@ -101,8 +101,7 @@ void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
       "POOL|QUERY", arguments->query,
       "The pool, by the label of its enabled policy or its name, or a query, such as "
       "'nodes-needed node_class=web'; default: the demand queries of the policies' checks, or, of "
-      "a "
-      "policy without one, the nodes of its target block");
+      "a policy without one, the nodes of its target block");
   AddFileOptions(*command, settings->files);
   AddSetOption(*command, settings->pairs,
                "KEY=VALUE of the apm's block; repeatable, the last one of a key counts; takes "
@@ -110,8 +109,8 @@ void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
   AddOutputOption(*command, arguments->output);
   command->footer(
       "Exit: 0 answered, 1 Nomad, Harvester or one of several policies cannot be read, 2 usage, "
-      "130 "
-      "interrupted.");
+      ""
+      "130 interrupted.");
   command->callback([settings, arguments, invocation] {
     settings->files = FindAgentFiles(settings->files, invocation.environment);
     TakePolicyName(&settings->files, &arguments->query);

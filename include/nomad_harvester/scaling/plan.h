@@ -101,7 +101,11 @@ struct PlanInputs {
 // True if that VM is one of `remove`.
 bool IsRemoved(const ScalePlan& plan, std::string_view vm);
 
-// The count from which PlanScale plans. `left_out`: as in PlanInputs.
+// True for a marked VM that counts as running. `left_out`: as in PlanInputs.
+bool IsLeftOut(const VmView& view, const PoolSnapshot& snapshot,
+               const std::map<std::string, std::string>& left_out);
+
+// The count from which PlanScale plans.
 std::int64_t CountToPlanFrom(const PoolSnapshot& snapshot,
                              const std::map<std::string, std::string>& left_out);
 

@@ -173,16 +173,14 @@ std::set<std::string> ScaleCall::FailingZones() const {
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
                                           const PoolSnapshot& snapshot) {
   auto plan = PlanScale(snapshot, request_.count, inputs_);
-  if (plan.ok() && plan->direction == Direction::kIn) {
-    const bool knows_work =
-        nodepool::NeedsAllocations(policy_.selector) && !allocations_incomplete_;
-    if (policy_.scale_in_fit == config::ScaleInFit::kRequire) {
-      const absl::Status fits = KeepWhatFits(context, deps_, snapshot, inputs_, knows_work, &*plan);
-      if (!fits.ok()) plan = fits;
-    }
-    moves_work_ = policy_.scale_in_fit == config::ScaleInFit::kReport && plan.ok() &&
-                  MovesWork(*plan, inputs_, knows_work);
+  const bool knows_work = nodepool::NeedsAllocations(policy_.selector) && !allocations_incomplete_;
+  if (plan.ok() && plan->direction == Direction::kIn &&
+      policy_.scale_in_fit == config::ScaleInFit::kRequire) {
+    const absl::Status fits = KeepWhatFits(context, deps_, snapshot, inputs_, knows_work, &*plan);
+    if (!fits.ok()) plan = fits;
   }
+  moves_work_ = policy_.scale_in_fit == config::ScaleInFit::kReport && plan.ok() &&
+                MovesWork(*plan, inputs_, knows_work);
   inputs_.allocations.clear();  // covers the whole region; only the plan needs it
   return plan;
 }
@@ -190,7 +188,7 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
 std::vector<SkippedVm> ScaleCall::WhatMayWait(const runtime::Context& context,
                                               const PoolSnapshot& snapshot,
                                               const ScalePlan& plan) const {
-  if (!moves_work_ || plan.remove.empty()) return {};
+  if (!moves_work_) return {};
   return FindWhatMayWait(context, deps_, snapshot, plan.remove);
 }
 
@@ -645,12 +643,13 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
 
 // The agent counts without the VMs that are left out, and would take an OK for success.
 absl::Status ScaleCall::CheckLeftOut(const Reconciler::Settled& settled) {
-  for (const auto& [vm, why] : settled.left_out) {
-    const VmView* view = settled.snapshot.seen->FindVm(vm);
-    if (view == nullptr || !view->vm->has_mark || harvester::IsTerminating(view->vm)) continue;
-    return base::FailedPrecondition("nothing is made in the place of VM " + vm +
-                                    ", which counts although it is marked for removal: " + why +
-                                    "; end what refuses its write, or delete the VM");
+  for (const VmView* view : settled.snapshot.vms()) {
+    if (!IsLeftOut(*view, settled.snapshot, settled.left_out)) continue;
+    const std::string& vm = view->vm->name;
+    return base::FailedPrecondition(
+        "nothing is made in the place of VM " + vm +
+        ", which counts although it is marked for removal: " + settled.left_out.at(vm) +
+        "; end what refuses its write, or delete the VM");
   }
   return absl::OkStatus();
 }

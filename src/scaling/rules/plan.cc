@@ -86,13 +86,6 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
   return names;
 }
 
-// True for a marked VM that counts as running.
-bool IsLeftOut(const VmView& view, const PoolSnapshot& snapshot,
-               const std::map<std::string, std::string>& left_out) {
-  return IsPoolMember(view, snapshot) && view.vm->has_mark && !harvester::IsTerminating(view.vm) &&
-         left_out.contains(view.vm->name);
-}
-
 // Of the VMs that are left out those whose removal a growth has cancelled in vain, at most `count`:
 // a scale-in lets it go on, because their nodes take no work meanwhile (rule C14).
 std::vector<PlannedRemoval> RemovalsThatGoOn(const PoolSnapshot& snapshot, const PlanInputs& inputs,
@@ -138,6 +131,12 @@ absl::Status NoVictims(const ScalePlan& plan) {
 bool IsRemoved(const ScalePlan& plan, std::string_view vm) {
   return std::any_of(plan.remove.begin(), plan.remove.end(),
                      [&](const PlannedRemoval& removal) { return removal.vm == vm; });
+}
+
+bool IsLeftOut(const VmView& view, const PoolSnapshot& snapshot,
+               const std::map<std::string, std::string>& left_out) {
+  return IsPoolMember(view, snapshot) && view.vm->has_mark && !harvester::IsTerminating(view.vm) &&
+         left_out.contains(view.vm->name);
 }
 
 std::int64_t CountToPlanFrom(const PoolSnapshot& snapshot,

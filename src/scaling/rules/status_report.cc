@@ -142,10 +142,9 @@ std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
     const bool ignored = node != nullptr && node->status == nomad::NodeStatus::kInitializing &&
                          snapshot.policy->filter_ignore_init;
     if (ignored) continue;
-    waiting.push_back(name + " (" +
-                      (node == nullptr ? "its node is gone"
-                                       : WhyNotReady(view, *node, snapshot).value_or("ready")) +
-                      ")");
+    const std::string why =
+        node == nullptr ? "its node is gone" : *WhyNotReady(view, *node, snapshot);
+    waiting.push_back(name + " (" + why + ")");
   }
   return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + base::FirstFew(waiting);
 }
