@@ -262,20 +262,33 @@ void Reader::AddPending(Lists& lists, const Jobs& jobs, Reading* reading) {
 
 absl::StatusOr<World> Reader::WorldOf(const Context& context, const Reading& reading,
                                       const nodepool::PoolIdentity& pool,
-                                      const std::set<std::string>& emptied) {
+                                      const std::set<std::string>& emptied,
+                                      std::size_t most_places) {
   World world{.at = reading.at};
   world.pending = reading.pending;
   world.system = reading.system;
   std::set<std::string_view> ids;
   std::vector<std::pair<std::string, std::uint64_t>> wanted;
+  std::vector<std::pair<std::size_t, const nomad::Node*>> places;  // with the size of their work
   for (const nomad::Node& stub : reading.nodes) {
     ids.insert(stub.id);
     // What it loses may come to this pool.
     const bool may_lose_work = !emptied.empty() && !stub.eligible && reading.work.contains(stub.id);
-    if (pool.Contains(stub) || emptied.contains(stub.id) || may_lose_work) {
+    if (emptied.contains(stub.id) || may_lose_work) {
       wanted.emplace_back(stub.id, stub.modify_index);
+    } else if (pool.Contains(stub)) {
+      const auto work = reading.work.find(stub.id);
+      places.emplace_back(work == reading.work.end() ? 0 : work->second.size(), &stub);
     }
   }
+  if (places.size() > most_places) {
+    std::erase_if(places, [](const auto& place) {
+      return !place.second->eligible || place.second->status != nomad::NodeStatus::kReady;
+    });
+    std::sort(places.begin(), places.end());
+    places.resize(std::min(places.size(), most_places));
+  }
+  for (const auto& [work, stub] : places) wanted.emplace_back(stub->id, stub->modify_index);
   NH_ASSIGN_OR_RETURN(
       const auto nodes,
       nodes_.Get(context, executor_, wanted,

@@ -481,6 +481,31 @@ TEST_F(ReaderTest, C19_so_are_the_jobs_of_what_leaves_other_nodes_of_any_pool) {
   EXPECT_FALSE(world.groups.contains({"default", "of-stays", "group"}));
 }
 
+TEST_F(ReaderTest, C19_of_many_nodes_those_with_the_least_work_are_read) {
+  for (const std::string node : {"victim", "busy", "idle", "one", "ineligible", "down"}) {
+    AddNode(node);
+  }
+  for (const std::string node : {"busy", "busy", "one", "victim"}) {
+    simulator::JobSpec job;
+    job.id = node;
+    job.count = node == "busy" ? 2 : 1;
+    job.node_name = node;
+    cluster_.RunJob(job);
+  }
+  clock_.Advance(seconds(10));
+  ASSERT_TRUE(cluster_.SetEligible("ineligible", false));
+  ASSERT_TRUE(cluster_.SetNodeStatus("down", "down"));
+  const Reading reading = ReadAll();
+  const auto victim = std::find_if(reading.nodes.begin(), reading.nodes.end(),
+                                   [](const auto& node) { return node.name == "victim"; });
+  const auto world =
+      reader_.WorldOf(context_, reading, {.node_class = "batch"}, {victim->id}, /*most_places=*/2);
+  ASSERT_THAT(world, IsOk());
+  std::set<std::string> names;
+  for (const PoolNode& each : world->nodes) names.insert(each.node->name);
+  EXPECT_EQ(names, (std::set<std::string>{"victim", "idle", "one"}));
+}
+
 TEST_F(ReaderTest, C19_a_reading_from_now_on_is_none_that_is_kept) {
   const auto first = Read();
   ASSERT_THAT(first, IsOk());

@@ -238,6 +238,43 @@ TEST_F(DrainFitTest, C19_with_report_the_plan_names_what_may_wait_and_its_vm_goe
   EXPECT_EQ(call_->result().plan->would_wait[0].vm, "web-a");
 }
 
+// Of a pool of forty; "api" is the work of the victim, web-100.
+class LargePoolFits : public DrainFitTest {
+ protected:
+  LargePoolFits() {
+    policy_.scale_in_fit = config::ScaleInFit::kReport;
+    AddVm("web-100");
+    Run("api", 3000);
+    for (int i = 101; i < 140; ++i) AddVm("web-" + std::to_string(i));
+  }
+  // The nodes that were read for the plan.
+  std::size_t NodesRead() {
+    EXPECT_THAT(Scale(39), IsOk());
+    EXPECT_TRUE(IsMarked("web-100"));
+    EXPECT_THAT(call_->result().plan->would_wait, IsEmpty()) << Describe(*call_->result().plan);
+    return Count("get node");
+  }
+};
+
+TEST_F(LargePoolFits, C19_a_few_nodes_are_read_if_they_have_a_place_for_all_that_moves) {
+  EXPECT_LT(NodesRead(), 30U);
+}
+
+TEST_F(LargePoolFits, C19_every_node_is_read_before_work_is_told_to_wait) {
+  for (int i = 101; i < 139; ++i) Run("of-" + std::to_string(i), 2000, "web-" + std::to_string(i));
+  for (const char* const job : {"small", "tiny"}) Run(job, 10, "web-139");
+  EXPECT_GE(NodesRead(), 40U) << "only web-139, which has the most allocations, has a place";
+}
+
+// What uses up the values may be on a node that was not read.
+TEST_F(LargePoolFits, C19_every_node_is_read_for_work_that_asks_for_distinct_ones) {
+  Always("get job", simulator::Fault::Answer(200, R"({"ID": "api", "Namespace": "default",
+      "Type": "service", "Datacenters": ["*"], "JobModifyIndex": 1, "TaskGroups": [{"Name": "group",
+      "Constraints": [{"Operand": "distinct_hosts", "RTarget": "true"}],
+      "Tasks": [{"Name": "task", "Resources": {"CPU": 3000, "MemoryMB": 128}}]}]})"));
+  EXPECT_GE(NodesRead(), 40U);
+}
+
 TEST_F(DrainFitTest, C19_with_report_what_cannot_be_read_is_told_at_debug_and_holds_nothing) {
   policy_.scale_in_fit = config::ScaleInFit::kReport;
   AddVm("web-a");

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -115,6 +116,8 @@ class VersionCache {
 // Thread-safe; calls block for requests.
 class Reader {
  public:
+  static constexpr std::size_t kAllPlaces = std::numeric_limits<std::size_t>::max();
+
   // The executor must outlive the reader.
   Reader(std::shared_ptr<const nomad::NomadClient> client, runtime::Executor& executor);
 
@@ -132,10 +135,12 @@ class Reader {
   // of its versions; one that is gone by then is left out. `emptied`: nodes, of the pool or not,
   // that are read, too, with the jobs of what a drain moves from them, each job once for each of
   // its versions; likewise those of other pools that Nomad drains, or that are not eligible: they
-  // are no places, and what leaves them may come to the pool.
+  // are no places, and what leaves them may come to the pool. `most_places`: of the pool's other
+  // nodes, so many with the least work.
   absl::StatusOr<World> WorldOf(const runtime::Context& context, const Reading& reading,
                                 const nodepool::PoolIdentity& pool,
-                                const std::set<std::string>& emptied = {});
+                                const std::set<std::string>& emptied = {},
+                                std::size_t most_places = kAllPlaces);
 
  private:
   using JobKey = std::pair<std::string, std::string>;  // namespace, ID

@@ -32,6 +32,9 @@ constexpr base::Duration kReadAgainAfter = std::chrono::seconds(1);
 constexpr std::size_t kForReserve = 10;
 constexpr std::size_t kLookedAtBesides = 500;
 
+// Each node of the pool costs a request, and a few usually have a place for all that moves.
+constexpr std::size_t kPlacesAtFirst = 20;
+
 // Of each VM that was looked at which work may wait; empty: none.
 using WaitsByVm = std::map<std::string, std::string>;
 
@@ -63,15 +66,34 @@ WaitsByVm WaitsOf(const demand::World& world, const std::set<std::string>& leavi
   return waits;
 }
 
-absl::StatusOr<demand::World> ReadWorld(const runtime::Context& context,
-                                        const PoolDependencies& deps, const PoolSnapshot& snapshot,
-                                        const demand::Reading& reading,
-                                        std::set<std::string> emptied,
-                                        const std::vector<PlannedRemoval>& removals) {
+// True if what has a place on some nodes of the pool has one in the pool: no group asks for nodes
+// that differ from those of its other allocations.
+bool MayLookAtFew(const demand::World& world) {
+  return std::all_of(world.groups.begin(), world.groups.end(),
+                     [](const auto& entry) { return entry.second->distinct.empty(); }) &&
+         std::all_of(world.pending.begin(), world.pending.end(),
+                     [](const demand::Pending& each) { return each.group->distinct.empty(); });
+}
+
+absl::StatusOr<WaitsByVm> ReadWaits(const runtime::Context& context, const PoolDependencies& deps,
+                                    const PoolSnapshot& snapshot, const demand::Reading& reading,
+                                    const std::set<std::string>& leaving,
+                                    const std::vector<PlannedRemoval>& removals,
+                                    demand::Misfit misfit) {
+  std::set<std::string> emptied = leaving;
   for (const PlannedRemoval& removal : removals) {
     if (!removal.node_id.empty()) emptied.insert(removal.node_id);
   }
-  return deps.work.WorldOf(context, reading, IdentityOf(*snapshot.policy), emptied);
+  const auto read = [&](std::size_t most_places) {
+    return deps.work.WorldOf(context, reading, IdentityOf(*snapshot.policy), emptied, most_places);
+  };
+  NH_ASSIGN_OR_RETURN(demand::World world, read(kPlacesAtFirst + removals.size()));
+  WaitsByVm waits = WaitsOf(world, leaving, removals, misfit);
+  const bool nothing_waits = std::all_of(waits.begin(), waits.end(),
+                                         [](const auto& entry) { return entry.second.empty(); });
+  if (nothing_waits && MayLookAtFew(world)) return waits;
+  NH_ASSIGN_OR_RETURN(world, read(demand::Reader::kAllPlaces));
+  return WaitsOf(world, leaving, removals, misfit);
 }
 
 // A reading while Nomad places nothing.
@@ -106,9 +128,8 @@ absl::StatusOr<WaitsByVm> LookUntilEnoughFit(const runtime::Context& context,
     count = std::min(count, order.size());
     const std::vector<PlannedRemoval> looked_at(order.begin(),
                                                 order.begin() + static_cast<std::ptrdiff_t>(count));
-    NH_ASSIGN_OR_RETURN(const demand::World world,
-                        ReadWorld(context, deps, snapshot, *reading, leaving, looked_at));
-    WaitsByVm waits = WaitsOf(world, leaving, looked_at, demand::Misfit::kPassedOver);
+    NH_ASSIGN_OR_RETURN(WaitsByVm waits, ReadWaits(context, deps, snapshot, *reading, leaving,
+                                                   looked_at, demand::Misfit::kPassedOver));
     const auto fitting = static_cast<std::size_t>(std::count_if(
         waits.begin(), waits.end(), [](const auto& entry) { return entry.second.empty(); }));
     if (fitting >= plan.remove.size() || count == order.size()) return waits;
@@ -118,12 +139,10 @@ absl::StatusOr<WaitsByVm> LookUntilEnoughFit(const runtime::Context& context,
 absl::StatusOr<WaitsByVm> LookAtChosen(const runtime::Context& context,
                                        const PoolDependencies& deps, const PoolSnapshot& snapshot,
                                        const std::vector<PlannedRemoval>& removals) {
-  const std::set<std::string> leaving = LeavingNodes(snapshot);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<const demand::Reading> reading,
                       deps.work.Read(context));
-  NH_ASSIGN_OR_RETURN(const demand::World world,
-                      ReadWorld(context, deps, snapshot, *reading, leaving, removals));
-  return WaitsOf(world, leaving, removals, demand::Misfit::kDrained);
+  return ReadWaits(context, deps, snapshot, *reading, LeavingNodes(snapshot), removals,
+                   demand::Misfit::kDrained);
 }
 
 absl::Status NotKnown(const absl::Status& failed) {
