@@ -163,6 +163,33 @@ TEST_F(PoolLeaseTest, C15_the_keys_that_adopt_writes_while_it_is_held_are_not_ov
   EXPECT_EQ(Lease().annotations.at(harvester::kNomadClusterAnnotation), "again");
 }
 
+TEST_F(PoolLeaseTest, R5_a_stopped_replacement_that_an_operator_ends_while_it_is_held_stays_ended) {
+  Hold("", ServerNow());
+  const std::string stopped = harvester::ToAnnotation(
+      harvester::StoppedReplacement{.at = ServerNow(), .vm = "web-1", .why = "broken"});
+  const auto end_it = [&] {
+    Change({{"metadata", {{"annotations", {{harvester::kLeaseReplacementAnnotation, nullptr}}}}}});
+  };
+  Annotate(harvester::kLeaseReplacementAnnotation, stopped);
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  PoolRecord record = lease->record();
+  ASSERT_TRUE(record.replacement.has_value());
+  record.action = harvester::LeaseAction{.id = "act", .from = 1, .to = 3};
+  end_it();
+  ASSERT_THAT(lease->Store(context_, record), IsOk());
+  EXPECT_FALSE(Lease().annotations.contains(harvester::kLeaseReplacementAnnotation));
+  EXPECT_EQ(lease->record().replacement, std::nullopt);
+
+  ASSERT_THAT(lease->Store(context_, record), IsOk()) << "the loop stops it once more";
+  ASSERT_TRUE(Lease().annotations.contains(harvester::kLeaseReplacementAnnotation));
+  end_it();
+  record.action.reset();
+  ASSERT_TRUE(lease->Release(context_, &record));
+  EXPECT_FALSE(Lease().annotations.contains(harvester::kLeaseReplacementAnnotation));
+  EXPECT_EQ(lease->record().replacement, std::nullopt);
+}
+
 TEST_F(PoolLeaseTest, C11_a_scale_is_aborted_immediately_while_another_process_renews_it) {
   Hold("other", ServerNow() - seconds(5));
   const auto lease = Process();

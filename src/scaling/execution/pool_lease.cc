@@ -27,7 +27,10 @@ constexpr base::Duration kDateResolution = std::chrono::seconds(1);
 // Time limit of a plain release after a release with a record has failed.
 constexpr base::Duration kPlainRelease = std::chrono::milliseconds(700);
 
-std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
+// `known`: what the Lease has. An operator removes the stopped replacement at any time (rule R5),
+// so it is written only where it changes.
+std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record,
+                                                                    const PoolRecord& known) {
   std::map<std::string, std::optional<std::string>> annotations;
   const auto put = [&](const char* key, const auto& value) {
     annotations[key] =
@@ -35,7 +38,9 @@ std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRe
   };
   put(harvester::kLeaseActionAnnotation, record.action);
   put(harvester::kLeasePolicyAnnotation, record.policy);
-  put(harvester::kLeaseReplacementAnnotation, record.replacement);
+  if (record.replacement != known.replacement) {
+    put(harvester::kLeaseReplacementAnnotation, record.replacement);
+  }
   put(harvester::kLeaseLastErrorAnnotation, record.last_error);
   annotations[harvester::kLeaseBackOffAnnotation] =
       record.back_off.empty() ? std::nullopt
@@ -462,8 +467,8 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
     base::MutexLock lock(mutex_);
     if (!held_) return base::Unavailable("the pool's Lease is not ours: its record is not written");
     change.resource_version = resource_version_;
+    change.annotations = RecordAnnotations(record, record_);
   }
-  change.annotations = RecordAnnotations(record);
   if (!nomad_cluster.empty()) {
     change.annotations[harvester::kNomadClusterAnnotation] = nomad_cluster;
   }
@@ -509,6 +514,7 @@ void PoolLease::StopRenewal() {
 bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last) {
   EndHold();
   kube::LeaseChange change;
+  std::map<std::string, std::optional<std::string>> annotations;
   {
     base::MutexLock lock(mutex_);
     const bool was_held = std::exchange(held_, false);
@@ -516,6 +522,7 @@ bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last)
     on_lost_ = nullptr;
     if (!was_held) return last == nullptr;
     change.resource_version = resource_version_;
+    if (last != nullptr) annotations = RecordAnnotations(*last, record_);
   }
   const bool releases = !permit_->MayTakeEffect();
   if (!releases) {
@@ -525,7 +532,7 @@ bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last)
   if (releases) change.holder = "";
   if (last != nullptr) {
     kube::LeaseChange both = change;
-    both.annotations = RecordAnnotations(*last);
+    both.annotations = std::move(annotations);
     const auto patched = PatchOurs(context, std::move(both));
     if (patched.ok()) {
       RecordReleased(*patched, releases, last);
