@@ -46,7 +46,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr std::uint64_t kSeed = 1;
-constexpr base::Duration kTick = seconds(10);
+constexpr base::Duration kEvaluatedEvery = seconds(10);
 constexpr base::Duration kLoad = hours(1);
 constexpr base::Duration kIdleFor = minutes(10);
 constexpr base::Duration kBoot = seconds(80);  // until the node is ready
@@ -171,7 +171,8 @@ class Hour {
   // Until three quarters of an hour after the last job came.
   void Run() {
     auto next = load_.begin();
-    for (base::Duration tick = kTick; tick <= kLoad + minutes(45); tick += kTick) {
+    for (base::Duration tick = kEvaluatedEvery; tick <= kLoad + minutes(45);
+         tick += kEvaluatedEvery) {
       for (; next != load_.end() && next->after < tick; ++next) {
         SleepUntil(next->after);
         cluster_.RunJob(next->job);
@@ -193,7 +194,7 @@ class Hour {
   }
   double vm_hours() const {
     return static_cast<double>(vm_ticks_) *
-           std::chrono::duration<double, hours::period>(kTick).count();
+           std::chrono::duration<double, hours::period>(kEvaluatedEvery).count();
   }
   std::vector<Wait> Waits() const {
     std::vector<Wait> waits;
@@ -369,7 +370,7 @@ void ExpectWaitsOfOneBoot(const Hour& hour) {
   const std::vector<Wait> waits = hour.Waits();
   EXPECT_EQ(static_cast<std::int64_t>(waits.size()), hour.total()) << "all work has run";
   for (const Wait& wait : waits) {
-    EXPECT_LE(wait.placed, wait.asked + kBoot + 2 * kTick)
+    EXPECT_LE(wait.placed, wait.asked + kBoot + 2 * kEvaluatedEvery)
         << "came at " << base::FormatGoDuration(wait.came);
   }
   EXPECT_EQ(hour.Killed(), 0U) << "no work was stopped";

@@ -24,8 +24,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr harvester::Hold kAlways{.always = true};
-
 // --- Pauses that begin or end while the background is at work.
 
 TEST(Pause, L10_one_that_begins_while_the_background_waits_for_a_drain_stops_the_removal) {

@@ -24,7 +24,6 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Gt;
 using ::testing::HasSubstr;
-using ::testing::Key;
 using ::testing::Lt;
 using ::testing::Not;
 using ::testing::Pair;
@@ -108,9 +107,8 @@ TEST(Metrics, T2_tell_of_a_pool_that_grows_and_shrinks) {
   for (const auto& [series, value] : expected) EXPECT_THAT(samples, Contains(Pair(series, value)));
   EXPECT_THAT(samples, Contains(Pair(R"(drain_seconds_sum{pool="nomad/web"})", Gt(0))));
   EXPECT_THAT(samples, Contains(Pair(R"(vm_lifetime_seconds_sum{pool="nomad/web"})", Gt(10))));
-  EXPECT_THAT(
-      samples,
-      Contains(Key(HasSubstr(R"(api_request_seconds_count{api="nomad",code="200",verb="watch")"))));
+  EXPECT_THAT(samples, Contains(::testing::Key(HasSubstr(
+                           R"(api_request_seconds_count{api="nomad",code="200",verb="watch")"))));
   for (const metrics::MetricRow& row : metrics::MetricTable()) {
     if (row.metric >= metrics::Metric::kNodesNeeded) break;  // the APM's
     EXPECT_THAT(w.registry->Text(), HasSubstr("# TYPE " + std::string(row.name) + " "));

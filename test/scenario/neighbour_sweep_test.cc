@@ -23,7 +23,7 @@ constexpr int kNeighbour = 100;
 constexpr int kStride = 4;
 
 // What happens to the first agent when the neighbour's turn comes.
-enum class First { kWaits, kWasKilled };
+enum class FirstProcess { kWaits, kWasKilled };
 // The index of another Nomad decides whether it may conclude anything from a 404 (C15).
 enum class Nomad { kSame, kBehind, kAhead };
 
@@ -113,7 +113,7 @@ class Meeting {
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  void At(int effect, First first, const std::function<void()>& turn) {
+  void At(int effect, FirstProcess first, const std::function<void()>& turn) {
     Process& process = h_.process();
     Points points(process.name(), Points::Of::kEffects);
     bool met = false;
@@ -121,7 +121,7 @@ class Meeting {
       if (request.has_effect) see_(request);
       if (met || points.Number(request) != effect) return Fault::None();
       met = true;
-      if (first == First::kWaits) {
+      if (first == FirstProcess::kWaits) {
         turn();
         return Fault::None();
       }
@@ -134,7 +134,7 @@ class Meeting {
       if (request.has_effect) see_(request);
       return Fault::None();
     });
-    if (first == First::kWasKilled) {
+    if (first == FirstProcess::kWasKilled) {
       turn();
       h_.Restart();
     }
@@ -153,9 +153,9 @@ void WorkAlone(Agent& neighbour) {
   for (const int count : {2, 1}) neighbour.Reach(count);
 }
 
-void LiveBeside(const Scenario& scenario, Nomad nomad, int effect, First first) {
+void LiveBeside(const Scenario& scenario, Nomad nomad, int effect, FirstProcess first) {
   SCOPED_TRACE("beside a pool of " + std::string(TitleOf(nomad)) + " at effect " +
-               std::to_string(effect) + (first == First::kWaits ? "" : ", killed"));
+               std::to_string(effect) + (first == FirstProcess::kWaits ? "" : ", killed"));
   Harness h;
   const std::string cluster = Make(h, nomad);
   scaling::StringMap policy = WithNomad(PolicyFor("queue"), cluster);
@@ -204,9 +204,9 @@ void AskInVain(Harness& h, Agent& stranger, int ticks) {
   EXPECT_EQ(ActionOf(h), action) << "C15: the action of the Nomad that owns the VMs";
 }
 
-void AskFromTheWrongNomad(const Scenario& scenario, Nomad nomad, int effect, First first) {
+void AskFromTheWrongNomad(const Scenario& scenario, Nomad nomad, int effect, FirstProcess first) {
   SCOPED_TRACE("asked from " + std::string(TitleOf(nomad)) + " at effect " +
-               std::to_string(effect) + (first == First::kWaits ? "" : ", killed"));
+               std::to_string(effect) + (first == FirstProcess::kWaits ? "" : ", killed"));
   Harness h;
   scenario.prepare(h);
   const std::string cluster = Make(h, nomad);
@@ -248,9 +248,9 @@ std::map<std::string, std::string> MarksOf(const Harness& h) {
   return marks;
 }
 
-void DecideOtherwise(const Scenario& scenario, int effect, int effects, First first) {
+void DecideOtherwise(const Scenario& scenario, int effect, int effects, FirstProcess first) {
   SCOPED_TRACE("another policy at effect " + std::to_string(effect) +
-               (first == First::kWaits ? "" : ", killed"));
+               (first == FirstProcess::kWaits ? "" : ", killed"));
   Harness h;
   scenario.prepare(h);
   Agent other(h, WithOtherSettings(h.policy));
@@ -275,12 +275,12 @@ void DecideOtherwise(const Scenario& scenario, int effect, int effects, First fi
     marks = MarksOf(h);
     for (int tick = 0; tick < 12; ++tick) {
       const scaling::TargetStatus seen = other.Observation();
-      const bool held = first == First::kWaits && effect < effects && IsHeld(h);
+      const bool held = first == FirstProcess::kWaits && effect < effects && IsHeld(h);
       if (seen.ready || held) {
         const absl::Status scaled = other.Scale(scenario.count);
         EXPECT_TRUE(!held || absl::IsAborted(scaled)) << "C11: " << scaled;
       }
-      if (first == First::kWaits) return;
+      if (first == FirstProcess::kWaits) return;
       h.clock.Advance(seconds(10));
     }
   });
@@ -294,17 +294,18 @@ std::vector<int> ChooseSome(int points, int shift) {
 }
 
 // The other one, by turns.
-Nomad OtherAt(int effect, First first) {
+Nomad OtherAt(int effect, FirstProcess first) {
   return (effect / kStride + static_cast<int>(first)) % 2 == 0 ? Nomad::kBehind : Nomad::kAhead;
 }
 
 class Neighbours : public Sweep {
  protected:
   // `visit` gets an effect and what happens to the first agent there.
-  void VisitAll(const std::string& title, int shift, const std::function<void(int, First)>& visit) {
+  void VisitAll(const std::string& title, int shift,
+                const std::function<void(int, FirstProcess)>& visit) {
     const int effects = Measure(GetParam(), Points::Of::kEffects);
     std::size_t visited = 0;
-    for (const First first : {First::kWaits, First::kWasKilled}) {
+    for (const FirstProcess first : {FirstProcess::kWaits, FirstProcess::kWasKilled}) {
       for (const int effect : ChooseSome(effects, shift + 2 * static_cast<int>(first))) {
         visit(effect, first);
         ++visited;
@@ -316,26 +317,28 @@ class Neighbours : public Sweep {
 };
 
 TEST_P(Neighbours, S5_an_agent_leaves_another_pool_alone) {
-  VisitAll("another pool", 0,
-           [](int effect, First first) { LiveBeside(GetParam(), Nomad::kSame, effect, first); });
+  VisitAll("another pool", 0, [](int effect, FirstProcess first) {
+    LiveBeside(GetParam(), Nomad::kSame, effect, first);
+  });
 }
 
 TEST_P(Neighbours, C15_an_agent_of_another_nomad_leaves_this_pool_alone) {
-  VisitAll("a pool of another Nomad", 1, [](int effect, First first) {
+  VisitAll("a pool of another Nomad", 1, [](int effect, FirstProcess first) {
     LiveBeside(GetParam(), OtherAt(effect, first), effect, first);
   });
 }
 
 TEST_P(Neighbours, C15_an_agent_of_the_wrong_nomad_changes_nothing) {
-  VisitAll("the wrong Nomad", 2, [](int effect, First first) {
+  VisitAll("the wrong Nomad", 2, [](int effect, FirstProcess first) {
     AskFromTheWrongNomad(GetParam(), OtherAt(effect, first), effect, first);
   });
 }
 
 TEST_P(Neighbours, S5_an_agent_with_other_settings_finishes_what_was_begun_by_its_mark) {
   const int effects = Measure(GetParam(), Points::Of::kEffects);
-  VisitAll("other settings", 3,
-           [&](int effect, First first) { DecideOtherwise(GetParam(), effect, effects, first); });
+  VisitAll("other settings", 3, [&](int effect, FirstProcess first) {
+    DecideOtherwise(GetParam(), effect, effects, first);
+  });
 }
 
 NOMAD_HARVESTER_INSTANTIATE_SWEEP(Neighbours);

@@ -15,6 +15,8 @@
 
 namespace nomad_harvester::scenario {
 
+inline constexpr harvester::Hold kAlways{.always = true};
+
 class Operator {
  public:
   // `client`: the value of RequestInfo::client in its requests. `nomad`: as in NomadTransport.

@@ -14,8 +14,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr harvester::Hold kAlways{.always = true};
-
 TEST(Pause, L10_a_scale_of_a_paused_pool_is_refused_and_changes_nothing) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());

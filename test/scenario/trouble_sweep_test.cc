@@ -29,7 +29,7 @@ std::vector<Transient> Transients() {
   return transients;
 }
 
-void Disturb(const Scenario& scenario, const Act& act, const Transient& transient) {
+void DisturbFor(const Scenario& scenario, const Act& act, const Transient& transient) {
   std::ostringstream what;
   what << act << " is answered " << transient.answer << " for "
        << base::FormatGoDuration(transient.lasts);
@@ -66,8 +66,8 @@ TEST_P(TroubleSweep, L3_one_act_that_fails_for_a_while_is_repeated_until_it_succ
   std::size_t visited = 0;
   for (const int point : Choose(points, 1)) {
     const auto number = static_cast<std::size_t>(point - 1);
-    Disturb(scenario, acts.at(number / transients.size()),
-            transients.at(number % transients.size()));
+    DisturbFor(scenario, acts.at(number / transients.size()),
+               transients.at(number % transients.size()));
     ++visited;
     if (HasFailure()) return;
   }
