@@ -1409,6 +1409,9 @@ TEST_F(WholeCommands, L10_pause_and_resume_of_a_pool_that_is_named_in_full_need_
   EXPECT_EQ(Call({"pause", "default/wbe", "--agent-config", agent}), 1);
   EXPECT_THAT(err_, HasSubstr("nothing was paused: no VM and no Lease of pool default/wbe exist"));
   EXPECT_EQ(Call({"gc", "default/web", "--agent-config", agent}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("web.hcl:1:15: this block is not closed"),
+                          Not(HasSubstr("without a policy"))))
+      << "it removes by the policy's settings";
 }
 
 TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_lease) {

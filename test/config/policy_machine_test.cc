@@ -69,6 +69,17 @@ TEST(PolicyMachine, user_data_is_in_the_policy_or_in_a_file) {
               HasSubstr("user_data: given together with user_data_file"));
 }
 
+TEST(PolicyMachine, an_introduction_token_is_used_by_a_template_or_perhaps_by_a_file) {
+  const StringMap unused = {{"nomad_intro_token", "required"}, {"user_data", "#cloud-config\n"}};
+  const auto problem = HasSubstr("nomad_intro_token: no template contains {{nomad_intro_token}}");
+  EXPECT_THAT(ProblemOf(ParsePolicy(unused)), problem);
+  EXPECT_THAT(ProblemOf(ParsePolicy(With(unused, {{"network_data", "version: 2"}}))), problem);
+  for (const auto& [key, value] :
+       StringMap{{"network_data", "# {{nomad_intro_token}}"}, {"network_data_file", "/etc/x"}}) {
+    EXPECT_EQ(PolicyOf(With(unused, {{key, value}})).intro_token, IntroToken::kRequired) << key;
+  }
+}
+
 TEST(PolicyMachine, a_path_in_the_place_of_a_text_is_told_with_the_key_that_takes_one) {
   const auto told = Contains(HasSubstr("user_data: is the path of a file"));
   for (const char* const path : {"/etc/cloud-init.yaml", "/etc/cloud-init.yaml\n"}) {

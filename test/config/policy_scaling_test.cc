@@ -74,6 +74,13 @@ TEST(PolicyScaling, exactly_one_of_max_surge_and_max_unavailable_counts) {
                 "does; leave one of the two out"));
 }
 
+TEST(PolicyScaling, R1_vms_expire_after_an_hour_or_more_and_only_when_asked_for) {
+  EXPECT_EQ(PolicyOf({}).expire_after, std::nullopt);
+  EXPECT_EQ(PolicyOf({{"expire_after", "1h"}}).expire_after, std::chrono::hours(1));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"expire_after", "59m59s"}})),
+              HasSubstr("expire_after: must be an hour or more"));
+}
+
 TEST(PolicyScaling, unhealthy_vms_are_replaced_only_when_asked_for) {
   EXPECT_EQ(PolicyOf({}).replace_unhealthy_after, std::nullopt);
   EXPECT_EQ(PolicyOf({}).max_unhealthy, (Share{.value = 20, .is_percentage = true}));

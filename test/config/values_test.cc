@@ -84,6 +84,13 @@ TEST(Values, bytes_are_quantities_greater_than_0) {
   EXPECT_EQ(ValueOf(Bytes("1500M")), 1'500'000'000);
 }
 
+TEST(Values, a_number_without_a_unit_is_meant_in_mebibytes_from_512_on) {
+  EXPECT_EQ(WithUnit("512"), "512Mi");
+  EXPECT_EQ(WithUnit("511"), "511Gi");
+  EXPECT_EQ(WithUnit("512@fast"), "512Mi@fast");
+  EXPECT_EQ(WithUnit("512M"), "");
+}
+
 TEST(Values, a_node_attribute_is_a_bare_name) {
   for (const char* const good : {"unique.hostname", "meta.vm_name", "platform.aws.instance-id"}) {
     EXPECT_EQ(ValueOf(NodeAttribute(good)), good);

@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/harvester/vm_template.h"
 #include "nomad_harvester/policy/machine_fields.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
+#include "support/status_matchers.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -45,6 +47,22 @@ TEST(TemplateParts, C8_identifiers_that_are_rendered_are_a_part_and_others_are_n
   EXPECT_NE(hash, other_hash);
   EXPECT_THAT(DriftedParts(parts, other_parts), testing::ElementsAre("nodes"));
   EXPECT_EQ(TemplateFor("web", "#cloud-config\n"), TemplateFor("api", "#cloud-config\n"));
+}
+
+TEST(TemplateParts, C8_identifiers_that_only_the_network_data_uses_are_a_part_too) {
+  VmSpec moved = SampleVmSpec();
+  moved.nodes.node_class = "web";
+  moved.nodes.datacenter = "dc2";
+  moved.nodes.node_pool = "other";
+  moved.nodes.region = "eu";
+  for (const std::string name : {"node_class", "datacenter", "node_pool", "nomad_region"}) {
+    TemplateSources sources = SampleSources();
+    sources.network_data = "version: 2 # {{" + name + "}}\n";
+    EXPECT_NE(TemplateHash(sources, SampleVmSpec()), TemplateHash(sources, moved)) << name;
+    EXPECT_THAT(DriftedParts(TemplateParts(sources, SampleVmSpec()), TemplateParts(sources, moved)),
+                testing::ElementsAre("nodes"))
+        << name;
+  }
 }
 
 // A change of this value makes every VM of every pool look drifted, unless its version changes,
@@ -138,6 +156,37 @@ TEST(TemplateHash, changes_with_everything_that_shapes_a_VM) {
     hashes.insert(TemplateHash(SampleSources(), vm_spec));
   }
   EXPECT_EQ(hashes.size(), changes.size());
+}
+
+TEST(TemplateHash, changes_with_the_disks_of_a_template_and_the_flags_that_override_it) {
+  const auto read = ReadVmTemplate(SampleTemplateVersion(), "nomad");
+  ASSERT_THAT(read, support::IsOk());
+  ASSERT_GE(read->base.disks.size(), 3U);
+  const std::vector<std::function<void(VmSpec&)>> changes = {
+      [](VmSpec&) {},
+      [](VmSpec& v) { v.base.disks[1].image.name = "image-new"; },
+      [](VmSpec& v) { v.base.disks[1].image.ns = "images"; },
+      [](VmSpec& v) { v.base.disks[2].bytes += 1; },
+      [](VmSpec& v) { v.base.disks[2].storage_class = "slow"; },
+      [](VmSpec& v) { v.machine["tpm"] = false; },
+      [](VmSpec& v) { v.machine["tpm"] = true; },
+  };
+  std::set<std::string> hashes;
+  for (const auto& change : changes) {
+    VmSpec vm_spec = SampleVmSpec();
+    vm_spec.base = read->base;
+    change(vm_spec);
+    hashes.insert(TemplateHash(SampleSources(), vm_spec));
+  }
+  EXPECT_EQ(hashes.size(), changes.size());
+}
+
+TEST(TemplateHash, ignores_a_flag_that_is_off_without_a_template) {
+  VmSpec vm_spec = SampleVmSpec();
+  vm_spec.machine["tpm"] = false;
+  EXPECT_EQ(TemplateHash(SampleSources(), vm_spec), SampleHash());
+  vm_spec.machine["tpm"] = true;
+  EXPECT_NE(TemplateHash(SampleSources(), vm_spec), SampleHash());
 }
 
 TEST(TemplateHash, ignores_the_order_of_zones) {

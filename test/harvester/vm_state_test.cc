@@ -126,6 +126,18 @@ TEST(WaitsToStart, R8_means_halted_since_its_creation) {
   EXPECT_FALSE(WaitsToStart(vm)) << "it was started, and then stopped";
 }
 
+TEST(IsRunning, C5_an_instance_that_KubeVirt_has_lost_contact_with_may_run) {
+  VirtualMachineInstance instance;
+  for (const char* phase : {"Running", "Unknown"}) {
+    instance.phase = phase;
+    EXPECT_TRUE(IsRunning(instance)) << phase;
+  }
+  for (const char* phase : {"", "Pending", "Scheduling", "Scheduled", "Succeeded", "Failed"}) {
+    instance.phase = phase;
+    EXPECT_FALSE(IsRunning(instance)) << phase;
+  }
+}
+
 TEST(IsStopped, does_not_hold_for_a_VM_that_is_being_deleted) {
   VirtualMachine vm = SampleVm();
   vm.printable_status = "Stopped";

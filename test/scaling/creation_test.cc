@@ -5,6 +5,7 @@
 #include "nomad_harvester/scaling/template_check.h"
 
 #include "pool_fixture.h"
+#include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -340,6 +341,20 @@ TEST_F(CreationTest, C2_user_data_that_holds_a_credential_of_the_plugin_is_refus
   policy_.user_data = "#cloud-config\nruncmd: [\"{{env.HARVESTER_TEMPLATE_X}}\"]\n";
   config_->template_environment["HARVESTER_TEMPLATE_X"] = token;
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nomad_token")));
+}
+
+TEST_F(CreationTest, C2_a_file_is_no_excuse_for_an_introduction_token_that_no_template_uses) {
+  const support::ScopedTempDir dir;
+  policy_.intro_token = config::IntroToken::kRequired;
+  policy_.network_data_file = dir.WriteFile("network.yaml", "version: 2\n");
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("no template contains {{nomad_intro_token}}")));
+  dir.WriteFile("network.yaml", "version: 2 # {{nomad_intro_token}}\n");
+  EXPECT_THAT(Prepare(), IsOk());
+  policy_.intro_token = config::IntroToken::kOff;
+  EXPECT_THAT(Prepare(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("network_data_file: it contains {{nomad_intro_token}}")));
 }
 
 TEST_F(CreationTest, C3_a_name_of_nomad_with_a_line_break_is_no_part_of_user_data) {

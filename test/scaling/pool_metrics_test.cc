@@ -45,6 +45,14 @@ TEST(PoolMetrics, T2_a_counter_is_0_after_the_first_status_and_then_counts) {
   EXPECT_THAT(pool.Text(), HasSubstr(series + "2\n"));
 }
 
+TEST(PoolMetrics, T2_a_vm_with_a_name_that_was_left_over_counts_as_resumed) {
+  const Counted pool;
+  pool.metrics.Created(/*resumed=*/true);
+  EXPECT_THAT(pool.Text(), HasSubstr("nomad_harvester_vm_created_total{pool=\"default/web\","
+                                     "reason=\"resumed\"} 1\n"));
+  EXPECT_THAT(pool.Text(), Not(HasSubstr("reason=\"scale_out\"")));
+}
+
 TEST(PoolMetrics, T2_a_histogram_adds_up_what_it_observed) {
   const Counted pool;
   Step deletion;

@@ -115,6 +115,18 @@ TEST(Metrics, T2_tell_of_a_pool_that_grows_and_shrinks) {
   }
 }
 
+TEST(Metrics, T2_tell_the_vm_of_a_name_that_was_left_over_from_one_of_a_new_name) {
+  Watched w;
+  w.h.ScaleAndDieAt(1, "create", "secrets", false);
+  w.h.Restart();
+  ASSERT_TRUE(w.h.Scale(2).ok());
+  for (const char* const reason : {"resumed", "scale_out"}) {
+    EXPECT_THAT(w.Samples(), Contains(Pair("vm_created_total{pool=\"nomad/web\",reason=\"" +
+                                               std::string(reason) + "\"}",
+                                           1)));
+  }
+}
+
 // By the simulated cluster's own times: the phases of a start add up to it.
 TEST(Metrics, T2_the_phases_of_a_start_are_those_of_the_cluster) {
   Watched w;
