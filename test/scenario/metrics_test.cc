@@ -119,7 +119,7 @@ TEST(Metrics, T2_tell_the_vm_of_a_name_that_was_left_over_from_one_of_a_new_name
   Watched w;
   w.h.ScaleAndDieAt(1, "create", "secrets", false);
   w.h.Restart();
-  ASSERT_TRUE(w.h.Scale(2).ok());
+  w.h.Converge(2);
   for (const char* const reason : {"resumed", "scale_out"}) {
     EXPECT_THAT(w.Samples(), Contains(Pair("vm_created_total{pool=\"nomad/web\",reason=\"" +
                                                std::string(reason) + "\"}",
