@@ -411,6 +411,9 @@ TEST(ChooseVictims, C8_a_stopped_vm_is_a_victim_whatever_younger_node_there_is) 
   world.Raw().vms[0].vm.Change().removal_undone = {kNow - std::chrono::minutes(59), "why"};
   EXPECT_EQ(PlanScale(world.Snapshot(), 1, world.Inputs())->remove.at(0).vm, "b")
       << "its removal was rolled back within the last hour";
+  world.Raw().vms[0].vm.Change().removal_undone = {kNow + std::chrono::hours(24), "why"};
+  EXPECT_EQ(PlanScale(world.Snapshot(), 1, world.Inputs())->remove.at(0).vm, "a")
+      << "a clock that was wrong says so";
 }
 
 TEST(ChooseVictims, an_operators_drain_is_passed_over) {

@@ -44,7 +44,7 @@ class ScaleCallTest : public PoolFixture {
   }
   void BackOffFor(const std::string& cause, std::int64_t failures) {
     PoolRecord record = lease_.record();
-    record.back_off[cause] = {.failures = failures, .retry_at = clock_.WallNow() + minutes(5)};
+    record.back_off[cause] = {.failures = failures, .retry_at = clock_.WallNow() + seconds(30)};
     Store(record);
   }
   void PutPodQuota(int hard, int used) {

@@ -115,9 +115,10 @@ void Harness::Inject(const Fault& fault, std::function<bool(const RequestInfo&)>
   });
 }
 
-absl::Status Harness::Accept(std::int64_t count, const std::string& meta_json) {
+absl::Status Harness::Accept(std::int64_t count, const std::string& meta_json,
+                             std::optional<scaling::RemovalConsent> consent) {
   const Invariants::Scale open(invariants, policy.at("node_group_name"), count);
-  return process().Scale(count, policy, meta_json);
+  return process().Scale(count, policy, meta_json, std::move(consent));
 }
 
 absl::Status Harness::Scale(std::int64_t count, const std::string& meta_json) {

@@ -80,7 +80,8 @@ class Harness {
 
   absl::StatusOr<scaling::TargetStatus> Status() { return process().Status(policy); }
   // Calls Scale as the agent would, and sets the invariants' budget for it.
-  absl::Status Accept(std::int64_t count, const std::string& meta_json = "");
+  absl::Status Accept(std::int64_t count, const std::string& meta_json = "",
+                      std::optional<scaling::RemovalConsent> consent = {});
   // The same; if it is accepted, ticks until the background has no work left in the pool. Returns
   // what failed after the acceptance, as the Lease records it.
   absl::Status Scale(std::int64_t count, const std::string& meta_json = "");

@@ -308,6 +308,15 @@ TEST_F(RefusedCancellation, I2_a_scale_in_lets_that_removal_go_on_and_counts_it)
   h_.CheckAtRest(1);
 }
 
+TEST_F(RefusedCancellation, C14_a_removal_that_goes_on_was_agreed_to_before) {
+  scaling::RemovalConsent consent;
+  for (const json& vm : h_.Vms()) {
+    if (!IsMarked(vm)) consent.vms.insert(NameOf(vm));
+  }
+  EXPECT_TRUE(h_.Accept(1, "", consent).ok()) << h_.Transcript();
+  EXPECT_EQ(Marked(), 2);
+}
+
 TEST_F(RefusedCancellation, C14_growth_does_not_take_it_for_granted) {
   EXPECT_THAT(h_.Accept(3), StatusIs(absl::StatusCode::kFailedPrecondition,
                                      HasSubstr("counts although it is marked for removal")));

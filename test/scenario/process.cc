@@ -93,10 +93,13 @@ absl::StatusOr<scaling::TargetStatus> Process::Status(const scaling::StringMap& 
 }
 
 absl::Status Process::Scale(std::int64_t count, const scaling::StringMap& policy,
-                            const std::string& meta_json) {
+                            const std::string& meta_json,
+                            std::optional<scaling::RemovalConsent> consent) {
   scale_ = runtime::CancelSource(root_.context());
-  return service_->Scale(scale_.context(),
-                         {.count = count, .reason = "test", .meta_json = meta_json}, policy);
+  return service_->Scale(
+      scale_.context(),
+      {.count = count, .reason = "test", .meta_json = meta_json, .consent = std::move(consent)},
+      policy);
 }
 
 void Process::RunBackground() { background_.RunAll(); }

@@ -62,7 +62,8 @@ class Process {
   void Configure();
   absl::StatusOr<scaling::TargetStatus> Status(const scaling::StringMap& policy);
   absl::Status Scale(std::int64_t count, const scaling::StringMap& policy,
-                     const std::string& meta_json = "");
+                     const std::string& meta_json = "",
+                     std::optional<scaling::RemovalConsent> consent = {});
   // Runs the resumption that Status started until it has finished.
   void RunBackground();
 

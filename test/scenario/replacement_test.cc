@@ -790,6 +790,18 @@ TEST_F(OldGoesFirst, C17_a_dead_vm_leaves_its_room_to_the_one_that_replaces_it) 
   h_.CheckAtRest(2);
 }
 
+TEST_F(OldGoesFirst, R8_the_deadline_begins_although_the_creating_server_was_hours_ahead) {
+  const std::string waits = BeginRoll(2);
+  json vm = h_.cluster.Vm(waits);
+  vm["metadata"]["creationTimestamp"] =
+      base::FormatRfc3339(h_.clock.WallNow() + std::chrono::hours(9));
+  ASSERT_TRUE(h_.cluster.PutObject(vm));
+  ASSERT_TRUE(h_.Accept(3).ok()) << h_.Transcript();
+  const auto limit = base::ParseGoDuration(AnnotationOf(h_.cluster.Vm(waits), Key("join-timeout")));
+  ASSERT_TRUE(limit.ok()) << limit.status();
+  EXPECT_GT(*limit, base::Duration());
+}
+
 TEST_F(OldGoesFirst, R4_R8_growth_starts_the_new_vm_as_one_more_and_its_deadline_begins) {
   const std::string waits = BeginRoll(2);
   ASSERT_TRUE(h_.Accept(3).ok()) << h_.Transcript();

@@ -193,11 +193,13 @@ std::vector<SkippedVm> ScaleCall::WhatMayWait(const runtime::Context& context,
 }
 
 // The pool may have changed since somebody agreed to a plan.
-absl::Status ScaleCall::EnforceConsent(ScalePlan* plan) const {
+absl::Status ScaleCall::EnforceConsent(const PoolSnapshot& snapshot, ScalePlan* plan) const {
   if (!request_.consent.has_value()) return absl::OkStatus();
   const RemovalConsent& consent = *request_.consent;
   for (const PlannedRemoval& removal : plan->remove) {
-    if (consent.vms.contains(removal.vm)) continue;
+    // What has a mark was agreed to when it was marked: its removal goes on (rule C14).
+    const VmView* view = snapshot.seen->FindVm(removal.vm);
+    if (consent.vms.contains(removal.vm) || (view != nullptr && view->vm->has_mark)) continue;
     return base::FailedPrecondition("the pool has changed since its plan was agreed to: VM " +
                                     removal.vm + " would be removed now (" + removal.reason +
                                     "); nothing was done: repeat it and look at the new plan");
@@ -577,7 +579,7 @@ absl::StatusOr<ScalePlan> ScaleCall::PlanWithout(const runtime::Context& context
   deferred_ = absl::OkStatus();
   lacks_room_ = absl::OkStatus();
   if (plan.direction != Direction::kNone) {
-    NH_RETURN_IF_ERROR(EnforceConsent(&plan));
+    NH_RETURN_IF_ERROR(EnforceConsent(snapshot, &plan));
     NH_RETURN_IF_ERROR(CheckReadJob(plan));
     NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
     NH_RETURN_IF_ERROR(CheckTokens(context));

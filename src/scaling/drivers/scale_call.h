@@ -92,7 +92,7 @@ class ScaleCall {
                                      const ScalePlan& plan) const;
   void LogPlan(const ScalePlan& plan) const;
   // FAILED_PRECONDITION: the plan removes a VM that the operator did not agree to.
-  absl::Status EnforceConsent(ScalePlan* plan) const;
+  absl::Status EnforceConsent(const PoolSnapshot& snapshot, ScalePlan* plan) const;
   absl::Status CheckReadJob(const ScalePlan& plan) const;
   // PERMISSION_DENIED names the rights that the plan needs and the token lacks.
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan);

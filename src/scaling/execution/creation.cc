@@ -474,11 +474,12 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
 
 namespace {
 
-// Returns join-timeout for a VM created earlier, because the deadline counts from the creation.
+// Returns join-timeout for a VM created earlier, because the deadline counts from the creation: by
+// a server whose clock was ahead, perhaps, and a limit below zero would be none.
 std::string JoinTimeoutFromNow(const harvester::VirtualMachine& vm, base::Duration join_timeout,
                                base::WallTime now) {
-  return base::FormatGoDuration(std::chrono::ceil<std::chrono::seconds>(now - vm.created_at) +
-                                join_timeout);
+  const auto age = std::chrono::ceil<std::chrono::seconds>(now - vm.created_at);
+  return base::FormatGoDuration(std::max(age, std::chrono::seconds(0)) + join_timeout);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ absl::Status Check(const harvester::BackOff& back_off, bool of_removals, base::W
     const std::int64_t failures = entry->second.failures;
     const base::WallTime retry_at = entry->second.retry_at;
     // A time that is further away was written by a wrong clock.
-    if (now >= retry_at || retry_at - now > range.longest + kUsualSkew) continue;
+    if (now >= retry_at || retry_at - now > WaitAfter(range, failures) + kUsualSkew) continue;
     return absl::Status(absl::StatusCode::kResourceExhausted,
                         std::string(range.what) + " failed " + std::to_string(failures) +
                             (failures == 1 ? " time" : " times in a row") + "; next try at " +
