@@ -190,6 +190,16 @@ TEST_F(PoolLeaseTest, R5_a_stopped_replacement_that_an_operator_ends_while_it_is
   EXPECT_EQ(lease->record().replacement, std::nullopt);
 }
 
+TEST_F(PoolLeaseTest, R5_a_replacement_that_stops_last_is_stored_with_the_release) {
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  PoolRecord record = lease->record();
+  record.replacement =
+      harvester::StoppedReplacement{.at = ServerNow(), .vm = "web-1", .why = "broken"};
+  ASSERT_TRUE(lease->Release(context_, &record));
+  EXPECT_TRUE(Lease().annotations.contains(harvester::kLeaseReplacementAnnotation));
+}
+
 TEST_F(PoolLeaseTest, C11_a_scale_is_aborted_immediately_while_another_process_renews_it) {
   Hold("other", ServerNow() - seconds(5));
   const auto lease = Process();

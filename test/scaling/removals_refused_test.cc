@@ -155,6 +155,32 @@ TEST(LeftOut, C14_a_scale_in_lets_a_removal_go_on_that_growth_has_cancelled_in_v
   }
 }
 
+TEST(LeftOut, C14_of_several_such_removals_only_as_many_go_on_as_the_scale_in_wants) {
+  World world = WithRollBack({"a"});
+  world.With(Vm("n").Joined().Marked()).With(Node("n").Draining("n"));
+  PlanInputs inputs = world.Inputs();
+  inputs.left_out = {{"m", "refused"}, {"n", "refused"}};
+  PoolSnapshot snapshot = world.Snapshot();
+  snapshot.action->cancel = {"m", "n"};
+  const auto plan = PlanScale(snapshot, 2, inputs);
+  ASSERT_THAT(plan, IsOk());
+  ASSERT_THAT(NamesIn(plan->remove), ElementsAre("m"));
+  EXPECT_EQ(plan->remove[0].node_id, "node-m") << "C19: its work moves";
+  EXPECT_EQ(plan->missing_victims, 0);
+  ASSERT_EQ(plan->passed_over.size(), 1U);
+  EXPECT_EQ(plan->passed_over[0].vm, "n");
+}
+
+TEST(LeftOut, R4_a_vm_without_a_mark_is_passed_over_once) {
+  World world = IdlePoolOf({"a", "b"});
+  PlanInputs inputs = world.Inputs();
+  inputs.left_out = {{"b", "the VM that is to take its place cannot be written"}};
+  const auto plan = PlanScale(world.Snapshot(), 1, inputs);
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(NamesIn(plan->remove), ElementsAre("a"));
+  EXPECT_EQ(plan->passed_over.size(), 1U);
+}
+
 TEST(LeftOut, C14_others_are_removal_cancelled_without_it) {
   World world = WithRollBack({"a"});
   world.With(Vm("n").Joined().Marked()).With(Node("n").Draining("n"));

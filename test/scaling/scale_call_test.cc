@@ -576,6 +576,41 @@ TEST_F(ScaleCallTest, L6_the_vms_that_a_growth_takes_back_are_on_the_lease_befor
   EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "");
 }
 
+// Of VMs that the Lease names, web-a, whose roll-back is refused, and web-b.
+class CancelledInVain : public ScaleCallTest {
+ protected:
+  CancelledInVain() {
+    AddNamed({"web-a", "web-b"});
+    PoolRecord record = lease_.record();
+    record.action->cancel = {"web-a", "web-b"};
+    Store(record);
+    Mark("web-a");
+    cluster_.Refuse({.verb = "patch", .resource = "virtualmachines", .name = "web-a"});
+  }
+  // The removals that are cancelled once the plan is stored.
+  std::set<std::string> StoredFor(std::int64_t count) {
+    std::set<std::string> stored;
+    After("patch leases", [&] { stored = StoredAction().cancel; });
+    EXPECT_THAT(Scale(count), IsOk());
+    return stored;
+  }
+};
+
+TEST_F(CancelledInVain, L6_growth_keeps_a_removal_cancelled_until_it_is_undone) {
+  EXPECT_THAT(StoredFor(3), ElementsAre("web-a")) << "web-b has no mark any more";
+}
+
+TEST_F(CancelledInVain, C14_a_scale_in_lets_it_go_on) {
+  EXPECT_THAT(StoredFor(1), IsEmpty());
+  EXPECT_TRUE(IsMarked("web-a"));
+  EXPECT_FALSE(IsMarked("web-b"));
+}
+
+TEST_F(CancelledInVain, C14_a_scale_to_the_count_that_it_has_only_with_that_vm_fails) {
+  EXPECT_THAT(Scale(2), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 HasSubstr("VM web-a, which counts although it is marked")));
+}
+
 TEST_F(ScaleCallTest, L11_what_a_later_release_wrote_about_the_policy_is_kept) {
   HoldLease();
   Store({.policy = harvester::PolicyRecord{
