@@ -44,6 +44,10 @@ std::vector<nomad::BlockedEvaluation> NewestOfEachJob(std::vector<nomad::Blocked
   return all;
 }
 
+bool AnyLeaves(const std::vector<Placed>& work) {
+  return std::any_of(work.begin(), work.end(), [](const Placed& placed) { return placed.leaves; });
+}
+
 // hashicorp/nomad:nomad/leader.go, failedEvalUnblockInterval.
 constexpr base::Duration kTriedAgainAfter = std::chrono::minutes(1);
 
@@ -270,15 +274,19 @@ absl::StatusOr<World> Reader::WorldOf(const Context& context, const Reading& rea
   std::set<std::string_view> ids;
   std::vector<std::pair<std::string, std::uint64_t>> wanted;
   std::vector<std::pair<std::size_t, const nomad::Node*>> places;  // with the size of their work
+  const std::vector<Placed> none;
   for (const nomad::Node& stub : reading.nodes) {
     ids.insert(stub.id);
+    const auto found = reading.work.find(stub.id);
+    const std::vector<Placed>& work = found == reading.work.end() ? none : found->second;
+    const bool is_of_pool = pool.Contains(stub);
     // What it loses may come to this pool.
-    const bool may_lose_work = !emptied.empty() && !stub.eligible && reading.work.contains(stub.id);
+    const bool may_lose_work =
+        !emptied.empty() && (stub.eligible ? is_of_pool && AnyLeaves(work) : !work.empty());
     if (emptied.contains(stub.id) || may_lose_work) {
       wanted.emplace_back(stub.id, stub.modify_index);
-    } else if (pool.Contains(stub)) {
-      const auto work = reading.work.find(stub.id);
-      places.emplace_back(work == reading.work.end() ? 0 : work->second.size(), &stub);
+    } else if (is_of_pool) {
+      places.emplace_back(work.size(), &stub);
     }
   }
   if (places.size() > most_places) {

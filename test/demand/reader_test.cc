@@ -495,15 +495,44 @@ TEST_F(ReaderTest, C19_of_many_nodes_those_with_the_least_work_are_read) {
   clock_.Advance(seconds(10));
   ASSERT_TRUE(cluster_.SetEligible("ineligible", false));
   ASSERT_TRUE(cluster_.SetNodeStatus("down", "down"));
+  const auto read = [&] {
+    const Reading reading = ReadAll();
+    const auto victim = std::find_if(reading.nodes.begin(), reading.nodes.end(),
+                                     [](const auto& node) { return node.name == "victim"; });
+    const auto world = reader_.WorldOf(context_, reading, {.node_class = "batch"}, {victim->id},
+                                       /*most_places=*/2);
+    EXPECT_THAT(world, IsOk());
+    std::set<std::string> names;
+    for (const PoolNode& each : world->nodes) names.insert(each.node->name);
+    return names;
+  };
+  EXPECT_EQ(read(), (std::set<std::string>{"victim", "idle", "one"}));
+  Edit("/v1/allocations", [](nlohmann::json& reply) {
+    for (nlohmann::json& each : reply) {
+      if (each["JobID"] == "busy") each["DesiredTransition"] = {{"Migrate", true}};
+    }
+  });
+  clock_.Advance(seconds(10));
+  EXPECT_EQ(read(), (std::set<std::string>{"victim", "idle", "one", "busy"}))
+      << "what leaves busy needs a place, too";
+}
+
+TEST_F(ReaderTest, C19_of_many_nodes_each_one_is_read_that_others_empty) {
+  for (const std::string node : {"victim", "idle", "drained"}) AddNode(node);
+  simulator::JobSpec job;
+  job.id = "moves";
+  job.node_name = "drained";
+  cluster_.RunJob(job);
+  clock_.Advance(seconds(10));
+  ASSERT_TRUE(cluster_.OperatorDrain("drained"));
   const Reading reading = ReadAll();
   const auto victim = std::find_if(reading.nodes.begin(), reading.nodes.end(),
                                    [](const auto& node) { return node.name == "victim"; });
   const auto world =
-      reader_.WorldOf(context_, reading, {.node_class = "batch"}, {victim->id}, /*most_places=*/2);
+      reader_.WorldOf(context_, reading, {.node_class = "batch"}, {victim->id}, /*most_places=*/0);
   ASSERT_THAT(world, IsOk());
-  std::set<std::string> names;
-  for (const PoolNode& each : world->nodes) names.insert(each.node->name);
-  EXPECT_EQ(names, (std::set<std::string>{"victim", "idle", "one"}));
+  EXPECT_EQ(world->nodes.size(), 2U) << "victim and drained";
+  EXPECT_TRUE(world->groups.contains({"default", "moves", "group"}));
 }
 
 TEST_F(ReaderTest, C19_a_reading_from_now_on_is_none_that_is_kept) {

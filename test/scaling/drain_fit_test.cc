@@ -238,6 +238,31 @@ TEST_F(DrainFitTest, C19_with_report_the_plan_names_what_may_wait_and_its_vm_goe
   EXPECT_EQ(call_->result().plan->would_wait[0].vm, "web-a");
 }
 
+TEST_F(DrainFitTest, C19_with_report_a_victim_whose_work_may_wait_is_no_place_either) {
+  policy_.scale_in_fit = config::ScaleInFit::kReport;
+  policy_.selector = policy::SelectorStrategy::kNewestCreateIndex;
+  AddVm("web-c");
+  Run("full", 2000, "web-c");
+  AddVm("web-b");
+  Run("api", 2500);
+  AddVm("web-a");
+  Run("pinned", 1000, "web-a");
+  ASSERT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(call_->result().plan->would_wait.size(), 2U) << Describe(*call_->result().plan);
+}
+
+TEST_F(DrainFitTest, C14_the_work_is_read_for_a_scale_in_beside_a_vm_that_is_left_out) {
+  policy_.scale_in_fit = config::ScaleInFit::kReport;
+  policy_.selector = policy::SelectorStrategy::kLeastBusy;
+  for (const std::string vm : {"web-a", "web-b", "web-c"}) AddVm(vm);
+  Run("busy", 1000, "web-c");
+  Mark("web-a");
+  cluster_.Refuse({.verb = "patch", .resource = "virtualmachines", .name = "web-a"});
+  ASSERT_THAT(Scale(2), IsOk());
+  EXPECT_TRUE(IsMarked("web-b"));
+  EXPECT_FALSE(IsMarked("web-c"));
+}
+
 // Of a pool of forty; "api" is the work of the victim, web-100.
 class LargePoolFits : public DrainFitTest {
  protected:

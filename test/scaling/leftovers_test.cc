@@ -2,6 +2,7 @@
 #include "execution/leftovers.h"
 
 #include "pool_fixture.h"
+#include "world.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -266,6 +267,42 @@ TEST_F(SweepTest, T1_only_what_nobody_expected_is_logged_at_info) {
   Sweep();
   EXPECT_THAT(Log(), ElementsAre("INFO Deleting a leftover volume"));
   EXPECT_THAT(sink_->Text(), HasSubstr("web-b-disk-0-abcde"));
+}
+
+class DeletionsTest : public PoolFixture {
+ protected:
+  void Observe(World world) {
+    DeletedVms(deps_).Observe(Decisions(world.Snapshot()), clock_.Now());
+  }
+  const PoolDependencies deps_ = Deps();
+};
+
+TEST_F(DeletionsTest, C12_a_removal_has_succeeded_once_its_vm_is_terminating) {
+  troubles_.deletions = {{"a", {"act", true}}};
+  Observe(World().With(Vm("a").Joined().Marked()));
+  EXPECT_FALSE(troubles_.unrecorded.removed);
+  EXPECT_EQ(troubles_.removed_last, "");
+  Observe(World().With(Vm("a").Joined().Marked().Terminating()));
+  EXPECT_TRUE(troubles_.unrecorded.removed);
+  EXPECT_EQ(troubles_.removed_last, "act");
+  EXPECT_TRUE(troubles_.deletions.empty());
+}
+
+TEST_F(DeletionsTest, C12_one_whose_vm_is_rolled_back_is_forgotten) {
+  troubles_.deletions = {{"a", {"act", true}}};
+  Observe(World().With(Vm("a").Joined()));
+  EXPECT_TRUE(troubles_.deletions.empty());
+  Observe(World());
+  EXPECT_FALSE(troubles_.unrecorded.removed) << "somebody else deletes it later";
+}
+
+TEST_F(DeletionsTest, R4_one_of_a_vm_that_was_never_ready_is_no_success_and_takes_none_back) {
+  troubles_.deletions = {{"b", {"act", false}}};
+  Observe(World());
+  EXPECT_FALSE(troubles_.unrecorded.removed);
+  troubles_.deletions = {{"a", {"act", true}}, {"b", {"act", false}}};
+  Observe(World());
+  EXPECT_TRUE(troubles_.unrecorded.removed);
 }
 
 }  // namespace
