@@ -26,10 +26,6 @@ set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config demand scaling)
 set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config hcl http kube nomad harvester
     nodepool demand scaling plugin simulator)
 
-# For the preset asan: its tests spend their time in the modules, and its build in the tests. Nothing may be
-# inlined there (scripts/check-unused).
-set(NOMAD_HARVESTER_MODULE_OPTIONS "" CACHE STRING "Further options to compile modules with")
-
 # nomad_harvester_add_module(<name> SOURCES <file>... [USES <module>...] [LIBS <target>...]
 #                            [PRIVATE_LIBS <target>...])
 # Sources are named explicitly, relative to the calling directory.
@@ -49,7 +45,6 @@ function(nomad_harvester_add_module name)
     ${headers}/nomad_harvester/${name} SYMBOLIC)
 
   add_library(harvester_${name} STATIC ${arg_SOURCES})
-  target_compile_options(harvester_${name} PRIVATE ${NOMAD_HARVESTER_MODULE_OPTIONS})
   target_include_directories(harvester_${name}
     PUBLIC ${headers}
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

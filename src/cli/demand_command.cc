@@ -109,7 +109,6 @@ void AddDemandCommand(CLI::App& app, const Invocation& invocation) {
   AddOutputOption(*command, arguments->output);
   command->footer(
       "Exit: 0 answered, 1 Nomad, Harvester or one of several policies cannot be read, 2 usage, "
-      ""
       "130 interrupted.");
   command->callback([settings, arguments, invocation] {
     settings->files = FindAgentFiles(settings->files, invocation.environment);
