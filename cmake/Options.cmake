@@ -74,7 +74,7 @@ if(NOMAD_HARVESTER_SANITIZE)
     add_link_options(-fsanitize=${sanitizer})
   endforeach()
   if("undefined" IN_LIST NOMAD_HARVESTER_SANITIZE)
-    # Checks of each access to a member, two thirds of the compilation: AddressSanitizer finds those that matter.
+    # Checks of each access to a member, up to a third of the compilation: AddressSanitizer finds those that matter.
     add_compile_options(-fno-sanitize=null,alignment,vptr)
   endif()
   add_compile_options(-fno-omit-frame-pointer -fno-sanitize-recover=all)
