@@ -1087,7 +1087,20 @@ TEST_F(OldGoesFirst, R8_a_start_that_is_refused_for_a_minute_costs_that_vm_and_s
   EXPECT_THAT(h_.VmNames(), Not(Contains(waits))) << h_.Transcript();
   EXPECT_EQ(Old(), 2U);
   EXPECT_EQ(h_.Status()->count, 2) << "the agent sees that one is missing";
-  EXPECT_NE(Recorded(), "");
+  EXPECT_THAT(Recorded(), HasSubstr("refused for a minute: HTTP 403"));
+  EXPECT_THAT(AnnotationOf(h_.Leases().at(0), Key("back-off")), HasSubstr("\"start\"")) << "C12";
+}
+
+TEST_F(OldGoesFirst, R8_C12_a_start_that_a_full_quota_refuses_lacks_room) {
+  BeginRoll(3);
+  h_.Inject(Fault::Answer(403, R"({"kind": "Status", "reason": "Forbidden",
+                                   "message": "exceeded quota: compute"})"),
+            [](const RequestInfo& request) {
+              return request.body.find("runStrategy") != std::string::npos;
+            });
+  h_.Tick(minutes(30));
+  EXPECT_THAT(Recorded(), HasSubstr("exceeded quota: compute"));
+  EXPECT_THAT(AnnotationOf(h_.Leases().at(0), Key("back-off")), HasSubstr("\"room\"")) << "C12";
 }
 
 TEST_F(OldGoesFirst, R8_a_new_vm_that_is_started_by_hand_gets_a_deadline) {

@@ -138,8 +138,9 @@ struct VmView {
   // For how long this process remembers refusals (rule L3; zero: none) of:
   base::Duration removal_refused_for{};     // its drain or deletion
   base::Duration giving_way_refused_for{};  // its mark in favour of its replacement (rule R6)
-  base::Duration start_refused_for{};       // its start after its predecessor's end (rule R8)
   base::Duration token_refused_for{};       // its new token
+  // The last refusal of its start after its predecessor's end, once it has lasted (rule R8).
+  absl::Status start_refusal{};
   bool unmarking_refused = false;
   // It stays beside its replacement, and recording that has also been refused for a minute.
   bool stays_unrecorded = false;

@@ -144,8 +144,9 @@ void RecordRollBack(const PassTask& task, const Decisions& decisions, PoolBacklo
 
 void ConcludeBroken(const VmView& view, const std::string& reason, base::MonoTime now,
                     PoolBacklog* backlog) {
-  const bool lacks_room = harvester::LacksRoom(view.vm);
-  if (!lacks_room && !view.start_failure.has_value())
+  const bool lacks_room =
+      harvester::LacksRoom(view.vm) || absl::IsResourceExhausted(view.start_refusal);
+  if (!lacks_room && !view.start_failure.has_value() && view.start_refusal.ok())
     return AddFailedCreation(view, cause::kJoin, reason, backlog);
   AddFailedCreation(view, lacks_room ? cause::kRoom : cause::kStart, reason, backlog);
   backlog->zone_failures[view.vm->zone] = now;

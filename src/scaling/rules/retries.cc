@@ -160,7 +160,8 @@ void Retries::Apply(base::MonoTime now, Observation* observation) const {
     view.giving_way_refused_for = RefusedAgainFor({StepName(StepKind::kMarkReplaced), uid});
     view.stays_unrecorded =
         RefusedAgainFor({StepName(StepKind::kKeepReplaced), uid}) >= kRefusedForGood;
-    view.start_refused_for = RefusedAgainFor({StepName(StepKind::kStart), uid});
+    const Key start(StepName(StepKind::kStart), uid);
+    if (RefusedAgainFor(start) >= kRefusedForGood) view.start_refusal = LastOf(start);
     view.token_refused_for = RefusedAgainFor({StepName(StepKind::kRenewToken), uid});
     view.unmarking_refused =
         RefusedFor({StepName(StepKind::kRollBack), uid}, now) > base::Duration::zero();

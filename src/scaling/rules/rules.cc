@@ -266,8 +266,8 @@ std::string CauseOfBroken(const Facts& facts) {
     return "its start fails: " + view.start_failure->reason +
            (view.volume_warning.empty() ? "" : "; " + view.volume_warning);
   }
-  if (view.start_refused_for >= kRefusedForGood) {
-    return "its start has been refused for a minute: see the last WARN about it";
+  if (!view.start_refusal.ok()) {
+    return "its start has been refused for a minute: " + base::Message(view.start_refusal);
   }
   if (facts.joined) {
     return "it was not ready by its deadline: " +

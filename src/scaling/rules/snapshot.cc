@@ -486,7 +486,7 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
   } else if (view.link.state != nodepool::LinkState::kNone) {
     return false;
   }
-  return view.start_failure.has_value() || view.start_refused_for >= kRefusedForGood ||
+  return view.start_failure.has_value() || !view.start_refusal.ok() ||
          IsPastJoinDeadline(view, observation);
 }
 
