@@ -290,6 +290,7 @@ absl::StatusOr<World> Reader::WorldOf(const Context& context, const Reading& rea
     }
   }
   if (places.size() > most_places) {
+    world.is_whole = false;
     std::erase_if(places, [](const auto& place) {
       return !place.second->eligible || place.second->status != nomad::NodeStatus::kReady;
     });

@@ -153,7 +153,7 @@ class ProcessSteps {
     }
   }
 
-  // What refuses the plan: PlanScale, and Preflight of scale_call.cc.
+  // What refuses the plan: PlanScale, and Preflight.
   bool MayAct(const Plan& plan, const View& view, const Worker& worker) const {
     if (!plan.ok || plan.nothing) return false;
     if (plan.remove != 0 && cache_.Decide(view).removals_wait) return false;

@@ -7,12 +7,12 @@
 
 namespace nomad_harvester::explore {
 
-// StoreAction, then the first requests: steps by the rules, among them cancelled removals, marks,
+// StoreIntent, then the first requests: steps by the rules, among them cancelled removals, marks,
 // creations. False: the plan needs more names than the model has.
 bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State* state);
 // Lets VMs count by themselves that were to take the places of others, before the Scale acts.
 void EndReplacements(const Worker& worker, const Plan& plan, State* state);
-// Replace of scale_call.cc: stores the name of the new VM and creates it. False: the model has no
+// Run of replace_call.cc: stores the name of the new VM and creates it. False: the model has no
 // more names.
 bool BeginReplacement(const Worker& worker, int names, State* state);
 // Begins the creations: once each cancelled removal has an outcome.

@@ -123,6 +123,7 @@ struct World {
   base::WallTime at{};
   // Of the pool, in any state, and those besides that lose work (Reader::WorldOf).
   std::vector<PoolNode> nodes{};
+  bool is_whole = true;  // false: not all nodes of the pool were read
   // A node of the pool that was seen earlier, for a pool that has none now; null: none.
   std::shared_ptr<const PoolNode> last_seen{};
   std::vector<Pending> pending{};  // of every pool

@@ -66,11 +66,9 @@ struct ScalePlan {
 inline constexpr base::Duration kVictimCooldown = std::chrono::hours(1);
 // Why the removal of a VM was undone that a growth needs, in its annotation.
 inline constexpr char kNeededByGrowth[] = "a scale-out needs it: its removal is cancelled";
-// True if the VM's annotation says that its removal was rolled back within that time. A wrong clock
-// wrote what is further in the future than clocks differ.
+// True if the VM's annotation says that its removal was rolled back within that time.
 inline bool WasRecentlyRolledBack(const harvester::VirtualMachine& vm, base::WallTime now) {
-  return vm.removal_undone.has_value() && now - vm.removal_undone->at < kVictimCooldown &&
-         vm.removal_undone->at - now <= kUsualSkew;
+  return vm.removal_undone.has_value() && IsWithin(vm.removal_undone->at, kVictimCooldown, now);
 }
 // How long a zone in which a VM could not start gets no new VMs, if other zones can. Longer than
 // the longest back-off, so that one zone without room never stops the pool.

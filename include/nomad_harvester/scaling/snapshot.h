@@ -250,6 +250,10 @@ bool MayHaveInstance(const VmView& view);
 std::optional<base::WallTime> JoinDeadline(const VmView& view);
 // The clocks of API servers may differ by this much.
 inline constexpr base::Duration kUsualSkew = std::chrono::minutes(1);
+// True if `at` is less than `limit` ago. A wrong clock wrote what is further in the future.
+inline bool IsWithin(base::WallTime at, base::Duration limit, base::WallTime now) {
+  return now - at < limit && at - now <= kUsualSkew;
+}
 // When a time-out ends by two clocks (rule C9): not before `end` by the API server's clock, of
 // which `now` is the present time, and not before this process has observed it for `limit`.
 base::WallTime EndByTwoClocks(base::WallTime end, base::Duration limit, base::Duration observed_for,

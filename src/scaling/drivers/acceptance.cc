@@ -32,11 +32,10 @@ bool MayRepeatCreation(const absl::Status& failed) {
 
 }  // namespace
 
-Acceptance::Acceptance(const PoolDependencies& deps, Reconciler& reconciler, std::string action_id,
-                       const ScalePlan& plan, const CreationPlan* creation)
+Acceptance::Acceptance(const PoolDependencies& deps, Reconciler& reconciler, const ScalePlan& plan,
+                       const CreationPlan* creation)
     : deps_(deps),
       reconciler_(reconciler),
-      action_id_(std::move(action_id)),
       creation_(creation),
       reserve_(plan.reserve),
       passed_over_(plan.passed_over) {
@@ -108,7 +107,7 @@ absl::Status Acceptance::CancelRemovals(const runtime::Context& context, PoolSna
           base::FailedPrecondition("its removal goes on: its node is not ready any more");
     } else {
       outcome.state = State::kDone;
-      deps_.logger.Info("Cancelled the removal of a VM", {{"vm", vm}, {"action_id", action_id_}});
+      deps_.logger.Info("Cancelled the removal of a VM", {{"vm", vm}, {"action_id", deps_.call}});
     }
   }
   return absl::OkStatus();
@@ -215,7 +214,7 @@ void Acceptance::ReplaceUnsuitable(const Decisions& decisions) {
 
 bool Acceptance::Replace(const std::string& vm, const std::string& why) {
   deps_.logger.Info("VM can no longer be removed; choosing another",
-                    {{"vm", vm}, {"why", why}, {"action_id", action_id_}});
+                    {{"vm", vm}, {"why", why}, {"action_id", deps_.call}});
   passed_over_.push_back({vm, why});
   if (reserve_.empty()) return false;
   const PlannedRemoval next = std::move(reserve_.front());
@@ -223,7 +222,7 @@ bool Acceptance::Replace(const std::string& vm, const std::string& why) {
   outcomes_.erase(vm);
   outcomes_[next.vm] = {.goal = Goal::kRemove, .node_id = next.node_id};
   deps_.logger.Info("Another victim takes its place",
-                    {{"vm", next.vm}, {"why", next.reason}, {"action_id", action_id_}});
+                    {{"vm", next.vm}, {"why", next.reason}, {"action_id", deps_.call}});
   return true;
 }
 
@@ -265,7 +264,7 @@ bool Acceptance::Write(const runtime::Context& context, const Decisions& decisio
           // A node that has registered since the plan was made is drained, too.
           const nomad::Node* node = LinkedNode(*task.entry->view, recorded);
           const bool is_new = task.outcome->node_id.empty() && node != nullptr;
-          task.effect = MarkVictim(context, deps_, recorded, *task.entry->view, action_id_,
+          task.effect = MarkVictim(context, deps_, recorded, *task.entry->view, deps_.call,
                                    is_new ? node->id : task.outcome->node_id);
         }
         return absl::OkStatus();
@@ -298,7 +297,7 @@ Effect Acceptance::Make(const runtime::Context& context, const PoolSnapshot& sna
   if (!std::exchange(outcome->begun, true)) {
     deps_.logger.Info("Creating a VM", {{"vm", creation.name}, {"action_id", creation.action_id}});
   }
-  if (creation.action_id != action_id_ && !outcome->cleared) {
+  if (creation.action_id != deps_.call && !outcome->cleared) {
     // Once: a repetition would remove the Secret of a VM whose creation was sent and is only
     // delayed.
     const absl::Status cleared = ClearLeftoverSecret(context, deps_, creation.name);
@@ -315,11 +314,11 @@ Effect Acceptance::Make(const runtime::Context& context, const PoolSnapshot& sna
     deps_.logger.Info("A Scale takes over a VM that was made to replace another one",
                       {{"vm", creation.name},
                        {"replaces", created->replacement->replaces->vm},
-                       {"action_id", action_id_}});
+                       {"action_id", deps_.call}});
   }
   deps_.PostEvent(EventOfCreation(creation.name, created->uid, snapshot, creation.action_id,
                                   deps_.agents_reason));
-  deps_.metrics().Created(creation.action_id != action_id_);
+  deps_.metrics().Created(creation.action_id != deps_.call);
   outcome->created = *std::move(created);
   return {Verdict::kDone};
 }
@@ -364,7 +363,7 @@ void Acceptance::ConcludeRemove(const VmView& view, const Effect& effect) {
       outcome.accepted = true;
       outcome.drained = !is_mark;
       if (is_mark) {
-        deps_.logger.Info("Marked a VM for removal", {{"vm", vm}, {"action_id", action_id_}});
+        deps_.logger.Info("Marked a VM for removal", {{"vm", vm}, {"action_id", deps_.call}});
       }
       break;
     case Verdict::kUnsuitable:
@@ -431,13 +430,13 @@ void Acceptance::Record(const PoolSnapshot& snapshot, const absl::Status& ended)
   // A call that was cancelled did not fail because of the pool.
   if (!ended.ok() && !absl::IsDeadlineExceeded(ended)) return;
   if (creation_failed) {
-    backlog.CountFailure(cause::kCreate, action_id_);
+    backlog.CountFailure(cause::kCreate, deps_.call);
   } else if (creation_waits && !is_made) {
     // The action has not failed yet: a VM that appears late may still be ready (rule C12).
-    backlog.unrecorded.failures.emplace(cause::kCreate, action_id_);
+    backlog.unrecorded.failures.emplace(cause::kCreate, deps_.call);
   }
   if (removal_failed && !removal_begun) {
-    backlog.CountFailure(was_refused ? cause::kRefused : cause::kRemove, action_id_);
+    backlog.CountFailure(was_refused ? cause::kRefused : cause::kRemove, deps_.call);
   }
 }
 

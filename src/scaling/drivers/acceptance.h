@@ -20,12 +20,12 @@
 
 namespace nomad_harvester::scaling {
 
-// One action. Used by one thread; its writes run in parallel on the executor.
+// The action `deps.call`. Used by one thread; its writes run in parallel on the executor.
 class Acceptance {
  public:
   // `creation`: null if the plan creates nothing. The references must outlive this object.
-  Acceptance(const PoolDependencies& deps, Reconciler& reconciler, std::string action_id,
-             const ScalePlan& plan, const CreationPlan* creation);
+  Acceptance(const PoolDependencies& deps, Reconciler& reconciler, const ScalePlan& plan,
+             const CreationPlan* creation);
 
   // Writes until each VM of the plan was answered, and one more observation has shown it. `first`
   // is the observation on which the plan was based; the Lease already names the plan's VMs. Blocks
@@ -76,7 +76,6 @@ class Acceptance {
 
   const PoolDependencies& deps_;
   Reconciler& reconciler_;
-  const std::string action_id_;
   const CreationPlan* const creation_;
   std::map<std::string, Outcome> outcomes_;
   std::vector<PlannedRemoval> reserve_;  // in order; taken from the front

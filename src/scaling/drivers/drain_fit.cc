@@ -91,7 +91,7 @@ absl::StatusOr<WaitsByVm> ReadWaits(const runtime::Context& context, const PoolD
   WaitsByVm waits = WaitsOf(world, leaving, removals, misfit);
   const bool nothing_waits = std::all_of(waits.begin(), waits.end(),
                                          [](const auto& entry) { return entry.second.empty(); });
-  if (nothing_waits && MayLookAtFew(world)) return waits;
+  if (world.is_whole || (nothing_waits && MayLookAtFew(world))) return waits;
   NH_ASSIGN_OR_RETURN(world, read(demand::Reader::kAllPlaces));
   return WaitsOf(world, leaving, removals, misfit);
 }

@@ -11,6 +11,7 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/lease_hold.h"
 
+#include "drivers/replace_call.h"
 #include "rules/back_off.h"
 
 namespace nomad_harvester::scaling {
@@ -102,9 +103,8 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     if (vms[i].is_unhealthy() != vms[0].is_unhealthy()) break;
     if (vms[i].hold != Replaceable::Hold::kNone) break;
     const std::string name = vms[i].vm->vm->name;
-    ScaleCall call(deps, policy,
-                   {.reason = "replacement of VM " + name + ": " + Describe(vms[i].reason)});
-    const absl::Status fits = call.CheckReplaced(context, snapshot, vms[i]);
+    ReplaceCall call(deps, policy, snapshot, vms[i]);
+    const absl::Status fits = call.CheckOld(context);
     if (absl::IsFailedPrecondition(fits)) {
       kept.Update(fits);
       continue;
@@ -112,11 +112,11 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
     NH_RETURN_IF_ERROR(fits);
     const bool has_waited = LacksRoom(deps.lease.record());
     const absl::Status replaced =
-        base::Annotate(call.Replace(context, snapshot, vms[i]), "the replacement of VM " + name);
-    *begun = {.acted = call.result().acted, .is_unhealthy = vms[i].is_unhealthy()};
+        base::Annotate(call.Run(context), "the replacement of VM " + name);
+    *begun = {.acted = call.acted(), .is_unhealthy = vms[i].is_unhealthy()};
     if (context.Done()) return replaced;
     // What the hosts have free changes with each try.
-    if (!has_waited || !call.result().lacks_room) {
+    if (!has_waited || !call.lacks_room()) {
       LogBlocked(deps, vms[i],
                  replaced.ok() ? std::nullopt : std::optional(base::Message(replaced)), snapshot,
                  true);
@@ -129,7 +129,7 @@ absl::Status ReplaceNext(const runtime::Context& context, const PoolDependencies
       stored = loop.StoreRecord(context);
     }
     // What lacks room waits for its back-off, and not for a round (rule R5).
-    if (!call.result().lacks_room) stored.Update(replaced);
+    if (!call.lacks_room()) stored.Update(replaced);
     return stored;
   }
   LogBlocked(deps, vms[0], base::Message(kept), snapshot, false);

@@ -25,6 +25,14 @@ void PoolBacklog::CountFailure(std::string_view cause, const std::string& action
   if (is_first) unrecorded.failures.emplace(cause, action);
 }
 
+std::set<std::string> PoolBacklog::FailingZones(base::MonoTime now) const {
+  std::set<std::string> failing;
+  for (const auto& [zone, at] : zone_failures) {
+    if (now - at < kZoneAvoidedFor) failing.insert(zone);
+  }
+  return failing;
+}
+
 void PoolBacklog::ForgetWhatIsGone(const Decisions& decisions, const PoolKey& pool) {
   const PoolSnapshot& snapshot = decisions.snapshot();
   std::set<std::string> objects = {pool.pool};

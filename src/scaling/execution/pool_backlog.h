@@ -84,6 +84,8 @@ struct PoolBacklog {
   std::set<std::string> counted;
   // When a VM last could not start, by zone.
   std::map<std::string, base::MonoTime> zone_failures;
+  // The zones in which a VM could not start of late.
+  std::set<std::string> FailingZones(base::MonoTime now) const;
   KnownTemplate new_vms;
   // What a VM asks of its host, by the last trial creation.
   std::optional<harvester::VmNeed> need;

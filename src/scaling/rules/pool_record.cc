@@ -150,7 +150,7 @@ bool LacksRoom(const PoolRecord& record) {
 bool IsRoomErrorOver(const PoolRecord& record, base::WallTime now) {
   const std::optional<harvester::ErrorRecord>& error = record.last_error;
   return error.has_value() && error->action.empty() && error->vm.empty() &&
-         now - error->at >= kGrowthAsksWithin;
+         !IsWithin(error->at, kGrowthAsksWithin, now);
 }
 
 PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime now) {

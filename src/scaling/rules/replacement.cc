@@ -59,7 +59,7 @@ std::map<std::string, std::string> FormerTemplates(const harvester::VirtualMachi
   if (!vm.replaces->was.empty()) former[vm.replaces->was] = base::FormatRfc3339(vm.created_at);
   std::erase_if(former, [&](const auto& entry) {
     const auto until = base::ParseRfc3339(entry.second);
-    return !until.ok() || now - *until >= kFlipsWithin;
+    return !until.ok() || !IsWithin(*until, kFlipsWithin, now);
   });
   return former;
 }
@@ -164,7 +164,7 @@ bool IsProven(const harvester::VirtualMachine& fresh, const PoolSnapshot& snapsh
   return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
     const std::optional<base::WallTime>& ready_at = view->vm->ready_at;
     return IsPoolMember(*view, snapshot) && ready_at.has_value() &&
-           snapshot.now() - *ready_at < kProvenFor &&
+           IsWithin(*ready_at, kProvenFor, snapshot.now()) &&
            IsSameTemplate(view->vm->template_hash, fresh.template_hash);
   });
 }
@@ -357,12 +357,12 @@ std::optional<std::string> DescribeSwap(const PoolSnapshot& snapshot) {
     if (IsPendingReplacement(*view, snapshot) && takes_work(*view) &&
         !IsPastJoinDeadline(*view, snapshot.observation()) &&
         BelongsToPool(*LinkedNode(*view, snapshot), *view, snapshot.policy) &&
-        (!vm.ready_at.has_value() || snapshot.now() - *vm.ready_at < kSwapLimit)) {
+        (!vm.ready_at.has_value() || IsWithin(*vm.ready_at, kSwapLimit, snapshot.now()))) {
       return "VM " + vm.name + " takes the place of " + vm.replaces->vm;
     }
     const bool goes = vm.mark.has_value() && vm.mark->reason == harvester::MarkReason::kReplace &&
                       !harvester::IsTerminating(vm) && IsPoolMember(*view, snapshot);
-    if (goes && takes_work(*view) && snapshot.now() - vm.mark->marked_at < kSwapLimit) {
+    if (goes && takes_work(*view) && IsWithin(vm.mark->marked_at, kSwapLimit, snapshot.now())) {
       return "VM " + vm.name + " gives way to the one that replaces it";
     }
   }

@@ -45,7 +45,8 @@ bool CameBackLately(const VmView& view, const Node* node, base::WallTime now) {
   const nomad::LastDrain& drain = *node->last_drain;
   const bool undone = drain.status == nomad::DrainStatus::kCanceled ||
                       nodepool::RollbackMarker(*node) == view.vm->rolled_back;
-  return undone && drain.updated_at.has_value() && now - *drain.updated_at < kVictimCooldown;
+  return undone && drain.updated_at.has_value() &&
+         IsWithin(*drain.updated_at, kVictimCooldown, now);
 }
 
 // Says why the removal of a VM without a node would be rolled back; unset if it would not.
