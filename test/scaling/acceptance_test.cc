@@ -28,7 +28,8 @@ class AcceptanceTest : public PoolFixture {
     reconciler_.emplace(Deps(), policy_);
     if (!plan.create.empty()) creation_ = PrepareCreation();
     plan_ = std::move(plan);
-    acceptance_.emplace(deps_, *reconciler_, "act", plan_, creation_.ok() ? &*creation_ : nullptr);
+    action_deps_.call = "act";
+    acceptance_.emplace(action_deps_, *reconciler_, plan_, creation_.ok() ? &*creation_ : nullptr);
     auto first = reconciler_->Observe(context());
     EXPECT_THAT(first, IsOk());
     if (meanwhile) meanwhile();
@@ -71,6 +72,7 @@ class AcceptanceTest : public PoolFixture {
   const PoolDependencies deps_ = Deps();
   ScalePlan plan_;
   std::optional<Reconciler> reconciler_;
+  PoolDependencies action_deps_ = Deps();
   std::optional<Acceptance> acceptance_;
   absl::StatusOr<CreationPlan> creation_ = base::Unavailable("none");
 };

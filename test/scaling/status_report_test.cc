@@ -211,8 +211,8 @@ TEST(StatusReport, R3_a_swap_blocks_and_is_expected) {
   const StatusReport report = Report(world);
   EXPECT_FALSE(report.status.ready);
   EXPECT_TRUE(report.expected) << report.reason;
-  Last(world).ready_at = kNow + std::chrono::hours(5);
-  EXPECT_READY(Report(world)) << "a wrong clock wrote that";
+  Last(world).ready_at = kNow + std::chrono::hours(5);  // by a wrong clock
+  EXPECT_READY(Report(world));
 }
 
 TEST(StatusReport, R3_a_new_vm_whose_node_lacks_a_driver_does_not_block) {
