@@ -1087,7 +1087,7 @@ TEST_F(OldGoesFirst, R8_a_start_that_is_refused_for_a_minute_costs_that_vm_and_s
   EXPECT_THAT(h_.VmNames(), Not(Contains(waits))) << h_.Transcript();
   EXPECT_EQ(Old(), 2U);
   EXPECT_EQ(h_.Status()->count, 2) << "the agent sees that one is missing";
-  EXPECT_THAT(Recorded(), HasSubstr("refused for a minute: HTTP 403"));
+  EXPECT_THAT(Recorded(), HasSubstr("refused for a minute: patch VirtualMachine"));
   EXPECT_THAT(AnnotationOf(h_.Leases().at(0), Key("back-off")), HasSubstr("\"start\"")) << "C12";
 }
 
