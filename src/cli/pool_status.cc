@@ -254,13 +254,13 @@ std::string_view LinkName(nodepool::LinkState state) {
 }
 
 // A listed node has meta only if it was read in full.
-std::string ProtectedBy(const VmStatus& vm) {
+std::string ProtectedBy(const VmStatus& vm, base::WallTime now) {
   if (vm.is_protected) {
     const std::optional<base::WallTime>& until = vm.vm().protect.until;
     return "its annotation" +
            (until.has_value() ? ", until " + base::FormatRfc3339(*until) : std::string());
   }
-  const bool by_node = vm.node != nullptr && nodepool::IsProtected(*vm.node);
+  const bool by_node = vm.node != nullptr && nodepool::IsProtected(*vm.node, now);
   return by_node ? "its node's meta harvester_protect" : "";
 }
 
@@ -281,7 +281,7 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
       .is_protected = vm.protect.HoldsAt(snapshot.now()),
       .drift = scaling::DriftOf(vm, inspection.current_template, snapshot.policy->drift_ignore),
       .step = NextStep(view, snapshot)};
-  status.protected_by = ProtectedBy(status);
+  status.protected_by = ProtectedBy(status, snapshot.now());
   if (status.node != nullptr) {
     status.not_ready = WhyNotReady(view, *status.node, snapshot).value_or("");
   }

@@ -253,7 +253,7 @@ void Packer::MakeBins() {
     for (const Placed& placed : node.work) bin.room.Occupy(placed);
     if (node.node->status == nomad::NodeStatus::kInitializing) TakeSystem(bin.room, &node);
     bin.busy = IsBusy(node);
-    bin.counts = bin.busy || IsKept(node);
+    bin.counts = bin.busy || IsKept(node, world_.at);
     bin.fresh = IsFresh(node, world_.at);
     const double free = bin.room.FreeShareOf(node.capacity);
     ordered.emplace_back(std::tuple(!bin.busy, !bin.counts, bin.fresh, free, node.node->id),
@@ -415,7 +415,7 @@ Demand Packer::Count() {
   Demand demand{.shown_by = shown_by_};
   for (const PoolNode& node : world_.nodes) {
     demand.busy += IsBusy(node) ? 1 : 0;
-    demand.kept += !IsBusy(node) && IsKept(node) ? 1 : 0;
+    demand.kept += !IsBusy(node) && IsKept(node, world_.at) ? 1 : 0;
   }
   std::int64_t useless = 0;
   for (const Bin& bin : bins_.all()) {
@@ -430,7 +430,8 @@ Demand Packer::Count() {
     demand.probe = true;
   }
   for (const PoolNode& node : world_.nodes) {
-    useless += !TakesWork(node) && !IsBusy(node) && !IsKept(node) && HasVmThatCounts(node) ? 1 : 0;
+    const bool stays = TakesWork(node) || IsBusy(node) || IsKept(node, world_.at);
+    useless += !stays && HasVmThatCounts(node) ? 1 : 0;
   }
   // The target adds new VMs to all that it counts.
   if (demand.added > 0) demand.away = useless;

@@ -26,9 +26,9 @@ bool IsBusy(const PoolNode& node) {
          std::any_of(node.work.begin(), node.work.end(), IsWork);
 }
 
-bool IsKept(const PoolNode& node) {
+bool IsKept(const PoolNode& node, base::WallTime now) {
   return node.node->status != NodeStatus::kDown &&
-         (nodepool::IsProtected(*node.node) || !node.node->dynamic_host_volumes.empty());
+         (nodepool::IsProtected(*node.node, now) || !node.node->dynamic_host_volumes.empty());
 }
 
 bool TakesWork(const PoolNode& node) {

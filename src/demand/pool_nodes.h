@@ -28,7 +28,7 @@ bool IsWork(const Placed& placed);
 // Work that Nomad places anew when its node is drained, that of batch jobs at the deadline.
 bool Moves(const Placed& placed);
 bool IsBusy(const PoolNode& node);
-bool IsKept(const PoolNode& node);
+bool IsKept(const PoolNode& node, base::WallTime now);
 bool TakesWork(const PoolNode& node);
 // All its work moves, or is about to: at the deadline Nomad ends a drain before it has placed
 // anything (hashicorp/nomad:nomad/drainer/drainer.go, handleDeadlinedNodes).

@@ -66,8 +66,8 @@ struct Asked {
 // The nodes that a restart of this process must not shrink early. The target counts those that it
 // drains, or has drained, as removed.
 std::int64_t Present(const World& world) {
-  return std::count_if(world.nodes.begin(), world.nodes.end(), [](const PoolNode& each) {
-    return IsBusy(each) || IsKept(each) || TakesWork(each);
+  return std::count_if(world.nodes.begin(), world.nodes.end(), [&](const PoolNode& each) {
+    return IsBusy(each) || IsKept(each, world.at) || TakesWork(each);
   });
 }
 

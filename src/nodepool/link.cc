@@ -407,9 +407,11 @@ bool IsDeclaredForeign(const nomad::Node& node) {
   return base::EqualsIgnoreCase(MachineUuidOf(node), "none");
 }
 
-bool IsProtected(const nomad::Node& node) {
+bool IsProtected(const nomad::Node& node, base::WallTime now) {
   const auto found = node.meta.find("harvester_protect");
-  return found != node.meta.end() && base::ParseGoBool(found->second).value_or(true);
+  if (found == node.meta.end()) return false;
+  const auto until = base::ParseRfc3339(found->second);
+  return until.ok() ? now < *until : base::ParseGoBool(found->second).value_or(true);
 }
 
 }  // namespace nomad_harvester::nodepool

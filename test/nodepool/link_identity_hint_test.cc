@@ -206,17 +206,27 @@ TEST(DeclaredForeign, a_machine_is_not_a_rival_of_the_vms_own_node) {
   EXPECT_EQ(down.node, 1U);
 }
 
+bool ProtectedBy(const std::string& value) {
+  return IsProtected(NodeBuilder("n").Meta("harvester_protect", value),
+                     base::ParseRfc3339("2026-03-01T12:00:00Z").value());
+}
+
 TEST(Protected, C7_a_node_is_protected_by_its_meta) {
-  EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "true")));
-  EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "1")));
-  EXPECT_FALSE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "false")));
-  EXPECT_FALSE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "F")));
-  EXPECT_FALSE(IsProtected(NodeBuilder("n")));
+  EXPECT_TRUE(ProtectedBy("true"));
+  EXPECT_TRUE(ProtectedBy("1"));
+  EXPECT_FALSE(ProtectedBy("false"));
+  EXPECT_FALSE(ProtectedBy("F"));
+  EXPECT_FALSE(IsProtected(NodeBuilder("n"), base::WallTime()));
+}
+
+TEST(Protected, C7_a_node_is_protected_until_the_time_in_its_meta) {
+  EXPECT_TRUE(ProtectedBy("2026-03-01T12:00:01Z"));
+  EXPECT_FALSE(ProtectedBy("2026-03-01T12:00:00Z"));
 }
 
 TEST(Protected, C7_an_unreadable_value_protects) {
   for (const char* word : {"yes", "", "no", "TRUE ", "protected"}) {
-    EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", word))) << word;
+    EXPECT_TRUE(ProtectedBy(word)) << word;
   }
 }
 

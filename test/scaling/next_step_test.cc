@@ -209,6 +209,32 @@ TEST(NextStep, C13_a_new_vm_whose_old_one_is_gone_is_started_in_a_dry_run_too) {
   EXPECT_STEP(world.StepOf("new"), StepKind::kWait, Row::kUnmarkedHalted);
 }
 
+TEST(NextStep, C13_R8_in_a_dry_run_a_new_vm_that_is_not_needed_is_reported_and_not_marked) {
+  World world;
+  world.With(Vm("new").Stopped()).With(Vm("old").Joined()).With(Node("old"));
+  harvester::VirtualMachine& fresh = world.Raw().vms[0].vm.Change();
+  fresh.run_strategy = harvester::kHalted;
+  fresh.join_timeout = harvester::JoinTimeout{.none = true};
+  fresh.replaces = harvester::Replaces{
+      .vm = "old", .uid = "uid-old", .reason = {ReplaceKind::kExpired}, .start = "RerunOnFailure"};
+  world.Raw().vms[1].stays_unrecorded = true;
+  EXPECT_STEP(world.StepOf("new"), StepKind::kMarkReplaced, Row::kUnmarkedNotNeeded);
+  world.Policy().dry_run = true;
+  const Step step = world.StepOf("new");
+  EXPECT_STEP(step, StepKind::kReport, Row::kUnmarkedHalted);
+  EXPECT_NE(step.reason.find("dry run"), std::string::npos) << step.reason;
+}
+
+TEST(NextStep, C6_R6_an_old_vm_whose_node_could_not_be_read_is_left_alone) {
+  World world;
+  world.With(Vm("old").Joined()).With(Vm("new").Joined()).With(Node("new"));
+  world.Raw().vms[1].vm.Change().replaces =
+      harvester::Replaces{.vm = "old", .uid = "uid-old", .reason = {ReplaceKind::kExpired}};
+  EXPECT_STEP(world.StepOf("old"), StepKind::kKeepReplaced, Row::kUnmarkedStays);
+  world.Raw().vms[0].unread_node = kUnread;
+  EXPECT_NE(world.StepOf("old").row, Row::kUnmarkedStays);
+}
+
 TEST(NextStep, C7_an_old_vm_waits_while_it_is_not_known_where_the_autoscaler_runs) {
   World world;
   world.With(Vm("old").Joined()).With(Node("old")).With(Vm("new").Joined()).With(Node("new"));

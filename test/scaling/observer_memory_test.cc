@@ -428,8 +428,27 @@ TEST_F(ObserverMemoryTest,
 
 TEST_F(ObserverMemoryTest, C15_time_without_nomad_makes_no_vm_unhealthy) {
   Observe(minutes(0), Sick(true, false));
+  Observe(minutes(2), Sick(true, false));
   Observe(minutes(30), Sick(true, false, false));
-  EXPECT_EQ(Observe(minutes(60), Sick(true, false)).vms[0].unhealthy_for, minutes(0));
+  EXPECT_EQ(Observe(minutes(31), Sick(true, false)).vms[0].unhealthy_for, minutes(3));
+}
+
+TEST_F(ObserverMemoryTest, C9_C18_time_without_nomad_neither_counts_nor_begins_a_time_anew) {
+  const auto seen = [&](base::Duration time, const Node& node, bool readable) {
+    World world = World().With(Vm("a").Joined().Marked()).With(node);
+    if (!readable) world.NomadUnreadable();
+    return Observe(time, std::move(world)).vms[0];
+  };
+  seen(seconds(0), Node("a").Draining("a"), true);
+  memory_.RecordAwaiting(base::MonoTime(hours(5)), {"uid-a"}, {"uid-a"});
+  seen(seconds(8), Node("a").Draining("a"), false);
+  const VmView drains = seen(seconds(10), Node("a").Draining("a"), true);
+  EXPECT_EQ(drains.drain_known_for, seconds(2));
+  EXPECT_EQ(drains.awaited_for, seconds(2));
+  EXPECT_EQ(drains.held_for, seconds(2));
+  seen(seconds(11), Node("a").Drained("a"), true);
+  seen(seconds(18), Node("a").Drained("a"), false);
+  EXPECT_EQ(seen(seconds(19), Node("a").Drained("a"), true).node_drained_for, seconds(1));
 }
 
 TEST(IsGone, C15_only_a_404_of_a_nomad_that_is_as_new_as_the_vm_proves_that_a_node_is_gone) {

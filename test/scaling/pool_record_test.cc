@@ -164,8 +164,9 @@ TEST(RecordAfter, an_action_with_nothing_unfinished_leaves_the_lease) {
 }
 
 TEST(RecordAfter, L6_a_name_leaves_back_only_by_the_word_of_its_own_nomad) {
-  const auto back_after = [](const std::string& keys) {
+  const auto back_after = [](const std::string& keys, bool readable = true) {
     World world;
+    if (!readable) world.NomadUnreadable();
     world.Raw().nomad_cluster = keys;
     world.With(Vm("a").Joined().Marked().OfCluster("k1"));
     PoolRecord record = RecordOf({"a"}, {});
@@ -174,6 +175,7 @@ TEST(RecordAfter, L6_a_name_leaves_back_only_by_the_word_of_its_own_nomad) {
   };
   EXPECT_THAT(back_after("k1"), IsEmpty()) << "its node is gone, and its removal goes on";
   EXPECT_THAT(back_after("k2"), ElementsAre("a"));
+  EXPECT_THAT(back_after("k1", false), ElementsAre("a")) << "it is not known whether it is gone";
 }
 
 TEST(RecordAfter, C10_names_whose_vm_was_never_created_stay_for_the_next_scale) {

@@ -93,6 +93,17 @@ TEST_F(ReconcilerTest, C14_a_roll_back_that_is_refused_is_left_out_with_the_reas
   EXPECT_LT(Count("patch virtualmachines"), 9U);
 }
 
+TEST_F(ReconcilerTest, C14_a_roll_back_that_is_answered_late_costs_a_scale_15_seconds) {
+  AddVm("web-a");
+  HoldLease();
+  Mark("web-a");
+  Always("patch virtualmachines", Fault::Delay(seconds(9)));
+  const base::MonoTime begun = clock_.Now();
+  auto settled = Reconciler(Deps(), policy_).FinishRollBacks(context());
+  ASSERT_THAT(settled, IsOk());
+  EXPECT_LT(clock_.Now() - begun, seconds(20));
+}
+
 TEST_F(ReconcilerTest, C14_a_roll_back_that_is_accepted_in_vain_is_left_out) {
   AddVm("web-a");
   HoldLease();
@@ -486,6 +497,18 @@ TEST_F(ReconcilerTest, L5_a_conflict_alone_does_not_end_a_resumption) {
   Next("patch virtualmachines", Fault::Answer(409));
   EXPECT_THAT(Resume(), IsOk());
   EXPECT_EQ(Annotation("web-a", harvester::kNodeIdAnnotation), NodeOf("web-a"));
+}
+
+TEST_F(ReconcilerTest, L2_a_step_that_conflicts_beside_another_is_tried_again_after_a_second) {
+  AddUnjoined("web-a");
+  AddUnjoined("web-b");
+  HoldLease();
+  Next("patch virtualmachines", Fault::Answer(409));
+  const base::MonoTime begun = clock_.Now();
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_EQ(Annotation("web-a", harvester::kNodeIdAnnotation), NodeOf("web-a"));
+  EXPECT_EQ(Annotation("web-b", harvester::kNodeIdAnnotation), NodeOf("web-b"));
+  EXPECT_LT(clock_.Now() - begun, seconds(5));
 }
 
 TEST_F(ReconcilerTest, C13_a_preview_reports_the_first_steps_and_sends_only_reads) {

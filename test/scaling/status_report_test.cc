@@ -215,6 +215,15 @@ TEST(StatusReport, R3_a_swap_blocks_and_is_expected) {
   EXPECT_READY(Report(world));
 }
 
+TEST(StatusReport, R3_a_new_vm_that_boots_in_the_place_of_a_marked_one_does_not_block) {
+  World world;
+  world.With(Vm("old").Joined().Marked()).With(Node("old"));
+  world.With(Vm("new").Age(minutes(2)).Replaces("old", {ReplaceKind::kUnhealthy}));
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 1);
+}
+
 TEST(StatusReport, R3_a_new_vm_whose_node_lacks_a_driver_does_not_block) {
   World world = PoolOf({"old"});
   world.Policy().ready_drivers = {"docker"};

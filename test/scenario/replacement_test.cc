@@ -599,6 +599,17 @@ TEST_F(Replacement, R1_it_leaves_a_zone_in_which_vms_cannot_start) {
   for (const std::string& vm : h_.VmNames()) EXPECT_NE(zone_of(vm), full);
 }
 
+TEST_F(Replacement, R1_it_keeps_no_zone_once_the_policy_splits_its_vms_no_more) {
+  for (const char* zone : {"a", "b"}) h_.cluster.PutObject(support::HostIn(zone));
+  h_.policy["availability_zones"] = "a,b";
+  MakePool(2);
+  h_.policy["replace_drifted"] = "off";
+  h_.policy["evenly_split_zones"] = "false";
+  Annotate(*old_.begin(), "replace", "its disk is full");
+  AwaitPending();
+  EXPECT_EQ(AnnotationOf(h_.cluster.Vm(Pending()), Key("zone")), "");
+}
+
 // Agents whose policies describe different VMs, by turns.
 struct Fight {
   int policies;

@@ -89,8 +89,9 @@ bool HasUuidForm(std::string_view text);
 // True for a node that operators declare not to be a VM of the plugin: meta.harvester_vm_uuid =
 // "none".
 bool IsDeclaredForeign(const nomad::Node& node);
-// Returns the Go boolean meta.harvester_protect; a value that cannot be parsed counts as true.
-bool IsProtected(const nomad::Node& node);
+// What meta.harvester_protect says, a Go boolean or the RFC 3339 time until which it holds; any
+// other value protects.
+bool IsProtected(const nomad::Node& node, base::WallTime now);
 
 }  // namespace nomad_harvester::nodepool
 

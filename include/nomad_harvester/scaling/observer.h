@@ -95,6 +95,9 @@ class ObserverMemory {
     std::optional<base::MonoTime> deleting_since{};
     bool seen_new = false;
     bool stays = false;
+
+    // What is timed by Nomad's nodes stands still for that long.
+    void Pause(base::Duration passed);
   };
   static base::Duration For(std::optional<NodeSince>* known, const nomad::Node& node,
                             base::MonoTime now);

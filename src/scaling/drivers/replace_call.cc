@@ -59,7 +59,7 @@ absl::StatusOr<ScalePlan> ReplaceCall::Plan(const runtime::Context& context) {
   const PlanInputs inputs{.failing_zones = deps_.backlog.FailingZones(deps_.clock.Now())};
   const std::vector<std::string>& zones = policy_.zones;
   const std::string& zone = old_.vm->vm->zone;
-  if (std::find(zones.begin(), zones.end(), zone) != zones.end() &&
+  if (SplitsZones(snapshot_) && std::find(zones.begin(), zones.end(), zone) != zones.end() &&
       !inputs.failing_zones.contains(zone)) {
     plan.create[0].zone = zone;
   } else {

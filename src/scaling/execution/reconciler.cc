@@ -113,7 +113,8 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
     }
     if (!due) return settled;
     NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
-    CarryOut(context, &tasks, &pass);
+    // One that gets no answer delays the others for no longer (rule L1).
+    CarryOut(context.WithTimeout(began + kRollBacksTimeout - now), &tasks, &pass);
     NH_RETURN_IF_ERROR(context.Check());
     NH_RETURN_IF_ERROR(context.Sleep(pass.effects > 0 ? kPause : kFirstWait));
   }
@@ -126,7 +127,9 @@ const Decisions& Reconciler::Take(PoolSnapshot observed) {
   for (const auto& [view, step] : decisions.all()) {
     if (step.is_held) held.insert(view->vm->uid);
   }
-  deps_.memory.RecordAwaiting(now, AwaitingReplacement(decisions), held);
+  if (decisions.snapshot().observation().nomad.ok()) {
+    deps_.memory.RecordAwaiting(now, AwaitingReplacement(decisions), held);
+  }
   gone_.Observe(decisions, now);
   return decisions;
 }
@@ -430,6 +433,10 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
       if (const char* why = ReasonRemovalWaits(); why != nullptr) {
         return base::Unavailable(std::string(why) + ": nothing is removed");
       }
+      if (const auto next = NextRetry(now); next.has_value()) {
+        NH_RETURN_IF_ERROR(context.Sleep(*next - now));
+        continue;
+      }
       CloseAction(last_->snapshot());
       return WaitingForAttempts();
     }
@@ -451,7 +458,9 @@ absl::Status Reconciler::AwaitWork(const runtime::Context& context,
     const bool only_waits = TasksOf(decisions, observed, &pass).empty() &&
                             decisions.snapshot().observation().nomad.ok() &&
                             IsInProgress(observed) && !gone_.IsCleanUpInProgress(observed);
-    if (!only_waits || may_end(decisions.snapshot())) return absl::OkStatus();
+    if (only_waits && !may_end(decisions.snapshot())) continue;
+    next_wait_ = {};  // the work that it has found begins at once
+    return absl::OkStatus();
   }
 }
 
@@ -460,6 +469,17 @@ const char* Reconciler::ReasonRemovalWaits() const {
     if (IsRemoval(entry.step.kind)) return ReasonToWait(last_->snapshot(), entry.step.kind);
   }
   return nullptr;
+}
+
+std::optional<base::MonoTime> Reconciler::NextRetry(base::MonoTime now) const {
+  std::optional<base::MonoTime> first;
+  for (const Decisions::Entry& entry : last_->all()) {
+    if (!IsAct(entry.step.kind)) continue;
+    const auto next = deps_.backlog.retries.RetryOf(KeyOfStep(entry));
+    if (!next.has_value() || *next <= now || *next - now > kMaxWait) continue;
+    if (!first.has_value() || *next < *first) first = next;
+  }
+  return first;
 }
 
 // Says why a due step was not tried in the last pass; OK if all were tried.

@@ -99,6 +99,8 @@ class Reconciler {
   absl::StatusOr<Pass> RunPass(const runtime::Context& context);
   bool IsInProgress(base::MonoTime now) const;
   bool IsRemovalTriedAgain(base::MonoTime now) const;
+  // When a step is tried again whose last attempt conflicted or failed, if it is soon (rule L2).
+  std::optional<base::MonoTime> NextRetry(base::MonoTime now) const;
   absl::Status WaitingForAttempts() const;
   absl::Status Wait(const runtime::Context& context, const Pass& pass);
   void LogDecision(const Step& step, const VmView& view);

@@ -26,6 +26,14 @@ constexpr base::Duration kMaxRetryOfRead = std::chrono::minutes(1);
 
 }  // namespace
 
+void ObserverMemory::OfVm::Pause(base::Duration passed) {
+  if (unhealthy.has_value()) unhealthy->since += passed;
+  if (drain_known.has_value()) drain_known->since += passed;
+  if (drained.has_value()) drained->since += passed;
+  if (awaiting_since.has_value()) *awaiting_since += passed;
+  if (held_since.has_value()) *held_since += passed;
+}
+
 void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, bool seeds,
                                        OfVm* known, VmView* view) {
   const harvester::VirtualMachine& vm = view->vm;
@@ -206,6 +214,7 @@ void ObserverMemory::Apply(base::MonoTime now, Observation* observation) {
   pending_reasons_.ApplyPods(observation);
   base::MutexLock lock(mutex_);
   const bool is_first = !last_now_.has_value();
+  const base::Duration passed = is_first ? base::Duration::zero() : now - last_now_->second;
   CorrectNow(now, observation);
   observation->harvester = harvester_.value_or("");
   observation->own_node_id = own_node_;
@@ -234,8 +243,12 @@ void ObserverMemory::Apply(base::MonoTime now, Observation* observation) {
     if (node != nullptr && nodepool::IsSilent(*node)) {
       view.node_down_for = For(&down_since_[node->id], *node, now);
     }
-    ApplyDrain(now, node, &known, &view);
-    ApplyUnhealthy(now, *observation, &known, &view);
+    if (observation->nomad.ok()) {
+      ApplyDrain(now, node, &known, &view);
+      ApplyUnhealthy(now, *observation, &known, &view);
+    } else {
+      known.Pause(passed);
+    }
     if (known.awaiting_since.has_value()) view.awaited_for = now - *known.awaiting_since;
     if (known.held_since.has_value()) view.held_for = now - *known.held_since;
     view.stays_unrecorded = known.stays;

@@ -144,8 +144,9 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.node = seen.node();
   facts.joined = harvester::HasJoined(view.vm);
   facts.was_ready = harvester::WasReady(view.vm);
-  facts.is_protected = view.vm->protect.HoldsAt(snapshot.earlier_now()) ||
-                       (facts.node != nullptr && nodepool::IsProtected(*facts.node));
+  const base::WallTime now = snapshot.earlier_now();
+  facts.is_protected = view.vm->protect.HoldsAt(now) ||
+                       (facts.node != nullptr && nodepool::IsProtected(*facts.node, now));
   facts.marked = view.vm->has_mark;
   facts.nomad = observation.nomad;
   // A marked VM that never joined is deleted because it has no node, which is uncertain while a

@@ -36,7 +36,7 @@ void CloseAction(harvester::LeaseAction* action, const PoolSnapshot& last,
     const VmView* view = last.seen->FindVm(name);
     if (view == nullptr || !view->vm->has_mark) return true;
     // Only the VM's own Nomad knows whether its node is ready.
-    if (IsOtherNomad(view->vm, last.observation())) return false;
+    if (!last.observation().nomad.ok() || IsOtherNomad(view->vm, last.observation())) return false;
     const nomad::Node* node = LinkedNode(*view, last);
     return node == nullptr || node->status != nomad::NodeStatus::kReady;
   });

@@ -135,6 +135,13 @@ absl::Status Retries::LastOf(const Key& key) const {
   return trouble == nullptr ? absl::OkStatus() : trouble->last;
 }
 
+std::optional<base::MonoTime> Retries::RetryOf(const Key& key) const {
+  const Trouble* trouble = Find(key);
+  const bool may_pass =
+      trouble != nullptr && !trouble->last.ok() && EffectOf(trouble->last).verdict != Verdict::kRefused;
+  return may_pass ? std::optional(trouble->next) : std::nullopt;
+}
+
 std::optional<base::MonoTime> Retries::NextAttempt(base::MonoTime after) const {
   std::optional<base::MonoTime> next;
   for (const auto& [key, trouble] : troubles_) {

@@ -96,6 +96,8 @@ class Retries {
   base::Duration FailingFor(const Key& key, base::MonoTime now) const;
   // The last error; OK if there is no trouble.
   absl::Status LastOf(const Key& key) const;
+  // When it may be tried again; unset: at once, or its last attempt was refused.
+  std::optional<base::MonoTime> RetryOf(const Key& key) const;
   // The earliest attempt due later than `after`, the time at which everything due was tried.
   // Ignores work that was due but skipped (rule L2).
   std::optional<base::MonoTime> NextAttempt(base::MonoTime after) const;

@@ -501,7 +501,8 @@ constexpr auto kTable = std::to_array<Rule>({
      "any", "record that it stays",
      [](const Facts& f) {
        const bool goes = f.unhealthy && !f.is_protected && !f.removal_blocked.has_value();
-       return !f.marked && SuccessorIsDue(f) && !goes && WhyItStays(f).has_value();
+       return !f.marked && f.view->unread_node.empty() && SuccessorIsDue(f) && !goes &&
+              WhyItStays(f).has_value();
      },
      [](const Facts& f) {
        return MakeStep(StepKind::kKeepReplaced,
@@ -602,10 +603,11 @@ constexpr auto kTable = std::to_array<Rule>({
                    f.node);
      }},
     {Row::kUnmarkedNotNeeded, "unmarked-not-needed",
-     "no mark; Halted until the VM is gone that it replaces, which stays; not protected", "none",
+     "no mark; Halted until the VM is gone that it replaces, which stays; not protected, no dry run",
+     "none",
      "name it on the Lease, then mark it",
      [](const Facts& f) {
-       return !f.marked && f.waits_to_start && !f.is_protected && IsNotNeeded(f);
+       return !f.marked && f.waits_to_start && !f.is_protected && !f.dry_run && IsNotNeeded(f);
      },
      [](const Facts& f) {
        return MakeStep(StepKind::kMarkReplaced,
@@ -629,11 +631,10 @@ constexpr auto kTable = std::to_array<Rule>({
      [](const Facts& f) { return !f.marked && f.waits_to_start; },
      [](const Facts& f) {
        const std::string& old = f.view->vm->replaces->vm;
-       return IsNotNeeded(f) ? Report("VM " + old +
-                                      " stays, whose place it was to take, "
-                                      "and it is protected: delete one of "
-                                      "them")
-                             : Wait("it starts once VM " + old + " is gone");
+       if (!IsNotNeeded(f)) return Wait("it starts once VM " + old + " is gone");
+       return Report("VM " + old + " stays, whose place it was to take, and " +
+                     (f.is_protected ? "it is protected: delete one of them"
+                                     : "the policy is in dry run"));
      }},
     {Row::kUnmarkedReplaced, "unmarked-replaced",
      "no mark; a VM that replaces it waits for its end, or has a node that is ready and eligible; "

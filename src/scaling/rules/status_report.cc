@@ -268,10 +268,13 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   }
   if (vm.has_mark) return VmState::kDraining;
   if (IsBroken(view, snapshot)) return VmState::kBroken;
-  const bool is_pending = IsPendingReplacement(view, snapshot) || harvester::WaitsToStart(vm);
-  if (is_pending && !WasReadyInPending(view, snapshot)) return VmState::kReplacement;
+  const bool waits = WaitsToBeReady(view, snapshot);
+  // Nobody waits for one that takes another's place, even if it counts already (rule R3).
+  const bool takes_place = IsPendingReplacement(view, snapshot) || harvester::WaitsToStart(vm) ||
+                           (waits && vm.replaces.has_value());
+  if (takes_place && !WasReadyInPending(view, snapshot)) return VmState::kReplacement;
   const bool joined = harvester::HasJoined(vm);
-  if (WaitsToBeReady(view, snapshot)) return joined ? VmState::kRegistered : VmState::kPending;
+  if (waits) return joined ? VmState::kRegistered : VmState::kPending;
   if (!joined && !IsNodeReady(view, snapshot)) return VmState::kCreated;
   if (harvester::IsInMaintenance(vm)) return VmState::kMaintenance;
   if (harvester::IsStopped(vm)) return VmState::kStopped;

@@ -83,7 +83,9 @@ std::optional<std::string> ObjectionToRemoval(const VmView& view, const Node* no
   if (node == nullptr && !view.unread_node.empty()) return view.unread_node;
   if (node == nullptr) return ObjectionWithoutNode(view, snapshot);
   // A listed node has meta only if it was read in full before, which happens before its mark (L5).
-  if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
+  if (nodepool::IsProtected(*node, snapshot.earlier_now())) {
+    return "protected by its node's meta harvester_protect";
+  }
   const std::string& own_node_id = snapshot.observation().own_node_id;
   if (!own_node_id.empty() && node->id == own_node_id) {
     return "the autoscaler itself runs on its node";
