@@ -4,12 +4,14 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <fcntl.h>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <poll.h>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -22,11 +24,11 @@ namespace nomad_harvester::log {
 namespace {
 
 // How long a full non-blocking pipe may delay the program before the line is dropped.
-constexpr std::chrono::milliseconds kWriteTimeout{500};
+constexpr std::chrono::milliseconds kWriteTimeout = std::chrono::seconds(2);
 
-bool WaitUntilWritable(int fd) {
+bool WaitUntilWritable(int fd, std::chrono::milliseconds patience) {
   pollfd poll_fd{.fd = fd, .events = POLLOUT, .revents = 0};
-  return poll(&poll_fd, 1, static_cast<int>(kWriteTimeout.count())) == 1;
+  return poll(&poll_fd, 1, static_cast<int>(patience.count())) == 1;
 }
 
 // Each line with its newline is one write(2), so that lines of several writers do not mix. If the
@@ -49,14 +51,17 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
   void Write(std::string_view bytes) {
     const std::size_t total = bytes.size();
     // EPIPE and similar errors end it: there is nowhere to report them.
-    while (base::WriteAll(fd_, &bytes) == EAGAIN && WaitUntilWritable(fd_)) {
+    while (base::WriteAll(fd_, &bytes) == EAGAIN && WaitUntilWritable(fd_, patience_)) {
     }
+    // A reader that has stopped delays one line, and not each.
+    patience_ = bytes.empty() ? kWriteTimeout : std::chrono::milliseconds::zero();
     // If nothing was written, the end of the file is unchanged.
     if (bytes.size() < total) torn_ = !bytes.empty();
   }
 
   const int fd_;
   bool torn_ = false;  // the last line ended before its newline
+  std::chrono::milliseconds patience_ = kWriteTimeout;
 };
 
 // Formats in the caller's thread and passes the line to spdlog's sink.
@@ -82,6 +87,11 @@ class SpdlogSink final : public Sink {
 }  // namespace
 
 std::shared_ptr<Sink> MakeHclogSink(std::string module) {
+  // The host's end of a pipe may stop reading: no call may wait for it.
+  struct stat info {};
+  if (fstat(STDERR_FILENO, &info) == 0 && S_ISFIFO(info.st_mode)) {
+    fcntl(STDERR_FILENO, F_SETFL, fcntl(STDERR_FILENO, F_GETFL) | O_NONBLOCK);
+  }
   return MakeHclogSinkOn(STDERR_FILENO, std::move(module));
 }
 

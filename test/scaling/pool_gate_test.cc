@@ -151,6 +151,17 @@ TEST_F(PoolGateTest, a_guard_can_be_cancelled_by_itself_and_through_the_gate) {
   EXPECT_EQ(resumption->context().cancel_reason(), CancelReason::kLeaseLost);
 }
 
+TEST_F(PoolGateTest, S5_a_resumption_can_be_ended_and_a_scale_goes_on) {
+  Guard resumption = gate_.EnterForResumption(context_);
+  gate_.CancelResumption();
+  EXPECT_EQ(resumption->context().cancel_reason(), CancelReason::kTakenOver);
+  resumption.reset();
+  const auto scale = gate_.EnterForScale(context_);
+  ASSERT_THAT(scale, IsOk());
+  gate_.CancelResumption();
+  EXPECT_EQ((*scale)->context().cancel_reason(), CancelReason::kNone);
+}
+
 TEST_F(PoolGateTest, P1_waiting_until_idle_ends_with_the_last_guard) {
   Guard resumption = gate_.EnterForResumption(context_);
   auto idle = std::async(std::launch::async, [&] { return gate_.WaitUntilIdle(context_); });

@@ -116,6 +116,19 @@ TEST_F(ReconcilerTest, C14_a_roll_back_that_is_accepted_in_vain_is_left_out) {
   EXPECT_TRUE(settled->left_out.contains("web-a"));
 }
 
+TEST_F(ReconcilerTest, L2_a_roll_back_that_the_next_scale_undoes_had_its_effect) {
+  AddVm("web-a");
+  HoldLease();
+  for (int i = 0; i < 3; ++i) {
+    Mark("web-a");
+    auto settled = Reconciler(Deps(), policy_).FinishRollBacks(context());
+    ASSERT_THAT(settled, IsOk());
+    EXPECT_THAT(settled->left_out, IsEmpty());
+    EXPECT_FALSE(IsMarked("web-a"));
+  }
+  EXPECT_EQ(Logged(kRefusedStep), 0U);
+}
+
 TEST_F(ReconcilerTest, C2_nothing_is_settled_without_nomad_or_by_a_call_that_ends) {
   AddVm("web-a");
   HoldLease();

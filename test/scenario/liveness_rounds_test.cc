@@ -3,6 +3,7 @@
 // What troubles leave behind: rounds of the background, pauses that begin and end in the middle,
 // names and drains whose answers were lost.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,31 @@ TEST(Pause, L10_a_new_configuration_does_not_forget_it) {
   h.process().Configure();
   h.Tick(minutes(2));
   EXPECT_FALSE(h.Status()->ready) << h.log->Text();
+}
+
+// --- Policies and configurations that change while the background is at work.
+
+TEST(Policy, S5_C13_a_dry_run_that_begins_while_a_drain_lasts_counts_for_what_runs) {
+  for (const bool changes : {false, true}) {
+    Harness h;
+    h.policy["replace_unhealthy_after"] = "5m";
+    ASSERT_TRUE(h.Scale(3).ok());
+    h.RunJob(3);
+    h.HangDrains();
+    ASSERT_TRUE(h.Accept(2).ok());
+    std::string dead;
+    h.clock.After(seconds(30), [&] {
+      if (changes) h.policy["dry-run"] = "true";
+      EXPECT_TRUE(h.Status().ok());
+      for (const json& vm : h.Vms()) {
+        if (!IsMarked(vm)) dead = NameOf(vm);
+      }
+      ASSERT_TRUE(h.cluster.StopVm(dead));
+    });
+    h.Tick(minutes(14));
+    const std::vector<std::string> vms = h.VmNames();
+    EXPECT_EQ(std::count(vms.begin(), vms.end(), dead), changes ? 1 : 0) << h.Transcript();
+  }
 }
 
 // --- Refusals, and answers that are lost.

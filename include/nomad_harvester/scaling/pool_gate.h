@@ -17,7 +17,7 @@ namespace nomad_harvester::scaling {
 class PoolGate {
  public:
   // Permission to act, released by the destructor. Its context is cancelled when a Scale takes
-  // over, or by Cancel.
+  // over, or by Cancel and CancelResumption.
   class Guard {
    public:
     Guard(PoolGate& gate, const runtime::Context& parent) : gate_(gate), source_(parent) {}
@@ -46,6 +46,8 @@ class PoolGate {
   bool ScaleIsOpen() const;
   bool Busy() const;
   void Cancel(runtime::CancelReason reason);
+  // Cancels a running resumption as a Scale would, without waiting for its end.
+  void CancelResumption();
   // Waits until no guard exists; false if the context ended first.
   bool WaitUntilIdle(const runtime::Context& context);
 

@@ -21,9 +21,9 @@ void RecordPolicy(const PoolDependencies& deps, const std::string& policy_id, ba
   const bool changes = last.has_value() && last->id != policy_id;
   if (changes && last->before == policy_id && IsWithin(last->at, kTwoPolicies, now)) {
     deps.logger.Warn("Another policy has scaled this pool, too: give each pool one policy",
-                      {{"other_policy_id", last->id},
-                       {"scaled_at", base::FormatRfc3339(last->at)},
-                       {"action_id", deps.call}});
+                     {{"other_policy_id", last->id},
+                      {"scaled_at", base::FormatRfc3339(last->at)},
+                      {"action_id", deps.call}});
   }
   harvester::PolicyRecord policy{.id = policy_id, .at = now};
   if (last.has_value()) {

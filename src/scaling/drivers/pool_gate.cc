@@ -69,6 +69,11 @@ void PoolGate::Cancel(runtime::CancelReason reason) {
   if (guard_ != nullptr) guard_->Cancel(reason);
 }
 
+void PoolGate::CancelResumption() {
+  base::MutexLock lock(mutex_);
+  if (user_ == User::kResumption) guard_->Cancel(runtime::CancelReason::kTakenOver);
+}
+
 bool PoolGate::WaitUntilIdle(const runtime::Context& context) {
   base::MutexLock lock(mutex_);
   return WaitForNobody(context);

@@ -138,9 +138,9 @@ void Preflight::WarnOfCreations() {
 absl::Status Preflight::CheckCreations(const runtime::Context& context,
                                        const PoolSnapshot& snapshot, CreationSources sources,
                                        absl::StatusOr<std::string> keys) {
-  NH_ASSIGN_OR_RETURN(creation_,
-                      PlanCreation(deps_, policy_, sources, snapshot.observation().nomad_index,
-                                   terms_.policy_id));
+  NH_ASSIGN_OR_RETURN(
+      creation_,
+      PlanCreation(deps_, policy_, sources, snapshot.observation().nomad_index, terms_.policy_id));
   quotas_ = std::move(sources.quotas);
   if (snapshot.observation().nomad_cluster.ok()) {
     // The keys in the Observation may be outdated if Nomad was rebuilt.
@@ -282,8 +282,7 @@ absl::Status Preflight::Run(const runtime::Context& context, const PoolSnapshot&
   if (!plan.create.empty()) {
     runtime::CallAtOnce(
         context, deps_.executor,
-        {[&] { ReadRules(context); },
-         [&] { sources = ReadSources(context, deps_, policy_); },
+        {[&] { ReadRules(context); }, [&] { sources = ReadSources(context, deps_, policy_); },
          [&] { keys = deps_.nodes.ReadCluster(context); }});
     NH_RETURN_IF_ERROR(context.Check());
   }

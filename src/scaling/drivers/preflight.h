@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks that can refuse an action before its first effect (rule C2). Private to module scaling.
+// The checks that can refuse an action before its first effect (rule C2). Private to module
+// scaling.
 #ifndef NOMAD_HARVESTER_SCALING_PREFLIGHT_H_
 #define NOMAD_HARVESTER_SCALING_PREFLIGHT_H_
 

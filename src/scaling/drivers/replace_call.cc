@@ -22,8 +22,8 @@ constexpr base::Duration kReplacementLimit = std::chrono::seconds(10);
 
 ReplaceCall::ReplaceCall(const PoolDependencies& deps, const config::PoolPolicy& policy,
                          const PoolSnapshot& snapshot, const Replaceable& old)
-    : deps_(ForAction(
-          deps, "replacement of VM " + old.vm->vm->name + ": " + Describe(old.reason), "")),
+    : deps_(ForAction(deps, "replacement of VM " + old.vm->vm->name + ": " + Describe(old.reason),
+                      "")),
       policy_(policy),
       snapshot_(snapshot),
       old_(old),
@@ -34,7 +34,8 @@ ReplaceCall::ReplaceCall(const PoolDependencies& deps, const config::PoolPolicy&
 absl::Status ReplaceCall::CheckOld(const runtime::Context& context) const {
   const nomad::Node* listed = LinkedNode(*old_.vm, snapshot_);
   if (listed == nullptr) {
-    return old_.is_unhealthy() ? absl::OkStatus() : base::FailedPrecondition("it has no Nomad node");
+    return old_.is_unhealthy() ? absl::OkStatus()
+                               : base::FailedPrecondition("it has no Nomad node");
   }
   NH_ASSIGN_OR_RETURN(const auto node, deps_.nodes.GetNode(context, deps_.nomad(), listed->id));
   if (old_.is_unhealthy()) {

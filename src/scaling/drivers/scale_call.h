@@ -106,7 +106,7 @@ class ScaleCall {
   ScaleResult result_;
   Reconciler reconciler_;
   PlanInputs inputs_;
-  std::optional<Preflight> preflight_;      // of the present plan; always set
+  std::optional<Preflight> preflight_;       // of the present plan; always set
   absl::StatusOr<nomad::ReadJob> read_job_;  // read for a removal
   bool allocations_incomplete_ = false;
   bool moves_work_ = false;      // with scale_in_fit = "report": a victim may have work

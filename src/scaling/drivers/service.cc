@@ -198,12 +198,14 @@ absl::Status Service::Configure(const StringMap& values) {
     base::MutexLock lock(mutex_);
     session_ = std::move(session);
   }
-  // The new session has read no Lease yet, so it does not know whether a pool is paused.
+  // What runs has the old session. The new one has read no Lease yet, so it does not know whether a
+  // pool is paused.
   for (const std::shared_ptr<Pool>& pool : pools_.All()) {
-    base::MutexLock lock(pool->mutex);
-    pool->state.inspected = false;
-    pool->state.refused_scale_in.reset();
-    pool->state.rounds.Finished();
+    {
+      const base::MutexLock lock(pool->mutex);
+      pool->state.refused_scale_in.reset();
+    }
+    pool->BeginAnew();
   }
   return absl::OkStatus();
 }
@@ -428,7 +430,7 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   if (!parsed.ok()) CountError(Metrics().get(), error_class::kPolicy);
   NH_ASSIGN_OR_RETURN(const SharedPolicy policy, std::move(parsed));
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
-  const std::shared_ptr<Pool> pool = pools_.Find(policy);
+  const std::shared_ptr<Pool> pool = pools_.Find(policy, values);
   {
     base::MutexLock lock(pool->mutex);
     pool->state.asks.Add(options_.clock->Now());
@@ -533,7 +535,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   request->pool = {.ns = policy->ns, .pool = policy->pool};
   NH_RETURN_IF_ERROR(meta);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
-  const std::shared_ptr<Pool> pool = pools_.Find(policy);
+  const std::shared_ptr<Pool> pool = pools_.Find(policy, values);
   WarnOfFiles(*pool, *policy);
   request->dry_run = meta->dry_run || policy->dry_run || action.count == -1;
   if (request->dry_run) {

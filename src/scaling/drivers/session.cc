@@ -2,6 +2,7 @@
 #include "drivers/session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
@@ -29,12 +30,26 @@ std::shared_ptr<Pool> Pools::Find(const PoolKey& key) {
   return pool;
 }
 
-std::shared_ptr<Pool> Pools::Find(const SharedPolicy& policy) {
+void Pool::BeginAnew() {
+  {
+    const base::MutexLock lock(mutex);
+    state.inspected = false;
+    state.rounds.Finished();
+  }
+  gate.CancelResumption();
+}
+
+std::shared_ptr<Pool> Pools::Find(const SharedPolicy& policy, const StringMap& values) {
   std::shared_ptr<Pool> pool = Find(PoolKey{.ns = policy->ns, .pool = policy->pool});
   WarnOnce(*pool, policy->warnings);
-  base::MutexLock lock(pool->mutex);
-  pool->state.policy = policy;
-  pool->state.asked_at = options_.clock->Now();
+  bool changes = false;
+  {
+    const base::MutexLock lock(pool->mutex);
+    pool->state.policy = policy;
+    pool->state.asked_at = options_.clock->Now();
+    changes = std::exchange(pool->state.policy_values, values) != values;
+  }
+  if (changes) pool->BeginAnew();
   return pool;
 }
 

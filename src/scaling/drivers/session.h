@@ -86,6 +86,7 @@ class Asks {
 // State shared by a pool's calls and its background work.
 struct PoolState {
   SharedPolicy policy;
+  StringMap policy_values;    // of `policy`, as the agent sent them
   base::MonoTime asked_at{};  // the last Status or Scale
   KnownTemplate new_vms;
   Asks asks;
@@ -129,6 +130,8 @@ struct Pool {
 
   // Copies into the state what Status reads of the work. Called inside the gate after a run.
   void Publish(const PoolLease& lease);
+  // Ends the background's run, which has an old policy or session; the next Status begins another.
+  void BeginAnew();
 };
 
 inline log::Logger PoolLogger(const ServiceOptions& options, const Pool& pool) {
@@ -141,9 +144,9 @@ class Pools {
   explicit Pools(const ServiceOptions& options) : options_(options) {}
 
   std::shared_ptr<Pool> Find(const PoolKey& key);
-  // Returns the pool of a policy, and makes it the policy for the pool's background work. Logs its
-  // warnings once.
-  std::shared_ptr<Pool> Find(const SharedPolicy& policy);
+  // Returns the pool of a policy, and makes it the policy for the pool's background work, also of
+  // what runs. Logs its warnings once. `values`: of which the policy was parsed.
+  std::shared_ptr<Pool> Find(const SharedPolicy& policy, const StringMap& values);
   std::vector<std::shared_ptr<Pool>> All() const;
   void WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const;
   log::Logger LoggerOf(const Pool& pool) const { return PoolLogger(options_, pool); }

@@ -111,6 +111,7 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
       due = true;
       if (PassTask task(entry); MayRun(&task, now, &pass)) tasks.push_back(std::move(task));
     }
+    deps_.backlog.retries.ConfirmAccepted(observed_at_, /*of_sweep=*/false);
     if (!due) return settled;
     NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
     // One that gets no answer delays the others for no longer (rule L1).
@@ -420,6 +421,7 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
       }
     }
     if (!pass.ok()) {
+      next_wait_ = {};  // a proxy may answer everything but blocking queries
       NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
       continue;
     }

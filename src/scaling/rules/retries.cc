@@ -137,8 +137,8 @@ absl::Status Retries::LastOf(const Key& key) const {
 
 std::optional<base::MonoTime> Retries::RetryOf(const Key& key) const {
   const Trouble* trouble = Find(key);
-  const bool may_pass =
-      trouble != nullptr && !trouble->last.ok() && EffectOf(trouble->last).verdict != Verdict::kRefused;
+  const bool may_pass = trouble != nullptr && !trouble->last.ok() &&
+                        EffectOf(trouble->last).verdict != Verdict::kRefused;
   return may_pass ? std::optional(trouble->next) : std::nullopt;
 }
 
