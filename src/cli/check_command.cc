@@ -22,11 +22,13 @@
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/policy/strategies.h"
 #include "nomad_harvester/scaling/check.h"
+#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/strings/str_join.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
+#include "pool_status.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -326,6 +328,37 @@ std::vector<CheckResult> ResultsOfSharedPools(const Settings& settings) {
   return results;
 }
 
+// What refuses a Scale of the pool now, or keeps the agent from calling it. What cannot be read,
+// and a pause, have lines of their own.
+std::vector<CheckResult> ResultsOfState(const CommandRun& run, const runtime::Context& context) {
+  const auto seen = run.maintenance.Inspect(context, *run.settings.policy, /*defines_vms=*/false);
+  if (!seen.ok() || !CheckNomad(seen->snapshot).ok()) return {};
+  std::vector<CheckResult> results;
+  const auto add = [&](const std::string& text, const std::string& cure) {
+    results.push_back(
+        {"pool.state", "pool " + KeyOf(run).ToString(), CheckOutcome::kWarn, text, cure});
+  };
+  const scaling::LeaseView& lease = seen->lease;
+  const base::WallTime now = seen->snapshot.now();
+  if (!seen->report.status.ready && !lease.record.paused.HoldsAt(now)) {
+    add("it is not ready, so that the agent does not scale it: " + seen->report.reason,
+        "nomad-harvester status shows its VMs, and what each waits for");
+  }
+  if (const absl::Status grows = CheckGrowth(seen->snapshot); !grows.ok()) {
+    add("a growth would be refused: " + base::Message(grows), "");
+  }
+  for (const auto& [cause, entry] : lease.record.back_off) {
+    if (now >= entry.retry_at) continue;
+    add(BackOffText(cause, entry, now),
+        "nomad-harvester status shows the last error; mend its cause");
+  }
+  if (lease.live) {
+    add(lease.holder + " holds its Lease, and is alive: no other process can scale it meanwhile",
+        "wait until that has ended, unless it is the agent's plugin");
+  }
+  return results;
+}
+
 // The work has room if a scale-in takes the nodes that the count leaves out: the idle ones.
 std::vector<CheckResult> ResultsOfSelector(const Settings& settings) {
   const auto& queries = settings.files.queries;
@@ -386,7 +419,14 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   const auto add = [&](std::vector<CheckResult> more) {
     std::move(more.begin(), more.end(), std::back_inserter(results));
   };
-  add(run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy));
+  const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
+  const std::vector<CheckResult> of_systems = run.maintenance.Check(limited, *settings.policy);
+  add(of_systems);
+  // What a system does not answer would be waited for once more.
+  const bool can_be_read = std::none_of(
+      of_systems.begin(), of_systems.end(),
+      [](const CheckResult& result) { return result.outcome == CheckOutcome::kSkipped; });
+  if (can_be_read) add(ResultsOfState(run, limited));
   for (const std::string& unknown : settings.files.unknown) {
     results.push_back({"files.agent", "the agent's files", CheckOutcome::kFail, unknown,
                        "correct it, unless the agent is newer and knows it"});

@@ -281,13 +281,21 @@ using Refused = std::tuple<simulator::System, std::string, std::string, int>;
 TEST(CheckCommand, fails_for_each_read_that_is_refused_though_the_right_is_granted) {
   using enum simulator::System;
   // What a healthy pool need not have, or what another read proves.
-  const std::set<Refused> may_fail = {
-      {kHarvester, "get", "namespaces", 403}, {kHarvester, "get", "namespaces", 404},
-      {kHarvester, "get", "namespaces", 500}, {kHarvester, "get", "settings", 403},
-      {kHarvester, "list", "pods", 403},      {kHarvester, "list", "pods", 404},
-      {kHarvester, "list", "pods", 500},      {kNomad, "get", "jwks.json", 403},
-      {kNomad, "get", "jwks.json", 404},      {kNomad, "get", "agent", 403},
-      {kNomad, "get", "node-pool", 403},      {kNomad, "get", "node-pool", 404}};
+  const std::set<Refused> may_fail = {{kHarvester, "get", "namespaces", 403},
+                                      {kHarvester, "get", "namespaces", 404},
+                                      {kHarvester, "get", "namespaces", 500},
+                                      {kHarvester, "get", "settings", 403},
+                                      {kHarvester, "list", "pods", 403},
+                                      {kHarvester, "list", "pods", 404},
+                                      {kHarvester, "list", "pods", 500},
+                                      {kHarvester, "list", "virtualmachineinstances", 403},
+                                      {kHarvester, "list", "virtualmachineinstances", 404},
+                                      {kHarvester, "list", "virtualmachineinstances", 500},
+                                      {kNomad, "get", "jwks.json", 403},
+                                      {kNomad, "get", "jwks.json", 404},
+                                      {kNomad, "get", "agent", 403},
+                                      {kNomad, "get", "node-pool", 403},
+                                      {kNomad, "get", "node-pool", 404}};
   const Values policy = {{"data_disks", "1Gi@harvester-longhorn"},
                          {"priority_class", "system-node-critical"},
                          {"node_pool", "default"}};
