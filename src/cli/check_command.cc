@@ -442,6 +442,11 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
          CheckOutcome::kWarn, "is not enabled: the agent does not scale its pool",
          "enabled = true, and restart the agent"});
   }
+  if (settings.files.limits.has_value() && settings.files.limits->max == 0) {
+    results.push_back({"policy.max", settings.files.limits->policy, CheckOutcome::kWarn,
+                       "max = 0: the agent removes every VM of its pool, and makes none",
+                       "set max to the most VMs that the pool may have"});
+  }
   for (const UnreadPolicy& other : run.unread) {
     // The text begins with the place.
     results.push_back(

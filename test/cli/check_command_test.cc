@@ -924,6 +924,15 @@ TEST(CheckCommand, looks_for_the_plugin_where_the_agents_file_says_it_is) {
                              "agent's user, where the agent runs\n");
 }
 
+TEST(CheckCommand, warns_of_a_policy_whose_pool_can_have_no_vm) {
+  FileSettings files;
+  files.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 0, .max = 0};
+  CheckedPool world({}, NewestNomad(), files);
+  EXPECT_THAT(world.Lines("warn"),
+              Contains(StartsWith("policy.max policy \"web\" (web.hcl:1:1): max = 0: the agent "
+                                  "removes every VM of its pool")));
+}
+
 TEST(CheckCommand, fails_for_a_policy_that_the_agent_does_not_take) {
   FileSettings files{.refusals = {"policy.hcl:4:3: min, 5, is greater than max, 3"}};
   CheckedPool world({}, NewestNomad(), files);
