@@ -17,6 +17,7 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/text.h"
+#include "nomad_harvester/config/option_table.h"
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/demand/query.h"
 #include "nomad_harvester/nodepool/identity.h"
@@ -359,6 +360,29 @@ std::vector<CheckResult> ResultsOfState(const CommandRun& run, const runtime::Co
   return results;
 }
 
+// The agent's working directory is not this one.
+std::vector<CheckResult> ResultsOfRelativePaths(const Settings& settings) {
+  std::vector<CheckResult> results;
+  const auto look = [&](std::string_view key, const std::string& path, const std::string& where) {
+    if (path.empty() || path.starts_with('/')) return;
+    results.push_back({"files.relative", std::string(key) + " (" + where + ")", CheckOutcome::kWarn,
+                       path + " is relative: the agent looks for it below its working directory",
+                       "write the whole path, as the agent sees it"});
+  };
+  look("plugin_dir", settings.files.plugin_dir.path, settings.files.plugin_dir.where);
+  for (const config::Option& option : config::OptionTable()) {
+    const std::string key(option.key);
+    const bool of_plugin = option.section == config::Section::kPlugin;
+    const config::StringMap& block = of_plugin ? settings.plugin_block : settings.policy_block;
+    const auto value = block.find(key);
+    const auto origin = settings.origins.find(key);
+    const bool is_path = option.type == config::OptionType::kPath;
+    if (!is_path || value == block.end() || origin == settings.origins.end()) continue;
+    look(key, value->second, origin->second);
+  }
+  return results;
+}
+
 // The work has room if a scale-in takes the nodes that the count leaves out: the idle ones.
 std::vector<CheckResult> ResultsOfSelector(const Settings& settings) {
   const auto& queries = settings.files.queries;
@@ -415,10 +439,20 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   }
   if (const PluginDirectory& dir = settings.files.plugin_dir; !dir.path.empty()) {
     results.push_back(ResultOf(dir));
+  } else if (!dir.where.empty()) {
+    results.push_back(
+        {"files.plugin_dir", "the agent's files", CheckOutcome::kWarn,
+         dir.where + " has no plugin_dir: the agent looks for the plugin in ./plugins",
+         "set plugin_dir, unless the agent has the option -plugin-dir"});
+  }
+  if (const std::string& doubt = settings.files.policy_dir_doubt; !doubt.empty()) {
+    results.push_back({"files.policy_dir", "the agent's files", CheckOutcome::kWarn, doubt,
+                       "set dir in the block policy, unless the agent has the option -policy-dir"});
   }
   const auto add = [&](std::vector<CheckResult> more) {
     std::move(more.begin(), more.end(), std::back_inserter(results));
   };
+  add(ResultsOfRelativePaths(settings));
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
   const std::vector<CheckResult> of_systems = run.maintenance.Check(limited, *settings.policy);
   add(of_systems);

@@ -924,6 +924,34 @@ TEST(CheckCommand, looks_for_the_plugin_where_the_agents_file_says_it_is) {
                              "agent's user, where the agent runs\n");
 }
 
+TEST(CheckCommand, warns_of_what_the_agent_may_look_for_elsewhere) {
+  FileSettings files{.plugin_dir = {.where = "agent.hcl"},
+                     .policy_dir_doubt = "agent.hcl has no policy.dir"};
+  const auto warned = [&] { return CheckedPool({}, NewestNomad(), files).Lines("warn"); };
+  EXPECT_THAT(warned(),
+              ElementsAre(StartsWith("files.plugin_dir the agent's files: agent.hcl has no "
+                                     "plugin_dir: the agent looks for the plugin in ./plugins"),
+                          StartsWith("files.policy_dir the agent's files: agent.hcl has no "
+                                     "policy.dir -> set dir in the block policy")));
+  files.plugin_dir = {.path = "plugins", .where = "agent.hcl:6:1"};
+  EXPECT_THAT(warned(), Contains(StartsWith("files.relative plugin_dir (agent.hcl:6:1): plugins is "
+                                            "relative: the agent looks for it below its working")));
+}
+
+TEST(CheckCommand, warns_of_a_relative_path_in_a_file_and_of_none_that_is_set) {
+  const FileSettings files{.policy = {{"user_data_file", "cloud-init.yaml"}},
+                           .origins = {{"user_data_file", "policy.hcl:9:7"}}};
+  const auto relative = [](const Values& changes, const FileSettings& given) {
+    auto lines = CheckedPool(changes, NewestNomad(), given).Lines("warn");
+    std::erase_if(lines, [](const std::string& line) { return !line.starts_with("files.rel"); });
+    return lines;
+  };
+  EXPECT_THAT(relative({{"user_data", ""}}, files),
+              ElementsAre(StartsWith("files.relative user_data_file (policy.hcl:9:7): "
+                                     "cloud-init.yaml is relative: ")));
+  EXPECT_THAT(relative({{"user_data_file", "cloud-init.yaml"}}, {}), IsEmpty());
+}
+
 TEST(CheckCommand, warns_of_a_policy_whose_pool_can_have_no_vm) {
   FileSettings files;
   files.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 0, .max = 0};

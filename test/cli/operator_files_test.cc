@@ -956,6 +956,25 @@ TEST_F(OperatorFilesTest, workers_of_the_agent_that_evaluate_no_policy_of_a_clus
   EXPECT_THAT(unknown("cluster = 1, horizontal = 0, other = 3"), IsEmpty());
 }
 
+TEST_F(OperatorFilesTest, a_policy_that_the_agent_may_not_read_is_told) {
+  Write("policies/web.hcl", Policy("web"));
+  const std::string elsewhere = Write("web.hcl", Policy("web"));
+  const auto doubt = [&](const std::string& dir, const std::string& policy) {
+    return Read({.agent_config = {Write("agent.hcl",
+                                        "policy {\n" + dir + "}\n" + Target("harvester", ""))},
+                 .policy = policy})
+        .policy_dir_doubt;
+  };
+  const std::string dir = "  dir = \"" + dir_.Path("policies") + "\"\n";
+  EXPECT_EQ(doubt(dir, dir_.Path("policies")), "");
+  EXPECT_EQ(doubt(dir, dir_.Path("policies/web.hcl")), "");
+  EXPECT_EQ(doubt(dir, elsewhere), elsewhere + " is not in policy.dir, " + dir_.Path("policies") +
+                                       ": the agent does not read it");
+  EXPECT_EQ(doubt("", elsewhere),
+            dir_.Path("agent.hcl") + " has no policy.dir: the agent reads no file of policies");
+  EXPECT_EQ(Read({.policy = elsewhere}).policy_dir_doubt, "") << "no agent is known";
+}
+
 TEST_F(OperatorFilesTest, what_only_the_commands_refuse_is_not_said_of_the_agent) {
   EXPECT_THAT(Problem({.agent_config = {Write("agent.hcl", Target("harvester", "a = 1 + 2"))}}),
               AllOf(HasSubstr("is not read here"), Not(HasSubstr("the agent"))));
