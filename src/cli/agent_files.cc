@@ -300,6 +300,31 @@ PolicyCheck ReadCheck(const AgentBlock& block, std::vector<std::string>* refusal
   return check;
 }
 
+// time.NewTicker (policy/handler.go) panics; of 0 the agent takes its default.
+std::string ProblemOfInterval(const AgentBlock& block, const char* name) {
+  const auto interval = base::ParseGoDuration(block.Text(name));
+  if (!interval.ok() || interval->count() >= 0) return "";
+  return block.Where(name) + ": " + name +
+         " is negative: the agent crashes; write a time such as \"10s\"";
+}
+
+// Workers of the agent's two queues (policy/manager.go, NewLimiter); a later file's count replaces
+// an earlier one's.
+void CheckWorkers(const AgentBlock& block, std::vector<std::string>* unknown,
+                  std::string* no_worker) {
+  for (const auto& [queue, where] : block.Map("workers").origins) {
+    const auto nearest = base::NearestName(queue, {"cluster", "horizontal"});
+    if (queue == "cluster") {
+      const bool is_none = base::ParseInt(block.Map("workers").values.at(queue)).value_or(1) == 0;
+      *no_worker =
+          is_none ? where + ": no worker for cluster: the agent evaluates no policy of a cluster"
+                  : "";
+    } else if (queue != "horizontal" && nearest.has_value()) {
+      unknown->push_back(where + ": unknown queue " + queue + "; did you mean " + *nearest + "?");
+    }
+  }
+}
+
 void CheckLimits(const AgentBlock& block, FilePolicy* policy) {
   policy->min = block.Integer("min");
   policy->max = block.Integer("max");
@@ -338,6 +363,9 @@ absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block) {
   if (policy.checks.empty()) policy.refusals.push_back(body->Where() + ": there is no block check");
   CheckSchedule(*body, &policy.refusals);
   CheckOnError(*body, "on_check_error", &policy.refusals);
+  if (std::string problem = ProblemOfInterval(*body, "evaluation_interval"); !problem.empty()) {
+    policy.refusals.push_back(std::move(problem));
+  }
   return policy;
 }
 
@@ -380,6 +408,7 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& path
   NomadBlock nomad;
   PolicySources sources;
   GrammarNotes notes;
+  std::string no_worker;
   for (const std::string& path : paths) {
     NH_ASSIGN_OR_RETURN(const std::vector<std::string> found, FilesOf(path));
     config.files.insert(config.files.end(), found.begin(), found.end());
@@ -394,6 +423,13 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& path
       if (const auto block = content.Block("policy")) {
         if (std::string dir = block->Text("dir"); !dir.empty()) config.policy_dir = std::move(dir);
         NH_RETURN_IF_ERROR(sources.Read(*block));
+        if (auto problem = ProblemOfInterval(*block, "default_evaluation_interval");
+            !problem.empty()) {
+          notes.unknown.push_back(std::move(problem));
+        }
+      }
+      if (const auto block = content.Block("policy_eval")) {
+        CheckWorkers(*block, &notes.unknown, &no_worker);
       }
       ReadPlugins(content, "apm", &config.apms, &config.warnings);
       ReadPlugins(content, "strategy", &config.strategies, &config.warnings);
@@ -410,6 +446,7 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::vector<std::string>& path
     notes.unknown.push_back(sources.where +
                             ": the source \"file\" is off: the agent reads no files of policies");
   }
+  if (!no_worker.empty()) notes.unknown.push_back(no_worker);
   config.unknown = std::move(notes.unknown);
   config.warnings.insert(config.warnings.end(), notes.newer.begin(), notes.newer.end());
   // agent/plugins.go, setupPluginsConfig.

@@ -17,16 +17,19 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/text.h"
+#include "nomad_harvester/config/option_table.h"
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/demand/query.h"
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/policy/strategies.h"
 #include "nomad_harvester/scaling/check.h"
+#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/strings/str_join.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
+#include "pool_status.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -326,6 +329,60 @@ std::vector<CheckResult> ResultsOfSharedPools(const Settings& settings) {
   return results;
 }
 
+// What refuses a Scale of the pool now, or keeps the agent from calling it. What cannot be read,
+// and a pause, have lines of their own.
+std::vector<CheckResult> ResultsOfState(const CommandRun& run, const runtime::Context& context) {
+  const auto seen = run.maintenance.Inspect(context, *run.settings.policy, /*defines_vms=*/false);
+  if (!seen.ok() || !CheckNomad(seen->snapshot).ok()) return {};
+  std::vector<CheckResult> results;
+  const auto add = [&](const std::string& text, const std::string& cure) {
+    results.push_back(
+        {"pool.state", "pool " + KeyOf(run).ToString(), CheckOutcome::kWarn, text, cure});
+  };
+  const scaling::LeaseView& lease = seen->lease;
+  const base::WallTime now = seen->snapshot.now();
+  if (!seen->report.status.ready && !lease.record.paused.HoldsAt(now)) {
+    add("it is not ready, so that the agent does not scale it: " + seen->report.reason,
+        "nomad-harvester status shows its VMs, and what each waits for");
+  }
+  if (const absl::Status grows = CheckGrowth(seen->snapshot); !grows.ok()) {
+    add("a growth would be refused: " + base::Message(grows), "");
+  }
+  for (const auto& [cause, entry] : lease.record.back_off) {
+    if (now >= entry.retry_at) continue;
+    add(BackOffText(cause, entry, now),
+        "nomad-harvester status shows the last error; mend its cause");
+  }
+  if (lease.live) {
+    add(lease.holder + " holds its Lease, and is alive: no other process can scale it meanwhile",
+        "wait until that has ended, unless it is the agent's plugin");
+  }
+  return results;
+}
+
+// The agent's working directory is not this one.
+std::vector<CheckResult> ResultsOfRelativePaths(const Settings& settings) {
+  std::vector<CheckResult> results;
+  const auto look = [&](std::string_view key, const std::string& path, const std::string& where) {
+    if (path.empty() || path.starts_with('/')) return;
+    results.push_back({"files.relative", std::string(key) + " (" + where + ")", CheckOutcome::kWarn,
+                       path + " is relative: the agent looks for it below its working directory",
+                       "write the whole path, as the agent sees it"});
+  };
+  look("plugin_dir", settings.files.plugin_dir.path, settings.files.plugin_dir.where);
+  for (const config::Option& option : config::OptionTable()) {
+    const std::string key(option.key);
+    const bool of_plugin = option.section == config::Section::kPlugin;
+    const config::StringMap& block = of_plugin ? settings.plugin_block : settings.policy_block;
+    const auto value = block.find(key);
+    const auto origin = settings.origins.find(key);
+    const bool is_path = option.type == config::OptionType::kPath;
+    if (!is_path || value == block.end() || origin == settings.origins.end()) continue;
+    look(key, value->second, origin->second);
+  }
+  return results;
+}
+
 // The work has room if a scale-in takes the nodes that the count leaves out: the idle ones.
 std::vector<CheckResult> ResultsOfSelector(const Settings& settings) {
   const auto& queries = settings.files.queries;
@@ -382,11 +439,28 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
   }
   if (const PluginDirectory& dir = settings.files.plugin_dir; !dir.path.empty()) {
     results.push_back(ResultOf(dir));
+  } else if (!dir.where.empty()) {
+    results.push_back(
+        {"files.plugin_dir", "the agent's files", CheckOutcome::kWarn,
+         dir.where + " has no plugin_dir: the agent looks for the plugin in ./plugins",
+         "set plugin_dir, unless the agent has the option -plugin-dir"});
+  }
+  if (const std::string& doubt = settings.files.policy_dir_doubt; !doubt.empty()) {
+    results.push_back({"files.policy_dir", "the agent's files", CheckOutcome::kWarn, doubt,
+                       "set dir in the block policy, unless the agent has the option -policy-dir"});
   }
   const auto add = [&](std::vector<CheckResult> more) {
     std::move(more.begin(), more.end(), std::back_inserter(results));
   };
-  add(run.maintenance.Check(run.context.WithTimeout(kOperatorBudget), *settings.policy));
+  add(ResultsOfRelativePaths(settings));
+  const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
+  const std::vector<CheckResult> of_systems = run.maintenance.Check(limited, *settings.policy);
+  add(of_systems);
+  // What a system does not answer would be waited for once more.
+  const bool can_be_read = std::none_of(
+      of_systems.begin(), of_systems.end(),
+      [](const CheckResult& result) { return result.outcome == CheckOutcome::kSkipped; });
+  if (can_be_read) add(ResultsOfState(run, limited));
   for (const std::string& unknown : settings.files.unknown) {
     results.push_back({"files.agent", "the agent's files", CheckOutcome::kFail, unknown,
                        "correct it, unless the agent is newer and knows it"});
@@ -401,6 +475,11 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
          "policy \"" + settings.files.policy_name + "\" (" + settings.files.policy_where + ")",
          CheckOutcome::kWarn, "is not enabled: the agent does not scale its pool",
          "enabled = true, and restart the agent"});
+  }
+  if (settings.files.limits.has_value() && settings.files.limits->max == 0) {
+    results.push_back({"policy.max", settings.files.limits->policy, CheckOutcome::kWarn,
+                       "max = 0: the agent removes every VM of its pool, and makes none",
+                       "set max to the most VMs that the pool may have"});
   }
   for (const UnreadPolicy& other : run.unread) {
     // The text begins with the place.

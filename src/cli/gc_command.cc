@@ -268,8 +268,8 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "gc",
        .description =
            "Clean up after an interrupted action: marks, drains, partially created VMs, volumes, "
-           "Secrets, nodes to purge; of one pool, or, with -n and without a pool, of every pool of "
-           "the namespace.",
+           "Secrets, nodes to purge; of one pool, or, with -n and neither a pool nor --policy, of "
+           "every pool of the namespace.",
        .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kOptional,
        .task = [arguments](const CommandRun& run) { return CollectGarbage(run, *arguments); }});

@@ -222,16 +222,19 @@ std::vector<FilePool> PoolsOf(const std::vector<FilePolicy>& policies, const Tar
   return pools;
 }
 
+// True for the agent's policy.dir, and for a file there.
+bool IsInPolicyDir(const std::filesystem::path& path, const AgentConfig& agent) {
+  std::error_code unreadable;
+  const bool is_file = !std::filesystem::is_directory(path, unreadable);
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  return std::filesystem::equivalent(is_file ? parent : path, agent.policy_dir, unreadable);
+}
+
 // Returns the policies of the other files in the agent's policy.dir, if files.policy is there.
 std::vector<FilePolicy> NeighboursOf(const OperatorFiles& files, const AgentConfig& agent) {
   const std::filesystem::path path(files.policy);
-  const std::filesystem::path dir(agent.policy_dir);
   std::error_code unreadable;
-  if (dir.empty() || std::filesystem::is_directory(path, unreadable) ||
-      !std::filesystem::equivalent(path.has_parent_path() ? path.parent_path() : ".", dir,
-                                   unreadable)) {
-    return {};
-  }
+  if (std::filesystem::is_directory(path, unreadable) || !IsInPolicyDir(path, agent)) return {};
   const auto& others = files.read->Policies(agent.policy_dir, path.filename());
   return others.ok() ? others->policies : std::vector<FilePolicy>();
 }
@@ -360,6 +363,15 @@ absl::StatusOr<FileSettings> SettingsOf(const FileContents& read) {
   if (!files.agent_config.empty()) {
     NH_ASSIGN_OR_RETURN(settings.target, ChooseTarget(ours, policy));
     AddTo(&settings, &FileSettings::plugin, agent.targets.at(settings.target).config);
+    const std::string config = absl::StrJoin(files.agent_config, ", ");
+    if (agent.plugin_dir.path.empty()) settings.plugin_dir.where = config;
+    if (agent.policy_dir.empty()) {
+      settings.policy_dir_doubt =
+          config + " has no policy.dir: the agent reads no file of policies";
+    } else if (policy != nullptr && !IsInPolicyDir(files.policy, agent)) {
+      settings.policy_dir_doubt = files.policy + " is not in policy.dir, " + agent.policy_dir +
+                                  ": the agent does not read it";
+    }
   }
   Append(settings.unknown, &settings.warnings);
   return settings;

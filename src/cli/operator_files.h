@@ -154,7 +154,10 @@ struct FileSettings {
   std::optional<CountLimits> limits = {};
   // The apm blocks of this driver in the agent's configuration, by name.
   std::map<std::string, config::StringMap> apms = {};
-  PluginDirectory plugin_dir;      // of the agent's configuration
+  // Of the agent's configuration; without a path, `where` is the files that have none.
+  PluginDirectory plugin_dir;
+  // Why the agent may not read the policy by its policy.dir; empty: it does.
+  std::string policy_dir_doubt = {};
   std::vector<std::string> files;  // that were read: the agent's, then those of policies
   // "/etc/nomad-autoscaler and /etc/nomad-autoscaler/policies": what was read although no option
   // named it; empty: nothing.

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/observer.h"
 
@@ -188,11 +189,17 @@ class Scaling {
     const auto& plan = proposal.plan;
     if (count == plan.to) return absl::OkStatus();
     const bool as_planned = plan.missing_victims > 0 && count == plan.to + plan.missing_victims;
+    std::vector<std::string> others;
+    for (const auto& [vm, state] : NotCounted(*last)) {
+      const scaling::VmView& view = *last->snapshot.seen->FindVm(vm);
+      others.push_back(vm + " is " + state + ": " + NextStep(view, last->snapshot).reason);
+    }
     return base::Internal(
         "the count is " + std::to_string(count) + " and not " + std::to_string(plan.to) + ": " +
         (as_planned ? "no other VM may be removed; nomad-harvester plan shows why"
                     : "another process or an operator has changed the pool, or a broken VM is "
-                      "kept; nomad-harvester status shows it"));
+                      "kept; nomad-harvester status shows it") +
+        (others.empty() ? "" : "; not counted: " + base::FirstFew(others)));
   }
 
   // The state of each, by name: a removal that was interrupted does not keep the pool from being

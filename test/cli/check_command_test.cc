@@ -281,13 +281,21 @@ using Refused = std::tuple<simulator::System, std::string, std::string, int>;
 TEST(CheckCommand, fails_for_each_read_that_is_refused_though_the_right_is_granted) {
   using enum simulator::System;
   // What a healthy pool need not have, or what another read proves.
-  const std::set<Refused> may_fail = {
-      {kHarvester, "get", "namespaces", 403}, {kHarvester, "get", "namespaces", 404},
-      {kHarvester, "get", "namespaces", 500}, {kHarvester, "get", "settings", 403},
-      {kHarvester, "list", "pods", 403},      {kHarvester, "list", "pods", 404},
-      {kHarvester, "list", "pods", 500},      {kNomad, "get", "jwks.json", 403},
-      {kNomad, "get", "jwks.json", 404},      {kNomad, "get", "agent", 403},
-      {kNomad, "get", "node-pool", 403},      {kNomad, "get", "node-pool", 404}};
+  const std::set<Refused> may_fail = {{kHarvester, "get", "namespaces", 403},
+                                      {kHarvester, "get", "namespaces", 404},
+                                      {kHarvester, "get", "namespaces", 500},
+                                      {kHarvester, "get", "settings", 403},
+                                      {kHarvester, "list", "pods", 403},
+                                      {kHarvester, "list", "pods", 404},
+                                      {kHarvester, "list", "pods", 500},
+                                      {kHarvester, "list", "virtualmachineinstances", 403},
+                                      {kHarvester, "list", "virtualmachineinstances", 404},
+                                      {kHarvester, "list", "virtualmachineinstances", 500},
+                                      {kNomad, "get", "jwks.json", 403},
+                                      {kNomad, "get", "jwks.json", 404},
+                                      {kNomad, "get", "agent", 403},
+                                      {kNomad, "get", "node-pool", 403},
+                                      {kNomad, "get", "node-pool", 404}};
   const Values policy = {{"data_disks", "1Gi@harvester-longhorn"},
                          {"priority_class", "system-node-critical"},
                          {"node_pool", "default"}};
@@ -914,6 +922,43 @@ TEST(CheckCommand, looks_for_the_plugin_where_the_agents_file_says_it_is) {
   EXPECT_EQ(line(there), "unknown  " + where + "cannot look at " + executable +
                              ": Too many levels of symbolic links\n         -> run it as the "
                              "agent's user, where the agent runs\n");
+}
+
+TEST(CheckCommand, warns_of_what_the_agent_may_look_for_elsewhere) {
+  FileSettings files{.plugin_dir = {.where = "agent.hcl"},
+                     .policy_dir_doubt = "agent.hcl has no policy.dir"};
+  const auto warned = [&] { return CheckedPool({}, NewestNomad(), files).Lines("warn"); };
+  EXPECT_THAT(warned(),
+              ElementsAre(StartsWith("files.plugin_dir the agent's files: agent.hcl has no "
+                                     "plugin_dir: the agent looks for the plugin in ./plugins"),
+                          StartsWith("files.policy_dir the agent's files: agent.hcl has no "
+                                     "policy.dir -> set dir in the block policy")));
+  files.plugin_dir = {.path = "plugins", .where = "agent.hcl:6:1"};
+  EXPECT_THAT(warned(), Contains(StartsWith("files.relative plugin_dir (agent.hcl:6:1): plugins is "
+                                            "relative: the agent looks for it below its working")));
+}
+
+TEST(CheckCommand, warns_of_a_relative_path_in_a_file_and_of_none_that_is_set) {
+  const FileSettings files{.policy = {{"user_data_file", "cloud-init.yaml"}},
+                           .origins = {{"user_data_file", "policy.hcl:9:7"}}};
+  const auto relative = [](const Values& changes, const FileSettings& given) {
+    auto lines = CheckedPool(changes, NewestNomad(), given).Lines("warn");
+    std::erase_if(lines, [](const std::string& line) { return !line.starts_with("files.rel"); });
+    return lines;
+  };
+  EXPECT_THAT(relative({{"user_data", ""}}, files),
+              ElementsAre(StartsWith("files.relative user_data_file (policy.hcl:9:7): "
+                                     "cloud-init.yaml is relative: ")));
+  EXPECT_THAT(relative({{"user_data_file", "cloud-init.yaml"}}, {}), IsEmpty());
+}
+
+TEST(CheckCommand, warns_of_a_policy_whose_pool_can_have_no_vm) {
+  FileSettings files;
+  files.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 0, .max = 0};
+  CheckedPool world({}, NewestNomad(), files);
+  EXPECT_THAT(world.Lines("warn"),
+              Contains(StartsWith("policy.max policy \"web\" (web.hcl:1:1): max = 0: the agent "
+                                  "removes every VM of its pool")));
 }
 
 TEST(CheckCommand, fails_for_a_policy_that_the_agent_does_not_take) {

@@ -1494,6 +1494,17 @@ TEST_F(MaintenanceCommands, L10_pause_needs_no_nomad_and_says_what_is_left_witho
                               "stop the agent")));
 }
 
+TEST_F(MaintenanceCommands, L10_a_pause_with_a_token_that_is_not_accepted_was_not_written) {
+  ASSERT_TRUE(Scale(1).ok());
+  cluster_.Refuse({.system = simulator::System::kHarvester,
+                   .kind = simulator::Refusal::kAnswer,
+                   .status = 401,
+                   .text = "Unauthorized"});
+  EXPECT_EQ(Call("pause", [](const CommandRun& run) { return PausePool(run, {.always = true}); }),
+            1);
+  EXPECT_THAT(err_.str(), HasSubstr("pause: the Lease of pool nomad/web was not written: "));
+}
+
 TEST_F(MaintenanceCommands, R1_replace_annotates_the_vms_that_are_named_and_cancel_undoes_that) {
   ASSERT_TRUE(Scale(2).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];

@@ -912,6 +912,69 @@ TEST_F(OperatorFilesTest, sources_of_policies_that_are_off_are_told) {
               EndsWith("no source of policies is enabled: the agent does not start"));
 }
 
+TEST_F(OperatorFilesTest, an_interval_of_which_the_agent_crashes_is_told_and_zero_is_none) {
+  const auto unknown = [&](const std::string& interval) {
+    return Read({.agent_config = {Write(
+                     "agent.hcl", Target("harvester", "") +
+                                      "policy {\n  default_evaluation_interval = \"" + interval +
+                                      "\"\n}\n")}})
+        .unknown;
+  };
+  EXPECT_THAT(unknown("0s"), IsEmpty());
+  EXPECT_THAT(unknown("-10s"),
+              ElementsAre(EndsWith(":8:3: default_evaluation_interval is negative: the agent "
+                                   "crashes; write a time such as \"10s\"")));
+  const auto refusals = [&](const std::string& interval) {
+    return Read({.policy = Write("policy.hcl",
+                                 "scaling \"web\" {\n  enabled = true\n  max = 5\n  policy {\n"
+                                 "    evaluation_interval = \"" +
+                                     interval +
+                                     "\"\n    check \"a\" {\n      strategy \"pass-through\" {}\n"
+                                     "    }\n    target \"harvester\" {}\n  }\n}\n")})
+        .refusals;
+  };
+  EXPECT_THAT(refusals("0s"), IsEmpty());
+  EXPECT_THAT(refusals("-10s"),
+              ElementsAre(HasSubstr(":5:5: evaluation_interval is negative: the agent crashes")));
+}
+
+TEST_F(OperatorFilesTest, workers_of_the_agent_that_evaluate_no_policy_of_a_cluster_are_told) {
+  const auto unknown = [&](const std::string& workers, const std::string& later = "") {
+    const auto eval = [](const std::string& map) {
+      return "policy_eval {\n  workers = { " + map + " }\n}\n";
+    };
+    OperatorFiles files{.agent_config = {Write("a.hcl", eval(workers) + Target("harvester", ""))}};
+    if (!later.empty()) files.agent_config.push_back(Write("b.hcl", eval(later)));
+    return Read(files).unknown;
+  };
+  EXPECT_THAT(unknown("cluster = 0"),
+              ElementsAre(EndsWith("a.hcl:2:15: no worker for cluster: the agent evaluates no "
+                                   "policy of a cluster")));
+  EXPECT_THAT(unknown("cluster = 0", "cluster = 2"), IsEmpty());
+  EXPECT_THAT(unknown("clustr = 0"),
+              ElementsAre(EndsWith(":2:15: unknown queue clustr; did you mean cluster?")));
+  EXPECT_THAT(unknown("cluster = 1, horizontal = 0, other = 3"), IsEmpty());
+}
+
+TEST_F(OperatorFilesTest, a_policy_that_the_agent_may_not_read_is_told) {
+  Write("policies/web.hcl", Policy("web"));
+  const std::string elsewhere = Write("web.hcl", Policy("web"));
+  const auto doubt = [&](const std::string& dir, const std::string& policy) {
+    return Read({.agent_config = {Write("agent.hcl",
+                                        "policy {\n" + dir + "}\n" + Target("harvester", ""))},
+                 .policy = policy})
+        .policy_dir_doubt;
+  };
+  const std::string dir = "  dir = \"" + dir_.Path("policies") + "\"\n";
+  EXPECT_EQ(doubt(dir, dir_.Path("policies")), "");
+  EXPECT_EQ(doubt(dir, dir_.Path("policies/web.hcl")), "");
+  EXPECT_EQ(doubt(dir, elsewhere), elsewhere + " is not in policy.dir, " + dir_.Path("policies") +
+                                       ": the agent does not read it");
+  EXPECT_EQ(doubt("", elsewhere),
+            dir_.Path("agent.hcl") + " has no policy.dir: the agent reads no file of policies");
+  EXPECT_EQ(Read({.policy = elsewhere}).policy_dir_doubt, "") << "no agent is known";
+}
+
 TEST_F(OperatorFilesTest, what_only_the_commands_refuse_is_not_said_of_the_agent) {
   EXPECT_THAT(Problem({.agent_config = {Write("agent.hcl", Target("harvester", "a = 1 + 2"))}}),
               AllOf(HasSubstr("is not read here"), Not(HasSubstr("the agent"))));

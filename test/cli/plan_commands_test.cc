@@ -137,6 +137,18 @@ class PlanCommands : public OperatorTest {
     return Scale({.count = count, .yes = true, .no_wait = true});
   }
 
+  // What check says of the state of the pool.
+  std::vector<std::string> States() {
+    Call("check",
+         [](const CommandRun& run) { return CheckPreconditions(run, {.output = "json"}); });
+    std::vector<std::string> texts;
+    const json document = json::parse(out_.str(), nullptr, false);
+    for (const json& check : document["checks"]) {
+      if (check["id"] == "pool.state") texts.push_back(check["text"]);
+    }
+    return texts;
+  }
+
   int Render(const std::string& output) {
     return Call("render", [&](const CommandRun& run) { return RenderPolicy(run, output); });
   }
@@ -671,6 +683,42 @@ TEST_F(PlanCommands, a_back_off_would_refuse_it) {
   EXPECT_EQ(ScaleTo(2), 1);
   EXPECT_THAT(err_.str(), HasSubstr("no host has room")) << "one line per VM";
   EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("; next try at ")));
+}
+
+TEST_F(PlanCommands, plan_and_check_say_that_a_pool_is_not_ready_and_why) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  EXPECT_THAT(States(), IsEmpty());
+  EXPECT_THAT(PlanOf(2)["notes"], IsEmpty());
+  const std::string node = cluster_.Nodes().at(0)["ID"];
+  cluster_.HangDrain(node);
+  cluster_.OperatorDrain(node);
+  const std::string why =
+      "not ready, so that the agent does not scale it: node " + node + " is draining";
+  EXPECT_THAT(PlanOf(2)["notes"], ElementsAre("the pool is " + why));
+  EXPECT_THAT(States(), ElementsAre("it is " + why));
+}
+
+TEST_F(PlanCommands, C12_check_says_what_refuses_a_scale) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  cluster_.FailStart(1, "ErrorUnschedulable", "no host has room");
+  EXPECT_EQ(ScaleTo(2), 1);
+  EXPECT_THAT(States(), testing::Contains(ContainsRegex(" failed 1 time; next try at 20")));
+  clock_.Advance(std::chrono::hours(1));
+  EXPECT_THAT(States(), IsEmpty());
+  HoldLease();
+  EXPECT_THAT(States(), ElementsAre(HasSubstr("agents-plugin holds its Lease, and is alive")));
+}
+
+TEST_F(PlanCommands, C17_a_broken_vm_that_is_kept_is_told_by_check_status_and_scale) {
+  Configure({"on_join_timeout=keep"});
+  cluster_.NeverJoin(1);
+  EXPECT_EQ(ScaleTo(1), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("the count is 0 and not 1: "),
+                                HasSubstr("; not counted: " + FirstVm() + " is broken: ")));
+  const std::string why = "the pool does not grow while VM " + FirstVm() + " is broken and stays";
+  EXPECT_THAT(States(), testing::Contains(HasSubstr("a growth would be refused: " + why)));
+  Call("status", [](const CommandRun& run) { return ShowStatus(run, {.output = "json"}); });
+  EXPECT_THAT(json::parse(out_.str())["growth_problem"].get<std::string>(), HasSubstr(why));
 }
 
 TEST_F(PlanCommands, a_growth_that_scale_is_refused_is_on_the_lease) {

@@ -209,6 +209,9 @@ func agentFileVerdict(path string) verdict {
 	if loaded.HTTP.BindPort < 0 || loaded.HTTP.BindPort > 65535 {
 		return refused()
 	}
+	if loaded.Policy.DefaultEvaluationInterval < 0 {
+		return refused() // time.NewTicker panics (policy/handler.go)
+	}
 	for _, source := range loaded.Policy.Sources {
 		if source.Enabled != nil && !*source.Enabled && source.Name == "file" {
 			return refused() // it reads no files of policies
@@ -239,6 +242,8 @@ func policyFileVerdict(path string) (taken verdict) {
 			taken[name] = "off"
 		case read.Target == nil:
 			return refused()
+		case read.EvaluationInterval < 0: // time.NewTicker panics
+			taken[name] = "invalid"
 		case processor.ValidatePolicy(read) != nil || read.Validate() != nil:
 			taken[name] = "invalid"
 		case !fires(read.Schedule) || slices.ContainsFunc(read.Checks, func(check *sdk.ScalingPolicyCheck) bool { return !fires(check.Schedule) }):

@@ -83,6 +83,8 @@ struct Inspection {
   std::set<std::string> foreign_nodes;
   // Empty: the policy does not define it, or no VM can be made; `growth_problem` then says why.
   CurrentTemplate current_template{};
+  // What new VMs are made of, or a VM that CheckGrowth names, would refuse a growth. Says nothing
+  // of quota, hosts and back-off.
   std::string growth_problem;
   std::vector<CordonedHost> cordoned_hosts;
   // All hosts, by name. An error: the hosts, or the VMs' placement, could not be read, and

@@ -15,6 +15,7 @@
 #include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/maintenance.h"
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/replacement.h"
 
 #include "absl/strings/ascii.h"
@@ -81,6 +82,7 @@ namespace {
 // Reads the sources that a scale-out would read first. Makes no VM, not even as a dry run.
 void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
                   const config::PoolPolicy& policy, Inspection* inspection) {
+  inspection->growth_problem = base::Message(CheckGrowth(inspection->snapshot));
   auto read = ReadCurrentTemplate(context, deps, policy);
   if (read.ok()) {
     inspection->current_template = *std::move(read);

@@ -9,6 +9,7 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/maintenance.h"
+#include "nomad_harvester/scaling/status_report.h"
 
 #include "commands/check_parts.h"
 #include "commands/command_run.h"
@@ -45,6 +46,13 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
   }
   if (!same_nodes.empty()) {
     proposal.notes.push_back("its nodes are " + SameNodesText(same_nodes));
+  }
+  StatusInputs inputs;
+  inputs.paused = lease.record.paused;
+  const StatusReport report = ReportStatus(proposal.snapshot, inputs);
+  if (proposal.refusal.ok() && !report.status.ready) {
+    proposal.notes.push_back("the pool is not ready, so that the agent does not scale it: " +
+                             report.reason);
   }
   proposal.agents_policy = lease.record.policy;
   if (lease.live) {

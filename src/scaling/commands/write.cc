@@ -19,7 +19,7 @@ absl::Status Settle(const absl::Status& outcome, const std::string& object,
   if (outcome.ok()) return outcome;
   // Of FAILED_PRECONDITION, TLS sends nothing, and a conflict may be with the own first attempt.
   const bool is_sure = kube::IsRefused(outcome) || kube::IsNotFound(outcome) ||
-                       absl::IsInvalidArgument(outcome) ||
+                       absl::IsUnauthenticated(outcome) || absl::IsInvalidArgument(outcome) ||
                        (absl::IsFailedPrecondition(outcome) && !kube::IsConflict(outcome));
   if (is_sure) {
     return base::Annotate(outcome, not_written);
