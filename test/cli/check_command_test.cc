@@ -424,6 +424,16 @@ TEST(CheckCommand, does_not_doubt_user_data_with_which_a_vm_has_joined) {
   EXPECT_THAT(world.Ids("warn"), Not(Contains("harvester.templates")));
 }
 
+TEST(CheckCommand, C2_fails_for_two_lists_of_one_name_in_the_file_of_user_data) {
+  const support::ScopedTempDir dir;
+  const std::string file =
+      dir.WriteFile("cloud-init.yaml", "#cloud-config\nruncmd: [a]\nx: web\nruncmd: [b]\n");
+  CheckedPool world({{"user_data_file", file}});
+  EXPECT_THAT(world.Lines("fail"), ElementsAre(AllOf(StartsWith("harvester.templates "),
+                                                     HasSubstr("user_data_file: #cloud-config is "
+                                                               "not valid YAML: line 4: "))));
+}
+
 TEST(CheckCommand, warns_of_names_of_the_examples_in_user_data) {
   const support::ScopedTempDir dir;
   const std::string file =
