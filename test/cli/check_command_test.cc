@@ -411,8 +411,43 @@ TEST(CheckCommand, warns_of_user_data_with_which_no_node_is_the_pools) {
   EXPECT_TRUE(JoiningLine({{"user_data", "#cloud-config\nx: the class web\n"}}).is_null());
   EXPECT_EQ(JoiningLine({{"user_data", "#cloud-config\nx: webby, my-web\n"}})["outcome"], "warn");
   EXPECT_EQ(JoiningLine({{"node_attribute", "meta.vm"}})["outcome"], "warn");
+  EXPECT_EQ(JoiningLine({{"datacenter", "dc1"}}).is_null(), true) << "it is Nomad's default";
+  const std::string dc2 = "#cloud-config\nx: client web, datacenter = \"dc2\"\n";
+  EXPECT_THAT(JoiningLine({{"user_data", dc2}, {"datacenter", "dc1"}})["text"].get<std::string>(),
+              StartsWith("nothing in it sets datacenter = \"{{datacenter}}\" for"));
   const json downloads = JoiningLine({{"user_data", "#include\nhttps://10.0.0.1/data\n"}});
   EXPECT_EQ(downloads["outcome"], "unknown");
+}
+
+TEST(CheckCommand, warns_of_a_host_name_that_is_not_the_vms) {
+  const auto line = [](const std::string& name, const std::string& attribute = "unique.hostname") {
+    return JoiningLine(
+        {{"user_data", "#cloud-config\n" + name + "\nx: web\n"}, {"node_attribute", attribute}});
+  };
+  for (const char* constant : {"hostname: nomad-client", "fqdn: web.test", "hostname: \"{{pool}}\"",
+                               "hostname: \"x-{{vm_name}}\""}) {
+    EXPECT_EQ(line(constant)["outcome"], "warn") << constant;
+    EXPECT_THAT(line(constant)["text"].get<std::string>(), HasSubstr(" is not the VM's name"))
+        << constant;
+    EXPECT_TRUE(line(constant, "unique.network.ip-address").is_null()) << constant;
+  }
+  for (const char* right : {"hostname: \"{{vm_name}}\"", "fqdn: \"{{vm_name}}.test\"",
+                            "hostname: web-{{short_id}}", "y: {hostname: a}", "# hostname: a"}) {
+    EXPECT_TRUE(line(right).is_null()) << right;
+  }
+}
+
+TEST(CheckCommand, warns_of_user_data_without_tls_if_nomad_wants_certificates) {
+  const support::ScopedTempDir dir;
+  const http::PemPair pair = http::TestCa().Issue("DNS:client");
+  const Values https = {{"nomad_address", "https://127.0.0.1:4646"},
+                        {"nomad_client-cert", dir.WriteFile("cert.pem", pair.certificate)},
+                        {"nomad_client-key", dir.WriteFile("key.pem", pair.key)}};
+  EXPECT_THAT(JoiningLine(https)["text"].get<std::string>(),
+              StartsWith("nothing in it sets tls { rpc = true } (examples/cloud-init-tls.yaml) "));
+  Values with_tls = https;
+  with_tls["user_data"] = "#cloud-config\nx: client web tls { rpc = true }\n";
+  EXPECT_TRUE(JoiningLine(with_tls).is_null());
 }
 
 TEST(CheckCommand, does_not_doubt_user_data_with_which_a_vm_has_joined) {
@@ -470,7 +505,7 @@ TEST(CheckCommand, warns_of_names_of_the_examples_in_the_files_of_the_agent) {
 }
 
 TEST(CheckCommand, warns_of_a_name_in_a_template_of_the_policy_once) {
-  const std::string data = "#cloud-config\nhostname: a.example.org\nx: {{node_class}}\n";
+  const std::string data = "#cloud-config\ny: a.example.org\nx: {{node_class}}\n";
   const std::string network = "version: 2\nnameservers: [dns.example.org]\n";
   CheckedPool world({}, NewestNomad(),
                     {.policy = {{"user_data", data}, {"network_data", network}}});

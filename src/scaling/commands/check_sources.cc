@@ -141,21 +141,32 @@ bool HasWord(std::string_view text, std::string_view word) {
 
 // What a node needs to be the pool's, and no VM has shown yet that the image has it. Of what the
 // user data encodes, downloads or computes, this is not known.
-void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source,
-                  const std::string& subject, CheckLines* lines) {
+void CheckJoining(const config::NomadSettings& nomad, const config::PoolPolicy& policy,
+                  const std::string& user_data, const std::string& vm, const std::string& subject,
+                  CheckLines* lines) {
   constexpr char kId[] = "harvester.templates";
-  if (source.text.empty()) {
+  if (user_data.empty()) {
     lines->Add(kId, subject, CheckOutcome::kWarn,
                "there is none: no VM joins Nomad, unless the image does that by itself",
                "set user_data_file, as in examples/cloud-init.yaml, or install such an image");
     return;
   }
-  const std::string text = absl::StrJoin(LinesWithoutComments(source.text), "\n");
+  const std::vector<std::string> effective = LinesWithoutComments(user_data);
+  for (const std::string& line : effective) {
+    if (policy.node_attribute != "unique.hostname" || HasWord(line, vm)) continue;
+    if (!line.starts_with("hostname:") && !line.starts_with("fqdn:")) continue;
+    lines->Add(kId, subject, CheckOutcome::kWarn,
+               line.substr(0, line.find(':')) +
+                   " in it is not the VM's name, by which node_attribute = \"unique.hostname\" "
+                   "finds its node: no VM counts as joined",
+               "write \"{{vm_name}}\" there, or remove the line: it is the VM's name by default");
+  }
+  const std::string text = absl::StrJoin(effective, "\n");
   std::vector<std::string> missing;
   const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
                           std::string_view by_default) {
-    const bool has_it = !value.has_value() || value->empty() || *value == by_default ||
-                        harvester::UsesVariable(text, key) || HasWord(text, *value);
+    const bool has_it = !value.has_value() || value->empty() || HasWord(text, *value) ||
+                        (*value == by_default && !HasWord(text, key));
     if (!has_it) missing.push_back(key + " = \"{{" + key + "}}\"");
   };
   expect("node_class", policy.node_class, "autoscaler-default-pool");
@@ -166,8 +177,13 @@ void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source
     const std::string key = policy.node_attribute.substr(kMeta.size());
     if (!HasWord(text, key)) missing.push_back("meta { " + key + " }");
   }
+  // A Nomad that wants a certificate of the plugin wants one of its clients, too.
+  if (nomad.address.starts_with("https://") && !nomad.client_cert.empty() &&
+      !HasWord(text, "tls")) {
+    missing.emplace_back("tls { rpc = true } (examples/cloud-init-tls.yaml)");
+  }
   if (missing.empty()) return;
-  const bool shows_all = source.text.starts_with("#cloud-config") &&
+  const bool shows_all = user_data.starts_with("#cloud-config") &&
                          text.find("encoding:") == std::string::npos &&
                          text.find("://") == std::string::npos;
   lines->Add(kId, subject, shows_all ? CheckOutcome::kWarn : CheckOutcome::kUnknown,
@@ -187,9 +203,10 @@ void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
                "correct the key or the file that is named; files are read where the agent runs");
     return;
   }
-  const std::string& text = plan->user_data.text;
-  // What a variable at the beginning becomes is not known here.
-  const bool runs = text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text);
+  const harvester::VmIdentity sample = IdentityFor(policy.name_prefix + "-sample", "check");
+  const auto text =
+      harvester::RenderTemplate(plan->user_data.text, WithIdentity(plan->variables, sample));
+  const bool runs = text.ok() && (text->empty() || harvester::IsRunByCloudInit(*text));
   if (runs) {
     lines->Set(kId, CheckOutcome::kPass, "they render");
   } else {
@@ -203,8 +220,8 @@ void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
     return key + (file.has_value() ? " " + *file : "");
   };
   if (runs && !has_joined) {
-    CheckJoining(policy, plan->user_data, subject(plan->user_data.key, policy.user_data_file),
-                 lines);
+    CheckJoining(deps.clients.config->nomad, policy, *text, sample.name,
+                 subject(plan->user_data.key, policy.user_data_file), lines);
   }
   WarnOfPlaceholders(plan->user_data, subject(plan->user_data.key, policy.user_data_file), lines);
   WarnOfPlaceholders(plan->network_data, subject(plan->network_data.key, policy.network_data_file),
