@@ -1472,7 +1472,7 @@ TEST(CheckCommand, tells_of_clocks_that_differ) {
   }
 }
 
-TEST(CheckCommand, goes_by_the_oldest_server_of_its_own_region) {
+TEST(CheckCommand, goes_by_the_servers_of_its_own_region_and_warns_if_user_data_cannot_name_it) {
   CheckedPool world;
   world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
     if (request.resource != "agent") return simulator::Fault::None();
@@ -1485,8 +1485,15 @@ TEST(CheckCommand, goes_by_the_oldest_server_of_its_own_region) {
                           server("c.eu", "eu", "2.0.4"), server("d.us", "us", "1.9.0")}}};
     return simulator::Fault::Answer(200, reply.dump());
   });
-  EXPECT_THAT(world.Ids("warn"), ElementsAre("nomad.version"));
+  EXPECT_THAT(
+      world.Lines("warn"),
+      ElementsAre(AllOf(StartsWith("nomad.nodes region of Nomad: the servers' region is eu, "
+                                   "and nomad_region is not set"),
+                        HasSubstr("-> set nomad_region (or NOMAD_REGION) to \"eu\"")),
+                  StartsWith("nomad.version ")));
   EXPECT_THAT(world.out(), HasSubstr("1.11.3 (b.eu, the oldest of 3 servers)"));
+  world.cluster().AddForeignNode({.name = "web-1", .node_class = "web"});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("nomad.version")) << "the pool has a node";
 }
 
 TEST(CheckCommand, P3_for_programs_holds_no_secret_either) {
