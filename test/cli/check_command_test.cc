@@ -626,6 +626,19 @@ TEST(CheckCommand, an_error_of_the_system_itself_is_no_wrong_address) {
                                  Not(HasSubstr("another server"))));
 }
 
+TEST(CheckCommand, an_answer_for_which_no_address_is_to_blame_has_a_cure_of_its_own) {
+  for (const auto& [status, cure] :
+       {std::pair(429, "-> it limits how much is asked"), std::pair(407, "-> a proxy wants")}) {
+    CheckedPool world;
+    world.cluster().SetFaultHook([status = status](const simulator::RequestInfo&) {
+      return simulator::Fault::Answer(status, "later");
+    });
+    EXPECT_THAT(world.Lines("fail"),
+                ElementsAre(AllOf(StartsWith("harvester.address "), HasSubstr(cure)),
+                            AllOf(StartsWith("nomad.address "), HasSubstr(cure))));
+  }
+}
+
 TEST(CheckCommand, that_is_interrupted_shows_no_result) {
   CheckedPool world;
   const runtime::CancelSource work(runtime::Context::Background(world.clock()));
@@ -830,6 +843,12 @@ INSTANTIATE_TEST_SUITE_P(
                "harvester.address",
                "Harvester's URL: http://127.0.0.1:6443: ",
                "correct harvester_url"},
+        Broken{"no_such_region",
+               {{"nomad_region", "eu"}},
+               nullptr,
+               "nomad.address",
+               "No path to region",
+               "correct nomad_region (or NOMAD_REGION)"},
         Broken{"nomad_is_out_of_reach",
                {},
                [](Cluster& cluster) { cluster.SetNomadReachable(false); },

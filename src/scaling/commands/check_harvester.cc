@@ -107,6 +107,8 @@ class HarvesterCheck {
  private:
   static const char* CureOfAddress(const absl::Status& status) {
     const auto answer = kube::GetKubeError(status);
+    const char* const early = answer.has_value() ? CureOfAnswer(answer->http_status) : nullptr;
+    if (early != nullptr) return early;
     if (answer.has_value() && answer->http_status >= 500) {
       return "it answers, with an error of its own: see whether Harvester's API is healthy";
     }

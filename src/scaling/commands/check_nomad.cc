@@ -76,6 +76,12 @@ bool IsDenied(const absl::Status& status) {
 
 const char* CureOfAddress(const absl::Status& status) {
   const auto answer = nomad::GetNomadError(status);
+  if (answer.has_value() && answer->text.find("No path to region") != std::string::npos) {
+    return "correct nomad_region (or NOMAD_REGION): this Nomad does not know that region, or no "
+           "server of it; nomad server members -detailed lists them";
+  }
+  const char* const early = answer.has_value() ? CureOfAnswer(answer->http_status) : nullptr;
+  if (early != nullptr) return early;
   if (answer.has_value() && answer->http_status >= 500) {
     return "it answers, with an error of its own: see Nomad's log, and nomad server members";
   }
