@@ -696,6 +696,24 @@ json Quota(const char* hard, const char* used) {
           {"status", {{"hard", {{"limits.cpu", hard}}}, {"used", {{"limits.cpu", used}}}}}};
 }
 
+constexpr char kDenial[] =
+    "admission webhook \"policy.example\" denied the request: label team is missing";
+
+// Refuses the trial creation of such an object.
+std::function<simulator::Fault(const simulator::RequestInfo&)> Denies(const std::string& resource,
+                                                                      const std::string& message) {
+  return [=](const simulator::RequestInfo& request) {
+    if (request.resource != resource || request.verb != "try") return simulator::Fault::None();
+    return simulator::Fault::Answer(403, json({{"kind", "Status"},
+                                               {"apiVersion", "v1"},
+                                               {"status", "Failure"},
+                                               {"reason", "Forbidden"},
+                                               {"code", 403},
+                                               {"message", message}})
+                                             .dump());
+  };
+}
+
 INSTANTIATE_TEST_SUITE_P(
     EachPrecondition, CheckFails,
     testing::Values(
@@ -774,27 +792,25 @@ INSTANTIATE_TEST_SUITE_P(
                "harvester.devices",
                "no host offers 1 of nvidia.com/none",
                "enable the device"},
-        Broken{"a_webhook_that_refuses",
+        Broken{"a_quota_that_refuses",
                {},
-               [](Cluster& cluster) { cluster.SetQuotaExceeded("the namespace is full"); },
+               [](Cluster& cluster) { cluster.SetQuotaExceeded("cpu insufficient resources"); },
                "harvester.dry_run",
-               "the namespace is full",
-               "change what Harvester names"},
-        Broken{"an_admission_webhook_that_answers_403",
+               "cpu insufficient resources",
+               "raise the quota"},
+        Broken{"a_namespace_that_ends",
                {},
                [](Cluster& cluster) {
-                 cluster.SetFaultHook([](const simulator::RequestInfo& request) {
-                   const bool creates =
-                       request.resource == "virtualmachines" && request.verb == "try";
-                   return creates
-                              ? simulator::Fault::Answer(
-                                    403, R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"
-                                         R"("reason":"Forbidden","code":403,"message":)"
-                                         R"("admission webhook \"policy.example\" denied the )"
-                                         R"(request: label team is missing"})")
-                              : simulator::Fault::None();
-                 });
+                 cluster.SetFaultHook(Denies("virtualmachines",
+                                             "unable to create new content in namespace nomad "
+                                             "because it is being terminated"));
                },
+               "harvester.dry_run",
+               "being terminated",
+               "wait until the namespace is gone"},
+        Broken{"an_admission_webhook_that_answers_403",
+               {},
+               [](Cluster& cluster) { cluster.SetFaultHook(Denies("virtualmachines", kDenial)); },
                "harvester.dry_run",
                "label team is missing",
                "change what Harvester names"},

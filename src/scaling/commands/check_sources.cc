@@ -492,8 +492,12 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     } else if (IsOfMissingRight(admitted, missing, "create", "virtualmachines")) {
       lines->Set(kDryRunOfVm, CheckOutcome::kSkipped, "the token may not create VMs");
     } else if (!kube::IsNotFound(admitted)) {
-      lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(admitted),
-                 "change what Harvester names: the keys of the policy make the VM");
+      const std::string said = base::Message(admitted);
+      lines->Set(kDryRunOfVm, CheckOutcome::kFail, said,
+                 absl::IsResourceExhausted(admitted) ? kCureOfNoQuota
+                 : said.find("being terminated") != std::string::npos
+                     ? "wait until the namespace is gone and create it again"
+                     : "change what Harvester names: the keys of the policy make the VM");
     }
   } else if (!lines->HasFailure()) {
     lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(plan.status()),
