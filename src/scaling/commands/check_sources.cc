@@ -20,6 +20,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "execution/vm_objects.h"
 #include "nlohmann/json.hpp"
 #include "rules/room.h"
 
@@ -190,6 +191,15 @@ void CheckJoining(const config::NomadSettings& nomad, const config::PoolPolicy& 
              "nothing in it sets " + absl::StrJoin(missing, ", ") +
                  " for Nomad's client: unless the image does, no node is the pool's",
              "write it into the client's configuration there, as in examples/cloud-init.yaml");
+}
+
+absl::Status DryRunSecret(const runtime::Context& context, const PoolDependencies& deps,
+                          const config::PoolPolicy& policy, const CreationPlan& plan) {
+  const auto made = ComposeVm(plan, IdentityFor(policy.name_prefix + "-sample", "check"));
+  NH_RETURN_IF_ERROR(made);
+  return deps.clients.kube
+      ->Create(context, kube::kSecrets, policy.ns, made->secret, /*dry_run=*/true)
+      .status();
 }
 
 // Ignores the root disk's size, which is checked with the image.
@@ -484,6 +494,12 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     if (admitted.ok()) {
       lines->Set(kDryRunOfVm, CheckOutcome::kPass,
                  "Harvester would accept one; nothing was stored");
+      const absl::Status secret = DryRunSecret(context, deps, policy, *plan);
+      if (!secret.ok() && !IsOfMissingRight(secret, missing, "create", "secrets")) {
+        lines->Add(kDryRunOfVm, "dry run of a VM's Secret", CheckOutcome::kFail,
+                   base::Message(secret),
+                   "change what refuses it: the user data of each VM is in such a Secret");
+      }
       if (lacks_devices) {
         lines->Set("harvester.room", CheckOutcome::kSkipped, "no host offers the devices");
       } else {
