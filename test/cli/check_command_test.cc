@@ -1364,6 +1364,10 @@ TEST(CheckCommand, calls_unknown_what_the_token_may_not_read) {
               ElementsAre("harvester.version", "harvester.storage_classes",
                           "harvester.priority_class", "harvester.devices", "harvester.quota",
                           "harvester.room", "nomad.nodes", "pool.boot_time"));
+  EXPECT_THAT(world.Lines("unknown"),
+              Contains(AllOf(StartsWith("harvester.version "),
+                             HasSubstr("the token may not read the setting server-version -> grant "
+                                       "what Harvester's ClusterRole harvester-authenticated"))));
   EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
 
