@@ -1403,6 +1403,16 @@ TEST(CheckCommand, C2_says_how_many_more_vms_fit_on_the_hosts) {
   EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
 
+TEST(CheckCommand, warns_of_a_full_quota_if_the_pool_has_vms) {
+  CheckedPool world;
+  ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(1, simulator::kFirstNomadKey)));
+  ASSERT_TRUE(world.cluster().PutObject(Quota("4", "4")));
+  EXPECT_THAT(world.Lines("warn"),
+              ElementsAre(AllOf(StartsWith("harvester.quota quota: room for 0 more VMs"),
+                                HasSubstr("-> raise the quota"))));
+  EXPECT_THAT(world.Ids("fail"), IsEmpty());
+}
+
 TEST(CheckCommand, files_a_root_disk_that_is_too_small_under_the_image) {
   CheckedPool world(Values{{"disk_size", "1Mi"}});
   EXPECT_THAT(world.Lines("fail"),

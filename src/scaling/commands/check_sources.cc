@@ -365,7 +365,7 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
 }
 
 void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPlan>& plan,
-                const std::vector<Right>& missing, CheckLines* lines) {
+                const std::vector<Right>& missing, bool has_vms, CheckLines* lines) {
   constexpr char kId[] = "harvester.quota";
   if (!sources.quotas.ok()) {
     const absl::Status& problem = sources.quotas.status();
@@ -381,7 +381,8 @@ void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPla
   if (!room.has_value()) {
     lines->Set(kId, CheckOutcome::kPass, "no quota limits the VMs");
   } else {
-    lines->Set(kId, room->vms == 0 ? CheckOutcome::kFail : CheckOutcome::kPass,
+    const CheckOutcome full = has_vms ? CheckOutcome::kWarn : CheckOutcome::kFail;
+    lines->Set(kId, room->vms == 0 ? full : CheckOutcome::kPass,
                "room for " + std::to_string(room->vms) + " more VMs: " + room->limit,
                room->vms == 0 ? kCureOfNoQuota : "");
   }
@@ -519,7 +520,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(plan.status()),
                "correct the key that is named");
   }
-  CheckQuota(sources, plan, missing, lines);
+  CheckQuota(sources, plan, missing, !vms.empty(), lines);
   CheckUpgrade(policy, reads, plan, lines);
   return admitted;
 }
