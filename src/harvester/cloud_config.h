@@ -53,8 +53,8 @@ struct CloudConfigOutline {
 };
 
 // Reads events only, so that deep nesting or nested aliases cost no more than the length of the
-// text. INVALID_ARGUMENT, with `what` and the line, for text that is not YAML, not a mapping or
-// more than one document.
+// text. INVALID_ARGUMENT, with `what` and the line, for text that is not YAML, not a mapping, more
+// than one document, or with two equal top-level keys.
 absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text,
                                                const std::string& what = "#cloud-config");
 

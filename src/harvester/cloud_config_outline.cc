@@ -103,7 +103,7 @@ class OutlineReader final : public YAML::EventHandler {
 
   void Member(const YAML::Mark& mark, const std::string& name) {
     if (open_.empty() || !open_.back().is_map) return;
-    if (AtRootMember()) RootMember(name);
+    if (AtRootMember()) RootMember(mark, name);
     if (InNetwork()) NetworkMember(name);
     open_.back().key = mark;
     open_.back().expects_value = !open_.back().expects_value;
@@ -121,19 +121,20 @@ class OutlineReader final : public YAML::EventHandler {
     }
   }
 
-  void RootMember(const std::string& name) {
+  void RootMember(const YAML::Mark& mark, const std::string& name) {
     if (open_.back().expects_value) {
       in_keys_ = false;
       outline_.values[outline_.members.back()] = name;
       return;
     }
+    if (!name.empty() && outline_.values.contains(name)) {
+      throw Refused(mark,
+                    "this top-level key is there already, and cloud-init would read only the last "
+                    "one; write its entries under the first one");
+    }
     outline_.members.push_back(name);
     in_keys_ = name == kAuthorizedKeysMember;
-    if (!in_keys_) return;
-    // If a member occurs twice, the last one applies.
-    outline_.has_keys = true;
-    outline_.keys_are_list = false;
-    outline_.keys.clear();
+    if (in_keys_) outline_.has_keys = true;
   }
 
   // The library takes a line without a colon for a key without a value, and reports that value at

@@ -162,13 +162,15 @@ absl::StatusOr<Servers> NomadClient::ListServers(const runtime::Context& context
   Servers servers;
   servers.server_time = http::ServerDate(reply.http);
   // The servers of federated regions are members, too.
-  const std::string region =
+  servers.region =
       options_.region.empty() ? base::GetString(reply.json, "ServerRegion") : options_.region;
   const Json* members = base::FindMember(reply.json, "Members");
   if (members == nullptr || !members->is_array()) return servers;
   for (const Json& member : *members) {
     const Json* tags = base::FindMember(member, "Tags");
-    if (tags == nullptr || base::GetString(*tags, "region") != region) continue;
+    if (tags == nullptr || base::GetString(*tags, "region") != servers.region) {
+      continue;
+    }
     servers.list.push_back(
         {.name = base::GetString(member, "Name"), .version = base::GetString(*tags, "build")});
   }

@@ -419,8 +419,43 @@ TEST(CheckCommand, warns_of_user_data_with_which_no_node_is_the_pools) {
   EXPECT_TRUE(JoiningLine({{"user_data", "#cloud-config\nx: the class web\n"}}).is_null());
   EXPECT_EQ(JoiningLine({{"user_data", "#cloud-config\nx: webby, my-web\n"}})["outcome"], "warn");
   EXPECT_EQ(JoiningLine({{"node_attribute", "meta.vm"}})["outcome"], "warn");
+  EXPECT_EQ(JoiningLine({{"datacenter", "dc1"}}).is_null(), true) << "it is Nomad's default";
+  const std::string dc2 = "#cloud-config\nx: client web, datacenter = \"dc2\"\n";
+  EXPECT_THAT(JoiningLine({{"user_data", dc2}, {"datacenter", "dc1"}})["text"].get<std::string>(),
+              StartsWith("nothing in it sets datacenter = \"{{datacenter}}\" for"));
   const json downloads = JoiningLine({{"user_data", "#include\nhttps://10.0.0.1/data\n"}});
   EXPECT_EQ(downloads["outcome"], "unknown");
+}
+
+TEST(CheckCommand, warns_of_a_host_name_that_is_not_the_vms) {
+  const auto line = [](const std::string& name, const std::string& attribute = "unique.hostname") {
+    return JoiningLine(
+        {{"user_data", "#cloud-config\n" + name + "\nx: web\n"}, {"node_attribute", attribute}});
+  };
+  for (const char* constant : {"hostname: nomad-client", "fqdn: web.test", "hostname: \"{{pool}}\"",
+                               "hostname: \"x-{{vm_name}}\""}) {
+    EXPECT_EQ(line(constant)["outcome"], "warn") << constant;
+    EXPECT_THAT(line(constant)["text"].get<std::string>(), HasSubstr(" is not the VM's name"))
+        << constant;
+    EXPECT_TRUE(line(constant, "unique.network.ip-address").is_null()) << constant;
+  }
+  for (const char* right : {"hostname: \"{{vm_name}}\"", "fqdn: \"{{vm_name}}.test\"",
+                            "hostname: web-{{short_id}}", "y: {hostname: a}", "# hostname: a"}) {
+    EXPECT_TRUE(line(right).is_null()) << right;
+  }
+}
+
+TEST(CheckCommand, warns_of_user_data_without_tls_if_nomad_wants_certificates) {
+  const support::ScopedTempDir dir;
+  const http::PemPair pair = http::TestCa().Issue("DNS:client");
+  const Values https = {{"nomad_address", "https://127.0.0.1:4646"},
+                        {"nomad_client-cert", dir.WriteFile("cert.pem", pair.certificate)},
+                        {"nomad_client-key", dir.WriteFile("key.pem", pair.key)}};
+  EXPECT_THAT(JoiningLine(https)["text"].get<std::string>(),
+              StartsWith("nothing in it sets tls { rpc = true } (examples/cloud-init-tls.yaml) "));
+  Values with_tls = https;
+  with_tls["user_data"] = "#cloud-config\nx: client web tls { rpc = true }\n";
+  EXPECT_TRUE(JoiningLine(with_tls).is_null());
 }
 
 TEST(CheckCommand, does_not_doubt_user_data_with_which_a_vm_has_joined) {
@@ -430,6 +465,16 @@ TEST(CheckCommand, does_not_doubt_user_data_with_which_a_vm_has_joined) {
   vm["metadata"]["annotations"][harvester::kJoinedAtAnnotation] = "2026-03-01T11:00:00Z";
   ASSERT_TRUE(world.cluster().PutObject(vm));
   EXPECT_THAT(world.Ids("warn"), Not(Contains("harvester.templates")));
+}
+
+TEST(CheckCommand, C2_fails_for_two_lists_of_one_name_in_the_file_of_user_data) {
+  const support::ScopedTempDir dir;
+  const std::string file =
+      dir.WriteFile("cloud-init.yaml", "#cloud-config\nruncmd: [a]\nx: web\nruncmd: [b]\n");
+  CheckedPool world({{"user_data_file", file}});
+  EXPECT_THAT(world.Lines("fail"), ElementsAre(AllOf(StartsWith("harvester.templates "),
+                                                     HasSubstr("user_data_file: #cloud-config is "
+                                                               "not valid YAML: line 4: "))));
 }
 
 TEST(CheckCommand, warns_of_names_of_the_examples_in_user_data) {
@@ -468,7 +513,7 @@ TEST(CheckCommand, warns_of_names_of_the_examples_in_the_files_of_the_agent) {
 }
 
 TEST(CheckCommand, warns_of_a_name_in_a_template_of_the_policy_once) {
-  const std::string data = "#cloud-config\nhostname: a.example.org\nx: {{node_class}}\n";
+  const std::string data = "#cloud-config\ny: a.example.org\nx: {{node_class}}\n";
   const std::string network = "version: 2\nnameservers: [dns.example.org]\n";
   CheckedPool world({}, NewestNomad(),
                     {.policy = {{"user_data", data}, {"network_data", network}}});
@@ -589,6 +634,19 @@ TEST(CheckCommand, an_error_of_the_system_itself_is_no_wrong_address) {
                                  Not(HasSubstr("another server"))));
 }
 
+TEST(CheckCommand, an_answer_for_which_no_address_is_to_blame_has_a_cure_of_its_own) {
+  for (const auto& [status, cure] :
+       {std::pair(429, "-> it limits how much is asked"), std::pair(407, "-> a proxy wants")}) {
+    CheckedPool world;
+    world.cluster().SetFaultHook([status = status](const simulator::RequestInfo&) {
+      return simulator::Fault::Answer(status, "later");
+    });
+    EXPECT_THAT(world.Lines("fail"),
+                ElementsAre(AllOf(StartsWith("harvester.address "), HasSubstr(cure)),
+                            AllOf(StartsWith("nomad.address "), HasSubstr(cure))));
+  }
+}
+
 TEST(CheckCommand, that_is_interrupted_shows_no_result) {
   CheckedPool world;
   const runtime::CancelSource work(runtime::Context::Background(world.clock()));
@@ -644,6 +702,24 @@ json Quota(const char* hard, const char* used) {
           {"metadata", {{"namespace", "nomad"}, {"name", "small"}}},
           {"spec", {{"hard", {{"limits.cpu", hard}}}}},
           {"status", {{"hard", {{"limits.cpu", hard}}}, {"used", {{"limits.cpu", used}}}}}};
+}
+
+constexpr char kDenial[] =
+    "admission webhook \"policy.example\" denied the request: label team is missing";
+
+// Refuses the trial creation of such an object.
+std::function<simulator::Fault(const simulator::RequestInfo&)> Denies(const std::string& resource,
+                                                                      const std::string& message) {
+  return [=](const simulator::RequestInfo& request) {
+    if (request.resource != resource || request.verb != "try") return simulator::Fault::None();
+    return simulator::Fault::Answer(403, json({{"kind", "Status"},
+                                               {"apiVersion", "v1"},
+                                               {"status", "Failure"},
+                                               {"reason", "Forbidden"},
+                                               {"code", 403},
+                                               {"message", message}})
+                                             .dump());
+  };
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -724,27 +800,31 @@ INSTANTIATE_TEST_SUITE_P(
                "harvester.devices",
                "no host offers 1 of nvidia.com/none",
                "enable the device"},
-        Broken{"a_webhook_that_refuses",
+        Broken{"a_quota_that_refuses",
                {},
-               [](Cluster& cluster) { cluster.SetQuotaExceeded("the namespace is full"); },
+               [](Cluster& cluster) { cluster.SetQuotaExceeded("cpu insufficient resources"); },
                "harvester.dry_run",
-               "the namespace is full",
-               "change what Harvester names"},
-        Broken{"an_admission_webhook_that_answers_403",
+               "cpu insufficient resources",
+               "raise the quota"},
+        Broken{"a_namespace_that_ends",
                {},
                [](Cluster& cluster) {
-                 cluster.SetFaultHook([](const simulator::RequestInfo& request) {
-                   const bool creates =
-                       request.resource == "virtualmachines" && request.verb == "try";
-                   return creates
-                              ? simulator::Fault::Answer(
-                                    403, R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"
-                                         R"("reason":"Forbidden","code":403,"message":)"
-                                         R"("admission webhook \"policy.example\" denied the )"
-                                         R"(request: label team is missing"})")
-                              : simulator::Fault::None();
-                 });
+                 cluster.SetFaultHook(Denies("virtualmachines",
+                                             "unable to create new content in namespace nomad "
+                                             "because it is being terminated"));
                },
+               "harvester.dry_run",
+               "being terminated",
+               "wait until the namespace is gone"},
+        Broken{"an_admission_webhook_that_denies_secrets",
+               {},
+               [](Cluster& cluster) { cluster.SetFaultHook(Denies("secrets", kDenial)); },
+               "harvester.dry_run dry run of a VM's Secret:",
+               "label team is missing",
+               "change what refuses it"},
+        Broken{"an_admission_webhook_that_answers_403",
+               {},
+               [](Cluster& cluster) { cluster.SetFaultHook(Denies("virtualmachines", kDenial)); },
                "harvester.dry_run",
                "label team is missing",
                "change what Harvester names"},
@@ -793,6 +873,12 @@ INSTANTIATE_TEST_SUITE_P(
                "harvester.address",
                "Harvester's URL: http://127.0.0.1:6443: ",
                "correct harvester_url"},
+        Broken{"no_such_region",
+               {{"nomad_region", "eu"}},
+               nullptr,
+               "nomad.address",
+               "No path to region",
+               "correct nomad_region (or NOMAD_REGION)"},
         Broken{"nomad_is_out_of_reach",
                {},
                [](Cluster& cluster) { cluster.SetNomadReachable(false); },
@@ -1323,6 +1409,10 @@ TEST(CheckCommand, calls_unknown_what_the_token_may_not_read) {
               ElementsAre("harvester.version", "harvester.storage_classes",
                           "harvester.priority_class", "harvester.devices", "harvester.quota",
                           "harvester.room", "nomad.nodes", "pool.boot_time"));
+  EXPECT_THAT(world.Lines("unknown"),
+              Contains(AllOf(StartsWith("harvester.version "),
+                             HasSubstr("the token may not read the setting server-version -> grant "
+                                       "what Harvester's ClusterRole harvester-authenticated"))));
   EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
 
@@ -1355,6 +1445,16 @@ TEST(CheckCommand, C2_says_how_many_more_vms_fit_on_the_hosts) {
   EXPECT_THAT(world.Lines("unknown"),
               says("the token may not list the hosts and the pods of the "));
   EXPECT_THAT(world.Ids("warn"), IsEmpty()) << "the right is optional";
+  EXPECT_THAT(world.Ids("fail"), IsEmpty());
+}
+
+TEST(CheckCommand, warns_of_a_full_quota_if_the_pool_has_vms) {
+  CheckedPool world;
+  ASSERT_TRUE(world.cluster().PutObject(VmMadeAt(1, simulator::kFirstNomadKey)));
+  ASSERT_TRUE(world.cluster().PutObject(Quota("4", "4")));
+  EXPECT_THAT(world.Lines("warn"),
+              ElementsAre(AllOf(StartsWith("harvester.quota quota: room for 0 more VMs"),
+                                HasSubstr("-> raise the quota"))));
   EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
 
@@ -1472,7 +1572,7 @@ TEST(CheckCommand, tells_of_clocks_that_differ) {
   }
 }
 
-TEST(CheckCommand, goes_by_the_oldest_server_of_its_own_region) {
+TEST(CheckCommand, goes_by_the_servers_of_its_own_region_and_warns_if_user_data_cannot_name_it) {
   CheckedPool world;
   world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
     if (request.resource != "agent") return simulator::Fault::None();
@@ -1485,8 +1585,15 @@ TEST(CheckCommand, goes_by_the_oldest_server_of_its_own_region) {
                           server("c.eu", "eu", "2.0.4"), server("d.us", "us", "1.9.0")}}};
     return simulator::Fault::Answer(200, reply.dump());
   });
-  EXPECT_THAT(world.Ids("warn"), ElementsAre("nomad.version"));
+  EXPECT_THAT(
+      world.Lines("warn"),
+      ElementsAre(AllOf(StartsWith("nomad.nodes region of Nomad: the servers' region is eu, "
+                                   "and nomad_region is not set"),
+                        HasSubstr("-> set nomad_region (or NOMAD_REGION) to \"eu\"")),
+                  StartsWith("nomad.version ")));
   EXPECT_THAT(world.out(), HasSubstr("1.11.3 (b.eu, the oldest of 3 servers)"));
+  world.cluster().AddForeignNode({.name = "web-1", .node_class = "web"});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("nomad.version")) << "the pool has a node";
 }
 
 TEST(CheckCommand, P3_for_programs_holds_no_secret_either) {

@@ -139,6 +139,18 @@ TEST(CheckCloudConfig, refuses_what_is_not_a_mapping_or_more_than_one_document) 
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than one")));
 }
 
+TEST(CheckCloudConfig, C2_names_the_line_of_a_second_top_level_key_of_one_name) {
+  for (const char* text :
+       {"#cloud-config\nruncmd: [a]\nx: 1\nruncmd: [b]\n", "#cloud-config\nx:\n- x: 1\n'x':\n",
+        "#cloud-config\n{x: 1,\ny: 2,\nx: 3}"}) {
+    EXPECT_THAT(CheckCloudConfig(text),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("not valid YAML: line 4: this top-level key is there already")))
+        << text;
+  }
+  EXPECT_THAT(CheckCloudConfig("#cloud-config\nx: {y: 1}\ny: [{x: 1}, {x: 2}]\n"), IsOk());
+}
+
 TEST(CheckCloudConfig, P2_survives_deep_nesting_and_aliases_that_double) {
   EXPECT_THAT(CheckCloudConfig("#cloud-config\na: " + std::string(100000, '[')),
               StatusIs(absl::StatusCode::kInvalidArgument));
@@ -251,13 +263,6 @@ TEST(AddAuthorizedKeys, refuses_what_it_cannot_add_to) {
   }
   EXPECT_THAT(AddAuthorizedKeys("#cloud-config\n- a\n", kTwoKeys),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("mapping")));
-}
-
-TEST(AddAuthorizedKeys, adds_to_the_list_that_counts_if_there_are_two) {
-  EXPECT_THAT(
-      AddAuthorizedKeys("#cloud-config\nssh_authorized_keys: [a]\nssh_authorized_keys: [b]\n",
-                        {"c"}),
-      IsOkAndHolds("#cloud-config\nssh_authorized_keys: [a]\nssh_authorized_keys: [\"c\", b]\n"));
 }
 
 }  // namespace

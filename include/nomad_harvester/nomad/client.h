@@ -49,6 +49,7 @@ struct Server {
   std::string version{};  // "1.10.5", "1.9.3+ent"; empty: unknown
 };
 struct Servers {
+  std::string region{};  // theirs
   std::vector<Server> list{};
   std::optional<base::WallTime> server_time{};  // of the reply
 };

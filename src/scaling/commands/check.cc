@@ -135,6 +135,12 @@ void PassAddress(const AddressView& view, const std::string& id, const std::stri
   }
 }
 
+const char* CureOfAnswer(int http_status) {
+  if (http_status == 429) return "it limits how much is asked: wait a minute, and repeat";
+  if (http_status != 407) return nullptr;
+  return "a proxy wants credentials: write them into its address, http://user:password@proxy:3128";
+}
+
 std::string WithAddress(const AddressView& view, const absl::Status& status) {
   const std::string message = base::Message(status);
   return message.find(view.url) == std::string::npos ? view.url + ": " + message : message;

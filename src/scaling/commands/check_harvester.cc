@@ -107,6 +107,8 @@ class HarvesterCheck {
  private:
   static const char* CureOfAddress(const absl::Status& status) {
     const auto answer = kube::GetKubeError(status);
+    const char* const early = answer.has_value() ? CureOfAnswer(answer->http_status) : nullptr;
+    if (early != nullptr) return early;
     if (answer.has_value() && answer->http_status >= 500) {
       return "it answers, with an error of its own: see whether Harvester's API is healthy";
     }
@@ -186,12 +188,17 @@ class HarvesterCheck {
                  "let harvester_url name Harvester's own cluster: through Rancher, its ID under "
                  "Virtualization Management");
     } else {
-      const bool answered = setting.ok() || kube::IsForbidden(setting.status());
-      lines_.Set(kHarvesterVersion, answered ? CheckOutcome::kUnknown : CheckOutcome::kFail,
+      const bool forbidden = kube::IsForbidden(setting.status());
+      lines_.Set(kHarvesterVersion,
+                 setting.ok() || forbidden ? CheckOutcome::kUnknown : CheckOutcome::kFail,
                  text + "; Harvester's is not known: " +
                      (setting.ok() ? "the setting server-version is empty"
+                      : forbidden  ? "the token may not read the setting server-version"
                                    : base::Message(setting.status())),
-                 answered ? "" : kSeeHarvester);
+                 setting.ok() ? ""
+                 : forbidden  ? "grant what Harvester's ClusterRole harvester-authenticated grants "
+                                "to every user: get on settings.harvesterhci.io"
+                              : kSeeHarvester);
     }
   }
 

@@ -76,6 +76,12 @@ bool IsDenied(const absl::Status& status) {
 
 const char* CureOfAddress(const absl::Status& status) {
   const auto answer = nomad::GetNomadError(status);
+  if (answer.has_value() && answer->text.find("No path to region") != std::string::npos) {
+    return "correct nomad_region (or NOMAD_REGION): this Nomad does not know that region, or no "
+           "server of it; nomad server members -detailed lists them";
+  }
+  const char* const early = answer.has_value() ? CureOfAnswer(answer->http_status) : nullptr;
+  if (early != nullptr) return early;
   if (answer.has_value() && answer->http_status >= 500) {
     return "it answers, with an error of its own: see Nomad's log, and nomad server members";
   }
@@ -314,11 +320,25 @@ class NomadCheck {
                  "no node of this Nomad has them, as in a pool that is empty; " +
                      std::to_string(all.size()) + " nodes in all",
                  "check that cloud-init writes the same values into Nomad's client configuration");
+      CheckRegion();
     } else {
       lines_.Set(kNodes, CheckOutcome::kPass,
                  std::to_string(members.size()) + " of " + std::to_string(all.size()) + " nodes");
     }
     facts_->nodes = std::move(members);
+  }
+
+  // With nomad_region set to another region, Nomad answers for that one, or not at all.
+  void CheckRegion() {
+    if (!servers_.ok() || !facts_->region.empty()) return;
+    const std::string& region = servers_->region;
+    if (region.empty() || region == "global") return;
+    lines_.Add(kNodes, "region of Nomad", CheckOutcome::kWarn,
+               "the servers' region is " + region +
+                   ", and nomad_region is not set: {{nomad_region}} in user data is empty, which "
+                   "Nomad's client takes for global: unless the image or the user data says " +
+                   region + ", no VM joins",
+               "set nomad_region (or NOMAD_REGION) to \"" + region + "\"");
   }
 
   void CheckVersion() {

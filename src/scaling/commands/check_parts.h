@@ -96,6 +96,9 @@ AddressView ViewOf(const http::CurlOptions& address);
 void PassAddress(const AddressView& view, const std::string& id, const std::string& skip_key,
                  CheckLines* lines);
 
+// The cure of an answer for which no address is to blame; null: of none.
+const char* CureOfAnswer(int http_status);
+
 // Describes why a system cannot be reached, with its address.
 std::string WithAddress(const AddressView& view, const absl::Status& status);
 

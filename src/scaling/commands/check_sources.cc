@@ -20,6 +20,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "execution/vm_objects.h"
 #include "nlohmann/json.hpp"
 #include "rules/room.h"
 
@@ -141,21 +142,32 @@ bool HasWord(std::string_view text, std::string_view word) {
 
 // What a node needs to be the pool's, and no VM has shown yet that the image has it. Of what the
 // user data encodes, downloads or computes, this is not known.
-void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source,
-                  const std::string& subject, CheckLines* lines) {
+void CheckJoining(const config::NomadSettings& nomad, const config::PoolPolicy& policy,
+                  const std::string& user_data, const std::string& vm, const std::string& subject,
+                  CheckLines* lines) {
   constexpr char kId[] = "harvester.templates";
-  if (source.text.empty()) {
+  if (user_data.empty()) {
     lines->Add(kId, subject, CheckOutcome::kWarn,
                "there is none: no VM joins Nomad, unless the image does that by itself",
                "set user_data_file, as in examples/cloud-init.yaml, or install such an image");
     return;
   }
-  const std::string text = absl::StrJoin(LinesWithoutComments(source.text), "\n");
+  const std::vector<std::string> effective = LinesWithoutComments(user_data);
+  for (const std::string& line : effective) {
+    if (policy.node_attribute != "unique.hostname" || HasWord(line, vm)) continue;
+    if (!line.starts_with("hostname:") && !line.starts_with("fqdn:")) continue;
+    lines->Add(kId, subject, CheckOutcome::kWarn,
+               line.substr(0, line.find(':')) +
+                   " in it is not the VM's name, by which node_attribute = \"unique.hostname\" "
+                   "finds its node: no VM counts as joined",
+               "write \"{{vm_name}}\" there, or remove the line: it is the VM's name by default");
+  }
+  const std::string text = absl::StrJoin(effective, "\n");
   std::vector<std::string> missing;
   const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
                           std::string_view by_default) {
-    const bool has_it = !value.has_value() || value->empty() || *value == by_default ||
-                        harvester::UsesVariable(text, key) || HasWord(text, *value);
+    const bool has_it = !value.has_value() || value->empty() || HasWord(text, *value) ||
+                        (*value == by_default && !HasWord(text, key));
     if (!has_it) missing.push_back(key + " = \"{{" + key + "}}\"");
   };
   expect("node_class", policy.node_class, "autoscaler-default-pool");
@@ -166,14 +178,28 @@ void CheckJoining(const config::PoolPolicy& policy, const TemplateSource& source
     const std::string key = policy.node_attribute.substr(kMeta.size());
     if (!HasWord(text, key)) missing.push_back("meta { " + key + " }");
   }
+  // A Nomad that wants a certificate of the plugin wants one of its clients, too.
+  if (nomad.address.starts_with("https://") && !nomad.client_cert.empty() &&
+      !HasWord(text, "tls")) {
+    missing.emplace_back("tls { rpc = true } (examples/cloud-init-tls.yaml)");
+  }
   if (missing.empty()) return;
-  const bool shows_all = source.text.starts_with("#cloud-config") &&
+  const bool shows_all = user_data.starts_with("#cloud-config") &&
                          text.find("encoding:") == std::string::npos &&
                          text.find("://") == std::string::npos;
   lines->Add(kId, subject, shows_all ? CheckOutcome::kWarn : CheckOutcome::kUnknown,
              "nothing in it sets " + absl::StrJoin(missing, ", ") +
                  " for Nomad's client: unless the image does, no node is the pool's",
              "write it into the client's configuration there, as in examples/cloud-init.yaml");
+}
+
+absl::Status DryRunSecret(const runtime::Context& context, const PoolDependencies& deps,
+                          const config::PoolPolicy& policy, const CreationPlan& plan) {
+  const auto made = ComposeVm(plan, IdentityFor(policy.name_prefix + "-sample", "check"));
+  NH_RETURN_IF_ERROR(made);
+  return deps.clients.kube
+      ->Create(context, kube::kSecrets, policy.ns, made->secret, /*dry_run=*/true)
+      .status();
 }
 
 // Ignores the root disk's size, which is checked with the image.
@@ -187,9 +213,10 @@ void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
                "correct the key or the file that is named; files are read where the agent runs");
     return;
   }
-  const std::string& text = plan->user_data.text;
-  // What a variable at the beginning becomes is not known here.
-  const bool runs = text.empty() || text.starts_with("{{") || harvester::IsRunByCloudInit(text);
+  const harvester::VmIdentity sample = IdentityFor(policy.name_prefix + "-sample", "check");
+  const auto text =
+      harvester::RenderTemplate(plan->user_data.text, WithIdentity(plan->variables, sample));
+  const bool runs = text.ok() && (text->empty() || harvester::IsRunByCloudInit(*text));
   if (runs) {
     lines->Set(kId, CheckOutcome::kPass, "they render");
   } else {
@@ -203,8 +230,8 @@ void CheckTemplates(const PoolDependencies& deps, config::PoolPolicy policy,
     return key + (file.has_value() ? " " + *file : "");
   };
   if (runs && !has_joined) {
-    CheckJoining(policy, plan->user_data, subject(plan->user_data.key, policy.user_data_file),
-                 lines);
+    CheckJoining(deps.clients.config->nomad, policy, *text, sample.name,
+                 subject(plan->user_data.key, policy.user_data_file), lines);
   }
   WarnOfPlaceholders(plan->user_data, subject(plan->user_data.key, policy.user_data_file), lines);
   WarnOfPlaceholders(plan->network_data, subject(plan->network_data.key, policy.network_data_file),
@@ -338,7 +365,7 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
 }
 
 void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPlan>& plan,
-                const std::vector<Right>& missing, CheckLines* lines) {
+                const std::vector<Right>& missing, bool has_vms, CheckLines* lines) {
   constexpr char kId[] = "harvester.quota";
   if (!sources.quotas.ok()) {
     const absl::Status& problem = sources.quotas.status();
@@ -354,7 +381,8 @@ void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPla
   if (!room.has_value()) {
     lines->Set(kId, CheckOutcome::kPass, "no quota limits the VMs");
   } else {
-    lines->Set(kId, room->vms == 0 ? CheckOutcome::kFail : CheckOutcome::kPass,
+    const CheckOutcome full = has_vms ? CheckOutcome::kWarn : CheckOutcome::kFail;
+    lines->Set(kId, room->vms == 0 ? full : CheckOutcome::kPass,
                "room for " + std::to_string(room->vms) + " more VMs: " + room->limit,
                room->vms == 0 ? kCureOfNoQuota : "");
   }
@@ -467,6 +495,12 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     if (admitted.ok()) {
       lines->Set(kDryRunOfVm, CheckOutcome::kPass,
                  "Harvester would accept one; nothing was stored");
+      const absl::Status secret = DryRunSecret(context, deps, policy, *plan);
+      if (!secret.ok() && !IsOfMissingRight(secret, missing, "create", "secrets")) {
+        lines->Add(kDryRunOfVm, "dry run of a VM's Secret", CheckOutcome::kFail,
+                   base::Message(secret),
+                   "change what refuses it: the user data of each VM is in such a Secret");
+      }
       if (lacks_devices) {
         lines->Set("harvester.room", CheckOutcome::kSkipped, "no host offers the devices");
       } else {
@@ -475,14 +509,18 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     } else if (IsOfMissingRight(admitted, missing, "create", "virtualmachines")) {
       lines->Set(kDryRunOfVm, CheckOutcome::kSkipped, "the token may not create VMs");
     } else if (!kube::IsNotFound(admitted)) {
-      lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(admitted),
-                 "change what Harvester names: the keys of the policy make the VM");
+      const std::string said = base::Message(admitted);
+      lines->Set(kDryRunOfVm, CheckOutcome::kFail, said,
+                 absl::IsResourceExhausted(admitted) ? kCureOfNoQuota
+                 : said.find("being terminated") != std::string::npos
+                     ? "wait until the namespace is gone and create it again"
+                     : "change what Harvester names: the keys of the policy make the VM");
     }
   } else if (!lines->HasFailure()) {
     lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(plan.status()),
                "correct the key that is named");
   }
-  CheckQuota(sources, plan, missing, lines);
+  CheckQuota(sources, plan, missing, !vms.empty(), lines);
   CheckUpgrade(policy, reads, plan, lines);
   return admitted;
 }

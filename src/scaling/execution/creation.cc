@@ -76,17 +76,6 @@ harvester::TemplateVariables CommonVariables(const config::PluginConfig& plugin,
   return variables;
 }
 
-harvester::TemplateVariables WithIdentity(harvester::TemplateVariables variables,
-                                          const harvester::VmIdentity& identity) {
-  variables["vm_name"] = identity.name;
-  variables["vm_uuid"] = identity.firmware_uuid;
-  variables["action_id"] = identity.action_id;
-  variables["zone"] = identity.zone;
-  const std::size_t dash = identity.name.rfind('-');
-  variables["short_id"] = identity.name.substr(dash == std::string::npos ? 0 : dash + 1);
-  return variables;
-}
-
 absl::Status CheckTokenIsOff(const config::PoolPolicy& policy, const std::string& template_text) {
   if (policy.intro_token != config::IntroToken::kOff ||
       !harvester::UsesVariable(template_text, kIntroTokenVariable)) {
@@ -276,6 +265,17 @@ std::set<std::string> EnvironmentIn(std::string_view text) {
 }
 
 }  // namespace
+
+harvester::TemplateVariables WithIdentity(harvester::TemplateVariables variables,
+                                          const harvester::VmIdentity& identity) {
+  variables["vm_name"] = identity.name;
+  variables["vm_uuid"] = identity.firmware_uuid;
+  variables["action_id"] = identity.action_id;
+  variables["zone"] = identity.zone;
+  const std::size_t dash = identity.name.rfind('-');
+  variables["short_id"] = identity.name.substr(dash == std::string::npos ? 0 : dash + 1);
+  return variables;
+}
 
 absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::PoolPolicy& policy,
                            std::string_view key, const std::string& text) {

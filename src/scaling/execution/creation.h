@@ -93,6 +93,10 @@ absl::StatusOr<std::optional<harvester::VmNeed>> DryRunCreation(const runtime::C
 // this process or the next, requests the same objects.
 harvester::VmIdentity IdentityFor(const std::string& name, const std::string& action_id);
 
+// Adds the variables that differ from VM to VM.
+harvester::TemplateVariables WithIdentity(harvester::TemplateVariables variables,
+                                          const harvester::VmIdentity& identity);
+
 // "<prefix>-<eight random characters>".
 std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random);
 
