@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/text.h"
 #include "nomad_harvester/harvester/quota.h"
+#include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/workers.h"
 
 #include "absl/strings/ascii.h"

@@ -13,6 +13,7 @@
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/lease_hold.h"
+#include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/status_report.h"
 #include "nomad_harvester/scaling/template_check.h"
 
