@@ -168,9 +168,7 @@ absl::StatusOr<Servers> NomadClient::ListServers(const runtime::Context& context
   if (members == nullptr || !members->is_array()) return servers;
   for (const Json& member : *members) {
     const Json* tags = base::FindMember(member, "Tags");
-    if (tags == nullptr || base::GetString(*tags, "region") != servers.region) {
-      continue;
-    }
+    if (tags == nullptr || base::GetString(*tags, "region") != servers.region) continue;
     servers.list.push_back(
         {.name = base::GetString(member, "Name"), .version = base::GetString(*tags, "build")});
   }
