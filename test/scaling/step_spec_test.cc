@@ -126,11 +126,7 @@ TEST(ReadsOf, C15_an_unhealthy_vm_without_a_node_needs_the_whole_list_before_its
 
 TEST(ReadsOf, C15_the_clusters_keys_are_read_before_a_vm_without_a_node_is_marked_as_broken) {
   EXPECT_THAT(ReadsOf({.kind = StepKind::kMarkBroken}), ElementsAre(Read::kCluster));
-}
-
-TEST(ReadsOf, C7_the_node_of_a_broken_vm_is_read_in_full_because_its_meta_may_protect_it) {
-  EXPECT_THAT(ReadsOf({.kind = StepKind::kMarkBroken, .node_id = "node-a"}),
-              ElementsAre(Read::kNode));
+  EXPECT_THAT(ReadsOf({.kind = StepKind::kMarkBroken, .node_id = "node-a"}), IsEmpty());
 }
 
 TEST(ReadsOf, C6_the_node_is_read_in_full_before_it_is_drained_enabled_or_its_drain_is_cancelled) {

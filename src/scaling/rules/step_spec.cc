@@ -67,7 +67,7 @@ constexpr auto kReads = std::to_array<ReadRow>({
     {StepKind::kEnable, Read::kNode, Only::kAlways},
     {StepKind::kStartDrain, Read::kNode, Only::kAlways},
     {StepKind::kMarkBroken, Read::kCluster, Only::kWithoutNode},
-    {StepKind::kMarkBroken, Read::kNode, Only::kWithNode},
+    {StepKind::kMarkBroken, Read::kNode, Only::kCutOffRow},
     {StepKind::kMarkBroken, Read::kAllocations, Only::kCutOffRow},
     {StepKind::kMarkReplaced, Read::kNode, Only::kWithNode},
     {StepKind::kMarkReplaced, Read::kVm, Only::kAlways},
