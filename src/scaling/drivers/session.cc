@@ -2,7 +2,6 @@
 #include "drivers/session.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
@@ -47,7 +46,8 @@ std::shared_ptr<Pool> Pools::Find(const SharedPolicy& policy, const StringMap& v
     const base::MutexLock lock(pool->mutex);
     pool->state.policy = policy;
     pool->state.asked_at = options_.clock->Now();
-    changes = std::exchange(pool->state.policy_values, values) != values;
+    changes = pool->state.policy_values != values;
+    if (changes) pool->state.policy_values = values;
   }
   if (changes) pool->BeginAnew();
   return pool;
