@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "drivers/scale_call.h"
 #include "execution/pool_dependencies.h"
 #include "execution/reconciler.h"
 
