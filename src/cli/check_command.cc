@@ -24,6 +24,7 @@
 #include "nomad_harvester/policy/strategies.h"
 #include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/strings/str_join.h"
@@ -349,7 +350,7 @@ std::vector<CheckResult> ResultsOfState(const CommandRun& run, const runtime::Co
     add("a growth would be refused: " + base::Message(grows), "");
   }
   for (const auto& [cause, entry] : lease.record.back_off) {
-    if (now >= entry.retry_at) continue;
+    if (!scaling::MustWait(cause, entry, now)) continue;
     add(BackOffText(cause, entry, now),
         "nomad-harvester status shows the last error; mend its cause");
   }

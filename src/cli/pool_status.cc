@@ -11,6 +11,7 @@
 #include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
@@ -167,7 +168,7 @@ void AddPools(const Inspection& inspection, std::vector<Finding>* troubles) {
         scaling::WhyItStopped(*lease.record.replacement));
   }
   for (const auto& [cause, entry] : lease.record.back_off) {
-    if (now < entry.retry_at) add(BackOffText(cause, entry, now));
+    if (scaling::MustWait(cause, entry, now)) add(BackOffText(cause, entry, now));
   }
   if (!inspection.growth_problem.empty()) {
     add("a growth would be refused: " + inspection.growth_problem);
@@ -335,8 +336,9 @@ std::string BackOffText(const std::string& cause, const harvester::BackOffEntry&
   const auto what = kWhat.find(cause);
   return (what == kWhat.end() ? cause + " failed" : what->second) + " " +
          std::to_string(entry.failures) + (entry.failures == 1 ? " time" : " times in a row") +
-         (now >= entry.retry_at ? "; may be retried"
-                                : "; next try at " + base::FormatRfc3339(entry.retry_at));
+         (scaling::MustWait(cause, entry, now)
+              ? "; next try at " + base::FormatRfc3339(entry.retry_at)
+              : "; may be retried");
 }
 
 }  // namespace nomad_harvester::cli

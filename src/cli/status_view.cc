@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
@@ -307,7 +308,7 @@ std::string StatusTable(const PoolStatus& status, StatusDetail detail, std::size
   if (lease.action.has_value()) text += Line("Action", ActionText(*lease.action, status));
   text += LineIf("Policy", PolicyText(status));
   for (const auto& [cause, entry] : lease.back_off) {
-    if (status.time >= entry.retry_at) {
+    if (!scaling::MustWait(cause, entry, status.time)) {
       text += Line("Back-off", BackOffText(cause, entry, status.time));
     }
   }

@@ -703,6 +703,11 @@ TEST_F(PlanCommands, C12_check_says_what_refuses_a_scale) {
   cluster_.FailStart(1, "ErrorUnschedulable", "no host has room");
   EXPECT_EQ(ScaleTo(2), 1);
   EXPECT_THAT(States(), testing::Contains(ContainsRegex(" failed 1 time; next try at 20")));
+  json lease = cluster_.Leases().at(0);
+  lease["metadata"]["annotations"]["nomad-harvester-autoscaler/back-off"] =
+      R"({"create": {"failures": 1, "retry_at": "2199-01-01T00:00:00Z"}})";
+  ASSERT_TRUE(cluster_.PutObject(lease));
+  EXPECT_THAT(States(), IsEmpty()) << "a wrong clock wrote it";
   clock_.Advance(std::chrono::hours(1));
   EXPECT_THAT(States(), IsEmpty());
   HoldLease();

@@ -193,6 +193,18 @@ TEST(StatusTable, says_in_what_state_the_lease_is_and_which_vms_of_its_action_ar
                               "begin and a pause is not seen: forbidden\n")));
 }
 
+TEST(StatusTable, C12_a_back_off_until_a_time_that_a_wrong_clock_wrote_is_over) {
+  World world;
+  scaling::Inspection inspection = Inspect(world);
+  harvester::BackOffEntry& create = inspection.lease.record.back_off["create"];
+  create = {.failures = 1, .retry_at = scaling::kNow + seconds(30)};
+  EXPECT_THAT(TableOf(inspection), HasSubstr("Trouble:    creating VMs failed 1 time; next try"));
+  create.retry_at = scaling::kNow + minutes(30);
+  EXPECT_THAT(TableOf(inspection),
+              AllOf(HasSubstr("Back-off:   creating VMs failed 1 time; may be retried\n"),
+                    Not(HasSubstr("next try at"))));
+}
+
 TEST(Troubles, are_one_line_for_each_reason_however_many_vms_share_it) {
   World world;
   for (const char* name : {"web-a", "web-b", "web-c", "web-d", "web-e", "web-f"}) {

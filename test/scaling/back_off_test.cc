@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/scaling/pool_lease.h"
+
 #include "support/status_matchers.h"
 #include "world.h"
 
@@ -100,6 +102,13 @@ TEST(BackOff, C12_a_time_further_away_than_the_wait_of_its_failures_counts_as_ov
   EXPECT_TRUE(CheckCreation(back_off, kNow).ok());
   back_off = {{"join", {.failures = 1, .retry_at = kNow + hours(3)}}};
   EXPECT_TRUE(CheckCreation(back_off, kNow).ok()) << "the longest is four hours, this one a minute";
+}
+
+TEST(BackOff, C12_a_cause_must_wait_as_long_as_it_refuses_work) {
+  const harvester::BackOffEntry failed_once{.failures = 1, .retry_at = kNow + minutes(1)};
+  EXPECT_TRUE(MustWait("join", failed_once, kNow));
+  EXPECT_FALSE(MustWait("join", failed_once, kNow + minutes(1)));
+  EXPECT_FALSE(MustWait("join", failed_once, kNow - hours(1))) << "a wrong clock wrote it";
 }
 
 TEST(BackOff, C12_removals_wait_after_failed_and_after_refused_ones) {

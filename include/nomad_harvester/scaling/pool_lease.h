@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/config/plugin_config.h"
@@ -43,6 +44,10 @@ struct PoolRecord {
   std::string nomad_cluster{};
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };
+
+// True if the back-off of this cause makes the pool wait (rule C12). A time that is further away
+// than the wait of its failures was written by a wrong clock, and counts as over.
+bool MustWait(std::string_view cause, const harvester::BackOffEntry& entry, base::WallTime now);
 
 // True if the Lease has a holder that may have renewed it within kLeaseAlive, by the API server's
 // clock (server_time). True in doubt: both times have up to a second of error. False if it is

@@ -98,9 +98,9 @@ void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
   Unclaimed(false);  // it has a policy
   for (const std::string_view each : kCauses) {
     const auto waits = record.back_off.find(std::string(each));
-    const base::Duration left =
-        waits == record.back_off.end() ? base::Duration::zero() : waits->second.retry_at - now;
-    sink_->Set(Metric::kBackOff, {pool_, each}, std::max(0.0, Seconds(left)));
+    const bool must_wait = waits != record.back_off.end() && MustWait(each, waits->second, now);
+    sink_->Set(Metric::kBackOff, {pool_, each},
+               must_wait ? Seconds(waits->second.retry_at - now) : 0);
   }
   // Also creates counters that are still zero, because Prometheus sees no increase from nothing.
   for (const char* reason : {kScaleOut, kResumed})

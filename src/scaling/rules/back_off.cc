@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 namespace nomad_harvester::scaling {
@@ -48,13 +49,11 @@ absl::Status Check(const harvester::BackOff& back_off, bool of_removals, base::W
     const auto entry = back_off.find(std::string(range.cause));
     if (IsOfRemovals(range.cause) != of_removals || entry == back_off.end()) continue;
     const std::int64_t failures = entry->second.failures;
-    const base::WallTime retry_at = entry->second.retry_at;
-    // A time that is further away was written by a wrong clock.
-    if (now >= retry_at || retry_at - now > WaitAfter(range, failures) + kUsualSkew) continue;
+    if (!MustWait(range.cause, entry->second, now)) continue;
     return absl::Status(absl::StatusCode::kResourceExhausted,
                         std::string(range.what) + " failed " + std::to_string(failures) +
                             (failures == 1 ? " time" : " times in a row") + "; next try at " +
-                            base::FormatRfc3339(retry_at));
+                            base::FormatRfc3339(entry->second.retry_at));
   }
   return absl::OkStatus();
 }
@@ -85,6 +84,11 @@ void RecordRemovalSuccess(harvester::BackOff* back_off) {
 
 bool IsOfRemovals(std::string_view cause) {
   return cause == cause::kRemove || cause == cause::kRefused;
+}
+
+bool MustWait(std::string_view cause, const harvester::BackOffEntry& entry, base::WallTime now) {
+  const base::Duration longest = WaitAfter(WaitRangeOf(cause), entry.failures) + kUsualSkew;
+  return now < entry.retry_at && entry.retry_at - now <= longest;
 }
 
 absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime now) {
