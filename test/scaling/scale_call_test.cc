@@ -310,7 +310,7 @@ TEST_F(ScaleCallTest, C15_a_mass_loss_refuses_removals_until_its_time_is_over) {
   EXPECT_THAT(Scale(2), StatusIs(absl::StatusCode::kFailedPrecondition,
                                  HasSubstr("2 of 3 running VMs have lost their Nomad node")));
   EXPECT_THAT(effects_, IsEmpty());
-  request_.mass_loss_over = true;
+  request_.terms.mass_loss_over = true;
   EXPECT_THAT(Scale(2), IsOk());
   EXPECT_EQ(StoredAction().names.size(), 1U);
 }
@@ -615,7 +615,7 @@ TEST_F(ScaleCallTest, L11_what_a_later_release_wrote_about_the_policy_is_kept) {
   HoldLease();
   Store({.policy = harvester::PolicyRecord{
              .id = "one", .at = clock_.WallNow(), .unknown_members = R"({"later":1})"}});
-  request_.policy_id = "one";
+  request_.terms.policy_id = "one";
   EXPECT_THAT(Scale(1), IsOk());
   EXPECT_THAT(LeaseAnnotation(harvester::kLeasePolicyAnnotation), HasSubstr("later"));
 }

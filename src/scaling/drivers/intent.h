@@ -16,7 +16,7 @@ namespace nomad_harvester::scaling {
 // What an action was begun with, besides its plan.
 struct ActionTerms {
   std::string policy_id{};      // of a Scale that the agent asked for
-  bool mass_loss_over = false;  // removals may go on in spite of a mass loss (rule C15)
+  bool mass_loss_over = false;  // its timeout is over: removals go on nevertheless (rule C15)
   bool old_goes_first = false;  // of a replacement: the old VM leaves its room (rule R8)
 };
 

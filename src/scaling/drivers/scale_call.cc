@@ -66,17 +66,18 @@ std::vector<SkippedVm> ReplacedVms(const PoolSnapshot& snapshot) {
 }  // namespace
 
 ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request)
-    : deps_(ForAction(std::move(deps), request.reason, request.policy_id)),
+    : deps_(ForAction(std::move(deps), request.reason, request.terms.policy_id)),
       policy_(std::move(policy)),
       request_(std::move(request)),
-      terms_{.policy_id = request_.policy_id, .mass_loss_over = request_.mass_loss_over},
       result_{.action_id = deps_.call},
       reconciler_(deps_, policy_),
       read_job_(base::Unavailable("not read")) {
   BeginPreflight();
 }
 
-void ScaleCall::BeginPreflight() { preflight_.emplace(deps_, policy_, reconciler_, terms_); }
+void ScaleCall::BeginPreflight() {
+  preflight_.emplace(deps_, policy_, reconciler_, request_.terms);
+}
 
 absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                                    std::map<std::string, std::string> left_out) {
@@ -269,7 +270,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   runtime::CallAtOnce(
       context, deps_.executor,
       {[&] {
-         stored = StoreIntent(context, deps_, policy_, settled.snapshot, terms_, &plan);
+         stored = StoreIntent(context, deps_, policy_, settled.snapshot, request_.terms, &plan);
          result_.acted = stored.ok();
        },
        [&] { result_.plan->would_wait = WhatMayWait(context, settled.snapshot, plan); }});

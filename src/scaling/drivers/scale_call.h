@@ -30,9 +30,7 @@ struct ScaleRequest {
   std::int64_t count = 0;
   bool dry_run = false;
   std::string reason{};
-  std::string policy_id{};
-  // The timeout of a mass loss has expired: the Scale removes nevertheless (rule C15).
-  bool mass_loss_over = false;
+  ActionTerms terms{};
   // Unset: any victims chosen by the plan may be removed.
   std::optional<RemovalConsent> consent{};
 };
@@ -102,7 +100,6 @@ class ScaleCall {
   const PoolDependencies deps_;
   const config::PoolPolicy policy_;
   const ScaleRequest request_;
-  const ActionTerms terms_;
   ScaleResult result_;
   Reconciler reconciler_;
   PlanInputs inputs_;

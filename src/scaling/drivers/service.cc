@@ -509,7 +509,7 @@ void Service::LogRefusal(const ScaleRequest& request, const ScaleResult& result,
     changed = !is_told && std::exchange(last, text) != text;
   }
   std::vector<log::Field> fields = {{"pool", request.pool.ToString()},
-                                    {"policy_id", request.policy_id},
+                                    {"policy_id", request.terms.policy_id},
                                     {"reason", request.reason},
                                     {"error", outcome}};
   if (!result.action_id.empty()) fields.emplace_back("action_id", result.action_id);
@@ -530,7 +530,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
     request->pool.pool = name->second;
   }
   auto meta = ParseMeta(action.meta_json);
-  if (meta.ok()) request->policy_id = meta->policy_id;
+  if (meta.ok()) request->terms.policy_id = meta->policy_id;
   const absl::StatusOr<std::shared_ptr<Session>> current = CurrentSession();
   NH_ASSIGN_OR_RETURN(const SharedPolicy policy, ParsePolicy(values, current));
   request->pool = {.ns = policy->ns, .pool = policy->pool};
@@ -623,7 +623,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   *has_interrupted = guard->has_interrupted();
   {
     base::MutexLock lock(pool.mutex);
-    request.mass_loss_over = pool.state.mass_loss_over;
+    request.terms.mass_loss_over = pool.state.mass_loss_over;
   }
   SetOwnNode(guard->context(), *session, pool);
   ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
