@@ -384,17 +384,25 @@ bool Reconciler::IsInProgress(base::MonoTime now) const {
   return gone_.IsCleanUpInProgress(now);
 }
 
-// True if a removal for a scale-in has been refused, but not for long enough to be rolled back
-// (rule L3).
-bool Reconciler::IsRemovalTriedAgain(base::MonoTime now) const {
-  const std::vector<Decisions::Entry>& all = last_->all();
-  return std::any_of(all.begin(), all.end(), [&](const Decisions::Entry& entry) {
+Reconciler::Waiting Reconciler::WaitingAt(base::MonoTime now) const {
+  const Retries& retries = deps_.backlog.retries;
+  Waiting waiting;
+  for (const Decisions::Entry& entry : last_->all()) {
+    if (!IsAct(entry.step.kind)) continue;
+    const Retries::Key key = KeyOfStep(entry);
+    waiting.why.Update(retries.LastOf(key));
+    const auto next = retries.RetryOf(key);
+    if (next.has_value() && *next > now && *next - now <= kMaxWait) {
+      waiting.next = std::min(waiting.next.value_or(*next), *next);
+    }
+    if (!IsRemoval(entry.step.kind)) continue;
+    waiting.has_removal = true;
     const std::optional<harvester::Mark>& mark = entry.view->vm->mark;
-    if (!mark.has_value() || mark->reason != harvester::MarkReason::kScaleIn) return false;
-    if (!IsRemoval(entry.step.kind)) return false;
-    const base::Duration refused_for = deps_.backlog.retries.RefusedFor(KeyOfStep(entry), now);
-    return refused_for > base::Duration::zero() && refused_for < kRefusedForGood;
-  });
+    const base::Duration refused_for = retries.RefusedFor(key, now);
+    waiting.tries_removal |= mark.has_value() && mark->reason == harvester::MarkReason::kScaleIn &&
+                             refused_for > base::Duration::zero() && refused_for < kRefusedForGood;
+  }
+  return waiting;
 }
 
 absl::Status Reconciler::RunResumption(const runtime::Context& context, const MayLeave& may_leave) {
@@ -408,15 +416,16 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
                                  : !pass->readable ? last_->snapshot().observation().nomad
                                                    : pass->trouble;
     const bool effective = pass.ok() && pass->effects > 0;
-    const base::MonoTime ended = deps_.clock.Now();
-    const bool in_progress = pass.ok() && pass->readable &&
-                             (publications_.any() || IsInProgress(ended) ||
-                              (!deps_.collects && may_leave && IsRemovalTriedAgain(ended)));
+    const bool readable = pass.ok() && pass->readable;
+    const base::MonoTime now = deps_.clock.Now();
+    const Waiting waiting = readable ? WaitingAt(now) : Waiting();
+    const bool in_progress = readable && (publications_.any() || IsInProgress(now) ||
+                                          (!deps_.collects && may_leave && waiting.tries_removal));
     fruitless = trouble.ok() || effective ? 0 : fruitless + 1;
     if (!trouble.ok() && !effective && !in_progress) {
       // A refused step waits for the next round; a failed one may succeed a moment later.
-      if ((pass.ok() && pass->readable && pass->only_refusals) || fruitless >= kFruitlessPasses) {
-        if (pass.ok() && pass->readable) CloseAction(last_->snapshot());
+      if ((readable && pass->only_refusals) || fruitless >= kFruitlessPasses) {
+        if (readable) CloseAction(last_->snapshot());
         return trouble;
       }
     }
@@ -425,22 +434,25 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context, const Ma
       NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
       continue;
     }
-    const bool rests = pass->readable && !effective && pass->conflicts == 0 && trouble.ok();
-    const base::MonoTime now = deps_.clock.Now();
+    const bool rests = readable && !effective && pass->conflicts == 0 && trouble.ok();
     if (!rests || gone_.IsCleanUpInProgress(now) || publications_.any()) acted_at = now;
     if (rests && in_progress && may_leave && may_leave(last_->snapshot(), now - acted_at)) {
       return absl::OkStatus();
     }
     if (rests && !in_progress) {
-      if (const char* why = ReasonRemovalWaits(); why != nullptr) {
+      const char* const why = ReasonToWait(last_->snapshot(), StepKind::kDelete);
+      if (waiting.has_removal && why != nullptr) {
         return base::Unavailable(std::string(why) + ": nothing is removed");
       }
-      if (const auto next = NextRetry(now); next.has_value()) {
-        NH_RETURN_IF_ERROR(context.Sleep(*next - now));
+      if (waiting.next.has_value()) {
+        NH_RETURN_IF_ERROR(context.Sleep(*waiting.next - now));
         continue;
       }
       CloseAction(last_->snapshot());
-      return WaitingForAttempts();
+      if (!waiting.why.ok() || deps_.backlog.leftovers.empty()) return waiting.why;
+      const auto& [vm, leftover] = *deps_.backlog.leftovers.begin();
+      return base::Unavailable("VM " + vm +
+                               " is gone, but something is left of it: " + leftover.what);
     }
     NH_RETURN_IF_ERROR(Wait(context, *pass));
   }
@@ -464,38 +476,6 @@ absl::Status Reconciler::AwaitWork(const runtime::Context& context,
     next_wait_ = {};  // the work that it has found begins at once
     return absl::OkStatus();
   }
-}
-
-const char* Reconciler::ReasonRemovalWaits() const {
-  for (const Decisions::Entry& entry : last_->all()) {
-    if (IsRemoval(entry.step.kind)) return ReasonToWait(last_->snapshot(), entry.step.kind);
-  }
-  return nullptr;
-}
-
-std::optional<base::MonoTime> Reconciler::NextRetry(base::MonoTime now) const {
-  std::optional<base::MonoTime> first;
-  for (const Decisions::Entry& entry : last_->all()) {
-    if (!IsAct(entry.step.kind)) continue;
-    const auto next = deps_.backlog.retries.RetryOf(KeyOfStep(entry));
-    if (!next.has_value() || *next <= now || *next - now > kMaxWait) continue;
-    if (!first.has_value() || *next < *first) first = next;
-  }
-  return first;
-}
-
-// Says why a due step was not tried in the last pass; OK if all were tried.
-absl::Status Reconciler::WaitingForAttempts() const {
-  for (const Decisions::Entry& entry : last_->all()) {
-    if (!IsAct(entry.step.kind)) continue;
-    absl::Status last = deps_.backlog.retries.LastOf(KeyOfStep(entry));
-    if (!last.ok()) return last;
-  }
-  for (const auto& [vm, leftover] : deps_.backlog.leftovers) {
-    return base::Unavailable("VM " + vm +
-                             " is gone, but something is left of it: " + leftover.what);
-  }
-  return absl::OkStatus();
 }
 
 PoolRecord Reconciler::NewRecord() const {

@@ -85,8 +85,6 @@ class Reconciler {
     void Add(const Effect& effect);
   };
 
-  // Says why a due removal must wait; null if none is due or it need not wait.
-  const char* ReasonRemovalWaits() const;
   // Decides about the observation, and records what it shows.
   const Decisions& Take(PoolSnapshot observed);
   PassTasks TasksOf(const Decisions& decisions, base::MonoTime now, Pass* pass);
@@ -98,10 +96,16 @@ class Reconciler {
   void Conclude(PassTask* task, Pass* pass);
   absl::StatusOr<Pass> RunPass(const runtime::Context& context);
   bool IsInProgress(base::MonoTime now) const;
-  bool IsRemovalTriedAgain(base::MonoTime now) const;
-  // When a step is tried again whose last attempt conflicted or failed, if it is soon (rule L2).
-  std::optional<base::MonoTime> NextRetry(base::MonoTime now) const;
-  absl::Status WaitingForAttempts() const;
+  // What the steps that are due wait for.
+  struct Waiting {
+    absl::Status why{};  // the last error of the first one that was tried
+    // When one is tried again that conflicted or failed, if it is soon (rule L2).
+    std::optional<base::MonoTime> next{};
+    bool has_removal = false;
+    // One for a scale-in is refused, but not for long enough to be rolled back (rule L3).
+    bool tries_removal = false;
+  };
+  Waiting WaitingAt(base::MonoTime now) const;
   absl::Status Wait(const runtime::Context& context, const Pass& pass);
   void LogDecision(const Step& step, const VmView& view);
   void LogTroubles(const PassTasks& tasks) const;
