@@ -32,7 +32,8 @@ PoolRecord RecordOf(std::set<std::string> names, std::map<std::string, std::stri
 
 PoolRecord Before(const PoolRecord& record, const PoolSnapshot& snapshot, std::size_t vm,
                   StepKind kind) {
-  return RecordBefore(record, snapshot, {{&snapshot.observation().vms[vm], kind}}, "new-id");
+  return RecordBefore(record, snapshot, {{&snapshot.observation().vms[vm], {.kind = kind}}},
+                      "new-id");
 }
 
 TEST(RecordBefore, C10_a_name_leaves_create_once_its_vm_is_observed) {
@@ -61,7 +62,8 @@ TEST(RecordBefore, R5_a_new_vm_that_was_ready_and_is_lost_stops_the_roll_out) {
       .With(Vm("b").Joined().Replaces("a", {ReplaceKind::kDrifted}));
   const PoolSnapshot snapshot = world.Snapshot();
   const auto before = [&](std::size_t vm) {
-    return RecordBefore({}, snapshot, {{&snapshot.observation().vms[vm], StepKind::kMarkUnhealthy}},
+    return RecordBefore({}, snapshot,
+                        {{&snapshot.observation().vms[vm], {.kind = StepKind::kMarkUnhealthy}}},
                         "id");
   };
   ASSERT_TRUE(before(1).replacement.has_value());
@@ -119,7 +121,9 @@ TEST(RecordAfter, R5_a_vm_that_becomes_ready_shows_that_there_is_room_and_ends_n
 }
 
 TEST(RecordAfter, R5_a_replacement_that_found_no_room_waits_and_is_recorded_since_the_first) {
-  const NoRoom no_room{.of_template = "v2:new", .why = "0 of 1 VMs fit now: host h1 is cordoned"};
+  const harvester::StoppedReplacement no_room{.template_hash = "v2:new",
+                                              .why = "0 of 1 VMs fit now: host h1 is cordoned",
+                                              .lacks_room = true};
   const PoolRecord first = RecordAfter({}, {.no_room = no_room}, kNow);
   ASSERT_TRUE(first.replacement.has_value());
   EXPECT_FALSE(HasStopped(first, {.hash = "v2:new", .parts = ""}));
@@ -134,7 +138,7 @@ TEST(RecordAfter, R5_a_replacement_that_found_no_room_waits_and_is_recorded_sinc
 }
 
 TEST(RecordAfter, C12_a_growth_that_found_no_room_backs_off_and_holds_up_no_roll_out) {
-  const PoolRecord record = RecordAfter({}, {.no_room = NoRoom{}}, kNow);
+  const PoolRecord record = RecordAfter({}, {.no_room = harvester::StoppedReplacement()}, kNow);
   EXPECT_EQ(record.back_off.at("room").failures, 1);
   EXPECT_FALSE(record.replacement.has_value());
 }

@@ -76,10 +76,12 @@ absl::Status ReplaceCall::Run(const runtime::Context& context) {
   const CurrentTemplate& current = deps_.backlog.new_vms.current;  // which Plan reads
   absl::StatusOr<ScalePlan> planned = Plan(context);
   if (lacks_room()) {
-    NoRoom& no_room = deps_.backlog.unrecorded.no_room.emplace();
+    harvester::StoppedReplacement& no_room = deps_.backlog.unrecorded.no_room.emplace();
     // In the place of an unhealthy VM it counts for the back-off alone (rule R5).
     if (!old_.is_unhealthy()) {
-      no_room = {.of_template = current.hash, .why = base::Message(planned.status())};
+      no_room = {.template_hash = current.hash,
+                 .why = base::Message(planned.status()),
+                 .lacks_room = true};
     }
   }
   NH_ASSIGN_OR_RETURN(ScalePlan plan, std::move(planned));

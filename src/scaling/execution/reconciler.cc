@@ -179,17 +179,16 @@ PassTasks Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now, Pa
 }
 
 absl::Status Reconciler::WriteAhead(const runtime::Context& context, const PassTasks& tasks) {
-  std::vector<Intent> intents;
+  std::vector<Decisions::Entry> steps;
   for (const PassTask& task : tasks) {
     const bool is_first = deps_.backlog.retries.LastOf(task.key).ok();
     if (task.kind == StepKind::kRollBack && is_first) RecordRollBack(task, *last_, &deps_.backlog);
-    if (task.entry != nullptr)
-      intents.push_back({task.entry->view, task.kind, task.entry->step.reason});
+    if (task.entry != nullptr) steps.push_back(*task.entry);
   }
   NH_RETURN_IF_ERROR(StoreFailures(context));
   const PoolRecord before = deps_.lease.record();
   const PoolRecord needed =
-      RecordBefore(before, last_->snapshot(), intents, NewActionId(deps_.random));
+      RecordBefore(before, last_->snapshot(), steps, NewActionId(deps_.random));
   const std::string keys = NewKeysForLease(last_->snapshot());
   if (needed == before && keys.empty()) return absl::OkStatus();
   return deps_.lease.Store(context, needed, keys);

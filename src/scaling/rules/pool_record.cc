@@ -78,7 +78,7 @@ void AppendError(const std::string& error, std::string* text) {
   }
 }
 
-void AddError(const Unrecorded::Error& error, base::WallTime now, PoolRecord* record) {
+void AddError(const harvester::ErrorRecord& error, base::WallTime now, PoolRecord* record) {
   harvester::ErrorRecord& last =
       record->last_error.has_value() ? *record->last_error : record->last_error.emplace();
   std::string text = !error.action.empty() && last.action == error.action ? last.text : "";
@@ -93,32 +93,33 @@ void AddError(const Unrecorded::Error& error, base::WallTime now, PoolRecord* re
 }  // namespace
 
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
-                        const std::vector<Intent>& intents, const std::string& new_action_id) {
+                        const std::vector<Decisions::Entry>& steps,
+                        const std::string& new_action_id) {
   if (record.action.has_value()) {
     for (const VmView& view : snapshot.observation().vms)
       record.action->create.erase(view.vm->name);
   }
-  for (const Intent& intent : intents) {
-    const auto& replaces = intent.view->vm->replaces;
+  for (const auto& [view, step] : steps) {
+    const harvester::VirtualMachine& vm = view->vm;
+    const auto& replaces = vm.replaces;
     const bool rolls = replaces.has_value() && replaces->reason.kind != ReplaceKind::kUnhealthy;
     const bool fails =
-        intent.kind == StepKind::kMarkBroken ||
-        (intent.kind == StepKind::kMarkUnhealthy && IsPendingReplacement(*intent.view, snapshot));
+        step.kind == StepKind::kMarkBroken ||
+        (step.kind == StepKind::kMarkUnhealthy && IsPendingReplacement(*view, snapshot));
     if (fails && rolls) {
-      const harvester::VirtualMachine& vm = intent.view->vm;
       StopReplacement({.at = snapshot.now(),
                        .vm = vm.name,
                        .template_hash = vm.template_hash,
-                       .why = intent.why,
+                       .why = step.reason,
                        .lacks_room = harvester::LacksRoom(vm)},
                       &record.replacement);
     }
-    if (!LeadsToRemoval(intent.kind)) continue;
+    if (!LeadsToRemoval(step.kind)) continue;
     if (!record.action.has_value()) {
       const std::int64_t standing = CountOf(snapshot);
       record.action = harvester::LeaseAction{.id = new_action_id, .from = standing, .to = standing};
     }
-    record.action->names.insert(intent.view->vm->name);
+    record.action->names.insert(vm.name);
   }
   return record;
 }
@@ -139,7 +140,7 @@ void Unrecorded::AddOutcome(const std::string& action, const absl::Status& outco
 
 void Unrecorded::AddError(const std::string& action, const std::string& text) {
   if (!error.has_value() || action.empty() || error->action != action)
-    error = {.action = action, .vm = "", .text = ""};
+    error = harvester::ErrorRecord{.action = action};
   AppendError(base::WithoutSecrets(text), &error->text);
 }
 
@@ -170,11 +171,9 @@ PoolRecord RecordAfter(PoolRecord record, const Unrecorded& news, base::WallTime
   }
   if (news.no_room.has_value()) {
     RecordNoRoom(&record.back_off, now);
-    const auto& [of_template, why] = *news.no_room;
-    if (!of_template.empty()) {
-      StopReplacement({.at = now, .template_hash = of_template, .why = why, .lacks_room = true},
-                      &record.replacement);
-    }
+    harvester::StoppedReplacement waits = *news.no_room;
+    waits.at = now;
+    if (!waits.template_hash.empty()) StopReplacement(std::move(waits), &record.replacement);
   }
   record.last_event = std::max(record.last_event, news.last_event);
   return record;

@@ -16,19 +16,13 @@
 
 namespace nomad_harvester::scaling {
 
-// A step that is about to be executed on one VM.
-struct Intent {
-  const VmView* view = nullptr;
-  StepKind kind = StepKind::kNothing;
-  std::string why{};
-};
-
 // Returns the record that must be stored before these steps run: a name leaves `create` as soon as
 // its VM is observed (rule C10), a VM is named before it is marked or deleted, and a replacement
 // that is marked as broken stops the roll-out (rule R5). `new_action_id` is used if the record has
 // no action yet.
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
-                        const std::vector<Intent>& intents, const std::string& new_action_id);
+                        const std::vector<Decisions::Entry>& steps,
+                        const std::string& new_action_id);
 
 // True if replacement waits for room (rule R5).
 bool LacksRoom(const PoolRecord& record);
@@ -36,29 +30,17 @@ bool LacksRoom(const PoolRecord& record);
 // ten minutes: none is wanted any more (rule T1).
 bool IsRoomErrorOver(const PoolRecord& record, base::WallTime now);
 
-// A quota or the hosts had no room for a new VM (rule C2).
-struct NoRoom {
-  // What the VM that was to replace another one would have been made of (its hash), and what is
-  // missing. Empty: it was to be one more, or to replace an unhealthy VM.
-  std::string of_template{};
-  std::string why{};
-};
-
 // What the work on a pool has come to, and its Lease does not say yet.
 struct Unrecorded {
-  struct Error {
-    std::string action;  // empty: of a replacement, or a lack of room
-    std::string vm;      // whose replacement failed
-    std::string text;    // at most 2 KiB; a later error of the action is a line of its own
-  };
-
   std::set<std::string> made;  // creations that took effect, even if the VM is gone by now
   bool delivered = false;      // a new VM became ready, and no VM of its action has failed
   bool replaced = false;       // a VM took the place of another one
   bool removed = false;        // a VM of a scale-in was deleted
   std::map<std::string, std::string> failures;  // causes of back_off.h, and the action that failed
-  std::optional<NoRoom> no_room;
-  std::optional<Error> error;                // of the last action that has failed
+  // A quota or the hosts had no room for a new VM (rule C2). Without a template's hash, it was to
+  // be one more, or to replace an unhealthy VM.
+  std::optional<harvester::StoppedReplacement> no_room;
+  std::optional<harvester::ErrorRecord> error;  // of the last action that has failed
   bool succeeded = false;                    // a Scale was accepted: what went wrong before is over
   std::optional<base::WallTime> last_event;  // the API server's time
 
