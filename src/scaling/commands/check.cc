@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
@@ -108,42 +109,43 @@ std::vector<CheckResult> CheckLines::Take(const std::string& why_skipped) && {
   return all;
 }
 
-AddressView ViewOf(const http::CurlOptions& address) {
-  AddressView view;
-  const auto url = http::ParseBaseUrl(address.base_url);
-  if (!url.ok()) return view;
-  view.url = url->is_socket() ? url->Text() : url->Url();
-  view.encrypted = url->https || url->is_socket() || http::IsLoopback(url->host);
-  view.verified = !url->https || !address.tls.skip_verify;
-  return view;
-}
-
-void PassAddress(const AddressView& view, const std::string& id, const std::string& skip_key,
-                 CheckLines* lines) {
-  if (!view.verified) {
+std::string CheckReply(const std::string& system, const http::CurlOptions& address,
+                       const absl::Status& reply, bool refuses, const char* cure,
+                       const std::string& skip_key, CheckLines* lines) {
+  const std::string id = base::AsciiLower(system) + ".address";
+  const std::string message = base::Message(reply);
+  if (http::IsTokenUnreadable(reply)) {
+    lines->Set(base::AsciiLower(system) + ".token", CheckOutcome::kFail, message,
+               "write the token into this file, readable for this user, or correct the key");
+    return "there is no token to ask with";
+  }
+  const auto parsed = http::ParseBaseUrl(address.base_url);
+  const std::string url = !parsed.ok() ? "" : parsed->is_socket() ? parsed->Text() : parsed->Url();
+  if (!reply.ok() && !refuses) {
+    lines->Set(id, CheckOutcome::kFail,
+               message.find(url) == std::string::npos ? url + ": " + message : message, cure);
+    return system + " cannot be reached";
+  }
+  if (!parsed.ok() || (parsed->https && address.tls.skip_verify)) {
+    lines->Set(
+        id, CheckOutcome::kWarn,
+        url +
+            " answers, but its certificate is not verified: whoever is between can read the token",
+        "remove " + skip_key + ", and name the CA that signed the certificate");
+  } else if (!parsed->https && !parsed->is_socket() && !http::IsLoopback(parsed->host)) {
     lines->Set(id, CheckOutcome::kWarn,
-               view.url +
-                   " answers, but its certificate is not verified: whoever is between can "
-                   "read the token",
-               "remove " + skip_key + ", and name the CA that signed the certificate");
-  } else if (!view.encrypted) {
-    lines->Set(id, CheckOutcome::kWarn,
-               view.url + " answers, but without TLS: whoever is between can read the token",
+               url + " answers, but without TLS: whoever is between can read the token",
                "use the https:// address");
   } else {
-    lines->Set(id, CheckOutcome::kPass, view.url + " answers");
+    lines->Set(id, CheckOutcome::kPass, url + " answers");
   }
+  return "";
 }
 
 const char* CureOfAnswer(int http_status) {
   if (http_status == 429) return "it limits how much is asked: wait a minute, and repeat";
   if (http_status != 407) return nullptr;
   return "a proxy wants credentials: write them into its address, http://user:password@proxy:3128";
-}
-
-std::string WithAddress(const AddressView& view, const absl::Status& status) {
-  const std::string message = base::Message(status);
-  return message.find(view.url) == std::string::npos ? view.url + ": " + message : message;
 }
 
 std::vector<CheckResult> Maintenance::Check(const runtime::Context& caller,

@@ -6,7 +6,6 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/curl_transport.h"
-#include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/kube/access.h"
 #include "nomad_harvester/kube/connection.h"
 #include "nomad_harvester/kube/observed.h"
@@ -51,18 +50,10 @@ class HarvesterCheck {
 
   std::vector<CheckResult> Run() {
     const auto version = deps_.clients.kube->ServerVersion(context_.WithTimeout(kProbeLimit));
-    const AddressView view = ViewOf(connection_.curl);
-    if (http::IsTokenUnreadable(version.status())) {
-      lines_.Set(kHarvesterToken, CheckOutcome::kFail, base::Message(version.status()),
-                 "write the token into this file, readable for this user, or correct the key");
-      return std::move(lines_).Take("there is no token to ask with");
-    }
-    if (!version.ok() && !IsRefusal(version.status())) {
-      lines_.Set(kHarvesterAddress, CheckOutcome::kFail, WithAddress(view, version.status()),
-                 CureOfAddress(version.status()));
-      return std::move(lines_).Take("Harvester cannot be reached");
-    }
-    PassAddress(view, kHarvesterAddress, "harvester_skip_verify", &lines_);
+    const std::string why =
+        CheckReply("Harvester", connection_.curl, version.status(), IsRefusal(version.status()),
+                   CureOfAddress(version.status()), "harvester_skip_verify", &lines_);
+    if (!why.empty()) return std::move(lines_).Take(why);
     if (version.ok() && version->server_time.has_value()) {
       facts_->clock = {.server = *version->server_time, .own = deps_.clock.WallNow()};
     }

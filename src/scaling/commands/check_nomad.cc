@@ -8,7 +8,6 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/curl_transport.h"
-#include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/nodepool/selector.h"
 #include "nomad_harvester/nomad/connection.h"
@@ -123,18 +122,10 @@ class NomadCheck {
 
   std::vector<CheckResult> Run() {
     const auto nodes = nomad().ListNodes(context_.WithTimeout(kProbeLimit));
-    const AddressView view = ViewOf(connection_.curl);
-    if (!nodes.ok() && !IsDenied(nodes.status())) {
-      if (http::IsTokenUnreadable(nodes.status())) {
-        lines_.Set(kNomadToken, CheckOutcome::kFail, base::Message(nodes.status()),
-                   "write the token into this file, readable for this user, or correct the key");
-        return std::move(lines_).Take("there is no token to ask with");
-      }
-      lines_.Set(kNomadAddress, CheckOutcome::kFail, WithAddress(view, nodes.status()),
-                 CureOfAddress(nodes.status()));
-      return std::move(lines_).Take("Nomad cannot be reached");
-    }
-    PassAddress(view, kNomadAddress, "nomad_skip-verify", &lines_);
+    const std::string why =
+        CheckReply("Nomad", connection_.curl, nodes.status(), IsDenied(nodes.status()),
+                   CureOfAddress(nodes.status()), "nomad_skip-verify", &lines_);
+    if (!why.empty()) return std::move(lines_).Take(why);
     runtime::CallAtOnce(context_, deps_.executor,
                         {[&] { rights_ = nomad().VerifyRights(context_); },
                          [&] {

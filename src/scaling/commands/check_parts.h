@@ -85,22 +85,15 @@ bool SharesNodes(const harvester::VirtualMachine& vm, const config::PoolPolicy& 
 // What these pools cost each other.
 std::string SameNodesText(const std::set<std::string>& pools);
 
-// Describes the connection to an address.
-struct AddressView {
-  std::string url;  // without credentials
-  bool encrypted = false;
-  bool verified = false;
-};
-AddressView ViewOf(const http::CurlOptions& address);
-// Adds the line of a system that answered. `skip_key`: the key that switches the verification off.
-void PassAddress(const AddressView& view, const std::string& id, const std::string& skip_key,
-                 CheckLines* lines);
-
+// Sets the line of a system's address by the first reply, or that of its token if that cannot be
+// read. Empty: the system answers; otherwise why everything else is skipped. `refuses`: the reply
+// shows that the server checks who asks. `cure`: of an address that does not answer. `skip_key`
+// switches the verification of the certificate off.
+std::string CheckReply(const std::string& system, const http::CurlOptions& address,
+                       const absl::Status& reply, bool refuses, const char* cure,
+                       const std::string& skip_key, CheckLines* lines);
 // The cure of an answer for which no address is to blame; null: of none.
 const char* CureOfAnswer(int http_status);
-
-// Describes why a system cannot be reached, with its address.
-std::string WithAddress(const AddressView& view, const absl::Status& status);
 
 }  // namespace nomad_harvester::scaling
 
