@@ -36,8 +36,9 @@ VmView Marked() {
 }
 
 VmEvent Story(StepKind kind, Row row, const VmView& view = View(), const std::string& node = "") {
-  return EventOf({.kind = kind, .row = row, .node_id = node, .reason = "because"}, view,
-                 EmptySnapshot());
+  return EventsOf({.kind = kind, .row = row, .node_id = node, .reason = "because"}, view,
+                  EmptySnapshot())
+      .at(0);
 }
 
 TEST(EventText, T1_every_act_but_a_note_of_the_plugins_own_has_one) {
@@ -47,7 +48,8 @@ TEST(EventText, T1_every_act_but_a_note_of_the_plugins_own_has_one) {
   for (int i = 0; i <= static_cast<int>(StepKind::kPurge); ++i) {
     const auto kind = static_cast<StepKind>(i);
     const bool expected = kind == StepKind::kReport || (IsAct(kind) && !own_notes.contains(kind));
-    EXPECT_EQ(HasEvent(kind), expected) << StepName(kind);
+    EXPECT_EQ(!EventsOf({.kind = kind}, View(), EmptySnapshot()).empty(), expected)
+        << StepName(kind);
   }
 }
 
@@ -65,7 +67,7 @@ TEST(EventText, a_join_belongs_to_the_action_that_made_the_vm) {
   EXPECT_EQ(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).reason, "Registered");
   Step ready{.kind = StepKind::kRecordJoin, .row = Row::kUnmarkedJoins};
   ready.node_is_ready = true;
-  EXPECT_EQ(EventOf(ready, View(), PoolSnapshot{}).reason, "Ready");
+  EXPECT_EQ(EventsOf(ready, View(), EmptySnapshot()).at(0).reason, "Ready");
   EXPECT_EQ(Story(StepKind::kRecordReady, Row::kUnmarkedReady).reason, "Ready");
   EXPECT_THAT(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).note, HasSubstr("action a-made"));
 }
@@ -80,9 +82,9 @@ TEST(EventText, a_removal_that_is_cancelled_is_no_failure) {
 
 TEST(EventText, C18_a_deletion_in_spite_of_a_hold_is_a_warning) {
   Step step{.kind = StepKind::kDelete, .row = Row::kMarkedIdle, .reason = "because"};
-  EXPECT_FALSE(EventOf(step, Marked(), EmptySnapshot()).warning);
+  EXPECT_FALSE(EventsOf(step, Marked(), EmptySnapshot()).at(1).warning);
   step.is_held = true;
-  EXPECT_TRUE(EventOf(step, Marked(), EmptySnapshot()).warning);
+  EXPECT_TRUE(EventsOf(step, Marked(), EmptySnapshot()).at(1).warning);
 }
 
 TEST(EventText, a_broken_vm_has_missed_its_deadline_or_does_not_start) {
@@ -106,11 +108,11 @@ TEST(EventText, T1_creation_and_choice_say_from_to_and_the_agents_reason) {
   PoolSnapshot pool;
   pool.key = {.ns = "nomad", .pool = "web"};
   pool.action = harvester::LeaseAction{.id = "a-1", .from = 2, .to = 5};
-  EXPECT_EQ(EventOfCreation("web-1", "u-1", pool, "a-1", "load is high").note,
+  EXPECT_EQ(EventOfAction(Direction::kOut, "web-1", "u-1", pool, "a-1", "load is high").note,
             "created: pool nomad/web from 2 to 5; load is high; action a-1");
-  EXPECT_EQ(EventOfChoice("web-1", "u-1", pool, "a-1", "").note,
+  EXPECT_EQ(EventOfAction(Direction::kIn, "web-1", "u-1", pool, "a-1", "").note,
             "chosen for removal: pool nomad/web from 2 to 5; action a-1");
-  EXPECT_EQ(EventOfCreation("web-1", "u-1", pool, "a-0", "").note,
+  EXPECT_EQ(EventOfAction(Direction::kOut, "web-1", "u-1", pool, "a-0", "").note,
             "created: pool nomad/web; action a-0")
       << "a name that an earlier action left over";
 }

@@ -316,8 +316,8 @@ Effect Acceptance::Make(const runtime::Context& context, const PoolSnapshot& sna
                        {"replaces", created->replacement->replaces->vm},
                        {"action_id", deps_.call}});
   }
-  deps_.PostEvent(EventOfCreation(creation.name, created->uid, snapshot, creation.action_id,
-                                  deps_.agents_reason));
+  deps_.PostEvent(EventOfAction(Direction::kOut, creation.name, created->uid, snapshot,
+                                creation.action_id, deps_.agents_reason));
   deps_.metrics().Created(creation.action_id != deps_.call);
   outcome->created = *std::move(created);
   return {Verdict::kDone};

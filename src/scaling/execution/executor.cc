@@ -70,7 +70,8 @@ class Act {
     if (!*exists) return kNotWanted;
     const Step wanted = StillWanted(pool, step);
     Effect effect = Write(wanted);
-    if (effect.verdict == Verdict::kDone) PostEventOf(wanted);
+    if (effect.verdict != Verdict::kDone) return effect;
+    deps_.PostEvents(EventsOf(wanted, seen_.view(), seen_.snapshot()));
     return effect;
   }
 
@@ -93,20 +94,13 @@ class Act {
     auto marked = WriteMark(
         MakeMark(snapshot, seen_.view(), snapshot.now(), action_id, MarkReason::kScaleIn, node_id));
     if (!marked.ok()) return EffectOf(marked.status());
-    deps_.PostEvent(
-        EventOfChoice(marked->name, marked->uid, snapshot, action_id, deps_.agents_reason));
+    deps_.PostEvent(EventOfAction(Direction::kIn, marked->name, marked->uid, snapshot, action_id,
+                                  deps_.agents_reason));
     if (linked) BeginDrain(*std::move(marked));
     return {.verdict = Verdict::kDone};
   }
 
  private:
-  void PostEventOf(const Step& step) const {
-    const VmView& view = seen_.view();
-    if (step.row == Row::kMarkedIdle) deps_.PostEvent(EventOfDrained(step, view, seen_.snapshot()));
-    if (!HasEvent(step.kind)) return;
-    deps_.PostEvent(EventOf(step, view, seen_.snapshot()));
-  }
-
   // Returns false if the VM no longer exists.
   absl::StatusOr<bool> ReadAgain(const Step& step) {
     for (const Read read : ReadsOf(step)) {

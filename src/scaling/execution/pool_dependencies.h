@@ -4,6 +4,8 @@
 #define NOMAD_HARVESTER_SCALING_POOL_DEPENDENCIES_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/harvester/vm_store.h"
@@ -48,6 +50,9 @@ struct PoolDependencies {
   // Posts an Event about one VM.
   void PostEvent(harvester::VmEvent event) const {
     if (vm_events != nullptr) vm_events->Post(key, std::move(event), call);
+  }
+  void PostEvents(std::vector<harvester::VmEvent> all) const {
+    for (harvester::VmEvent& event : all) PostEvent(std::move(event));
   }
   void Notify(const ReconcileEvent& event) const {
     if (events) events(event);

@@ -271,7 +271,7 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   // An act is reported once it is done. A VM that has yet to join is not worth a log line.
   if (reported &&
       std::exchange(deps_.backlog.reported[view.vm->uid], RowName(step.row)) != RowName(step.row)) {
-    deps_.PostEvent(EventOf(step, view, last_->snapshot()));
+    deps_.PostEvents(EventsOf(step, view, last_->snapshot()));
     if (deps_.backlog.awaited.contains(view.vm->name) && IsBroken(view, last_->snapshot())) {
       ConcludeBroken(view, step.reason, deps_.clock.Now(), &deps_.backlog);
     }

@@ -35,12 +35,6 @@ constexpr std::array<EventRow, 14> kEventRows = {{
     {StepKind::kHalt, "Halted", "Halt", false},
 }};
 
-const EventRow* FindEventRow(StepKind kind) {
-  const auto* const found = std::find_if(kEventRows.begin(), kEventRows.end(),
-                                         [&](const EventRow& t) { return t.kind == kind; });
-  return found == kEventRows.end() ? nullptr : found;
-}
-
 // The Event's reason, which does not depend on the kind of step alone.
 std::string_view ReasonOf(const EventRow& row, const Step& step, const VmView& view) {
   if (step.node_is_ready) return "Ready";
@@ -90,42 +84,34 @@ std::string ActionOf(const Step& step, const VmView& view, const PoolSnapshot& s
   return ours ? std::string(drain->action) : view.vm->action_id;
 }
 
-bool HasEvent(StepKind kind) { return FindEventRow(kind) != nullptr; }
-
-VmEvent EventOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
-  const EventRow& row = *FindEventRow(step.kind);
-  return {.vm = view.vm->name,
-          .uid = view.vm->uid,
-          .reason = std::string(ReasonOf(row, step, view)),
-          .action = row.action,
-          .note = TextOf(step, view, snapshot),
-          .warning = step.is_held || (row.warning && step.row != Row::kMarkedRemovalCancelled)};
+std::vector<VmEvent> EventsOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
+  const auto* const row = std::find_if(kEventRows.begin(), kEventRows.end(),
+                                       [&](const EventRow& r) { return r.kind == step.kind; });
+  if (row == kEventRows.end()) return {};
+  VmEvent event{.vm = view.vm->name,
+                .uid = view.vm->uid,
+                .reason = "Drained",
+                .action = "Drain",
+                .note = TextOf(step, view, snapshot)};
+  std::vector<VmEvent> events;
+  if (step.row == Row::kMarkedIdle) events.push_back(event);
+  event.reason = ReasonOf(*row, step, view);
+  event.action = row->action;
+  event.warning = step.is_held || (row->warning && step.row != Row::kMarkedRemovalCancelled);
+  events.push_back(std::move(event));
+  return events;
 }
 
-VmEvent EventOfDrained(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
-  return {.vm = view.vm->name,
-          .uid = view.vm->uid,
-          .reason = "Drained",
-          .action = "Drain",
-          .note = TextOf(step, view, snapshot)};
-}
-
-VmEvent EventOfCreation(const std::string& vm, const std::string& uid, const PoolSnapshot& snapshot,
-                        const std::string& action_id, const std::string& reason) {
+VmEvent EventOfAction(Direction direction, const std::string& vm, const std::string& uid,
+                      const PoolSnapshot& snapshot, const std::string& action_id,
+                      const std::string& reason) {
+  const bool creates = direction == Direction::kOut;
   return {.vm = vm,
           .uid = uid,
-          .reason = "ScaleOut",
-          .action = "Create",
-          .note = "created: " + OfPool(snapshot, action_id, reason)};
-}
-
-VmEvent EventOfChoice(const std::string& vm, const std::string& uid, const PoolSnapshot& snapshot,
-                      const std::string& action_id, const std::string& reason) {
-  return {.vm = vm,
-          .uid = uid,
-          .reason = "ScaleIn",
-          .action = "Mark",
-          .note = "chosen for removal: " + OfPool(snapshot, action_id, reason)};
+          .reason = creates ? "ScaleOut" : "ScaleIn",
+          .action = creates ? "Create" : "Mark",
+          .note = (creates ? "created: " : "chosen for removal: ") +
+                  OfPool(snapshot, action_id, reason)};
 }
 
 VmEvent EventOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,

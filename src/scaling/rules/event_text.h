@@ -5,8 +5,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nomad_harvester/harvester/vm_event.h"
+#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/rules.h"
 
 #include "absl/status/status.h"
@@ -17,20 +19,14 @@ namespace nomad_harvester::scaling {
 // otherwise the VM's creation.
 std::string ActionOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot);
 
-// True if a step of this kind causes an Event once it is done (kReport: once it is decided).
-bool HasEvent(StepKind kind);
-// The Event of a step. Requires HasEvent of its kind.
-harvester::VmEvent EventOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot);
-// An additional Event for a deletion that waited for a drain.
-harvester::VmEvent EventOfDrained(const Step& step, const VmView& view,
-                                  const PoolSnapshot& snapshot);
+// The Events of a step that is done (kReport: decided): none if its kind has none, and one more for
+// a deletion that waited for a drain.
+std::vector<harvester::VmEvent> EventsOf(const Step& step, const VmView& view,
+                                         const PoolSnapshot& snapshot);
 
-// The Events of a VM that an action created, and of one that it chose for removal. `reason`: why
-// the agent scales.
-harvester::VmEvent EventOfCreation(const std::string& vm, const std::string& uid,
-                                   const PoolSnapshot& snapshot, const std::string& action_id,
-                                   const std::string& reason);
-harvester::VmEvent EventOfChoice(const std::string& vm, const std::string& uid,
+// The Event of a VM that an action created (kOut) or chose for removal (kIn). `reason`: why the
+// agent scales.
+harvester::VmEvent EventOfAction(Direction direction, const std::string& vm, const std::string& uid,
                                  const PoolSnapshot& snapshot, const std::string& action_id,
                                  const std::string& reason);
 
