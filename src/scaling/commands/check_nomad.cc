@@ -17,7 +17,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "commands/check_parts.h"
-#include "execution/own_node.h"
 
 namespace nomad_harvester::scaling {
 namespace {

@@ -14,7 +14,6 @@
 #include "commands/check_parts.h"
 #include "commands/command_run.h"
 #include "drivers/scale_call.h"
-#include "execution/own_node.h"
 #include "execution/read_only.h"
 
 namespace nomad_harvester::scaling {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what became of an operator's write (rule L9).
+// Operators' writes, and what became of them (rule L9).
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/kube/error.h"
+#include "nomad_harvester/scaling/maintenance.h"
 
 #include "commands/command_run.h"
 
@@ -49,6 +51,16 @@ absl::Status AnnotateVm(const runtime::Context& context, const harvester::VmStor
     NH_ASSIGN_OR_RETURN(const auto now, store.Get(context, vm.name));
     return now.value.uid == vm.uid && has_them(now.value);
   });
+}
+
+absl::Status Maintenance::RequestReplacement(const runtime::Context& context,
+                                             const harvester::VirtualMachine& vm,
+                                             const std::optional<std::string>& reason) const {
+  return AnnotateVm(context, harvester::VmStore(clients_.kube, vm.ns), vm,
+                    {{harvester::kReplaceAnnotation, reason}},
+                    [&](const harvester::VirtualMachine& now) {
+                      return now.replace_request == reason.value_or("");
+                    });
 }
 
 }  // namespace nomad_harvester::scaling

@@ -7,8 +7,6 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/service.h"
 
-#include "execution/own_node.h"
-
 namespace nomad_harvester::scaling {
 
 void Pool::Publish(const PoolLease& lease) {

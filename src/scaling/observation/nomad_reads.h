@@ -83,6 +83,14 @@ class NomadReads {
   base::MonoTime cluster_read_at_ NH_GUARDED_BY(mutex_){};
 };
 
+// Returns the node of the autoscaler's own allocation, which may be a node of the pool (rule C7).
+// Empty if there is no allocation (`allocation` is empty) or if it is in another cluster, which
+// only a token with read-job everywhere can prove. Blocks for one or a few requests. Returns
+// NomadClient's errors.
+absl::StatusOr<std::string> FindOwnNode(const runtime::Context& context,
+                                        const nomad::NomadClient& nomad,
+                                        const std::string& allocation);
+
 }  // namespace nomad_harvester::scaling
 
 #endif  // NOMAD_HARVESTER_SCALING_NOMAD_READS_H_
