@@ -191,8 +191,8 @@ bool Background::Start(const std::shared_ptr<Session>& session, const std::share
         if (self != nullptr) self->Run(*session, pool, work);
       });
   if (submitted.ok()) return true;
-  pools_.LoggerOf(*pool).Debug("The queue for background work is full; trying again later",
-                               {{"error", submitted}});
+  pool->logger.Debug("The queue for background work is full; trying again later",
+                     {{"error", submitted}});
   base::MutexLock lock(pool->mutex);
   pool->state.queued = false;
   return false;
@@ -216,7 +216,6 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
                                                  const runtime::Context& context,
                                                  std::string work) {
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
-  const log::Logger logger = pools_.LoggerOf(pool);
   SharedPolicy policy;
   {
     base::MutexLock lock(pool.mutex);
@@ -237,13 +236,14 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
   const bool done = acquired && resumed.outcome.ok();
   const bool interrupted = acquired ? resumed.interrupted : context.Done();
   if (kube::IsForbidden(resumed.lease)) {
-    pools_.WarnOnce(pool, {base::Message(resumed.lease)});
+    pool.WarnOnce({base::Message(resumed.lease)});
   } else if (!acquired) {
-    logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
+    pool.logger.Debug("Background work is waiting for the pool's Lease",
+                      {{"error", resumed.lease}});
   } else {
     // Being interrupted by a Scale is routine.
-    logger.Log(done || interrupted ? log::Level::kDebug : log::Level::kInfo,
-               "Background work ended", {{"outcome", resumed.outcome}});
+    pool.logger.Log(done || interrupted ? log::Level::kDebug : log::Level::kInfo,
+                    "Background work ended", {{"outcome", resumed.outcome}});
   }
   // A paused pool needs no alarm: a Status notices the end of the pause.
   bool paused = false;

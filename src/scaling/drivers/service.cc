@@ -41,6 +41,7 @@ constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 constexpr base::Duration kRefusedScaleInFor = std::chrono::seconds(30);
 // How long the first Status of a pool waits for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
+constexpr char kUnknownRoom[] = "The room on the hosts is not known";
 
 struct ActionMeta {
   bool dry_run = false;
@@ -130,7 +131,6 @@ class Service final : public TargetService {
   void AddHostReads(const Context& context, Session& session, const Pool& pool,
                     const config::PoolPolicy& policy,
                     std::vector<std::function<absl::Status()>>* reads);
-  void LogUnknownRoom(const Pool& pool, const absl::Status& why);
   void ShowRoom(const Context& context, Session& session, Pool& pool, const PoolSnapshot& snapshot);
   TargetStatus Unready(Pool& pool, const std::string& reason);
   void LogReadiness(Pool& pool, const StatusReport& report);
@@ -223,7 +223,7 @@ absl::StatusOr<std::shared_ptr<Session>> Service::CurrentSession() {
 void Service::SetOwnNode(const Context& context, Session& session, Pool& pool) {
   const auto own = session.OwnNode(context);
   pool.memory.SetOwnNode(own);
-  if (!own.ok() && !context.Done()) pools_.WarnOnce(pool, {base::Message(own.status())});
+  if (!own.ok() && !context.Done()) pool.WarnOnce({base::Message(own.status())});
 }
 
 // Each list has its own time limit, so that two slow ones do not add up. None fails the Status.
@@ -250,9 +250,9 @@ void Service::AddHostReads(const Context& context, Session& session, const Pool&
     add([](Hosts& hosts, const Context& limited) { hosts.ListCordoned(limited); });
   }
   if (session.clients().metrics_sink != nullptr && is_due(HostUse::kRoom, "")) {
-    add([this, &pool](Hosts& hosts, const Context& limited) {
+    add([&pool](Hosts& hosts, const Context& limited) {
       const auto rooms = hosts.ListRooms(limited);
-      if (!rooms.ok()) LogUnknownRoom(pool, rooms.status());
+      if (!rooms.ok()) pool.logger.Debug(kUnknownRoom, {{"error", rooms.status()}});
     });
   }
 }
@@ -281,7 +281,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   if (!access->lease->is_known()) {
     reads.emplace_back([&] {
       const absl::Status read = access->lease->Refresh(context.WithTimeout(kFirstLeaseRead));
-      if (kube::IsForbidden(read)) pools_.WarnOnce(pool, {base::Message(read)});
+      if (kube::IsForbidden(read)) pool.WarnOnce({base::Message(read)});
       return read;
     });
   }
@@ -315,12 +315,8 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
 
 void Service::WarnOfFiles(Pool& pool, const config::PoolPolicy& policy) {
   const std::vector<std::string> missing = MissingFiles(policy);
-  pools_.WarnOnce(pool, missing);
+  pool.WarnOnce(missing);
   if (!missing.empty()) CountError(Metrics().get(), error_class::kFile);
-}
-
-void Service::LogUnknownRoom(const Pool& pool, const absl::Status& why) {
-  pools_.LoggerOf(pool).Debug("The room on the hosts is not known", {{"error", why}});
 }
 
 // For each list of the hosts once. Until a trial creation of this process, the pool's newest VM
@@ -343,7 +339,9 @@ void Service::ShowRoom(const Context& context, Session& session, Pool& pool,
   }
   if (!need.has_value()) {
     auto of_newest = NeedOfNewestVm(context, *session.clients().kube_urgent, snapshot);
-    if (!of_newest.ok()) return LogUnknownRoom(pool, of_newest.status());
+    if (!of_newest.ok()) {
+      return pool.logger.Debug(kUnknownRoom, {{"error", of_newest.status()}});
+    }
     need = *std::move(of_newest);
     base::MutexLock lock(pool.mutex);
     pool.state.need = need;
@@ -380,19 +378,19 @@ void Service::LogReadiness(Pool& pool, const StatusReport& report) {
           !pool.gate.ScaleIsOpen() && std::exchange(state.last_drift, report.drift) != report.drift;
     }
   }
-  const log::Logger logger = pools_.LoggerOf(pool);
   if (reason_changed && !report.reason.empty()) {
     // A running Scale is expected: the agent itself requested it.
-    logger.Log(report.expected ? log::Level::kInfo : log::Level::kWarn, "Not ready",
-               {{"why", report.reason}, {"count", report.status.count}});
+    pool.logger.Log(report.expected ? log::Level::kInfo : log::Level::kWarn, "Not ready",
+                    {{"why", report.reason}, {"count", report.status.count}});
   } else if (reason_changed) {
-    logger.Info("Ready", {{"count", report.status.count}});
+    pool.logger.Info("Ready", {{"count", report.status.count}});
   }
   if (warning_changed && !report.warning.empty()) {
-    logger.Warn("VMs of the pool need attention", {{"what", report.warning}});
+    pool.logger.Warn("VMs of the pool need attention", {{"what", report.warning}});
   }
   if (drift_changed && !report.drift.empty()) {
-    logger.Info("VMs were made from another template than the policy's", {{"vms", report.drift}});
+    pool.logger.Info("VMs were made from another template than the policy's",
+                     {{"vms", report.drift}});
   }
 }
 
@@ -472,7 +470,7 @@ PoolRecord Service::RecordFor(const Context& context, Session& session, const Po
   if (!decides || access->lease->held()) return known;
   const absl::Status read = access->lease->Refresh(context);
   if (read.ok()) return access->lease->record();
-  pools_.LoggerOf(pool).Debug("Could not read the pool's Lease", {{"error", read}});
+  pool.logger.Debug("Could not read the pool's Lease", {{"error", read}});
   return known;
 }
 

@@ -23,7 +23,7 @@ void Pool::Publish(const PoolLease& lease) {
 std::shared_ptr<Pool> Pools::Find(const PoolKey& key) {
   base::MutexLock lock(mutex_);
   std::shared_ptr<Pool>& pool = pools_[key];
-  if (pool == nullptr) pool = std::make_shared<Pool>(key, *options_.random);
+  if (pool == nullptr) pool = std::make_shared<Pool>(key, options_);
   return pool;
 }
 
@@ -38,7 +38,7 @@ void Pool::BeginAnew() {
 
 std::shared_ptr<Pool> Pools::Find(const SharedPolicy& policy, const StringMap& values) {
   std::shared_ptr<Pool> pool = Find(PoolKey{.ns = policy->ns, .pool = policy->pool});
-  WarnOnce(*pool, policy->warnings);
+  pool->WarnOnce(policy->warnings);
   bool changes = false;
   {
     const base::MutexLock lock(pool->mutex);
@@ -58,13 +58,13 @@ std::vector<std::shared_ptr<Pool>> Pools::All() const {
   return all;
 }
 
-void Pools::WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const {
+void Pool::WarnOnce(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     {
-      base::MutexLock lock(pool.mutex);
-      if (!pool.state.warned.insert(warning).second) continue;
+      base::MutexLock lock(mutex);
+      if (!state.warned.insert(warning).second) continue;
     }
-    LoggerOf(pool).Warn(warning);
+    logger.Warn(warning);
   }
 }
 
@@ -109,12 +109,11 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
 
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {
   PoolLease::Options lease = PoolLease::OptionsOf(*clients_.config, options_.holder);
-  const log::Logger logger = PoolLogger(options_, pool);
-  lease.on_wait = [logger](const std::string& holder, base::WallTime until) {
+  lease.on_wait = [logger = pool.logger](const std::string& holder, base::WallTime until) {
     logger.Info(kWaitsForLease, {{"holder", holder}, {"until", base::FormatRfc3339(until)}});
   };
   return std::make_unique<PoolLease>(clients_.kube_urgent, pool.key, *options_.clock,
-                                     std::move(lease), logger);
+                                     std::move(lease), pool.logger);
 }
 
 std::shared_ptr<PoolAccess> Session::AccessTo(const Pool& pool) {
@@ -140,7 +139,7 @@ PoolDependencies Session::DependenciesFor(Pool& pool, const PoolAccess& access, 
           .clock = *options_.clock,
           .random = *options_.random,
           .executor = *options_.foreground,
-          .logger = PoolLogger(options_, pool),
+          .logger = pool.logger,
           .vm_events = vm_events()};
 }
 

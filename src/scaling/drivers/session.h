@@ -120,8 +120,12 @@ struct PoolState {
 
 // One pool, kept for the life of the process.
 struct Pool {
-  Pool(PoolKey k, runtime::Random& random) : key(std::move(k)), backlog(random) {}
+  Pool(PoolKey k, const ServiceOptions& options)
+      : key(std::move(k)),
+        logger(options.logger.With({{"pool", key.ToString()}})),
+        backlog(*options.random) {}
   const PoolKey key;
+  const log::Logger logger;
   PoolGate gate;
   ObserverMemory memory;
   PoolBacklog backlog;  // used by the loop that is inside the gate
@@ -132,11 +136,8 @@ struct Pool {
   void Publish(const PoolLease& lease);
   // Ends the background's run, which has an old policy or session; the next Status begins another.
   void BeginAnew();
+  void WarnOnce(const std::vector<std::string>& warnings);
 };
-
-inline log::Logger PoolLogger(const ServiceOptions& options, const Pool& pool) {
-  return options.logger.With({{"pool", pool.key.ToString()}});
-}
 
 // Thread-safe.
 class Pools {
@@ -148,8 +149,6 @@ class Pools {
   // what runs. Logs its warnings once. `values`: of which the policy was parsed.
   std::shared_ptr<Pool> Find(const SharedPolicy& policy, const StringMap& values);
   std::vector<std::shared_ptr<Pool>> All() const;
-  void WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const;
-  log::Logger LoggerOf(const Pool& pool) const { return PoolLogger(options_, pool); }
 
  private:
   const ServiceOptions& options_;
