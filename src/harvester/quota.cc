@@ -43,7 +43,7 @@ std::int64_t PodMemory(const VmSpec& vm_spec) {
 }
 
 // The resources that one VM needs, in thousandths.
-Needs NeedsOf(const VmSpec& vm_spec) {
+Needs NeedsOf(const VmSpec& vm_spec, const std::optional<VmNeed>& need) {
   Needs needs = {{"limits.cpu", vm_spec.cpu_cores * kThousand + kConsoleLogLimitThousandths},
                  {"limits.memory", InThousandths(PodMemory(vm_spec))}};
   for (const char* const one :
@@ -57,6 +57,12 @@ Needs NeedsOf(const VmSpec& vm_spec) {
     const VmBase::Disk& disk = vm_spec.base.disks[i];
     if (disk.claim == nullptr) continue;
     AddDisk({.bytes = disk.bytes, .storage_class = disk.storage_class}, &needs);
+  }
+  if (!need.has_value()) return needs;
+  for (const auto& [resource, amount] : need->amounts) {
+    if (resource != kCpu && resource != kMemory) continue;
+    needs[resource] = resource == kCpu ? amount : InThousandths(amount);
+    needs["requests." + resource] = needs[resource];
   }
   return needs;
 }
@@ -92,15 +98,15 @@ absl::Status FinishResourceQuota(ResourceQuotaRecord& record) {
 }
 
 std::optional<QuotaRoom> FindQuotaRoom(const std::vector<ResourceQuota>& quotas,
-                                       const VmSpec& vm_spec) {
+                                       const VmSpec& vm_spec, const std::optional<VmNeed>& need) {
   std::optional<QuotaRoom> least;
-  for (const auto& [resource, need] : NeedsOf(vm_spec)) {
-    if (need <= 0) continue;
+  for (const auto& [resource, amount] : NeedsOf(vm_spec, need)) {
+    if (amount <= 0) continue;
     for (const ResourceQuota& quota : quotas) {
       const auto line = quota.lines.find(resource);
       if (line == quota.lines.end()) continue;
       const std::int64_t room =
-          std::max<std::int64_t>(0, line->second.hard - line->second.used) / need;
+          std::max<std::int64_t>(0, line->second.hard - line->second.used) / amount;
       if (least.has_value() && least->vms <= room) continue;
       least = QuotaRoom{.vms = room,
                         .limit = "ResourceQuota " + quota.name + ": " + line->second.used_text +

@@ -42,7 +42,7 @@ VmSpec DefaultVmSpec() {
 }
 
 std::optional<QuotaRoom> RoomIn(const json& hard, const json& used) {
-  return FindQuotaRoom({ParseResourceQuota(Quota(hard, used))}, DefaultVmSpec());
+  return FindQuotaRoom({ParseResourceQuota(Quota(hard, used))}, DefaultVmSpec(), {});
 }
 
 TEST(QuotaRoom, C2_is_what_is_left_divided_by_what_a_vm_takes) {
@@ -84,7 +84,7 @@ TEST(QuotaRoom, C2_data_disks_count_with_the_root_disk_and_by_their_class) {
   vm_spec.data_disks = {{20 * kGi, "", false}, {30 * kGi, "lvm", true}, {30 * kGi, "lvm", true}};
   const auto room = [&](const std::string& resource, const char* hard) {
     const auto found =
-        FindQuotaRoom({ParseResourceQuota(Quota({{resource, hard}}, {{resource, "0"}}))}, vm_spec);
+        FindQuotaRoom({ParseResourceQuota(Quota({{resource, hard}}, {{resource, "0"}}))}, vm_spec, {});
     return found.has_value() ? found->vms : -1;
   };
   EXPECT_EQ(room("requests.storage", "200Gi"), 2);
@@ -101,7 +101,7 @@ TEST(QuotaRoom, the_tightest_line_of_all_quotas_decides) {
       ParseResourceQuota(
           Quota({{"limits.cpu", "100"}, {"pods", "9"}}, {{"limits.cpu", "0"}, {"pods", "0"}})),
       ParseResourceQuota(Quota({{"limits.memory", "12Gi"}}, {{"limits.memory", "0"}}))};
-  const auto room = FindQuotaRoom(quotas, DefaultVmSpec());
+  const auto room = FindQuotaRoom(quotas, DefaultVmSpec(), {});
   ASSERT_TRUE(room.has_value());
   EXPECT_EQ(room->vms, 2);
   EXPECT_THAT(room->limit, HasSubstr("limits.memory"));
@@ -114,7 +114,7 @@ TEST(QuotaRoom, C2_a_vm_takes_what_its_pod_takes) {
   vm_spec.memory_bytes = std::int64_t{1} << 30;
   const auto room = [&](const char* resource, const char* hard) {
     return FindQuotaRoom({ParseResourceQuota(Quota({{resource, hard}}, {{resource, "0"}}))},
-                         vm_spec)
+                         vm_spec, {})
         ->vms;
   };
   EXPECT_EQ(room("limits.memory", "1557364928"), 1);
@@ -133,11 +133,25 @@ TEST(QuotaRoom, C2_a_vm_takes_what_its_pod_takes) {
   EXPECT_EQ(room("limits.memory", "3000Mi"), 0) << "one of another kind, too";
 }
 
+TEST(QuotaRoom, C2_a_vm_requests_what_the_dry_run_says) {
+  VmNeed need;
+  need.amounts = {{kCpu, 250}, {kMemory, std::int64_t{3} << 30}, {kPods, 1}};
+  const auto room = [&](const char* resource, const char* hard) {
+    return FindQuotaRoom({ParseResourceQuota(Quota({{resource, hard}}, {{resource, "0"}}))},
+                         DefaultVmSpec(), need)
+        ->vms;
+  };
+  EXPECT_EQ(room("requests.cpu", "499m"), 1);
+  EXPECT_EQ(room("cpu", "500m"), 2);
+  EXPECT_EQ(room("requests.memory", "9Gi"), 3);
+  EXPECT_EQ(room("memory", "9215Mi"), 2);
+}
+
 TEST(QuotaRoom, what_is_not_known_limits_nothing) {
-  EXPECT_EQ(FindQuotaRoom({}, DefaultVmSpec()), std::nullopt);
+  EXPECT_EQ(FindQuotaRoom({}, DefaultVmSpec(), {}), std::nullopt);
   EXPECT_EQ(RoomIn({{"services", "0"}}, {{"services", "0"}}), std::nullopt);
   EXPECT_EQ(RoomIn({{"requests.cpu", "0"}}, {{"requests.cpu", "0"}}), std::nullopt)
-      << "Harvester derives requests by its overcommit setting";
+      << "only Harvester's answer to the dry run says what it requests";
   EXPECT_EQ(RoomIn({{"pods", "many"}}, {{"pods", "0"}}), std::nullopt);
   EXPECT_EQ(RoomIn({{"pods", "1"}}, json::object()), std::nullopt) << "not counted yet";
   EXPECT_EQ(RoomIn({{"pods", 1}}, {{"pods", 0}}), std::nullopt);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/host_room.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 
 namespace nomad_harvester::harvester {
@@ -37,11 +38,12 @@ struct QuotaRoom {
 // settings. If a VM exceeds the quota after all, Harvester halts it and the plugin removes it (rule
 // C3).
 //
-// Counted: limits.cpu, limits.memory, pods of its pod; requests.storage and persistentvolumeclaims
+// Counted: limits.cpu, limits.memory, pods of its pod, and its requests of CPU and memory, which only
+// `need` has; requests.storage and persistentvolumeclaims
 // of its disks, also by storage class where the policy or the image names one; secrets; and counts
 // of objects (kubernetes/kubernetes:pkg/quota/v1/evaluator/core).
 std::optional<QuotaRoom> FindQuotaRoom(const std::vector<ResourceQuota>& quotas,
-                                       const VmSpec& vm_spec);
+                                       const VmSpec& vm_spec, const std::optional<VmNeed>& need);
 
 }  // namespace nomad_harvester::harvester
 

@@ -366,7 +366,8 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
 }
 
 void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPlan>& plan,
-                const std::vector<Right>& missing, bool has_vms, CheckLines* lines) {
+                const std::optional<harvester::VmNeed>& need, const std::vector<Right>& missing,
+                bool has_vms, CheckLines* lines) {
   constexpr char kId[] = "harvester.quota";
   if (!sources.quotas.ok()) {
     const absl::Status& problem = sources.quotas.status();
@@ -378,7 +379,7 @@ void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPla
     return;
   }
   if (!plan.ok()) return;
-  const auto room = harvester::FindQuotaRoom(*sources.quotas, plan->vm_spec);
+  const auto room = harvester::FindQuotaRoom(*sources.quotas, plan->vm_spec, need);
   if (!room.has_value()) {
     lines->Set(kId, CheckOutcome::kPass, "no quota limits the VMs");
   } else {
@@ -490,10 +491,12 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
   if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, has_joined, lines);
   const auto plan = PlanCreation(deps, policy, sources, 0, "");
   absl::Status admitted = absl::UnknownError("there was no dry run");
+  std::optional<harvester::VmNeed> need;
   if (plan.ok()) {
-    const auto need = DryRunCreation(context, deps, policy, *plan);
-    admitted = need.status();
+    auto tried = DryRunCreation(context, deps, policy, *plan);
+    admitted = tried.status();
     if (admitted.ok()) {
+      need = *std::move(tried);
       lines->Set(kDryRunOfVm, CheckOutcome::kPass,
                  "Harvester would accept one; nothing was stored");
       const absl::Status secret = DryRunSecret(context, deps, policy, *plan);
@@ -505,7 +508,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
       if (lacks_devices) {
         lines->Set("harvester.room", CheckOutcome::kSkipped, "no host offers the devices");
       } else {
-        CheckRoom(policy, vms, reads.rooms, *need, lines);
+        CheckRoom(policy, vms, reads.rooms, need, lines);
       }
     } else if (IsOfMissingRight(admitted, missing, "create", "virtualmachines")) {
       lines->Set(kDryRunOfVm, CheckOutcome::kSkipped, "the token may not create VMs");
@@ -521,7 +524,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(plan.status()),
                "correct the key that is named");
   }
-  CheckQuota(sources, plan, missing, !vms.empty(), lines);
+  CheckQuota(sources, plan, need, missing, !vms.empty(), lines);
   CheckUpgrade(policy, reads, plan, lines);
   return admitted;
 }

@@ -231,7 +231,7 @@ std::string Preflight::FitQuotas(std::size_t wanted, ScalePlan* plan) const {
     deps_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas_.status()}});
     return "";
   }
-  const auto room = harvester::FindQuotaRoom(*quotas_, creation_->vm_spec);
+  const auto room = harvester::FindQuotaRoom(*quotas_, creation_->vm_spec, deps_.backlog.need);
   if (!room.has_value() || std::cmp_greater_equal(room->vms, plan->create.size())) return "";
   KeepCreations(plan, static_cast<std::size_t>(room->vms));
   return std::to_string(room->vms) + " of " + std::to_string(wanted) +
