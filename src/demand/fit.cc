@@ -127,6 +127,7 @@ class FitCheck {
  public:
   FitCheck(const World& world, const std::set<std::string>& leaving);
 
+  bool others_fit() const { return others_fit_; }
   NodeFit Drain(const std::string& node_id, Misfit misfit);
 
  private:
@@ -167,6 +168,7 @@ class FitCheck {
   std::set<GroupId> overdue_;
   std::map<GroupId, Moving> moving_;
   Totals totals_;
+  bool others_fit_ = false;  // what moves or waits had a place before the first drain
 };
 
 FitCheck::FitCheck(const World& world, const std::set<std::string>& leaving)
@@ -186,9 +188,14 @@ FitCheck::FitCheck(const World& world, const std::set<std::string>& leaving)
   for (const PoolNode& node : world.nodes) {
     AddWork(node, IsEmptied(node) || emptied_.contains(node.node->id), /*must_fit=*/false);
   }
+  const std::size_t groups = moving_.size();
   DropWhatHasNoPlace();
   Sum();
-  for (auto& [id, moving] : moving_) moving.must_fit = !WaitingOf(moving).has_value();
+  others_fit_ = moving_.size() == groups;
+  for (auto& [id, moving] : moving_) {
+    moving.must_fit = !WaitingOf(moving).has_value();
+    others_fit_ &= moving.must_fit;
+  }
 }
 
 void FitCheck::MakePlaces() {
@@ -488,13 +495,13 @@ std::string ToString(const NodeFit& fit) {
   return text;
 }
 
-std::vector<NodeFit> CheckFit(const World& world, const std::set<std::string>& leaving,
-                              const std::vector<std::string>& nodes, Misfit misfit) {
+Fit CheckFit(const World& world, const std::set<std::string>& leaving,
+             const std::vector<std::string>& nodes, Misfit misfit) {
   FitCheck check(world, leaving);
-  std::vector<NodeFit> fits;
-  fits.reserve(nodes.size());
-  for (const std::string& node : nodes) fits.push_back(check.Drain(node, misfit));
-  return fits;
+  Fit fit{.others_fit = check.others_fit()};
+  fit.nodes.reserve(nodes.size());
+  for (const std::string& node : nodes) fit.nodes.push_back(check.Drain(node, misfit));
+  return fit;
 }
 
 }  // namespace nomad_harvester::demand

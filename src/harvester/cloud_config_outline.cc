@@ -127,7 +127,8 @@ class OutlineReader final : public YAML::EventHandler {
       outline_.values[outline_.members.back()] = name;
       return;
     }
-    if (!name.empty() && outline_.values.contains(name)) {
+    const bool is_merge = name == "<<";  // each of them counts
+    if (!name.empty() && !is_merge && outline_.values.contains(name)) {
       throw Refused(mark,
                     "this top-level key is there already, and cloud-init would read only the last "
                     "one; write its entries under the first one");

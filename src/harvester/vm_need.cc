@@ -185,6 +185,11 @@ absl::StatusOr<VmNeed> NeedOf(const json& vm) {
   need.ns = base::TextAt(vm, {"metadata", "namespace"});
   need.pool = base::TextAt(vm, {"spec", "template", "metadata", "labels", kPoolLabel});
   ReadPlacement(*guest, &need);
+  // kubevirt/kubevirt:pkg/virt-controller/services/nodeselectorrenderer.go, Render.
+  const std::string model = base::TextAt(*domain, {"cpu", "model"});
+  if (!model.empty() && model != "host-model" && model != "host-passthrough") {
+    need.node_selector["cpu-model.node.kubevirt.io/" + model] = "true";
+  }
   return need;
 }
 

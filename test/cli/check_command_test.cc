@@ -465,6 +465,13 @@ TEST(CheckCommand, does_not_doubt_user_data_with_which_a_vm_has_joined) {
   vm["metadata"]["annotations"][harvester::kJoinedAtAnnotation] = "2026-03-01T11:00:00Z";
   ASSERT_TRUE(world.cluster().PutObject(vm));
   EXPECT_THAT(world.Ids("warn"), Not(Contains("harvester.templates")));
+  vm["metadata"]["annotations"][harvester::kTemplateHashAnnotation] = "v2:earlier";
+  ASSERT_TRUE(world.cluster().PutObject(vm));
+  EXPECT_THAT(world.Ids("warn"), Not(Contains("harvester.templates"))) << "the parts are unknown";
+  vm["metadata"]["annotations"][harvester::kTemplatePartsAnnotation] = R"({"user_data":"earlier"})";
+  ASSERT_TRUE(world.cluster().PutObject(vm));
+  EXPECT_THAT(world.Ids("warn"), Contains("harvester.templates"))
+      << "it joined with other user data";
 }
 
 TEST(CheckCommand, C2_fails_for_two_lists_of_one_name_in_the_file_of_user_data) {

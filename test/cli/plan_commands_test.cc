@@ -580,6 +580,8 @@ TEST_F(PlanCommands, S1_a_broken_vm_that_goes_in_any_case_is_in_the_plan_and_in_
   EXPECT_EQ(Scale({.count = 1}, "n"), 1);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("\nREMOVE IN ANY CASE\n"), HasSubstr(broken),
                                 HasSubstr("Remove 2 VMs? [y/N] ")));
+  EXPECT_EQ(Scale({.count = 2}, "n"), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("Remove 1 VM? [y/N] ")) << "also if nothing else is to be done";
 }
 
 TEST_F(PlanCommands, plan_names_a_vm_that_an_interrupted_action_left_to_be_made) {

@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<demand::NodeFit>> FitOf(const std::string& address,
   emptied.insert(nodes.begin(), nodes.end());
   NH_ASSIGN_OR_RETURN(const demand::World world,
                       reader.WorldOf(context, *reading, {.datacenter = datacenter}, emptied));
-  return demand::CheckFit(world, leaving, nodes, demand::Misfit::kPassedOver);
+  return demand::CheckFit(world, leaving, nodes, demand::Misfit::kPassedOver).nodes;
 }
 
 }  // namespace

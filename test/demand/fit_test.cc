@@ -32,13 +32,13 @@ World ReadOf(std::vector<PoolNode> nodes, const std::vector<Group>& groups) {
 
 std::string WaitsOf(const World& world, const std::string& node,
                     const std::set<std::string>& leaving = {}) {
-  return ToString(CheckFit(world, leaving, {node}, Misfit::kPassedOver).at(0));
+  return ToString(CheckFit(world, leaving, {node}, Misfit::kPassedOver).nodes.at(0));
 }
 
 std::vector<bool> FitOf(const World& world, const std::vector<std::string>& nodes,
                         Misfit misfit = Misfit::kPassedOver) {
   std::vector<bool> fits;
-  for (const NodeFit& each : CheckFit(world, {}, nodes, misfit)) fits.push_back(each.fits());
+  for (const NodeFit& each : CheckFit(world, {}, nodes, misfit).nodes) fits.push_back(each.fits());
   return fits;
 }
 
@@ -257,7 +257,7 @@ TEST(Fit, C19_with_report_each_victim_is_drained_and_work_is_named_once) {
   const World world =
       ReadOf({With(MakeNode("n1"), whale), With(MakeNode("n2"), web), With(MakeNode("n3"), web)},
              {web, whale});
-  const std::vector<NodeFit> fits = CheckFit(world, {}, {"n1", "n2"}, Misfit::kDrained);
+  const std::vector<NodeFit> fits = CheckFit(world, {}, {"n1", "n2"}, Misfit::kDrained).nodes;
   EXPECT_THAT(ToString(fits.at(0)), HasSubstr("whale"));
   EXPECT_EQ(ToString(fits.at(1)), "") << "the whale has no place on n3, which is left for web";
 }

@@ -149,6 +149,9 @@ TEST(CheckCloudConfig, C2_names_the_line_of_a_second_top_level_key_of_one_name) 
         << text;
   }
   EXPECT_THAT(CheckCloudConfig("#cloud-config\nx: {y: 1}\ny: [{x: 1}, {x: 2}]\n"), IsOk());
+  EXPECT_THAT(CheckCloudConfig("#cloud-config\nx: &x {y: 1}\nz: &z {y: 2}\n<<: *x\n<<: *z\n"),
+              IsOk())
+      << "each merge counts";
 }
 
 TEST(CheckCloudConfig, P2_survives_deep_nesting_and_aliases_that_double) {

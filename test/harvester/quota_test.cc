@@ -83,8 +83,8 @@ TEST(QuotaRoom, C2_data_disks_count_with_the_root_disk_and_by_their_class) {
   constexpr std::int64_t kGi = std::int64_t{1} << 30;
   vm_spec.data_disks = {{20 * kGi, "", false}, {30 * kGi, "lvm", true}, {30 * kGi, "lvm", true}};
   const auto room = [&](const std::string& resource, const char* hard) {
-    const auto found =
-        FindQuotaRoom({ParseResourceQuota(Quota({{resource, hard}}, {{resource, "0"}}))}, vm_spec, {});
+    const auto found = FindQuotaRoom(
+        {ParseResourceQuota(Quota({{resource, hard}}, {{resource, "0"}}))}, vm_spec, {});
     return found.has_value() ? found->vms : -1;
   };
   EXPECT_EQ(room("requests.storage", "200Gi"), 2);

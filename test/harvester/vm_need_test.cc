@@ -179,6 +179,17 @@ TEST(VmNeed, C2_of_a_vm_that_the_plugin_makes_has_its_policys_conditions) {
   EXPECT_FALSE(NeedIn(Tried(vm_spec)).one_per_host);
 }
 
+TEST(VmNeed, C2_a_cpu_model_needs_a_host_that_offers_it) {
+  VmSpec vm_spec = SampleVmSpec();
+  vm_spec.machine["cpu_model"] = std::string("EPYC-Rome");
+  EXPECT_THAT(NeedIn(Tried(vm_spec)).node_selector,
+              ElementsAre(Pair("cpu-model.node.kubevirt.io/EPYC-Rome", "true")));
+  for (const char* const any : {"host-model", "host-passthrough"}) {
+    vm_spec.machine["cpu_model"] = std::string(any);
+    EXPECT_THAT(NeedIn(Tried(vm_spec)).node_selector, testing::IsEmpty()) << any;
+  }
+}
+
 TEST(VmNeed, C2_anti_affinity_to_other_pods_is_not_judged) {
   VmSpec vm_spec = SampleVmSpec();
   vm_spec.host_spread = policy::HostSpread::kRequired;

@@ -291,6 +291,13 @@ TEST_F(LargePoolFits, C19_every_node_is_read_before_work_is_told_to_wait) {
   EXPECT_GE(NodesRead(), 40U) << "only web-139, which has the most allocations, has a place";
 }
 
+TEST_F(LargePoolFits, C19_every_node_is_read_while_other_work_has_no_place_on_a_few) {
+  for (int i = 101; i < 139; ++i) Run("of-" + std::to_string(i), 900, "web-" + std::to_string(i));
+  for (const char* const job : {"small", "tiny"}) Run(job, 10, "web-139");
+  Run("waits", 3900);
+  EXPECT_GE(NodesRead(), 40U) << "only web-139 has a place for what waits";
+}
+
 // What uses up the values may be on a node that was not read.
 TEST_F(LargePoolFits, C19_every_node_is_read_for_work_that_asks_for_distinct_ones) {
   Always("get job", simulator::Fault::Answer(200, R"({"ID": "api", "Namespace": "default",

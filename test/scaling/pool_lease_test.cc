@@ -390,7 +390,7 @@ TEST_F(PoolLeaseTest, C11_a_conflict_that_lasts_is_no_busy_loop) {
       "status": "Failure", "reason": "Conflict", "code": 409, "message": "try again"})"));
   const auto lease = Process();
   EXPECT_THAT(lease->Acquire(context_.WithTimeout(minutes(1)), LeaseUser::kScale, [] {}),
-              StatusIs(absl::StatusCode::kDeadlineExceeded));
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("try again")));
   EXPECT_LE(script_.Count("patch"), 32U) << "one in two seconds";
 }
 

@@ -130,6 +130,19 @@ TEST_F(ReconcilerTest, L2_a_roll_back_that_the_next_scale_undoes_had_its_effect)
   EXPECT_EQ(Logged(kRefusedStep), 0U);
 }
 
+TEST_F(ReconcilerTest, L2_a_scale_does_not_forget_that_a_step_was_accepted_without_effect) {
+  AddNamed({"web-a"});
+  Mark("web-a");
+  Always("update drain", Fault::Answer(200, "{}"));
+  for (int i = 0; i < 30 && IsMarked("web-a"); ++i) {
+    Resume().IgnoreError();
+    clock_.Advance(seconds(3));
+    EXPECT_THAT(Reconciler(Deps(), policy_).FinishRollBacks(context()), IsOk());
+  }
+  EXPECT_FALSE(IsMarked("web-a")) << "refused for good after a minute";
+  EXPECT_LT(Count("update drain"), 15U);
+}
+
 TEST_F(ReconcilerTest, C2_nothing_is_settled_without_nomad_or_by_a_call_that_ends) {
   AddVm("web-a");
   HoldLease();

@@ -567,6 +567,48 @@ TEST_F(ServiceTest, S5_work_is_tried_again_with_the_configuration_of_that_time) 
   EXPECT_THAT(Senders(), ElementsAre("renewed"));
 }
 
+TEST_F(ServiceTest, S5_work_that_an_earlier_call_has_queued_is_done_with_the_new_configuration) {
+  BeginRemoval();
+  ASSERT_EQ(background_.pending(), 1U);
+  client_name_ = "renewed";
+  ASSERT_THAT(Configure(), IsOk());
+  Forget();
+  background_.RunAll();
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+  EXPECT_THAT(Senders(), ElementsAre("renewed"));
+}
+
+TEST_F(ServiceTest, C4_the_uid_of_the_namespace_is_read_anew_after_another_configuration) {
+  for (const bool configures : {false, true}) {
+    BeginRemoval();
+    if (configures) EXPECT_THAT(Configure(), IsOk());
+    Forget();
+    background_.RunAll();
+    EXPECT_EQ(Count("get namespaces"), configures ? 1U : 0U);
+  }
+}
+
+TEST(PolicyValues, L11_two_policies_that_take_turns_leave_the_background_a_minute) {
+  PolicyValues seen;
+  const StringMap one = {{"max_surge", "1"}};
+  const StringMap other = {{"max_surge", "2"}};
+  const auto changes_at = [&](int second, const StringMap& values) {
+    return seen.Changes(values, base::MonoTime{} + minutes(5) + seconds(second));
+  };
+  EXPECT_TRUE(changes_at(0, one));
+  EXPECT_FALSE(changes_at(1, one));
+  EXPECT_TRUE(changes_at(10, other)) << "an operator's change counts at once";
+  for (const int second : {20, 40, 60}) {
+    EXPECT_FALSE(changes_at(second, one));
+    EXPECT_FALSE(changes_at(second + 5, other));
+  }
+  EXPECT_TRUE(changes_at(71, other));
+  EXPECT_FALSE(changes_at(80, one));
+  EXPECT_FALSE(changes_at(130, one));
+  EXPECT_TRUE(changes_at(131, one)) << "the one that stays counts after a minute";
+  EXPECT_FALSE(changes_at(200, one));
+}
+
 TEST_F(ServiceTest, L9_a_service_that_stops_or_ends_is_woken_no_more) {
   LeaveRemoval();
   Stop();
@@ -1186,6 +1228,24 @@ TEST_F(ServiceTest, C12_a_scale_in_of_which_a_part_failed_is_tried_again_at_once
   ASSERT_THAT(Effects(), testing::Contains("patch virtualmachines"));
   Scale(0).IgnoreError();
   EXPECT_THAT(Sent(), Not(IsEmpty()));
+}
+
+TEST_F(ServiceTest, C12_a_scale_in_that_a_proxy_redirected_is_tried_again_at_once) {
+  AddVm("web-a");
+  Settle();
+  Always("list virtualmachines", Fault::Answer(302, ""));
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kFailedPrecondition));
+  Always("list virtualmachines", Fault::None());
+  EXPECT_THAT(Scale(0), IsOk());
+}
+
+TEST_F(ServiceTest, T1_a_nomad_that_hangs_is_what_a_scale_says_that_cannot_be_read) {
+  AddVm("web-a");
+  Settle();
+  Always("list nodes", Fault::Delay(minutes(5)));
+  EXPECT_THAT(service_->Scale(Context::Background(clock_).WithTimeout(seconds(5)),
+                              {.count = 0, .reason = "test"}, values_),
+              StatusIs(testing::_, HasSubstr("Nomad cannot be read")));
 }
 
 TEST_F(ServiceTest, C12_a_scale_in_in_a_back_off_sends_nothing_for_half_a_minute) {

@@ -77,6 +77,15 @@ TEST(ToReplace,
   EXPECT_EQ(queue.blocked_reason, std::nullopt) << "the first one does not wait";
 }
 
+// Beside a VM whose roll-back is later than its own creation, a new VM is not needed (R6).
+TEST(ToReplace, R6_a_vm_whose_roll_back_a_wrong_clock_wrote_ahead_is_not_replaced_until_then) {
+  World world = PoolWithEachReason();
+  world.Raw().vms.back().vm.Change().removal_undone = {kNow + minutes(20), "it was cancelled"};
+  const PoolSnapshot snapshot = world.Snapshot();
+  EXPECT_THAT(Told(QueueOfReplacements(snapshot, {}, kNew).vms),
+              ElementsAre("drifted: drifted: image", "expired: expired"));
+}
+
 TEST(ToReplace, R2_while_the_window_is_closed_it_says_when_it_opens) {
   World world = PoolWithEachReason();
   world.Raw().vms.back().vm.Change().replace_request = "";

@@ -356,6 +356,14 @@ TEST(Unhealthy, C9_a_cancelled_drain_is_respected_whatever_nomads_clock_says) {
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthyKept);
 }
 
+TEST(Unhealthy, C9_a_cancelled_drain_of_the_future_holds_no_vm) {
+  World world = OneSick(Node("a").Initializing().DrainCancelled("a"));
+  world.Nodes()[0].last_drain->updated_at = kNow + minutes(1);
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthyKept);
+  world.Nodes()[0].last_drain->updated_at = kNow + minutes(61);
+  EXPECT_NE(world.StepOf("a").row, Row::kUnmarkedUnhealthyKept);
+}
+
 TEST(Unhealthy, C9_a_date_that_is_ahead_at_the_first_look_ends_no_hour_of_a_cancelled_drain) {
   World world = OneSick(Node("a").Initializing().DrainCancelled("a"));
   world.Nodes()[0].last_drain->updated_at = kNow - minutes(61);

@@ -578,6 +578,13 @@ TEST(DryRun, C13_names_what_a_killed_process_left_over) {
   EXPECT_THAT(h.log->Text(), ContainsRegex("scale out 0 → 2: create 2 web-[a-z0-9]+ .left over"));
 }
 
+TEST(Scale, T1_only_names_of_an_earlier_action_are_left_over) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  EXPECT_THAT(h.log->Text(),
+              AllOf(HasSubstr("scale out 0 → 2: create 2"), testing::Not(HasSubstr("left over"))));
+}
+
 TEST(DryRun, C8_without_an_answer_drift_is_what_was_read_last) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());

@@ -30,6 +30,11 @@ struct NodeFit {
 };
 // "a; b"; empty if it fits.
 std::string ToString(const NodeFit& fit);
+struct Fit {
+  std::vector<NodeFit> nodes{};  // in the order of the nodes that are asked for
+  // What moves or waits besides had a place before the first of them is drained.
+  bool others_fit = false;
+};
 
 enum class Misfit {
   kPassedOver,  // a node whose work does not fit stays
@@ -48,8 +53,8 @@ enum class Misfit {
 // `emptied` (Reader::WorldOf).
 //
 // At most nodes × groups that move × nodes of the pool comparisons.
-std::vector<NodeFit> CheckFit(const World& world, const std::set<std::string>& leaving,
-                              const std::vector<std::string>& nodes, Misfit misfit);
+Fit CheckFit(const World& world, const std::set<std::string>& leaving,
+             const std::vector<std::string>& nodes, Misfit misfit);
 
 }  // namespace nomad_harvester::demand
 

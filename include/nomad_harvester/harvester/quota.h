@@ -38,10 +38,10 @@ struct QuotaRoom {
 // settings. If a VM exceeds the quota after all, Harvester halts it and the plugin removes it (rule
 // C3).
 //
-// Counted: limits.cpu, limits.memory, pods of its pod, and its requests of CPU and memory, which only
-// `need` has; requests.storage and persistentvolumeclaims
-// of its disks, also by storage class where the policy or the image names one; secrets; and counts
-// of objects (kubernetes/kubernetes:pkg/quota/v1/evaluator/core).
+// Counted: limits.cpu, limits.memory, pods of its pod, and its requests of CPU and memory, which
+// only `need` has; requests.storage and persistentvolumeclaims of its disks, also by storage class
+// where the policy or the image names one; secrets; and counts of objects
+// (kubernetes/kubernetes:pkg/quota/v1/evaluator/core).
 std::optional<QuotaRoom> FindQuotaRoom(const std::vector<ResourceQuota>& quotas,
                                        const VmSpec& vm_spec, const std::optional<VmNeed>& need);
 

@@ -41,9 +41,9 @@ class ObserverMemory {
   void RecordUnread(base::MonoTime now, const std::map<std::string, std::string>& failed,
                     const std::map<std::string, std::string>& unread, const log::Logger& logger);
   // The uid of the namespace: known once it was read, or as "" once reading it was forbidden. Apply
-  // fills it in.
+  // fills it in. nullopt: Harvester may be another one, so it is read anew.
   bool KnowsHarvester() const;
-  void SetHarvester(std::string uid);
+  void SetHarvester(std::optional<std::string> uid);
   // Sets the node on which the autoscaler itself runs. On an error the last known node stays. Apply
   // fills in the node and the error.
   void SetOwnNode(const absl::StatusOr<std::string>& id);

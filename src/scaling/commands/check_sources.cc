@@ -17,6 +17,7 @@
 #include "nomad_harvester/harvester/quota.h"
 #include "nomad_harvester/kube/observed.h"
 #include "nomad_harvester/runtime/workers.h"
+#include "nomad_harvester/scaling/drift.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -192,6 +193,20 @@ void CheckJoining(const config::NomadSettings& nomad, const config::PoolPolicy& 
              "nothing in it sets " + absl::StrJoin(missing, ", ") +
                  " for Nomad's client: unless the image does, no node is the pool's",
              "write it into the client's configuration there, as in examples/cloud-init.yaml");
+}
+
+// True if a VM has joined that was made of this user data: then that is as it must be.
+bool HasProvedUserData(const std::vector<const harvester::VirtualMachine*>& vms,
+                       const absl::StatusOr<CreationPlan>& plan) {
+  CurrentTemplate current;
+  if (plan.ok()) current = {plan->vm_spec.template_hash, plan->vm_spec.template_parts};
+  return std::any_of(vms.begin(), vms.end(), [&](const harvester::VirtualMachine* vm) {
+    const auto parts = DriftOf(*vm, current, {});
+    const auto differs = [&](const char* part) {
+      return parts.has_value() && std::find(parts->begin(), parts->end(), part) != parts->end();
+    };
+    return harvester::HasJoined(*vm) && !differs("user_data") && !differs("nodes");
+  });
 }
 
 absl::Status DryRunSecret(const runtime::Context& context, const PoolDependencies& deps,
@@ -485,11 +500,10 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     SetSource("ssh_keys", sources.public_keys.status(), "exist", lines);
   }
   const bool lacks_devices = !DevicesOf(policy).empty() && CheckDevices(policy, reads, lines);
-  // Then the user data is as it must be.
-  const bool has_joined =
-      std::any_of(vms.begin(), vms.end(), [](const auto* vm) { return harvester::HasJoined(*vm); });
-  if (sources.vm_template.ok()) CheckTemplates(deps, policy, sources, has_joined, lines);
   const auto plan = PlanCreation(deps, policy, sources, 0, "");
+  if (sources.vm_template.ok()) {
+    CheckTemplates(deps, policy, sources, HasProvedUserData(vms, plan), lines);
+  }
   absl::Status admitted = absl::UnknownError("there was no dry run");
   std::optional<harvester::VmNeed> need;
   if (plan.ok()) {

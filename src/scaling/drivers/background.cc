@@ -112,16 +112,15 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
     if (state.queued || !state.rounds.MayBegin(work, options_.clock->Now())) return;
     state.queued = true;
   }
-  Start(session, pool, std::move(work));
+  Start(pool, std::move(work));
 }
 
-void Background::Continue(const std::shared_ptr<Session>& session,
-                          const std::shared_ptr<Pool>& pool) {
+void Background::Continue(const std::shared_ptr<Pool>& pool) {
   {
     base::MutexLock lock(pool->mutex);
     if (std::exchange(pool->state.queued, true)) return;
   }
-  if (!Start(session, pool, "")) SetAlarm(pool, options_.clock->Now() + Rounds::kShortest);
+  if (!Start(pool, "")) SetAlarm(pool, options_.clock->Now() + Rounds::kShortest);
 }
 
 void Background::SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base::MonoTime> at) {
@@ -136,8 +135,7 @@ void Background::SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base:
 }
 
 void Background::OnAlarm(const std::shared_ptr<Pool>& pool) {
-  const std::shared_ptr<Session> session = session_();
-  if (session == nullptr || pool->gate.Busy()) return;
+  if (pool->gate.Busy()) return;
   std::string work;
   {
     const base::MutexLock lock(pool->mutex);
@@ -150,7 +148,7 @@ void Background::OnAlarm(const std::shared_ptr<Pool>& pool) {
     state.queued = true;
     if (!state.inspected) work = state.rounds.work();
   }
-  Start(session, pool, std::move(work));
+  Start(pool, std::move(work));
 }
 
 void Background::ReportUnclaimed(const Session& session, const PoolSnapshot& snapshot) {
@@ -183,12 +181,11 @@ void Background::ReportUnclaimed(const Session& session, const PoolSnapshot& sna
 }
 
 // The task enters the gate when it starts, so that a queued task delays no Scale.
-bool Background::Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
-                       std::string work) {
+bool Background::Start(const std::shared_ptr<Pool>& pool, std::string work) {
   const absl::Status submitted =
-      options_.background->Submit([background = while_it_exists_, session, pool, work] {
+      options_.background->Submit([background = while_it_exists_, pool, work] {
         const std::shared_ptr<Background> self = background.lock();
-        if (self != nullptr) self->Run(*session, pool, work);
+        if (self != nullptr) self->Run(pool, work);
       });
   if (submitted.ok()) return true;
   pool->logger.Debug("The queue for background work is full; trying again later",
@@ -198,15 +195,19 @@ bool Background::Start(const std::shared_ptr<Session>& session, const std::share
   return false;
 }
 
-void Background::Run(Session& session, const std::shared_ptr<Pool>& pool, std::string work) {
+// SetConfig ends what is inside the gate, so that what enters it needs the session of that moment,
+// and not the one of the call that began it.
+void Background::Run(const std::shared_ptr<Pool>& pool, std::string work) {
   {
     base::MutexLock lock(pool->mutex);
     pool->state.queued = false;
   }
   const std::unique_ptr<PoolGate::Guard> guard = pool->gate.EnterForResumption(root_);
+  const std::shared_ptr<Session> session = session_();
+  if (session == nullptr) return;
   if (guard != nullptr) {
-    SetAlarm(pool, Resume(session, *pool, guard->context(), std::move(work)));
-  } else if (!root_.Done()) {
+    SetAlarm(pool, Resume(*session, *pool, guard->context(), std::move(work)));
+  } else {
     // A Scale came first. If it is refused, it leaves the work undone.
     SetAlarm(pool, options_.clock->Now() + Rounds::kShortest);
   }

@@ -40,7 +40,7 @@ class Background {
   // its cooldown. Any resumption that ends with unfinished work is followed by another one at the
   // intervals of Rounds, without a Status, as long as the pool has been asked for within half an
   // hour.
-  void Continue(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool);
+  void Continue(const std::shared_ptr<Pool>& pool);
   // Reports, by one WARN each and by the metrics, the pools of the namespace in which a removal has
   // been unfinished for ten minutes and for which this process has seen no policy. Does not work on
   // them, because they may belong to an agent of another Nomad cluster with nodes that this Nomad
@@ -54,9 +54,8 @@ class Background {
   };
 
   // False: the queue is full.
-  bool Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
-             std::string work);
-  void Run(Session& session, const std::shared_ptr<Pool>& pool, std::string work);
+  bool Start(const std::shared_ptr<Pool>& pool, std::string work);
+  void Run(const std::shared_ptr<Pool>& pool, std::string work);
   // Returns when to try the pool again; nullopt if no work is left, or if a Status will tell.
   std::optional<base::MonoTime> Resume(Session& session, Pool& pool,
                                        const runtime::Context& context, std::string work);

@@ -37,6 +37,10 @@ constexpr std::size_t kPlacesAtFirst = 20;
 
 // Of each VM that was looked at which work may wait; empty: none.
 using WaitsByVm = std::map<std::string, std::string>;
+struct Waits {
+  WaitsByVm by_vm{};
+  bool any = false;  // also of what moves or waits besides
+};
 
 // The nodes of VMs that are being removed. Nomad may not show their drains yet.
 std::set<std::string> LeavingNodes(const PoolSnapshot& snapshot) {
@@ -55,14 +59,17 @@ bool MayHaveWork(const PlannedRemoval& removal, const PlanInputs& inputs, bool k
   return found != inputs.allocations.end() && nodepool::HasWorkToMove(found->second);
 }
 
-WaitsByVm WaitsOf(const demand::World& world, const std::set<std::string>& leaving,
-                  const std::vector<PlannedRemoval>& removals, demand::Misfit misfit) {
+Waits WaitsOf(const demand::World& world, const std::set<std::string>& leaving,
+              const std::vector<PlannedRemoval>& removals, demand::Misfit misfit) {
   std::vector<std::string> nodes;
   nodes.reserve(removals.size());
   for (const PlannedRemoval& removal : removals) nodes.push_back(removal.node_id);
-  const std::vector<demand::NodeFit> fits = demand::CheckFit(world, leaving, nodes, misfit);
-  WaitsByVm waits;
-  for (std::size_t i = 0; i < fits.size(); ++i) waits[removals[i].vm] = ToString(fits[i]);
+  const demand::Fit fit = demand::CheckFit(world, leaving, nodes, misfit);
+  Waits waits{.any = !fit.others_fit};
+  for (std::size_t i = 0; i < removals.size(); ++i) {
+    waits.by_vm[removals[i].vm] = ToString(fit.nodes[i]);
+    waits.any |= !fit.nodes[i].fits();
+  }
   return waits;
 }
 
@@ -88,12 +95,10 @@ absl::StatusOr<WaitsByVm> ReadWaits(const runtime::Context& context, const PoolD
     return deps.work.WorldOf(context, reading, IdentityOf(*snapshot.policy), emptied, most_places);
   };
   NH_ASSIGN_OR_RETURN(demand::World world, read(kPlacesAtFirst + removals.size()));
-  WaitsByVm waits = WaitsOf(world, leaving, removals, misfit);
-  const bool nothing_waits = std::all_of(waits.begin(), waits.end(),
-                                         [](const auto& entry) { return entry.second.empty(); });
-  if (world.is_whole || (nothing_waits && MayLookAtFew(world))) return waits;
+  Waits waits = WaitsOf(world, leaving, removals, misfit);
+  if (world.is_whole || (!waits.any && MayLookAtFew(world))) return std::move(waits.by_vm);
   NH_ASSIGN_OR_RETURN(world, read(demand::Reader::kAllPlaces));
-  return WaitsOf(world, leaving, removals, misfit);
+  return WaitsOf(world, leaving, removals, misfit).by_vm;
 }
 
 // A reading while Nomad places nothing.

@@ -274,8 +274,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
          result_.acted = stored.ok();
        },
        [&] { result_.plan->would_wait = WhatMayWait(context, settled.snapshot, plan); }});
-  plan.would_wait = result_.plan->would_wait;
-  LogPlan(plan);
+  LogPlan(*result_.plan);  // without the names that the intent gives to new VMs
   NH_RETURN_IF_ERROR(stored);
   Acceptance acceptance(deps_, reconciler_, plan, preflight_->creation());
   absl::Status outcome = acceptance.Run(context, settled.snapshot);
@@ -409,8 +408,8 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
     return proposal;
   }
   plan->would_wait = WhatMayWait(context, snapshot, *plan);
+  proposal.replaced = ReplacedVms(snapshot);
   if (plan->direction != Direction::kNone) {
-    proposal.replaced = ReplacedVms(snapshot);
     proposal.refusal.Update(CheckReadJob(*plan));
     proposal.refusal.Update(preflight_->Run(context, snapshot, inputs_, &*plan));
     if (context.Done()) return proposal.refusal.ok() ? context.Check() : proposal.refusal;

@@ -12,6 +12,8 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/error.h"
+#include "nomad_harvester/nomad/error.h"
 #include "nomad_harvester/scaling/lease_hold.h"
 #include "nomad_harvester/scaling/replacement.h"
 #include "nomad_harvester/scaling/status_report.h"
@@ -206,6 +208,7 @@ absl::Status Service::Configure(const StringMap& values) {
       const base::MutexLock lock(pool->mutex);
       pool->state.refused_scale_in.reset();
     }
+    pool->memory.SetHarvester(std::nullopt);
     pool->BeginAnew();
   }
   return absl::OkStatus();
@@ -560,7 +563,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   const bool cancelled = context.cancel_reason() == CancelReason::kClient;
   if (action.has_begun != nullptr) *action.has_begun = result->acted;
   const bool leaves_work = result->acted || result->unrecorded || has_interrupted;
-  if (leaves_work && action.goes_on && !cancelled) background_.Continue(session, pool);
+  if (leaves_work && action.goes_on && !cancelled) background_.Continue(pool);
   return outcome;
 }
 
@@ -584,10 +587,11 @@ void Service::KeepRefusal(Pool& pool, const ScaleRequest& request, const ScaleRe
   state.refused_scale_in.reset();
   if (outcome.ok() || result.acted || request.count >= state.last_count) return;
   // Of everything else the cause may have passed: a proxy's page, a 500, a token that is renewed.
-  if (!absl::IsFailedPrecondition(outcome) && !absl::IsPermissionDenied(outcome) &&
-      !absl::IsResourceExhausted(outcome)) {
-    return;
-  }
+  const bool is_refusal = absl::IsFailedPrecondition(outcome) ||
+                          absl::IsPermissionDenied(outcome) || absl::IsResourceExhausted(outcome);
+  const bool is_reply = kube::GetKubeError(outcome) || nomad::GetNomadError(outcome);
+  const bool is_refused = kube::IsRefused(outcome) || nomad::IsRefused(outcome);
+  if (!is_refusal || (is_reply && !is_refused)) return;
   state.refused_scale_in = {
       .count = request.count, .why = outcome, .until = options_.clock->Now() + kRefusedScaleInFor};
 }

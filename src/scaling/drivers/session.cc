@@ -42,10 +42,10 @@ std::shared_ptr<Pool> Pools::Find(const SharedPolicy& policy, const StringMap& v
   bool changes = false;
   {
     const base::MutexLock lock(pool->mutex);
+    const base::MonoTime now = options_.clock->Now();
     pool->state.policy = policy;
-    pool->state.asked_at = options_.clock->Now();
-    changes = pool->state.policy_values != values;
-    if (changes) pool->state.policy_values = values;
+    pool->state.asked_at = now;
+    changes = pool->state.values.Changes(values, now);
   }
   if (changes) pool->BeginAnew();
   return pool;

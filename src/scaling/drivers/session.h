@@ -83,10 +83,35 @@ class Asks {
   base::Duration interval_ = kShortest;
 };
 
+// The values of a pool's policy, as the agent sends them.
+class PolicyValues {
+ public:
+  // True: they have changed, so that the background begins anew. Two policies that take turns (rule
+  // L11) leave it a minute, in which it ends something.
+  bool Changes(const StringMap& values, base::MonoTime now) {
+    if (values != values_) {
+      const bool is_back = values == former_;
+      former_ = std::exchange(values_, values);
+      due_ = is_back ? std::max(now, began_ + kTurn) : now;
+    }
+    if (!due_.has_value() || now < *due_) return false;
+    due_.reset();
+    began_ = now;
+    return true;
+  }
+
+ private:
+  static constexpr base::Duration kTurn = std::chrono::minutes(1);
+  StringMap values_;
+  StringMap former_;  // the other ones that came last
+  base::MonoTime began_{};
+  std::optional<base::MonoTime> due_;
+};
+
 // State shared by a pool's calls and its background work.
 struct PoolState {
   SharedPolicy policy;
-  StringMap policy_values;    // of `policy`, as the agent sent them
+  PolicyValues values;        // of `policy`
   base::MonoTime asked_at{};  // the last Status or Scale
   KnownTemplate new_vms;
   Asks asks;

@@ -352,7 +352,8 @@ absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser 
     const bool is_outdated = kube::IsConflict(outcome) || kube::IsAlreadyExists(outcome) ||
                              (free.has_value() && absl::IsNotFound(outcome));
     if (!is_outdated) return outcome;
-    NH_RETURN_IF_ERROR(attempt == 1 ? context.Check() : context.Sleep(kLookInterval));
+    const absl::Status ended = attempt == 1 ? context.Check() : context.Sleep(kLookInterval);
+    if (!ended.ok()) return base::MakeStatus(ended.code(), base::Message(outcome));
   }
 }
 

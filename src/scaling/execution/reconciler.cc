@@ -111,6 +111,7 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
       due = true;
       if (PassTask task(entry); MayRun(&task, now, &pass)) tasks.push_back(std::move(task));
     }
+    NoteOthersWithoutEffect(decisions, &pass);
     deps_.backlog.retries.ConfirmAccepted(observed_at_, /*of_sweep=*/false);
     if (!due) return settled;
     NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
@@ -148,14 +149,30 @@ const char* Reconciler::ReasonToWait(const PoolSnapshot& snapshot, StepKind kind
              : nullptr;
 }
 
-bool Reconciler::MayRun(PassTask* task, base::MonoTime now, Pass* pass) {
-  const Retries& retries = deps_.backlog.retries;
-  if (retries.WasAccepted(task->key, observed_at_)) {
-    task->effect = WithoutEffect();
-    Conclude(task, pass);
-    LogTroubles({*task});
+void Reconciler::NoteWithoutEffect(PassTask* task, Pass* pass) {
+  if (!deps_.backlog.retries.WasAccepted(task->key, observed_at_)) return;
+  task->effect = WithoutEffect();
+  Conclude(task, pass);
+  LogTroubles({*task});
+}
+
+void Reconciler::NoteOthersWithoutEffect(const Decisions& decisions, Pass* pass) {
+  for (const Decisions::Entry& entry : decisions.all()) {
+    const StepKind kind = entry.step.kind;
+    if (!IsAct(kind) || IsRepair(kind)) continue;
+    if (ReasonToWait(decisions.snapshot(), kind) != nullptr) continue;
+    PassTask task(entry);
+    NoteWithoutEffect(&task, pass);
   }
-  return retries.MayTry(task->key, now);
+  for (const OrphanedNode& gone : decisions.to_purge()) {
+    PassTask task(gone);
+    NoteWithoutEffect(&task, pass);
+  }
+}
+
+bool Reconciler::MayRun(PassTask* task, base::MonoTime now, Pass* pass) {
+  NoteWithoutEffect(task, pass);
+  return deps_.backlog.retries.MayTry(task->key, now);
 }
 
 // The tasks that are due now, without those that wait for their next attempt.

@@ -88,8 +88,11 @@ class Reconciler {
   // Decides about the observation, and records what it shows.
   const Decisions& Take(PoolSnapshot observed);
   PassTasks TasksOf(const Decisions& decisions, base::MonoTime now, Pass* pass);
-  // Returns whether the task may run now. The observation asks for it: if it was accepted before,
-  // it is refused.
+  // If the task was accepted before the observation that asks for it, it is refused.
+  void NoteWithoutEffect(PassTask* task, Pass* pass);
+  // Likewise all steps but repairs.
+  void NoteOthersWithoutEffect(const Decisions& decisions, Pass* pass);
+  // Returns whether the task, which the observation asks for, may run now.
   bool MayRun(PassTask* task, base::MonoTime now, Pass* pass);
   absl::Status WriteAhead(const runtime::Context& context, const PassTasks& tasks);
   void CarryOut(const runtime::Context& context, PassTasks* tasks, Pass* pass);

@@ -58,6 +58,13 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
   return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
 }
 
+// Why reading has ended, with the system that used up its time; OK: it goes on.
+absl::Status EndOf(const runtime::Context& context, const Observation& observation) {
+  const absl::Status ended = context.Check();
+  if (ended.ok() || observation.nomad.ok()) return ended;
+  return Unreadable("Nomad", base::MakeStatus(ended.code(), base::Message(observation.nomad)));
+}
+
 // Sets `unread_node` of VMs that an unread node could be under another name: the VM is older than
 // the node, has an instance but no node, and has the node's identifiers. If there are several such
 // nodes, names the youngest.
@@ -502,7 +509,9 @@ void Observer::ReadDetails(const runtime::Context& context, Observation* observa
 absl::StatusOr<Observation> Observer::Observe(const runtime::Context& context, Observation base,
                                               const BlockingWait& blocking) {
   Observation observation = std::move(base);
+  NH_RETURN_IF_ERROR(context.Check());
   ReadNodes(context, blocking, &observation);
+  NH_RETURN_IF_ERROR(EndOf(context, observation));
   NH_ASSIGN_OR_RETURN(VmsAndInstances lists, ReadVmsAndInstances(context, observation.nomad.ok()));
   observation.own_now = context.clock().WallNow();
   observation.now = lists.vms.server_time.value_or(observation.own_now);
@@ -524,10 +533,7 @@ absl::StatusOr<Observation> Observer::Observe(const runtime::Context& context, O
   if (!observation.nomad.ok()) return observation;
   memory_.pending_reasons().ApplyVolumes(context, vms_, logger_, &observation);
   ReadDetails(context, &observation);
-  if (absl::Status ended = context.Check(); !ended.ok()) {
-    if (observation.nomad.ok()) return ended;
-    return Unreadable("Nomad", base::MakeStatus(ended.code(), base::Message(observation.nomad)));
-  }
+  NH_RETURN_IF_ERROR(EndOf(context, observation));
   return observation;
 }
 

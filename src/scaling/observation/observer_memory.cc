@@ -202,7 +202,7 @@ void ObserverMemory::SetOwnNode(const absl::StatusOr<std::string>& id) {
   if (id.ok()) own_node_ = *id;
 }
 
-void ObserverMemory::SetHarvester(std::string uid) {
+void ObserverMemory::SetHarvester(std::optional<std::string> uid) {
   const base::MutexLock lock(mutex_);
   harvester_ = std::move(uid);
 }

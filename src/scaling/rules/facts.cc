@@ -31,7 +31,8 @@ bool IsCanceledLately(const VmView& view, const Node& node, const Observation& o
   if (drain.status != DrainStatus::kCanceled) return false;
   // Nomad's clock may be wrong. The time written by the roll-back is Harvester's.
   const auto is_recent = [&](base::WallTime since) {
-    return !HasPassed(since + kVictimCooldown, kVictimCooldown, view, observation);
+    return since - observation.now <= kUsualSkew &&
+           !HasPassed(since + kVictimCooldown, kVictimCooldown, view, observation);
   };
   return (drain.updated_at.has_value() && is_recent(*drain.updated_at)) ||
          (view.vm->removal_undone.has_value() && is_recent(view.vm->removal_undone->at));

@@ -248,7 +248,9 @@ std::vector<Replaceable> VmsToReplace(const PoolSnapshot& snapshot,
     if (!replaceable.has_value()) continue;
     if (!Counts(*view, snapshot)) continue;
     if (snapshot.seen->ReplacementOf(view->vm->uid) != nullptr) continue;
-    if (WasRecentlyRolledBack(view->vm, snapshot.now())) continue;
+    // However far ahead its time is: beside one of the future, a new VM would not be needed.
+    const auto& undone = view->vm->removal_undone;
+    if (undone.has_value() && snapshot.now() - undone->at < kVictimCooldown) continue;
     const nomad::Node* node = LinkedNode(*view, snapshot);
     const bool stays = node == nullptr || ObjectionToRemoval(*view, node, snapshot).has_value();
     if (stays && !replaceable->is_unhealthy()) continue;
