@@ -52,7 +52,7 @@ class HarvesterCheck {
     const auto version = deps_.clients.kube->ServerVersion(context_.WithTimeout(kProbeLimit));
     const std::string why =
         CheckReply("Harvester", connection_.curl, version.status(), IsRefusal(version.status()),
-                   CureOfAddress(version.status()), 
+                   CureOfAddress(version.status()),
                    "harvester_skip_verify (of a kubeconfig: insecure-skip-tls-verify)", &lines_);
     if (!why.empty()) return std::move(lines_).Take(why);
     if (version.ok() && version->server_time.has_value()) {
