@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 #include "absl/time/time.h"
@@ -51,6 +52,16 @@ absl::StatusOr<WallTime> ParseHttpDate(std::string_view text) {
   const std::optional<WallTime> time = parsed ? ToWallTime(*parsed) : std::nullopt;
   if (!time) return InvalidArgument("\"" + std::string(text) + "\" is not an HTTP date");
   return *time;
+}
+
+Hold ParseHold(std::string_view text) {
+  if (const auto until = ParseRfc3339(text); until.ok()) return {.until = *until};
+  return {.always = ParseGoBool(text).value_or(true)};
+}
+
+std::string FormatHold(const Hold& hold) {
+  if (!hold.always && hold.until.has_value()) return FormatRfc3339Nanos(*hold.until);
+  return hold.always ? "true" : "false";
 }
 
 }  // namespace nomad_harvester::base

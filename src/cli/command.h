@@ -244,7 +244,7 @@ struct RepairArguments {
 // it deletes something of one pool.
 int CollectGarbage(const CommandRun& run, const RepairArguments& arguments);
 // 0: paused. 1: the pool's Lease was not written, or that is not known. Nomad need not answer.
-int PausePool(const CommandRun& run, const harvester::Hold& hold);
+int PausePool(const CommandRun& run, const base::Hold& hold);
 // 0: the pool belongs to this Nomad. 1: something was not done. Asks before it writes.
 int AdoptPool(const CommandRun& run, const RepairArguments& arguments);
 struct PlanArguments {

@@ -53,7 +53,7 @@ int ResumeReplacement(const CommandRun& run) {
 }
 
 // Reads an RFC 3339 time or a duration from now; empty: until nomad-harvester resume.
-int ReadUntil(const std::string& text, harvester::Hold* hold, const ErrorWriter& errors) {
+int ReadUntil(const std::string& text, base::Hold* hold, const ErrorWriter& errors) {
   hold->always = text.empty();
   if (hold->always) return kExitOk;
   const base::WallTime now = std::chrono::system_clock::now();
@@ -76,7 +76,7 @@ int ReadUntil(const std::string& text, harvester::Hold* hold, const ErrorWriter&
 
 }  // namespace
 
-int PausePool(const CommandRun& run, const harvester::Hold& hold) {
+int PausePool(const CommandRun& run, const base::Hold& hold) {
   const scaling::PoolKey key = KeyOf(run);
   const std::string mistyped = WhyMistyped(run, key);
   if (!mistyped.empty()) return run.errors.Refuse(mistyped, kExitFailure);
@@ -100,7 +100,7 @@ int PausePool(const CommandRun& run, const harvester::Hold& hold) {
 
 void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
   const auto until = std::make_shared<std::string>();
-  const auto hold = std::make_shared<harvester::Hold>();
+  const auto hold = std::make_shared<base::Hold>();
   const ErrorWriter errors = invocation.Errors("pause");
   AddMaintenanceCommand(
       app, invocation,

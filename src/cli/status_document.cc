@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json PausedJson(const harvester::Hold& paused) {
+Json PausedJson(const base::Hold& paused) {
   return paused.always || !paused.until.has_value() ? Json(paused.always) : TimeJson(paused.until);
 }
 

@@ -422,14 +422,4 @@ absl::StatusOr<BackOff> ParseBackOff(std::string_view text) {
   return back_off;
 }
 
-Hold ParseHold(std::string_view text) {
-  if (const auto until = base::ParseRfc3339(text); until.ok()) return {.until = *until};
-  return {.always = base::ParseGoBool(text).value_or(true)};
-}
-
-std::string FormatHold(const Hold& hold) {
-  if (!hold.always && hold.until.has_value()) return base::FormatRfc3339Nanos(*hold.until);
-  return hold.always ? "true" : "false";
-}
-
 }  // namespace nomad_harvester::harvester

@@ -72,7 +72,7 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   }
   if (const auto protect = vm.annotations.find(kProtectAnnotation);
       protect != vm.annotations.end()) {
-    vm.protect = ParseHold(protect->second);
+    vm.protect = base::ParseHold(protect->second);
   }
   vm.delete_first =
       base::ParseGoBool(ValueOf(vm.annotations, kDeleteFirstAnnotation)).value_or(false);

@@ -409,9 +409,7 @@ bool IsDeclaredForeign(const nomad::Node& node) {
 
 bool IsProtected(const nomad::Node& node, base::WallTime now) {
   const auto found = node.meta.find("harvester_protect");
-  if (found == node.meta.end()) return false;
-  const auto until = base::ParseRfc3339(found->second);
-  return until.ok() ? now < *until : base::ParseGoBool(found->second).value_or(true);
+  return found != node.meta.end() && base::ParseHold(found->second).HoldsAt(now);
 }
 
 }  // namespace nomad_harvester::nodepool

@@ -643,7 +643,7 @@ TEST_F(PlanCommands, a_pause_would_refuse_it) {
   ASSERT_EQ(ScaleTo(1), 0);
   ASSERT_TRUE(
       maintenance_
-          ->Pause(work_.context(), {.ns = "nomad", .pool = "web"}, harvester::Hold{.always = true})
+          ->Pause(work_.context(), {.ns = "nomad", .pool = "web"}, base::Hold{.always = true})
           .ok());
   EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("nomad-harvester resume")));
   EXPECT_EQ(ScaleTo(2), 1);

@@ -20,6 +20,7 @@ void CheckRoundTrip(const Parse& parse, std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace base = nomad_harvester::base;
   namespace harvester = nomad_harvester::harvester;
   const std::string_view text = nomad_harvester::fuzz::Text(data, size);
   CheckRoundTrip(&harvester::ParseMark, text);
@@ -29,8 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CheckRoundTrip(&harvester::ParseBackOff, text);
   CheckRoundTrip(&harvester::ParsePolicyRecord, text);
   CheckRoundTrip(&harvester::ParseErrorRecord, text);
-  const harvester::Hold hold = harvester::ParseHold(text);
-  nomad_harvester::fuzz::Require(harvester::ParseHold(harvester::FormatHold(hold)) == hold,
+  const base::Hold hold = base::ParseHold(text);
+  nomad_harvester::fuzz::Require(base::ParseHold(base::FormatHold(hold)) == hold,
                                  "a hold that was written means what was read");
   return 0;
 }

@@ -6,7 +6,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-using harvester::Hold;
+using base::Hold;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using support::IsOk;

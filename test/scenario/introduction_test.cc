@@ -135,7 +135,7 @@ TEST(IntroTokens, L10_of_a_paused_pool_are_not_replaced_until_the_pause_ends) {
   Introducing h({.boot_time = minutes(50)});
   ASSERT_TRUE(h.Accept(1).ok());
   Operator person(h);
-  ASSERT_TRUE(person.Pause(harvester::Hold{.always = true}).ok());
+  ASSERT_TRUE(person.Pause(base::Hold{.always = true}).ok());
   h.cluster.ResetCounters();
   h.Tick(minutes(30));
   EXPECT_EQ(Minted(h), 0);

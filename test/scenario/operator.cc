@@ -91,7 +91,7 @@ absl::Status Operator::Adopt() {
   const auto adoption = maintenance_.FindAdoption(context_, key());
   return adoption.ok() ? maintenance_.Adopt(context_, *adoption) : adoption.status();
 }
-absl::Status Operator::Pause(const std::optional<harvester::Hold>& hold) {
+absl::Status Operator::Pause(const std::optional<base::Hold>& hold) {
   return hold.has_value() ? maintenance_.Pause(context_, key(), *hold).status()
                           : maintenance_.Resume(context_, key()).status();
 }

@@ -15,7 +15,7 @@
 
 namespace nomad_harvester::scenario {
 
-inline constexpr harvester::Hold kAlways{.always = true};
+inline constexpr base::Hold kAlways{.always = true};
 
 class Operator {
  public:
@@ -29,7 +29,7 @@ class Operator {
   absl::StatusOr<scaling::Inspection> Inspect();
   // The first failure ends it. OK: every VM of the pool belongs to the Nomad that answers.
   absl::Status Adopt();
-  absl::Status Pause(const std::optional<harvester::Hold>& hold);
+  absl::Status Pause(const std::optional<base::Hold>& hold);
   absl::StatusOr<std::set<scaling::PoolKey>> FindPools(const std::string& ns);
 
   // "delete web-abc", "delete-pvc web-abc-disk-0-xyz", "wait web-abc", "delete web-abc FAILED".

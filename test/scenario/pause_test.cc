@@ -69,7 +69,7 @@ TEST(Pause, L10_status_is_not_ready_with_that_reason_and_notices_the_end) {
 TEST(Pause, L10_ends_by_itself_at_its_time) {
   Harness h;
   Operator person(h);
-  ASSERT_TRUE(person.Pause(harvester::Hold{.until = h.clock.WallNow() + minutes(5)}).ok())
+  ASSERT_TRUE(person.Pause(base::Hold{.until = h.clock.WallNow() + minutes(5)}).ok())
       << "a pool without a Lease gets one";
   EXPECT_FALSE(h.Scale(1).ok());
   h.clock.Advance(minutes(6));

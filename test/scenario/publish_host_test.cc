@@ -151,7 +151,7 @@ TEST(PublishHost, L10_of_a_paused_pool_nothing_is_published_until_the_pause_ends
   h.Grow(1);
   const std::string vm = h.VmNames().front();
   Operator person(h);
-  ASSERT_TRUE(person.Pause(harvester::Hold{.always = true}).ok());
+  ASSERT_TRUE(person.Pause(base::Hold{.always = true}).ok());
   h.Migrate(vm, "rack2-a");
   h.cluster.ResetCounters();
   h.Tick(minutes(10));

@@ -5,6 +5,7 @@
 #define NOMAD_HARVESTER_BASE_TIME_H_
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,22 @@ std::string FormatRfc3339Nanos(WallTime time);
 
 // Parses an HTTP date of the fixed form "Sat, 21 Nov 2026 02:03:04 GMT" (RFC 9110 5.6.7).
 absl::StatusOr<WallTime> ParseHttpDate(std::string_view text);
+
+// The value that an operator wrote into `protect` of a VM or `harvester_protect` of a Nomad client
+// (rule C7), or into `paused` of a Lease (rule L10): Go's true or false, or the time until which it
+// holds.
+struct Hold {
+  bool always = false;
+  std::optional<WallTime> until = {};
+  // `now` is the API server's time.
+  bool HoldsAt(WallTime now) const { return always || (until.has_value() && now < *until); }
+  friend bool operator==(const Hold&, const Hold&) = default;
+};
+// A text that is neither a boolean nor an RFC 3339 time holds forever, because whoever wrote it
+// wanted to stop something.
+Hold ParseHold(std::string_view text);
+// "true", "false" or the time.
+std::string FormatHold(const Hold& hold);
 
 }  // namespace nomad_harvester::base
 

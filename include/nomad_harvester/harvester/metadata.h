@@ -257,21 +257,6 @@ struct StoppedReplacement {
 std::string ToAnnotation(const StoppedReplacement& stopped);
 absl::StatusOr<StoppedReplacement> ParseStoppedReplacement(std::string_view text);
 
-// The value that an operator wrote into `protect` of a VM (rule C7) or `paused` of a Lease (rule
-// L10): Go's true or false, or the time until which it holds.
-struct Hold {
-  bool always = false;
-  std::optional<base::WallTime> until = {};
-  // `now` is the API server's time.
-  bool HoldsAt(base::WallTime now) const { return always || (until.has_value() && now < *until); }
-  friend bool operator==(const Hold&, const Hold&) = default;
-};
-// A text that is neither a boolean nor an RFC 3339 time holds forever, because whoever wrote it
-// wanted to stop something.
-Hold ParseHold(std::string_view text);
-// "true", "false" or the time.
-std::string FormatHold(const Hold& hold);
-
 // The names of a VM's disks and volumes: DiskName by their order, and kCloudInitDisk for the
 // cloud-init data, which Harvester's UI recognises by that name
 // (harvester/harvester:pkg/builder/cloudinit.go).

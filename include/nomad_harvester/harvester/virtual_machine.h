@@ -71,7 +71,7 @@ struct VirtualMachine : ObjectMetadata {
   // Whether the annotation published-host is present, readable or not; and its content if readable.
   bool has_published_host = false;
   std::optional<PublishedHost> published_host;
-  Hold protect;  // an absent annotation does not hold
+  base::Hold protect;  // an absent annotation does not hold
   bool delete_first = false;
   std::vector<std::string> holds;    // the names behind kHoldAnnotationPrefix, sorted
   std::string replace_request;       // annotation `replace`; empty: none

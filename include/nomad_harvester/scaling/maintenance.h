@@ -163,7 +163,7 @@ class Maintenance {
   // none. One request if the Lease exists. Returns whether it existed: a missing Lease means that
   // nobody has acted on the pool yet, or that its name is mistyped.
   absl::StatusOr<bool> Pause(const runtime::Context& context, const PoolKey& key,
-                             const harvester::Hold& hold) const;
+                             const base::Hold& hold) const;
   // Removes that annotation. At most two requests. Errors: Harvester's.
   absl::StatusOr<WasHeld> Resume(const runtime::Context& context, const PoolKey& key) const;
   // Removes the annotation `replacement` of the pool's Lease, so that replacements continue (rule

@@ -38,7 +38,7 @@ struct PoolRecord {
   std::optional<harvester::PolicyRecord> policy;  // the last one that scaled (rule L11)
   std::optional<harvester::ErrorRecord> last_error;
   std::optional<harvester::StoppedReplacement> replacement{};  // rule R5
-  harvester::Hold paused;  // set by operators; Store does not write it (rule L10)
+  base::Hold paused;  // set by operators; Store does not write it (rule L10)
   // The Nomad cluster to which the pool belongs: the keys of the cluster on which the last Scale
   // acted, or to which nomad-harvester adopt gave the pool; empty: unknown (rule C15).
   std::string nomad_cluster{};

@@ -26,7 +26,7 @@ struct StatusInputs {
   base::Duration mass_loss_for{};
   std::optional<base::WallTime> last_event;
   CurrentTemplate current_template{};
-  harvester::Hold paused{};  // of the pool's Lease, as far as this process knows (rule L10)
+  base::Hold paused{};  // of the pool's Lease, as far as this process knows (rule L10)
   // VMs that are gone but not completely cleaned up (rule L4).
   std::int64_t leftovers = 0;
 };
@@ -53,7 +53,7 @@ std::set<std::string> JustBecameReady(const PoolSnapshot& snapshot);
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs);
 
 // "the pool is paused until …", with the reason and how to resume.
-std::string PausedText(const PoolKey& key, const harvester::Hold& paused);
+std::string PausedText(const PoolKey& key, const base::Hold& paused);
 
 // True if resumption has work in this pool (rule S5). `paused`: the pool is paused, and its upkeep
 // waits (rule L10).

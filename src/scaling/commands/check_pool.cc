@@ -197,7 +197,7 @@ void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const No
 // By the API server's time, as a Scale does (rule L10).
 void CheckPause(const PoolKey& pool, const HarvesterFacts& harvester, base::WallTime now,
                 CheckLines* lines) {
-  const harvester::Hold& paused = harvester.lease.record.paused;
+  const base::Hold& paused = harvester.lease.record.paused;
   if (!paused.HoldsAt(harvester.clock.has_value() ? harvester.clock->server : now)) return;
   const std::string& misread = harvester.lease.misread_pause;
   lines->Expect(kPaused, "pool " + pool.ToString());

@@ -74,7 +74,7 @@ absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
   if (text == lease->annotations.end()) return WasHeld::kNo;
   // What is no pause, a stopped replacement, holds at any time.
   const auto& now = observed->server_time;
-  const bool holds = !now.has_value() || harvester::ParseHold(text->second).HoldsAt(*now);
+  const bool holds = !now.has_value() || base::ParseHold(text->second).HoldsAt(*now);
   NH_RETURN_IF_ERROR(WriteOnLease(context, client, key, annotation, std::nullopt));
   return holds ? WasHeld::kYes : WasHeld::kEnded;
 }
@@ -82,8 +82,8 @@ absl::StatusOr<WasHeld> RemoveFromLease(const runtime::Context& context,
 }  // namespace
 
 absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const PoolKey& key,
-                                        const harvester::Hold& hold) const {
-  const std::string text = harvester::FormatHold(hold);
+                                        const base::Hold& hold) const {
+  const std::string text = base::FormatHold(hold);
   const absl::Status written =
       WriteOnLease(context, *clients_.kube, key, harvester::kLeasePausedAnnotation, text);
   if (!kube::IsNotFound(written)) {

@@ -174,7 +174,7 @@ absl::Status ScaleCall::CheckReadJob(const ScalePlan& plan) const {
 }
 
 absl::Status ScaleCall::CheckPaused(base::WallTime now) const {
-  const harvester::Hold paused = deps_.lease.record().paused;
+  const base::Hold paused = deps_.lease.record().paused;
   return paused.HoldsAt(now) ? base::FailedPrecondition(PausedText(deps_.key, paused))
                              : absl::OkStatus();
 }

@@ -51,10 +51,9 @@ std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRe
   return annotations;
 }
 
-harvester::Hold PauseIn(const kube::Lease& lease) {
+base::Hold PauseIn(const kube::Lease& lease) {
   const auto paused = lease.annotations.find(harvester::kLeasePausedAnnotation);
-  return paused == lease.annotations.end() ? harvester::Hold{}
-                                           : harvester::ParseHold(paused->second);
+  return paused == lease.annotations.end() ? base::Hold{} : base::ParseHold(paused->second);
 }
 
 std::string ClusterIn(const kube::Lease& lease) {

@@ -253,7 +253,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   return report;
 }
 
-std::string PausedText(const PoolKey& key, const harvester::Hold& paused) {
+std::string PausedText(const PoolKey& key, const base::Hold& paused) {
   return "pool " + key.ToString() + " is paused" +
          (paused.always ? std::string() : " until " + base::FormatRfc3339(*paused.until)) +
          " (annotation " + harvester::kLeasePausedAnnotation +
