@@ -94,9 +94,13 @@ bool IsDenial(const KubeError& error) {
   return false;
 }
 
+bool IsOfEndingNamespace(const KubeError& error) {
+  return Contains(error.message, "being terminated");
+}
+
 // True for a 403 that no right ends.
 bool HasAnotherCause(const KubeError& error) {
-  return IsDenial(error) || Contains(error.message, "being terminated");
+  return IsDenial(error) || IsOfEndingNamespace(error);
 }
 
 // True for a metav1.Status about a missing object. Excludes the text for an unknown path, in case
@@ -268,6 +272,11 @@ bool IsConflict(const absl::Status& status) {
 bool IsRefused(const absl::Status& status) {
   const std::optional<KubeError> error = GetKubeError(status);
   return error && Refuses(*error);
+}
+
+bool IsOfEndingNamespace(const absl::Status& status) {
+  const std::optional<KubeError> error = GetKubeError(status);
+  return error && IsOfEndingNamespace(*error);
 }
 
 bool MayLackRight(const absl::Status& status) {

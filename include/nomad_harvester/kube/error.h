@@ -62,8 +62,10 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
 // The status of a write that was accepted although a later read shows no change, as when a webhook
 // undoes it. It is a refusal (rule L2).
 absl::Status WithoutEffect(const std::string& purpose);
-// True for a 403 that a right may end: neither a denial by an admission webhook or policy, nor a
-// namespace that is being terminated.
+// True if the server refused a create because the namespace is being terminated.
+bool IsOfEndingNamespace(const absl::Status& status);
+// True for a 403 that a right may end: neither a denial by an admission webhook or policy, nor
+// IsOfEndingNamespace.
 bool MayLackRight(const absl::Status& status);
 // For RetryOptions::permanently_refused: true for replies that IsRefused counts as refusals. Among
 // the replies that would be retried, these are a webhook's denial, quota, MAC address and network.

@@ -527,10 +527,9 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     } else if (IsOfMissingRight(admitted, missing, "create", "virtualmachines")) {
       lines->Set(kDryRunOfVm, CheckOutcome::kSkipped, "the token may not create VMs");
     } else if (!kube::IsNotFound(admitted)) {
-      const std::string said = base::Message(admitted);
-      lines->Set(kDryRunOfVm, CheckOutcome::kFail, said,
+      lines->Set(kDryRunOfVm, CheckOutcome::kFail, base::Message(admitted),
                  absl::IsResourceExhausted(admitted) ? kCureOfNoQuota
-                 : said.find("being terminated") != std::string::npos
+                 : kube::IsOfEndingNamespace(admitted)
                      ? "wait until the namespace is gone and create it again"
                      : "change what Harvester names: the keys of the policy make the VM");
     }
