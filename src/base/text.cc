@@ -43,4 +43,11 @@ std::string OneLine(std::string_view text) {
   return absl::StrReplaceAll(ToAbsl(text), {{":\n", ": "}, {"\n", "; "}});
 }
 
+const std::string& ValueOf(const std::map<std::string, std::string>& values, std::string_view key) {
+  static const auto* const kNone = new std::string();
+  if (values.empty()) return *kNone;
+  const auto found = values.find(std::string(key));
+  return found == values.end() ? *kNone : found->second;
+}
+
 }  // namespace nomad_harvester::base

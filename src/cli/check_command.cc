@@ -221,8 +221,7 @@ CheckResult ResultOf(const MetricQuery& query, const nodepool::PoolIdentity& nod
                   "did you mean driver = \"harvester\"?");
   }
   // hashicorp/nomad-autoscaler:plugins/builtin/apm/prometheus/plugin/plugin.go, SetConfig.
-  const auto address = config.values.find("address");
-  if (driver == "prometheus" && (address == config.values.end() || address->second.empty())) {
+  if (driver == "prometheus" && base::ValueOf(config.values, "address").empty()) {
     return result(CheckOutcome::kFail, "the apm block " + source + " has no address",
                   "add the address of Prometheus to the block");
   }
@@ -409,11 +408,8 @@ std::vector<CheckResult> PlaceholdersOf(const Settings& settings) {
     for (const auto& [key, value] : given.values) {
       const std::string name = scaling::PlaceholderIn(value);
       if (name.empty() || key == "user_data" || key == "network_data") continue;
-      const auto origin = given.origins.find(key);
-      results.push_back({"files.placeholder",
-                         key + (origin == given.origins.end() ? "" : " (" + origin->second + ")"),
-                         CheckOutcome::kWarn, name + " is a name that only examples have",
-                         "write your own there"});
+      results.push_back({"files.placeholder", WithOrigins(key, given.origins), CheckOutcome::kWarn,
+                         name + " is a name that only examples have", "write your own there"});
     }
   };
   look({.values = settings.plugin_block, .origins = settings.origins});

@@ -19,6 +19,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/config/option_table.h"
 #include "nomad_harvester/demand/reader.h"
 #include "nomad_harvester/log/sinks.h"
@@ -202,7 +203,7 @@ std::set<std::string> KeysThatDiffer(const ApmBlocks& blocks,
   for (const auto& [name, block] : blocks) {
     for (const auto& [other_name, other] : blocks) {
       for (const auto& [key, value] : block) {
-        if (IsOfConnection(key) && config::ValueOf(other, key) != value) keys.insert(key);
+        if (IsOfConnection(key) && base::ValueOf(other, key) != value) keys.insert(key);
       }
     }
   }

@@ -21,6 +21,7 @@
 #include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -307,17 +308,17 @@ absl::Status WriteAll(const CommandRun& run, const std::vector<InitFile>& files,
 }
 
 bool NamesCluster(const config::StringMap& environment) {
-  return !config::ValueOf(environment, "HARVESTER_KUBECONFIG").empty() ||
-         !config::ValueOf(environment, "HARVESTER_URL").empty();
+  return !base::ValueOf(environment, "HARVESTER_KUBECONFIG").empty() ||
+         !base::ValueOf(environment, "HARVESTER_URL").empty();
 }
 
 // Returns the kubeconfig that kubectl would use, unless the environment names the plugin's own.
 std::string KubeconfigOf(const InitArguments& arguments, const config::StringMap& environment) {
   if (!arguments.kubeconfig.empty()) return arguments.kubeconfig;
   if (NamesCluster(environment)) return "";
-  std::string of_kubectl = config::ValueOf(environment, "KUBECONFIG");
+  std::string of_kubectl = base::ValueOf(environment, "KUBECONFIG");
   if (!of_kubectl.empty()) return of_kubectl;
-  const std::string usual = config::ValueOf(environment, "HOME") + "/.kube/config";
+  const std::string usual = base::ValueOf(environment, "HOME") + "/.kube/config";
   std::error_code ignored;
   return std::filesystem::exists(usual, ignored) ? usual : "";
 }

@@ -78,9 +78,7 @@ std::optional<scaling::PoolKey> PoolOf(const FilePolicy& policy, const TargetNam
   const config::StringMap& values = policy.config.values;
   const auto name = values.find("node_group_name");
   if (name == values.end()) return std::nullopt;
-  const auto ns = values.find("namespace");
-  return scaling::PoolKey{.ns = ns != values.end() ? ns->second : config::PoolPolicy().ns,
-                          .pool = name->second};
+  return scaling::PoolKey{.ns = NamespaceOf(values), .pool = name->second};
 }
 
 // The enabled ones if there are any.

@@ -12,6 +12,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/config/option_table.h"
 #include "nomad_harvester/scaling/template_check.h"
 
@@ -130,7 +131,7 @@ StringMap PluginBlockOf(const StringMap& given, StringMap files) {
 // Returns the first of these variables that is set; empty: none is.
 std::string FirstSet(const std::vector<std::string>& names, const StringMap& environment) {
   for (const std::string& name : names) {
-    if (!config::ValueOf(environment, name).empty()) return name;
+    if (!base::ValueOf(environment, name).empty()) return name;
   }
   return "";
 }
@@ -219,8 +220,8 @@ std::string WithOrigins(const std::string& problems,
                         const std::map<std::string, std::string>& origins) {
   std::vector<std::string> lines = absl::StrSplit(problems, '\n');
   for (std::string& line : lines) {
-    const auto origin = origins.find(line.substr(0, line.find(':')));
-    if (origin != origins.end()) line += " (" + origin->second + ")";
+    const std::string& origin = base::ValueOf(origins, line.substr(0, line.find(':')));
+    if (!origin.empty()) line += " (" + origin + ")";
   }
   return absl::StrJoin(lines, "\n");
 }
@@ -271,8 +272,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
     std::erase_if(values, [](const auto& entry) { return !NamesThePool(entry.first); });
   }
   const bool whole = use != PolicyUse::kOptional || HoldsPolicy(values);
-  const auto pool = values.find(kPool);
-  settings.pool = pool == values.end() ? "" : pool->second;
+  settings.pool = base::ValueOf(values, kPool);
   settings.defines_vms =
       values.contains("vm_template") ||
       std::all_of(std::begin(kForNewVms), std::end(kForNewVms),

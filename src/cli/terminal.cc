@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/text.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -57,13 +58,13 @@ Terminal DescribeTerminal(bool is_terminal, std::size_t columns,
   if (!is_terminal) return {};
   Terminal terminal{.width = columns};
   if (terminal.width == 0 &&
-      (!absl::SimpleAtoi(config::ValueOf(environment, "COLUMNS"), &terminal.width) ||
+      (!absl::SimpleAtoi(base::ValueOf(environment, "COLUMNS"), &terminal.width) ||
        terminal.width == 0)) {
     terminal.width = kUsualWidth;
   }
-  const std::string kind = config::ValueOf(environment, "TERM");
+  const std::string kind = base::ValueOf(environment, "TERM");
   terminal.redraws = !kind.empty() && kind != "dumb";
-  terminal.colour = terminal.redraws && config::ValueOf(environment, "NO_COLOR").empty();
+  terminal.colour = terminal.redraws && base::ValueOf(environment, "NO_COLOR").empty();
   return terminal;
 }
 

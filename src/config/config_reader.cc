@@ -13,6 +13,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -75,7 +76,7 @@ std::optional<GivenValue> ConfigReader::FindInEnvironment(std::string_view key) 
   const std::vector<std::string> names =
       absl::StrSplit(base::ToAbsl(option->environment), ',', absl::SkipEmpty());
   for (const std::string& name : names) {
-    const std::string value = ValueOf(environment_, name);
+    const std::string value = base::ValueOf(environment_, name);
     if (!value.empty()) return GivenValue{.value = value, .variable = name};
   }
   return std::nullopt;

@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 
 #include "absl/strings/str_split.h"
 #include "config_reader.h"
@@ -200,11 +201,6 @@ void ReadWorkSettings(ConfigReader& reader, PluginConfig* config) {
 
 }  // namespace
 
-std::string ValueOf(const StringMap& environment, const std::string& name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
-
 StringMap TemplateVariablesOf(const StringMap& environment) {
   StringMap variables;
   for (auto entry = environment.lower_bound(std::string(kTemplatePrefix));
@@ -225,7 +221,7 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   NH_RETURN_IF_ERROR(reader.Finish());
 
   config.template_environment = TemplateVariablesOf(environment);
-  config.own_allocation_id = ValueOf(environment, "NOMAD_ALLOC_ID");
+  config.own_allocation_id = base::ValueOf(environment, "NOMAD_ALLOC_ID");
   config.warnings = reader.TakeWarnings();
   config.secrets = reader.TakeSecrets();
   // User data often receives its passwords this way. Shorter values are words of other texts, too.

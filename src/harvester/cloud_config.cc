@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 
 #include "nlohmann/json.hpp"
@@ -194,10 +195,7 @@ absl::StatusOr<std::string> ComposeNetworkData(const std::string& source,
   // which gives up on every other version).
   const std::string prefix =
       outline.members == std::vector<std::string>{"network"} ? "network." : "";
-  const auto value = [&](const char* key) {
-    const auto found = outline.values.find(prefix + key);
-    return found == outline.values.end() ? std::string() : found->second;
-  };
+  const auto value = [&](const char* key) { return base::ValueOf(outline.values, prefix + key); };
   const std::string version = value("version");
   if (version != "1" && version != "2" && value("config") != "disabled") {
     return base::InvalidArgument(

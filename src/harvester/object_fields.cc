@@ -27,11 +27,6 @@ const Condition* FindCondition(const std::vector<Condition>& conditions, std::st
   return nullptr;
 }
 
-std::string ValueOf(const std::map<std::string, std::string>& values, std::string_view key) {
-  const auto found = values.find(std::string(key));
-  return found == values.end() ? "" : found->second;
-}
-
 std::optional<std::int64_t> Thousandths(std::string_view quantity) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / 1000;
   if (!quantity.empty() && quantity.back() == 'm') {

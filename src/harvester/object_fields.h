@@ -87,9 +87,6 @@ const Condition* FindCondition(const std::vector<Condition>& conditions, std::st
 // For a VM or instance: Failure and Paused report a fault when True, all others when False.
 bool ReportsFault(const Condition& condition);
 
-// Returns the value of `key`, or an empty string.
-std::string ValueOf(const std::map<std::string, std::string>& values, std::string_view key);
-
 // A quantity in thousandths. The API server writes quantities in canonical form: fractions are
 // whole thousandths, "m" (kubernetes/apimachinery:pkg/api/resource/quantity.go). Nullopt: it cannot
 // be read, or is too large.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/kube/observed.h"
 
 #include "launcher.h"
@@ -86,7 +87,7 @@ const base::JsonFields<ResourceQuotaRecord>& ResourceQuotaFields() {
 absl::Status FinishResourceQuota(ResourceQuotaRecord& record) {
   if (record.scoped) return absl::OkStatus();
   for (const auto& [resource, text] : record.hard) {
-    QuotaLine line{.hard_text = text, .used_text = ValueOf(record.used, resource)};
+    QuotaLine line{.hard_text = text, .used_text = base::ValueOf(record.used, resource)};
     const std::optional<std::int64_t> most = Thousandths(line.hard_text);
     const std::optional<std::int64_t> taken = Thousandths(line.used_text);
     if (!most.has_value() || !taken.has_value()) continue;

@@ -16,6 +16,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/harvester/host_room.h"
 
 #include "absl/strings/str_join.h"
@@ -94,7 +95,7 @@ const Taint* RepellingTaint(const Host& host, const VmNeed& need, bool lasting_o
 // KubeVirt's label says false while its own agent on the host does not answer
 // (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, NodeSchedulable).
 bool IsReady(const Host& host) {
-  return host.ready && ValueOf(host.labels, "kubevirt.io/schedulable") != "false";
+  return host.ready && base::ValueOf(host.labels, "kubevirt.io/schedulable") != "false";
 }
 
 // kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/labels/selector.go, Matches. An

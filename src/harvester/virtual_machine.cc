@@ -11,6 +11,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
@@ -38,33 +39,33 @@ std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
 
 void ReadOurAnnotations(VirtualMachine& vm) {
   // Status lists VMs by this label, and a Scale lists all of them; both must count the same.
-  const bool managed = ValueOf(vm.labels, kManagedByLabel) == kManagedByValue;
-  vm.pool = managed ? ValueOf(vm.labels, kPoolLabel) : "";
-  vm.self = ValueOf(vm.annotations, kSelfAnnotation);
-  vm.action_id = ValueOf(vm.annotations, kActionIdAnnotation);
-  vm.template_hash = ValueOf(vm.annotations, kTemplateHashAnnotation);
-  vm.template_parts = ValueOf(vm.annotations, kTemplatePartsAnnotation);
-  vm.zone = ValueOf(vm.annotations, kZoneAnnotation);
-  vm.join_timeout = ParseJoinTimeout(ValueOf(vm.annotations, kJoinTimeoutAnnotation));
-  vm.nodes = base::ToOptional(ParseNodesRecord(ValueOf(vm.annotations, kNodesAnnotation)));
-  vm.nomad_cluster = ValueOf(vm.annotations, kNomadClusterAnnotation);
-  vm.joined_node_id = ValueOf(vm.annotations, kNodeIdAnnotation);
+  const bool managed = base::ValueOf(vm.labels, kManagedByLabel) == kManagedByValue;
+  vm.pool = managed ? base::ValueOf(vm.labels, kPoolLabel) : "";
+  vm.self = base::ValueOf(vm.annotations, kSelfAnnotation);
+  vm.action_id = base::ValueOf(vm.annotations, kActionIdAnnotation);
+  vm.template_hash = base::ValueOf(vm.annotations, kTemplateHashAnnotation);
+  vm.template_parts = base::ValueOf(vm.annotations, kTemplatePartsAnnotation);
+  vm.zone = base::ValueOf(vm.annotations, kZoneAnnotation);
+  vm.join_timeout = ParseJoinTimeout(base::ValueOf(vm.annotations, kJoinTimeoutAnnotation));
+  vm.nodes = base::ToOptional(ParseNodesRecord(base::ValueOf(vm.annotations, kNodesAnnotation)));
+  vm.nomad_cluster = base::ValueOf(vm.annotations, kNomadClusterAnnotation);
+  vm.joined_node_id = base::ValueOf(vm.annotations, kNodeIdAnnotation);
   if (const auto joined = vm.annotations.find(kJoinedAtAnnotation);
       joined != vm.annotations.end()) {
     // A VM that has joined must never count as not joined, even if its time was edited.
     vm.joined_at = base::ParseRfc3339(joined->second).value_or(vm.created_at);
   }
   // Likewise, only the value that the plugin writes means that the VM was never ready.
-  const std::string ready_at = ValueOf(vm.annotations, kReadyAtAnnotation);
+  const std::string ready_at = base::ValueOf(vm.annotations, kReadyAtAnnotation);
   vm.awaits_ready = vm.joined_at.has_value() && ready_at == kNotReadyYet;
   vm.ready_at = base::ToOptional(base::ParseRfc3339(ready_at));
   if (const auto mark = vm.annotations.find(kScaleInAnnotation); mark != vm.annotations.end()) {
     vm.has_mark = true;
     vm.mark = base::ToOptional(ParseMark(mark->second));
   }
-  vm.rolled_back = ValueOf(vm.annotations, kRolledBackAnnotation);
+  vm.rolled_back = base::ValueOf(vm.annotations, kRolledBackAnnotation);
   vm.removal_undone =
-      base::ToOptional(ParseUndoneRemoval(ValueOf(vm.annotations, kRemovalUndoneAnnotation)));
+      base::ToOptional(ParseUndoneRemoval(base::ValueOf(vm.annotations, kRemovalUndoneAnnotation)));
   if (const auto published = vm.annotations.find(kPublishedHostAnnotation);
       published != vm.annotations.end()) {
     vm.has_published_host = true;
@@ -75,20 +76,20 @@ void ReadOurAnnotations(VirtualMachine& vm) {
     vm.protect = base::ParseHold(protect->second);
   }
   vm.delete_first =
-      base::ParseGoBool(ValueOf(vm.annotations, kDeleteFirstAnnotation)).value_or(false);
+      base::ParseGoBool(base::ValueOf(vm.annotations, kDeleteFirstAnnotation)).value_or(false);
   const std::string_view prefix = kHoldAnnotationPrefix;
   for (const auto& [key, value] : vm.annotations) {
     if (key.starts_with(prefix)) vm.holds.push_back(key.substr(prefix.size()));
   }
-  vm.replace_request = ValueOf(vm.annotations, kReplaceAnnotation);
+  vm.replace_request = base::ValueOf(vm.annotations, kReplaceAnnotation);
   if (!base::ParseGoBool(vm.replace_request).value_or(true)) vm.replace_request.clear();
-  vm.replaces = base::ToOptional(ParseReplaces(ValueOf(vm.annotations, kReplacesAnnotation)));
+  vm.replaces = base::ToOptional(ParseReplaces(base::ValueOf(vm.annotations, kReplacesAnnotation)));
   // Harvester also trims the names.
-  vm.removed_claims = absl::StrSplit(ValueOf(vm.annotations, kRemovedClaimsAnnotation), ',',
+  vm.removed_claims = absl::StrSplit(base::ValueOf(vm.annotations, kRemovedClaimsAnnotation), ',',
                                      absl::SkipWhitespace());
   for (std::string& claim : vm.removed_claims) absl::StripAsciiWhitespace(&claim);
-  vm.quota_halt = ValueOf(vm.annotations, kQuotaAnnotation);
-  vm.stopped_for_host = ValueOf(vm.annotations, kStoppedForHost);
+  vm.quota_halt = base::ValueOf(vm.annotations, kQuotaAnnotation);
+  vm.stopped_for_host = base::ValueOf(vm.annotations, kStoppedForHost);
 }
 
 // The volume claim templates alone take 1 KiB per VM, and a large pool is held in memory.

@@ -13,6 +13,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/kube/observed.h"
 
@@ -57,11 +58,11 @@ SecretRecord::operator CloudInitSecret() && {
   CloudInitSecret secret{.name = std::move(name),
                          .uid = std::move(uid),
                          .resource_version = std::move(resource_version),
-                         .pool = ValueOf(labels, kPoolLabel),
-                         .action_id = ValueOf(annotations, kActionIdAnnotation),
+                         .pool = base::ValueOf(labels, kPoolLabel),
+                         .action_id = base::ValueOf(annotations, kActionIdAnnotation),
                          .owner_uid = std::move(owner_uid),
                          .created_at = created_at};
-  const auto expires = base::ParseRfc3339(ValueOf(annotations, kIntroTokenExpiresAnnotation));
+  const auto expires = base::ParseRfc3339(base::ValueOf(annotations, kIntroTokenExpiresAnnotation));
   if (expires.ok()) secret.token_expires = *expires;
   return secret;
 }
@@ -107,8 +108,8 @@ SecretData DataWithoutToken(const json& secret) {
 bool IsSameSecret(const json& existing, const json& wanted) {
   const ObjectMetadata theirs = MetadataFields().Read(existing);
   const std::string action =
-      ValueOf(MetadataFields().Read(wanted).annotations, kActionIdAnnotation);
-  return !action.empty() && ValueOf(theirs.annotations, kActionIdAnnotation) == action &&
+      base::ValueOf(MetadataFields().Read(wanted).annotations, kActionIdAnnotation);
+  return !action.empty() && base::ValueOf(theirs.annotations, kActionIdAnnotation) == action &&
          !theirs.deleted_at && DataWithoutToken(existing) == DataWithoutToken(wanted);
 }
 
@@ -127,7 +128,7 @@ absl::Status DeleteByUid(const kube::KubeClient& client, const runtime::Context&
 Claim::Claim(ObjectMetadata&& metadata)
     : name(std::move(metadata.name)),
       uid(std::move(metadata.uid)),
-      pool(ValueOf(metadata.labels, kPoolLabel)),
+      pool(base::ValueOf(metadata.labels, kPoolLabel)),
       terminating(metadata.deleted_at.has_value()) {}
 
 // Without a selector: the claims of CDI images have lost the labels of their template and can only

@@ -8,6 +8,7 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/kube/observed.h"
 
@@ -123,7 +124,7 @@ absl::StatusOr<std::map<std::string, std::string>> VmStore::ListPodMessages(
   std::map<std::string, std::string> messages;
   for (const PodRecord& pod : list.value) {
     const Condition* scheduled = FindCondition(pod.conditions, "PodScheduled");
-    const std::string vm = ValueOf(pod.annotations, kVmOfPod);
+    const std::string vm = base::ValueOf(pod.annotations, kVmOfPod);
     if (vm.empty() || pod.deleted_at.has_value() || scheduled == nullptr) continue;
     if (scheduled->status == "False") messages[vm] = scheduled->message;
   }
@@ -168,9 +169,9 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
   // Deleted between the two requests: it did exist, so its name must not be used again.
   if (kube::IsNotFound(existing.status())) return created.status();
   if (!existing.ok()) return existing.status();
-  const std::string action = ValueOf(wanted.annotations, kActionIdAnnotation);
+  const std::string action = base::ValueOf(wanted.annotations, kActionIdAnnotation);
   const bool ours = !action.empty() && existing->value.action_id == action &&
-                    existing->value.self == ValueOf(wanted.annotations, kSelfAnnotation);
+                    existing->value.self == base::ValueOf(wanted.annotations, kSelfAnnotation);
   if (!ours) return created.status();
   return existing;
 }

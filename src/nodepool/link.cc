@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/text.h"
 #include "nomad_harvester/nodepool/readiness.h"
 
 #include "absl/strings/ascii.h"
@@ -25,13 +26,6 @@ constexpr char kHostName[] = "unique.hostname";
 constexpr char kVmUuid[] = "harvester_vm_uuid";
 constexpr std::string_view kMetaPrefix = "meta.";
 
-// Returns an empty string if there is no such key.
-std::string_view Lookup(const std::map<std::string, std::string>& map, std::string_view key) {
-  if (map.empty()) return {};
-  const auto found = map.find(std::string(key));
-  return found == map.end() ? std::string_view() : found->second;
-}
-
 std::string_view FirstLabel(std::string_view name) { return name.substr(0, name.find('.')); }
 
 // A stub has no attributes; its Name is the host name unless the client's configuration overrides
@@ -39,9 +33,9 @@ std::string_view FirstLabel(std::string_view name) { return name.substr(0, name.
 std::string_view NameOf(const nomad::Node& node, std::string_view attribute) {
   if (!node.full) return FirstLabel(node.name);
   if (attribute.starts_with(kMetaPrefix)) {
-    return FirstLabel(Lookup(node.meta, attribute.substr(kMetaPrefix.size())));
+    return FirstLabel(base::ValueOf(node.meta, attribute.substr(kMetaPrefix.size())));
   }
-  return FirstLabel(Lookup(node.attributes, attribute));
+  return FirstLabel(base::ValueOf(node.attributes, attribute));
 }
 
 // The identity hints of rule C6: properties other than the name that show which VM a node is.
@@ -65,13 +59,13 @@ Hints ValuesOf(const nomad::Node& node) {
     add(kAddress, node.address);
     return values;
   }
-  add(kMetaUuid, Lookup(node.meta, kVmUuid));
+  add(kMetaUuid, base::ValueOf(node.meta, kVmUuid));
   add(kAddress, node.address);
   // The client reports it a second time, and may do so differently.
-  const std::string_view other = Lookup(node.attributes, "unique.network.ip-address");
+  const std::string_view other = base::ValueOf(node.attributes, "unique.network.ip-address");
   if (!base::EqualsIgnoreCase(node.address, other)) add(kAddress, other);
   // No release of Nomad up to 2.0.5 reports it; its main branch does.
-  add(kHostId, Lookup(node.attributes, "unique.host_id"));
+  add(kHostId, base::ValueOf(node.attributes, "unique.host_id"));
   return values;
 }
 
@@ -394,7 +388,9 @@ bool IsReadOfNodes(std::string_view attribute) {
 
 std::string ShortHostName(std::string_view name) { return base::AsciiLower(FirstLabel(name)); }
 
-std::string_view MachineUuidOf(const nomad::Node& node) { return Lookup(node.meta, kVmUuid); }
+std::string_view MachineUuidOf(const nomad::Node& node) {
+  return base::ValueOf(node.meta, kVmUuid);
+}
 
 bool HasUuidForm(std::string_view text) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";

@@ -18,6 +18,7 @@
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 
 #include "absl/cleanup/cleanup.h"
 
@@ -40,7 +41,7 @@ struct Base {
 
 Base ChooseBase(const config::StringMap& environment) {
   for (const char* variable : {"PLUGIN_UNIX_SOCKET_DIR", "TMPDIR"}) {
-    const std::string value = config::ValueOf(environment, variable);
+    const std::string value = base::ValueOf(environment, variable);
     if (value.empty()) continue;
     // The host may run in another working directory.
     std::error_code error;

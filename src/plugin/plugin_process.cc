@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/text.h"
 
 #include "autoscaler_services.h"
 #include "grpcpp/security/server_credentials.h"
@@ -41,7 +42,7 @@ struct AutoMtls {
 };
 
 absl::StatusOr<AutoMtls> PrepareTls(const config::StringMap& environment) {
-  AutoMtls tls{.client = config::ValueOf(environment, "PLUGIN_CLIENT_CERT"), .own = {}};
+  AutoMtls tls{.client = base::ValueOf(environment, "PLUGIN_CLIENT_CERT"), .own = {}};
   if (tls.client.empty()) return tls;
   NH_RETURN_IF_ERROR(CheckClientCertificate(tls.client));
   NH_ASSIGN_OR_RETURN(tls.own, MakeOneTimeCertificate());
@@ -63,8 +64,7 @@ absl::Status Serve(const Plugin& plugin, const ProcessOptions& options, pid_t ho
   const Handshake handshake{
       .socket_path = directory.paths().socket,
       .certificate = tls.own.handshake_field,
-      .answer_multiplexing =
-          !config::ValueOf(options.environment, "PLUGIN_MULTIPLEX_GRPC").empty()};
+      .answer_multiplexing = !base::ValueOf(options.environment, "PLUGIN_MULTIPLEX_GRPC").empty()};
   NH_RETURN_IF_ERROR(WriteLine(options.handshake_fd, HandshakeLine(handshake)));
 
   const std::string_view reason = stop->Wait(host);
@@ -158,7 +158,7 @@ int Run(const Plugin& plugin, const ProcessOptions& options) {
 }  // namespace
 
 bool StartedByHost(const config::StringMap& environment) {
-  return config::ValueOf(environment, kCookieKey) == kCookieValue;
+  return base::ValueOf(environment, kCookieKey) == kCookieValue;
 }
 
 bool IsIgnored(int signal) {

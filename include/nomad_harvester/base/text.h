@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shortens messages that concern many objects.
+// Shortens messages that concern many objects, and finds texts by name.
 #ifndef NOMAD_HARVESTER_BASE_TEXT_H_
 #define NOMAD_HARVESTER_BASE_TEXT_H_
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ std::string WithoutName(std::string_view text, std::string_view name);
 
 // Joins the lines of a text to one: "2 failed: a: no disk; b: no image".
 std::string OneLine(std::string_view text);
+
+// The value of `key`; empty if there is none.
+const std::string& ValueOf(const std::map<std::string, std::string>& values, std::string_view key);
 
 }  // namespace nomad_harvester::base
 

@@ -17,9 +17,6 @@ namespace nomad_harvester::config {
 
 using StringMap = std::map<std::string, std::string>;
 
-// The value of a variable of an environment; empty if it is not set.
-std::string ValueOf(const StringMap& environment, const std::string& name);
-
 struct HarvesterSettings {
   std::string url;
   base::Secret token;
