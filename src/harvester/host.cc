@@ -24,6 +24,11 @@ void SetOfTaint(HostRecord& host, const base::JsonEvent& event) {
   if (!host.taints.empty()) base::SetText<kMember>(host.taints.back(), event);
 }
 
+void Complete(HostRecord& host, const base::JsonEvent& /*end*/) {
+  const Condition* const ready = FindCondition(host.conditions, "Ready");
+  host.ready = ready == nullptr || ready->status == "True";
+}
+
 const base::JsonFields<HostRecord>& HostFields() {
   using base::JsonEvent;
   static const auto* const kFields = new base::JsonFields<HostRecord>(WithConditions<HostRecord>({
@@ -42,14 +47,9 @@ const base::JsonFields<HostRecord>& HostFields() {
       {"spec.taints.value", &SetOfTaint<&Taint::value>},
       {"spec.taints.effect", &SetOfTaint<&Taint::effect>},
       {"status.allocatable.*", &base::PutText<&Host::allocatable, HostRecord>},
+      {"", &Complete},
   }));
   return *kFields;
-}
-
-absl::Status FinishHost(HostRecord& host) {
-  const Condition* const ready = FindCondition(host.conditions, "Ready");
-  host.ready = ready == nullptr || ready->status == "True";
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -57,15 +57,13 @@ absl::Status FinishHost(HostRecord& host) {
 absl::StatusOr<Host> GetHost(const runtime::Context& context, const kube::KubeClient& client,
                              const std::string& name) {
   NH_ASSIGN_OR_RETURN(const kube::Observed observed, client.Get(context, kube::kHosts, "", name));
-  HostRecord host = HostFields().Read(observed.object);
-  NH_RETURN_IF_ERROR(FinishHost(host));
-  return Host(std::move(host));
+  return Host(HostFields().Read(observed.object));
 }
 
 absl::StatusOr<std::vector<Host>> ListHosts(const runtime::Context& context,
                                             const kube::KubeClient& client) {
-  NH_ASSIGN_OR_RETURN(auto list, (client.List<Host, HostRecord>(context, kube::kHosts, "", {},
-                                                                HostFields(), &FinishHost)));
+  NH_ASSIGN_OR_RETURN(auto list,
+                      (client.List<Host, HostRecord>(context, kube::kHosts, "", {}, HostFields())));
   return std::move(list.value);
 }
 

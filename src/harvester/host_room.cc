@@ -67,6 +67,15 @@ void EndInitContainer(PodOnHostRecord& pod) {
   RaiseAmounts(init, &pod.peak);
 }
 
+void AddUp(PodOnHostRecord& pod, const JsonEvent& /*end*/) {
+  if (pod.ended) pod.host.clear();
+  pod.amounts = std::move(pod.containers);
+  AddAmounts(pod.sidecars, &pod.amounts);
+  RaiseAmounts(pod.peak, &pod.amounts);
+  AddAmounts(pod.overhead, &pod.amounts);
+  pod.amounts[kPods] = 1;
+}
+
 const base::JsonFields<PodOnHostRecord>& PodOnHostFields() {
   using Record = PodOnHostRecord;
   static const auto* const kFields = new base::JsonFields<Record>({
@@ -96,18 +105,9 @@ const base::JsonFields<PodOnHostRecord>& PodOnHostFields() {
        [](Record& pod, const JsonEvent& event) {
          pod.ended = event.text == "Succeeded" || event.text == "Failed";
        }},
+      {"", &AddUp},
   });
   return *kFields;
-}
-
-absl::Status FinishPodOnHost(PodOnHostRecord& pod) {
-  if (pod.ended) pod.host.clear();
-  pod.amounts = std::move(pod.containers);
-  AddAmounts(pod.sidecars, &pod.amounts);
-  RaiseAmounts(pod.peak, &pod.amounts);
-  AddAmounts(pod.overhead, &pod.amounts);
-  pod.amounts[kPods] = 1;
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -115,9 +115,8 @@ absl::Status FinishPodOnHost(PodOnHostRecord& pod) {
 absl::StatusOr<std::vector<HostRoom>> ReadHostRooms(const runtime::Context& context,
                                                     const kube::KubeClient& client) {
   NH_ASSIGN_OR_RETURN(std::vector<Host> hosts, ListHosts(context, client));
-  NH_ASSIGN_OR_RETURN(const auto pods,
-                      (client.List<PodOnHost, PodOnHostRecord>(
-                          context, kube::kPods, "", {}, PodOnHostFields(), &FinishPodOnHost)));
+  NH_ASSIGN_OR_RETURN(const auto pods, (client.List<PodOnHost, PodOnHostRecord>(
+                                           context, kube::kPods, "", {}, PodOnHostFields())));
   std::map<std::string, HostRoom> rooms;
   for (Host& host : hosts) rooms[host.name].host = std::move(host);
   for (const PodOnHost& pod : pods.value) {

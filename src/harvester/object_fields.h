@@ -97,9 +97,8 @@ std::optional<std::int64_t> Thousandths(std::string_view quantity);
 void AddAmounts(const std::map<std::string, std::int64_t>& more,
                 std::map<std::string, std::int64_t>* amounts);
 
+// Parses the annotations; an unreadable member counts as absent.
 const base::JsonFields<VirtualMachine>& VirtualMachineFields();
-// Parses the annotations. Always OK: an unreadable member counts as absent.
-absl::Status FinishVirtualMachine(VirtualMachine& vm);
 
 const base::JsonFields<VirtualMachineInstance>& InstanceFields();
 
@@ -109,8 +108,6 @@ struct ResourceQuotaRecord : ResourceQuota {
   std::map<std::string, std::string> used;
 };
 const base::JsonFields<ResourceQuotaRecord>& ResourceQuotaFields();
-// Computes the lines. Always OK.
-absl::Status FinishResourceQuota(ResourceQuotaRecord& record);
 
 // "a, b, c", or only the first names of a long list.
 std::string Listed(const std::vector<std::string>& names);

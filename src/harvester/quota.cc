@@ -68,6 +68,19 @@ Needs NeedsOf(const VmSpec& vm_spec, const std::optional<VmNeed>& need) {
   return needs;
 }
 
+void AddLines(ResourceQuotaRecord& record, const base::JsonEvent& /*end*/) {
+  if (record.scoped) return;
+  for (const auto& [resource, text] : record.hard) {
+    QuotaLine line{.hard_text = text, .used_text = base::ValueOf(record.used, resource)};
+    const std::optional<std::int64_t> most = Thousandths(line.hard_text);
+    const std::optional<std::int64_t> taken = Thousandths(line.used_text);
+    if (!most.has_value() || !taken.has_value()) continue;
+    line.hard = *most;
+    line.used = *taken;
+    record.lines.emplace(resource, std::move(line));
+  }
+}
+
 }  // namespace
 
 const base::JsonFields<ResourceQuotaRecord>& ResourceQuotaFields() {
@@ -80,22 +93,9 @@ const base::JsonFields<ResourceQuotaRecord>& ResourceQuotaFields() {
       {"spec.scopeSelector.*", [](Record& r, const JsonEvent&) { r.scoped = true; }},
       {"status.hard.*", &base::PutText<&Record::hard>},
       {"status.used.*", &base::PutText<&Record::used>},
+      {"", &AddLines},
   });
   return *kFields;
-}
-
-absl::Status FinishResourceQuota(ResourceQuotaRecord& record) {
-  if (record.scoped) return absl::OkStatus();
-  for (const auto& [resource, text] : record.hard) {
-    QuotaLine line{.hard_text = text, .used_text = base::ValueOf(record.used, resource)};
-    const std::optional<std::int64_t> most = Thousandths(line.hard_text);
-    const std::optional<std::int64_t> taken = Thousandths(line.used_text);
-    if (!most.has_value() || !taken.has_value()) continue;
-    line.hard = *most;
-    line.used = *taken;
-    record.lines.emplace(resource, std::move(line));
-  }
-  return absl::OkStatus();
 }
 
 std::optional<QuotaRoom> FindQuotaRoom(const std::vector<ResourceQuota>& quotas,

@@ -102,6 +102,11 @@ void DropUnused(VirtualMachine& vm) {
   vm.conditions.shrink_to_fit();
 }
 
+void Complete(VirtualMachine& vm, const JsonEvent& /*end*/) {
+  ReadOurAnnotations(vm);
+  DropUnused(vm);
+}
+
 void AddClaim(VirtualMachine& vm, const JsonEvent& event) {
   if (!event.text.empty()) vm.claim_names.emplace_back(event.text);
 }
@@ -141,20 +146,13 @@ const base::JsonFields<VirtualMachine>& VirtualMachineFields() {
                   {"status.printableStatus", &base::SetText<&Vm::printable_status>},
                   {"status.created", &base::SetBool<&Vm::instance_exists>},
                   {"status.ready", &base::SetBool<&Vm::ready>},
+                  {"", &Complete},
               })));
   return *kFields;
 }
 
-absl::Status FinishVirtualMachine(VirtualMachine& vm) {
-  ReadOurAnnotations(vm);
-  DropUnused(vm);
-  return absl::OkStatus();
-}
-
 VirtualMachine ParseVirtualMachine(const json& object) {
-  VirtualMachine vm = VirtualMachineFields().Read(object);
-  FinishVirtualMachine(vm).IgnoreError();
-  return vm;
+  return VirtualMachineFields().Read(object);
 }
 
 const base::JsonFields<VirtualMachineInstance>& InstanceFields() {

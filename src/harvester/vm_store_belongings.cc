@@ -181,18 +181,17 @@ absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmId
 absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
     const runtime::Context& context) const {
   // Does not request the data, which are credentials.
-  return client_->List<CloudInitSecret, SecretRecord>(
-      context, kube::kSecrets, ns_, {.labels = ManagedSelector()}, SecretFields(),
-      &kube::AsItIs<SecretRecord>, kube::Part::kMetadata);
+  return client_->List<CloudInitSecret, SecretRecord>(context, kube::kSecrets, ns_,
+                                                      {.labels = ManagedSelector()}, SecretFields(),
+                                                      kube::Part::kMetadata);
 }
 
 absl::StatusOr<std::vector<std::string>> VmStore::ListForeignSecrets(
     const runtime::Context& context) const {
   const kube::Selector foreign{.labels = std::string(kManagedByLabel) + "!=" + kManagedByValue};
-  NH_ASSIGN_OR_RETURN(
-      const auto secrets,
-      (client_->List<ObjectMetadata>(context, kube::kSecrets, ns_, foreign, MetadataFields(),
-                                     &kube::AsItIs<ObjectMetadata>, kube::Part::kMetadata)));
+  NH_ASSIGN_OR_RETURN(const auto secrets,
+                      (client_->List<ObjectMetadata>(context, kube::kSecrets, ns_, foreign,
+                                                     MetadataFields(), kube::Part::kMetadata)));
   std::vector<std::string> names;
   for (const ObjectMetadata& secret : secrets.value) {
     // The Secret of "init --rbac".

@@ -47,6 +47,11 @@ void SetEventText(EventRecord& record, const base::JsonEvent& event) {
   if (event.kind == base::JsonEvent::Kind::kText) record.event.*kMember = event.text;
 }
 
+void Complete(EventRecord& record, const base::JsonEvent& /*end*/) {
+  if (record.event.last == base::WallTime{}) record.event.last = record.created;
+  record.event.note = base::ToShortUtf8(record.event.note, kMaxOfNote);
+}
+
 // Controllers that write Events of the core group leave eventTime and series empty
 // (kubernetes/kubernetes:pkg/apis/events/v1/conversion.go, Convert_core_Event_To_v1_Event).
 const base::JsonFields<EventRecord>& EventFields() {
@@ -65,14 +70,9 @@ const base::JsonFields<EventRecord>& EventFields() {
       {"series.lastObservedTime", &SetTime},
       {"deprecatedCount", &SetCount},
       {"series.count", &SetCount},
+      {"", &Complete},
   });
   return *kFields;
-}
-
-absl::Status Complete(EventRecord& record) {
-  if (record.event.last == base::WallTime{}) record.event.last = record.created;
-  record.event.note = base::ToShortUtf8(record.event.note, kMaxOfNote);
-  return absl::OkStatus();
 }
 
 // "ProvisioningSucceeded" of a claim (kubernetes-sigs/sig-storage-lib-external-provisioner:
@@ -98,7 +98,7 @@ absl::StatusOr<std::map<std::string, std::string>> VmStore::ListVolumeWarnings(
     // kubernetes/kubernetes:pkg/apis/events/v1/conversion.go, AddFieldLabelConversionsForEvent.
     const kube::Selector selector{.fields = std::string("regarding.kind=") + kind};
     NH_ASSIGN_OR_RETURN(auto list, client_->List<EventRecord>(context, kube::kEvents, ns_, selector,
-                                                              EventFields(), &Complete));
+                                                              EventFields()));
     for (EventRecord& record : list.value) {
       if (IsSuccess(record.event)) {
         base::WallTime& at = came[record.name];
@@ -120,9 +120,9 @@ absl::StatusOr<std::map<std::string, std::string>> VmStore::ListVolumeWarnings(
 
 absl::StatusOr<std::vector<SeenEvent>> VmStore::ListEventsOf(const runtime::Context& context,
                                                              const std::string& vm) const {
-  NH_ASSIGN_OR_RETURN(auto list, client_->List<EventRecord>(context, kube::kEvents, ns_,
-                                                            {.fields = "regarding.name=" + vm},
-                                                            EventFields(), &Complete));
+  NH_ASSIGN_OR_RETURN(
+      auto list, client_->List<EventRecord>(context, kube::kEvents, ns_,
+                                            {.fields = "regarding.name=" + vm}, EventFields()));
   std::vector<SeenEvent> events;
   events.reserve(list.value.size());
   for (EventRecord& record : list.value) {

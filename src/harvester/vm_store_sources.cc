@@ -64,6 +64,11 @@ std::string FindProblem(const ImageRecord& record) {
   return "";
 }
 
+void Complete(ImageRecord& record, const base::JsonEvent& /*end*/) {
+  record.imported = IsCondition(FindCondition(record.conditions, "Imported"), "True");
+  record.problem = FindProblem(record);
+}
+
 const base::JsonFields<ImageRecord>& ImageFields() {
   using base::JsonEvent;
   using Record = ImageRecord;
@@ -80,14 +85,9 @@ const base::JsonFields<ImageRecord>& ImageFields() {
       {"status.progress", [](Record& r, const JsonEvent& e) { r.progress = e.integer; }},
       {"status.storageClassName", &base::SetText<&Image::storage_class, Record>},
       {"status.virtualSize", [](Record& r, const JsonEvent& e) { r.virtual_size = e.integer; }},
+      {"", &Complete},
   }));
   return *kFields;
-}
-
-absl::Status FinishImage(ImageRecord& record) {
-  record.imported = IsCondition(FindCondition(record.conditions, "Imported"), "True");
-  record.problem = FindProblem(record);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Image>> ListImages(const kube::KubeClient& client,
@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<Image>> ListImages(const kube::KubeClient& client,
                                               const kube::Selector& selector) {
   NH_ASSIGN_OR_RETURN(auto list,
                       (client.List<Image, ImageRecord>(context, kube::kVirtualMachineImages, ns,
-                                                       selector, ImageFields(), &FinishImage)));
+                                                       selector, ImageFields())));
   return std::move(list.value);
 }
 
@@ -237,11 +237,7 @@ absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context,
   NH_RETURN_IF_ERROR(context.Check());
   // A display name may contain characters that are not allowed in a path.
   if (base::IsDnsSubdomain(name)) {
-    if (named.ok()) {
-      ImageRecord record = ImageFields().Read(named->object);
-      NH_RETURN_IF_ERROR(FinishImage(record));
-      return Image(std::move(record));
-    }
+    if (named.ok()) return Image(ImageFields().Read(named->object));
     if (!kube::IsNotFound(named.status())) return base::Annotate(named.status(), where);
   }
   if (!labelled.ok()) return base::Annotate(labelled.status(), where);
@@ -286,8 +282,8 @@ absl::StatusOr<bool> VmStore::TakesGpusAsHostDevices(const runtime::Context& con
 
 absl::StatusOr<std::vector<ResourceQuota>> VmStore::ListQuotas(
     const runtime::Context& context) const {
-  auto list = client_->List<ResourceQuota, ResourceQuotaRecord>(
-      context, kube::kResourceQuotas, ns_, {}, ResourceQuotaFields(), &FinishResourceQuota);
+  auto list = client_->List<ResourceQuota, ResourceQuotaRecord>(context, kube::kResourceQuotas, ns_,
+                                                                {}, ResourceQuotaFields());
   NH_RETURN_IF_ERROR(list);
   return std::move(list->value);
 }

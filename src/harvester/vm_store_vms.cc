@@ -71,20 +71,19 @@ absl::StatusOr<std::string> VmStore::NamespaceUid(const runtime::Context& contex
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListManaged(
     const runtime::Context& context) const {
   return client_->List<VirtualMachine>(context, kube::kVirtualMachines, ns_,
-                                       {.labels = ManagedSelector()}, VirtualMachineFields(),
-                                       &FinishVirtualMachine);
+                                       {.labels = ManagedSelector()}, VirtualMachineFields());
 }
 
 absl::StatusOr<Timestamped<std::vector<VmStore::Version>>> VmStore::ListManagedVersions(
     const runtime::Context& context) const {
   return client_->List<Version>(context, kube::kVirtualMachines, ns_, {.labels = ManagedSelector()},
-                                VersionFields(), &kube::AsItIs<Version>, kube::Part::kMetadata);
+                                VersionFields(), kube::Part::kMetadata);
 }
 
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListAll(
     const runtime::Context& context) const {
   return client_->List<VirtualMachine>(context, kube::kVirtualMachines, ns_, {},
-                                       VirtualMachineFields(), &FinishVirtualMachine);
+                                       VirtualMachineFields());
 }
 
 VmInBrief::VmInBrief(VirtualMachine&& vm)
@@ -96,9 +95,9 @@ VmInBrief::VmInBrief(VirtualMachine&& vm)
 
 absl::StatusOr<std::vector<VmInBrief>> VmStore::ListAllInBrief(
     const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(auto list, (client_->List<VmInBrief, VirtualMachine>(
-                                     context, kube::kVirtualMachines, ns_, {},
-                                     VirtualMachineFields(), &FinishVirtualMachine)));
+  NH_ASSIGN_OR_RETURN(
+      auto list, (client_->List<VmInBrief, VirtualMachine>(context, kube::kVirtualMachines, ns_, {},
+                                                           VirtualMachineFields())));
   return std::move(list.value);
 }
 

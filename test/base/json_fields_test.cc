@@ -265,6 +265,22 @@ TEST(JsonFields, leave_a_record_as_it_is_where_a_member_is_missing_or_of_another
   EXPECT_THAT(machine.labels, ElementsAre(Pair("b", "x")));
 }
 
+TEST(JsonFields, the_function_of_the_empty_path_comes_once_and_last) {
+  const JsonFields<Machine> fields({
+      {"", [](Machine& machine, const JsonEvent&) { machine.name += "!"; }},
+      {"name", &SetText<&Machine::name>},
+  });
+  EXPECT_EQ(fields.Read(Json::parse(R"({"name":"a"})")).name, "a!");
+  JsonRecords<Machine> records(fields);
+  JsonListReader reader("items", fields.paths(), records);
+  reader.Write(R"({"items":[{"name":"a"},{"on":true}]})");
+  ASSERT_THAT(reader.Finish("the reply"), IsOk());
+  const std::vector<Machine> machines = records.TakeAll();
+  ASSERT_EQ(machines.size(), 2U);
+  EXPECT_EQ(machines[0].name, "a!");
+  EXPECT_EQ(machines[1].name, "!");
+}
+
 // Lists of machines at "items", with the texts "next" and "kind" beside them.
 class JsonLists : public testing::Test {
  protected:

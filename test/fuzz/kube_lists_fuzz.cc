@@ -9,12 +9,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input = fuzz::Text(data, size);
   const std::vector<std::string> beside = {"metadata.continue", "metadata.resourceVersion", "kind"};
   fuzz::CheckList<harvester::VirtualMachine>(
-      input, "items", beside, harvester::VirtualMachineFields(), &harvester::FinishVirtualMachine,
+      input, "items", beside, harvester::VirtualMachineFields(), nullptr,
       [](const harvester::VirtualMachine& a, const harvester::VirtualMachine& b) {
         return a.name == b.name && a.uid == b.uid;
       });
   fuzz::CheckList<harvester::ResourceQuotaRecord>(
-      input, "items", beside, harvester::ResourceQuotaFields(), &harvester::FinishResourceQuota,
+      input, "items", beside, harvester::ResourceQuotaFields(), nullptr,
       [](const harvester::ResourceQuotaRecord& a, const harvester::ResourceQuotaRecord& b) {
         return a.hard == b.hard && a.used == b.used && a.scoped == b.scoped;
       });

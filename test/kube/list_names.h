@@ -18,7 +18,7 @@ inline absl::StatusOr<Timestamped<std::vector<Named>>> ListNames(
     const std::string& ns, const Selector& selector = {}, Part part = Part::kWhole) {
   static const auto* const kFields =
       new base::JsonFields<Named>({{"metadata.name", &base::SetText<&Named::name>}});
-  return client.List<Named>(context, type, ns, selector, *kFields, &AsItIs<Named>, part);
+  return client.List<Named>(context, type, ns, selector, *kFields, part);
 }
 
 }  // namespace nomad_harvester::kube

@@ -12,7 +12,8 @@
 // A path names members, separated by dots; "*" is any member that no other path names at that
 // level. A path does not mention arrays: it applies to each of their elements. A member that is
 // missing, or has a type that its function does not expect, leaves the record unchanged, because
-// the data that servers send depends on their version.
+// the data that servers send depends on their version. The function of the empty path is called
+// last, once, to derive what the record has besides.
 #ifndef NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
 #define NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
 
@@ -99,12 +100,21 @@ class JsonFields {
     Set set;
   };
   explicit JsonFields(const std::vector<Field>& fields) : paths_(PathsOf(fields)), tree_(paths_) {
-    for (const Field& field : fields) sets_.push_back(field.set);
+    for (const Field& field : fields) {
+      if (field.path.empty()) {
+        complete_ = field.set;
+      } else {
+        sets_.push_back(field.set);
+      }
+    }
   }
 
   const std::vector<std::string>& paths() const { return paths_; }
   void Apply(int field, const JsonEvent& event, T& record) const {
     sets_[static_cast<std::size_t>(field)](record, event);
+  }
+  void Complete(T& record) const {
+    if (complete_ != nullptr) complete_(record, {});
   }
 
   // Reads a record from a value that is already in memory: for single objects.
@@ -114,6 +124,7 @@ class JsonFields {
       Apply(field, event, record);
       return true;
     });
+    Complete(record);
     return record;
   }
 
@@ -121,13 +132,16 @@ class JsonFields {
   static std::vector<std::string> PathsOf(const std::vector<Field>& fields) {
     std::vector<std::string> paths;
     paths.reserve(fields.size());
-    for (const Field& field : fields) paths.emplace_back(field.path);
+    for (const Field& field : fields) {
+      if (!field.path.empty()) paths.emplace_back(field.path);
+    }
     return paths;
   }
 
   const std::vector<std::string> paths_;
   const JsonPaths tree_;
   std::vector<Set> sets_;
+  Set complete_ = nullptr;
 };
 
 template <typename Member>
@@ -166,19 +180,21 @@ class JsonElements {
   virtual absl::Status End() = 0;
 };
 
-// Collects elements as records. `finish` completes and checks each record, which is then converted
-// to a T and kept.
+// Collects elements as records. `finish`, if given, may refuse a record, which is then converted to
+// a T and kept.
 template <typename Record, typename T = Record>
 class JsonRecords final : public JsonElements {
  public:
   using Finish = absl::Status (*)(Record& record);
-  JsonRecords(const JsonFields<Record>& fields, Finish finish) : fields_(fields), finish_(finish) {}
+  explicit JsonRecords(const JsonFields<Record>& fields, Finish finish = nullptr)
+      : fields_(fields), finish_(finish) {}
 
   void Restart() override { records_.clear(); }
   void Begin() override { record_ = Record(); }
   void Take(int path, const JsonEvent& event) override { fields_.Apply(path, event, record_); }
   absl::Status End() override {
-    absl::Status finished = finish_(record_);
+    fields_.Complete(record_);
+    absl::Status finished = finish_ == nullptr ? absl::OkStatus() : finish_(record_);
     if (finished.ok()) records_.emplace_back(std::move(record_));
     return finished;
   }

@@ -39,12 +39,6 @@ struct DeleteOptions {
   Propagation propagation = Propagation::kForeground;
 };
 
-// For KubeClient::List, if records need neither completion nor a check.
-template <typename Record>
-absl::Status AsItIs(Record& /*record*/) {
-  return absl::OkStatus();
-}
-
 // Thread-safe. Every call blocks until the request, including the transport's retries, is done.
 // Errors: those of ToStatus (error.h) and of HttpTransport; INTERNAL for a reply that cannot be
 // decoded or is not the requested list; INVALID_ARGUMENT, with nothing sent, for a name or
@@ -58,15 +52,16 @@ class KubeClient {
   absl::StatusOr<Observed> Get(const runtime::Context& context, const ResourceType& type,
                                const std::string& ns, const std::string& name) const;
 
-  // Reads the members that `fields` names, while the reply arrives. `finish` completes and checks
-  // each record, which is then kept as a T. One request; INTERNAL if the reply is only a page.
+  // Reads the members that `fields` names, while the reply arrives. Each record is then kept as a
+  // T. One request; INTERNAL if the reply is only a page.
   template <typename T, typename Record = T>
-  absl::StatusOr<Timestamped<std::vector<T>>> List(
-      const runtime::Context& context, const ResourceType& type, const std::string& ns,
-      const Selector& selector, const base::JsonFields<Record>& fields,
-      absl::Status (*finish)(Record&) = &AsItIs<Record>, Part part = Part::kWhole) const {
+  absl::StatusOr<Timestamped<std::vector<T>>> List(const runtime::Context& context,
+                                                   const ResourceType& type, const std::string& ns,
+                                                   const Selector& selector,
+                                                   const base::JsonFields<Record>& fields,
+                                                   Part part = Part::kWhole) const {
     Timestamped<std::vector<T>> list;
-    base::JsonRecords<Record, T> records(fields, finish);
+    base::JsonRecords<Record, T> records(fields);
     NH_ASSIGN_OR_RETURN(list.server_time,
                         ReadList(context, type, ns, selector, part, fields.paths(), records));
     list.value = records.TakeAll();
