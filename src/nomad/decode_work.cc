@@ -219,7 +219,6 @@ const base::JsonFields<EvaluationRecord>& EvaluationFields() {
       {"JobID", &SetText<&Record::job, Record>},
       {"Type", &SetText<&Record::type, Record>},
       {"Status", &SetText<&Record::status, Record>},
-      {"StatusDescription", &SetText<&Record::status_description, Record>},
       {"WaitUntil",
        [](Record& r, const JsonEvent& e) { r.delayed |= !e.text.empty() && !IsZeroTime(e.text); }},
       // Of an evaluation that follows a failed one, for minutes
@@ -228,8 +227,6 @@ const base::JsonFields<EvaluationRecord>& EvaluationFields() {
        [](Record& r, const JsonEvent& e) { r.delayed |= e.kind == Kind::kInt && e.integer > 0; }},
       {"TriggeredBy", &SetText<&Record::triggered_by, Record>},
       {"QuotaLimitReached", &SetText<&Record::quota_limit_reached, Record>},
-      {"Priority", &SetAmount<&Record::priority, Record>},
-      {"JobModifyIndex", &SetIndex<&Record::job_modify_index, Record>},
       {"CreateIndex", &SetIndex<&Record::create_index, Record>},
       {"ModifyIndex", &SetIndex<&Record::modify_index, Record>},
       {"FailedTGAllocs.*",
@@ -243,10 +240,8 @@ const base::JsonFields<EvaluationRecord>& EvaluationFields() {
       {"FailedTGAllocs.*.NodesEvaluated", &SetOfFailure<&Failure::nodes_evaluated>},
       {"FailedTGAllocs.*.NodesFiltered", &SetOfFailure<&Failure::nodes_filtered>},
       {"FailedTGAllocs.*.NodesExhausted", &SetOfFailure<&Failure::nodes_exhausted>},
-      {"FailedTGAllocs.*.NodesAvailable.*", &PutOfFailure<&Failure::nodes_available>},
       {"FailedTGAllocs.*.ClassFiltered.*", &PutOfFailure<&Failure::class_filtered>},
       {"FailedTGAllocs.*.ConstraintFiltered.*", &PutOfFailure<&Failure::constraint_filtered>},
-      {"FailedTGAllocs.*.ClassExhausted.*", &PutOfFailure<&Failure::class_exhausted>},
       {"FailedTGAllocs.*.DimensionExhausted.*", &PutOfFailure<&Failure::dimension_exhausted>},
       {"FailedTGAllocs.*.QuotaExhausted",
        [](Record& r, const JsonEvent& e) {
@@ -285,12 +280,10 @@ absl::StatusOr<Job> DecodeJob(const Json& json) {
   if (job.id.empty()) return base::Internal("a job without an ID");
   job.ns = base::GetString(json, "Namespace");
   job.type = base::GetString(json, "Type");
-  job.status = base::GetString(json, "Status");
   job.node_pool = base::GetString(json, "NodePool");
   job.datacenters = base::GetStrings(json, "Datacenters");
   job.priority = AmountOf(json, "Priority");
   job.stop = base::GetBool(json, "Stop");
-  job.version = static_cast<std::uint64_t>(AmountOf(json, "Version"));
   job.job_modify_index =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, base::GetInt(json, "JobModifyIndex")));
   job.constraints = ConstraintsOf(json);

@@ -123,9 +123,7 @@ TEST(DecodeEvaluation, reads_why_each_group_has_no_place) {
   EvaluationRecord record = EvaluationFields().Read(json::parse(kEvaluation));
   ASSERT_TRUE(FinishEvaluation(record).ok());
   EXPECT_EQ(record.job, "sort");
-  EXPECT_EQ(record.priority, 70);
   EXPECT_EQ(record.quota_limit_reached, "small");
-  EXPECT_EQ(record.job_modify_index, 12U);
   EXPECT_EQ(record.create_index, 14U);
   EXPECT_EQ(record.modify_index, 15U);
   ASSERT_EQ(record.failures.size(), 2U);
@@ -134,10 +132,8 @@ TEST(DecodeEvaluation, reads_why_each_group_has_no_place) {
   EXPECT_EQ(one.nodes_evaluated, 3);
   EXPECT_EQ(one.nodes_filtered, 1);
   EXPECT_EQ(one.nodes_exhausted, 2);
-  EXPECT_THAT(one.nodes_available, ElementsAre(Pair("dc1", 3)));
   EXPECT_THAT(one.class_filtered, ElementsAre(Pair("batch", 1)));
   EXPECT_THAT(one.constraint_filtered, ElementsAre(Pair("missing drivers", 1)));
-  EXPECT_THAT(one.class_exhausted, ElementsAre(Pair("batch", 2)));
   EXPECT_THAT(one.dimension_exhausted, ElementsAre(Pair("memory", 2)));
   EXPECT_THAT(one.quota_exhausted, ElementsAre("cpu exhausted"));
   EXPECT_EQ(record.failures.at("two").unplaced, 1) << "a failure is of one at least";

@@ -204,13 +204,11 @@ struct TaskGroup {
 struct Job {
   std::string id{};
   std::string ns{};
-  std::string type{};  // "service", "batch", "system", "sysbatch"
-  std::string status{};
+  std::string type{};       // "service", "batch", "system", "sysbatch"
   std::string node_pool{};  // empty before Nomad 1.6
   std::vector<std::string> datacenters{};
   std::int64_t priority = 0;
   bool stop = false;
-  std::uint64_t version = 0;
   std::uint64_t job_modify_index = 0;  // changes with the job, never with its status
   std::vector<Constraint> constraints{};
   std::vector<TaskGroup> groups{};
@@ -237,11 +235,9 @@ struct PlacementFailure {
   std::int64_t nodes_evaluated = 0;
   std::int64_t nodes_filtered = 0;
   std::int64_t nodes_exhausted = 0;
-  std::map<std::string, std::int64_t> nodes_available{};  // by datacenter
-  std::map<std::string, std::int64_t> class_filtered{};   // by node class
+  std::map<std::string, std::int64_t> class_filtered{};  // by node class
   std::map<std::string, std::int64_t>
       constraint_filtered{};  // by "${attr.x} = y", "missing drivers"
-  std::map<std::string, std::int64_t> class_exhausted{};
   std::map<std::string, std::int64_t> dimension_exhausted{};  // by "memory", "cpu", "network: …"
   std::vector<std::string> quota_exhausted{};
 };
@@ -253,13 +249,10 @@ struct BlockedEvaluation {
   std::string job{};
   std::string type{};
   std::string status{};
-  std::string status_description{};
   std::string triggered_by{};
   std::string quota_limit_reached{};  // the quota that refuses the job; empty: none
   bool delayed = false;               // Nomad begins it later (WaitUntil, Wait)
-  std::int64_t priority = 0;
   std::map<std::string, PlacementFailure> failures{};  // by task group
-  std::uint64_t job_modify_index = 0;
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
 };
