@@ -58,8 +58,7 @@ std::optional<pid_t> ProcessOf(const std::string& holder) {
 RuntimeParts::RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold,
                            const config::StringMap& environment)
     : threshold_(threshold),
-      sink_(std::make_shared<AdjustableSink>(std::move(sink), threshold)),
-      logger_(sink_, log::Level::kTrace),
+      logger_(std::move(sink), threshold),
       environment_(environment),
       clock_(runtime::MakeSystemClock()),
       random_(runtime::MakeSystemRandom()),
@@ -122,7 +121,7 @@ absl::StatusOr<DemandReaders> RuntimeParts::MakeReaders(const config::PluginConf
 }
 
 void RuntimeParts::SetLogLevel(std::optional<log::Level> level) {
-  sink_->SetThreshold(level.value_or(threshold_));
+  logger_.SetThreshold(level.value_or(threshold_));
 }
 
 scaling::MaintenanceOptions RuntimeParts::MakeMaintenance(const config::PluginConfig& config) {
@@ -132,7 +131,7 @@ scaling::MaintenanceOptions RuntimeParts::MakeMaintenance(const config::PluginCo
   options.logger = logger_;
   // Unless requested, the loop's log lines would repeat the command's output.
   if (const auto level = log::ParseLevel(config.log_level)) {
-    sink_->SetThreshold(*level);
+    logger_.SetThreshold(*level);
     options.loop_logger = logger_;
   }
   options.executor = &foreground_;

@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_
 #define NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,22 +26,6 @@
 #include "system_waits.h"
 
 namespace nomad_harvester::cli {
-
-// A sink whose threshold SetConfig may change (log_level) while other threads write.
-class AdjustableSink final : public log::Sink {
- public:
-  AdjustableSink(std::shared_ptr<log::Sink> inner, log::Level threshold)
-      : inner_(std::move(inner)), threshold_(threshold) {}
-  void Write(const log::Record& record) override {
-    if (Accepts(record.level)) inner_->Write(record);
-  }
-  bool Accepts(log::Level level) const override { return level >= threshold_.load(); }
-  void SetThreshold(log::Level threshold) { threshold_.store(threshold); }
-
- private:
-  const std::shared_ptr<log::Sink> inner_;
-  std::atomic<log::Level> threshold_;
-};
 
 // The process that took a Lease under this name: another one of this program, on this machine.
 std::optional<pid_t> ProcessOf(const std::string& holder);
@@ -79,7 +62,6 @@ class RuntimeParts {
   void SetLogLevel(std::optional<log::Level> level);
 
   const log::Level threshold_;  // without log_level
-  const std::shared_ptr<AdjustableSink> sink_;
   const log::Logger logger_;
   const config::StringMap environment_;
   const std::unique_ptr<runtime::Clock> clock_;

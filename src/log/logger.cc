@@ -54,7 +54,7 @@ Field::Field(std::string_view k, base::Duration v) : key(k), value(base::FormatG
 Field::Field(std::string_view k, const absl::Status& v) : key(k), value(Describe(v)) {}
 
 Logger::Logger(std::shared_ptr<Sink> sink, Level threshold)
-    : sink_(std::move(sink)), threshold_(threshold) {}
+    : sink_(std::move(sink)), threshold_(std::make_shared<std::atomic<Level>>(threshold)) {}
 
 Logger Logger::With(std::initializer_list<Field> fields) const {
   Logger logger = *this;

@@ -44,16 +44,6 @@ TEST(ProcessOf, is_no_process_that_is_not_another_one_of_this_program) {
   EXPECT_EQ(ProcessOf(""), std::nullopt);
 }
 
-TEST(AdjustableSink, a_logger_makes_no_record_that_it_would_drop) {
-  const auto inner = std::make_shared<support::RecordingSink>();
-  const auto sink = std::make_shared<AdjustableSink>(inner, log::Level::kInfo);
-  const log::Logger logger(sink, log::Level::kTrace);
-  EXPECT_FALSE(logger.Enabled(log::Level::kDebug));
-  EXPECT_TRUE(logger.Enabled(log::Level::kInfo));
-  sink->SetThreshold(log::Level::kTrace);
-  EXPECT_TRUE(logger.Enabled(log::Level::kTrace));
-}
-
 const config::StringMap kConfig = {
     {"harvester_url", "http://127.0.0.1:1"}, {"auth_token", "sesame"}, {"nomad_token", "sesame"}};
 

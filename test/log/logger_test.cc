@@ -85,6 +85,16 @@ TEST_F(LoggerTest, The_threshold_decides) {
   EXPECT_TRUE(logger.Enabled(Level::kInfo));
 }
 
+TEST_F(LoggerTest, The_threshold_moves_for_every_copy) {
+  const Logger logger(sink_, Level::kInfo);
+  const Logger copy = logger.With({{"who", "copy"}});
+  EXPECT_FALSE(copy.Enabled(Level::kDebug));
+  logger.SetThreshold(Level::kTrace);
+  EXPECT_TRUE(copy.Enabled(Level::kTrace));
+  copy.Debug("d");
+  EXPECT_THAT(Messages(*sink_), ElementsAre("d"));
+}
+
 TEST_F(LoggerTest, Without_a_sink_it_discards) {
   const Logger logger;
   EXPECT_FALSE(logger.Enabled(Level::kError));

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_LOG_LOGGER_H_
 #define NOMAD_HARVESTER_LOG_LOGGER_H_
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -55,14 +56,12 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void Write(const Record& record) = 0;
-  // False if the sink drops records of this level; callers then need not build them.
-  virtual bool Accepts(Level /*level*/) const { return true; }
 };
 
-// A value type: copies share the sink. Thread-safe. With() adds fields to every record of the
-// returned logger; a later field replaces an earlier one with the same key. Active secrets are
-// removed from every record (base::WithoutSecrets), because a text from a server or a library may
-// repeat one.
+// A value type: copies share the sink and the threshold. Thread-safe. With() adds fields to every
+// record of the returned logger; a later field replaces an earlier one with the same key. Active
+// secrets are removed from every record (base::WithoutSecrets), because a text from a server or a
+// library may repeat one.
 class Logger {
  public:
   // Discards everything.
@@ -70,9 +69,10 @@ class Logger {
   Logger(std::shared_ptr<Sink> sink, Level threshold);
 
   [[nodiscard]] Logger With(std::initializer_list<Field> fields) const;
-  bool Enabled(Level level) const {
-    return sink_ != nullptr && level >= threshold_ && sink_->Accepts(level);
-  }
+  // If not, callers need not build a record.
+  bool Enabled(Level level) const { return sink_ != nullptr && level >= threshold_->load(); }
+  // Also of every copy. Not of a logger that discards everything.
+  void SetThreshold(Level threshold) const { threshold_->store(threshold); }
 
   void Log(Level level, std::string_view message, const std::vector<Field>& fields = {}) const;
 
@@ -91,7 +91,7 @@ class Logger {
 
  private:
   std::shared_ptr<Sink> sink_;
-  Level threshold_ = Level::kInfo;
+  std::shared_ptr<std::atomic<Level>> threshold_;
   std::vector<Field> fields_;
 };
 
