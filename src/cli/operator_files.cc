@@ -467,7 +467,7 @@ std::string FilePool::Harvester(const config::StringMap& environment) const {
     const auto harvester = kube::ResolveConnection(config->harvester);
     if (harvester.ok()) {
       const auto url = http::ParseBaseUrl(harvester->curl.base_url);
-      if (url.ok()) return url->is_socket() ? url->Text() : url->Url();
+      if (url.ok()) return url->Url();
     }
   }
   return "target " + target;

@@ -23,8 +23,7 @@ namespace {
 
 std::string AddressOf(const std::string& base_url) {
   const auto url = http::ParseBaseUrl(base_url);
-  if (!url.ok()) return "an unknown address";
-  return url->is_socket() ? url->Text() : url->Url();
+  return url.ok() ? url->Url() : "an unknown address";
 }
 
 }  // namespace

@@ -134,7 +134,9 @@ std::string BaseUrl::Text() const {
   return (https ? "https://" : "http://") + BracketedHost(host) + ":" + std::to_string(port);
 }
 
-std::string BaseUrl::Url() const { return (https ? "https://" : "http://") + authority + path; }
+std::string BaseUrl::Url() const {
+  return is_socket() ? Text() : (https ? "https://" : "http://") + authority + path;
+}
 
 absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {
   if (text.empty()) return Wrong("is empty");

@@ -50,7 +50,7 @@ http::BaseUrl CheckServer(const std::string& text) {
     RequireSilent(url.status());
     return *http::ParseBaseUrl("https://vip.test:6443");
   }
-  const auto again = http::ParseBaseUrl(url->is_socket() ? url->Text() : url->Url());
+  const auto again = http::ParseBaseUrl(url->Url());
   Require(again.ok(), "what an address means is an address");
   Require(again->Text() == url->Text() && again->authority == url->authority &&
               again->path == url->path && again->socket == url->socket,

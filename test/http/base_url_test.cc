@@ -97,6 +97,7 @@ TEST(BaseUrl, a_socket_is_named_by_its_absolute_path) {
   EXPECT_TRUE(url->is_socket());
   EXPECT_EQ(url->socket, "/run/nomad/api.sock");
   EXPECT_EQ(url->Text(), "unix:///run/nomad/api.sock");
+  EXPECT_EQ(url->Url(), "unix:///run/nomad/api.sock");
 }
 
 TEST(BaseUrl, a_socket_path_fits_a_socket_address) {

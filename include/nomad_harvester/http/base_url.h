@@ -24,7 +24,7 @@ struct BaseUrl {
   bool SameServer(const BaseUrl& other) const;
   // For errors: "https://host:port", or "unix:///path". Always has the port.
   std::string Text() const;
-  // The address itself: "https://host[:port][/prefix]", without a final slash. Not for a socket.
+  // The address itself: "https://host[:port][/prefix]", without a final slash, or "unix:///path".
   std::string Url() const;
 };
 
