@@ -10,46 +10,24 @@ using enum FieldType;
 using enum FieldPlace;
 
 constexpr MachineField kFields[] = {
-    {.key = "cpu_model",
-     .type = kCpuModel,
-     .absent = "Harvester's",
-     .documentation = "`host-model`, `host-passthrough`, or a CPU model of KubeVirt.",
-     .example = "EPYC-Rome",
-     .path = "/domain/cpu/model",
-     .part = "cpu"},
+    {.key = "cpu_model", .type = kCpuModel, .path = "/domain/cpu/model", .part = "cpu"},
     // Harvester's UI calls it CPU pinning; KubeVirt looks for hosts with the label cpumanager
     // (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, CPUManager).
     {.key = "cpu_pinning",
      .type = kFlag,
-     .absent = "`false`, or the template's",
-     .documentation =
-         "Give each virtual CPU a host core for itself. Only hosts with Harvester's CPU Manager "
-         "(label `cpumanager=true`) run such VMs.",
      .path = "/domain/cpu/dedicatedCpuPlacement",
      .part = "cpu"},
     // harvester/harvester:pkg/util/constants.go, AnnotationReservedMemory;
     // pkg/webhook/resources/virtualmachine/validator.go, checkReservedMemoryAnnotation.
     {.key = "reserved_memory",
      .type = kQuantity,
-     .absent = "Harvester's, or the template's",
-     .documentation =
-         "Part of `memory_request` that the guest does not get, for what runs beside it in the "
-         "VM's pod. Harvester refuses a VM whose guest would get nothing.",
-     .example = "256Mi",
      .place = kAnnotation,
      .path = "harvesterhci.io/reservedMemory",
      .part = "memory"},
     // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/schema.go, TPMDevice.
-    {.key = "tpm",
-     .type = kFlag,
-     .absent = "`false`, or the template's",
-     .documentation = "A virtual TPM 2.0. What it stores is lost when the VM's instance ends.",
-     .path = "/domain/devices/tpm",
-     .flag = "{}"},
+    {.key = "tpm", .type = kFlag, .path = "/domain/devices/tpm", .flag = "{}"},
     {.key = "priority_class",
      .type = kObjectName,
-     .documentation = "Kubernetes priority class of the VM's pod.",
-     .example = "batch",
      .path = "/priorityClassName",
      .part = "placement",
      .taken_from_template = true},
@@ -58,19 +36,10 @@ constexpr MachineField kFields[] = {
     // pkg/util/drainhelper; the values: pkg/util/constants.go, MaintainModeStrategy*).
     {.key = "maintain_mode_strategy",
      .type = kChoice,
-     .absent = "Harvester's",
-     .documentation = "What Harvester does with the VM while its host is in maintenance: the "
-                      "label `harvesterhci.io/maintain-mode-strategy`.",
      .choices = "Migrate,ShutdownAndRestartAfterEnable,ShutdownAndRestartAfterDisable,Shutdown",
      .place = kLabel,
      .path = "harvesterhci.io/maintain-mode-strategy"},
-    {.key = "termination_grace_period",
-     .type = kSeconds,
-     .absent = "Harvester's",
-     .documentation =
-         "How long the guest may take to shut down before it is killed; whole seconds.",
-     .example = "5m",
-     .path = "/terminationGracePeriodSeconds"},
+    {.key = "termination_grace_period", .type = kSeconds, .path = "/terminationGracePeriodSeconds"},
 };
 
 // Every member of the document hashed by harvester::TemplateHash, except those of MachineFields. A

@@ -21,22 +21,42 @@
 #include "absl/strings/str_split.h"
 #include "config_reader.h"
 #include "support/scoped_temp_dir.h"
+#include "support/source_tree.h"
 
 namespace nomad_harvester::config {
 
-// A valid value of the option: that of its row, the opposite of the default, another name, or the
-// default.
-inline std::string ExampleOf(const Option& option) {
-  if (!option.example.empty()) return std::string(option.example);
-  if (option.type == OptionType::kBool) return option.default_text == "true" ? "false" : "true";
-  if (option.type != OptionType::kEnum) return std::string(option.default_text);
-  std::string_view names = option.enum_values;
-  std::string_view name = names.substr(0, names.find(','));
-  if (name == option.default_text) {
-    names.remove_prefix(name.size() + 1);
-    name = names.substr(0, names.find(','));
+// The first cell of an option's row in docs/configuration.md.
+inline std::string KeyCell(std::string_view key) {
+  return "<a id=\"" + std::string(key) + "\"></a>`" + std::string(key) + "`";
+}
+
+// The cells of all these rows.
+inline std::vector<std::vector<std::string>> ReferenceRows() {
+  const std::string page = base::ReadFile(support::SourcePath("docs/configuration.md")).value();
+  std::vector<std::vector<std::string>> rows;
+  for (std::string line : std::vector<std::string>(absl::StrSplit(page, '\n'))) {
+    if (!line.starts_with("| <a id=") || !line.ends_with(" |")) continue;
+    line = line.substr(2, line.size() - 4);
+    rows.emplace_back(absl::StrSplit(line, " | "));
   }
-  return std::string(name);
+  return rows;
+}
+
+// The cells of the option's row; fails if there is none.
+inline std::vector<std::string> ReferenceRow(std::string_view key) {
+  static const auto* const kRows = new std::vector<std::vector<std::string>>(ReferenceRows());
+  for (const std::vector<std::string>& row : *kRows) {
+    if (row.front() == KeyCell(key)) return row;
+  }
+  ADD_FAILURE() << "docs/configuration.md has no row of " << key;
+  return std::vector<std::string>(5);
+}
+
+// The example of the option's row: "`"VALUE"`".
+inline std::string ExampleOf(const Option& option) {
+  const std::string cell = ReferenceRow(option.key)[3];
+  EXPECT_TRUE(cell.starts_with("`\"") && cell.ends_with("\"`")) << option.key << ": " << cell;
+  return cell.substr(2, cell.size() - 4);
 }
 
 inline StringMap MinimalPlugin() { return {{"harvester_url", "https://10.0.0.10:6443"}}; }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of docs/configuration.md are rendered from the option table. To update them, run this
-// executable with NOMAD_HARVESTER_UPDATE_DOCS=1 in its environment.
+// The tables of docs/configuration.md say what the option table says.
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +16,8 @@
 namespace nomad_harvester::config {
 namespace {
 
+using ::testing::ElementsAreArray;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 std::string Code(std::string_view text) { return "`" + std::string(text) + "`"; }
@@ -66,90 +65,45 @@ std::string TypeText(const Option& option) {
   return "";
 }
 
-std::string DefaultText(const Option& option) {
-  if (option.required) return "**required**";
-  if (!option.default_text.empty()) return Code(option.default_text);
-  return option.default_note.empty() ? "–" : std::string(option.default_note);
+// True if the cell is the default. A default that is not constant is described in words.
+bool IsDefault(const std::string& cell, const Option& option) {
+  if (option.required) return cell == "**required**";
+  if (!option.default_text.empty()) return cell == Code(option.default_text);
+  return !cell.empty() && cell != "**required**";
 }
 
-// The column of variables appears only if the section has any; a policy has none.
-std::string Row(const Option& option, bool with_environment) {
-  const std::string key(option.key);
-  std::string row = "| <a id=\"" + key + "\"></a>" + Code(key) + " | " + TypeText(option) + " | " +
-                    DefaultText(option) + " | " + Code("\"" + ExampleOf(option) + "\"") + " | ";
-  if (with_environment) {
-    row += option.environment.empty() ? "–" : CodeList(option.environment);
-    if (!option.environment.empty() && !option.environment_wins) row += " (if the key is absent)";
-    row += " | ";
-  }
-  row += std::string(option.documentation);
-  if (!option.needs.empty()) row += " Needs " + Code(option.needs) + ".";
-  return row + " |\n";
-}
-
-// Heading and table of each group, in the order of the page.
-std::vector<std::string> RenderGroups() {
-  std::vector<std::string> groups;
-  std::string_view group;
-  for (const Option& option : OptionTable()) {
-    const bool with_environment = option.section == Section::kPlugin;
-    if (option.group != group) {
-      group = option.group;
-      groups.push_back("\n### " + std::string(group) + "\n\n");
-      groups.back() += with_environment
-                           ? "| Key | Type | Default | Example | Environment | Meaning |\n"
-                             "|---|---|---|---|---|---|\n"
-                           : "| Key | Type | Default | Example | Meaning |\n"
-                             "|---|---|---|---|---|\n";
-    }
-    groups.back() += Row(option, with_environment);
-  }
-  return groups;
+// Of a key of the plugin's block; a policy's have none.
+std::string EnvironmentText(const Option& option) {
+  if (option.environment.empty()) return "–";
+  return CodeList(option.environment) + (option.environment_wins ? "" : " (if the key is absent)");
 }
 
 std::string Page() { return base::ReadFile(support::SourcePath("docs/configuration.md")).value(); }
 
-// The page with the tables as they are rendered. A group's table ends with the first line that is
-// no row.
-std::string WithTables(std::string page, const std::vector<std::string>& groups) {
-  for (const std::string& group : groups) {
-    const std::string heading = group.substr(0, group.find('|'));
-    const std::size_t begin = page.find(heading);
-    if (begin == std::string::npos) {
-      ADD_FAILURE() << "the page lacks" << heading;
-      continue;
+TEST(Reference, has_a_row_for_each_option_in_the_order_of_the_table) {
+  std::vector<std::string> keys;
+  for (const Option& option : OptionTable()) keys.push_back(KeyCell(option.key));
+  std::vector<std::string> rows;
+  for (const std::vector<std::string>& row : ReferenceRows()) rows.push_back(row.front());
+  EXPECT_THAT(rows, ElementsAreArray(keys));
+}
+
+TEST(Reference, each_row_says_what_the_option_table_does) {
+  for (const Option& option : OptionTable()) {
+    const std::vector<std::string> row = ReferenceRow(option.key);
+    const bool of_plugin = option.section == Section::kPlugin;
+    ASSERT_EQ(row.size(), of_plugin ? 6U : 5U) << option.key;
+    EXPECT_EQ(row[1], TypeText(option)) << option.key;
+    EXPECT_TRUE(IsDefault(row[2], option)) << option.key << ": " << row[2];
+    if (of_plugin) {
+      EXPECT_EQ(row[4], EnvironmentText(option)) << option.key;
     }
-    std::size_t end = begin + heading.size();
-    while (page[end] == '|') end = page.find('\n', end) + 1;
-    page.replace(begin, end - begin, group);
+    EXPECT_THAT(row.back(), EndsWith(".")) << option.key;
+    const std::string needs = " Needs " + Code(option.needs) + ".";
+    EXPECT_EQ(row.back().ends_with(needs), !option.needs.empty()) << option.key;
+    EXPECT_EQ(row.back().find(" Needs `") != std::string::npos, !option.needs.empty())
+        << option.key;
   }
-  return page;
-}
-
-TEST(Reference, the_tables_of_docs_configuration_md_are_those_of_the_option_table) {
-  const std::string page = Page();
-  const std::string wanted = WithTables(page, RenderGroups());
-  if (std::getenv("NOMAD_HARVESTER_UPDATE_DOCS") != nullptr) {
-    std::ofstream(support::SourcePath("docs/configuration.md"), std::ios::binary) << wanted;
-  }
-  EXPECT_TRUE(Page() == wanted) << "docs/configuration.md is out of date: run config_test with "
-                                   "NOMAD_HARVESTER_UPDATE_DOCS=1 in its environment, and commit "
-                                   "the page";
-}
-
-TEST(Reference, every_option_has_a_row_and_no_other_table_has_keys) {
-  const std::string page = Page();
-  std::size_t rows = 0;
-  for (const std::string& group : RenderGroups()) {
-    rows += static_cast<std::size_t>(std::count(group.begin(), group.end(), '\n')) - 5;
-  }
-  EXPECT_EQ(rows, OptionTable().size());
-  std::size_t tables = 0;
-  for (std::size_t at = page.find("\n| Key | Type |"); at != std::string::npos;
-       at = page.find("\n| Key | Type |", at + 1)) {
-    ++tables;
-  }
-  EXPECT_EQ(tables, RenderGroups().size());
 }
 
 TEST(Reference, rows_state_type_default_example_and_environment) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of all configuration keys: type, default, environment variables, documentation.
+// The table of all configuration keys: type, default, environment variables. docs/configuration.md
+// says what they mean.
 #ifndef NOMAD_HARVESTER_CONFIG_OPTION_TABLE_H_
 #define NOMAD_HARVESTER_CONFIG_OPTION_TABLE_H_
 
@@ -30,13 +31,10 @@ enum class OptionType {
 
 struct Option {
   Section section = Section::kPlugin;
-  std::string_view group = {};  // heading in the reference; the options of a group are adjacent
   std::string_view key = {};
   OptionType type = OptionType::kString;
-  // Applied by the readers of this module and shown in the reference; empty: none.
+  // Applied by the readers of this module; empty: none, or not a constant.
   std::string_view default_text = {};
-  // A default that is not a constant ("the pool's name"): only shown in the reference.
-  std::string_view default_note = {};
   // Names of environment variables, comma-separated; the first one that is set is used. Empty:
   // none.
   std::string_view environment = {};
@@ -47,12 +45,9 @@ struct Option {
   bool required = false;
   // An empty value counts as absent, because the agent injects some keys with or without a value.
   bool empty_is_absent = false;
-  std::string_view documentation = {};  // Markdown, one paragraph
-  std::string_view enum_values = {};    // comma-separated, for kEnum
-  // A valid value, for the reference; empty if the default or the type gives one.
-  std::string_view example = {};
+  std::string_view enum_values = {};  // comma-separated, for kEnum
   // Another key of the section, without which this one is an error in the plugin's block, and has
-  // no effect in a policy, which is a warning; empty: none. The reference says so.
+  // no effect in a policy, which is a warning; empty: none.
   std::string_view needs = {};
 };
 

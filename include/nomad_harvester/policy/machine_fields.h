@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policy keys with a value that goes to one place of each VM. Such a key needs only a row in the
-// table: `config` reads and documents it; `harvester` writes it into the VM, gives it precedence
-// over a template, and hashes it. Thread-safe.
+// table: `config` reads it; `harvester` writes it into the VM, gives it precedence over a template,
+// and hashes it. Thread-safe.
 #ifndef NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_
 #define NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_
 
@@ -29,11 +29,7 @@ enum class FieldPlace {
 struct MachineField {
   std::string_view key;
   FieldType type = FieldType::kObjectName;
-  // The meaning of an absent key, for the reference; empty: none.
-  std::string_view absent = {};
-  std::string_view documentation;
   std::string_view choices = {};  // of a kChoice, comma-separated
-  std::string_view example = {};  // for the reference, unless kChoice or kFlag
   FieldPlace place = FieldPlace::kGuest;
   // kGuest: a JSON pointer (RFC 6901); otherwise the name of the label or annotation.
   std::string_view path;
