@@ -109,7 +109,7 @@ func many(element string) string {
 func refusesWhatIsWrong(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	for _, test := range wrong {
-		vm := readObjects(t, filepath.Join("testdata", "posted", "devices.json"))[1]
+		vm := readObjects(t, filepath.Join("testdata", "posted", "devices.json"))[0]
 		vm.Obj("metadata")["namespace"] = s.Namespace
 		var value any
 		must(t, json.Unmarshal([]byte(test.value), &value))
@@ -169,13 +169,38 @@ func readObjects(t *testing.T, path string) []harness.Object {
 	t.Helper()
 	data := must1(os.ReadFile(path))(t)
 	var objects []harness.Object
-	if err := json.Unmarshal(data, &objects); err != nil {
+	var changed struct {
+		Base    string
+		Changes []harness.Object // merge patches of the objects of the base
+	}
+	if json.Unmarshal(data, &changed) == nil {
+		objects = readObjects(t, filepath.Join(filepath.Dir(path), changed.Base+".json"))
+		for i, changes := range changed.Changes {
+			merge(objects[i], changes)
+		}
+	} else if err := json.Unmarshal(data, &objects); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	if len(objects) == 0 {
 		t.Fatalf("%s has no objects", path)
 	}
 	return objects
+}
+
+// merge applies a merge patch (RFC 7386).
+func merge(object, changes map[string]any) {
+	for key, value := range changes {
+		inner, isObject := value.(map[string]any)
+		into, wasObject := object[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(object, key)
+		case isObject && wasObject:
+			merge(into, inner)
+		default:
+			object[key] = value
+		}
+	}
 }
 
 // gone returns nil if an object is not there.

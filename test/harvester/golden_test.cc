@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Secret and the VM of some policies, exactly as they are sent: golden/*.json. Keys that do not
-// influence each other share a file. To rewrite the files, run this executable with
-// NOMAD_HARVESTER_UPDATE_GOLDEN=1 in its environment.
+// The Secret and the VM of some policies, exactly as they are sent: golden/*.json. A file that
+// names another one has the changes to its objects, as merge patches (RFC 7386);
+// TestKubeVirtAndHarvesterAdmit reads the files, too. Keys that do not influence each other share a
+// file. To rewrite the files, run this executable with NOMAD_HARVESTER_UPDATE_GOLDEN=1 in its
+// environment.
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -24,6 +26,7 @@ using nlohmann::json;
 
 struct Golden {
   std::string file;
+  std::string base;
   std::function<void(VmSpec&, CloudInit&)> change;
 };
 
@@ -64,8 +67,8 @@ void Apply(const TemplateOverrides& overrides, VmSpec& vm_spec) {
 
 const std::vector<Golden>& AllGolden() {
   static const auto* const kAll = new std::vector<Golden>{
-      {"default", [](VmSpec&, CloudInit&) {}},
-      {"all-keys",
+      {"default", "", [](VmSpec&, CloudInit&) {}},
+      {"all-keys", "default",
        [](VmSpec& v, CloudInit& c) {
          constexpr std::int64_t kGi = std::int64_t{1} << 30;
          v.data_disks = {{100 * kGi, "", false}, {20 * kGi, "lvm", true}};
@@ -83,15 +86,15 @@ const std::vector<Golden>& AllGolden() {
          v.machine["maintain_mode_strategy"] = std::string("ShutdownAndRestartAfterEnable");
          v.machine["termination_grace_period"] = std::int64_t{300};
        }},
-      {"other-values",
+      {"other-values", "default",
        [](VmSpec& v, CloudInit&) {
          v.firmware = policy::Firmware::kUefi;
          v.host_spread = policy::HostSpread::kOff;
          v.gpus = {{"nvidia.com/GA102GL_A10", 2}};
          v.gpus_are_host_devices = false;
        }},
-      {"template", [](VmSpec& v, CloudInit&) { Apply({}, v); }},
-      {"template-with-keys",
+      {"template", "", [](VmSpec& v, CloudInit&) { Apply({}, v); }},
+      {"template-with-keys", "template",
        [](VmSpec& v, CloudInit&) {
          Apply({.cpu = true,
                 .memory = true,
@@ -107,7 +110,7 @@ const std::vector<Golden>& AllGolden() {
          v.machine["termination_grace_period"] = std::int64_t{60};
          v.zones = {"rack-1"};
        }},
-      {"machine-fields",
+      {"machine-fields", "default",
        [](VmSpec& v, CloudInit&) {
          for (const policy::MachineField& field : policy::MachineFields()) {
            v.machine.emplace(field.key, SampleOf(field));
@@ -117,30 +120,62 @@ const std::vector<Golden>& AllGolden() {
   return *kAll;
 }
 
-std::string Render(const Golden& golden) {
+json Render(const Golden& golden) {
   VmSpec vm_spec = SampleVmSpec();
   CloudInit cloud_init{.user_data = "#cloud-config\n"};
   golden.change(vm_spec, cloud_init);
-  const json objects = json::array({BuildSecret(vm_spec, SampleIdentity(), cloud_init),
-                                    BuildVirtualMachine(vm_spec, SampleIdentity())});
-  return objects.dump(2) + "\n";
+  return json::array({BuildSecret(vm_spec, SampleIdentity(), cloud_init),
+                      BuildVirtualMachine(vm_spec, SampleIdentity())});
 }
 
-std::string PathOf(const Golden& golden) {
-  return support::SourcePath("test/harvester/golden/" + golden.file + ".json");
+// The merge patch that makes `to` of `from`.
+json Changes(const json& from, const json& to) {
+  json changes = json::object();
+  for (const auto& [key, value] : from.items()) {
+    if (!to.contains(key)) changes[key] = nullptr;
+  }
+  for (const auto& [key, value] : to.items()) {
+    if (!from.contains(key)) {
+      changes[key] = value;
+    } else if (from[key] != value) {
+      const bool both = from[key].is_object() && value.is_object();
+      changes[key] = both ? Changes(from[key], value) : value;
+    }
+  }
+  return changes;
+}
+
+std::string PathOf(const std::string& file) {
+  return support::SourcePath("test/harvester/golden/" + file + ".json");
+}
+
+json Stored(const std::string& file) {
+  json stored = json::parse(base::ReadFile(PathOf(file)).value_or("null"));
+  if (!stored.is_object()) return stored;
+  json objects = Stored(stored["base"]);
+  for (std::size_t i = 0; i < objects.size(); ++i) objects[i].merge_patch(stored["changes"][i]);
+  return objects;
+}
+
+void Store(const Golden& golden, json objects) {
+  if (!golden.base.empty()) {
+    const json from = Stored(golden.base);
+    json changes;
+    for (std::size_t i = 0; i < objects.size(); ++i) changes[i] = Changes(from[i], objects[i]);
+    objects = {{"base", golden.base}, {"changes", changes}};
+  }
+  std::ofstream(PathOf(golden.file), std::ios::binary) << objects.dump(2) << "\n";
 }
 
 TEST(Golden, the_objects_of_each_policy_are_those_of_its_file) {
   for (const Golden& golden : AllGolden()) {
-    const std::string wanted = Render(golden);
-    if (std::getenv("NOMAD_HARVESTER_UPDATE_GOLDEN") != nullptr) {
-      std::ofstream(PathOf(golden), std::ios::binary) << wanted;
-    }
-    const std::string stored = base::ReadFile(PathOf(golden)).value_or("");
+    const json wanted = Render(golden);
+    if (std::getenv("NOMAD_HARVESTER_UPDATE_GOLDEN") != nullptr) Store(golden, wanted);
+    const json stored = Stored(golden.file);
     EXPECT_TRUE(stored == wanted)
         << golden.file << ".json is not what is sent; if that is on purpose, run harvester_test "
         << "with NOMAD_HARVESTER_UPDATE_GOLDEN=1 in its environment, and commit the file\n"
-        << json::diff(stored.empty() ? json() : json::parse(stored), json::parse(wanted)).dump(1);
+        << json::diff(stored, wanted).dump(1);
   }
 }
 
