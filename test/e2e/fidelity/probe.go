@@ -72,8 +72,8 @@ type Step struct {
 // Answer is what one step got.
 type Answer struct {
 	Step    string            `json:"step"`
-	Status  int               `json:"status"`
-	Type    string            `json:"type"`
+	Status  int               `json:"status,omitempty"` // 200 if 0
+	Type    string            `json:"type,omitempty"`   // JSON if empty
 	Exact   map[string]any    `json:"exact,omitempty"`
 	Shape   map[string]string `json:"shape,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -132,7 +132,7 @@ func askUntil(target Target, state map[string]string, step Step) (Answer, error)
 }
 
 func settled(step Step, answer Answer, document any) bool {
-	if step.UntilStatus != 0 && answer.Status != step.UntilStatus {
+	if step.UntilStatus != 0 && cmp.Or(answer.Status, http.StatusOK) != step.UntilStatus {
 		return false
 	}
 	for pointer, want := range step.Until {
@@ -180,10 +180,16 @@ func ask(target Target, state map[string]string, step Step) (Answer, any, error)
 }
 
 func read(state map[string]string, step Step, response *http.Response, data []byte, took time.Duration) (Answer, any, error) {
-	answer := Answer{Step: step.Name, Status: response.StatusCode}
-	answer.Type, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
-	if answer.Type == "text/plain" { // which Nomad 1.6 does not say
-		answer.Type = ""
+	answer := Answer{Step: step.Name}
+	if response.StatusCode != http.StatusOK {
+		answer.Status = response.StatusCode
+	}
+	switch kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";"); kind {
+	case "application/json":
+	case "", "text/plain": // which Nomad 1.6 does not say
+		answer.Type = "text"
+	default:
+		answer.Type = kind
 	}
 	if step.Timed {
 		answer.Waited = "less than three seconds"
@@ -212,15 +218,20 @@ func read(state map[string]string, step Step, response *http.Response, data []by
 		answer.Text = plain(strings.TrimSpace(string(data)), state)
 		return answer, nil, nil
 	}
-	exact := step.Exact
+	exact, usual := step.Exact, map[string]any{}
 	if response.StatusCode >= 400 && step.API == Kube {
 		exact = append([]string{"/kind", "/status", "/reason", "/message", "/code", "/details"}, exact...)
+		// What a metav1.Status has unless the answer tells otherwise.
+		usual = map[string]any{"/kind": "Status", "/status": "Failure", "/code": float64(response.StatusCode), "/details": absent}
 	}
 	for _, pointer := range exact {
 		if answer.Exact == nil {
 			answer.Exact = map[string]any{}
 		}
-		answer.Exact[pointer] = plainValue(lookUp(document, expand(pointer, state)), state)
+		value := plainValue(lookUp(document, expand(pointer, state)), state)
+		if want, found := usual[pointer]; !found || value != want {
+			answer.Exact[pointer] = value
+		}
 	}
 	for _, pointer := range step.Shape {
 		if answer.Shape == nil {
@@ -385,7 +396,7 @@ func Differences(want, got []Answer, wording bool) []string {
 }
 
 func encode(answer Answer, wording, byWebhook bool) string {
-	if !wording && answer.Exact["/kind"] == "Status" {
+	if !wording && answer.Status >= 400 {
 		answer.Exact = maps.Clone(answer.Exact)
 		delete(answer.Exact, "/message")
 		if byWebhook {
