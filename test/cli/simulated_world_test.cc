@@ -75,17 +75,6 @@ TEST_F(SimulatedWorldTest, the_configuration_leads_to_both_systems) {
   EXPECT_NE(world_.harvester_url(), world_.nomad_address());
 }
 
-TEST_F(SimulatedWorldTest, both_systems_answer) {
-  const kube::KubeClient kube(Transport(world_.harvester_url()));
-  const auto vms = kube::ListNames(kube, context_, kube::kVirtualMachines, "");
-  ASSERT_THAT(vms, IsOk());
-  EXPECT_THAT(vms->value, IsEmpty());
-  const nomad::NomadClient nomad(Transport(world_.nomad_address()), {});
-  const auto nodes = nomad.ListNodes(context_);
-  ASSERT_THAT(nodes, IsOk());
-  EXPECT_THAT(nodes->value, IsEmpty());
-}
-
 TEST_F(SimulatedWorldTest, both_systems_refuse_a_token_that_the_configuration_does_not_have) {
   const auto ask = [&](const std::string& url, const std::string& path, const std::string& header,
                        const std::string& token) {

@@ -27,20 +27,7 @@ class EventsTest : public SimulatorTest {
   absl::Status Create(const json& event) {
     return base::GetStatus(kube().Create(context_, kube::kEvents, "nomad", event));
   }
-  absl::Status Patch(const json& patch) {
-    return base::GetStatus(kube().MergePatch(context_, kube::kEvents, "nomad", "vm-1.1", patch));
-  }
 };
-
-TEST_F(EventsTest, An_event_is_stored_and_its_series_counts) {
-  ASSERT_THAT(Create(EventFor("vm-1")), IsOk());
-  EXPECT_THAT(
-      Patch({{"series", {{"count", 2}, {"lastObservedTime", "2026-01-01T00:01:00.000000Z"}}}}),
-      IsOk());
-  ASSERT_THAT(cluster().Events(), SizeIs(1));
-  EXPECT_EQ(cluster().Events()[0]["series"]["count"], 2);
-  EXPECT_EQ(cluster().Events()[0]["regarding"]["name"], "vm-1");
-}
 
 // A member, the value that it gets, null for none, and what the server says.
 struct Wrong {
@@ -73,14 +60,6 @@ TEST_F(EventsTest, An_event_that_is_not_complete_is_refused) {
     EXPECT_THAT(Create(event), StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.problem)));
   }
   EXPECT_THAT(cluster().Events(), IsEmpty());
-}
-
-TEST_F(EventsTest, Only_the_series_of_an_event_can_change) {
-  ASSERT_THAT(Create(EventFor("vm-1")), IsOk());
-  EXPECT_THAT(Patch({{"note", "other"}}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("message: Invalid value")));
-  EXPECT_THAT(Patch({{"series", {{"count", 1}}}}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("should be at least 2")));
 }
 
 TEST_F(EventsTest, The_right_to_create_events_can_be_missing) {

@@ -18,12 +18,6 @@ json Lease(const std::string& renew_time) {
           {"spec", {{"holderIdentity", "me"}, {"renewTime", renew_time}}}};
 }
 
-json AnnotationPatch(const std::string& key, const json& value, const std::string& version = "") {
-  json patch = {{"metadata", {{"annotations", {{key, value}}}}}};
-  if (!version.empty()) patch["metadata"]["resourceVersion"] = version;
-  return patch;
-}
-
 class KubeApiTest : public SimulatorTest {
  protected:
   http::HttpResponse Send(http::Method method, const std::string& target, const std::string& body,
@@ -71,29 +65,6 @@ TEST_F(KubeApiTest, Every_reply_has_the_servers_time) {
   EXPECT_EQ(list->server_time, clock_.WallNow());
 }
 
-TEST_F(KubeApiTest, A_name_is_taken_even_while_its_object_is_deleted) {
-  const json vm = MakeVm("vm-1");
-  const auto again = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
-  EXPECT_TRUE(kube::IsAlreadyExists(again.status())) << again.status();
-  Wait(seconds(1));
-  ASSERT_THAT(DeleteVm(vm), IsOk());
-  const auto while_it_goes =
-      kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
-  EXPECT_TRUE(kube::IsAlreadyExists(while_it_goes.status()));
-  EXPECT_THAT(while_it_goes, StatusIs(StatusCode::kAlreadyExists, HasSubstr("being deleted")));
-}
-
-TEST_F(KubeApiTest, A_trial_stores_nothing_and_has_no_version) {
-  const auto trial = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"),
-                                   /*dry_run=*/true);
-  ASSERT_THAT(trial, IsOk());
-  EXPECT_EQ(kube::ResourceVersionOf(trial->object), "");
-  EXPECT_EQ(UidOf(trial->object).size(), 36U);
-  EXPECT_THAT(cluster().Vms(), IsEmpty());
-  EXPECT_EQ(cluster().EffectCount(), 0);
-  EXPECT_EQ(cluster().RequestCount(System::kHarvester, "try", "virtualmachines"), 1);
-}
-
 TEST_F(KubeApiTest, Unknown_fields_are_refused_strictly_and_pruned_otherwise) {
   json vm = VmNamed("vm-1");
   vm["spec"]["template"]["spec"]["hostName"] = "x";
@@ -137,31 +108,6 @@ TEST_F(KubeApiTest, An_unknown_network_fails_the_creation) {
       vm, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("network-attachment-definitions")));
 }
 
-TEST_F(KubeApiTest, A_patch_with_an_old_version_is_a_conflict) {
-  const json vm = MakeVm("vm-1");
-  const std::string old = kube::ResourceVersionOf(vm);
-  const auto first = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1",
-                                       AnnotationPatch("a", "1", old));
-  ASSERT_THAT(first, IsOk());
-  EXPECT_NE(kube::ResourceVersionOf(first->object), old);
-  EXPECT_EQ(first->object["metadata"]["generation"], 1);
-  const auto second = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1",
-                                        AnnotationPatch("a", "2", old));
-  EXPECT_TRUE(kube::IsConflict(second.status())) << second.status();
-  EXPECT_EQ(cluster().Vm("vm-1")["metadata"]["annotations"]["a"], "1");
-}
-
-TEST_F(KubeApiTest, A_patch_that_changes_nothing_leaves_the_version) {
-  MakeVm("vm-1");
-  const auto patch = AnnotationPatch("a", "1");
-  const auto once = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", patch);
-  const auto twice = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", patch);
-  EXPECT_EQ(kube::ResourceVersionOf(once->object), kube::ResourceVersionOf(twice->object));
-  const auto removed = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1",
-                                         AnnotationPatch("a", nullptr));
-  EXPECT_FALSE(removed->object["metadata"]["annotations"].contains("a"));
-}
-
 TEST_F(KubeApiTest, A_patch_cannot_touch_uid_status_or_generation) {
   MakeVm("vm-1");
   Wait(seconds(1));
@@ -175,43 +121,6 @@ TEST_F(KubeApiTest, A_patch_cannot_touch_uid_status_or_generation) {
   patch = {{"spec", {{"template", {{"spec", {{"hostname", "h"}}}}}}}};
   ASSERT_THAT(kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", patch), IsOk());
   EXPECT_EQ(cluster().Vm("vm-1")["metadata"]["generation"], 2);
-}
-
-TEST_F(KubeApiTest, Only_merge_patches_are_taken) {
-  MakeVm("vm-1");
-  const std::string target = "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines/vm-1";
-  EXPECT_EQ(
-      Send(http::Method::kPatch, target, "{}", "application/strategic-merge-patch+json").status,
-      415);
-  EXPECT_EQ(Send(http::Method::kPatch, target, "{", "application/merge-patch+json").status, 400);
-}
-
-TEST_F(KubeApiTest, A_delete_checks_its_preconditions) {
-  const json vm = MakeVm("vm-1");
-  kube::DeleteOptions options;
-  options.uid = "00000000-0000-0000-0000-000000000000";
-  const auto wrong_uid = kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options);
-  EXPECT_TRUE(kube::IsConflict(wrong_uid)) << wrong_uid;
-  Wait(seconds(1));  // the controllers change it
-  options.uid = UidOf(vm);
-  options.resource_version = kube::ResourceVersionOf(vm);
-  const auto old = kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options);
-  EXPECT_TRUE(kube::IsConflict(old)) << old;
-  options.resource_version = kube::ResourceVersionOf(cluster().Vm("vm-1"));
-  EXPECT_THAT(kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options), IsOk());
-}
-
-TEST_F(KubeApiTest, A_precondition_names_the_kind_and_everything_else_the_plural) {
-  MakeVm("vm-1");
-  const std::string target = "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines/";
-  const auto conflict =
-      Send(http::Method::kDelete, target + "vm-1", R"({"preconditions":{"uid":"00000000"}})");
-  EXPECT_EQ(conflict.status, 409);
-  EXPECT_EQ(json::parse(conflict.body)["details"]["kind"], "VirtualMachine");
-  const auto missing = Send(http::Method::kDelete, target + "vm-0", "");
-  EXPECT_EQ(missing.status, 404);
-  EXPECT_EQ(json::parse(missing.body)["details"]["kind"], "virtualmachines");
-  EXPECT_EQ(json::parse(missing.body)["kind"], "Status");
 }
 
 TEST_F(KubeApiTest, A_claim_of_an_existing_vm_is_not_deleted) {
@@ -323,16 +232,6 @@ TEST_F(KubeApiTest, Pages_expire_and_their_tokens_are_checked) {
   EXPECT_EQ(rest.status, 200);
   EXPECT_EQ(json::parse(rest.body)["items"][0]["metadata"]["name"], "vm-1-cloudinit");
   EXPECT_EQ(Send(http::Method::kGet, target + "&continue=nonsense", "").status, 400);
-}
-
-TEST_F(KubeApiTest, Lists_of_custom_resources_have_kinds_and_an_empty_continue) {
-  const std::string target = "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines";
-  json list = json::parse(Send(http::Method::kGet, target, "").body);
-  EXPECT_EQ(list["metadata"]["continue"], "");
-  EXPECT_EQ(list["kind"], "VirtualMachineList");
-  MakeVm("vm-1");
-  list = json::parse(Send(http::Method::kGet, target, "").body);
-  EXPECT_EQ(list["items"][0]["kind"], "VirtualMachine");
 }
 
 TEST_F(KubeApiTest, A_leases_times_have_six_fractional_digits) {

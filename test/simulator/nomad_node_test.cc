@@ -44,19 +44,6 @@ TEST_F(NomadNodeTest, There_are_no_scaling_policies_and_none_come) {
   EXPECT_GE(clock_.Now() - asked, seconds(20));
 }
 
-TEST_F(NomadNodeTest, An_idle_nodes_drain_is_complete_in_a_moment) {
-  const std::string id = AddNode("n");
-  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
-  EXPECT_TRUE(Read(id).draining);
-  Wait(milliseconds(200));
-  const nomad::Node node = Read(id);
-  EXPECT_FALSE(node.draining);
-  EXPECT_FALSE(node.eligible);
-  EXPECT_EQ(node.last_drain->status, DrainStatus::kComplete);
-  EXPECT_EQ(node.last_drain->meta.at("action"), "a1");
-  EXPECT_EQ(node.last_drain->started_at, "2026-01-01T00:00:00Z");
-}
-
 TEST_F(NomadNodeTest, An_update_keeps_the_start_and_counts_the_deadline_from_now) {
   const std::string id = AddNode("n");
   cluster().HangDrain("n");
@@ -108,16 +95,6 @@ TEST_F(NomadNodeTest, A_cancelled_drain_keeps_its_meta_and_has_status_canceled) 
   EXPECT_EQ(Read(id).last_drain->status, DrainStatus::kCanceled);
 }
 
-TEST_F(NomadNodeTest, A_null_spec_enables_an_idle_node_and_leaves_its_last_drain) {
-  const std::string id = AddNode("n");
-  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
-  Wait(seconds(1));
-  ASSERT_THAT(nomad().CancelDrain(context_, id, true), IsOk());
-  const auto node = Read(id);
-  EXPECT_TRUE(node.eligible);
-  EXPECT_EQ(node.last_drain->status, DrainStatus::kComplete);
-}
-
 TEST_F(NomadNodeTest, A_new_drain_begins_a_new_record) {
   const std::string id = AddNode("n");
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
@@ -142,17 +119,6 @@ TEST_F(NomadNodeTest, An_eligibility_that_is_already_so_changes_no_index) {
   EXPECT_EQ(nomad().GetNode(context_, id)->index, before);
   ASSERT_THAT(nomad().SetEligible(context_, id, false), IsOk());
   EXPECT_GT(nomad().GetNode(context_, id)->index, before);
-}
-
-TEST_F(NomadNodeTest, Reads_and_writes_of_unknown_nodes_and_allocations_are_not_found) {
-  const std::string id = "00000000-0000-0000-0000-000000000000";
-  EXPECT_THAT(nomad().GetNode(context_, id), StatusIs(StatusCode::kNotFound, HasSubstr("404")));
-  EXPECT_THAT(nomad().NodeAllocations(context_, id)->value, IsEmpty());
-  EXPECT_THAT(Drain(id, minutes(1)), StatusIs(StatusCode::kNotFound, HasSubstr("500")));
-  EXPECT_THAT(nomad().CancelDrain(context_, id, true), StatusIs(StatusCode::kNotFound));
-  EXPECT_THAT(nomad().SetEligible(context_, id, true), StatusIs(StatusCode::kNotFound));
-  EXPECT_THAT(nomad().Purge(context_, id), StatusIs(StatusCode::kNotFound, HasSubstr("500")));
-  EXPECT_THAT(nomad().NodeOfAllocation(context_, id), StatusIs(StatusCode::kNotFound));
 }
 
 TEST_F(NomadNodeTest, A_killed_node_is_down_after_its_heartbeats_are_missed) {
@@ -285,12 +251,6 @@ TEST_F(NomadNodeTest, Lists_come_in_pages_that_lose_nothing) {
   } while (!token.empty());
   EXPECT_EQ(seen, 5U);
   EXPECT_EQ(pages, 3);
-}
-
-TEST_F(NomadNodeTest, Another_region_cannot_be_reached) {
-  const nomad::NomadClient client(cluster().NomadTransport(), {"mars", ""});
-  EXPECT_THAT(client.ListNodes(context_),
-              StatusIs(StatusCode::kUnavailable, HasSubstr("No path to region")));
 }
 
 TEST_F(NomadNodeTest, The_acl_endpoints_show_whether_the_token_has_read_job) {

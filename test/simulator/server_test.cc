@@ -106,12 +106,6 @@ TEST_F(ServerTest, A_lost_reply_is_a_broken_connection) {
   EXPECT_THAT(cluster_.Secrets(), SizeIs(1));
 }
 
-TEST_F(ServerTest, Its_addresses_are_on_loopback) {
-  EXPECT_THAT(started_, IsOk());
-  EXPECT_THAT(server_.harvester_url(), testing::StartsWith("http://127.0.0.1:"));
-  EXPECT_THAT(server_.nomad_url(), testing::StartsWith("http://127.0.0.1:"));
-}
-
 TEST_F(ServerTest, A_port_that_is_taken_is_refused) {
   const int taken = std::stoi(server_.nomad_url().substr(server_.nomad_url().rfind(':') + 1));
   SimulatorServer second(cluster_, *clock_, taken);
