@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/nomad-autoscaler/plugins/shared"
@@ -14,33 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
-
-func TestPluginInfoIsTheDriverAndATarget(t *testing.T) {
-	forBoth(t, func(t *testing.T, binary string) {
-		info := must1(launch(t, binary).target.PluginInfo())(t)
-		if info.Name != "harvester" || info.PluginType != sdk.PluginTypeTarget {
-			t.Errorf("%+v", info)
-		}
-	})
-}
-
-func TestHealthOfThePluginIsServing(t *testing.T) {
-	forBoth(t, func(t *testing.T, binary string) {
-		if err := launch(t, binary).rpc.Ping(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestConfigReachesTheService(t *testing.T) {
-	h := launch(t, fakePlugin)
-	for _, value := range []string{"first", "second, with ünïcode and a newline\n"} {
-		must(t, h.target.SetConfig(map[string]string{"echo": value}))
-		if got := h.status(nil).Meta["config"]; got != value {
-			t.Errorf("config %q, want %q", got, value)
-		}
-	}
-}
 
 func TestPolicyAndStatusTravelUnchanged(t *testing.T) {
 	policy := map[string]string{"do": "echo", "empty": "", "ünï": "cøde", "long": strings.Repeat("x", 100_000)}
@@ -95,23 +67,6 @@ func TestBusyIsANoOpToTheAgent(t *testing.T) {
 	}
 }
 
-func TestEveryCodeArrives(t *testing.T) {
-	h := launch(t, fakePlugin)
-	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
-		want := code
-		switch code {
-		case codes.Aborted:
-			continue // tested separately
-		case codes.Unknown, codes.Unimplemented:
-			want = codes.Internal
-		}
-		err := h.scale(map[string]string{"do": "fail", "code": strconv.Itoa(int(code)), "message": "why"})
-		if status.Code(err) != want || status.Convert(err).Message() != "why" {
-			t.Errorf("%v: got %v", code, err)
-		}
-	}
-}
-
 func TestP4NoErrorTextRestartsThePolicies(t *testing.T) {
 	h := launch(t, fakePlugin)
 	for _, text := range []string{
@@ -159,30 +114,6 @@ func TestLongAndOddErrorTextsArrive(t *testing.T) {
 	}
 }
 
-func TestP2ExceptionsAreErrorsOfTheirCall(t *testing.T) {
-	h := launch(t, fakePlugin)
-	for _, what := range []string{"throw", "throw-other"} {
-		if err := h.scale(map[string]string{"do": what}); status.Code(err) != codes.Internal {
-			t.Errorf("%s: %v", what, err)
-		}
-		if err := h.target.SetConfig(map[string]string{"do": what}); status.Code(err) != codes.Internal {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	h.status(nil)
-}
-
-func TestStatusKnowsItsDeadline(t *testing.T) {
-	h := launch(t, fakePlugin)
-	if meta := h.status(nil).Meta; meta["remaining_ms"] != "" {
-		t.Errorf("without a deadline: %v", meta)
-	}
-	meta := h.status(map[string]string{shared.PluginConfigKeyGRPCTimeout: "100s"}).Meta
-	if left, err := strconv.Atoi(meta["remaining_ms"]); err != nil || left <= 0 || left >= 100_000 {
-		t.Errorf("remaining %q", meta["remaining_ms"])
-	}
-}
-
 // A Status that times out replies before the host's own timeout.
 func TestStatusThatHangsEndsByItsOwnStatus(t *testing.T) {
 	_, err := launch(t, fakePlugin).target.Status(
@@ -192,32 +123,6 @@ func TestStatusThatHangsEndsByItsOwnStatus(t *testing.T) {
 	}
 	if strings.Contains(status.Convert(err).Message(), "context deadline exceeded") {
 		t.Errorf("the host gave up before the plugin answered: %v", err)
-	}
-}
-
-func TestS3StatusAnswersWhileScalesRun(t *testing.T) {
-	h := launch(t, fakePlugin)
-	var scales []<-chan error
-	for range 20 {
-		scales = append(scales, h.scaleInBackground(map[string]string{"do": "block"}))
-	}
-	var all sync.WaitGroup
-	for range 50 {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			if _, err := h.target.Status(map[string]string{shared.PluginConfigKeyGRPCTimeout: "30s"}); err != nil {
-				t.Error(err)
-			}
-		}()
-	}
-	all.Wait()
-	for _, scale := range scales {
-		select {
-		case err := <-scale:
-			t.Errorf("a Scale ended: %v", err)
-		default:
-		}
 	}
 }
 

@@ -102,14 +102,6 @@ func checkMode(t *testing.T, path string, want os.FileMode) {
 	}
 }
 
-func TestSeventhFieldOnlyForHostsThatAskForMultiplexing(t *testing.T) {
-	p := start(t, fakePlugin, "TMPDIR="+t.TempDir(), "PLUGIN_MULTIPLEX_GRPC=true")
-	if len(p.fields) != 7 || p.fields[6] != "false" {
-		t.Errorf("fields %q", p.fields)
-	}
-	p.stop()
-}
-
 func TestHostThatInsistsOnMultiplexingSaysSo(t *testing.T) {
 	config := clientConfig(fakePlugin)
 	config.GRPCBrokerMultiplex = true
@@ -120,59 +112,6 @@ func TestHostThatInsistsOnMultiplexingSaysSo(t *testing.T) {
 	if _, err := client.Client(); err == nil || !strings.Contains(err.Error(), goplugin.ErrGRPCBrokerMuxNotSupported.Error()) {
 		t.Errorf("error %v", err)
 	}
-}
-
-func TestWithoutTheHostsCookieTheHelpIsPrinted(t *testing.T) {
-	code, stdout, stderr := run(t, realPlugin)
-	if code != 0 || stderr != "" {
-		t.Errorf("exit code %d, stderr %q", code, stderr)
-	}
-	if !strings.Contains(stdout, "The agent starts it") || !strings.Contains(stdout, "\nUsage: ") {
-		t.Errorf("stdout %q", stdout)
-	}
-}
-
-// As a plugin in Go: one sentence, and it ends with 1.
-func TestP1AWrongCookieIsAnError(t *testing.T) {
-	for _, value := range []string{"wrong", ""} {
-		code, stdout, stderr := run(t, realPlugin, plugins.Handshake.MagicCookieKey+"="+value)
-		if code != 1 || stdout != "" || !strings.Contains(stderr, plugins.Handshake.MagicCookieKey) {
-			t.Errorf("%q: exit code %d, stdout %q, stderr %q", value, code, stdout, stderr)
-		}
-	}
-}
-
-func TestSocketDirectoryOfTheHostComesFirst(t *testing.T) {
-	sockets, tmp := t.TempDir(), t.TempDir()
-	p := start(t, fakePlugin, "PLUGIN_UNIX_SOCKET_DIR="+sockets, "TMPDIR="+tmp)
-	if !strings.HasPrefix(p.fields[3], sockets+"/") {
-		t.Errorf("socket %s", p.fields[3])
-	}
-	p.stop()
-	checkEmpty(t, sockets)
-}
-
-func TestP1TooLongTmpdirGivesADirectoryUnderTmp(t *testing.T) {
-	forBoth(t, func(t *testing.T, binary string) {
-		for name, directory := range map[string]string{
-			"too long":     strings.Repeat("d", 108),
-			"with a bar":   "a|b",
-			"with newline": "a\nb",
-		} {
-			tmp := filepath.Join(t.TempDir(), directory)
-			must(t, os.Mkdir(tmp, 0o755))
-			p := start(t, binary, "TMPDIR="+tmp)
-			if !strings.HasPrefix(p.fields[3], "/tmp/") || len(p.fields[3]) > 107 {
-				t.Errorf("%s: socket %s", name, p.fields[3])
-			}
-			checkMode(t, filepath.Dir(p.fields[3]), os.ModeDir|0o700)
-			p.stop()
-			if _, err := os.Stat(filepath.Dir(p.fields[3])); !os.IsNotExist(err) {
-				t.Errorf("%s: left over: %v", name, err)
-			}
-			checkEmpty(t, tmp)
-		}
-	})
 }
 
 func TestTmpdirWithCharactersOfAnUriServes(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/nomad-autoscaler/plugins/shared"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // Tests that need the executable itself, with its own target service.
@@ -49,37 +47,6 @@ func configFor(url string) map[string]string {
 	return map[string]string{
 		"harvester_url": url, "auth_token": "secret-token-of-the-test", "nomad_address": url,
 		"nomad_token": "secret-token-of-the-test",
-	}
-}
-
-func TestCallsBeforeTheFirstConfigAreRefused(t *testing.T) {
-	h := launch(t, realPlugin)
-	if err := h.scale(completePolicy()); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("Scale: %v", err)
-	}
-}
-
-func TestWrongConfigIsAnErrorOfThatCall(t *testing.T) {
-	h := launch(t, realPlugin)
-	err := h.target.SetConfig(map[string]string{"no_such_key": "x"})
-	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "no_such_key") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := h.target.PluginInfo(); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-}
-
-func TestWrongPolicyIsAnErrorOfStatusAndScale(t *testing.T) {
-	h := launch(t, realPlugin)
-	url, _ := silentServer(t)
-	must(t, h.target.SetConfig(configFor(url)))
-	policy := completePolicy("no_such_key", "x")
-	if err := h.scale(policy); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("Scale: %v", err)
-	}
-	if _, err := h.target.Status(policy); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("Status: %v", err)
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 
 	goplugin "github.com/hashicorp/go-plugin"
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // The host sends SIGKILL to a plugin that still runs two seconds after Shutdown: exit code 0 proves
@@ -37,26 +35,6 @@ func TestP1KillEndsThePluginInTimeWhateverAScaleDoes(t *testing.T) {
 			if err := wait(t, "the Scale has ended", scale); err == nil {
 				t.Error("the Scale succeeded")
 			}
-		})
-	}
-}
-
-func TestP1CallsInFlightGetTheirStatusBeforeTheSocketCloses(t *testing.T) {
-	for _, script := range []string{"block", "stubborn"} {
-		t.Run(script, func(t *testing.T) {
-			h := launch(t, fakePlugin)
-			var scales []<-chan error
-			for range 3 {
-				scales = append(scales, h.scaleInBackground(map[string]string{"do": script}))
-			}
-			must(t, h.cmd.Process.Signal(syscall.SIGTERM))
-			for _, scale := range scales {
-				err := wait(t, "the Scale has ended", scale)
-				if status.Code(err) != codes.Canceled || !strings.Contains(err.Error(), "the process is ending") {
-					t.Errorf("error %v", err)
-				}
-			}
-			h.checkEndedInOrder()
 		})
 	}
 }

@@ -42,15 +42,3 @@ func TestP3LinesOfGrpcItselfAreLogLines(t *testing.T) {
 		return false
 	})
 }
-
-func TestLongErrorIsLoggedWhole(t *testing.T) {
-	h := launch(t, fakePlugin)
-	if err := h.scale(map[string]string{"do": "fail", "message": "0123456789", "repeat": "2000"}); err == nil {
-		t.Fatal("no error")
-	}
-	const message = "The reply carries only a part of this error"
-	waitUntil(t, "the warning has arrived", func() bool { return len(h.logs.find(message)) == 1 })
-	if text, _ := h.logs.find(message)[0].fields["error"].(string); len(text) < 20_000 {
-		t.Errorf("%d characters", len(text))
-	}
-}

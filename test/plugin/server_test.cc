@@ -159,6 +159,7 @@ TEST_F(ServerTest, AnErrorThatDoesNotFitIsLoggedWhole) {
   EXPECT_EQ(Scale({{"do", "fail"}, {"message", "0123456789"}, {"repeat", "2000"}}).error_code(),
             grpc::StatusCode::INTERNAL);
   EXPECT_THAT(sink_->Text(), HasSubstr("only a part of this error"));
+  EXPECT_GE(sink_->Text().size(), 20'000U);
 }
 
 TEST_F(ServerTest, AnAddressInUseIsAnError) {
