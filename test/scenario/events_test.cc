@@ -112,17 +112,6 @@ TEST(Events, T1_a_removal_that_growth_takes_back_is_told) {
   h.HangDrains(false);
 }
 
-TEST(Events, T1_a_vm_that_never_joins_has_missed_its_deadline) {
-  Harness h;
-  WriteEvents(h);
-  Story story(h);
-  h.cluster.NeverJoin(1);
-  EXPECT_FALSE(h.Scale(1).ok());
-  h.WaitUntilReady();
-  ASSERT_THAT(story.all(), SizeIs(1));
-  EXPECT_THAT(story.all().begin()->second, ElementsAre("ScaleOut", "JoinTimeout", "Deleted"));
-}
-
 TEST(Events, T1_a_broken_vm_that_is_kept_is_told_once_however_often_it_is_seen) {
   Harness h;
   WriteEvents(h);
@@ -152,18 +141,6 @@ TEST(Events, T1_a_refused_removal_is_told_once_and_rolled_back) {
   EXPECT_THAT(story.Of(vm), ElementsAre("ScaleIn", "DrainStarted", "RemovalRefused", "RolledBack",
                                         "NodeEnabled"));
   h.WaitUntilReady();
-}
-
-TEST(Events, a_token_without_the_right_scales_all_the_same_and_asks_once) {
-  Harness h;
-  WriteEvents(h);
-  h.cluster.Forbid("create", "events");
-  Story story(h);
-  h.Reach(3);
-  h.Reach(1);
-  EXPECT_EQ(story.requests(), 1);
-  EXPECT_THAT(h.log->Text(), HasSubstr("create and patch of events.events.k8s.io"));
-  h.CheckAtRest(1);
 }
 
 TEST(Events, a_server_that_fails_them_delays_and_fails_nothing) {

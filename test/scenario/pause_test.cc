@@ -77,21 +77,6 @@ TEST(Pause, L10_ends_by_itself_at_its_time) {
   h.CheckAtRest(1);
 }
 
-TEST(Pause, L10_the_background_removes_nothing_and_rolls_back) {
-  Harness h;
-  ASSERT_TRUE(h.Scale(2).ok());
-  h.HangDrains();
-  ASSERT_TRUE(h.Accept(1).ok());
-  Operator person(h);
-  ASSERT_TRUE(person.Pause(kAlways).ok());
-  h.HangDrains(false);
-  h.Tick(minutes(2));
-  EXPECT_EQ(h.Vms().size(), 2U) << "the removal waits\n" << h.Transcript();
-  ASSERT_TRUE(person.Pause(std::nullopt).ok());
-  h.Tick(minutes(12));
-  h.CheckAtRest(1);
-}
-
 TEST(Policies, L11_two_policies_that_take_turns_within_ten_minutes_are_reported_with_both_ids) {
   Harness h;
   ASSERT_TRUE(h.Scale(1, R"({"nomad_policy_id":"one"})").ok());

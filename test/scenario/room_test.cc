@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/harvester/metadata.h"
 
 #include "harness.h"
@@ -27,9 +25,7 @@ namespace {
 using support::HostWith;
 using support::IsOk;
 using support::StatusIs;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Pair;
 
 // Two hosts, each with room for one of the scenarios' VMs, whose pods ask for 3.2 GiB.
 simulator::Options RoomForTwo() {
@@ -117,54 +113,6 @@ TEST_F(Room, T1_a_lack_of_room_is_told_while_growth_is_wanted_and_ten_minutes_lo
   EXPECT_EQ(h_.cluster.RequestCount(System::kHarvester, "patch", "leases"), 0) << "at rest";
 }
 
-TEST_F(Room, C2_what_fits_no_host_is_refused_and_leaves_no_trace) {
-  h_.policy["memory_request"] = "8Gi";
-  EXPECT_THAT(h_.Accept(1),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("no host could hold a VM, even if it were empty: hosts h1 and h2 "
-                                 "have 4 GiB of memory each, a VM needs 5.4 GiB")));
-  h_.cluster.ResetCounters();
-  EXPECT_FALSE(Want(1, minutes(20)).ok());
-  EXPECT_LE(h_.cluster.RequestCount(System::kHarvester, "list", "pods"), 20) << "it backs off";
-  EXPECT_TRUE(h_.VmNames().empty());
-  EXPECT_TRUE(h_.Secrets().empty());
-}
-
-TEST_F(Room, C2_without_the_right_a_growth_sends_no_further_requests_and_makes_all) {
-  h_.cluster.Forbid("list", "nodes");
-  const auto counts = [&] {
-    h_.cluster.ResetCounters();
-    EXPECT_THAT(h_.Accept(static_cast<std::int64_t>(h_.VmNames().size()) + 1), IsOk());
-    return h_.cluster.RequestCounts();
-  };
-  std::map<std::string, int> first = counts();
-  EXPECT_EQ(first.at("harvester list nodes"), 1) << "the right might be there";
-  EXPECT_FALSE(first.contains("harvester list pods"));
-  EXPECT_FALSE(counts().contains("harvester list nodes"));
-  EXPECT_THAT(h_.Accept(3), IsOk());
-  EXPECT_EQ(h_.VmNames().size(), 3U);
-}
-
-TEST_F(Room, C2_a_wrong_forecast_costs_ten_minutes) {
-  // The hosts report less than they have.
-  json list = {
-      {"kind", "NodeList"}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", "1"}}}};
-  for (const char* const host : {"h1", "h2"}) list["items"].push_back(HostWith(host, "3Gi"));
-  h_.Inject(Fault::Answer(200, list.dump()), [&](const RequestInfo& request) {
-    return request.system == System::kHarvester && request.verb == "list" &&
-           request.resource == "nodes";
-  });
-  EXPECT_THAT(Want(2, minutes(9)), StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_TRUE(h_.VmNames().empty()) << h_.Transcript();
-  Want(2, minutes(3), [&] { return !h_.VmNames().empty(); }).IgnoreError();
-  EXPECT_EQ(h_.VmNames().size(), 1U) << h_.Transcript();
-  EXPECT_EQ(h_.log->Count("Nothing but the forecast has refused new VMs", log::Level::kWarn), 1U);
-  Want(2, minutes(13), [&] { return h_.VmNames().size() == 2; }).IgnoreError();
-  EXPECT_EQ(h_.VmNames().size(), 2U) << "one more for each ten minutes";
-  h_.Tick(seconds(30));
-  EXPECT_EQ(Placed(), 2U);
-}
-
 TEST_F(Room, C2_vms_of_another_namespace_take_room_and_leave_it) {
   json pod = {
       {"apiVersion", "v1"},
@@ -231,30 +179,6 @@ TEST_F(RoomForThree, C2_a_growth_leaves_the_room_of_a_replacement_that_has_just_
   EXPECT_THAT(h_.Accept(4), StatusIs(absl::StatusCode::kResourceExhausted,
                                      HasSubstr("kept for 1 VM that waits for a host")));
   EXPECT_EQ(h_.VmNames().size(), 3U);
-}
-
-class RoomInZones : public Room {
- protected:
-  RoomInZones() : Room(Zones()) { h_.policy["availability_zones"] = "a,b"; }
-
-  static simulator::Options Zones() {
-    simulator::Options options;
-    options.hosts = {{.name = "h1", .zone = "a", .memory = "4Gi"},
-                     {.name = "h2", .zone = "b", .memory = "12Gi"}};
-    return options;
-  }
-  std::map<std::string, int> VmsByZone() const {
-    std::map<std::string, int> zones;
-    for (const json& vm : h_.Vms()) ++zones[AnnotationOf(vm, Key("zone"))];
-    return zones;
-  }
-};
-
-TEST_F(RoomInZones, C2_vms_go_to_the_zones_that_have_room) {
-  ASSERT_THAT(h_.Scale(4), IsOk()) << h_.Transcript();
-  EXPECT_THAT(VmsByZone(), ElementsAre(Pair("a", 1), Pair("b", 3)));
-  h_.WaitUntilReady();
-  h_.CheckAtRest(4);
 }
 
 }  // namespace

@@ -431,21 +431,6 @@ TEST(Scale, T1_a_success_ends_the_refusals_of_a_policy_that_could_not_be_read) {
   EXPECT_THAT(log::FormatPlain(Refusals(h)[0]), HasSubstr("pool=default/"));
 }
 
-TEST(Scale, T1_a_refusal_is_a_warning_again_only_when_it_changes_or_after_a_success) {
-  Harness h;
-  ASSERT_TRUE(h.Scale(1).ok());
-  h.cluster.Forbid("create", "virtualmachines");
-  EXPECT_FALSE(h.Scale(2).ok());
-  EXPECT_FALSE(h.Scale(2).ok());
-  EXPECT_THAT(LevelsOfRefusals(h), ElementsAre(Pair(log::Level::kWarn, 1)));
-  h.cluster.Forbid("create", "secrets");
-  EXPECT_FALSE(h.Scale(2).ok());
-  EXPECT_EQ(LevelsOfRefusals(h)[log::Level::kWarn], 2) << "another reason";
-  EXPECT_TRUE(h.Scale(1).ok());
-  EXPECT_FALSE(h.Scale(2).ok());
-  EXPECT_EQ(LevelsOfRefusals(h)[log::Level::kWarn], 3) << "after a success";
-}
-
 TEST(Scale, T1_a_back_off_is_one_warning_however_often_it_refuses) {
   Harness h;
   h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
