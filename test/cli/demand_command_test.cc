@@ -83,6 +83,10 @@ class DemandCommands : public OperatorTest {
          .check = {.name = "need", .where = "web.hcl:9:5", .source = "demand", .query = query_},
          .apm = AgentPlugin{.driver = "harvester"},
          .apms_are_known = true});
+    if (!other_query_.empty()) {
+      files.queries.push_back(files.queries.front());
+      files.queries.back().check.query = other_query_;
+    }
     return files;
   }
   std::vector<DemandPool> Pools(const CommandRun* run) const {
@@ -111,6 +115,7 @@ class DemandCommands : public OperatorTest {
   }
 
   std::string query_ = kQuery;
+  std::string other_query_;  // of a second check; empty: there is none
   bool dry_run_ = false;
   config::NomadSettings nomad_ = {.address = "http://nomad.invalid"};
   std::unique_ptr<demand::Reader> reader_;
@@ -257,6 +262,14 @@ TEST_F(DemandCommands, why_says_what_nomad_found_what_the_pool_can_do_and_what_h
   EXPECT_THAT(out_.str(), HasSubstr("the policy's max is 2, and 5 nodes are needed"));
   EXPECT_EQ(Why({.output = "json", .job = "api"}), kExitOk);
   ExpectGolden("why.json", out_.str());
+}
+
+TEST_F(DemandCommands, why_of_a_pool_with_two_queries_goes_by_the_one_that_needs_most_nodes) {
+  AddNode("web-1");
+  RunJob("api", 16, 1024);
+  other_query_ = "nodes-needed node_class=web node_pool=idle";
+  EXPECT_EQ(Why({.job = "api"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("the policy's max is 2, and 5 nodes are needed"));
 }
 
 TEST_F(DemandCommands, why_names_the_cooldown_after_a_scale_if_nothing_else_holds_the_pool) {

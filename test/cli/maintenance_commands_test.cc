@@ -1380,6 +1380,19 @@ TEST_F(WholeCommands, L10_pause_and_resume_need_the_pools_name_alone) {
   EXPECT_THAT(err_, HasSubstr("or the pool with --set node_group_name=NAME\n"));
 }
 
+TEST_F(WholeCommands, R5_resume_says_whether_the_replacement_of_vms_had_stopped) {
+  ASSERT_EQ(Call(ScaleToOne()), 0) << err_;
+  const std::vector<std::string> resume = {"resume", "--replacement", "--set",
+                                           "node_group_name=web"};
+  EXPECT_EQ(Call(resume), 0) << err_;
+  EXPECT_EQ(out_, "pool default/web: the replacement of VMs had not stopped\n");
+  nlohmann::json lease = cluster_.Leases().at(0);
+  lease["metadata"]["annotations"][harvester::kLeaseReplacementAnnotation] = "{}";
+  ASSERT_TRUE(cluster_.PutObject(lease));
+  EXPECT_EQ(Call(resume), 0) << err_;
+  EXPECT_EQ(out_, "pool default/web: the replacement of VMs goes on\n");
+}
+
 TEST_F(WholeCommands, L10_pause_and_resume_do_not_need_the_other_keys_of_the_policy) {
   const support::ScopedTempDir dir;
   const std::string policy = dir.WriteFile("web.hcl", PolicyOfPool("web", "memory = \"1Gi\""));
@@ -1603,6 +1616,19 @@ TEST_F(MaintenanceCommands, R1_replace_finds_vms_by_their_age_and_by_their_drift
   EXPECT_THAT(out_.str(), HasSubstr("nothing to do"));
   EXPECT_EQ(Replace({.yes = true, .age = std::chrono::hours(1)}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("to be replaced"));
+}
+
+TEST_F(MaintenanceCommands, R1_replace_asks_for_no_vm_that_is_being_deleted) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  nlohmann::json object = cluster_.Vm(vm);
+  object["metadata"]["deletionTimestamp"] = base::FormatRfc3339(clock_.WallNow());
+  object["metadata"]["finalizers"] = {"kubevirt.io/virtualMachineControllerFinalize"};
+  ASSERT_TRUE(cluster_.PutObject(object));
+  clock_.Advance(std::chrono::hours(2));
+  EXPECT_EQ(Replace({.yes = true, .age = std::chrono::hours(1)}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("nothing to do"));
+  EXPECT_EQ(Replace({.names = {vm}, .yes = true}), 1) << out_.str();
 }
 
 TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off_a_cordoned_host) {

@@ -100,6 +100,32 @@ TEST_F(RoomQuery, D6_needs_a_vm_that_shows_what_one_asks_also_once_it_is_gone) {
   EXPECT_EQ(Count(kRoom), 3);
 }
 
+TEST_F(RoomQuery, D6_counts_the_hosts_of_each_zone_in_which_the_pool_has_a_vm) {
+  for (const char* const zone : {"a", "b"}) {
+    nlohmann::json host = support::HostIn(zone);
+    host["status"]["allocatable"]["memory"] = "12Gi";
+    ASSERT_TRUE(cluster_.PutObject(host));
+  }
+  for (const char* const zone : {"a", "b"}) {
+    const std::string vm = std::string("web-") + zone;
+    PutVm(vm);
+    ASSERT_TRUE(cluster_.EditAnnotation(vm, harvester::kZoneAnnotation, zone));
+    nlohmann::json object = cluster_.Vm(vm);
+    const nlohmann::json in_zone = {{"key", "topology.kubernetes.io/zone"},
+                                    {"operator", "In"},
+                                    {"values", nlohmann::json::array({zone})}};
+    const nlohmann::json term = {{"matchExpressions", nlohmann::json::array({in_zone})}};
+    object["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+          ["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] =
+              nlohmann::json::array({term});
+    ASSERT_TRUE(cluster_.PutObject(object));
+    Wait(minutes(1));
+  }
+  const std::int64_t of_both = Count(kRoom);
+  ASSERT_TRUE(cluster_.EditAnnotation("web-a", harvester::kZoneAnnotation, "b"));
+  EXPECT_EQ(of_both, 2 * Count(kRoom));
+}
+
 TEST_F(RoomQuery, D6_without_a_connection_or_a_right_it_names_what_to_add) {
   PutVm("web-1");
   cluster_.Forbid("list", "pods");
@@ -170,6 +196,21 @@ TEST_F(Spill, D7_a_vm_that_is_being_removed_takes_no_place_below_max) {
   Wait(minutes(2));
   cluster_.RunJob(Job("burst", 20));
   EXPECT_EQ(Count(Overflow(2)), 3) << "one node is there, and one more comes";
+}
+
+TEST_F(Spill, D7_a_vm_that_replaces_another_one_takes_no_place_below_max) {
+  PutVm("web-1");
+  Wait(minutes(2));
+  cluster_.RunJob(Job("burst", 20));
+  EXPECT_EQ(Count(Overflow(2)), 3) << "one node is there, and one more may come";
+  PutVm("web-2", /*joined=*/false);
+  harvester::Replaces replaces;
+  replaces.vm = "web-1";
+  replaces.uid = "uid-1";
+  replaces.reason = {harvester::ReplaceReason::Kind::kRequested, "why"};
+  ASSERT_TRUE(cluster_.EditAnnotation("web-2", harvester::kReplacesAnnotation,
+                                      harvester::ToAnnotation(replaces)));
+  EXPECT_EQ(Count(Overflow(2)), 3) << "web-1 goes for it";
 }
 
 TEST_F(Spill, D7_an_empty_first_pool_takes_what_its_last_nodes_held) {

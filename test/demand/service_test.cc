@@ -127,6 +127,21 @@ TEST_F(ServiceTest, D3_APoolShrinksWhenItHasNeededLessForItsTime) {
   EXPECT_EQ(Count(), 0);
 }
 
+TEST_F(ServiceTest, D3_APoolShrinksNoEarlierOnAMachineThatRunsForADay) {
+  const std::string query = "nodes-needed node_class=batch idle_for=10m";
+  AddNodes(1);
+  Wait(std::chrono::hours(48));
+  simulator::JobSpec batch = Job("nightly", 8);
+  batch.type = "batch";
+  batch.run_for = minutes(30);
+  cluster_.RunJob(batch);
+  EXPECT_EQ(Count(query), 2);
+  Wait(minutes(29));
+  EXPECT_EQ(Count(query), 2);
+  Wait(minutes(2));
+  EXPECT_EQ(Count(query), 2) << "it has needed them until now";
+}
+
 TEST_F(ServiceTest, D3_ARestartShrinksNothingEarly) {
   const std::string query = "nodes-needed node_class=batch idle_for=1m";
   AddNodes(3);

@@ -94,6 +94,20 @@ TEST(QuotaRoom, C2_data_disks_count_with_the_root_disk_and_by_their_class) {
   EXPECT_EQ(room("requests.storage", "1Ti"), 0) << "no overflow";
 }
 
+TEST(QuotaRoom, C2_a_disk_of_a_template_that_is_no_claim_takes_none) {
+  VmSpec vm_spec = DefaultVmSpec();
+  const auto room = [&] {
+    return FindQuotaRoom({ParseResourceQuota(Quota({{"persistentvolumeclaims", "4"}},
+                                                   {{"persistentvolumeclaims", "0"}}))},
+                         vm_spec, {})
+        ->vms;
+  };
+  vm_spec.base.disks.resize(2);  // the root disk, and an empty CD-ROM drive
+  EXPECT_EQ(room(), 4);
+  vm_spec.base.disks[1].claim = std::make_shared<const json>(json::object());
+  EXPECT_EQ(room(), 2);
+}
+
 TEST(QuotaRoom, the_tightest_line_of_all_quotas_decides) {
   const std::vector<ResourceQuota> quotas = {
       ParseResourceQuota(

@@ -2,6 +2,8 @@
 #include <functional>
 #include <string>
 
+#include "nomad_harvester/base/secret.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
@@ -53,6 +55,16 @@ TEST_F(VmStoreSecrets, C3_a_repetition_after_a_lost_reply_finds_the_same_Secret)
   const auto secret = store_.CreateSecret(context_, wanted_);
   ASSERT_THAT(secret, IsOk());
   EXPECT_EQ(FindSecret()["metadata"]["uid"], secret->uid);
+}
+
+TEST_F(VmStoreSecrets, P3_the_lines_of_one_that_is_read_are_secret_while_it_is_held) {
+  const std::string line = "echo what-nobody-else-may-know";
+  PutSecret(BuildSecret(SampleVmSpec(), SampleIdentity(),
+                        {.user_data = "#cloud-config\nruncmd:\n- " + line + "\n"}));
+  ASSERT_EQ(base::WithoutSecrets(line), line);
+  const auto secret = store_.GetSecret(context_, name_);
+  ASSERT_THAT(secret, IsOk());
+  EXPECT_EQ(base::WithoutSecrets("bad value: - " + line), "bad value: REDACTED");
 }
 
 TEST_F(VmStoreSecrets, C10_a_Secret_that_is_not_this_very_one_stays_a_refusal) {

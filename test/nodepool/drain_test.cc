@@ -152,5 +152,14 @@ TEST(IsIdle, system_jobs_count_unless_they_are_ignored) {
       << "an allocation that does not tell its type may be work";
 }
 
+TEST(WorkOn, C9_names_no_system_job_that_the_drain_leaves_running) {
+  nomad::Allocation service = Alloc(ClientStatus::kRunning);
+  service.work = "job api";
+  nomad::Allocation system = Alloc(ClientStatus::kRunning, "system");
+  system.work = "job logs";
+  EXPECT_EQ(WorkOn({service, system}, true), "job api");
+  EXPECT_EQ(WorkOn({service, system}, false), "job api, job logs");
+}
+
 }  // namespace
 }  // namespace nomad_harvester::nodepool

@@ -125,6 +125,15 @@ TEST_F(NomadReads, a_task_named_like_a_part_we_skip_still_counts) {
   EXPECT_FALSE(allocations->value.at(0).all_tasks_dead);
 }
 
+TEST_F(NomadReads, C9_an_allocation_that_has_not_begun_is_work_of_its_node) {
+  transport_->Reply(200, R"([{"ID":"a1","JobID":"api","ClientStatus":"pending"},)"
+                         R"({"ID":"a2","JobID":"old","ClientStatus":"complete"}])");
+  const auto allocations = client_.NodeAllocations(context_, "n1");
+  ASSERT_TRUE(allocations.ok());
+  EXPECT_EQ(allocations->value.at(0).work, "job api");
+  EXPECT_EQ(allocations->value.at(1).work, "");
+}
+
 TEST_F(NomadReads, a_node_is_read_in_full) {
   transport_->Reply(200, R"({"ID":"n1","Attributes":{"unique.hostname":"vm-1"}})",
                     {{"X-Nomad-Index", "5"}});

@@ -292,6 +292,20 @@ TEST_F(AcceptanceTest, L5_a_victim_whose_mark_may_have_been_written_is_never_rep
   EXPECT_FALSE(IsMarked("web-b"));
 }
 
+TEST_F(AcceptanceTest, L5_a_victim_whose_node_could_not_be_read_before_its_mark_is_replaced) {
+  AddVm("web-a");
+  AddVm("web-b");
+  HoldLease({"web-a"});
+  Next("get node", Failed());
+  const auto protect = [&] {
+    After("list virtualmachineinstances",
+          [&] { cluster_.EditAnnotation("web-a", harvester::kProtectAnnotation, "true"); });
+  };
+  EXPECT_THAT(Run(ToRemove({"web-a"}, {"web-b"}), protect), IsOk());
+  EXPECT_FALSE(IsMarked("web-a"));
+  EXPECT_TRUE(IsMarked("web-b"));
+}
+
 TEST_F(AcceptanceTest, C16_a_victim_that_is_no_vm_of_the_pool_any_more_is_named_with_the_cure) {
   AddNamed({"web-a"});
   Next("patch virtualmachines", Failed());

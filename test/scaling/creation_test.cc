@@ -343,6 +343,17 @@ TEST_F(CreationTest, C2_user_data_that_holds_a_credential_of_the_plugin_is_refus
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nomad_token")));
 }
 
+TEST_F(CreationTest, C2_network_data_that_holds_a_credential_of_the_plugin_is_refused_likewise) {
+  const std::string token = "a1b2c3d4-0000-4000-8000-123456789abc";
+  const base::Secret credential(token, "nomad_token");
+  policy_.network_data = "version: 2 # " + token;
+  EXPECT_THAT(Prepare().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(StartsWith("network_data: "), HasSubstr("(nomad_token)"),
+                             Not(HasSubstr(token)))));
+  EXPECT_THAT(Effects(), IsEmpty());
+}
+
 TEST_F(CreationTest, C2_a_file_is_no_excuse_for_an_introduction_token_that_no_template_uses) {
   const support::ScopedTempDir dir;
   policy_.intro_token = config::IntroToken::kRequired;

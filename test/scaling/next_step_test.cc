@@ -406,6 +406,14 @@ TEST(NextStep, C4_a_drain_of_another_harvester_is_not_that_of_a_vm_that_was_rest
   EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedDraining);
 }
 
+TEST(NextStep, S5_a_drain_for_a_vm_of_that_name_in_another_namespace_is_left_alone) {
+  World world;
+  world.With(Vm("a").Joined()).With(Node("a").Draining("a"));
+  world.Raw().vms[0].vm.Change().uid = "uid-restored-here";
+  world.Nodes()[0].last_drain->meta["pool"] = "other/web";
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedOther) << world.StepOf("a").reason;
+}
+
 TEST(NextStep, C15_a_younger_node_keeps_no_broken_vm_without_an_instance) {
   const Node younger = Node("metal", "n9");
   World broken;
@@ -527,6 +535,19 @@ TEST(NextStep, no_token_is_looked_after_once_its_vm_runs_has_a_node_or_the_polic
 TEST(NextStep, a_broken_vm_gets_no_new_token) {
   EXPECT_STEP(WithToken(std::chrono::hours(1)).StepOf("a"), StepKind::kMarkBroken,
               Row::kUnmarkedBroken);
+}
+
+TEST(NextStep, R8_a_vm_that_waited_for_its_start_boots_without_a_token_that_is_refused) {
+  World world;
+  world.Policy().intro_token = config::IntroToken::kAuto;
+  world.With(
+      Vm("b").Stopped().InstanceRuns(false).NoTimeout().Replaces("gone", {ReplaceKind::kDrifted}));
+  harvester::VirtualMachine& vm = world.Raw().vms[0].vm.Change();
+  vm.run_strategy = harvester::kHalted;
+  vm.replaces->start = "RerunOnFailure";
+  EXPECT_STEP(world.StepOf("b"), StepKind::kRenewToken, Row::kUnmarkedTokenEnds);
+  world.Raw().vms[0].token_refused_for = kRefusedForGood;
+  EXPECT_STEP(world.StepOf("b"), StepKind::kStart, Row::kUnmarkedStart);
 }
 
 TEST(NextStep, C15_time_without_nomad_does_not_count_towards_the_deadline) {

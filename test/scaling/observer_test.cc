@@ -167,6 +167,22 @@ TEST_F(ObserverTest, C9_a_node_whose_allocations_cannot_be_read_is_not_known_to_
   EXPECT_TRUE(observation.nomad.ok());
 }
 
+TEST_F(ObserverTest, C9_one_look_reads_what_holds_four_slow_drains_at_most) {
+  Strings vms;
+  for (int i = 0; i < 6; ++i) vms.push_back("web-" + std::to_string(i));
+  for (const std::string& vm : vms) AddVm(vm);
+  for (const std::string& vm : vms) {
+    ASSERT_TRUE(cluster_.HangDrain(NodeOf(vm), true));
+    Mark(vm);
+    Drain(vm);
+  }
+  clock_.Advance(minutes(1));
+  Observation();
+  EXPECT_EQ(Count("list node-allocations"), 4U);
+  Observation();
+  EXPECT_EQ(Count("list node-allocations"), 2U) << "the next one reads the rest";
+}
+
 TEST_F(ObserverTest, C17_before_a_vm_that_is_cut_off_is_replaced_its_allocations_are_read) {
   policy_.replace_unhealthy_after = minutes(5);
   AddVm("web-a");

@@ -138,6 +138,22 @@ TEST_F(PendingReasonsTest, C3_a_pod_that_waits_for_its_volumes_may_do_so_until_t
   EXPECT_THAT(FailureOf("web-a"), IsEmpty());
 }
 
+TEST_F(PendingReasonsTest, C3_a_pod_that_waits_for_its_volumes_is_asked_about_until_it_has_them) {
+  AddStuck("web-a");
+  AddPod("web-a", "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.");
+  const auto needs = [this] {
+    const auto observation =
+        MakeObserver().Observe(context(), EmptyObservation("", "", policy_), {});
+    EXPECT_THAT(observation, support::IsOk());
+    return NeedsPodMessage(observation->vms.at(0), *observation);
+  };
+  clock_.Advance(seconds(20));
+  EXPECT_TRUE(needs()) << "the volumes may come, and no host take it then";
+  AddPod("web-a", "0/3 nodes are available: 3 Insufficient memory.");
+  clock_.Advance(seconds(20));
+  EXPECT_FALSE(needs()) << "it fails for good";
+}
+
 TEST_F(PendingReasonsTest, L7_pods_are_read_every_twenty_seconds_and_once_an_hour_if_refused) {
   AddStuck("web-a");
   clock_.Advance(seconds(20));

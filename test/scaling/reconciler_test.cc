@@ -464,6 +464,20 @@ TEST_F(ReconcilerTest, T1_a_removal_is_logged_although_the_run_that_began_it_was
   EXPECT_EQ(Logged("INFO Removed a VM"), 1U);
 }
 
+TEST_F(ReconcilerTest, T3_a_vm_whose_entry_was_interrupted_is_in_the_history_all_the_same) {
+  cluster_.AllowAll();
+  AddNamed({"web-a"});
+  Idle("web-a");
+  const runtime::CancelSource run(context());
+  After("patch configmaps", [&] { run.Cancel(runtime::CancelReason::kShutdown); });
+  EXPECT_FALSE(Reconciler(Deps(), policy_).RunResumption(run.context()).ok());
+  ASSERT_FALSE(cluster_.Vm("web-a").is_null());
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_TRUE(cluster_.Vm("web-a").is_null());
+  ASSERT_EQ(cluster_.ConfigMaps().size(), 1U);
+  EXPECT_TRUE(cluster_.ConfigMaps()[0]["data"].contains("web-a"));
+}
+
 TEST_F(ReconcilerTest, C12_a_vm_that_is_marked_again_after_a_roll_back_is_not_counted_again) {
   AddBroken("web-a");
   cluster_.EditAnnotation("web-a", harvester::kRemovalUndoneAnnotation,

@@ -885,6 +885,20 @@ TEST_F(ServiceTest, S5_a_removal_that_no_policy_claims_for_ten_minutes_is_one_wa
   EXPECT_EQ(Logged(kUnclaimedLine), 1U) << "it begins anew";
 }
 
+TEST_F(ServiceTest, S5_a_pool_of_another_namespace_does_not_begin_the_ten_minutes_anew) {
+  AddForeignVm();
+  Mark("web-b");
+  Settle();
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(minutes(1));
+    values_["namespace"] = "default";
+    Settle();
+    values_["namespace"] = "nomad";
+    Settle();
+  }
+  EXPECT_EQ(Logged(kUnclaimedLine), 1U);
+}
+
 TEST_F(ServiceTest, S5_a_removal_that_no_policy_claims_is_a_metric_until_it_has_ended) {
   const auto registry = WithMetrics();
   AddForeignVm();

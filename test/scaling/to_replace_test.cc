@@ -127,6 +127,21 @@ TEST(ToReplace, R1_an_unhealthy_vm_comes_first_and_waits_for_nothing_that_others
   EXPECT_EQ(queue.blocked_reason, std::nullopt);
 }
 
+TEST(ToReplace, R7_a_vm_that_has_left_a_host_leaves_no_other_one_for_ten_minutes) {
+  World world;
+  world.Policy().on_host_maintenance = config::HostMaintenance::kEvacuate;
+  world.With(OfImage("moved", "2").Replaces("gone", {ReplaceKind::kHost, "h1"}));
+  world.With(Node("moved"));
+  world.Raw().vms[0].host_to_leave = "h2";
+  const auto queue_at = [&](base::Duration age) {
+    world.Raw().vms[0].vm.Change().created_at = kNow - age;
+    const PoolSnapshot snapshot = world.Snapshot();
+    return Told(QueueOfReplacements(snapshot, {}, kNew).vms);
+  };
+  EXPECT_THAT(queue_at(kYoungestToReplace - std::chrono::seconds(1)), IsEmpty());
+  EXPECT_THAT(queue_at(kYoungestToReplace), ElementsAre("moved: host h2 is cordoned"));
+}
+
 TEST(ToReplace, R2_no_unhealthy_vm_is_replaced_while_a_growth_would_be_refused) {
   World world = PoolWithEachReason();
   world.Policy().replace_unhealthy_after = minutes(10);

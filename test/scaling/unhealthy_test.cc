@@ -392,6 +392,15 @@ TEST(Unhealthy, C17_a_node_within_its_time_does_not_count_towards_max_unhealthy)
   EXPECT_EQ(AddSick(world, "b").StepOf("b").kind, StepKind::kMarkUnhealthy);
 }
 
+TEST(Unhealthy, C17_a_vm_whose_node_may_have_another_name_does_not_count_towards_max_unhealthy) {
+  World world = Replacing({.value = 1});
+  world.With(Vm("a").Joined()).With(Node("metal", "n9").Index(900));
+  MakeSick(world, minutes(11));
+  AddSick(world, "b");
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedCandidate);
+  EXPECT_EQ(world.StepOf("b").kind, StepKind::kMarkUnhealthy) << world.StepOf("b").reason;
+}
+
 TEST(Unhealthy, once_marked_its_down_node_lets_it_be_deleted) {
   World world = Replacing();
   AddMarkedUnhealthy(world, Vm("a").Joined().Stopped().InstanceRuns(false).Marked());

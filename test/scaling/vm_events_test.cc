@@ -184,6 +184,15 @@ TEST_F(VmEventsTest, what_waits_is_bounded_and_the_oldest_are_dropped) {
   EXPECT_THAT(log_->Text(), HasSubstr("oldest Events dropped"));
 }
 
+TEST_F(VmEventsTest, T1_an_event_that_was_dropped_is_sent_when_it_happens_again) {
+  for (std::size_t i = 0; i < VmEvents::kMaxPending + 1; ++i) Post("vm-" + std::to_string(i));
+  executor_.RunAll();
+  ASSERT_NE(VmsOfSent().front(), "vm-0");
+  Post("vm-0");
+  executor_.RunAll();
+  EXPECT_EQ(VmsOfSent().back(), "vm-0");
+}
+
 TEST_F(VmEventsTest, a_failure_is_not_repeated_and_hits_its_event_alone) {
   Refuse(500, "InternalError");
   Post("a");

@@ -210,6 +210,7 @@ TEST_F(Replacement,
   MakePool(2);
   h_.policy["replacement_window"] = "0 12 * * * 1h";
   ChangeTemplate();
+  h_.Tick(minutes(11));  // what has drifted is known
   const std::string wanted = *old_.begin();
   Annotate(wanted, "replace", "its disk is full");
   ASSERT_TRUE(h_.cluster.ReRegister(h_.NodeOf(wanted), [](simulator::NodeSpec& node) {
@@ -341,6 +342,7 @@ TEST_F(Replacement, R3_a_scale_in_is_aborted_while_both_take_work) {
   for (int i = 0; i < 60 && Eligible() == 2; ++i) h_.clock.Advance(seconds(1));
   const absl::Status aborted = h_.Scale(1);
   EXPECT_TRUE(absl::IsAborted(aborted)) << aborted << h_.Transcript();
+  EXPECT_EQ(LastError(), "") << "the pool is busy, and has not failed";
   h_.cluster.SetFaultHook(nullptr);
   h_.Converge(1);
   h_.CheckAtRest(1);
@@ -608,6 +610,19 @@ TEST_F(Replacement, R1_it_keeps_no_zone_once_the_policy_splits_its_vms_no_more) 
   Annotate(*old_.begin(), "replace", "its disk is full");
   AwaitPending();
   EXPECT_EQ(AnnotationOf(h_.cluster.Vm(Pending()), Key("zone")), "");
+}
+
+TEST_F(Replacement, R1_it_keeps_no_zone_that_the_policy_no_longer_names) {
+  for (const char* zone : {"a", "b"}) h_.cluster.PutObject(support::HostIn(zone));
+  h_.policy["availability_zones"] = "a,b";
+  MakePool(2);
+  h_.policy["replace_drifted"] = "off";
+  h_.policy["availability_zones"] = "b";
+  for (const std::string& vm : old_) {
+    if (AnnotationOf(h_.cluster.Vm(vm), Key("zone")) == "a") Annotate(vm, "replace", "zone a ends");
+  }
+  AwaitPending();
+  EXPECT_EQ(AnnotationOf(h_.cluster.Vm(Pending()), Key("zone")), "b");
 }
 
 // Agents whose policies describe different VMs, by turns.

@@ -707,5 +707,23 @@ TEST(DeletionHolds, C18_a_wrong_date_at_the_first_look_of_a_process_ends_no_hold
   h.CheckAtRest(0);
 }
 
+TEST(DeletionHolds, C18_an_outage_of_nomad_does_not_begin_a_hold_anew) {
+  Harness h;
+  h.policy["deletion_holds"] = "vpn";
+  h.policy["hold_timeout"] = "20m";
+  ASSERT_TRUE(h.Scale(1).ok());
+  ASSERT_TRUE(h.Accept(0).ok());
+  h.clock.After(minutes(15), [&] {
+    h.Inject(Fault::Answer(500, "No cluster leader"),
+             [](const RequestInfo& request) { return request.system == System::kNomad; });
+  });
+  h.clock.After(minutes(16), [&] { h.cluster.SetFaultHook(nullptr); });
+  const base::MonoTime began = h.clock.Now();
+  while (!h.VmNames().empty()) h.Tick(seconds(10));
+  EXPECT_GE(h.clock.Now() - began, minutes(19)) << h.Transcript();
+  EXPECT_LE(h.clock.Now() - began, minutes(24)) << h.Transcript();
+  h.CheckAtRest(0);
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scenario

@@ -135,7 +135,7 @@ void Background::SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base:
 }
 
 void Background::OnAlarm(const std::shared_ptr<Pool>& pool) {
-  if (pool->gate.Busy()) return;
+  if (root_.Done() || pool->gate.Busy()) return;
   std::string work;
   {
     const base::MutexLock lock(pool->mutex);
