@@ -84,14 +84,19 @@ absl::StatusOr<JsonReply> GetJson(const Caller& caller, const Call& call) {
 }
 
 // POST /v1/node/:id<suffix>. `verb` is for errors and logs. A null `body` is sent as an empty one.
+// Nomad replies with an object; any other 2xx comes from a proxy, and proves nothing.
 absl::Status PostNode(const Caller& caller, std::string_view verb, const std::string& id,
                       std::string_view suffix, const Json& body,
                       http::Idempotency idempotency = http::Idempotency::kIdempotent) {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, suffix));
-  return caller
-      .Post({std::move(path), std::string(verb) + " Nomad node " + id, kNeedsNodeWrite},
-            body.is_null() ? "" : base::DumpJson(body), idempotency)
-      .status();
+  const Call call{std::move(path), std::string(verb) + " Nomad node " + id, kNeedsNodeWrite};
+  NH_ASSIGN_OR_RETURN(const http::HttpResponse reply,
+                      caller.Post(call, body.is_null() ? "" : base::DumpJson(body), idempotency));
+  const absl::StatusOr<Json> json = base::ParseJson(reply.body, "the reply");
+  if (json.ok() && json->is_object()) return absl::OkStatus();
+  const absl::Status why =
+      json.ok() ? base::Internal("the reply is not a JSON object") : json.status();
+  return http::Undecodable(call.purpose, reply, why, "nomad_address");
 }
 
 // Base64url and dots (RFC 7515, 7.1): nothing that could change the user data that it becomes part

@@ -83,6 +83,29 @@ TEST_F(NomadWrites, ineligibility_is_posted_as_a_string) {
   EXPECT_EQ(Body()["Eligibility"], "ineligible");
 }
 
+TEST_F(NomadWrites, L2_a_success_without_an_object_is_a_proxys_and_no_acceptance) {
+  for (const char* body : {"<html><title>Sign in</title></html>", "", "[]", "{\"Index\":"}) {
+    SCOPED_TRACE(body);
+    const auto sent = [&](auto send) {
+      transport_->Reply(200, body);
+      return send();
+    };
+    for (const absl::Status& status :
+         {sent([&] { return client_.Drain(context_, "n1", {}); }),
+          sent([&] { return client_.CancelDrain(context_, "n1", true); }),
+          sent([&] { return client_.SetEligible(context_, "n1", true); }),
+          sent([&] { return client_.Purge(context_, "n1"); })}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+      EXPECT_THAT(base::Message(status),
+                  HasSubstr("; check that nomad_address is the address of the API"));
+      EXPECT_FALSE(IsRefused(status));
+    }
+  }
+  transport_->Reply(200, "<html><title>Sign in</title></html>");
+  EXPECT_THAT(base::Message(client_.Drain(context_, "n1", {})),
+              HasSubstr("drain Nomad node n1: the reply is an HTML page"));
+}
+
 TEST_F(NomadWrites, enabling_a_node_that_drains_is_a_failed_precondition) {
   transport_->Reply(500,
                     "can not set node's scheduling eligibility to eligible while it is draining");
