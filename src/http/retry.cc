@@ -19,6 +19,13 @@ namespace {
 
 constexpr char kFinal[] = "nomad-harvester/final";
 constexpr base::Duration kMaxRetryAfter = std::chrono::seconds(60);
+// Four attempts then take about as long as a write without a reply.
+constexpr base::Duration kLongestWaitHere = std::chrono::seconds(3);
+
+// True if the server wants a wait during which the caller can do other work (rule L1).
+bool WantsLongWait(const absl::StatusOr<HttpResponse>& outcome) {
+  return outcome.ok() && RetryAfter(*outcome).value_or(base::Duration::zero()) > kLongestWaitHere;
+}
 
 bool IsFaultOfTheServer(int status) {
   return status == 500 || status == 502 || status == 503 || status == 504;
@@ -87,7 +94,8 @@ class RetryTransport final : public HttpTransport {
       }
       const base::Duration wait = WaitAfter(attempt, outcome);
       // A wait beyond the context's end would only replace the real reason by "deadline".
-      if (attempt >= options_.max_attempts || wait >= context.Remaining()) {
+      if (attempt >= options_.max_attempts || wait >= context.Remaining() ||
+          WantsLongWait(outcome)) {
         return WithAttempts(std::move(outcome), attempt);
       }
       LogRetry(request, outcome, attempt, wait);

@@ -262,6 +262,24 @@ TEST_F(Retry, a_wait_that_the_context_does_not_outlive_is_not_begun) {
   EXPECT_EQ(Since(start_), 0);
 }
 
+TEST_F(Retry, L1_a_wait_of_more_than_three_seconds_is_left_to_the_caller) {
+  for (const int status : {429, 503}) {
+    times_.clear();
+    const auto outcome = Run({Reply(status, {{"Retry-After", "4"}}, "too many"), Reply(200)});
+    ASSERT_THAT(outcome, IsOk());
+    EXPECT_EQ(outcome->status, status);
+    EXPECT_EQ(outcome->body, "too many");
+    EXPECT_THAT(times_, ElementsAre(0));
+    EXPECT_EQ(Since(start_), 0);
+  }
+}
+
+TEST_F(Retry, L1_the_waits_that_a_server_asks_for_hold_up_its_caller_for_no_longer_than_a_write) {
+  EXPECT_EQ(Run({Reply(429, {{"Retry-After", "3"}})}, context_, WriteRequest())->status, 429);
+  EXPECT_THAT(times_, SizeIs(4));
+  EXPECT_LE(Since(start_), 10'000);
+}
+
 TEST_F(Retry, nothing_is_sent_for_a_context_that_has_ended) {
   const runtime::CancelSource source(context_);
   source.Cancel(runtime::CancelReason::kShutdown);

@@ -83,8 +83,10 @@ struct RetryOptions {
 // context.WriteAttemptLimit(); a permit's error is returned unchanged. The permits know of the
 // write until Send returns (runtime::PendingWrite). An attempt that exceeds its time limit is
 // UNAVAILABLE. A write that timed out is not repeated, because it may have taken effect. After the
-// last attempt, or if the context would end during the next wait, the last outcome is returned; the
-// text of an error then contains the number of attempts.
+// last attempt, if the context would end during the next wait, or if the reply's Retry-After is
+// more than 3 s, the last outcome is returned; the text of an error then contains the number of
+// attempts. The caller repeats the work later, and meanwhile does what other objects need (rules L1
+// and L2).
 std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,
                                          std::shared_ptr<runtime::Random> random,
                                          log::Logger logger);
