@@ -227,11 +227,13 @@ template <typename Find>
 void AddVms(const PoolStatus& status, const Find& find, std::vector<Finding>* findings) {
   std::map<std::string, std::size_t> by_kind;  // index into findings
   for (const VmStatus& vm : status.vms) {
-    std::string text = find(vm, status.inspection.snapshot);
+    const std::string text = find(vm, status.inspection.snapshot);
     if (text.empty()) continue;
     const auto [known, is_new] = by_kind.try_emplace(Kind(text, vm), findings->size());
-    if (is_new) findings->push_back({.text = std::move(text), .vms = {}});
-    (*findings)[known->second].vms.push_back(vm.vm().name);
+    if (is_new) findings->push_back({.text = text, .vms = {}});
+    Finding& finding = (*findings)[known->second];
+    finding.varies |= text != finding.text;
+    finding.vms.push_back(vm.vm().name);
   }
 }
 

@@ -23,6 +23,7 @@ inline constexpr base::Duration kJoinsWithin = std::chrono::minutes(5);
 struct Finding {
   std::string text;              // the first VM's, if there are several
   std::vector<std::string> vms;  // sorted; empty: it concerns the pool
+  bool varies = false;           // the others' texts have other names, times or numbers
 };
 
 // Says nothing about nodes while Nomad cannot be read.

@@ -148,7 +148,8 @@ std::string LinesOf(const std::string& label, const std::vector<Finding>& findin
   std::string lines;
   for (const Finding& finding : findings) {
     if (std::find(finding.vms.begin(), finding.vms.end(), vm) == finding.vms.end()) continue;
-    lines += Line(label, finding.text);
+    const bool is_its_own = !finding.varies || finding.vms.front() == vm;
+    lines += Line(label, is_its_own ? finding.text : FindingText(finding));
   }
   return lines;
 }
@@ -237,10 +238,8 @@ std::string FindingText(const Finding& finding) {
   const std::vector<std::string>& vms = finding.vms;
   if (vms.empty()) return finding.text;
   if (vms.size() == 1) return vms[0] + ": " + finding.text;
-  // The text is the first VM's, and may name it.
-  const bool is_named = finding.text.find(vms[0]) != std::string::npos;
   return std::to_string(vms.size()) + " VMs (" + FirstFew(vms) + ")" +
-         (is_named ? ", such as " + vms[0] : "") + ": " + finding.text;
+         (finding.varies ? ", such as " + vms[0] : "") + ": " + finding.text;
 }
 
 std::string VmStory(const PoolStatus& status, const VmStatus& vm,

@@ -242,6 +242,19 @@ TEST(Troubles, that_several_vms_share_say_whose_text_it_is_if_it_names_one) {
   EXPECT_THAT(TableOf(world), HasSubstr("2 VMs (web-a, web-b), such as web-a: its removal was "));
 }
 
+TEST(Troubles, that_several_vms_share_say_whose_text_it_is_if_the_others_differ_in_an_id) {
+  World world;
+  world.With(Vm("web-a").Joined("6a827a9b")).With(Vm("web-b").Joined("7b938bac"));
+  world.With(Vm("web-c").Joined()).With(Node("web-c"));
+  const std::string text =
+      "2 VMs (web-a, web-b), such as web-a: it has joined, and has no live node: Nomad does not "
+      "list its node 6a827a9b any more";
+  EXPECT_THAT(TableOf(world), HasSubstr("Trouble:    " + text));
+  const PoolStatus status = Describe(world);
+  EXPECT_THAT(Story(status, "web-a"), HasSubstr("Trouble:    it has joined"));
+  EXPECT_THAT(Story(status, "web-b"), HasSubstr("Trouble:    " + text)) << "not its own node";
+}
+
 TEST(Troubles, of_nodes_without_a_vm_leave_out_those_of_vms_that_were_removed) {
   World world;
   world.With(Node("stranger", "b1111111"));
