@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "system_waits.h"
 
+#include <algorithm>
 #include <iterator>
 #include <list>
 #include <map>
@@ -98,12 +99,22 @@ class SystemWaits::System {
     if (silent == base::Duration::zero()) first_asked_ = purpose;
     return now + (kAnswerLimit - silent);
   }
-  void End(base::MonoTime now, bool replied) {
+  void Replied(base::MonoTime now, base::Duration waited) {
     const base::MutexLock lock(mutex_);
-    silent_for_ = replied ? base::Duration::zero() : SilentFor(now);
-    waiting_since_ = now;
-    ended_at_ = now;
-    --in_flight_;
+    slowest_reply_ = std::max(slowest_reply_, waited);
+    silent_for_ = base::Duration::zero();
+    End(now);
+  }
+  // A request that ends before replies usually come says nothing about a slow system.
+  void EndedWithoutReply(base::MonoTime now, base::Duration waited, base::Duration limit) {
+    const base::MutexLock lock(mutex_);
+    if (waited < std::min(slowest_reply_, limit)) {
+      ended_at_ = now;
+      --in_flight_;
+      return;
+    }
+    silent_for_ = SilentFor(now);
+    End(now);
   }
   // The next request has the whole limit.
   void Forget() {
@@ -122,6 +133,11 @@ class SystemWaits::System {
   }
 
  private:
+  void End(base::MonoTime now) NH_REQUIRES(mutex_) {
+    waiting_since_ = now;
+    ended_at_ = now;
+    --in_flight_;
+  }
   base::Duration SilentFor(base::MonoTime now) const NH_REQUIRES(mutex_) {
     return silent_for_ + (in_flight_ == 0 ? base::Duration::zero() : now - waiting_since_);
   }
@@ -142,7 +158,8 @@ class SystemWaits::System {
   base::MonoTime waiting_since_ NH_GUARDED_BY(mutex_){};
   base::MonoTime ended_at_ NH_GUARDED_BY(mutex_){};
   base::Duration silent_for_ NH_GUARDED_BY(mutex_){};  // before `waiting_since_`
-  std::string first_asked_ NH_GUARDED_BY(mutex_);      // since the last reply
+  base::Duration slowest_reply_ NH_GUARDED_BY(mutex_){};
+  std::string first_asked_ NH_GUARDED_BY(mutex_);  // since the last reply
 };
 
 class SystemWaits::LimitedTransport final : public http::HttpTransport {
@@ -154,13 +171,17 @@ class SystemWaits::LimitedTransport final : public http::HttpTransport {
   absl::StatusOr<http::HttpResponse> Send(const runtime::Context& context,
                                           const http::HttpRequest& request) override {
     if (request.server_wait > base::Duration::zero()) return inner_->Send(context, request);
-    NH_ASSIGN_OR_RETURN(const base::MonoTime until,
-                        system_->Begin(context.clock().Now(), request.purpose));
+    const base::MonoTime began = context.clock().Now();
+    NH_ASSIGN_OR_RETURN(const base::MonoTime until, system_->Begin(began, request.purpose));
     const auto place = state_->Begin(system_->Asked(request.purpose));
     absl::StatusOr<http::HttpResponse> outcome = inner_->Send(context.WithDeadline(until), request);
     state_->End(place);
     const base::MonoTime now = context.clock().Now();
-    system_->End(now, outcome.ok());
+    if (outcome.ok()) {
+      system_->Replied(now, now - began);
+    } else {
+      system_->EndedWithoutReply(now, now - began, until - began);
+    }
     if (outcome.ok() || absl::IsCancelled(outcome.status())) return outcome;
     if (now < until) {
       // After a write without an answer, a read says it.

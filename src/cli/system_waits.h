@@ -36,8 +36,9 @@ class SystemWaits {
   // Returns transports that give up a system after kAnswerLimit without any reply: the requests
   // then fail, and so do others until kAskAgainAfter, without being sent. The error names the
   // system, its address, what was asked, and what to check, and is not retried. Transports to the
-  // same address share the limit. Blocking queries have only their own limit. Of a request that
-  // cannot be sent, or is not answered, the error also says where the address comes from.
+  // same address share the limit. Blocking queries have only their own limit. A request that its
+  // caller ends sooner than a reply came before does not count: the system is slow. Of a request
+  // that cannot be sent, or is not answered, the error also says where the address comes from.
   http::RawTransports Limit(const http::RawTransports& transports,
                             const config::PluginConfig& config);
 

@@ -124,6 +124,25 @@ TEST_F(SystemWaitsTest, L9_a_system_that_answers_slowly_is_waited_for) {
   EXPECT_EQ(Elapsed(), seconds(20));
 }
 
+TEST_F(SystemWaitsTest, L9_a_read_that_ends_sooner_than_a_slow_system_answers_is_no_silence) {
+  nomad_->Otherwise(RepliesAfter(seconds(5)));
+  Connect();
+  AskNomad().IgnoreError();
+  clients_.nomad->ListServers(context_.WithTimeout(seconds(3))).IgnoreError();
+  EXPECT_THAT(base::Message(AskNomad()), Not(HasSubstr("gave no reply")));
+  EXPECT_EQ(Elapsed(), seconds(13));
+}
+
+TEST_F(SystemWaitsTest, L9_a_system_that_answers_no_more_is_given_up_after_the_whole_limit) {
+  nomad_->Otherwise(RepliesAfter(seconds(1)));
+  Connect();
+  AskNomad().IgnoreError();
+  nomad_->Otherwise(RepliesAfter(hours(1)));
+  clients_.nomad->ListServers(context_.WithTimeout(seconds(3))).IgnoreError();
+  EXPECT_THAT(AskNomad(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("gave no reply")));
+  EXPECT_EQ(Elapsed(), seconds(1) + kAnswerLimit) << "the read that ended counts";
+}
+
 TEST_F(SystemWaitsTest, L9_the_error_names_what_was_asked_first_since_the_last_reply) {
   Connect();
   clients_.nomad->ReadClusterKeys(context_.WithTimeout(seconds(5))).IgnoreError();
