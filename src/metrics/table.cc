@@ -55,7 +55,8 @@ constexpr MetricRow kTable[] = {
     {Metric::kRoom, Type::kGauge, "nomad_harvester_room", kPool,
      "For how many more VMs Harvester's hosts have room now, at most 1000."},
     {Metric::kDrifted, Type::kGauge, "nomad_harvester_drifted", kPool,
-     "VMs that were made from another template than the policy's."},
+     "VMs that were made from another template than that of the last growth, replacement or "
+     "scale-in, 0 before one; nomad-harvester status compares with the policy."},
     {Metric::kToReplace, Type::kGauge, "nomad_harvester_to_replace", kPool,
      "VMs that wait to be replaced by new ones."},
     {Metric::kReplacementStopped, Type::kGauge, "nomad_harvester_replacement_stopped", kPool,
