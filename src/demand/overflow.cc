@@ -36,7 +36,7 @@ absl::StatusOr<Needs> NeedsOf(const runtime::Context& context, const Query& quer
   needs.world.last_seen = last_seen.own;
   if (overflows) LeaveOutDrainedWork(&needs.world);
   needs.demand = ComputeDemand(query, needs.world);
-  if (!overflows || needs.demand.added == 0) return needs;
+  if (!overflows || query.home.max == 0 || needs.demand.added == 0) return needs;
   NH_ASSIGN_OR_RETURN(const PoolRoom room, harvester->Read(context, query.home));
   const Query of_home{.node_class = room.nodes.node_class,
                       .datacenter = room.nodes.datacenter,

@@ -171,6 +171,14 @@ TEST_F(Spill, D7_what_the_first_pool_can_have_orders_nothing_in_the_second) {
               HasSubstr("nomad_harvester_nodes_needed{pool=\"node_class=cloud\"} 4"));
 }
 
+TEST_F(Spill, D7_with_a_max_of_0_all_work_is_the_second_pools_although_harvester_is_not_read) {
+  cluster_.RunJob(Job("burst", 20));
+  EXPECT_THAT(Ask(Overflow(1)), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                         HasSubstr("pool nomad/web has no VM yet")));
+  cluster_.SetHarvesterReachable(false);
+  EXPECT_EQ(Count(Overflow(0)), 5);
+}
+
 TEST_F(Spill, D7_vms_that_boot_count_until_their_nodes_are_there) {
   PutVm("web-1");
   Wait(minutes(2));
