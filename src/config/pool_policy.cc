@@ -76,13 +76,23 @@ ValueOr<std::int64_t> Memory(const std::string& text) {
 ValueOr<std::int64_t> Disk(const std::string& text) { return BytesFrom(text, kMinDisk, "1Mi"); }
 ValueOr<std::int64_t> Cores(const std::string& text) { return CountUpTo(text, kMaxCores); }
 
+// Work and queries may name it, but Nomad refuses it to a node
+// (hashicorp/nomad:nomad/node_endpoint.go, Register).
+ValueOr<std::string> NodePool(const std::string& text) {
+  if (text == "all") {
+    return Fault{"is Nomad's word for every node pool, and no node is in it",
+                 "give the node pool in which the nodes register, such as default"};
+  }
+  return AnyText(text);
+}
+
 void ReadIdentity(ConfigReader& reader, PoolPolicy* policy) {
   bool present = false;
   for (const auto& [key, target] :
        {std::pair("node_class", &policy->node_class), std::pair("datacenter", &policy->datacenter),
         std::pair("node_pool", &policy->node_pool)}) {
     present = reader.Find(key).has_value() || present;
-    reader.Read(key, AnyText, target);
+    reader.Read(key, target == &policy->node_pool ? NodePool : AnyText, target);
     if (target->has_value() && (*target)->empty()) {
       reader.AddWarning(key, "is empty and matches no node");
     }

@@ -13,10 +13,12 @@
 namespace nomad_harvester::config {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // The initializers of the struct and the table state the same ones.
 TEST(PoolPolicy, the_required_keys_alone_give_the_documented_defaults) {
@@ -88,6 +90,14 @@ TEST(PoolPolicy, an_identifier_is_present_even_if_it_is_empty) {
     EXPECT_THAT(policy->warnings, ElementsAre(std::string(key) + ": is empty and matches no node"));
   }
   EXPECT_EQ(ParsePolicy({{"datacenter", ""}})->datacenter, "");
+}
+
+TEST(PoolPolicy, the_node_pool_all_is_refused_because_no_node_is_in_it) {
+  EXPECT_THAT(
+      ProblemsOf(ParsePolicy({{"node_pool", "all"}})),
+      ElementsAre(AllOf(StartsWith("node_pool: "), HasSubstr("is Nomad's word for every node pool"),
+                        HasSubstr("give the node pool in which the nodes register"))));
+  EXPECT_EQ(ParsePolicy({{"node_class", "all"}})->node_class, "all");
 }
 
 TEST(PoolPolicy, a_misspelt_identifier_is_reported_as_missing_and_as_unknown) {
