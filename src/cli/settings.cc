@@ -96,10 +96,19 @@ bool HoldsPolicy(const StringMap& policy) {
 // Keys that name the same credential, or the cluster that another key names: if the first is given,
 // the second one's environment variable has no effect.
 constexpr std::pair<const char*, const char*> kReplaces[] = {
-    {"auth_token", "auth_token_file"},           {"auth_token_file", "auth_token"},
-    {"nomad_token", "nomad_token_file"},         {"nomad_token_file", "nomad_token"},
-    {"harvester_kubeconfig", "harvester_url"},   {"harvester_kubeconfig", "auth_token"},
-    {"harvester_kubeconfig", "auth_token_file"}, {"harvester_kubeconfig", "harvester_ca_cert"}};
+    {"auth_token", "auth_token_file"},
+    {"auth_token_file", "auth_token"},
+    {"nomad_token", "nomad_token_file"},
+    {"nomad_token_file", "nomad_token"},
+    {"harvester_kubeconfig", "harvester_url"},
+    {"harvester_kubeconfig", "auth_token"},
+    {"harvester_kubeconfig", "auth_token_file"},
+    {"harvester_kubeconfig", "harvester_ca_cert"},
+    {"harvester_kubeconfig", "harvester_kubeconfig_context"},
+    {"harvester_kubeconfig", "harvester_client_cert"},
+    {"harvester_kubeconfig", "harvester_client_key"},
+    {"harvester_kubeconfig", "harvester_tls_server_name"},
+    {"harvester_kubeconfig", "harvester_skip_verify"}};
 
 std::vector<std::string> VariablesOf(std::string_view key) {
   const config::Option* const option = config::FindOption(config::Section::kPlugin, key);

@@ -184,6 +184,18 @@ TEST(Settings, a_kubeconfig_that_is_set_is_not_redirected_by_the_environment) {
             config::StringMap());
 }
 
+TEST(Settings, a_kubeconfig_that_is_set_replaces_every_key_of_the_files_connection) {
+  FileSettings files{.plugin = {{"nomad_address", "http://nomad"}, {"request_timeout", "5s"}}};
+  const config::StringMap others = files.plugin;
+  for (const config::Option& option : config::OptionTable()) {
+    if (option.group == "Harvester") files.plugin.emplace(option.key, "of the file");
+  }
+  config::StringMap block = ReadPluginSettings({"harvester_kubeconfig=/mine"}, files, {})->block;
+  EXPECT_EQ(block["harvester_kubeconfig"], "/mine");
+  block.erase("harvester_kubeconfig");
+  EXPECT_EQ(block, others);
+}
+
 TEST(Settings, given_ones_replace_those_of_files) {
   const FileSettings files{.plugin = {{"harvester_url", "http://file"}, {"max_concurrency", "3"}},
                            .policy = {{"node_group_name", "web"}, {"node_class", "file"}},
