@@ -111,7 +111,7 @@ class Gc {
   int Collect() {
     const Settings& settings = run_.settings;
     const auto found = run_.maintenance.FindPools(run_.context, settings.ns);
-    if (!found.ok()) return Fail(settings.ns, found.status());
+    if (!found.ok()) return run_.errors.Refuse(found.status(), kExitFailure);
     std::set<PoolKey> pools = *found;
     if (!settings.pool.empty()) {
       std::erase_if(pools, [&](const PoolKey& key) { return key.pool != settings.pool; });

@@ -858,6 +858,13 @@ TEST_F(MaintenanceCommands, gc_dry_run_says_the_same_to_a_program) {
   EXPECT_EQ(cluster_.EffectCount(), effects);
 }
 
+TEST_F(MaintenanceCommands, gc_that_finds_no_pool_says_so_as_an_error_of_the_command) {
+  cluster_.SetHarvesterReachable(false);
+  EXPECT_EQ(Gc(true, "json"), 1);
+  EXPECT_THAT(err_.str(), StartsWith("nomad-harvester gc: ")) << "which is JSON for a program";
+  EXPECT_THAT(out_.str(), IsEmpty());
+}
+
 TEST_F(MaintenanceCommands, gc_prints_a_line_for_each_thing_done) {
   const std::string vm = DieDraining();
   EXPECT_EQ(Gc(), 0);
