@@ -264,6 +264,31 @@ CheckResult ResultOfApm(const CheckedApm& apm, const runtime::Context& context) 
   return result;
 }
 
+// The same of the pools of Harvester that the queries to it name (rules D6 and D7).
+std::vector<CheckResult> ResultsOfRoom(const CheckedApm& apm,
+                                       const std::vector<MetricQuery>& queries,
+                                       const runtime::Context& context) {
+  std::vector<CheckResult> results;
+  for (const MetricQuery& query : queries) {
+    if (!IsOurs(query) || query.check.source != apm.name) continue;
+    const auto ours = config::ParseApmConfig(query.apm->config.values, {});
+    const auto parsed = demand::ParseQuery(query.check.query);
+    if (!ours.ok() || !ours->harvester.has_server() || !parsed.ok()) continue;
+    const bool overflows = parsed->subject == demand::Subject::kOverflow && parsed->home.max > 0;
+    if (!overflows && parsed->subject != demand::Subject::kRoom) continue;
+    const absl::Status read = apm.read_room(context.WithTimeout(kOperatorBudget), parsed->home);
+    results.push_back(
+        {"metrics.rights",
+         "pool " + ToString(parsed->home) + ", for the apm block \"" + apm.name + "\"",
+         read.ok()                          ? CheckOutcome::kPass
+         : absl::IsFailedPrecondition(read) ? CheckOutcome::kWarn
+                                            : CheckOutcome::kFail,
+         read.ok() ? "its token may read the VMs, the hosts and their pods" : base::Message(read),
+         ""});
+  }
+  return results;
+}
+
 // Checks whether the agent finds the plugin there, as far as this user may look.
 CheckResult ResultOf(const PluginDirectory& plugin_dir) {
   namespace fs = std::filesystem;
@@ -492,7 +517,10 @@ std::vector<CheckResult> ResultsOf(const CommandRun& run) {
     results.push_back(ResultOf(query, nodes, settings.files.plugin_dir));
     add(ResultsOfSameNodes(query, settings.files.other_queries));
   }
-  for (const CheckedApm& apm : run.apms) results.push_back(ResultOfApm(apm, run.context));
+  for (const CheckedApm& apm : run.apms) {
+    results.push_back(ResultOfApm(apm, run.context));
+    add(ResultsOfRoom(apm, settings.files.queries, run.context));
+  }
   return results;
 }
 

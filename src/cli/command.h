@@ -96,11 +96,13 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
 void AddWhyCommand(CLI::App& app, const Invocation& invocation);
 
-// An apm block, and a read of Nomad as it does that.
+// An apm block, and reads of Nomad, and of a pool's room on Harvester, as it does them.
 struct CheckedApm {
   std::string name;
   config::NomadSettings nomad;
   std::function<absl::Status(const runtime::Context& context)> read;
+  std::function<absl::Status(const runtime::Context& context, const demand::HomePool& pool)>
+      read_room;
 };
 
 // One run of a command that connects to both systems.

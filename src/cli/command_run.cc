@@ -504,6 +504,11 @@ int RunConnected(const ErrorWriter& errors, const SettingArguments& arguments, P
          .read = [&connections, config = *apm](const runtime::Context& context) -> absl::Status {
            NH_ASSIGN_OR_RETURN(const DemandReaders readers, connections.ConnectAsApm(config));
            return base::GetStatus(readers.nomad->Read(context));
+         },
+         .read_room = [&connections, config = *apm](const runtime::Context& context,
+                                                    const demand::HomePool& pool) -> absl::Status {
+           NH_ASSIGN_OR_RETURN(const DemandReaders readers, connections.ConnectAsApm(config));
+           return base::GetStatus(readers.harvester->Read(context, pool));
          }});
   }
   return errors.ExitCode(task(run));

@@ -57,7 +57,8 @@ simulator::Options NewestNomad() {
 
 int RunCheck(const scaling::Maintenance& maintenance, const runtime::Context& context,
              const Settings& settings, const std::string& output, std::ostream& out,
-             const Terminal& terminal = {}, demand::Reader* apm = nullptr) {
+             const Terminal& terminal = {}, demand::Reader* apm = nullptr,
+             demand::RoomReader* room = nullptr) {
   const ErrorWriter errors("check", {}, out);
   CommandRun run = {.maintenance = maintenance,
                     .context = context,
@@ -67,11 +68,15 @@ int RunCheck(const scaling::Maintenance& maintenance, const runtime::Context& co
                     .errors = errors,
                     .terminal = terminal};
   if (apm != nullptr) {
-    run.apms.push_back({.name = "harvester",
-                        .nomad = settings.plugin.nomad,
-                        .read = [apm](const runtime::Context& limited) {
-                          return base::GetStatus(apm->Read(limited));
-                        }});
+    run.apms.push_back(
+        {.name = "harvester",
+         .nomad = settings.plugin.nomad,
+         .read =
+             [apm](const runtime::Context& limited) { return base::GetStatus(apm->Read(limited)); },
+         .read_room =
+             [room](const runtime::Context& limited, const demand::HomePool& pool) {
+               return base::GetStatus(room->Read(limited, pool));
+             }});
   }
   return CheckPreconditions(run, {.output = output});
 }
@@ -118,9 +123,12 @@ class CheckedPool {
     demand::Reader reader(demand::MakeClient(settings_.plugin, cluster_.NomadTransport("apm"),
                                              support::MakeSeededRandom(3), {}, nullptr),
                           executor_);
+    demand::RoomReader room(demand::MakeHarvesterClient(settings_.plugin,
+                                                        cluster_.HarvesterTransport("apm"),
+                                                        support::MakeSeededRandom(4), {}, nullptr));
     const bool asks = std::any_of(queries.begin(), queries.end(), &IsOurs);
     const int code = RunCheck(*maintenance_, context, settings_, output, out, terminal,
-                              asks ? &reader : nullptr);
+                              asks ? &reader : nullptr, &room);
     out_ = out.str();
     return code;
   }
@@ -415,22 +423,28 @@ TEST(CheckCommand, warns_of_user_data_with_which_no_node_is_the_pools) {
        {"node_pool", "gpu"}});
   EXPECT_EQ(other["outcome"], "warn");
   EXPECT_THAT(other["text"].get<std::string>(),
-              StartsWith("nothing in it sets node_class = \"{{node_class}}\", node_pool = "));
+              StartsWith("no line of it sets node_class = \"{{node_class}}\", node_pool = "));
   EXPECT_TRUE(JoiningLine({{"user_data", "#cloud-config\nx: the class web\n"}}).is_null());
   EXPECT_EQ(JoiningLine({{"user_data", "#cloud-config\nx: webby, my-web\n"}})["outcome"], "warn");
   EXPECT_EQ(JoiningLine({{"node_attribute", "meta.vm"}})["outcome"], "warn");
+  EXPECT_EQ(JoiningLine({{"user_data", "#cloud-config\nx: web\nnode_class: a\n"}})["outcome"],
+            "warn")
+      << "on another line";
+  EXPECT_TRUE(JoiningLine({{"user_data", "#cloud-config\nx: NOMAD_CLASS=web\n"}}).is_null());
+  const std::string gpu = "#cloud-config\nclass: web\npath: /etc/default/nomad\nnode_pool: gpu\n";
+  EXPECT_EQ(JoiningLine({{"user_data", gpu}, {"node_pool", "default"}})["outcome"], "warn");
   EXPECT_EQ(JoiningLine({{"datacenter", "dc1"}}).is_null(), true) << "it is Nomad's default";
-  const std::string dc2 = "#cloud-config\nx: client web, datacenter = \"dc2\"\n";
+  const std::string dc2 = "#cloud-config\nx: class web, datacenter = \"dc2\"\n";
   EXPECT_THAT(JoiningLine({{"user_data", dc2}, {"datacenter", "dc1"}})["text"].get<std::string>(),
-              StartsWith("nothing in it sets datacenter = \"{{datacenter}}\" for"));
+              StartsWith("no line of it sets datacenter = \"{{datacenter}}\" for"));
   const json downloads = JoiningLine({{"user_data", "#include\nhttps://10.0.0.1/data\n"}});
   EXPECT_EQ(downloads["outcome"], "unknown");
 }
 
 TEST(CheckCommand, warns_of_a_host_name_that_is_not_the_vms) {
   const auto line = [](const std::string& name, const std::string& attribute = "unique.hostname") {
-    return JoiningLine(
-        {{"user_data", "#cloud-config\n" + name + "\nx: web\n"}, {"node_attribute", attribute}});
+    return JoiningLine({{"user_data", "#cloud-config\n" + name + "\nx: class web\n"},
+                        {"node_attribute", attribute}});
   };
   for (const char* constant : {"hostname: nomad-client", "fqdn: web.test", "hostname: \"{{pool}}\"",
                                "hostname: \"x-{{vm_name}}\""}) {
@@ -452,9 +466,9 @@ TEST(CheckCommand, warns_of_user_data_without_tls_if_nomad_wants_certificates) {
                         {"nomad_client-cert", dir.WriteFile("cert.pem", pair.certificate)},
                         {"nomad_client-key", dir.WriteFile("key.pem", pair.key)}};
   EXPECT_THAT(JoiningLine(https)["text"].get<std::string>(),
-              StartsWith("nothing in it sets tls { rpc = true } (examples/cloud-init-tls.yaml) "));
+              StartsWith("no line of it sets tls { rpc = true } (examples/cloud-init-tls.yaml) "));
   Values with_tls = https;
-  with_tls["user_data"] = "#cloud-config\nx: client web tls { rpc = true }\n";
+  with_tls["user_data"] = "#cloud-config\nx: class web tls { rpc = true }\n";
   EXPECT_TRUE(JoiningLine(with_tls).is_null());
 }
 
@@ -477,7 +491,7 @@ TEST(CheckCommand, does_not_doubt_user_data_with_which_a_vm_has_joined) {
 TEST(CheckCommand, C2_fails_for_two_lists_of_one_name_in_the_file_of_user_data) {
   const support::ScopedTempDir dir;
   const std::string file =
-      dir.WriteFile("cloud-init.yaml", "#cloud-config\nruncmd: [a]\nx: web\nruncmd: [b]\n");
+      dir.WriteFile("cloud-init.yaml", "#cloud-config\nruncmd: [a]\nx: class web\nruncmd: [b]\n");
   CheckedPool world({{"user_data_file", file}});
   EXPECT_THAT(world.Lines("fail"), ElementsAre(AllOf(StartsWith("harvester.templates "),
                                                      HasSubstr("user_data_file: #cloud-config is "
@@ -520,7 +534,7 @@ TEST(CheckCommand, warns_of_names_of_the_examples_in_the_files_of_the_agent) {
 }
 
 TEST(CheckCommand, warns_of_a_name_in_a_template_of_the_policy_once) {
-  const std::string data = "#cloud-config\ny: a.example.org\nx: {{node_class}}\n";
+  const std::string data = "#cloud-config\ny: a.example.org\nclass: {{node_class}}\n";
   const std::string network = "version: 2\nnameservers: [dns.example.org]\n";
   CheckedPool world({}, NewestNomad(),
                     {.policy = {{"user_data", data}, {"network_data", network}}});
@@ -1196,6 +1210,22 @@ TEST(CheckCommand, D7_fails_for_a_query_that_needs_harvester_if_the_apm_block_ha
   EXPECT_EQ(LineOf(query)["outcome"], "pass");
   query.check.query = "room namespace=nomad pool=home";
   EXPECT_EQ(LineOf(query)["outcome"], "warn") << "it is no count";
+}
+
+TEST(CheckCommand, D6_reads_the_pool_of_a_query_that_asks_harvester) {
+  const auto lines = [](const std::string& outcome, const std::string& max, bool cut) {
+    MetricQuery query = DemandQuery("overflow node_class=web namespace=nomad pool=home max=" + max);
+    query.apm->config.values["harvester_url"] = "https://harvester:6443";
+    CheckedPool world({{"node_selector_strategy", "empty_ignore_system"}}, NewestNomad(),
+                      {.queries = {query}});
+    world.cluster().SetHarvesterReachable(!cut);
+    return world.Lines(outcome);
+  };
+  EXPECT_THAT(lines("warn", "3", false),
+              ElementsAre(AllOf(StartsWith("metrics.rights pool nomad/home, for the apm block "),
+                                HasSubstr("pool nomad/home has no VM yet"))));
+  EXPECT_THAT(lines("warn", "0", false), IsEmpty()) << "it is not read";
+  EXPECT_THAT(lines("fail", "3", true), Contains(StartsWith("metrics.rights pool nomad/home, ")));
 }
 
 TEST(CheckCommand, warns_if_the_query_of_another_policy_may_count_the_same_nodes) {

@@ -142,6 +142,14 @@ bool HasWord(std::string_view text, std::string_view word) {
   return false;
 }
 
+// True if a line has the value and, in any case of its letters, the word: "CLASS=web", "pool: gpu".
+bool HasValueOf(const std::vector<std::string>& lines, std::string_view word,
+                std::string_view value) {
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return HasWord(line, value) && absl::AsciiStrToLower(line).find(word) != std::string::npos;
+  });
+}
+
 // What a node needs to be the pool's, and no VM has shown yet that the image has it. Of what the
 // user data encodes, downloads or computes, this is not known.
 void CheckJoining(const config::NomadSettings& nomad, const config::PoolPolicy& policy,
@@ -166,15 +174,16 @@ void CheckJoining(const config::NomadSettings& nomad, const config::PoolPolicy& 
   }
   const std::string text = absl::StrJoin(effective, "\n");
   std::vector<std::string> missing;
-  const auto expect = [&](const std::string& key, const std::optional<std::string>& value,
-                          std::string_view by_default) {
-    const bool has_it = !value.has_value() || value->empty() || HasWord(text, *value) ||
+  const auto expect = [&](const std::string& key, std::string_view word,
+                          const std::optional<std::string>& value, std::string_view by_default) {
+    const bool has_it = !value.has_value() || value->empty() ||
+                        HasValueOf(effective, word, *value) ||
                         (*value == by_default && !HasWord(text, key));
     if (!has_it) missing.push_back(key + " = \"{{" + key + "}}\"");
   };
-  expect("node_class", policy.node_class, "autoscaler-default-pool");
-  expect("datacenter", policy.datacenter, "dc1");
-  expect("node_pool", policy.node_pool, "default");
+  expect("node_class", "class", policy.node_class, "autoscaler-default-pool");
+  expect("datacenter", "datacenter", policy.datacenter, "dc1");
+  expect("node_pool", "pool", policy.node_pool, "default");
   constexpr std::string_view kMeta = "meta.";
   if (policy.node_attribute.starts_with(kMeta)) {
     const std::string key = policy.node_attribute.substr(kMeta.size());
@@ -190,7 +199,7 @@ void CheckJoining(const config::NomadSettings& nomad, const config::PoolPolicy& 
                          text.find("encoding:") == std::string::npos &&
                          text.find("://") == std::string::npos;
   lines->Add(kId, subject, shows_all ? CheckOutcome::kWarn : CheckOutcome::kUnknown,
-             "nothing in it sets " + absl::StrJoin(missing, ", ") +
+             "no line of it sets " + absl::StrJoin(missing, ", ") +
                  " for Nomad's client: unless the image does, no node is the pool's",
              "write it into the client's configuration there, as in examples/cloud-init.yaml");
 }
