@@ -78,6 +78,11 @@ TlsAdvice AdviceOf(const CurlFailure& failure) {
   }
   switch (failure.code) {
     case CURLE_PEER_FAILED_VERIFICATION:
+      // OpenSSL's texts (openssl/openssl:crypto/x509/x509_txt.c).
+      if (Contains(failure.text, "has expired") || Contains(failure.text, "not yet valid")) {
+        return {TlsTrouble::kTime,
+                "renew the server's certificate, unless this machine's clock is wrong"};
+      }
       return {TlsTrouble::kServer,
               "check the CA certificate and the TLS server name (the server's certificate must be "
               "issued for \"" +

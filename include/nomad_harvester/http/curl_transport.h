@@ -57,6 +57,7 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(CurlOptions opt
 enum class TlsTrouble {
   kServer,   // its certificate is untrusted or has another name; or the CAs are unusable
   kClient,   // our certificate and key are unusable, or the server rejects them
+  kTime,     // its certificate has expired or is not valid yet, or the clock is wrong
   kProtocol  // no TLS, or no version that both support
 };
 std::optional<TlsTrouble> TlsTroubleOf(const absl::Status& status);

@@ -113,6 +113,9 @@ class HarvesterCheck {
       return "name the CA that signed the certificate in harvester_ca_cert, and the name in it in "
              "harvester_tls_server_name if it is another one";
     }
+    if (tls == http::TlsTrouble::kTime) {
+      return "renew Harvester's certificate, or correct this machine's clock";
+    }
     if (tls == http::TlsTrouble::kClient) {
       return "give a certificate that Harvester accepts with its own key: harvester_client_cert "
              "and harvester_client_key, or those of the kubeconfig";

@@ -92,6 +92,9 @@ const char* CureOfAddress(const absl::Status& status) {
     return "name the CA that signed Nomad's certificate in nomad_ca-cert, and the name in it in "
            "nomad_tls-server-name if it is another one";
   }
+  if (tls == http::TlsTrouble::kTime) {
+    return "renew Nomad's certificate, or correct this machine's clock";
+  }
   if (tls == http::TlsTrouble::kClient) {
     return "give a certificate that Nomad accepts with its own key: nomad_client-cert and "
            "nomad_client-key";
