@@ -181,6 +181,9 @@ std::string UnknownVariable(const std::string& name, const TemplateVariables& kn
   std::vector<std::string> names;
   for (const auto& [candidate, value] : known) names.push_back(candidate);
   std::string text = "unknown variable " + Quote(name);
+  if (name.starts_with("env.HARVESTER_TEMPLATE_")) {
+    return text + ": set it in the environment of the agent, and of this command";
+  }
   if (const auto nearest = base::NearestName(name, names)) {
     return text + ", did you mean " + Quote(*nearest) + "?";
   }

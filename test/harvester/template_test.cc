@@ -133,6 +133,14 @@ TEST(RenderTemplate, reports_the_position_and_nearest_name_of_an_unknown_variabl
                      HasSubstr("did you mean \"vm_name\"?"), HasSubstr("{{=<% %>=}}"))));
 }
 
+TEST(RenderTemplate, says_where_to_set_a_variable_of_the_environment) {
+  EXPECT_THAT(RenderTemplate("{{env.HARVESTER_TEMPLATE_NOMAD_CA}}", Variables()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"env.HARVESTER_TEMPLATE_NOMAD_CA\": set it in the "
+                                       "environment of the agent"),
+                             Not(HasSubstr("known variables")))));
+}
+
 TEST(RenderTemplate, lists_the_known_variables_if_none_is_similar) {
   EXPECT_THAT(RenderTemplate("{{ with secret \"kv/db\" }}", Variables()),
               StatusIs(absl::StatusCode::kInvalidArgument,
