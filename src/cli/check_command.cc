@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -337,17 +338,10 @@ CheckResult ResultOf(const PluginDirectory& plugin_dir) {
 
 // Two policies of one Harvester's pool overwrite each other's count (rule L11).
 std::vector<CheckResult> ResultsOfSharedPools(const Settings& settings) {
-  std::map<std::pair<scaling::PoolKey, std::string>, std::vector<std::string>> policies;
-  for (const FilePool& pool : settings.files.pools) {
-    policies[{pool.key, pool.Harvester(settings.environment)}].push_back(pool.policy);
-  }
   std::vector<CheckResult> results;
-  for (const auto& [pool, of_pool] : policies) {
-    if (of_pool.size() < 2) continue;
-    results.push_back({"policy.pool", "policies of pool " + pool.first.ToString(),
-                       CheckOutcome::kFail,
-                       absl::StrJoin(of_pool, " and ") +
-                           " scale the same pool: they overwrite each other's count",
+  for (const SharedPool& pool : settings.files.SharedPools(settings.environment)) {
+    results.push_back({"policy.pool", "policies of pool " + pool.key.ToString(),
+                       CheckOutcome::kFail, pool.text,
                        "let one policy have it: set enabled = false in the others, or "
                        "another node_group_name"});
   }
@@ -377,6 +371,16 @@ std::vector<CheckResult> ResultsOfState(const CommandRun& run, const runtime::Co
     if (!scaling::MustWait(cause, entry, now)) continue;
     add(BackOffText(cause, entry, now),
         "nomad-harvester status shows the last error; mend its cause");
+  }
+  const std::int64_t count = seen->report.status.count;
+  const auto& limits = run.settings.files.limits;
+  if (limits.has_value() && count > limits->max) {
+    add("its count is " + std::to_string(count) + ", and max of " + limits->policy + " is " +
+            std::to_string(limits->max) +
+            ": as soon as a check asks for another count, the agent "
+            "removes " +
+            std::to_string(count - limits->max),
+        "raise max, unless they are to go");
   }
   if (lease.live) {
     add(lease.holder + " holds its Lease, and is alive: no other process can scale it meanwhile",

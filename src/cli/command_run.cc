@@ -322,7 +322,7 @@ absl::StatusOr<FileSettings> ReadFilesFor(PolicyUse use, OperatorFiles named,
     return base::InvalidArgument(problem +
                                  "\nno policy is needed for a pool that is named NAMESPACE/NAME");
   }
-  errors.Note("without a policy, because " + problem.substr(0, problem.find('\n')));
+  errors.Note("without a policy, because " + base::OneLine(problem));
   pairs->push_back("namespace=" + pool.substr(0, slash));
   pairs->push_back("node_group_name=" + pool.substr(slash + 1));
   return without;

@@ -119,6 +119,17 @@ absl::StatusOr<const FilePolicy*> ChooseByName(const FilePolicies& read, const M
     if (!all.empty()) text += (hint.empty() ? "; it has" : " It has") + Lines(all);
     return base::InvalidArgument(text + MistakesText(read.mistakes));
   }
+  const auto has_first_label = [&](const FilePolicy* policy) {
+    return policy->name == named.front()->name;
+  };
+  if (named.size() > 1 && named.front()->enabled &&
+      std::all_of(named.begin(), named.end(), has_first_label)) {
+    return base::InvalidArgument(files.policy + " has several policies with the label \"" +
+                                 named.front()->name +
+                                 "\", and the agent runs each: give one another label or enabled = "
+                                 "false, or name its file by --policy" +
+                                 Lines(named));
+  }
   if (named.size() > 1) {
     return base::InvalidArgument(files.policy + " has several policies \"" + files.policy_name +
                                  "\"; give the label of one of them, or its file by --policy" +
@@ -473,6 +484,31 @@ std::string FilePool::Harvester(const config::StringMap& environment) const {
   return "target " + target;
 }
 
+std::vector<SharedPool> FileSettings::SharedPools(const config::StringMap& environment) const {
+  std::map<std::pair<scaling::PoolKey, std::string>, std::vector<std::string>> policies;
+  for (const FilePool& pool : pools) {
+    policies[{pool.key, pool.Harvester(environment)}].push_back(pool.policy);
+  }
+  std::vector<SharedPool> shared;
+  for (const auto& [pool, of_pool] : policies) {
+    if (of_pool.size() < 2) continue;
+    const bool by_this =
+        limits.has_value() && std::count(of_pool.begin(), of_pool.end(), limits->policy) > 0;
+    shared.push_back({.key = pool.first,
+                      .text = absl::StrJoin(of_pool, " and ") +
+                              " scale the same pool: they overwrite each other's count",
+                      .by_this = by_this});
+  }
+  return shared;
+}
+
+std::string FileSettings::SharedText(const config::StringMap& environment) const {
+  for (const SharedPool& shared : SharedPools(environment)) {
+    if (shared.by_this) return shared.text;
+  }
+  return "";
+}
+
 std::string FileSettings::PolicyOf(const scaling::PoolKey& key, const std::string& id) const {
   std::set<std::string> labels;
   for (const FilePool& pool : pools) {
@@ -566,6 +602,9 @@ void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
       return !OfPool(enabled, read->ours, word).empty();
     });
   }
+  if (name == words->end()) {
+    name = std::find_first_of(words->begin(), words->end(), disabled.begin(), disabled.end());
+  }
   if (name != words->end()) {
     files->policy_name = *name;
     words->erase(name);
@@ -578,11 +617,7 @@ void TakePolicyName(OperatorFiles* files, std::vector<std::string>* words) {
   }
   for (const std::string& word : *words) {
     if (!files->hint.empty()) return;
-    const bool is_disabled = std::find(disabled.begin(), disabled.end(), word) != disabled.end();
-    files->hint = is_disabled
-                      ? "; did you mean the policy " + Printable(word) +
-                            ", which is not enabled (--policy-name " + Printable(word) + ")?"
-                      : DidYouMean(base::NearestName(word, names));
+    files->hint = DidYouMean(base::NearestName(word, names));
   }
 }
 

@@ -118,6 +118,13 @@ struct FilePool {
   std::string Harvester(const config::StringMap& environment) const;
 };
 
+// A pool of one Harvester that several enabled policies scale (rule L11).
+struct SharedPool {
+  scaling::PoolKey key;
+  std::string text;      // the policies, and what is wrong
+  bool by_this = false;  // one of them is the chosen policy
+};
+
 // The namespace of the pool that has this target block.
 std::string NamespaceOf(const config::StringMap& target);
 
@@ -170,6 +177,10 @@ struct FileSettings {
   // How people know a policy of the pool, of which the Lease has the id: the agent makes a new one
   // whenever it starts. Its label in the files, or else the id.
   std::string PolicyOf(const scaling::PoolKey& key, const std::string& id) const;
+
+  std::vector<SharedPool> SharedPools(const config::StringMap& environment) const;
+  // The text of the one that the chosen policy scales; empty: it scales its pool alone.
+  std::string SharedText(const config::StringMap& environment) const;
 };
 
 // The pools of the files on the Harvester of a command: those of the files' target, whose block is

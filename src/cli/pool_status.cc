@@ -294,7 +294,8 @@ VmStatus DescribeVm(const VmView& view, const Inspection& inspection) {
 
 }  // namespace
 
-PoolStatus DescribePool(Inspection inspection, const std::string& policy) {
+PoolStatus DescribePool(Inspection inspection, const std::string& policy,
+                        const std::string& shared) {
   PoolStatus status{.inspection = std::move(inspection), .policy = policy};
   const PoolSnapshot& snapshot = status.inspection.snapshot;
   status.time = snapshot.now();
@@ -313,6 +314,7 @@ PoolStatus DescribePool(Inspection inspection, const std::string& policy) {
   if (snapshot.observation().nomad.ok()) status.unlinked = UnlinkedNodes(snapshot);
   std::sort(status.unlinked.begin(), status.unlinked.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
+  if (!shared.empty()) status.troubles.push_back({.text = shared, .vms = {}});
   AddPools(status.inspection, &status.troubles);
   AddVms(status, &TroubleOf, &status.troubles);
   AddVms(status, &UnderWayOf, &status.under_way);

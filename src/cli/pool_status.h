@@ -61,7 +61,9 @@ struct PoolStatus {
   std::vector<const nomad::Node*> unlinked{};      // nodes without a VM, by name
 };
 
-PoolStatus DescribePool(scaling::Inspection inspection, const std::string& policy = "");
+// `shared`: FileSettings::SharedText.
+PoolStatus DescribePool(scaling::Inspection inspection, const std::string& policy = "",
+                        const std::string& shared = "");
 
 // "creating VMs failed 2 times in a row; next try at …".
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,

@@ -78,7 +78,8 @@ absl::StatusOr<PoolStatus> ReadStatus(const CommandRun& run, bool with_room) {
   const runtime::Context limited = run.context.WithTimeout(kOperatorBudget);
   NH_ASSIGN_OR_RETURN(scaling::Inspection inspection, InspectPool(run));
   if (with_room) run.maintenance.AddRoom(limited, &inspection);
-  return DescribePool(std::move(inspection), run.settings.files.policy_name);
+  return DescribePool(std::move(inspection), run.settings.files.policy_name,
+                      run.settings.files.SharedText(run.settings.environment));
 }
 
 // The removed VMs, or the one that is named.

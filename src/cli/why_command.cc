@@ -52,7 +52,8 @@ std::vector<std::string> HoldsOf(const DemandPool& pool, std::int64_t needed) {
     holds.push_back(base::OneLine(base::Message(inspection.status())));
     return holds;
   }
-  const PoolStatus status = DescribePool(*std::move(inspection));
+  const PoolStatus status = DescribePool(*std::move(inspection), "",
+                                         pool.files.SharedText(pool.run->settings.environment));
   if (!status.inspection.report.reason.empty()) {
     holds.push_back(status.inspection.report.reason);
   }

@@ -809,11 +809,18 @@ TEST_F(AgentsFilesOfAWorld, let_status_work_bare_and_by_the_pools_name) {
   dir_.WriteFile("policies/off.hcl", absl::StrReplaceAll(kOnePolicy, {{"ENABLED", "false"},
                                                                       {"TARGET", "harvester"},
                                                                       {"\"workers\"", "\"off\""}}));
-  EXPECT_THAT(Find({"status", "off"}).err,
-              HasSubstr("such a pool; did you mean the policy off, which is not enabled "
-                        "(--policy-name off)?"));
+  EXPECT_THAT(Find({"status", "off"}).out, StartsWith("Pool:       default/off\n"));
   EXPECT_THAT(Find({"status", "--policy-name", "off"}).out,
               StartsWith("Pool:       default/off\n"));
+  dir_.WriteFile("policies/twin.hcl",
+                 absl::StrReplaceAll(kOnePolicy, {{"ENABLED", "true"},
+                                                  {"TARGET", "harvester"},
+                                                  {"scaling \"workers\"", "scaling \"twin\""}}));
+  for (const std::string word : {"workers", "--all"}) {
+    const Outcome shared = Find({"status", word});
+    EXPECT_EQ(shared.exit_code, 4) << word << shared.out << shared.err;
+    EXPECT_THAT(shared.out, HasSubstr("overwrite each other's count")) << word << shared.out;
+  }
 }
 
 TEST_F(AgentsFilesOfAWorld, are_completed_by_hosts) {

@@ -1420,7 +1420,8 @@ TEST_F(WholeCommands, L10_pause_and_resume_of_a_pool_that_is_named_in_full_need_
   dir.WriteFile("policies/web.hcl", "scaling \"web\" {\n");
   EXPECT_EQ(Call({"pause", "default/web", "--agent-config", agent}), 0) << err_;
   EXPECT_EQ(out_, "pool default/web is paused until nomad-harvester resume\n");
-  EXPECT_THAT(err_, HasSubstr("without a policy, because " + dir.Path("policies")));
+  EXPECT_THAT(err_, AllOf(HasSubstr("without a policy, because " + dir.Path("policies")),
+                          HasSubstr("web.hcl:1:15: this block is not closed")));
   EXPECT_EQ(Call({"resume", "default/web", "--agent-config", agent}), 0) << err_;
   EXPECT_EQ(Call({"pause", "web", "--agent-config", agent}), 2);
   EXPECT_THAT(err_,

@@ -199,6 +199,8 @@ TEST_F(OperatorFilesTest, a_pool_is_named_by_its_label_or_its_name_or_with_its_n
   EXPECT_THAT(Take({"batch-7", "nomad/batch"}), ElementsAre("nomad/batch", "batch-7"));
   EXPECT_THAT(Take({"batch", "web"}), ElementsAre("web", "batch")) << "a label counts first";
   EXPECT_THAT(Take({"db"}), ElementsAre("db")) << "the choice is told to be ambiguous";
+  EXPECT_THAT(Take({"batch-7", "old"}), ElementsAre("old", "batch-7")) << "a disabled policy";
+  EXPECT_THAT(Take({"old", "web"}), ElementsAre("web", "old")) << "an enabled one counts first";
   EXPECT_THAT(Take({"gone"}), ElementsAre("", "gone")) << "the agent does not scale by it";
 }
 
@@ -212,8 +214,7 @@ TEST_F(OperatorFilesTest, a_word_that_resembles_the_label_of_an_enabled_policy_i
   EXPECT_EQ(hint({"web-4xq7m2ka"}), "") << "a VM";
   EXPECT_EQ(hint({"web-4xq7m2ka", "wep"}), "; did you mean web?");
   EXPECT_EQ(hint({"offf"}), "") << "the agent does not scale by it";
-  EXPECT_EQ(hint({"off"}),
-            "; did you mean the policy off, which is not enabled (--policy-name off)?");
+  EXPECT_EQ(hint({"off"}), "") << "the pool is named";
   EXPECT_EQ(hint({"web", "da"}), "") << "the pool is named";
 }
 
@@ -407,7 +408,9 @@ TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
   Write("policies/c.hcl", Policy("ci"));
   EXPECT_THAT(
       Problem({.policy = policies, .policy_name = "ci"}),
-      StartsWith(policies + " has several policies \"ci\"; give the label of one of them, or"));
+      AllOf(
+          StartsWith(policies + " has several policies with the label \"ci\", and the agent runs"),
+          HasSubstr("give one another label or enabled = false, or name its file by --policy")));
   EXPECT_THAT(Problem({.policy_name = "web"}),
               HasSubstr("no files of the agent are read, so that"));
   const std::string agent = Write("agent.hcl", Target("harvester", "x = 1"));
@@ -544,8 +547,9 @@ TEST_F(OperatorFilesTest, of_all_policies_two_with_one_label_leave_the_others) {
   Write("policies/b.hcl", Policy("web") + Policy("db"));
   const auto all = ReadFilesOfAll({.policy = dir_.Path("policies")});
   ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_THAT(All(*all), ElementsAre("db", AllOf(StartsWith("policy web: " + dir_.Path("policies")),
-                                                 HasSubstr("has several policies \"web\""))));
+  EXPECT_THAT(All(*all),
+              ElementsAre("db", AllOf(StartsWith("policy web: " + dir_.Path("policies")),
+                                      HasSubstr("several policies with the label \"web\""))));
 }
 
 TEST_F(OperatorFilesTest, a_label_is_that_of_the_policy_that_is_enabled) {

@@ -687,6 +687,16 @@ TEST_F(PlanCommands, a_back_off_would_refuse_it) {
   EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("; next try at ")));
 }
 
+TEST_F(PlanCommands, check_warns_of_a_count_above_the_policys_max) {
+  ASSERT_EQ(ScaleTo(3), 0);
+  settings_.files.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 1, .max = 3};
+  EXPECT_THAT(States(), IsEmpty());
+  settings_.files.limits->max = 1;
+  EXPECT_THAT(States(), ElementsAre("its count is 3, and max of policy \"web\" (web.hcl:1:1) is 1: "
+                                    "as soon as a check asks for another count, the agent removes "
+                                    "2"));
+}
+
 TEST_F(PlanCommands, plan_and_check_say_that_a_pool_is_not_ready_and_why) {
   ASSERT_EQ(ScaleTo(1), 0);
   EXPECT_THAT(States(), IsEmpty());
