@@ -1216,6 +1216,7 @@ TEST(CheckCommand, D6_reads_the_pool_of_a_query_that_asks_harvester) {
   const auto lines = [](const std::string& outcome, const std::string& max, bool cut) {
     MetricQuery query = DemandQuery("overflow node_class=web namespace=nomad pool=home max=" + max);
     query.apm->config.values["harvester_url"] = "https://harvester:6443";
+    query.check.source = "harvester";
     CheckedPool world({{"node_selector_strategy", "empty_ignore_system"}}, NewestNomad(),
                       {.queries = {query}});
     world.cluster().SetHarvesterReachable(!cut);

@@ -1626,19 +1626,6 @@ TEST_F(MaintenanceCommands, R1_replace_finds_vms_by_their_age_and_by_their_drift
   EXPECT_THAT(out_.str(), HasSubstr("to be replaced"));
 }
 
-TEST_F(MaintenanceCommands, R1_replace_asks_for_no_vm_that_is_being_deleted) {
-  ASSERT_TRUE(Scale(1).ok());
-  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
-  nlohmann::json object = cluster_.Vm(vm);
-  object["metadata"]["deletionTimestamp"] = base::FormatRfc3339(clock_.WallNow());
-  object["metadata"]["finalizers"] = {"kubevirt.io/virtualMachineControllerFinalize"};
-  ASSERT_TRUE(cluster_.PutObject(object));
-  clock_.Advance(std::chrono::hours(2));
-  EXPECT_EQ(Replace({.yes = true, .age = std::chrono::hours(1)}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), HasSubstr("nothing to do"));
-  EXPECT_EQ(Replace({.names = {vm}, .yes = true}), 1) << out_.str();
-}
-
 TEST_F(MaintenanceCommands, R7_evacuate_asks_for_the_vms_that_cannot_migrate_off_a_cordoned_host) {
   ASSERT_TRUE(Scale(2).ok());
   const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];

@@ -158,7 +158,7 @@ TEST_F(OperatorFilesTest, a_word_that_is_the_label_of_an_enabled_policy_is_the_p
   EXPECT_THAT(Take({"web"}), ElementsAre("web"));
   EXPECT_THAT(Take({"web-7", "db"}), ElementsAre("db", "web-7"));
   EXPECT_THAT(Take({"web-7"}), ElementsAre("", "web-7")) << "a VM";
-  EXPECT_THAT(Take({"off"}), ElementsAre("", "off")) << "the agent does not scale by it";
+  EXPECT_THAT(Take({"off"}), ElementsAre("off")) << "also of a disabled one that nothing else has";
   EXPECT_THAT(Take({"web"}, "db"), ElementsAre("db", "web")) << "the pool is named already";
   OperatorFiles unreadable = {.policy = dir_.Path("none")};
   std::vector<std::string> words = {"web"};

@@ -187,8 +187,10 @@ TEST(Settings, a_kubeconfig_that_is_set_is_not_redirected_by_the_environment) {
 TEST(Settings, a_kubeconfig_that_is_set_replaces_every_key_of_the_files_connection) {
   FileSettings files{.plugin = {{"nomad_address", "http://nomad"}, {"request_timeout", "5s"}}};
   const config::StringMap others = files.plugin;
-  for (const config::Option& option : config::OptionTable()) {
-    if (option.group == "Harvester") files.plugin.emplace(option.key, "of the file");
+  for (const config::Option& option : config::OptionsOf(config::Section::kPlugin)) {
+    const bool of_harvester =
+        option.key.starts_with("harvester_") || option.key.starts_with("auth_token");
+    if (of_harvester) files.plugin.emplace(option.key, "of the file");
   }
   config::StringMap block = ReadPluginSettings({"harvester_kubeconfig=/mine"}, files, {})->block;
   EXPECT_EQ(block["harvester_kubeconfig"], "/mine");

@@ -60,6 +60,26 @@ class Room : public testing::Test {
   Harness h_;
 };
 
+TEST_F(Room, C2_a_wrong_forecast_costs_ten_minutes) {
+  // The hosts report less than they have.
+  json list = {
+      {"kind", "NodeList"}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", "1"}}}};
+  for (const char* const host : {"h1", "h2"}) list["items"].push_back(HostWith(host, "3Gi"));
+  h_.Inject(Fault::Answer(200, list.dump()), [&](const RequestInfo& request) {
+    return request.system == System::kHarvester && request.verb == "list" &&
+           request.resource == "nodes";
+  });
+  EXPECT_THAT(Want(2, minutes(9)), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(h_.VmNames().empty()) << h_.Transcript();
+  Want(2, minutes(3), [&] { return !h_.VmNames().empty(); }).IgnoreError();
+  EXPECT_EQ(h_.VmNames().size(), 1U) << h_.Transcript();
+  EXPECT_EQ(h_.log->Count("Nothing but the forecast has refused new VMs", log::Level::kWarn), 1U);
+  Want(2, minutes(13), [&] { return h_.VmNames().size() == 2; }).IgnoreError();
+  EXPECT_EQ(h_.VmNames().size(), 2U) << "one more for each ten minutes";
+  h_.Tick(seconds(30));
+  EXPECT_EQ(Placed(), 2U);
+}
+
 TEST_F(Room, C2_growth_makes_what_fits_at_once_and_the_rest_within_two_minutes_of_room) {
   EXPECT_THAT(h_.Accept(5), StatusIs(absl::StatusCode::kResourceExhausted,
                                      testing::AllOf(HasSubstr("2 of 5 VMs fit now: hosts h1 and h2 "

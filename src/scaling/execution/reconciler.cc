@@ -127,7 +127,10 @@ const Decisions& Reconciler::Take(PoolSnapshot observed) {
   const base::MonoTime now = deps_.clock.Now();
   std::set<std::string> held;
   for (const auto& [view, step] : decisions.all()) {
-    if (step.is_held) held.insert(view->vm->uid);
+    // A read that fails says nothing of a hold that has begun.
+    const bool still =
+        view->held_for > base::Duration::zero() && view->vm->has_mark && !view->vm->holds.empty();
+    if (step.is_held || still) held.insert(view->vm->uid);
   }
   if (decisions.snapshot().observation().nomad.ok()) {
     deps_.memory.RecordAwaiting(now, AwaitingReplacement(decisions), held);
